@@ -1,0 +1,51 @@
+"""What the parsers produce: the structure of a file as ranges of lines, whatever their size."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from etl.model import FileFacts
+
+
+@dataclass(frozen=True)
+class Section:
+    """A structural piece of a file.
+
+    Lines are 1-based and inclusive. `anchor` names the piece within its file and stays the same when lines move.
+    `solid` are ranges that are cut only if they alone exceed the limit (code fences, tables).
+    `group` says which neighbours a small piece may be merged with.
+    """
+
+    first: int
+    last: int
+    kind: str
+    anchor: str
+    heading: tuple[str, ...] = ()
+    symbols: tuple[str, ...] = ()
+    class_name: str | None = None
+    created: str | None = None
+    solid: tuple[tuple[int, int], ...] = ()
+    group: str = ""
+
+    def cut(self, first: int, last: int) -> Section:
+        """The same piece over other lines."""
+        return replace(self, first=first, last=last)
+
+
+@dataclass(frozen=True)
+class Parsed:
+    """The sections of a file, top to bottom, what the class tree needs of it, and a warning if any."""
+
+    sections: list[Section]
+    facts: FileFacts = field(default_factory=FileFacts)
+    warning: str | None = None
+
+
+def trimmed(section: Section, lines: list[str]) -> Section | None:
+    """The section without blank lines at either end; None if nothing is left."""
+    first, last = section.first, min(section.last, len(lines))
+    while first <= last and not lines[first - 1].strip():
+        first += 1
+    while last >= first and not lines[last - 1].strip():
+        last -= 1
+    return section.cut(first, last) if first <= last else None

@@ -1,0 +1,235 @@
+"""Extract and transform: from files to `chunks.jsonl`. A file that did not change is not read again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from itertools import groupby
+
+from etl.chunking import CHUNKER_VERSION, chunk
+from etl.chunking.tokens import TokenCounter
+from etl.diff import check_guard
+from etl.errors import IndexDamaged
+from etl.files import FileEntry, Scan, Unreadable, read_text, scan
+from etl.frontmatter import FrontMatterError
+from etl.hierarchy import Hierarchy, Resolved, resolve
+from etl.index import Index
+from etl.model import Chunk, ClassDefinition, FileFacts, Problem, Progress, SyncReport, canonical_json, sha256
+from etl.redaction import redact
+from etl.sources import SourceSet
+from etl.sources.base import Project, Source
+from etl.stores import chunkfile
+from etl.stores.catalogue import FileRow
+
+
+@dataclass
+class _Run:
+    """One run: what was known, what is found, what to remember."""
+
+    index: Index
+    report: SyncReport
+    scan: Scan
+    known: dict[str, FileRow]
+    chunks: dict[str, list[Chunk]]
+    rows: dict[str, FileRow] = field(default_factory=dict)
+    changed: bool = False
+
+    def keep(self, path: str, stamp: str) -> None:
+        """The file stays as it was read before, under a new stamp."""
+        old = self.known[path]
+        self.rows[path] = FileRow(path, stamp, old.hash, old.recipe, old.facts, old.notes)
+
+
+def create(index: Index, report: SyncReport, progress: Progress, allow_mass_delete: bool = False) -> bool:
+    """Bring `chunks.jsonl` and the class tree up to date with the files; False if there was nothing to do.
+
+    Raises:
+        GuardTripped: too much would be deleted; nothing was written.
+    """
+    settings = index.settings
+    found = scan(index.root, settings.index.exclude, index.folder)
+    is_current = index.catalogue.meta("chunks") == chunkfile.signature(index.folder) is not None
+    known = index.catalogue.files() if is_current else {}
+    layout = _layout(index, found)
+    if index.catalogue.meta("layout") == layout and not _differs(found, known):
+        _report_known(index, found, known, report)
+        return False
+    run = _Run(index, report, found, known, _chunks_by_source(index, is_current, report))
+    before = [one for group in run.chunks.values() for one in group]
+    _read_changed(run, index.catalogue.meta("layout") == layout, progress)
+    _drop_gone(run)
+    if run.changed or not is_current:
+        after, hierarchy = _resolved(run)
+        if not allow_mass_delete:
+            check_guard(before, after, settings.index.guard_share)
+        chunkfile.write_hierarchy(index.folder, hierarchy)
+        chunkfile.write_chunks(index.folder, after)
+    _remember(run, layout)
+    _report_known(index, found, run.rows, report)
+    return run.changed or not is_current
+
+
+def _layout(index: Index, found: Scan) -> str:
+    """Changes when the same files would be read in another way."""
+    trees = [(path, entry.stamp) for path, entry in found.files.items() if path.endswith("tree.json")]
+    embedding = index.settings.embedding.model_dump()
+    return sha256(canonical_json([CHUNKER_VERSION, index.root.name, index.settings.sources, embedding, trees]))
+
+
+def _differs(found: Scan, known: Mapping[str, FileRow]) -> bool:
+    if any(
+        path not in known or known[path].stamp != entry.stamp or not entry.stamp for path, entry in found.files.items()
+    ):
+        return True
+    return any(path not in found.files and not _is_hidden(path, found) for path in known)
+
+
+def _is_hidden(path: str, found: Scan) -> bool:
+    """Whether the file lies in a folder that could not be read: nothing is known of it, so it is kept."""
+    return any(one.source in (".", path) or path.startswith(one.source) for one in found.unreadable)
+
+
+def _chunks_by_source(index: Index, is_current: bool, report: SyncReport) -> dict[str, list[Chunk]]:
+    try:
+        chunks = chunkfile.read_chunks(index.folder)
+    except IndexDamaged as error:
+        report.warnings.append(f"{error.message} Every file was read again.")
+        return {}
+    if not is_current and chunks:
+        report.warnings.append("chunks.jsonl changed since the last sync. Every file was read again.")
+    return {source: list(group) for source, group in groupby(chunks, key=lambda one: one.source)}
+
+
+def _read_changed(run: _Run, same_layout: bool, progress: Progress) -> None:
+    index = run.index
+    project = Project(list(run.scan.files), lambda path: _read_quietly(run, path))
+    sources = SourceSet(project, index.settings.sources)
+    tokens: TokenCounter | None = None
+    for number, (path, entry) in enumerate(run.scan.files.items()):
+        progress("reading", number, len(run.scan.files))
+        old = run.known.get(path)
+        if same_layout and old and entry.stamp and old.stamp == entry.stamp:
+            run.rows[path] = old
+            continue
+        source = sources.owner(path)
+        if source is None:
+            run.rows[path] = FileRow(path, entry.stamp, "", "", "{}", "[]")
+            run.changed |= run.chunks.pop(path, None) is not None
+            continue
+        tokens = tokens or index.embedder.tokens()
+        _read(run, entry, source, tokens)
+    progress("reading", len(run.scan.files), len(run.scan.files))
+
+
+def _read_quietly(run: _Run, path: str) -> str | None:
+    try:
+        return read_text(run.index.root, run.scan.files[path], run.index.settings.index.max_file_bytes)
+    except (Unreadable, KeyError):
+        return None
+
+
+def _read(run: _Run, entry: FileEntry, source: Source, tokens: TokenCounter) -> None:
+    path, old = entry.path, run.known.get(entry.path)
+    try:
+        text = read_text(run.index.root, entry, run.index.settings.index.max_file_bytes)
+    except Unreadable as error:
+        # what was indexed of it stays; an empty stamp makes the next sync try again
+        row = old or FileRow(path, "", "", "", "{}", "[]")
+        run.rows[path] = FileRow(path, "", row.hash, row.recipe, row.facts, canonical_json([["failed", str(error)]]))
+        return
+    digest, recipe = sha256(text), source.fingerprint(path)
+    notes: list[list[str]] = []
+    if old and old.hash == digest and old.recipe == recipe and path in run.chunks:
+        run.keep(path, entry.stamp)
+        return
+    text, secrets = redact(text)
+    if secrets:
+        notes.append(["warning", f"{path}: {secrets} secrets were left out"])
+    chunks, facts, warning = _chunked(source, path, text, tokens, notes)
+    if warning:
+        notes.append(["warning", f"{path}: {warning}"])
+    run.chunks[path] = chunks
+    run.changed = True
+    members = {one.id: one.class_name for one in chunks if one.class_name}
+    run.rows[path] = FileRow(path, entry.stamp, digest, recipe, _packed(facts, members), canonical_json(notes))
+
+
+def _chunked(
+    source: Source, path: str, text: str, tokens: TokenCounter, notes: list[list[str]]
+) -> tuple[list[Chunk], FileFacts, str | None]:
+    try:
+        document = source.document(path, text)
+    except FrontMatterError as error:
+        notes.append(["failed", f"{error}; its text was indexed without it"])
+        document = source.document(path, "\n" + text)
+        document = replace(document, text=text)
+    return chunk(document, tokens)
+
+
+def _drop_gone(run: _Run) -> None:
+    for path in list(run.chunks):
+        if path not in run.scan.files and not _is_hidden(path, run.scan):
+            del run.chunks[path]
+            run.changed = True
+    for path, row in run.known.items():
+        if path not in run.scan.files and _is_hidden(path, run.scan):
+            run.rows[path] = row
+
+
+def _resolved(run: _Run) -> tuple[list[Chunk], Hierarchy]:
+    """All chunks by source, with the full name and the chain of each class as the whole project shows them."""
+    unpacked = {path: _unpacked(row.facts) for path, row in run.rows.items() if path in run.chunks}
+    tree = resolve({path: facts for path, (facts, _) in unpacked.items()}, run.rows, run.index.root.name)
+    chunks = []
+    for path in sorted(run.chunks):
+        members = unpacked[path][1] if path in unpacked else {}
+        chunks += [_with_class(one, members.get(one.id), tree) for one in run.chunks[path]]
+    return chunks, tree.hierarchy
+
+
+def _with_class(one: Chunk, member_of: str | None, tree: Resolved) -> Chunk:
+    name = tree.full_names.get((one.source, member_of)) if member_of else None
+    chain = tree.hierarchy.chain(name) if name else ()
+    if one.metadata_hash and one.class_name == name and one.chain == chain:
+        return one
+    return one.model_copy(update={"class_name": name, "chain": chain}).sealed(one.content_hash)
+
+
+def _remember(run: _Run, layout: str) -> None:
+    """Note what was read, after the files: a crash before makes the next sync read again what it has."""
+    catalogue = run.index.catalogue
+    catalogue.replace_files(run.rows.values(), [path for path in catalogue.stamps() if path not in run.rows])
+    catalogue.set_meta(chunks=chunkfile.signature(run.index.folder), layout=layout)
+
+
+def _report_known(index: Index, found: Scan, rows: Mapping[str, FileRow], report: SyncReport) -> None:
+    """Say again what is wrong with files that were read earlier: a problem does not go away by being told once."""
+    report.files = sum(1 for row in rows.values() if row.recipe)
+    report.failed += found.unreadable
+    report.skipped += found.refused
+    for path, row in rows.items():
+        for kind, text in json.loads(row.notes):
+            if kind == "failed":
+                report.failed.append(Problem(path, text))
+            else:
+                report.warnings.append(text)
+    owners = {row.recipe.partition(":")[0] for row in rows.values()}
+    for name, patterns in index.settings.sources.items():
+        if patterns and name not in owners:
+            report.warnings.append(f"The configured source `sources.{name}` matches no file.")
+
+
+def _packed(facts: FileFacts, members: Mapping[str, str | None]) -> str:
+    classes = [asdict(one) for one in facts.classes]
+    return canonical_json({"classes": classes, "imports": facts.imports, "members": members})
+
+
+def _unpacked(packed: str) -> tuple[FileFacts, dict[str, str]]:
+    value = json.loads(packed)
+    classes = tuple(
+        ClassDefinition(one["name"], tuple(one["lines"]), tuple(one["bases"]), one["full_name"])
+        for one in value.get("classes", ())
+    )
+    imports = {name: (target[0], target[1]) for name, target in value.get("imports", {}).items()}
+    return FileFacts(classes, imports), value.get("members", {})

@@ -1,0 +1,63 @@
+"""What a sync has to do: the wanted chunks against what the index holds, by ids and hashes, never by watermarks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from etl.errors import GuardTripped
+from etl.model import Chunk
+from etl.stores.catalogue import Held
+
+GUARD_SOURCES = 2  # the loss of a single file is an edit, whatever its size
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Positions into the wanted chunks, and ids that are no longer wanted."""
+
+    new: list[int]
+    changed: list[int]
+    retagged: list[int]
+    unchanged: int
+    gone: list[str]
+
+    @property
+    def to_write(self) -> list[int]:
+        """Everything whose record differs."""
+        return sorted([*self.new, *self.changed, *self.retagged])
+
+
+def plan(wanted: Sequence[Chunk], held: Mapping[str, Held]) -> Plan:
+    """Compare; `changed` differ in what is embedded, `retagged` only in the rest."""
+    new, changed, retagged, unchanged = list[int](), list[int](), list[int](), 0
+    for position, chunk in enumerate(wanted):
+        have = held.get(chunk.id)
+        if have is None:
+            new.append(position)
+        elif have.content_hash != chunk.content_hash:
+            changed.append(position)
+        elif have.metadata_hash != chunk.metadata_hash:
+            retagged.append(position)
+        else:
+            unchanged += 1
+    ids = {chunk.id for chunk in wanted}
+    return Plan(new, changed, retagged, unchanged, [one for one in held if one not in ids])
+
+
+def check_guard(before: Sequence[Chunk], after: Sequence[Chunk], share: float) -> None:
+    """Refuse to lose more than `share` of the chunks together with their files: a moved folder, an unmounted disk.
+
+    Raises:
+        GuardTripped: names the share and some of the files.
+    """
+    sources = {chunk.source for chunk in after}
+    lost = [chunk.source for chunk in before if chunk.source not in sources]
+    files = sorted(set(lost))
+    if len(files) < GUARD_SOURCES or len(lost) <= share * len(before):
+        return
+    some = ", ".join(files[:3]) + (", …" if len(files) > 3 else "")
+    raise GuardTripped(
+        f"This sync would delete {len(lost)} of {len(before)} chunks ({100 * len(lost) // len(before)} %): "
+        f"{len(files)} files are gone ({some})."
+    )

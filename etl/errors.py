@@ -1,0 +1,153 @@
+"""Every error that Lore reports, in one tree.
+
+LoreError                       exit  HTTP
+├── UsageError                     2   400   the request is wrong
+│   ├── InvalidArgument            2   400   an argument breaks the contract
+│   ├── UnknownOperation           2   404
+│   ├── ConfigError                2   500   lore.toml or -c is wrong
+│   └── ConfirmationRequired       2   409   a destructive action without `confirm`
+├── NotFound                       1   404
+│   ├── DocumentNotFound           1   404
+│   └── ClassNotFound              1   404
+├── IndexMissing                   1   409   nothing has been synced yet
+├── GuardTripped                   1   409   a sync would delete too much
+├── ModelMismatch                  1   409   the index was built with another model
+├── StorageError                  74   500   files, disk, permissions
+│   └── IndexDamaged              74   500   a store cannot be read; a sync rebuilds it
+├── Busy                          75   503   another process owns the index, or too many calls
+├── DeadlineExceeded              75   504
+├── ProviderError                 74   502   a model or a remote service failed
+└── InternalError                 70   500   our own mistake; details are in the log
+"""
+
+from __future__ import annotations
+
+
+class LoreError(Exception):
+    """Base of all reported errors: what happened, and a hint that says what to do."""
+
+    code = "ERROR"
+    http_status = 500
+    exit_code = 1
+    default_hint = "Run `lore status` to see what is wrong."
+
+    def __init__(self, message: str, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint or self.default_hint
+
+
+class UsageError(LoreError):
+    """The request cannot be understood."""
+
+    code, http_status, exit_code = "USAGE", 400, 2
+    default_hint = "Run `lore --help`, or read /api/openapi.yaml."
+
+
+class InvalidArgument(UsageError):
+    """An argument is missing, unknown, of the wrong type or out of its bounds."""
+
+    code = "INVALID_ARGUMENT"
+    default_hint = "Correct the argument and call again."
+
+
+class UnknownOperation(UsageError):
+    """There is no operation of that name in the contract."""
+
+    code, http_status = "UNKNOWN_OPERATION", 404
+
+
+class ConfigError(UsageError):
+    """The configuration has a wrong key or value."""
+
+    code, http_status = "CONFIG_ERROR", 500
+    default_hint = "Correct the named key; docs/configuration.md lists them all."
+
+
+class ConfirmationRequired(UsageError):
+    """A destructive action was asked for without its confirmation."""
+
+    code, http_status = "CONFIRMATION_REQUIRED", 409
+    default_hint = "Repeat the call with confirm=true if you mean it."
+
+
+class NotFound(LoreError):
+    """What was asked for is not in the index."""
+
+    code, http_status, exit_code = "NOT_FOUND", 404, 1
+    default_hint = "Use `list_documents` to see what is there."
+
+
+class DocumentNotFound(NotFound):
+    """No chunk has that id."""
+
+    code = "DOCUMENT_NOT_FOUND"
+
+
+class ClassNotFound(NotFound):
+    """No class of that name is known; the hint names the nearest."""
+
+    code = "CLASS_NOT_FOUND"
+
+
+class IndexMissing(LoreError):
+    """There is no index yet, or it is empty."""
+
+    code, http_status, exit_code = "INDEX_MISSING", 409, 1
+    default_hint = "Run `lore sync`, or call manage_knowledge_base with action=sync."
+
+
+class GuardTripped(LoreError):
+    """A sync would delete more of the index than looks intended."""
+
+    code, http_status, exit_code = "SYNC_GUARD", 409, 1
+    default_hint = "If the files are really gone, repeat with `--allow-mass-delete` (allow_mass_delete=true)."
+
+
+class ModelMismatch(LoreError):
+    """The index holds vectors of another model or input recipe."""
+
+    code, http_status, exit_code = "MODEL_MISMATCH", 409, 1
+    default_hint = "Run `lore sync`: it builds new vectors beside the old ones and then switches."
+
+
+class StorageError(LoreError):
+    """Reading or writing failed."""
+
+    code, http_status, exit_code = "STORAGE_ERROR", 500, 74
+    default_hint = "Check the permissions and the free space of the index folder."
+
+
+class IndexDamaged(StorageError):
+    """A store is unreadable. It is derived, so a sync rebuilds it without calling the model."""
+
+    code = "INDEX_DAMAGED"
+    default_hint = "Run `lore sync`: it rebuilds the damaged store from chunks.jsonl and cached vectors."
+
+
+class Busy(LoreError):
+    """Another process owns the index, or too many calls are running."""
+
+    code, http_status, exit_code = "BUSY", 503, 75
+    default_hint = "Wait for it to finish and try again."
+
+
+class DeadlineExceeded(LoreError):
+    """The operation did not finish in time."""
+
+    code, http_status, exit_code = "DEADLINE_EXCEEDED", 504, 75
+    default_hint = "Try again, or ask for less."
+
+
+class ProviderError(LoreError):
+    """An embedding or answer model failed."""
+
+    code, http_status, exit_code = "PROVIDER_ERROR", 502, 74
+    default_hint = "Check the model's name, the key and the network."
+
+
+class InternalError(LoreError):
+    """A mistake of ours. The log has the details under the same trace id."""
+
+    code, http_status, exit_code = "INTERNAL_ERROR", 500, 70
+    default_hint = "This is a bug in Lore; the log on stderr has the details under this trace_id."

@@ -1,0 +1,156 @@
+"""Finding and reading the files of a project: what git would ignore is ignored, what leads outside is refused."""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pathspec import GitIgnoreSpec
+
+from etl.model import Problem
+
+SKIPPED_FOLDERS = frozenset({"node_modules", "__pycache__", "venv", "site-packages", "bower_components"})
+HIDDEN_BUT_READ = frozenset({".github", ".ce", ".serena", ".claude", ".cursor"})
+HIDDEN_FILES_READ = frozenset({".cursorrules"})
+RACY_NS = 20_000_000  # a file changed within a clock tick of the scan may change again under the same stamp
+
+
+@dataclass(frozen=True)
+class FileEntry:
+    """A file of the project: POSIX path relative to its root, and a stamp that changes when it does."""
+
+    path: str
+    size: int
+    stamp: str
+
+
+@dataclass
+class Scan:
+    """What a walk found; `unreadable` are folders (or files) of which nothing is known."""
+
+    files: dict[str, FileEntry] = field(default_factory=dict)
+    unreadable: list[Problem] = field(default_factory=list)
+    refused: list[Problem] = field(default_factory=list)
+
+
+class _Rules:
+    """The ignore files that apply in one folder, the nearest last."""
+
+    def __init__(self, specs: tuple[tuple[str, GitIgnoreSpec], ...]) -> None:
+        self._specs = specs
+
+    def entering(self, folder: Path, relative: str) -> _Rules:
+        file = folder / ".gitignore"
+        try:
+            lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
+        except OSError:
+            return self
+        return _Rules((*self._specs, (relative, GitIgnoreSpec.from_lines(lines))))
+
+    def ignores(self, relative: str, is_folder: bool) -> bool:
+        path = relative + "/" if is_folder else relative
+        for base, spec in reversed(self._specs):
+            verdict = spec.check_file(path[len(base) :]).include
+            if verdict is not None:
+                return verdict
+        return False
+
+
+def scan(root: Path, exclude: list[str], skip: Path | None = None) -> Scan:
+    """Walk the project; symlinks are not followed, and those that leave it are reported."""
+    found = Scan()
+    rules = _Rules((("", GitIgnoreSpec.from_lines(exclude)),))
+    now = time.time_ns()
+    stack = [(root, "", rules)]
+    while stack:
+        folder, relative, above = stack.pop()
+        here = above.entering(folder, relative)
+        for entry in _entries(folder, relative, found):
+            path = relative + entry.name
+            if _is_uninteresting(entry) or Path(entry.path) == skip or not _is_text(path):
+                continue
+            if entry.is_symlink():
+                _refuse_if_outside(root, entry, path, found)
+            elif entry.is_dir(follow_symlinks=False):
+                if not here.ignores(path, is_folder=True):
+                    stack.append((Path(entry.path), path + "/", here))
+            elif not here.ignores(path, is_folder=False):
+                _add(entry, path, now, found)
+    found.files = dict(sorted(found.files.items()))
+    return found
+
+
+def _entries(folder: Path, relative: str, found: Scan) -> Iterator[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as entries:
+            yield from entries
+    except OSError as error:
+        found.unreadable.append(Problem(relative or ".", f"folder cannot be read: {error.strerror}"))
+
+
+def _is_uninteresting(entry: os.DirEntry[str]) -> bool:
+    name = entry.name
+    if name in SKIPPED_FOLDERS:
+        return True
+    return name.startswith(".") and name not in HIDDEN_BUT_READ and name not in HIDDEN_FILES_READ
+
+
+def _is_text(path: str) -> bool:
+    """False for a name that is not UTF-8: it could be written to no store."""
+    return not any("\ud800" <= character <= "\udfff" for character in path)
+
+
+def _refuse_if_outside(root: Path, entry: os.DirEntry[str], path: str, found: Scan) -> None:
+    target = Path(entry.path).resolve()
+    if not target.is_relative_to(root):
+        found.refused.append(Problem(path, "symlink leaves the project; not followed"))
+
+
+def _add(entry: os.DirEntry[str], path: str, now: int, found: Scan) -> None:
+    try:
+        info = entry.stat(follow_symlinks=False)
+    except OSError as error:
+        found.unreadable.append(Problem(path, f"cannot be read: {error.strerror}"))
+        return
+    if stat.S_ISREG(info.st_mode):
+        # ctime and inode see an edit whose mtime was set back
+        racy = now - info.st_ctime_ns < RACY_NS
+        stamp = "" if racy else f"{info.st_size}:{info.st_mtime_ns}:{info.st_ctime_ns}:{info.st_ino}"
+        found.files[path] = FileEntry(path, info.st_size, stamp)
+
+
+class Unreadable(Exception):
+    """A file that cannot become text; the message is its line in the report."""
+
+
+def read_text(root: Path, entry: FileEntry, max_bytes: int) -> str:
+    """The text of a file with `\\n` line ends and without a byte order mark.
+
+    Raises:
+        Unreadable: too large, binary, not UTF-8, or not permitted.
+    """
+    if entry.size > max_bytes:
+        raise Unreadable(f"too large: {entry.size:,} bytes, the limit is {max_bytes:,} (index.max_file_bytes)")
+    try:
+        descriptor = os.open(root / entry.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        with open(descriptor, "rb") as file:
+            data = file.read(max_bytes + 1)
+    except OSError as error:
+        raise Unreadable(f"cannot be read: {error.strerror}") from error
+    if len(data) > max_bytes:
+        raise Unreadable(f"too large: it grew over {max_bytes:,} bytes (index.max_file_bytes)")
+    return _decoded(data).replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _decoded(data: bytes) -> str:
+    encoding = "utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
+    if encoding == "utf-8-sig" and b"\0" in data[:8192]:
+        raise Unreadable("binary: it holds NUL bytes")
+    try:
+        return data.decode(encoding).replace("\0", "\N{REPLACEMENT CHARACTER}")
+    except UnicodeDecodeError as error:
+        raise Unreadable(f"not valid {encoding[:6].upper()} at byte {error.start:,}; save it as UTF-8") from error

@@ -1,0 +1,110 @@
+"""YAML front matter of Markdown files, through a YAML library's safe loader."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+
+MAX_BYTES = 64_000
+_OPEN = re.compile(r"\A---[ \t]*\n")
+_CLOSE = re.compile(r"^(?:---|\.\.\.)[ \t]*$", re.MULTILINE)
+_TAG_KEYS = (
+    "tags",
+    "keywords",
+    "labels",
+    "state",
+    "status",
+    "prp_id",
+    "issue",
+    "author",
+    "rating",
+    "capture_type",
+)
+
+
+class FrontMatterError(Exception):
+    """The block between the dashes is not a YAML mapping; the message says where."""
+
+
+@dataclass(frozen=True)
+class FrontMatter:
+    """The keys that Lore understands, and how many lines the block takes."""
+
+    title: str | None = None
+    tags: tuple[str, ...] = ()
+    created: str | None = None
+    updated: str | None = None
+    lines: int = 0
+
+
+class _NoAliasLoader(yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader):  # type: ignore[misc]
+    """The safe loader without aliases, which can blow a small text up to gigabytes."""
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        if self.check_event(yaml.AliasEvent):
+            raise yaml.YAMLError("aliases are not allowed in front matter")
+        return super().compose_node(parent, index)
+
+
+def front_matter_lines(text: str) -> int:
+    """How many lines the front matter takes, its dashes included; 0 if there is none."""
+    if not _OPEN.match(text):
+        return 0
+    close = _CLOSE.search(text, 4, MAX_BYTES)
+    return text.count("\n", 0, close.start()) + 1 if close else 0
+
+
+def read_front_matter(text: str) -> FrontMatter:
+    """Parse the block at the top of a Markdown text.
+
+    Raises:
+        FrontMatterError: the block is no YAML mapping.
+    """
+    count = front_matter_lines(text)
+    if not count:
+        return FrontMatter()
+    values = _mapping("\n".join(text.split("\n", count)[1 : count - 1]))
+    return FrontMatter(
+        title=_text(values.get("title") or values.get("name") or values.get("tagName")),
+        tags=tuple(dict.fromkeys(tag for key in _TAG_KEYS for tag in _tags(values.get(key)))),
+        created=_date(values, "created", "createdAt", "date", "timestamp"),
+        updated=_date(values, "updated", "updatedAt", "closedAt", "publishedAt", "last_updated"),
+        lines=count,
+    )
+
+
+def _mapping(block: str) -> dict[str, Any]:
+    try:
+        values = yaml.load(block, Loader=_NoAliasLoader)
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f" at line {mark.line + 2}" if mark else ""
+        raise FrontMatterError(f"front matter is not valid YAML{where}") from error
+    if values is None:
+        return {}
+    if not isinstance(values, dict):
+        raise FrontMatterError("front matter is not a list of `key: value`")
+    return values
+
+
+def _text(value: object) -> str | None:
+    return str(value).strip()[:300] or None if isinstance(value, str | int | float) else None
+
+
+def _tags(value: object) -> list[str]:
+    values = value if isinstance(value, list) else [value]
+    return [text[:100] for item in values[:50] if (text := _text(item))]
+
+
+def _date(values: dict[str, Any], *keys: str) -> str | None:
+    for key in keys:
+        value = values.get(key)
+        if isinstance(value, datetime.date):
+            return value.isoformat()
+        if isinstance(value, str) and re.match(r"\d{4}-\d{2}-\d{2}", value):
+            return value[:40]
+    return None

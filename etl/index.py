@@ -1,0 +1,187 @@
+"""The index of one project: its folder, its lock and its stores, each opened when it is first needed."""
+
+from __future__ import annotations
+
+import threading
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from etl.chunking.recipe import RECIPE_VERSION
+from etl.embedding import fingerprint, open_embedder
+from etl.errors import IndexMissing, StorageError
+from etl.hierarchy import Hierarchy
+from etl.settings import Settings
+from etl.stores import chunkfile
+from etl.stores.catalogue import CATALOGUE, Catalogue
+from etl.stores.owner import Ownership
+
+if TYPE_CHECKING:
+    from etl.embedding.base import Embedder, EmbeddingCache
+    from etl.stores.keywords import KeywordStore
+    from etl.stores.vectors import VectorStore
+
+KEYWORDS = "keywords"
+_IGNORE_ITSELF = "# Written by Lore: everything here can be rebuilt by `lore sync`.\n*\n"
+
+
+class Index:
+    """Opens nothing until asked; from then on this process owns the folder until `close`."""
+
+    def __init__(self, root: Path, settings: Settings) -> None:
+        self.root = root
+        self.settings = settings
+        self.folder = (root / settings.index.path).resolve()
+        self._guard = threading.RLock()
+        self._ownership: Ownership | None = None
+        self._catalogue: Catalogue | None = None
+        self._keywords: KeywordStore | None = None
+        self._vectors: VectorStore | None = None
+        self._cache: EmbeddingCache | None = None
+        self._hierarchy: tuple[str | None, Hierarchy] | None = None
+
+    def exists(self) -> bool:
+        """Whether there is an index on disk; creates nothing."""
+        return (self.folder / CATALOGUE).exists()
+
+    def own(self) -> None:
+        """Create the folder if need be and take the lock. Raises Busy, StorageError."""
+        with self._guard:
+            if self._ownership is not None:
+                return
+            try:
+                self.folder.mkdir(parents=True, exist_ok=True)
+                (self.folder / ".gitignore").write_text(_IGNORE_ITSELF, encoding="utf-8")
+            except OSError as error:
+                raise StorageError(f"Cannot create the index folder: {error.strerror}.") from error
+            ownership = Ownership(self.folder)
+            ownership.take()
+            self._ownership = ownership
+
+    def require(self) -> None:
+        """Own an index that has been synced. Raises IndexMissing, Busy."""
+        if not self.exists():
+            raise IndexMissing("This project has no index yet.")
+        self.own()
+
+    @property
+    def catalogue(self) -> Catalogue:
+        """What the index holds."""
+        with self._guard:
+            self.own()
+            self._catalogue = self._catalogue or Catalogue(self.folder)
+            return self._catalogue
+
+    @property
+    def keywords(self) -> KeywordStore:
+        """The keyword leg."""
+        with self._guard:
+            if self._keywords is None:
+                from etl.stores.keywords import KeywordStore
+
+                self.own()
+                self._keywords = KeywordStore(self.folder / KEYWORDS)
+            return self._keywords
+
+    @property
+    def vectors(self) -> VectorStore:
+        """The vector leg of the present generation."""
+        with self._guard:
+            if self._vectors is None:
+                self._vectors = self.open_generation(self.generation)
+            return self._vectors
+
+    @property
+    def generation(self) -> int:
+        """The number of the vector store that is in use."""
+        return int(self.catalogue.meta("generation") or 1)
+
+    def generation_folder(self, number: int) -> Path:
+        """Where a generation's files are."""
+        return self.folder / f"vectors-{number}"
+
+    def open_generation(self, number: int) -> VectorStore:
+        """Open one generation's store."""
+        from etl.stores.vectors import VectorStore
+
+        self.own()
+        return VectorStore(self.generation_folder(number), self.settings.database)
+
+    def use(self, store: VectorStore) -> None:
+        """Answer from another generation from now on."""
+        with self._guard:
+            old, self._vectors = self._vectors, store
+        if old is not None and old is not store:
+            old.close()
+
+    def release_vectors(self) -> bool:
+        """Close the vector store; False if it was not open."""
+        with self._guard:
+            store, self._vectors = self._vectors, None
+        if store is not None:
+            store.close()
+        return store is not None
+
+    def has_open_vectors(self) -> bool:
+        """Whether the vector store is open in this process."""
+        return self._vectors is not None
+
+    def reset_keywords(self) -> None:
+        """Throw a damaged keyword store away; the next use starts an empty one."""
+        from etl.stores.keywords import remove
+
+        with self._guard:
+            self._keywords = None
+            remove(self.folder / KEYWORDS)
+
+    def reset_catalogue(self) -> None:
+        """Put a damaged catalogue aside; the next use starts an empty one."""
+        with self._guard:
+            if self._catalogue is not None:
+                self._catalogue.close()
+            self._catalogue = None
+            for suffix in ("", "-wal", "-shm"):
+                file = self.folder / (CATALOGUE + suffix)
+                if file.exists():
+                    file.replace(file.with_name(f"{file.name}.damaged"))
+
+    @cached_property
+    def embedder(self) -> Embedder:
+        """The model, loaded at first use."""
+        return open_embedder(self.settings.embedding)
+
+    @property
+    def model(self) -> str:
+        """What vectors of this configuration are made with: model and input recipe. Loads no model."""
+        return f"{fingerprint(self.settings.embedding)} recipe {RECIPE_VERSION}"
+
+    @property
+    def cache(self) -> EmbeddingCache:
+        """Vectors by content, kept across generations."""
+        with self._guard:
+            if self._cache is None:
+                from etl.embedding.base import EmbeddingCache
+
+                self.own()
+                self._cache = EmbeddingCache(self.folder, self.model, self.embedder.dimension)
+            return self._cache
+
+    @property
+    def hierarchy(self) -> Hierarchy:
+        """The class tree, read again when a sync wrote it."""
+        stamp = chunkfile.signature(self.folder)
+        if self._hierarchy is None or self._hierarchy[0] != stamp:
+            self._hierarchy = (stamp, chunkfile.read_hierarchy(self.folder))
+        return self._hierarchy[1]
+
+    def close(self) -> None:
+        """Close what is open and let others own the index."""
+        with self._guard:
+            self.release_vectors()
+            for store in (self._catalogue, self._cache):
+                if store is not None:
+                    store.close()
+            self._catalogue = self._cache = self._keywords = None
+            if self._ownership is not None:
+                self._ownership.release()
+            self._ownership = None

@@ -1,0 +1,164 @@
+"""The words that both packages share: Document, Chunk, KnowledgeType, SyncReport."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class KnowledgeType(StrEnum):
+    """What a document is to its readers; ranking and filters go by it."""
+
+    GUIDE = "guide"
+    SRC = "src"
+    EXAMPLE = "example"
+    TEST = "test"
+    TICKET = "ticket"
+    RELEASE = "release"
+    BLOG = "blog"
+    PRP = "prp"
+    ADR = "adr"
+    RULE = "rule"
+    MEMORY = "memory"
+    KNOWLEDGE = "knowledge"
+
+
+@dataclass(frozen=True)
+class Document:
+    """A source file as read: text with `\\n` line ends, and what its source knows of it."""
+
+    source: str
+    type: KnowledgeType
+    text: str
+    title: str
+    syntax: str
+    tags: tuple[str, ...] = ()
+    created: str | None = None
+    updated: str | None = None
+
+    @property
+    def lines(self) -> list[str]:
+        """The lines without their ends; line n of an editor is `lines[n - 1]`."""
+        return self.text.split("\n")
+
+
+class Ancestor(BaseModel):
+    """A class further up the inheritance chain; `source` is None outside the project."""
+
+    model_config = ConfigDict(frozen=True, populate_by_name=True)
+
+    class_name: str = Field(alias="class")
+    source: str | None = None
+
+
+class Chunk(BaseModel):
+    """The unit that is embedded and found: one record of `chunks.jsonl`.
+
+    `lines` is 1-based and inclusive, and `text` is exactly those lines joined by `\\n`. Only a single line
+    that is longer than the model's input is cut within: then `columns` holds the half-open character range.
+    """
+
+    model_config = ConfigDict(frozen=True, populate_by_name=True)
+
+    id: str
+    content_hash: str = ""
+    metadata_hash: str = ""
+    type: KnowledgeType
+    kind: str
+    source: str
+    title: str
+    heading: tuple[str, ...] = ()
+    lines: tuple[int, int]
+    columns: tuple[int, int] | None = None
+    symbols: tuple[str, ...] = ()
+    class_name: str | None = Field(default=None, alias="class")
+    chain: tuple[Ancestor, ...] = ()
+    tags: tuple[str, ...] = ()
+    created: str | None = None
+    updated: str | None = None
+    text: str
+
+    def record(self) -> dict[str, Any]:
+        """The chunk as it stands in `chunks.jsonl`."""
+        return self.model_dump(mode="json", by_alias=True)
+
+    def sealed(self, content_hash: str) -> Chunk:
+        """The same chunk with both hashes set."""
+        bare = self.model_copy(update={"content_hash": "", "metadata_hash": ""})
+        metadata_hash = sha256(canonical_json(bare.record()))
+        return self.model_copy(update={"content_hash": content_hash, "metadata_hash": metadata_hash})
+
+
+@dataclass(frozen=True)
+class ClassDefinition:
+    """A class as written in one file: names of its bases are still local to that file.
+
+    `full_name` is set where the file itself says what the class is called project-wide.
+    """
+
+    name: str
+    lines: tuple[int, int]
+    bases: tuple[str, ...] = ()
+    full_name: str | None = None
+
+
+@dataclass(frozen=True)
+class FileFacts:
+    """What the class tree needs from one file: its classes, and what its imported names mean."""
+
+    classes: tuple[ClassDefinition, ...] = ()
+    imports: dict[str, tuple[str, str | None]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A file that was not indexed, or not wholly, and why."""
+
+    source: str
+    reason: str
+
+
+@dataclass
+class SyncReport:
+    """What one run of the pipeline did; counts are chunks unless the name says otherwise."""
+
+    created: int = 0
+    updated: int = 0
+    unchanged: int = 0
+    deleted: int = 0
+    embedded: int = 0
+    files: int = 0
+    failed: list[Problem] = field(default_factory=list)
+    skipped: list[Problem] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    rebuilt: str | None = None
+    duration: float = 0.0
+
+
+Progress = Callable[[str, int, int], None]
+"""Called with (stage, done, total) between steps; must be cheap. An error it raises ends the run consistently."""
+
+
+def silent(stage: str, done: int, total: int) -> None:
+    """A Progress that nobody watches."""
+
+
+def sha256(text: str) -> str:
+    """Hex digest of the text in UTF-8."""
+    return hashlib.sha256(text.encode("utf-8")).hexdigest()
+
+
+def canonical_json(value: object) -> str:
+    """JSON with one spelling for one value, so that its hash is stable."""
+    return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+
+
+def chunk_id(scope: str, source: str, anchor: str) -> str:
+    """A stable id of 32 hex digits; it survives edits, moved lines and a moved checkout."""
+    return sha256("\0".join((scope, source, anchor)))[:32]

@@ -1,0 +1,154 @@
+"""The configuration: defaults, `lore.toml`, then `-c FILE`, merged deeply and checked at start."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import tomllib
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from etl.errors import ConfigError
+
+CONFIG_NAME = "lore.toml"
+INDEX_NAME = ".lore"
+
+
+class Section(BaseModel):
+    """A table of the configuration; an unknown key is an error."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class IndexSettings(Section):
+    """Where the index lives and how much of a project it takes in."""
+
+    path: str = INDEX_NAME
+    exclude: list[str] = Field(default_factory=list, description="gitignore patterns, added to .gitignore's")
+    max_file_bytes: int = Field(default=2_000_000, ge=1_000)
+    guard_share: float = Field(default=0.3, gt=0, le=1, description="a sync that deletes more is refused")
+
+
+class EmbeddingSettings(Section):
+    """Which model turns text into vectors."""
+
+    provider: Literal["local", "gemini"] = "local"
+    model: str = Field(default="", description="name or path; empty is the provider's default")
+    threads: int = Field(default=0, ge=0, description="0: one for each core")
+    base_url: str | None = Field(default=None, description="another endpoint for the Gemini API")
+
+
+class DatabaseSettings(Section):
+    """How Chroma is reached. Recall of its own HNSW defaults is .83 at 30,000 chunks (docs/benchmarks.md)."""
+
+    mode: Literal["embedded"] = "embedded"
+    collection: str = Field(default="lore", pattern=r"^[a-zA-Z0-9][a-zA-Z0-9._-]{1,510}[a-zA-Z0-9]$")
+    ef_search: int = Field(default=200, ge=10, le=10_000)
+    ef_construction: int = Field(default=200, ge=10, le=10_000)
+    max_neighbors: int = Field(default=32, ge=4, le=256)
+
+
+class QuerySettings(Section):
+    """How candidates are ranked. `weights` overrides single weights of the chosen ranking."""
+
+    ranking: Literal["hybrid", "classic"] = "hybrid"
+    nResults: int = Field(default=100, ge=10, le=1000)
+    weights: dict[str, float] = Field(default_factory=dict)
+
+
+class AnswerSettings(Section):
+    """The model that writes answers; without a key answers are extracted from the passages."""
+
+    provider: Literal["auto", "gemini", "none"] = "auto"
+    model: str = "gemini-2.5-flash"
+    base_url: str | None = None
+    timeout_seconds: float = Field(default=20, gt=0, le=600)
+    attempts: int = Field(default=3, ge=1, le=10)
+    context_tokens: int = Field(default=6000, ge=200, le=200_000)
+
+
+class ServerSettings(Section):
+    """Where `lore serve` listens."""
+
+    host: Literal["127.0.0.1", "localhost", "::1"] = "127.0.0.1"
+    port: int = Field(default=7317, ge=0, le=65535)
+
+
+class Settings(Section):
+    """The whole configuration."""
+
+    index: IndexSettings = IndexSettings()
+    sources: dict[str, list[str]] = Field(default_factory=dict)
+    embedding: EmbeddingSettings = EmbeddingSettings()
+    database: DatabaseSettings = DatabaseSettings()
+    query: QuerySettings = QuerySettings()
+    answer: AnswerSettings = AnswerSettings()
+    server: ServerSettings = ServerSettings()
+
+
+def find_project(start: Path) -> Path:
+    """The nearest folder upwards with a `lore.toml` or `.git`, else the folder itself."""
+    start = start.resolve()
+    for folder in (start, *start.parents):
+        if (folder / CONFIG_NAME).exists() or (folder / ".git").exists():
+            return folder
+    return start
+
+
+def load_settings(project: Path, extra: Path | None = None) -> Settings:
+    """Read the project's configuration.
+
+    Raises:
+        ConfigError: a file is unreadable, or a key or value is wrong; the message names it.
+    """
+    merged: dict[str, Any] = {}
+    own = project / CONFIG_NAME
+    for file in [own] * own.exists() + [extra] * (extra is not None):
+        if file is not None:
+            merged = merge(merged, _read(file))
+    try:
+        return Settings.model_validate(merged)
+    except ValidationError as error:
+        raise _explained(error) from error
+
+
+def merge(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
+    """`over` on top of `base`, table by table; neither is changed."""
+    out = dict(base)
+    for key, value in over.items():
+        both = isinstance(value, dict) and isinstance(out.get(key), dict)
+        out[key] = merge(out[key], value) if both else value
+    return out
+
+
+def _read(file: Path) -> dict[str, Any]:
+    try:
+        text = file.read_text(encoding="utf-8")
+        value = json.loads(text) if file.suffix == ".json" else tomllib.loads(text)
+    except OSError as error:
+        raise ConfigError(f"Cannot read {file.name}: {error.strerror}.") from error
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(f"{file.name} is not valid: {error}.") from error
+    if not isinstance(value, dict):
+        raise ConfigError(f"{file.name} must hold a table at the top.")
+    return value
+
+
+def _explained(error: ValidationError) -> ConfigError:
+    first = error.errors()[0]
+    key = ".".join(str(part) for part in first["loc"])
+    if first["type"] != "extra_forbidden":
+        return ConfigError(f"Configuration key `{key}`: {first['msg']}.")
+    known = _known_keys(first["loc"])
+    near = difflib.get_close_matches(str(first["loc"][-1]), known, n=1)
+    hint = f"Did you mean `{near[0]}`?" if near else f"Known keys here: {', '.join(known)}."
+    return ConfigError(f"Unknown configuration key `{key}`.", hint)
+
+
+def _known_keys(location: tuple[int | str, ...]) -> list[str]:
+    model: type[BaseModel] = Settings
+    for part in location[:-1]:
+        model = type(model.model_fields[str(part)].default)
+    return sorted(model.model_fields)

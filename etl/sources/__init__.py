@@ -1,0 +1,36 @@
+"""The registry of sources. The first that claims a file owns it, so the order goes from special to general."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from etl.errors import ConfigError
+from etl.sources.base import Project, Source
+from etl.sources.code import Examples, JavaScriptCode, Jsdoc, OtherCode, PythonCode, Tests
+from etl.sources.prose import Adrs, Blogs, Guides, Knowledge, Memories, Prps, Releases, Rules, Tickets
+
+REGISTRY: tuple[type[Source], ...] = (
+    Rules, Memories, Prps, Adrs, Tickets, Releases, Blogs, Knowledge,
+    Tests, Examples, Jsdoc, Guides, PythonCode, JavaScriptCode, OtherCode,
+)  # fmt: skip
+
+
+class SourceSet:
+    """The sources of one project, as configured under `[sources]` in `lore.toml`.
+
+    Raises:
+        ConfigError: the configuration names a source that does not exist.
+    """
+
+    def __init__(self, project: Project, configured: Mapping[str, Sequence[str]]) -> None:
+        known = [kind.name for kind in REGISTRY]
+        for name in configured:
+            if name not in known:
+                raise ConfigError(f"Unknown source `sources.{name}`.", f"Known sources: {', '.join(known)}.")
+        # what a user configured wins over what a layout suggests
+        order = sorted(REGISTRY, key=lambda kind: kind.name not in configured)
+        self._sources = [kind(project, configured.get(kind.name)) for kind in order]
+
+    def owner(self, path: str) -> Source | None:
+        """The source that the file belongs to, if any."""
+        return next((source for source in self._sources if source.claims(path)), None)

@@ -1,0 +1,215 @@
+"""The catalogue: what the index holds now, in SQLite. One transaction here is what makes a sync visible.
+
+It is derived: without it, a sync reads every file again and builds the stores from cached vectors.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from etl.errors import IndexDamaged, StorageError
+from etl.model import Chunk, canonical_json
+
+CATALOGUE = "catalogue.sqlite"
+VARIABLES = 500  # SQLite's limit on variables in a statement was 999 for long
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS file (
+    path TEXT PRIMARY KEY, stamp TEXT NOT NULL, hash TEXT NOT NULL, recipe TEXT NOT NULL,
+    facts TEXT NOT NULL, notes TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS chunk (
+    id TEXT PRIMARY KEY, source TEXT NOT NULL, type TEXT NOT NULL, position INTEGER NOT NULL,
+    content_hash TEXT NOT NULL, metadata_hash TEXT NOT NULL, has_vector INTEGER NOT NULL, record TEXT NOT NULL);
+CREATE INDEX IF NOT EXISTS chunk_order ON chunk (source, position);
+CREATE INDEX IF NOT EXISTS chunk_type ON chunk (type, source, position);
+CREATE INDEX IF NOT EXISTS chunk_waiting ON chunk (has_vector) WHERE has_vector = 0;
+"""
+
+
+@dataclass(frozen=True)
+class FileRow:
+    """What is known of a file from when it was last read."""
+
+    path: str
+    stamp: str
+    hash: str
+    recipe: str
+    facts: str
+    notes: str
+
+
+@dataclass(frozen=True)
+class Held:
+    """What the index holds of a chunk, enough to compare."""
+
+    content_hash: str
+    metadata_hash: str
+    has_vector: bool
+
+
+class Catalogue:
+    """Connections per thread: readers see whole transactions while a sync writes."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / CATALOGUE
+        self._local = threading.local()
+        self._open: list[sqlite3.Connection] = []
+        self._guard = threading.Lock()
+        with self._reporting(), self.transaction() as connection:
+            connection.executescript(_SCHEMA)
+
+    @property
+    def _connection(self) -> sqlite3.Connection:
+        connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
+        if connection is None:
+            connection = sqlite3.connect(self._path, timeout=30, isolation_level=None, check_same_thread=False)
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = NORMAL")
+            self._local.connection = connection
+            with self._guard:
+                self._open.append(connection)
+        return connection
+
+    def close(self) -> None:
+        """Close every thread's connection."""
+        with self._guard:
+            for connection in self._open:
+                connection.close()
+            self._open.clear()
+        self._local = threading.local()
+
+    @contextmanager
+    def _reporting(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.DatabaseError as error:
+            if isinstance(error, sqlite3.OperationalError) and "malformed" not in str(error):
+                raise StorageError(f"The catalogue cannot be used: {error}.") from error
+            raise IndexDamaged(f"The catalogue is damaged: {error}.") from error
+
+    @contextmanager
+    def transaction(self) -> Iterator[sqlite3.Connection]:
+        """All or nothing."""
+        connection = self._connection
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield connection
+        except BaseException:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
+        if connection.in_transaction:
+            connection.execute("COMMIT")
+
+    def _rows(self, sql: str, values: Sequence[object] = ()) -> list[tuple[str, ...]]:
+        with self._reporting():
+            return self._connection.execute(sql, values).fetchall()
+
+    def meta(self, key: str) -> str | None:
+        """A value that describes the index as a whole."""
+        rows = self._rows("SELECT value FROM meta WHERE key = ?", (key,))
+        return rows[0][0] if rows else None
+
+    def set_meta(self, **values: str | None) -> None:
+        """Set or, with None, remove values."""
+        with self._reporting(), self.transaction() as connection:
+            for key, value in values.items():
+                connection.execute("DELETE FROM meta WHERE key = ?", (key,))
+                if value is not None:
+                    connection.execute("INSERT INTO meta VALUES (?, ?)", (key, value))
+
+    def files(self) -> dict[str, FileRow]:
+        """Every file that was read."""
+        rows = self._rows("SELECT path, stamp, hash, recipe, facts, notes FROM file")
+        return {row[0]: FileRow(*row) for row in rows}
+
+    def stamps(self) -> dict[str, str]:
+        """Path -> stamp of every file that was read: enough to see whether anything changed."""
+        return dict(self._rows("SELECT path, stamp FROM file"))  # type: ignore[arg-type]
+
+    def replace_files(self, changed: Iterable[FileRow], gone: Iterable[str]) -> None:
+        """Remember what was read."""
+        with self._reporting(), self.transaction() as connection:
+            connection.executemany("DELETE FROM file WHERE path = ?", ((path,) for path in gone))
+            rows = ((f.path, f.stamp, f.hash, f.recipe, f.facts, f.notes) for f in changed)
+            connection.executemany("INSERT OR REPLACE INTO file VALUES (?, ?, ?, ?, ?, ?)", rows)
+
+    def held(self) -> dict[str, Held]:
+        """Id -> what is held, of every chunk."""
+        rows = self._rows("SELECT id, content_hash, metadata_hash, has_vector FROM chunk")
+        return {row[0]: Held(row[1], row[2], bool(row[3])) for row in rows}
+
+    def apply(self, changed: Iterable[tuple[int, Chunk, bool]], gone: Iterable[str], **meta: str | None) -> None:
+        """Put (position, chunk, has_vector) in and take ids out, in one transaction with `meta`."""
+        with self._reporting(), self.transaction() as connection:
+            connection.executemany("DELETE FROM chunk WHERE id = ?", ((one,) for one in gone))
+            rows = (
+                (
+                    c.id,
+                    c.source,
+                    c.type,
+                    position,
+                    c.content_hash,
+                    c.metadata_hash,
+                    int(vector),
+                    canonical_json(c.record()),
+                )
+                for position, c, vector in changed
+            )
+            connection.executemany("INSERT OR REPLACE INTO chunk VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
+            for key, value in meta.items():
+                connection.execute("DELETE FROM meta WHERE key = ?", (key,))
+                if value is not None:
+                    connection.execute("INSERT INTO meta VALUES (?, ?)", (key, value))
+
+    def mark_vectors(self, ids: Iterable[str], present: bool) -> None:
+        """Note which chunks have a vector in the store."""
+        with self._reporting(), self.transaction() as connection:
+            rows = ((int(present), one) for one in ids)
+            connection.executemany("UPDATE chunk SET has_vector = ? WHERE id = ?", rows)
+
+    def forget_vectors(self) -> None:
+        """No chunk has a vector any more: the store is about to be rebuilt."""
+        with self._reporting(), self.transaction() as connection:
+            connection.execute("UPDATE chunk SET has_vector = 0")
+
+    def waiting(self) -> int:
+        """How many chunks have no vector yet."""
+        return int(self._rows("SELECT count(*) FROM chunk WHERE has_vector = 0")[0][0])
+
+    def counts(self) -> dict[str, int]:
+        """Chunks per type."""
+        rows = self._rows("SELECT type, count(*) FROM chunk GROUP BY type ORDER BY type")
+        return {row[0]: int(row[1]) for row in rows}
+
+    def chunks(self, ids: Iterable[str]) -> dict[str, Chunk]:
+        """Id -> chunk, of those that exist."""
+        return {chunk.id: chunk for chunk in self._fetch(list(dict.fromkeys(ids)))}
+
+    def of_source(self, source: str) -> list[Chunk]:
+        """The chunks of a file in the order of its lines."""
+        rows = self._rows("SELECT record FROM chunk WHERE source = ? ORDER BY position", (source,))
+        return [Chunk.model_validate_json(row[0]) for row in rows]
+
+    def _fetch(self, values: list[str]) -> Iterator[Chunk]:
+        for start in range(0, len(values), VARIABLES):
+            some = values[start : start + VARIABLES]
+            marks = ",".join("?" * len(some))
+            for row in self._rows(f"SELECT record FROM chunk WHERE id IN ({marks})", some):
+                yield Chunk.model_validate_json(row[0])
+
+    def page(self, type_: str | None, source: str | None, limit: int, offset: int) -> tuple[int, list[Chunk]]:
+        """How many chunks match, and one page of them, by source and line."""
+        where, values = "WHERE 1", list[object]()
+        for column, value in (("type", type_), ("source", source)):
+            if value is not None:
+                where, values = f"{where} AND {column} = ?", [*values, value]
+        total = int(self._rows(f"SELECT count(*) FROM chunk {where}", values)[0][0])
+        sql = f"SELECT record FROM chunk {where} ORDER BY source, position LIMIT ? OFFSET ?"
+        rows = self._rows(sql, [*values, limit, offset])
+        return total, [Chunk.model_validate_json(row[0]) for row in rows]

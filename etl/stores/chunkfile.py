@@ -1,0 +1,66 @@
+"""`chunks.jsonl` and `class-hierarchy.json`: the desired state of the index, as files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from etl.errors import IndexDamaged
+from etl.hierarchy import Hierarchy, from_records
+from etl.model import Chunk, canonical_json
+from etl.stores.atomic import write_atomically
+
+CHUNKS = "chunks.jsonl"
+HIERARCHY = "class-hierarchy.json"
+
+
+def write_chunks(folder: Path, chunks: Iterable[Chunk]) -> None:
+    """Replace the file atomically; the same chunks give the same bytes."""
+    write_atomically(folder / CHUNKS, (canonical_json(chunk.record()) + "\n" for chunk in chunks))
+
+
+def read_chunks(folder: Path) -> list[Chunk]:
+    """All chunks; none if the file is absent.
+
+    Raises:
+        IndexDamaged: a line is no chunk record.
+    """
+    try:
+        with open(folder / CHUNKS, encoding="utf-8", newline="\n") as file:
+            return [Chunk.model_validate_json(line) for line in file]
+    except FileNotFoundError:
+        return []
+    except (ValidationError, UnicodeDecodeError) as error:
+        raise IndexDamaged(f"{CHUNKS} holds a broken record.") from error
+
+
+def signature(folder: Path) -> str | None:
+    """Changes when the file does; None if it is absent."""
+    try:
+        info = (folder / CHUNKS).stat()
+    except FileNotFoundError:
+        return None
+    return f"{info.st_size}:{info.st_mtime_ns}:{info.st_ino}"
+
+
+def write_hierarchy(folder: Path, hierarchy: Hierarchy) -> None:
+    """Replace the file atomically: a list of classes sorted by name."""
+    rows = ",\n".join(canonical_json(row) for row in hierarchy.records())
+    write_atomically(folder / HIERARCHY, (f"[\n{rows}\n]\n",))
+
+
+def read_hierarchy(folder: Path) -> Hierarchy:
+    """The class tree; empty if the file is absent.
+
+    Raises:
+        IndexDamaged: the file is not what `write_hierarchy` wrote.
+    """
+    try:
+        return from_records(json.loads((folder / HIERARCHY).read_text(encoding="utf-8")))
+    except FileNotFoundError:
+        return Hierarchy([])
+    except (ValueError, KeyError, TypeError) as error:
+        raise IndexDamaged(f"{HIERARCHY} is broken.") from error

@@ -1,0 +1,35 @@
+"""Text to search terms: identifiers whole and in their parts, prose by its words, CJK in pairs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+MAX_TERM = 100
+_TOKEN = re.compile(r"[\w$]+(?:[.\-][\w$]+)*")
+_SEGMENT = re.compile(r"[.\-$]+")
+_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_a-zA-Z]+")
+_CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]{2,}")
+
+
+def terms(text: str) -> Iterator[str]:
+    """Lower-case terms in order: `afterSetFoo` gives `aftersetfoo after set foo`."""
+    for match in _TOKEN.finditer(text):
+        token = match.group()
+        if len(token) > MAX_TERM:
+            continue
+        whole = token.casefold()
+        yield whole
+        segments = [segment for segment in _SEGMENT.split(token) if segment]
+        for segment in segments:
+            if segment != token:
+                yield segment.casefold()
+            yield from _parts(segment)
+
+
+def _parts(segment: str) -> Iterator[str]:
+    parts = _PART.findall(segment)
+    if len(parts) > 1:
+        yield from (part.casefold() for part in parts)
+    for run in _CJK.findall(segment):
+        yield from (run[n : n + 2] for n in range(len(run) - 1))

@@ -1,0 +1,110 @@
+"""The answer service: retrieve, pack, write or quote. References are returned whatever the model does."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from etl.errors import ProviderError
+from etl.index import Index
+from server.answer.extractive import extract
+from server.answer.grounding import INSTRUCTION, NOT_FOUND, grounded, prompt
+from server.answer.key import api_key
+from server.answer.pack import Passage, pack
+from server.query.excerpt import excerpt
+from server.query.service import Found, QueryService
+
+log = logging.getLogger(__name__)
+QUOTE_CHARACTERS = 300
+
+
+class Writer(Protocol):
+    """A model that writes text."""
+
+    def write(self, instruction: str, prompt: str) -> str:
+        """The text. Raises ProviderError."""
+        ...
+
+
+class AnswerService:
+    """Answers questions; without a model, or when it fails, with quotes and the reason."""
+
+    def __init__(self, index: Index, queries: QueryService) -> None:
+        self._index = index
+        self._settings = index.settings.answer
+        self._queries = queries
+
+    def ask(self, question: str, type_: str, limit: int) -> dict[str, Any]:
+        """The result of `ask_knowledge_base`."""
+        found = self._queries.find(question, type_)
+        passages = pack(found.ranked, found.candidates, limit, self._settings.context_tokens)
+        reply: dict[str, Any] = {
+            "references": [_reference(found, n) for n in range(min(limit, len(found.ranked)))],
+            "freshness": self._queries.freshness.record(),
+        }
+        if not passages:
+            nothing = "Nothing in the index answers this. Try other words, or another type."
+            return {**reply, "answer": nothing, "mode": "extractive", "citations": []}
+        writer, reason = self._writer()
+        if writer is not None:
+            try:
+                return {**reply, **self._synthesized(writer, found, passages)}
+            except ProviderError as error:
+                log.warning("answer model failed: %s", error.message)
+                reason = f"{error.message}; these are quotes"
+        return {**reply, **self._extractive(found, passages), "degraded": (reason or "")[:300]}
+
+    def _writer(self) -> tuple[Writer | None, str | None]:
+        if self._settings.provider == "none":
+            return None, "no answer model is configured (answer.provider); these are quotes"
+        key = api_key()
+        if key is None:
+            return None, "no answer model: GEMINI_API_KEY is not set; these are quotes"
+        from server.answer.gemini import GeminiWriter
+
+        return GeminiWriter(self._settings, key), None
+
+    def _synthesized(self, writer: Writer, found: Found, passages: Sequence[Passage]) -> dict[str, Any]:
+        text = writer.write(INSTRUCTION, prompt(found.query.text, passages))
+        if NOT_FOUND in text:
+            answer = "The indexed documents do not answer this; the references are the nearest that was found."
+            return {"answer": answer, "mode": "synthesized", "citations": []}
+        answer, cited = grounded(text, passages)
+        if not cited or not answer:
+            raise ProviderError("the answer model cited no passage")
+        by_number = {one.number: one for one in passages}
+        citations = [_citation(number, by_number[number], found) for number in sorted(cited)]
+        return {"answer": answer[:60_000], "mode": "synthesized", "citations": citations}
+
+    def _extractive(self, found: Found, passages: Sequence[Passage]) -> dict[str, Any]:
+        embed = None if found.degraded else self._index.embedder.embed
+        quotes = extract(found.query, passages, embed)
+        lines = [f"- {quote.text} [{number}]" for number, quote in enumerate(quotes, start=1)]
+        citations = [
+            {
+                "n": number,
+                "source": quote.passage.chunk.source,
+                "lines": list(quote.lines),
+                "quote": quote.text,
+            }
+            for number, quote in enumerate(quotes, start=1)
+        ]
+        return {"answer": "\n".join(lines), "mode": "extractive", "citations": citations}
+
+
+def _citation(number: int, passage: Passage, found: Found) -> dict[str, Any]:
+    quote = excerpt(passage.chunk.text, found.query.words, QUOTE_CHARACTERS)
+    return {"n": number, "source": passage.chunk.source, "lines": list(passage.chunk.lines), "quote": quote}
+
+
+def _reference(found: Found, position: int) -> dict[str, Any]:
+    one = found.ranked[position]
+    chunk = one.chunk
+    return {
+        "source": chunk.source,
+        "type": chunk.type.value,
+        "title": chunk.title,
+        "lines": list(chunk.lines),
+        "score": round(one.score, 3),
+    }

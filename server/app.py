@@ -1,0 +1,118 @@
+"""The composition root, and the one `call` that serves every face."""
+
+from __future__ import annotations
+
+import inspect
+import logging
+import secrets
+import threading
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import TimeoutError as FutureTimeout
+from pathlib import Path
+from typing import Any
+
+from etl.errors import Busy, ConfigError, DeadlineExceeded, InternalError, LoreError
+from etl.index import Index
+from etl.model import Progress, silent
+from etl.settings import Settings
+from etl.sources import SourceSet
+from etl.sources.base import Project
+from server.answer.service import AnswerService
+from server.contract import Contract
+from server.operations import HANDLERS, Services
+from server.query.service import QueryService
+from server.services.building import BuildService
+from server.services.database import DatabaseService
+from server.services.documents import DocumentService
+from server.services.health import HealthService
+
+log = logging.getLogger(__name__)
+CONCURRENT_CALLS = 16
+QUEUE_SECONDS = 10.0
+
+
+class App:
+    """Everything that answers for one project.
+
+    Raises:
+        ConfigError: the configuration is wrong, or contract and handlers do not match.
+    """
+
+    def __init__(self, root: Path, settings: Settings, contract: Contract) -> None:
+        _check_handlers(contract)
+        SourceSet(Project((), lambda path: None), settings.sources)
+        self.contract = contract
+        self.index = Index(root, settings)
+        queries = QueryService(self.index)
+        self._services = Services(
+            queries=queries,
+            answers=AnswerService(self.index, queries),
+            documents=DocumentService(self.index),
+            building=BuildService(self.index),
+            database=DatabaseService(self.index),
+            health=HealthService(self.index, contract),
+        )
+        self._slots = threading.BoundedSemaphore(CONCURRENT_CALLS)
+        self._pool = ThreadPoolExecutor(CONCURRENT_CALLS, thread_name_prefix="call")
+
+    def call(self, operation_id: str, arguments: Mapping[str, Any], progress: Progress = silent) -> dict[str, Any]:
+        """Validate in, take a slot, run under the deadline, validate out.
+
+        Raises:
+            LoreError: every failure, our own mistakes included.
+        """
+        operation = self.contract[operation_id]
+        accepted = operation.accept(arguments)
+        if not self._slots.acquire(timeout=QUEUE_SECONDS):
+            raise Busy(f"{CONCURRENT_CALLS} calls are running already.")
+        future = self._pool.submit(HANDLERS[operation_id], self._services, progress, **accepted)
+        future.add_done_callback(lambda _: self._slots.release())
+        try:
+            result = future.result(timeout=operation.deadline_seconds)
+        except FutureTimeout as error:
+            if future.done():
+                raise InternalError("A part of Lore timed out.") from error
+            raise DeadlineExceeded(f"{operation_id} took over {operation.deadline_seconds:g} s.") from error
+        operation.check_result(result)
+        return result
+
+    def close(self) -> None:
+        """End a running build at its next step, finish other calls, let go of the index."""
+        self._services.building.stop()
+        self._pool.shutdown(wait=True)
+        self.index.close()
+
+
+def problem(error: BaseException) -> dict[str, Any]:
+    """The error as every face shows it; what was not foreseen is logged, not leaked."""
+    trace_id = secrets.token_hex(8)
+    if not isinstance(error, LoreError):
+        log.error("unforeseen error, trace_id=%s", trace_id, exc_info=error)
+        error = InternalError("Something went wrong inside Lore.")
+    else:
+        log.info("%s: %s trace_id=%s", error.code, error.message, trace_id)
+        if isinstance(error, InternalError):
+            log.error("%s trace_id=%s", error.message, trace_id, exc_info=error)
+    return {
+        "error": True,
+        "code": error.code,
+        "message": error.message[:2000],
+        "hint": error.hint[:2000],
+        "trace_id": trace_id,
+    }
+
+
+def _check_handlers(contract: Contract) -> None:
+    """An operation without a handler, or the reverse, or other arguments, stops the start."""
+    missing = set(contract.operations) ^ set(HANDLERS)
+    if missing:
+        raise ConfigError(f"Contract and handlers differ: {', '.join(sorted(missing))}.", "Reinstall Lore.")
+    for operation in contract:
+        taken = {
+            name
+            for name, parameter in inspect.signature(HANDLERS[operation.id]).parameters.items()
+            if parameter.kind is inspect.Parameter.KEYWORD_ONLY
+        }
+        if taken != set(operation.input_schema["properties"]):
+            raise ConfigError(f"The handler of {operation.id} takes other arguments than the contract says.")

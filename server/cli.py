@@ -1,0 +1,248 @@
+"""The shell face: each command parses, calls one operation and prints."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from etl.errors import InvalidArgument, NotFound
+from etl.settings import CONFIG_NAME
+from server import __version__, show
+from server.shell import Session, configure_logging, fail, print_json
+
+cli = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="Answers from what a project knows: its guides, code, tickets, releases, specs and decisions.",
+)
+ProjectOption = Annotated[Path | None, typer.Option("-C", "--project", help="Project folder.", metavar="DIR")]
+ConfigOption = Annotated[
+    Path | None, typer.Option("-c", "--config", help="TOML or JSON over lore.toml.", metavar="FILE")
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print the operation's result as JSON.")]
+VerboseOption = Annotated[bool, typer.Option("-v", "--verbose", help="Log to standard error.")]
+TypeOption = Annotated[str, typer.Option("-t", "--type", help="Only this kind of document.")]
+_COMMON = {
+    "project": (ProjectOption, None),
+    "config": (ConfigOption, None),
+    "as_json": (JsonOption, False),
+    "verbose": (VerboseOption, False),
+}
+
+
+def command(function: Callable[..., None]) -> Callable[..., None]:
+    """Make a command of a function of (session, …): it gets the common options and tells errors properly."""
+    own = [one for name, one in inspect.signature(function, eval_str=True).parameters.items() if name != "session"]
+    common = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+        for name, (annotation, default) in _COMMON.items()
+    ]
+
+    @functools.wraps(function)
+    def run(context: typer.Context, **values: Any) -> None:
+        given = {name: values.pop(name) for name in _COMMON}
+        session = Session(**{name: value or context.obj[name] for name, value in given.items()})
+        configure_logging(session.verbose)
+        try:
+            function(session, **values)
+        except (typer.Exit, typer.Abort, KeyboardInterrupt):
+            raise
+        except BrokenPipeError:
+            raise typer.Exit(0) from None
+        except Exception as error:  # noqa: BLE001 - the top of a face
+            raise typer.Exit(fail(error, session.as_json)) from None
+
+    parameters = [inspect.Parameter("context", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)]
+    run.__signature__ = inspect.Signature([*parameters, *own, *common])  # type: ignore[attr-defined]
+    run.__annotations__ = {one.name: one.annotation for one in (*parameters, *own, *common)}
+    return cli.command(name=function.__name__)(run)
+
+
+@cli.callback()
+def options(
+    context: typer.Context,
+    project: ProjectOption = None,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+    verbose: VerboseOption = False,
+) -> None:
+    """Options may stand before the command or after it."""
+    context.obj = {"project": project, "config": config, "as_json": as_json, "verbose": verbose}
+
+
+@command
+def init(session: Session) -> None:
+    """Write a lore.toml with every setting explained, if there is none."""
+    file = session.root / CONFIG_NAME
+    created = not file.exists()
+    if created:
+        file.write_text(show.CONFIG_TEMPLATE, encoding="utf-8")
+    if session.as_json:
+        print_json({"config": CONFIG_NAME, "created": created})
+    else:
+        show.line(f"{'Wrote' if created else 'Kept the existing'} {CONFIG_NAME}. Next: lore sync")
+
+
+@command
+def sync(
+    session: Session,
+    allow_mass_delete: Annotated[bool, typer.Option(help="Let it delete over 30 % of the index.")] = False,
+) -> None:
+    """Bring the index up to date with the project's files."""
+    result = session.call("manage_knowledge_base", action="sync", allow_mass_delete=allow_mass_delete)
+    if not session.as_json:
+        show.report(result)
+
+
+@command
+def search(
+    session: Session,
+    query: str,
+    type: TypeOption = "all",
+    limit: Annotated[int, typer.Option("-n", "--limit", help="Most results.")] = 10,
+    explain: Annotated[bool, typer.Option(help="Show every term of each score.")] = False,
+    max_tokens: Annotated[int, typer.Option(help="Budget of the reply.")] = 2000,
+) -> None:
+    """Search: ranked passages with file and lines."""
+    result = session.call(
+        "query_documents", query=query, type=type, limit=limit, explain=explain, max_tokens=max_tokens
+    )
+    if not session.as_json:
+        show.results(result)
+    if not result["results"]:
+        raise typer.Exit(NotFound.exit_code)
+
+
+@command
+def ask(
+    session: Session,
+    query: str,
+    type: TypeOption = "all",
+    limit: Annotated[int, typer.Option("-n", "--limit", help="Most files to answer from.")] = 5,
+) -> None:
+    """Ask: an answer with citations."""
+    result = session.call("ask_knowledge_base", query=query, type=type, limit=limit)
+    if not session.as_json:
+        show.answer(result)
+
+
+@command
+def hierarchy(session: Session, root: str) -> None:
+    """Show a class and all below it."""
+    result = session.call("get_class_hierarchy", root=root)
+    if not session.as_json:
+        show.tree(result)
+
+
+@command
+def docs(
+    session: Session,
+    id: Annotated[str | None, typer.Argument(help="A chunk's id: show it whole.")] = None,
+    type: TypeOption = "all",
+    source: Annotated[str | None, typer.Option("-s", "--source", help="Only this file.")] = None,
+    limit: Annotated[int, typer.Option("-n", "--limit")] = 100,
+    offset: Annotated[int, typer.Option()] = 0,
+) -> None:
+    """List what is indexed, or show one chunk."""
+    if id is not None:
+        result = session.call("get_document_by_id", id=id)
+        if not session.as_json:
+            show.document(result)
+        return
+    only = {} if source is None else {"source": source}
+    result = session.call("list_documents", type=type, limit=limit, offset=offset, **only)
+    if not session.as_json:
+        show.listing(result)
+
+
+@command
+def status(session: Session) -> None:
+    """Check every part and say what to do."""
+    result = session.call("healthcheck")
+    if not session.as_json:
+        show.health(result)
+    if result["status"] == "unhealthy":
+        raise typer.Exit(1)
+
+
+@command
+def call(
+    session: Session,
+    operation: str,
+    arguments: Annotated[list[str] | None, typer.Argument(metavar="[KEY=VALUE]...")] = None,
+    json_args: Annotated[str | None, typer.Option("--json-args", help="Arguments as a JSON object.")] = None,
+) -> None:
+    """Run any operation of the contract and print its result."""
+    given = _arguments(arguments or [], json_args)
+    session.as_json = True
+    session.call(operation, **given)
+
+
+@command
+def serve(session: Session, port: Annotated[int | None, typer.Option(help="Port; 0 picks a free one.")] = None) -> None:
+    """Serve MCP at /mcp and the HTTP API at /api on this machine."""
+    from server.serving import serve_http
+
+    settings = session.settings.server
+    serve_http(session, settings.host, settings.port if port is None else port)
+
+
+@command
+def mcp(session: Session) -> None:
+    """Serve MCP over standard input and output."""
+    from server.serving import serve_stdio
+
+    serve_stdio(session)
+
+
+@command
+def version(session: Session) -> None:
+    """Print the version."""
+    if session.as_json:
+        print_json({"version": __version__})
+    else:
+        show.line(__version__)
+
+
+def _arguments(pairs: list[str], json_args: str | None) -> dict[str, Any]:
+    """`key=value` pairs over a JSON object; a value that is JSON is taken as such."""
+    try:
+        given = json.loads(json_args) if json_args else {}
+    except (ValueError, RecursionError) as error:
+        raise InvalidArgument("--json-args is not valid JSON.") from error
+    if not isinstance(given, dict):
+        raise InvalidArgument("--json-args must be a JSON object.")
+    for pair in pairs:
+        key, separator, value = pair.partition("=")
+        if not separator:
+            raise InvalidArgument(f"`{pair}` is not of the form key=value.")
+        given[key] = _value(value)
+    return given
+
+
+def _value(text: str) -> Any:
+    """Booleans and integers are meant as such; anything else is text."""
+    if text in ("true", "false"):
+        return text == "true"
+    try:
+        return int(text)
+    except ValueError:
+        return text
+
+
+def main() -> None:
+    """The `lore` command."""
+    sys.exit(cli())
+
+
+if __name__ == "__main__":
+    main()

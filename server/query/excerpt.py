@@ -1,0 +1,61 @@
+"""The lines of a passage that answer best, within a budget; and the budget of a whole reply."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Any
+
+CHARACTERS_PER_TOKEN = 3  # cautious: English prose has 4 or more, code and JSON about 3
+SMALLEST_EXCERPT = 120
+LARGEST_EXCERPT = 1_600
+_WORD = re.compile(r"[^\W_]+")
+
+
+def excerpt(text: str, words: Sequence[str], characters: int) -> str:
+    """Whole lines around the densest matches, at most `characters` long; cuts are marked with `…`."""
+    if len(text) <= characters:
+        return text
+    lines = text.split("\n")
+    wanted = {word[:5] for word in words}
+    hits = [len(wanted & {token.casefold()[:5] for token in _WORD.findall(line)}) for line in lines]
+    first = last = max(range(len(lines)), key=lambda n: (hits[n] + 0.5 * sum(hits[n + 1 : n + 3]), -n))
+    size = len(lines[first])
+    if size > characters:
+        return _within_line(lines[first], wanted, characters)
+    while True:
+        below = last + 1 < len(lines) and size + len(lines[last + 1]) + 1 <= characters - 4
+        above = first > 0 and size + len(lines[first - 1]) + 1 <= characters - 4
+        if below and (not above or hits[last + 1] >= hits[first - 1]):
+            last += 1
+            size += len(lines[last]) + 1
+        elif above:
+            first -= 1
+            size += len(lines[first]) + 1
+        else:
+            break
+    return ("…\n" if first else "") + "\n".join(lines[first : last + 1]) + ("\n…" if last + 1 < len(lines) else "")
+
+
+def _within_line(line: str, wanted: set[str], characters: int) -> str:
+    start = next((m.start() for m in _WORD.finditer(line) if m.group().casefold()[:5] in wanted), 0)
+    start = max(0, start - characters // 4)
+    end = start + characters - 2
+    return ("…" if start else "") + line[start:end] + ("…" if end < len(line) else "")
+
+
+def fit_results(results: list[dict[str, Any]], texts: Sequence[str], words: Sequence[str], max_tokens: int) -> int:
+    """Give each result an excerpt so that all stay within the budget; returns how many fit."""
+    left = max_tokens * CHARACTERS_PER_TOKEN
+    for number, (result, text) in enumerate(zip(results, texts, strict=True)):
+        fixed = len(json.dumps({**result, "excerpt": ""}, ensure_ascii=False))
+        if number and left < fixed + SMALLEST_EXCERPT:
+            return number
+        others = len(results) - number - 1
+        # the first results get up to twice an equal share
+        share = left if not others else min(2 * left // (others + 2), left - fixed)
+        room = max(SMALLEST_EXCERPT, min(LARGEST_EXCERPT, share - fixed))
+        result["excerpt"] = excerpt(text, words, room)
+        left -= len(json.dumps(result, ensure_ascii=False))
+    return len(results)

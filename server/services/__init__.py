@@ -1,0 +1,1 @@
+"""What is served beside questions: documents, the class tree, building, the database, health."""

@@ -1,0 +1,147 @@
+"""Health: each part checked for itself, by using it; nothing is created, and only good news is remembered."""
+
+from __future__ import annotations
+
+import calendar
+import shutil
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from etl.embedding import model_name
+from etl.errors import LoreError
+from etl.index import Index
+from server import __version__
+from server.answer.key import api_key
+from server.contract import Contract
+
+HEALTHY_SECONDS = 300
+LEAST_FREE_BYTES = 200_000_000
+PROBE = "Does the embedding model work?"
+Verdict = tuple[str, str]
+
+
+class HealthService:
+    """Knows how the parts are; a healthy state is cached, an unhealthy one is looked at again each time."""
+
+    def __init__(self, index: Index, contract: Contract) -> None:
+        self._index = index
+        self._contract = contract
+        self._guard = threading.Lock()
+        self._healthy: tuple[float, dict[str, Any]] | None = None
+
+    def check(self) -> dict[str, Any]:
+        """The result of `healthcheck`."""
+        with self._guard:
+            if self._healthy and time.monotonic() - self._healthy[0] < HEALTHY_SECONDS:
+                return {**self._healthy[1], "index_age_seconds": self._age()}
+            record = self._record()
+            self._healthy = (time.monotonic(), record) if record["status"] == "healthy" else None
+            return record
+
+    def _record(self) -> dict[str, Any]:
+        parts: list[tuple[str, Callable[[], Verdict]]] = [
+            ("contract", self._check_contract),
+            ("database", self._check_database),
+            ("collection", self._check_collection),
+            ("keywords", self._check_keywords),
+            ("embedding", self._check_embedding),
+            ("answers", self._check_answers),
+            ("disk", self._check_disk),
+        ]
+        checks = []
+        for part, check in parts:
+            try:
+                status, detail = check()
+            except LoreError as error:
+                status, detail = "failed", f"{error.message} {error.hint}"
+            checks.append({"part": part, "status": status, "detail": detail[:500]})
+        return {
+            "status": _overall([one["status"] for one in checks]),
+            "checks": checks,
+            "counts": self._counts(),
+            "index_age_seconds": self._age(),
+            "model": model_name(self._index.settings.embedding),
+            "version": __version__,
+        }
+
+    def _counts(self) -> dict[str, int]:
+        try:
+            return self._index.catalogue.counts() if self._index.exists() else {}
+        except LoreError:
+            return {}  # the check of the database says why
+
+    def _age(self) -> int | None:
+        try:
+            text = self._index.catalogue.meta("synced_at") if self._index.exists() else None
+        except LoreError:
+            return None
+        if text is None:
+            return None
+        return max(0, int(time.time() - calendar.timegm(time.strptime(text, "%Y-%m-%dT%H:%M:%SZ"))))
+
+    def _check_contract(self) -> Verdict:
+        return "ok", f"{len(self._contract.operations)} operations."
+
+    def _check_database(self) -> Verdict:
+        if not self._index.exists():
+            return "degraded", "There is no index yet. Run `lore sync`."
+        if not any(self._index.generation_folder(self._index.generation).glob("*")):
+            return (
+                "failed",
+                "The vector store is missing. Run `lore sync`: it is rebuilt from cached vectors.",
+            )
+        return "ok", f"{self._index.vectors.count()} vectors."
+
+    def _check_collection(self) -> Verdict:
+        if not self._index.exists():
+            return "degraded", "Nothing is indexed. Run `lore sync`."
+        chunks, waiting = sum(self._index.catalogue.counts().values()), self._index.catalogue.waiting()
+        if not chunks:
+            return "degraded", "The index is empty. Run `lore sync`."
+        if self._index.catalogue.meta("model") not in (None, self._index.model):
+            return "failed", "The vectors were made with another model. Run `lore sync`: it builds new ones."
+        if waiting:
+            return "degraded", f"{waiting} of {chunks} chunks have no vector yet. Run `lore sync`."
+        return "ok", f"{chunks} chunks."
+
+    def _check_keywords(self) -> Verdict:
+        if not self._index.exists():
+            return "degraded", "Nothing is indexed. Run `lore sync`."
+        if not (self._index.folder / "keywords").exists():
+            return "failed", "The keyword index is missing. Run `lore sync`: it is built anew."
+        count, chunks = self._index.keywords.count(), sum(self._index.catalogue.counts().values())
+        if count != chunks:
+            return "failed", f"The keyword index holds {count} of {chunks} chunks. Run `lore sync`."
+        return "ok", f"{count} chunks."
+
+    def _check_embedding(self) -> Verdict:
+        started = time.monotonic()
+        length = float((self._index.embedder.embed_query(PROBE) ** 2).sum())
+        if abs(length - 1) > 0.01:
+            return "failed", "The model returns vectors that are not of length 1."
+        return (
+            "ok",
+            f"{self._index.embedder.name}, a probe took {1000 * (time.monotonic() - started):.0f} ms.",
+        )
+
+    def _check_answers(self) -> Verdict:
+        if self._index.settings.answer.provider == "none":
+            return "ok", "Answers are quotes, as configured."
+        if api_key() is None:
+            return "ok", "No GEMINI_API_KEY: answers are quotes."
+        return "ok", f"{self._index.settings.answer.model}; it is called only by ask."
+
+    def _check_disk(self) -> Verdict:
+        folder = self._index.folder if self._index.folder.exists() else self._index.root
+        free = shutil.disk_usage(folder).free
+        if free < LEAST_FREE_BYTES:
+            return "degraded", f"Only {free // 1_000_000} MB are free."
+        return "ok", f"{free // 1_000_000_000} GB are free."
+
+
+def _overall(statuses: list[str]) -> str:
+    if "failed" in statuses:
+        return "unhealthy"
+    return "degraded" if "degraded" in statuses else "healthy"
