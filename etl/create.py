@@ -57,7 +57,9 @@ def create(index: Index, report: SyncReport, progress: Progress, allow_mass_dele
         return False
     run = _Run(index, report, found, known, _chunks_by_source(index, is_current, report))
     before = [one for group in run.chunks.values() for one in group]
-    _read_changed(run, index.catalogue.meta("layout") == layout, progress)
+    same_layout = index.catalogue.meta("layout") == layout
+    run.changed = not same_layout
+    _read_changed(run, same_layout, progress)
     _drop_gone(run)
     if run.changed or not is_current:
         after, hierarchy = _resolved(run)
@@ -122,6 +124,12 @@ def _read_changed(run: _Run, same_layout: bool, progress: Progress) -> None:
     progress("reading", len(run.scan.files), len(run.scan.files))
 
 
+def _recipe(index: Index, source: Source, path: str) -> str:
+    """What decides, besides the text, which chunks a file gives; the source's name stands first."""
+    rest = [CHUNKER_VERSION, source.fingerprint(path), index.settings.embedding.model_dump()]
+    return f"{source.name}:{sha256(canonical_json(rest))[:16]}"
+
+
 def _read_quietly(run: _Run, path: str) -> str | None:
     try:
         return read_text(run.index.root, run.scan.files[path], run.index.settings.index.max_file_bytes)
@@ -138,7 +146,7 @@ def _read(run: _Run, entry: FileEntry, source: Source, tokens: TokenCounter) -> 
         row = old or FileRow(path, "", "", "", "{}", "[]")
         run.rows[path] = FileRow(path, "", row.hash, row.recipe, row.facts, canonical_json([["failed", str(error)]]))
         return
-    digest, recipe = sha256(text), source.fingerprint(path)
+    digest, recipe = sha256(text), _recipe(run.index, source, path)
     notes: list[list[str]] = []
     if old and old.hash == digest and old.recipe == recipe and path in run.chunks:
         run.keep(path, entry.stamp)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from etl.chunking.recipe import RECIPE_VERSION
-from etl.embedding import fingerprint, open_embedder
+from etl.embedding import ConfiguredModel, Model
 from etl.errors import IndexMissing, StorageError
 from etl.hierarchy import Hierarchy
 from etl.settings import Settings
@@ -28,9 +28,10 @@ _IGNORE_ITSELF = "# Written by Lore: everything here can be rebuilt by `lore syn
 class Index:
     """Opens nothing until asked; from then on this process owns the folder until `close`."""
 
-    def __init__(self, root: Path, settings: Settings) -> None:
+    def __init__(self, root: Path, settings: Settings, model: Model | None = None) -> None:
         self.root = root
         self.settings = settings
+        self._model = model or ConfiguredModel(settings.embedding)
         self.folder = (root / settings.index.path).resolve()
         self._guard = threading.RLock()
         self._ownership: Ownership | None = None
@@ -148,12 +149,12 @@ class Index:
     @cached_property
     def embedder(self) -> Embedder:
         """The model, loaded at first use."""
-        return open_embedder(self.settings.embedding)
+        return self._model.open()
 
     @property
     def model(self) -> str:
         """What vectors of this configuration are made with: model and input recipe. Loads no model."""
-        return f"{fingerprint(self.settings.embedding)} recipe {RECIPE_VERSION}"
+        return f"{self._model.fingerprint()} recipe {RECIPE_VERSION}"
 
     @property
     def cache(self) -> EmbeddingCache:

@@ -12,6 +12,7 @@ from concurrent.futures import TimeoutError as FutureTimeout
 from pathlib import Path
 from typing import Any
 
+from etl.embedding import Model
 from etl.errors import Busy, ConfigError, DeadlineExceeded, InternalError, LoreError
 from etl.index import Index
 from etl.model import Progress, silent
@@ -39,11 +40,11 @@ class App:
         ConfigError: the configuration is wrong, or contract and handlers do not match.
     """
 
-    def __init__(self, root: Path, settings: Settings, contract: Contract) -> None:
+    def __init__(self, root: Path, settings: Settings, contract: Contract, model: Model | None = None) -> None:
         _check_handlers(contract)
         SourceSet(Project((), lambda path: None), settings.sources)
         self.contract = contract
-        self.index = Index(root, settings)
+        self.index = Index(root, settings, model)
         queries = QueryService(self.index)
         self._services = Services(
             queries=queries,

@@ -10,12 +10,14 @@ from __future__ import annotations
 import json
 import sys
 import threading
+import time
 from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
 import anyio
 import anyio.from_thread
+import anyio.lowlevel
 import anyio.to_thread
 import mcp_types as types
 from mcp.server.caching import CacheHint
@@ -36,6 +38,7 @@ INSTRUCTIONS = (
     "manage_knowledge_base with action=sync."
 )
 TOOLS_TTL_MS = 3_600_000
+PROGRESS_SECONDS = 0.2
 Call = Callable[[str, dict[str, Any], Progress], dict[str, Any]]
 
 
@@ -136,12 +139,19 @@ def _progress_to(context: ServerRequestContext[Any]) -> Progress:
     """Progress of a call, sent to the client if it asked for it; called from a worker thread."""
     if context.meta is None or context.meta.get("progress_token", context.meta.get("progressToken")) is None:
         return silent
-    steps = 0
+    loop = anyio.lowlevel.current_token()
+    steps, told_at = 0, 0.0
 
     def report(stage: str, done: int, total: int) -> None:
-        nonlocal steps
-        steps += 1  # the protocol wants a number that only grows, across all stages
+        nonlocal steps, told_at
+        now = time.monotonic()
+        if now - told_at < PROGRESS_SECONDS and done < total:
+            return
+        steps, told_at = steps + 1, now  # the protocol wants a number that only grows, across all stages
         message = f"{stage}: {done} of {total}"
-        anyio.from_thread.run(context.session.report_progress, float(steps), None, message)
+        try:
+            anyio.from_thread.run(context.session.report_progress, float(steps), None, message, token=loop)
+        except (anyio.ClosedResourceError, anyio.BrokenResourceError, anyio.RunFinishedError):
+            return  # the client left; the work goes on
 
     return report

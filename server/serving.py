@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import socket
 import sys
 from typing import TYPE_CHECKING, Any
@@ -54,6 +55,7 @@ def serve_http(session: Session, host: str, port: int) -> None:
     from server.mcp import build_server
 
     settings: Settings = session.settings
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # so that a stopped service closes its stores
     app = App(session.root, settings, load_contract())
     try:
         listener = _listen(host, port)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from etl.embedding.models import DEFAULT_MODEL, prepared
 from etl.settings import EmbeddingSettings
@@ -18,19 +18,37 @@ def model_name(settings: EmbeddingSettings) -> str:
     return settings.model or (GEMINI_MODEL if settings.provider == "gemini" else DEFAULT_MODEL)
 
 
-def fingerprint(settings: EmbeddingSettings) -> str:
-    """Changes whenever the same text would get another vector."""
-    if settings.provider == "gemini":
-        return f"gemini:{model_name(settings)}"
-    return prepared(model_name(settings)).fingerprint
+class Model(Protocol):
+    """A model that can be named without being loaded."""
+
+    def fingerprint(self) -> str:
+        """Changes whenever the same text would get another vector."""
+        ...
+
+    def open(self) -> Embedder:
+        """Load it."""
+        ...
 
 
-def open_embedder(settings: EmbeddingSettings) -> Embedder:
-    """The configured embedder, ready to use. Raises ConfigError, ProviderError."""
-    if settings.provider == "gemini":
-        from etl.embedding.gemini import GeminiEmbedder
+class ConfiguredModel:
+    """The model that `[embedding]` names."""
 
-        return GeminiEmbedder(model_name(settings), settings.base_url)
-    from etl.embedding.onnx import OnnxEmbedder
+    def __init__(self, settings: EmbeddingSettings) -> None:
+        self._settings = settings
+        self._name = model_name(settings)
 
-    return OnnxEmbedder(prepared(model_name(settings)), settings.threads)
+    def fingerprint(self) -> str:
+        """The provider, the name and, of a local model, a digest of its files."""
+        if self._settings.provider == "gemini":
+            return f"gemini:{self._name}"
+        return prepared(self._name).fingerprint
+
+    def open(self) -> Embedder:
+        """Load it. Raises ConfigError, ProviderError."""
+        if self._settings.provider == "gemini":
+            from etl.embedding.gemini import GeminiEmbedder
+
+            return GeminiEmbedder(self._name, self._settings.base_url)
+        from etl.embedding.onnx import OnnxEmbedder
+
+        return OnnxEmbedder(prepared(self._name), self._settings.threads)

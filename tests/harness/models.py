@@ -1,0 +1,80 @@
+"""A deterministic stand-in for the embedding model: fast, and held to the same suite as the real one."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from functools import cache
+
+import numpy as np
+from tokenizers import Tokenizer
+
+from etl.chunking.tokens import TokenCounter
+from etl.embedding.base import Vectors
+from etl.embedding.models import DEFAULT_MODEL, prepared
+from etl.errors import ProviderError
+from etl.stores.words import terms
+
+DIMENSION = 64
+INPUT_TOKENS = 256
+
+
+@cache
+def tokenizer_file() -> str:
+    return str(prepared(DEFAULT_MODEL).folder / "tokenizer.json")
+
+
+def counter(limit: int = INPUT_TOKENS) -> TokenCounter:
+    """The real tokenizer of the default model."""
+    return TokenCounter(Tokenizer.from_file(tokenizer_file()), limit)
+
+
+class HashEmbedder:
+    """Sums a fixed random vector for each word, so texts that share words are near each other.
+
+    `refuses` are words in texts that it fails on, as a provider does on poisoned input.
+    """
+
+    def __init__(self, name: str = "hash", refuses: Sequence[str] = ()) -> None:
+        self.name, self.fingerprint, self.dimension = name, name, DIMENSION
+        self.refuses = list(refuses)
+        self.embedded: list[str] = []
+
+    def tokens(self) -> TokenCounter:
+        return counter()
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        for text in texts:
+            if any(word in text for word in self.refuses):
+                raise ProviderError("the input was refused")
+        self.embedded += texts
+        return np.stack([_vector(text) for text in texts]) if texts else np.empty((0, DIMENSION), np.float32)
+
+    def embed_query(self, text: str) -> Vectors:
+        return _vector(text)
+
+
+class HashModel:
+    """The stand-in as a model that an Index opens; keeps the embedder so that tests see what was embedded."""
+
+    def __init__(self, name: str = "hash", refuses: Sequence[str] = ()) -> None:
+        self.embedder = HashEmbedder(name, refuses)
+
+    def fingerprint(self) -> str:
+        return self.embedder.fingerprint
+
+    def open(self) -> HashEmbedder:
+        return self.embedder
+
+
+@cache
+def _direction(word: str) -> tuple[float, ...]:
+    seed = int.from_bytes(hashlib.sha256(word.encode()).digest()[:8], "little")
+    return tuple(np.random.default_rng(seed).normal(size=DIMENSION))
+
+
+def _vector(text: str) -> Vectors:
+    total = np.full(DIMENSION, 1e-3)
+    for word in terms(text):
+        total = total + np.array(_direction(word))
+    return (total / np.linalg.norm(total)).astype(np.float32)

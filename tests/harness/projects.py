@@ -1,0 +1,51 @@
+"""Small projects on disk for tests, and the sample project."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from etl.files import RACY_NS
+from etl.index import Index
+from etl.model import Chunk
+from etl.settings import Settings
+from etl.stores import chunkfile
+from tests.harness.models import HashModel
+
+ROOT = Path(__file__).parents[2]
+SAMPLE = ROOT / "data" / "sample"
+
+
+def write_project(folder: Path, files: Mapping[str, str | bytes]) -> Path:
+    """Write files, old enough that their stamps can be trusted."""
+    for path, content in files.items():
+        target = folder / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(content.encode() if isinstance(content, str) else content)
+    settle(folder)
+    return folder
+
+
+def settle(folder: Path) -> None:
+    """Wait until no file of the project counts as just written (a bounded wait on the file system's clock)."""
+    newest = max((path.lstat().st_ctime_ns for path in folder.rglob("*") if ".lore" not in path.parts), default=0)
+    while time.time_ns() - newest < RACY_NS:
+        os.sched_yield()
+
+
+def open_index(folder: Path, settings: Settings | None = None, model: HashModel | None = None) -> Index:
+    """An index over the folder with the stand-in model."""
+    return Index(folder.resolve(), settings or Settings(), model or HashModel())
+
+
+def chunks_of(index: Index, source: str | None = None) -> list[Chunk]:
+    """What chunks.jsonl says."""
+    return [one for one in chunkfile.read_chunks(index.folder) if source in (None, one.source)]
+
+
+def held_everywhere(index: Index) -> tuple[set[str], set[str], set[str]]:
+    """Chunk ids in chunks.jsonl, in Chroma and in tantivy."""
+    vectors = {row.partition(".")[0] for row in index.vectors.row_ids()}
+    return {one.id for one in chunks_of(index)}, vectors, index.keywords.ids()
