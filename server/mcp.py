@@ -25,6 +25,7 @@ from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
+from mcp.shared.message import SessionMessage
 
 from etl.errors import LoreError
 from etl.model import Progress, silent
@@ -39,6 +40,7 @@ INSTRUCTIONS = (
 )
 TOOLS_TTL_MS = 3_600_000
 PROGRESS_SECONDS = 0.2
+GRACE_SECONDS = 10.0  # after the end of the input, for replies that are still being made
 Call = Callable[[str, dict[str, Any], Progress], dict[str, Any]]
 
 
@@ -107,15 +109,48 @@ def build_server(contract: Contract, call: Call, problem: Callable[[BaseExceptio
 
 
 def serve_stdio(server: Server[Any], loaded: Lazy) -> None:
-    """Answer on standard input and output until the input ends."""
+    """Answer on standard input and output until the input ends and what was asked is answered."""
 
     async def run() -> None:
+        pending = _Pending()
         async with stdio_server() as (read, write):
             loaded.begin()
-            await server.run(read, write, server.create_initialization_options())
+            requests, received = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+            replies, sent = anyio.create_memory_object_stream[SessionMessage](0)
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(pending.pass_in, read, requests)
+                tasks.start_soon(pending.pass_out, sent, write)
+                await server.run(received, replies, server.create_initialization_options())
 
     anyio.run(run)
     sys.stderr.flush()
+
+
+class _Pending:
+    """Holds the end of the input back until every request has its reply: the SDK drops those still running."""
+
+    def __init__(self) -> None:
+        self._open: set[Any] = set()
+        self._changed = anyio.Event()
+
+    async def pass_in(self, source: Any, target: Any) -> None:
+        async with target:
+            async for item in source:
+                if isinstance(item, SessionMessage) and isinstance(item.message, types.JSONRPCRequest):
+                    self._open.add(item.message.id)
+                await target.send(item)
+            with anyio.move_on_after(GRACE_SECONDS):
+                while self._open:
+                    await self._changed.wait()
+
+    async def pass_out(self, source: Any, target: Any) -> None:
+        async with target:
+            async for item in source:
+                await target.send(item)
+                if isinstance(item.message, types.JSONRPCResponse | types.JSONRPCError):
+                    self._open.discard(item.message.id)
+                    self._changed.set()
+                    self._changed = anyio.Event()
 
 
 def _tool(operation: Operation) -> types.Tool:

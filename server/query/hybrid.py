@@ -28,6 +28,7 @@ _TYPE_WEIGHTS = {
     KnowledgeType.EXAMPLE: "examplePenalty",
     KnowledgeType.MEMORY: "memoryPenalty",
 }
+_KIND_SURENESS = {"class": 1.0, "function": 1.0, "method": 0.8, "module": 0.7}
 Terms = list[tuple[str, float]]
 
 
@@ -92,19 +93,27 @@ def _name_terms(query: Query, chunk: Chunk, weights: Weights) -> Terms:
 
 
 def _definition(query: Query, chunk: Chunk) -> float:
-    """1 where the chunk defines a name that was asked for; more for a class or function than for a member."""
+    """How surely the chunk defines a name that was asked for: 1 for its full name, less for its last part."""
+    qualified = [f".{name.casefold()}" for name in _qualified(chunk)]
+    last_parts = {_last(symbol) for symbol in chunk.symbols}
+    is_dotted = any("." in name for name in query.names)
     best = 0.0
-    for symbol in chunk.symbols:
-        folded, last = symbol.casefold(), _last(symbol)
-        full = f"{(chunk.class_name or '').casefold()}.{last}"
-        for name in query.names:
-            if name == folded or (("." in name or ":" in name) and full.endswith(name.replace(":", "."))):
-                best = max(best, 1.0 if chunk.kind != "module" else 0.7)
-            elif name == last:
-                best = max(best, 0.7 if chunk.kind == "method" else 0.9)
-        if not query.names and last in query.words and len(last) > 3:
-            best = max(best, 0.25)
+    for name in query.names:
+        if "." in name or is_dotted:
+            full = any(one.endswith(f".{name}") for one in qualified) and "." in name
+            best = max(best, 1.0 if full else (0.3 if name in last_parts else 0.0))
+        elif name in last_parts:
+            best = max(best, _KIND_SURENESS.get(chunk.kind, 0.9))
+    if not query.names and any(len(part) > 3 and part in query.words for part in last_parts):
+        best = 0.25
     return best
+
+
+def _qualified(chunk: Chunk) -> list[str]:
+    """The full names of what a chunk defines."""
+    owner = chunk.class_name or ""
+    members = [f"{owner}.{_last(symbol)}" for symbol in chunk.symbols if owner and chunk.kind != "class"]
+    return [*chunk.symbols, *members, *([owner] if owner and chunk.kind == "class" else [])]
 
 
 def _type_terms(query: Query, chunk: Chunk, type_: str | None, weights: Weights) -> Terms:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 _NAME = re.compile(r"[A-Za-z_$][\w$]*(?:[./:#\\-][A-Za-z_$][\w$]*)*(?:\(\))?")
 _VERSION = re.compile(r"\bv?\d+(?:\.\d+){1,3}(?:[-.]?(?:rc|alpha|beta|a|b)\.?\d*)?\b", re.IGNORECASE)
 _WORD = re.compile(r"[^\W_]+")
+_HUMP = re.compile(r"[a-z][A-Z]|[A-Z]{2,}[a-z]{2}")
 _SPLIT = re.compile(r"[./:#\\]+")
 STOPWORDS = frozenset(
     "a about all an and any are as at be been but by can could did do does for from get had has have how i if in into"
@@ -54,9 +55,7 @@ def parse(text: str) -> Query:
 
 def looks_like_name(token: str) -> bool:
     """camelCase, snake_case, dotted or path-like: not a word of prose."""
-    inner = token[1:]
-    has_hump = any(a.islower() and b.isupper() for a, b in zip(token, inner, strict=False))
-    return has_hump or any(mark in token for mark in "_./:#$") or (token.isupper() and len(token) > 5)
+    return bool(_HUMP.search(token)) or any(mark in token for mark in "_./:#$") or (token.isupper() and len(token) > 5)
 
 
 def _spellings(name: str) -> tuple[str, ...]:

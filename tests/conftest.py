@@ -1,0 +1,60 @@
+"""Fixtures that more than one test module uses."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from etl.index import Index
+from etl.settings import Settings
+from etl.sync import sync
+from server.app import App
+from server.contract import Contract, load_contract
+from tests.harness.models import HashModel
+from tests.harness.projects import SAMPLE, settle
+
+
+@pytest.fixture(autouse=True)
+def no_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test reaches a real model: a key is only ever set by the test that plays the API."""
+    for name in ("GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GEMINI_BASE_URL"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+
+
+@pytest.fixture(scope="session")
+def contract() -> Contract:
+    """The contract of this checkout."""
+    return load_contract()
+
+
+@pytest.fixture(scope="session")
+def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The sample project in a folder of its own, indexed with the real model. Tests read it and leave it as it is."""
+    folder = tmp_path_factory.mktemp("sample") / "ferry"
+    shutil.copytree(SAMPLE, folder)
+    settle(folder)
+    index = Index(folder, Settings())
+    report = sync(index)
+    index.close()
+    assert report.failed == []
+    return folder
+
+
+@pytest.fixture
+def app(sample: Path, contract: Contract) -> Iterator[App]:
+    """The application over the sample project, with the real model."""
+    app = App(sample, Settings(), contract)
+    yield app
+    app.close()
+
+
+@pytest.fixture
+def hash_app(tmp_path: Path, contract: Contract) -> Iterator[App]:
+    """An application over an empty project, with the stand-in model."""
+    app = App(tmp_path.resolve(), Settings(), contract, HashModel())
+    yield app
+    app.close()

@@ -1,0 +1,26 @@
+"""Write the golden list of tools anew: `make golden`. Read the diff before you commit it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import anyio
+from mcp.client.client import Client
+
+from server.app import problem
+from server.contract import load_contract
+from server.mcp import build_server
+
+
+async def tools() -> list[dict[str, Any]]:
+    """The tools as a client sees them."""
+    async with Client(build_server(load_contract(), lambda *_: {}, problem)) as client:
+        listed = await client.list_tools()
+    return [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in listed.tools]
+
+
+if __name__ == "__main__":
+    target = Path(__file__).with_name("tools.json")
+    target.write_text(json.dumps(anyio.run(tools), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -1,0 +1,24 @@
+"""Chunks and candidates made by hand, for tests of pure ranking."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from etl.model import Ancestor, Chunk, KnowledgeType, chunk_id
+from server.query.retrieve import Candidate
+
+
+def make_chunk(source: str, type_: str = "guide", text: str = "text", **more: Any) -> Chunk:
+    """A chunk; `chain` is given as (class, source) pairs."""
+    chain = tuple(Ancestor(class_name=name, source=where) for name, where in more.pop("chain", ()))
+    values: dict[str, Any] = {"kind": "section", "title": source, "lines": (1, 1), "anchor": "", **more}
+    anchor = values.pop("anchor")
+    bare = Chunk(
+        id=chunk_id("test", source, anchor), type=KnowledgeType(type_), source=source, text=text, chain=chain, **values
+    )
+    return bare.sealed("0" * 64)
+
+
+def candidate(chunk: Chunk, vector: float | None = None, keyword: float | None = None) -> Candidate:
+    """A candidate with the scores of its legs."""
+    return Candidate(chunk, vector, keyword)

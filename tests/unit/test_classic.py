@@ -1,0 +1,55 @@
+"""The classic ranking gives the scores that the followed system's own code gave on the same rows."""
+
+from __future__ import annotations
+
+import pytest
+
+from server.query.classic import Row, rank, rounded
+from server.query.weights import CLASSIC
+
+BUTTON = Row(
+    "src", "src/button/Base.mjs", "src/button/Base.mjs - click()", "Neo.button.Base",
+    ("src/component/Base.mjs", "src/core/Base.mjs"),
+)  # fmt: skip
+CONFIG = Row("src", BUTTON.source, "src/button/Base.mjs - [Config]", BUTTON.class_name, BUTTON.chain)
+GUIDE = Row("guide", "/repo/learn/guides/Buttons.md", "Buttons - Using Buttons")
+TICKET = Row("ticket", "/repo/issues/issue-1.md", "issue-1")
+EXAMPLE = Row("example", "examples/button/base/MainContainer.mjs", "x", "Neo.examples.button.base.MainContainer")
+RELEASE = Row("release", "/repo/rn/v11.0.0.md", "v11.0.0")
+BLOG = Row("blog", "/repo/learn/blog/a.md", "Button story")
+ROWS = [BUTTON, GUIDE, TICKET, EXAMPLE, RELEASE, CONFIG, BLOG]
+
+B, C, G, K = "src/button/Base.mjs", "src/component/Base.mjs", "/repo/learn/guides/Buttons.md", "src/core/Base.mjs"
+E, S, V, I = EXAMPLE.source, BLOG.source, RELEASE.source, TICKET.source  # noqa: E741
+
+
+@pytest.mark.parametrize(
+    ("query", "type_", "rows", "expected"),
+    [
+        pytest.param(
+            "button component", "all", ROWS,
+            [(B, 186), (C, 176), (G, 150), (K, 106), (E, 70), (S, 61), (V, -47), (I, -65)], id="A",
+        ),
+        pytest.param(
+            "How do I use the Buttons?", "all", ROWS,
+            [(G, 260), (B, 186), (C, 176), (K, 106), (S, 78), (E, 64), (V, -47), (I, -65)], id="B",
+        ),
+        pytest.param(
+            "v11.0.0", "all", ROWS,
+            [(V, 1048), (C, 176), (K, 106), (B, 54), (G, 7), (E, 4), (S, 1), (I, -65)], id="C",
+        ),
+        pytest.param("v11.0.0", "release", [RELEASE], [(V, 1046)], id="C2"),
+        pytest.param("neo.button.base", "src", [BUTTON, CONFIG], [(C, 176), (K, 106), (B, 47)], id="D"),
+        pytest.param("button", "ticket", [TICKET], [(I, 1)], id="E"),
+        pytest.param("class", "all", [Row("src", "src/class/A.mjs", "x")], [("src/class/A.mjs", 1)], id="F"),
+        pytest.param("button", "all", [Row("src", "unknown"), Row("src", None)], [], id="G"),
+        pytest.param("按钮怎么用", "all", [GUIDE], [(G, 1)], id="I"),
+    ],
+)  # fmt: skip
+def test_golden_vector(query: str, type_: str, rows: list[Row], expected: list[tuple[str, int]]) -> None:
+    assert [(source, rounded(score)) for source, score in rank(query, type_, rows, CLASSIC)] == expected
+
+
+@pytest.mark.parametrize(("value", "shown"), [(0.5, 1), (-0.5, -1), (1.4, 1), (-46.5, -47), (0.0, 0)])
+def test_scores_round_halves_away_from_zero(value: float, shown: int) -> None:
+    assert rounded(value) == shown

@@ -1,0 +1,143 @@
+"""The contract is the only place where an operation is defined, and everything follows it."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import anyio
+import pytest
+from mcp.client.client import Client
+from openapi_spec_validator import validate
+
+from etl.errors import InternalError, InvalidArgument, UnknownOperation
+from etl.model import KnowledgeType
+from server.app import problem
+from server.contract import Contract
+from server.mcp import build_server
+from server.operations import HANDLERS
+from tests.harness.projects import ROOT
+
+GOLDEN = ROOT / "tests" / "golden" / "tools.json"
+
+
+def test_the_contract_is_a_valid_openapi_document(contract: Contract) -> None:
+    validate(contract.document)
+
+
+def test_every_operation_has_a_handler_and_every_handler_an_operation(contract: Contract) -> None:
+    assert set(contract.operations) == set(HANDLERS)
+
+
+def test_every_handler_takes_exactly_the_arguments_of_its_operation(contract: Contract) -> None:
+    for operation in contract:
+        parameters = inspect.signature(HANDLERS[operation.id]).parameters.values()
+        keywords = {one.name for one in parameters if one.kind is inspect.Parameter.KEYWORD_ONLY}
+        assert keywords == set(operation.input_schema["properties"]), operation.id
+
+
+def test_the_list_of_tools_is_the_frozen_one(contract: Contract) -> None:
+    """A changed description is a visible diff: write the new list with `make golden` and look at it."""
+
+    async def tools() -> list[dict[str, Any]]:
+        server = build_server(contract, lambda *_: {}, problem)
+        async with Client(server) as client:
+            listed = await client.list_tools()
+        return [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in listed.tools]
+
+    assert anyio.run(tools) == json.loads(GOLDEN.read_text(encoding="utf-8"))
+
+
+def test_the_list_of_tools_stays_small(contract: Contract) -> None:
+    inputs = [{"name": one.id, "d": one.description, "i": one.input_schema} for one in contract]
+
+    assert len(contract.operations) <= 12
+    assert len(json.dumps(inputs)) / 4 < 3000  # tokens, at four characters each
+
+
+def test_every_schema_is_closed_and_bounded(contract: Contract) -> None:
+    found = [
+        complaint
+        for operation in contract
+        for name, schema in (("input", operation.input_schema), ("output", operation.output_schema))
+        for complaint in _complaints(schema, f"{operation.id}.{name}")
+    ]
+
+    assert found == []
+
+
+def _complaints(schema: Any, where: str) -> Iterator[str]:
+    kinds = schema.get("type", [])
+    kinds = [kinds] if isinstance(kinds, str) else kinds
+    if not kinds:
+        yield f"{where}: no type"
+    if "string" in kinds and not {"maxLength", "enum", "const"} & schema.keys():
+        yield f"{where}: a string without bound"
+    if "array" in kinds:
+        if "maxItems" not in schema:
+            yield f"{where}: an array without bound"
+        yield from _complaints(schema["items"], f"{where}[]")
+    if "object" in kinds:
+        if schema.get("additionalProperties", True) is True:
+            yield f"{where}: an open object"
+        for name, inner in schema.get("properties", {}).items():
+            yield from _complaints(inner, f"{where}.{name}")
+
+
+def test_the_types_of_the_contract_are_the_types_of_the_model(contract: Contract) -> None:
+    types = [one.value for one in KnowledgeType]
+
+    assert contract.document["components"]["schemas"]["Type"]["enum"] == types
+    assert contract.document["components"]["schemas"]["TypeFilter"]["enum"] == ["all", *types]
+
+
+@pytest.mark.parametrize(
+    ("operation", "arguments", "message", "hint"),
+    [
+        ("query_documents", {}, "The argument `query` is missing.", "Arguments: query, type"),
+        ("query_documents", {"query": ""}, "`query` is empty.", ""),
+        ("query_documents", {"query": " \n "}, "`query` is empty.", ""),
+        ("query_documents", {"query": "x" * 10_000}, "`query` is too long: 10,000 characters, at most 2,000.", ""),
+        ("query_documents", {"query": "x", "type": "guides"}, "`type` cannot be 'guides'.", "Valid values: all, guide"),
+        ("query_documents", {"query": "x", "typ": "guide"}, "There is no argument `typ`.", "Arguments: query, type"),
+        ("query_documents", {"query": "x", "limit": -1}, "`limit` is -1: its minimum is 1.", ""),
+        ("query_documents", {"query": "x", "limit": 101}, "`limit` is 101: its maximum is 100.", ""),
+        ("query_documents", {"query": "x", "limit": True}, "`limit` is True, not of type integer.", ""),
+        ("query_documents", {"query": "x", "limit": "5"}, "`limit` is '5', not of type integer.", ""),
+        ("query_documents", {"query": "\ud800"}, "`query` is not valid Unicode.", ""),
+        ("manage_knowledge_base", {"action": "drop"}, "`action` cannot be 'drop'.", "sync, create, embed, delete"),
+        ("list_documents", {"offset": -5}, "`offset` is -5: its minimum is 0.", ""),
+    ],
+)
+def test_a_wrong_argument_is_named_with_what_would_be_right(
+    contract: Contract, operation: str, arguments: dict[str, Any], message: str, hint: str
+) -> None:
+    with pytest.raises(InvalidArgument) as caught:
+        contract[operation].accept(arguments)
+
+    assert caught.value.message == message
+    assert hint in caught.value.hint
+
+
+def test_defaults_are_filled_in(contract: Contract) -> None:
+    accepted = contract["query_documents"].accept({"query": "x"})
+
+    assert accepted == {"query": "x", "type": "all", "limit": 10, "explain": False, "max_tokens": 2000}
+
+
+def test_an_integer_that_is_written_as_a_float_arrives_as_an_integer(contract: Contract) -> None:
+    assert isinstance(contract["query_documents"].accept({"query": "x", "limit": 3.0})["limit"], int)
+
+
+def test_a_result_that_breaks_its_schema_is_our_mistake(contract: Contract) -> None:
+    with pytest.raises(InternalError):
+        contract["list_documents"].check_result({"total": -1, "documents": []})
+
+
+def test_an_unknown_operation_is_told_with_the_known_ones(contract: Contract) -> None:
+    with pytest.raises(UnknownOperation) as caught:
+        _ = contract["nope"]
+
+    assert "query_documents" in caught.value.hint

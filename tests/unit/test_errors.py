@@ -1,0 +1,50 @@
+"""Every error has a code, a status, an exit code and a hint, and its tree is drawn truly."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import etl.errors
+from etl.errors import Busy, LoreError
+from server.app import problem
+
+
+def _all(kind: type[LoreError]) -> Iterator[type[LoreError]]:
+    yield kind
+    for child in kind.__subclasses__():
+        if child.__module__ == "etl.errors":
+            yield from _all(child)
+
+
+def test_the_tree_in_the_docstring_is_the_tree_of_the_classes() -> None:
+    drawn = re.findall(r"(\w+)\s+(\d+)\s+(\d+)", etl.errors.__doc__ or "")
+    real = [(kind.__name__, str(kind.exit_code), str(kind.http_status)) for kind in _all(LoreError)][1:]
+
+    assert drawn == real
+
+
+def test_codes_are_unique_and_every_error_says_what_to_do() -> None:
+    kinds = list(_all(LoreError))
+
+    assert len({kind.code for kind in kinds}) == len(kinds)
+    assert all(kind.default_hint for kind in kinds)
+
+
+def test_exit_codes_are_the_documented_ones() -> None:
+    assert {kind.exit_code for kind in _all(LoreError)} == {1, 2, 70, 74, 75}
+
+
+def test_an_unforeseen_error_is_logged_and_its_text_is_not_shown() -> None:
+    record = problem(ValueError("the secret text"))
+
+    assert record["code"] == "INTERNAL_ERROR"
+    assert "secret" not in str(record)
+
+
+def test_a_known_error_is_shown_with_its_hint() -> None:
+    record = problem(Busy("Somebody else has it.", "Wait."))
+
+    assert {**record, "trace_id": ""} == {
+        "error": True, "code": "BUSY", "message": "Somebody else has it.", "hint": "Wait.", "trace_id": "",
+    }  # fmt: skip

@@ -1,0 +1,46 @@
+"""Excerpts show the lines that matter and keep a reply within its budget."""
+
+from __future__ import annotations
+
+import json
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from server.query.excerpt import CHARACTERS_PER_TOKEN, SMALLEST_EXCERPT, excerpt, fit_results
+
+PASSAGE = "\n".join(f"line {n} about nothing" for n in range(40)) + "\nthe worker drains its queue\nthe end of it"
+
+
+def test_a_short_passage_is_shown_whole() -> None:
+    assert excerpt("one\ntwo", ["two"], 100) == "one\ntwo"
+
+
+def test_the_excerpt_is_taken_around_the_words_of_the_question() -> None:
+    shown = excerpt(PASSAGE, ["drain", "queue"], 120)
+
+    assert "the worker drains its queue" in shown
+    assert shown.startswith("…\n")
+
+
+def test_one_long_line_is_cut_around_the_match() -> None:
+    shown = excerpt("word " * 500 + "needle here" + " word" * 500, ["needle"], 200)
+
+    assert "needle" in shown
+    assert len(shown) <= 200
+
+
+@given(st.text(max_size=3000), st.lists(st.text(max_size=8), max_size=4), st.integers(20, 500))
+def test_an_excerpt_is_never_longer_than_asked_for(text: str, words: list[str], characters: int) -> None:
+    assert len(excerpt(text, words, characters)) <= characters + 4
+
+
+@given(st.integers(1, 100), st.integers(200, 5000))
+def test_a_reply_stays_under_its_budget(count: int, max_tokens: int) -> None:
+    results = [{"source": f"docs/{n}.md", "excerpt": "", "score": 1.0} for n in range(count)]
+
+    fitting = fit_results(results, [PASSAGE] * count, ["worker"], max_tokens)
+    size = sum(len(json.dumps(one, ensure_ascii=False)) for one in results[:fitting])
+
+    assert 1 <= fitting <= count
+    assert size <= max_tokens * CHARACTERS_PER_TOKEN + SMALLEST_EXCERPT + 200

@@ -1,0 +1,60 @@
+"""Answers without a model are sentences of the passages, each with the lines it stands on."""
+
+from __future__ import annotations
+
+from server.answer.extractive import extract
+from server.answer.pack import Passage
+from server.answer.sentences import sentences
+from server.query.parse import parse
+from tests.harness.chunks import make_chunk
+
+TEXT = """## Retries
+
+A failed job is tried again. The delay doubles each time, up to five
+minutes, and a jitter of ten percent is added.
+
+- The number of attempts is set by `max_attempts`.
+
+```python
+# this is a comment in code, not a heading
+queue.retry(job, delay=30)
+```
+
+| key | value |
+| --- | --- |"""
+PASSAGE = Passage(1, make_chunk("docs/retries.md", text=TEXT, lines=(10, 23)))
+
+
+def test_sentences_keep_the_lines_of_their_paragraph() -> None:
+    found = {one.text: one.lines for one in sentences(PASSAGE)}
+
+    assert found["A failed job is tried again."] == (12, 13)
+    assert found["The delay doubles each time, up to five minutes, and a jitter of ten percent is added."] == (12, 13)
+    assert found["The number of attempts is set by `max_attempts`."] == (15, 15)
+    assert found["queue.retry(job, delay=30)"] == (19, 19)
+
+
+def test_headings_fences_and_rules_of_tables_are_no_sentences() -> None:
+    texts = [one.text for one in sentences(PASSAGE)]
+
+    assert not any(text.startswith(("##", "```", "| ---")) for text in texts)
+
+
+def test_the_sentence_that_says_most_about_the_question_comes_first() -> None:
+    best = extract(parse("how long is the delay between retries"), [PASSAGE], embed=None)
+
+    assert best[0].text.startswith("The delay doubles")
+
+
+def test_the_same_statement_is_quoted_once() -> None:
+    twin = Passage(2, make_chunk("docs/copy.md", text="A failed job is tried again."))
+
+    best = extract(parse("failed job tried again"), [PASSAGE, twin], embed=None)
+
+    assert sum(one.text == "A failed job is tried again." for one in best) == 1
+
+
+def test_a_passage_without_sentences_is_quoted_by_its_first_line() -> None:
+    best = extract(parse("x"), [Passage(1, make_chunk("a.py", "src", text="x = 1"))], embed=None)
+
+    assert [one.text for one in best] == ["x = 1"]

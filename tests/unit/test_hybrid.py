@@ -1,0 +1,143 @@
+"""The hybrid ranking knows code, types, inheritance, versions and age, and explains itself."""
+
+from __future__ import annotations
+
+import pytest
+
+from server.query.hybrid import rank
+from server.query.parse import parse
+from server.query.ranked import Ranked
+from server.query.retrieve import Candidate
+from server.query.weights import HYBRID, weights
+from tests.harness.chunks import candidate, make_chunk
+
+LOW = candidate(make_chunk("zzz/other.py", "src", kind="function"), 0.0, 0.0)
+
+
+def ranked(query: str, *candidates: Candidate, type_: str | None = None, **parents: object) -> list[Ranked]:
+    return rank(parse(query), [*candidates, LOW], type_, HYBRID, parents)  # type: ignore[arg-type]
+
+
+def sources(found: list[Ranked]) -> list[str]:
+    return [one.source for one in found if one.source != LOW.chunk.source]
+
+
+def test_a_guide_outranks_a_ticket_on_the_same_subject() -> None:
+    guide, ticket = make_chunk("docs/retries.md"), make_chunk("issues/issue-7.md", "ticket")
+
+    found = ranked("how do retries back off", candidate(ticket, 0.9, 10.0), candidate(guide, 0.88, 9.8))
+
+    assert sources(found) == ["docs/retries.md", "issues/issue-7.md"]
+
+
+def test_a_ticket_is_not_held_back_when_tickets_are_asked_for() -> None:
+    ticket = candidate(make_chunk("issues/issue-7.md", "ticket"), 0.9, 10.0)
+
+    terms = dict(ranked("retries", ticket, type_="ticket")[0].why)
+
+    assert "ticketPenalty" not in terms
+
+
+@pytest.mark.parametrize("kind", ["class", "function"])
+def test_the_definition_of_a_name_comes_before_its_mentions(kind: str) -> None:
+    definition = make_chunk("a/policy.py", "src", kind=kind, symbols=("RetryPolicy",))
+    mention = make_chunk("b/worker.py", "src", kind="method", symbols=("Worker.run",))
+
+    found = ranked("RetryPolicy", candidate(mention, 0.9, 12.0), candidate(definition, 0.5, 8.0))
+
+    assert sources(found)[0] == "a/policy.py"
+
+
+def test_a_dotted_name_finds_the_class_before_its_ancestors() -> None:
+    own = make_chunk(
+        "src/button/Base.mjs", "src", kind="class", symbols=("Base",), class_name="Neo.button.Base",
+        chain=[("Neo.component.Base", "src/component/Base.mjs")],
+    )  # fmt: skip
+    parent = make_chunk(
+        "src/component/Base.mjs", "src", kind="class", symbols=("Base",), class_name="Neo.component.Base"
+    )
+
+    found = ranked(
+        "Neo.button.Base", candidate(own, 0.6, 9.0), candidate(parent, 0.7, 9.5), **{"Neo.component.Base": parent}
+    )
+
+    assert sources(found) == ["src/button/Base.mjs", "src/component/Base.mjs"]
+
+
+def test_ancestors_are_lifted_less_with_each_step_and_never_above_the_class() -> None:
+    own = make_chunk(
+        "c.py",
+        "src",
+        kind="class",
+        symbols=("Child",),
+        class_name="m.Child",
+        chain=[("m.Mid", "b.py"), ("m.Top", "a.py")],
+    )
+    mid = make_chunk("b.py", "src", kind="class", symbols=("Mid",), class_name="m.Mid")
+    top = make_chunk("a.py", "src", kind="class", symbols=("Top",), class_name="m.Top")
+
+    found = ranked("Child", candidate(own, 0.9, 9.0), **{"m.Mid": mid, "m.Top": top})
+    boosts = [dict(one.why).get("inheritanceBoost", 0.0) for one in found[:3]]
+
+    assert sources(found) == ["c.py", "b.py", "a.py"]
+    assert boosts == [0.0, 25.0, 15.0]
+
+
+def test_an_exact_version_brings_its_release_first() -> None:
+    release = make_chunk("release-notes/v2.0.0.md", "release", heading=("v2.0.0",))
+    guide = make_chunk("docs/upgrade.md")
+
+    found = ranked("v2.0.0", candidate(guide, 0.9, 10.0), candidate(release, 0.4, 6.0))
+
+    assert sources(found)[0] == "release-notes/v2.0.0.md"
+
+
+def test_a_heading_of_a_change_log_counts_as_its_version() -> None:
+    old = make_chunk("CHANGELOG.md", "release", heading=("[1.0.0] - 2026-01-01",), anchor="1", lines=(20, 30))
+    new = make_chunk("CHANGELOG.md", "release", heading=("[2.0.0] - 2026-05-01",), anchor="2", lines=(5, 18))
+
+    found = ranked("what is new in 2.0.0", candidate(old, 0.9, 10.0), candidate(new, 0.8, 9.0))
+
+    assert found[0].chunk == new
+
+
+def test_of_two_equal_tickets_the_newer_comes_first() -> None:
+    old = make_chunk("issues/a.md", "ticket", updated="2024-01-01")
+    new = make_chunk("issues/b.md", "ticket", updated="2026-01-01T10:00:00Z")
+
+    found = ranked("deadlock", candidate(old, 0.8, 8.0), candidate(new, 0.8, 8.0))
+
+    assert sources(found) == ["issues/b.md", "issues/a.md"]
+
+
+def test_a_file_with_many_fair_chunks_does_not_beat_one_with_the_best() -> None:
+    crowd = [candidate(make_chunk("docs/long.md", anchor=str(n), lines=(n, n)), 0.5, 5.0) for n in range(1, 30)]
+    best = candidate(make_chunk("docs/short.md"), 0.9, 10.0)
+
+    assert sources(ranked("graceful shutdown", *crowd, best))[0] == "docs/short.md"
+
+
+def test_a_chunk_that_only_the_keyword_leg_found_is_ranked() -> None:
+    found = ranked("E4711", candidate(make_chunk("docs/codes.md"), None, 9.0), candidate(make_chunk("x.md"), 0.9))
+
+    assert sources(found)[0] == "docs/codes.md"
+
+
+def test_the_terms_of_a_score_add_up_to_it() -> None:
+    found = ranked(
+        "graceful shutdown of Worker",
+        candidate(make_chunk("docs/workers.md"), 0.9, 9.0),
+        candidate(
+            make_chunk("ferry/worker.py", "src", kind="class", symbols=("Worker",), class_name="m.Worker"), 0.7, 8.0
+        ),
+    )
+
+    assert [one.score for one in found] == pytest.approx([sum(value for _, value in one.why) for one in found])
+
+
+def test_a_changed_weight_changes_the_order() -> None:
+    guide, ticket = candidate(make_chunk("g.md"), 0.9, 9.0), candidate(make_chunk("t.md", "ticket"), 0.88, 8.8)
+
+    loud = rank(parse("x y"), [guide, ticket, LOW], None, weights("hybrid", {"ticketPenalty": 90}), {})
+
+    assert loud[0].source == "t.md"
