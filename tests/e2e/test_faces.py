@@ -1,0 +1,93 @@
+"""One contract, many faces: the same call gives the same result wherever it comes in."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from server.contract import Contract
+from tests.harness.faces import FACES, Answers, Calls
+from tests.harness.projects import settle
+
+CALLS: Calls = [
+    ("query_documents", {"query": "how do retries back off", "limit": 3}),
+    ("query_documents", {"query": "Worker", "type": "src", "explain": True}),
+    ("query_documents", {"query": "Worker", "type": "guides"}),
+    ("query_documents", {"query": ""}),
+    ("query_documents", {"query": "x" * 10_000}),
+    ("query_documents", {"query": "x", "limit": -1}),
+    ("ask_knowledge_base", {"query": "Why is SQLite the default store?"}),
+    ("get_class_hierarchy", {"root": "Store"}),
+    ("get_class_hierarchy", {"root": "NoSuchClassAnywhere"}),
+    ("list_documents", {"type": "ticket", "limit": 2, "offset": 1}),
+    ("get_document_by_id", {"id": "nope"}),
+    ("manage_knowledge_base", {"action": "sync"}),
+    ("manage_knowledge_base", {"action": "delete"}),
+    ("manage_database", {"action": "start"}),
+    ("manage_database", {"action": "stop"}),
+    ("healthcheck", {}),
+]
+VOLATILE = re.compile(r"took \d+ ms|\d+ GB")
+
+
+@pytest.fixture(scope="module")
+def answers(sample: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Answers]:
+    """Every call through every face, on a copy of the index."""
+    project = tmp_path_factory.mktemp("faces") / "ferry"
+    shutil.copytree(sample, project)
+    settle(project)
+    first = FACES["lore call"](project, [("manage_knowledge_base", {"action": "sync"})])
+    assert first[0]["failed"] == []
+    return {name: face(project, CALLS) for name, face in FACES.items()}
+
+
+@pytest.mark.parametrize("face", [name for name in FACES if name != "lore call"])
+@pytest.mark.parametrize("number", range(len(CALLS)), ids=[f"{n} {name}" for n, (name, _) in enumerate(CALLS)])
+def test_the_same_call_gives_the_same_result_as_in_the_shell(
+    answers: dict[str, Answers], face: str, number: int
+) -> None:
+    # the database is open or not by process, and that is what start and stop report
+    if CALLS[number][0] != "manage_database":
+        assert _steady(answers[face][number]) == _steady(answers["lore call"][number])
+
+
+def test_every_reply_fits_its_schema(answers: dict[str, Answers], contract: Contract) -> None:
+    for face, results in answers.items():
+        for (name, _), result in zip(CALLS, results, strict=True):
+            if not result.get("error"):
+                contract[name].check_result(result)
+            else:
+                assert {"code", "message", "hint", "trace_id", "error"} == result.keys(), face
+
+
+def test_every_tool_was_called(contract: Contract) -> None:
+    assert {name for name, _ in CALLS} == set(contract.operations)
+
+
+def test_errors_say_what_to_do(answers: dict[str, Answers]) -> None:
+    results = dict(zip(range(len(CALLS)), answers["http"], strict=True))
+
+    assert "Valid values: all, guide" in results[2]["hint"]
+    assert results[8]["code"] == "CLASS_NOT_FOUND"
+    assert results[10]["code"] == "DOCUMENT_NOT_FOUND"
+    assert results[12]["code"] == "CONFIRMATION_REQUIRED"
+
+
+def test_a_service_reports_that_its_database_is_open(answers: dict[str, Answers]) -> None:
+    states = [[result["status"] for result in answers[face][13:15]] for face in ("mcp stdio", "http")]
+
+    assert states == [["already_running", "stopped"]] * 2
+
+
+def _steady(value: Any) -> Any:
+    """Without what differs from run to run: times, trace ids, free space."""
+    if isinstance(value, dict):
+        drop = {"trace_id", "duration", "index_age_seconds", "synced_at"}
+        return {key: _steady(inner) for key, inner in value.items() if key not in drop}
+    if isinstance(value, list):
+        return [_steady(inner) for inner in value]
+    return VOLATILE.sub("…", value) if isinstance(value, str) else value

@@ -1,0 +1,153 @@
+"""`lore mcp` on its pipes: quick, clean on standard output, and complete to the last reply."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import anyio
+from mcp.client.client import Client
+from mcp.client.stdio import StdioServerParameters, stdio_client
+
+from tests.harness.faces import LORE, run_lore
+from tests.harness.projects import write_project
+
+HELLO = [
+    {
+        "jsonrpc": "2.0", "id": 0, "method": "initialize",
+        "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}},
+    },
+    {"jsonrpc": "2.0", "method": "notifications/initialized"},
+]  # fmt: skip
+MALFORMED = [
+    "{", "[]", "null", "42", '"text"', "{}", '{"jsonrpc": "2.0"}', '{"jsonrpc": "1.0", "id": 5, "method": "x"}',
+    '{"jsonrpc": "2.0", "id": {}, "method": "tools/list"}', '{"jsonrpc": "2.0", "id": 6, "method": 7}',
+    '{"jsonrpc": "2.0", "id": 7, "method": "tools/call"}', '{"jsonrpc": "2.0", "id": 8, "method": "no/such"}',
+    '{"jsonrpc": "2.0", "id": 9, "method": "tools/call", "params": {"name": 1}}',
+    '{"jsonrpc": "2.0", "id": 10, "method": "tools/call", "params": {"name": "no_such_tool"}}',
+    '{"jsonrpc": "2.0", "id": 11, "method": "tools/call", "params": {"name": "query_documents", "arguments": []}}',
+    '{"jsonrpc": "2.0", "id": 12, "method": "tools/call", "params": {"name": "query_documents",'
+    ' "arguments": {"query": "\\ud800"}}}',
+    "[" * 20_000, "\x00\x01", "é" * 1000, '{"jsonrpc": "2.0", "id": 13, "result": {}}',
+]  # fmt: skip
+
+
+def converse(project: Path, lines: list[str]) -> tuple[list[dict[str, Any]], subprocess.CompletedProcess[str]]:
+    done = subprocess.run(
+        [LORE, "mcp"], cwd=project, input="".join(f"{line}\n" for line in lines), capture_output=True, text=True,
+        timeout=60, check=False,
+    )  # fmt: skip
+    return [json.loads(line) for line in done.stdout.splitlines()], done
+
+
+def call(number: int, name: str, **arguments: Any) -> str:
+    params = {"name": name, "arguments": arguments}
+    return json.dumps({"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params})
+
+
+def test_every_request_gets_its_reply_even_when_the_input_ends_at_once(sample: Path) -> None:
+    hello = [json.dumps(one) for one in HELLO]
+
+    replies, done = converse(sample, [*hello, *(call(n, "query_documents", query=f"worker {n}") for n in range(1, 51))])
+
+    assert sorted(one["id"] for one in replies) == list(range(51))
+    assert not any(one["result"].get("isError") for one in replies)
+    assert done.returncode == 0
+
+
+def test_malformed_messages_kill_nothing_and_leak_nothing(sample: Path) -> None:
+    hello = [json.dumps(one) for one in HELLO]
+
+    replies, done = converse(sample, [*hello, *MALFORMED, call(99, "query_documents", query="worker")])
+    last = next(one for one in replies if one.get("id") == 99)
+
+    assert last["result"]["structuredContent"]["results"]
+    assert "Traceback" not in done.stdout
+    assert "/" + "home" not in done.stdout
+
+
+def test_a_tool_that_fails_is_an_error_result_and_not_a_protocol_error(tmp_path: Path) -> None:
+    hello = [json.dumps(one) for one in HELLO]
+
+    replies, _ = converse(tmp_path, [*hello, call(1, "query_documents", query="worker")])
+    result = next(one for one in replies if one["id"] == 1)["result"]
+
+    assert result["isError"] is True
+    assert result["structuredContent"]["code"] == "INDEX_MISSING"
+    assert "manage_knowledge_base" in result["structuredContent"]["hint"]
+    assert json.loads(result["content"][0]["text"]) == result["structuredContent"]
+    assert not (tmp_path / ".lore").exists()
+
+
+def test_tools_are_listed_before_anything_heavy_is_imported(tmp_path: Path) -> None:
+    listing = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/list"})
+    watch = (
+        "import sys, server.serving, server.mcp;"
+        "heavy = {'chromadb', 'google.genai', 'openapi_core', 'onnxruntime', 'torch', 'tantivy'} & set(sys.modules);"
+        "sys.exit(f'imported {heavy}' if heavy else 0)"
+    )
+
+    replies, _ = converse(tmp_path, [*(json.dumps(one) for one in HELLO), listing])
+    done = subprocess.run([LORE.replace("lore", "python"), "-c", watch], check=False, capture_output=True, text=True)
+
+    assert len(next(one for one in replies if one["id"] == 1)["result"]["tools"]) == 8
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_second_process_is_told_who_owns_the_index(sample: Path) -> None:
+    async def both() -> dict[str, Any]:
+        parameters = StdioServerParameters(command=LORE, args=["mcp"], cwd=sample, env=dict(os.environ))
+        async with Client(stdio_client(parameters)) as client:
+            await client.call_tool("query_documents", {"query": "worker"})
+            done = await anyio.to_thread.run_sync(lambda: run_lore("search", "worker", "--json", cwd=sample))
+        return {"exit": done.returncode, **json.loads(done.stdout)}
+
+    result = anyio.run(both)
+
+    assert (result["exit"], result["code"]) == (75, "BUSY")
+    assert "lore mcp" in result["message"]
+
+
+def test_a_sync_reports_progress_to_the_client_that_asked(tmp_path: Path) -> None:
+    write_project(tmp_path, {f"docs/{n}.md": f"# Page {n}\n\nText about subject {n}.\n" for n in range(40)})
+    seen: list[tuple[float, str | None]] = []
+
+    async def watch(progress: float, total: float | None, message: str | None) -> None:
+        seen.append((progress, message))
+
+    async def run() -> dict[str, Any]:
+        parameters = StdioServerParameters(command=LORE, args=["mcp"], cwd=tmp_path, env=dict(os.environ))
+        async with Client(stdio_client(parameters)) as client:
+            result = await client.call_tool("manage_knowledge_base", {"action": "sync"}, progress_callback=watch)
+        return result.structured_content or {}
+
+    result = anyio.run(run)
+
+    assert result["created"] == 40
+    assert [step for step, _ in seen] == sorted({step for step, _ in seen})
+    assert any("embedding" in (message or "") for _, message in seen)
+
+
+def test_the_process_ends_when_its_input_does_or_when_it_is_told_to(tmp_path: Path) -> None:
+    for ending in ("eof", "terminate"):
+        process = subprocess.Popen(
+            [LORE, "mcp"], cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        )
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(json.dumps(HELLO[0]).encode() + b"\n")
+        process.stdin.flush()
+        process.stdout.readline()
+        if ending == "eof":
+            process.stdin.close()
+        else:
+            process.send_signal(signal.SIGTERM)
+        code = process.wait(timeout=10)
+        process.stdout.close()
+        if not process.stdin.closed:
+            process.stdin.close()
+        assert code in (0, -signal.SIGTERM)

@@ -1,0 +1,110 @@
+"""Every face of the real program, driven from outside: the shell, MCP over stdio and HTTP, the HTTP API."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import httpx
+from mcp.client.client import Client
+from mcp.client.stdio import StdioServerParameters, stdio_client
+
+from server.contract import load_contract
+
+LORE = str(Path(sys.executable).with_name("lore"))
+JSON = dict[str, Any]
+Calls = list[tuple[str, JSON]]
+Answers = list[JSON]
+"""One for each call: the operation's result, or the error record."""
+
+
+def run_lore(*arguments: str, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run the `lore` command to its end."""
+    return subprocess.run(
+        [LORE, *arguments], cwd=cwd, capture_output=True, text=True, timeout=120, check=False,
+        env={**os.environ, **environment}, stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+
+
+def through_shell(project: Path, calls: Calls) -> Answers:
+    """`lore call` once for each."""
+    done = [run_lore("call", name, "--json-args", json.dumps(arguments), cwd=project) for name, arguments in calls]
+    return [json.loads(one.stdout) for one in done]
+
+
+def through_stdio(project: Path, calls: Calls, mode: str = "auto") -> Answers:
+    """One `lore mcp` process, through the official client."""
+    return anyio.run(_call_all, lambda: stdio_client(_stdio(project)), calls, mode)
+
+
+def through_mcp_http(project: Path, calls: Calls, mode: str = "auto") -> Answers:
+    """One `lore serve` process, through the official client."""
+    with serving(project) as url:
+        return anyio.run(_call_all, lambda: f"{url}/mcp", calls, mode)
+
+
+def through_http(project: Path, calls: Calls) -> Answers:
+    """One `lore serve` process, through its HTTP API."""
+    with serving(project) as url, httpx.Client(base_url=f"{url}/api", timeout=60) as client:
+        return [_request(client, name, arguments).json() for name, arguments in calls]
+
+
+FACES: Mapping[str, Callable[[Path, Calls], Answers]] = {
+    "lore call": through_shell,
+    "mcp stdio": through_stdio,
+    "mcp stdio 2025": lambda project, calls: through_stdio(project, calls, "legacy"),
+    "mcp http": through_mcp_http,
+    "mcp http 2025": lambda project, calls: through_mcp_http(project, calls, "legacy"),
+    "http": through_http,
+}
+
+
+@contextmanager
+def serving(project: Path) -> Iterator[str]:
+    """`lore serve` on a free port; gives its address."""
+    process = subprocess.Popen(
+        [LORE, "serve", "--port", "0"], cwd=project, stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL
+    )
+    try:
+        assert process.stderr is not None
+        line = process.stderr.readline()
+        match = re.search(r"http://[\d.]+:\d+", line)
+        assert match, line + process.stderr.read()
+        yield match.group()
+    finally:
+        process.terminate()
+        process.communicate(timeout=30)
+
+
+def _stdio(project: Path) -> StdioServerParameters:
+    return StdioServerParameters(command=LORE, args=["mcp"], cwd=project, env=dict(os.environ))
+
+
+async def _call_all(target: Callable[[], Any], calls: Calls, mode: str) -> Answers:
+    async with Client(target(), mode=mode) as client:
+        answers = []
+        for name, arguments in calls:
+            result = await client.call_tool(name, arguments)
+            assert result.structured_content is not None
+            assert result.is_error == bool(result.structured_content.get("error"))
+            answers.append(result.structured_content)
+        return answers
+
+
+def _request(client: httpx.Client, name: str, arguments: JSON) -> httpx.Response:
+    operation = load_contract()[name]
+    path = operation.path
+    for key, value in arguments.items():
+        path = path.replace("{" + key + "}", str(value))
+    if operation.method == "GET":
+        query = {key: value for key, value in arguments.items() if "{" + key + "}" not in operation.path}
+        return client.get(path, params=query)
+    return client.post(path, json=arguments)
