@@ -1,0 +1,50 @@
+# The commands that people and CI use. Everything happens in .venv; nothing else is needed but Python 3.11.
+PYTHON ?= python3.11
+BIN := .venv/bin
+LORE := $(BIN)/lore
+DEMO := -c data/demo.toml
+
+.PHONY: install demo test test-all lint golden bench clean
+
+install: .venv/installed
+
+.venv/installed: pyproject.toml constraints.txt
+	@command -v $(PYTHON) >/dev/null || { echo "Python 3.11 is needed: set PYTHON=..." >&2; exit 1; }
+	test -d .venv || $(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	touch $@
+
+demo: install
+	@echo "== lore sync: this repository and the sample project in data/sample"
+	@$(LORE) $(DEMO) sync
+	@echo "== lore search 'graceful shutdown'"
+	@$(LORE) $(DEMO) search "graceful shutdown" --limit 3
+	@echo "== lore ask 'Why is SQLite the default store of Ferry?'"
+	@$(LORE) $(DEMO) ask "Why is SQLite the default store of Ferry?"
+	@echo "== lore hierarchy Store"
+	@$(LORE) $(DEMO) hierarchy ferry.stores.base.Store
+	@echo "== paste this into your MCP client"
+	@printf '{"mcpServers": {"lore": {"command": "%s", "args": ["mcp", "-C", "%s", "-c", "%s"]}}}\n' \
+		"$(CURDIR)/$(LORE)" "$(CURDIR)" "$(CURDIR)/data/demo.toml"
+
+test: install lint
+	$(BIN)/python -m pytest -q
+
+test-all: install lint
+	$(BIN)/python -m pytest -q -m "long or not long"
+
+lint: install
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+golden: install
+	$(BIN)/python -m tests.golden.write
+
+bench: install
+	$(BIN)/python -m benchmarks.main_job
+	$(BIN)/python -m benchmarks.exact_names
+
+clean:
+	rm -rf .venv .lore data/index

@@ -1,0 +1,68 @@
+"""Exact names first: `python -m benchmarks.exact_names [PACKAGE …]`.
+
+Of the classes and functions that a package defines once, 50 are picked at random (seeded); the bare name must bring
+its defining file to rank 1.
+"""
+
+from __future__ import annotations
+
+import ast
+import random
+import sys
+import tempfile
+from collections import defaultdict
+from pathlib import Path
+
+from benchmarks.main_job import lore_sync, package_copy, row
+from etl.settings import Settings
+from server.app import App
+from server.contract import load_contract
+
+PICKED = 50
+SEED = 7
+
+
+def defined_once(project: Path) -> dict[str, str]:
+    """Name -> file of the classes and functions at module level whose name is defined nowhere else in the package."""
+    places: dict[str, list[tuple[str, bool]]] = defaultdict(list)
+    for file in sorted(project.rglob("*.py")):
+        tree = ast.parse(file.read_text(encoding="utf-8"))
+        top = set(map(id, tree.body))
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+                places[node.name].append((str(file.relative_to(project)), id(node) in top))
+    return {name: found[0][0] for name, found in places.items() if len(found) == 1 and found[0][1]}
+
+
+def measure(package: str, folder: Path) -> int:
+    """How many of the picked names come first."""
+    project = package_copy(package, folder)
+    lore_sync(project)
+    names = defined_once(project)
+    picked = random.Random(SEED).sample(sorted(names), min(PICKED, len(names)))
+    app = App(project, Settings(), load_contract())
+    first, missed = 0, []
+    try:
+        for name in picked:
+            results = app.call("query_documents", {"query": name, "limit": 3})["results"]
+            found = results[0]["source"] if results else "nothing"
+            first += found == names[name]
+            if found != names[name]:
+                missed.append(f"{name}: {found} instead of {names[name]}")
+    finally:
+        app.close()
+    row(f"exact names at rank 1, `{package}`", f"{first} of {len(picked)}")
+    for line in missed:
+        print(f"  {line}", file=sys.stderr)
+    return first
+
+
+def main() -> None:
+    """Measure each package."""
+    with tempfile.TemporaryDirectory() as name:
+        for package in sys.argv[1:] or ["chromadb", "starlette"]:
+            measure(package, Path(name))
+
+
+if __name__ == "__main__":
+    main()

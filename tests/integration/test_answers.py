@@ -1,0 +1,143 @@
+"""Answers come with checked citations from Gemini, and with quotes and the reason when Gemini does not help."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from etl.errors import IndexMissing
+from etl.settings import AnswerSettings, Settings
+from server.app import App
+from server.contract import Contract
+from tests.harness import gemini
+from tests.harness.gemini import FakeGemini
+
+QUESTION = "How long does Ferry wait between retries?"
+KEY = "test-key-that-must-not-leak"
+
+
+@pytest.fixture
+def key(monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setenv("GEMINI_API_KEY", KEY)
+    return KEY
+
+
+def ask(sample: Path, contract: Contract, fake: FakeGemini, **settings: Any) -> dict[str, Any]:
+    answer = AnswerSettings(base_url=fake.url, **{"timeout_seconds": 5, "attempts": 2, **settings})
+    app = App(sample, Settings(answer=answer), contract)
+    try:
+        return app.call("ask_knowledge_base", {"query": QUESTION})
+    finally:
+        app.close()
+
+
+def test_without_a_key_the_answer_is_quotes_with_citations(app: App) -> None:
+    reply = app.call("ask_knowledge_base", {"query": QUESTION})
+
+    assert reply["mode"] == "extractive"
+    assert "GEMINI_API_KEY" in reply["degraded"]
+    assert reply["references"]
+    assert [one["n"] for one in reply["citations"]] == list(range(1, len(reply["citations"]) + 1))
+
+
+def test_every_quote_stands_in_its_file_at_its_lines(app: App, sample: Path) -> None:
+    reply = app.call("ask_knowledge_base", {"query": QUESTION})
+
+    for one in reply["citations"]:
+        first, last = one["lines"]
+        cited = "\n".join((sample / one["source"]).read_text().split("\n")[first - 1 : last])
+        assert set(one["quote"].split()) <= set(cited.split()) | {"", *one["quote"].strip('"').split()[-1:]}
+
+
+def test_gemini_answers_with_citations_that_exist(sample: Path, contract: Contract, key: str) -> None:
+    with gemini.serving(gemini.text("It doubles each time [1]. It is capped [2, 99].")) as fake:
+        reply = ask(sample, contract, fake)
+
+    assert (reply["mode"], reply["answer"]) == ("synthesized", "It doubles each time [1]. It is capped [2].")
+    assert [one["n"] for one in reply["citations"]] == [1, 2]
+    assert "degraded" not in reply
+
+
+def test_the_model_gets_the_passages_fenced_and_the_key_in_its_header_only(
+    sample: Path, contract: Contract, key: str
+) -> None:
+    with gemini.serving(gemini.text("Yes [1].")) as fake:
+        ask(sample, contract, fake)
+
+    prompt = fake.requests[0]["contents"][0]["parts"][0]["text"]
+    assert "<passage " in prompt
+    assert prompt.endswith(f"Question: {QUESTION}")
+    assert "systemInstruction" in fake.requests[0]
+    assert fake.headers[0]["x-goog-api-key"] == KEY
+    assert KEY not in fake.paths[0] + str(fake.requests[0])
+
+
+@pytest.mark.parametrize("code", [429, 500, 503])
+def test_a_passing_failure_is_tried_again(sample: Path, contract: Contract, key: str, code: int) -> None:
+    with gemini.serving(gemini.status(code), gemini.text("It doubles [1].")) as fake:
+        reply = ask(sample, contract, fake)
+
+    assert (reply["mode"], len(fake.requests)) == ("synthesized", 2)
+
+
+@pytest.mark.parametrize(
+    ("script", "reason"),
+    [
+        (gemini.status(429), "replied 429"),
+        (gemini.status(500), "replied 500"),
+        (gemini.status(400), "replied 400"),
+        (gemini.garbage, "cannot be read"),
+        (gemini.nothing, "cannot be reached"),
+        (gemini.blocked, "empty"),
+        (gemini.text("   "), "empty"),
+        (gemini.text("I know this without any passage."), "cited no passage"),
+        (gemini.text("As stated in [77]."), "cited no passage"),
+    ],
+    ids=["429", "500", "400", "garbage", "closed", "blocked", "blank", "uncited", "wrong citation"],
+)
+def test_when_the_model_fails_quotes_and_references_are_returned_with_the_reason(
+    sample: Path, contract: Contract, key: str, script: gemini.Reply, reason: str
+) -> None:
+    with gemini.serving(script) as fake:
+        reply = ask(sample, contract, fake)
+
+    assert reply["mode"] == "extractive"
+    assert reason in reply["degraded"]
+    assert reply["citations"]
+    assert reply["references"]
+    assert not {"hidden-detail", KEY, "Traceback"} & set(str(reply).replace("=", " ").split())
+
+
+def test_a_model_that_never_replies_is_given_up_in_time(sample: Path, contract: Contract, key: str) -> None:
+    holder: list[FakeGemini] = []
+    with gemini.serving(gemini.silence(lambda: holder[0])) as fake:
+        holder.append(fake)
+        reply = ask(sample, contract, fake, timeout_seconds=1, attempts=1)
+
+    assert reply["mode"] == "extractive"
+    assert "in time" in reply["degraded"]
+
+
+def test_the_model_may_say_that_the_passages_do_not_answer(sample: Path, contract: Contract, key: str) -> None:
+    with gemini.serving(gemini.text("NOT_IN_PASSAGES")) as fake:
+        reply = ask(sample, contract, fake)
+
+    assert (reply["mode"], reply["citations"]) == ("synthesized", [])
+    assert "do not answer" in reply["answer"]
+    assert reply["references"]
+
+
+def test_no_request_is_made_when_answers_by_a_model_are_switched_off(
+    sample: Path, contract: Contract, key: str
+) -> None:
+    with gemini.serving(gemini.text("Yes [1].")) as fake:
+        reply = ask(sample, contract, fake, provider="none")
+
+    assert (reply["mode"], fake.requests) == ("extractive", [])
+
+
+def test_asking_an_index_that_is_missing_is_an_error_and_not_an_empty_answer(hash_app: App) -> None:
+    with pytest.raises(IndexMissing):
+        hash_app.call("ask_knowledge_base", {"query": "x"})
