@@ -142,9 +142,9 @@ def _read(run: _Run, entry: FileEntry, source: Source, tokens: TokenCounter) -> 
     try:
         text = read_text(run.index.root, entry, run.index.settings.index.max_file_bytes)
     except Unreadable as error:
-        # what was indexed of it stays; an empty stamp makes the next sync try again
+        # what was indexed of it stays; without stamp and hash the next sync reads it again
         row = old or FileRow(path, "", "", "", "{}", "[]")
-        run.rows[path] = FileRow(path, "", row.hash, row.recipe, row.facts, canonical_json([["failed", str(error)]]))
+        run.rows[path] = FileRow(path, "", "", row.recipe, row.facts, canonical_json([["failed", str(error)]]))
         return
     digest, recipe = sha256(text), _recipe(run.index, source, path)
     notes: list[list[str]] = []
@@ -176,9 +176,9 @@ def _chunked(
 
 
 def _drop_gone(run: _Run) -> None:
-    for path in list(run.chunks):
+    for path in {*run.chunks, *(path for path, row in run.known.items() if row.recipe)}:
         if path not in run.scan.files and not _is_hidden(path, run.scan):
-            del run.chunks[path]
+            run.chunks.pop(path, None)  # an empty `__init__.py` has none, and yet names a package
             run.changed = True
     for path, row in run.known.items():
         if path not in run.scan.files and _is_hidden(path, run.scan):
@@ -188,7 +188,8 @@ def _drop_gone(run: _Run) -> None:
 def _resolved(run: _Run) -> tuple[list[Chunk], Hierarchy]:
     """All chunks by source, with the full name and the chain of each class as the whole project shows them."""
     unpacked = {path: _unpacked(row.facts) for path, row in run.rows.items() if path in run.chunks}
-    tree = resolve({path: facts for path, (facts, _) in unpacked.items()}, run.rows, run.index.root.name)
+    owned = [path for path, row in run.rows.items() if row.recipe]
+    tree = resolve({path: facts for path, (facts, _) in unpacked.items()}, owned, run.index.root.name)
     chunks = []
     for path in sorted(run.chunks):
         members = unpacked[path][1] if path in unpacked else {}

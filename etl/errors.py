@@ -14,9 +14,11 @@ LoreError                       exit  HTTP
 ├── ModelMismatch                  1   409   the index was built with another model
 ├── StorageError                  74   500   files, disk, permissions
 │   └── IndexDamaged              74   500   a store cannot be read; a sync rebuilds it
+│       └── CatalogueDamaged      74   500   the same of the catalogue
 ├── Busy                          75   503   another process owns the index, or too many calls
 ├── DeadlineExceeded              75   504
 ├── ProviderError                 74   502   a model or a remote service failed
+│   └── ProviderUnavailable       74   502   it answers nobody at the moment
 └── InternalError                 70   500   our own mistake; details are in the log
 """
 
@@ -125,6 +127,10 @@ class IndexDamaged(StorageError):
     default_hint = "Run `lore sync`: it rebuilds the damaged store from chunks.jsonl and cached vectors."
 
 
+class CatalogueDamaged(IndexDamaged):
+    """The catalogue is unreadable; a sync puts it aside and starts another."""
+
+
 class Busy(LoreError):
     """Another process owns the index, or too many calls are running."""
 
@@ -144,6 +150,12 @@ class ProviderError(LoreError):
 
     code, http_status, exit_code = "PROVIDER_ERROR", 502, 74
     default_hint = "Check the model's name, the key and the network."
+
+
+class ProviderUnavailable(ProviderError):
+    """A model or a remote service does not answer, whatever it is sent: asking again at once is no use."""
+
+    default_hint = "Check the key and the network, then sync again: what was embedded so far is kept."
 
 
 class InternalError(LoreError):

@@ -13,7 +13,8 @@ from etl.errors import IndexMissing, StorageError
 from etl.hierarchy import Hierarchy
 from etl.settings import Settings
 from etl.stores import chunkfile
-from etl.stores.catalogue import CATALOGUE, Catalogue
+from etl.stores.atomic import put_aside
+from etl.stores.catalogue import CATALOGUE, SUSPECT, Catalogue
 from etl.stores.owner import Ownership
 
 if TYPE_CHECKING:
@@ -52,12 +53,15 @@ class Index:
                 return
             try:
                 self.folder.mkdir(parents=True, exist_ok=True)
-                (self.folder / ".gitignore").write_text(_IGNORE_ITSELF, encoding="utf-8")
+                if not (self.folder / ".gitignore").exists():
+                    (self.folder / ".gitignore").write_text(_IGNORE_ITSELF, encoding="utf-8")
             except OSError as error:
                 raise StorageError(f"Cannot create the index folder: {error.strerror}.") from error
             ownership = Ownership(self.folder)
             ownership.take()
             self._ownership = ownership
+            for left_by_a_crash in self.folder.glob("*.tmp"):
+                left_by_a_crash.unlink(missing_ok=True)
 
     def require(self) -> None:
         """Own an index that has been synced. Raises IndexMissing, Busy."""
@@ -86,10 +90,10 @@ class Index:
 
     @property
     def vectors(self) -> VectorStore:
-        """The vector leg of the present generation."""
+        """The vector leg of the present generation. Raises IndexDamaged where vectors are lost."""
         with self._guard:
             if self._vectors is None:
-                self._vectors = self.open_generation(self.generation)
+                self._vectors = self.open_generation(self.generation, self.catalogue.with_vector())
             return self._vectors
 
     @property
@@ -101,12 +105,12 @@ class Index:
         """Where a generation's files are."""
         return self.folder / f"vectors-{number}"
 
-    def open_generation(self, number: int) -> VectorStore:
-        """Open one generation's store."""
+    def open_generation(self, number: int, at_least: int = 0) -> VectorStore:
+        """Open one generation's store, which holds so many vectors at least."""
         from etl.stores.vectors import VectorStore
 
         self.own()
-        return VectorStore(self.generation_folder(number), self.settings.database)
+        return VectorStore(self.generation_folder(number), self.settings.database, at_least)
 
     def use(self, store: VectorStore) -> None:
         """Answer from another generation from now on."""
@@ -141,10 +145,8 @@ class Index:
             if self._catalogue is not None:
                 self._catalogue.close()
             self._catalogue = None
-            for suffix in ("", "-wal", "-shm"):
-                file = self.folder / (CATALOGUE + suffix)
-                if file.exists():
-                    file.replace(file.with_name(f"{file.name}.damaged"))
+            put_aside(self.folder / CATALOGUE)
+            (self.folder / SUSPECT).unlink(missing_ok=True)
 
     @cached_property
     def embedder(self) -> Embedder:

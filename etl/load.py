@@ -8,20 +8,21 @@ finds it set compares the stores id by id.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Container, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from etl.chunking.recipe import embedding_input
 from etl.diff import Plan, plan
-from etl.errors import IndexDamaged, ProviderError
-from etl.index import Index
+from etl.errors import CatalogueDamaged, IndexDamaged, ProviderError, ProviderUnavailable
+from etl.index import KEYWORDS, Index
 from etl.model import Chunk, Problem, Progress, SyncReport
 from etl.stores import chunkfile
 from etl.stores.catalogue import Held
-from etl.stores.vectors import VectorStore, is_sealed, remove, row_id
+from etl.stores.seal import is_sealed
+from etl.stores.vectors import VectorStore, remove, row_id
 
 if TYPE_CHECKING:
     from etl.embedding.base import Vectors
@@ -39,6 +40,7 @@ class _Load:
     wanted: list[Chunk]
     held: dict[str, Held]
     plan: Plan
+    retagged: list[Chunk] = field(default_factory=list)
 
 
 def is_loaded(index: Index) -> bool:
@@ -50,7 +52,7 @@ def is_loaded(index: Index) -> bool:
         and catalogue.meta("model") == index.model
         and catalogue.waiting() == 0
         and is_sealed(index.generation_folder(index.generation))
-        and (index.folder / "keywords" / "meta.json").exists()
+        and is_sealed(index.folder / KEYWORDS)
     )
 
 
@@ -59,6 +61,7 @@ def load(index: Index, report: SyncReport, progress: Progress) -> None:
 
     Raises:
         StorageError: the disk failed; the next load goes on from there.
+        ProviderUnavailable: the model does not answer; what it embedded so far is kept.
     """
     wanted = chunkfile.read_chunks(index.folder)
     was_dirty = index.catalogue.meta("dirty") is not None
@@ -69,7 +72,7 @@ def load(index: Index, report: SyncReport, progress: Progress) -> None:
     report.updated, report.deleted = len(run.plan.changed) + len(run.plan.retagged), len(run.plan.gone)
     _load_words(run, was_dirty)
     reason = _rebuild_reason(run)
-    stale = [] if reason else _stale_rows(run, was_dirty)
+    stale = [] if reason else _compare(run, was_dirty)
     _record(run)
     if reason:
         _rebuild(run, reason)
@@ -107,8 +110,12 @@ def _rebuild_reason(run: _Load) -> str | None:
         return "the embedding model or its input changed"
     try:
         count = run.index.vectors.count()
+    except CatalogueDamaged:
+        raise
     except IndexDamaged as error:
         return f"damaged: {error.message}"
+    if model is None and count:
+        return "nothing is known of the model that made its vectors"
     with_vector = sum(one.has_vector for one in run.held.values())
     if count < with_vector:
         return f"{with_vector - count} vectors were lost"
@@ -119,47 +126,51 @@ def _rebuild_reason(run: _Load) -> str | None:
     return None
 
 
-def _stale_rows(run: _Load, was_dirty: bool) -> list[str]:
-    """Rows of old contents. They are read from the store itself where an earlier load was cut short."""
-    if was_dirty or run.index.vectors.count() != sum(one.has_vector for one in run.held.values()):
-        wanted = {row_id(chunk) for chunk in run.wanted}
-        present = run.index.vectors.row_ids()
-        _trust_only(run, present)
-        return [one for one in present if one not in wanted]
-    changed = (run.wanted[n].id for n in run.plan.changed)
-    return [
-        f"{one}.{run.held[one].content_hash[:16]}" for one in (*changed, *run.plan.gone) if run.held[one].has_vector
-    ]
+def _compare(run: _Load, was_dirty: bool) -> list[str]:
+    """Rows of old contents, and which rows need other metadata.
+
+    Where an earlier load was cut short, the store itself is read: the catalogue was written before it.
+    """
+    held = run.held
+    if not was_dirty and run.index.vectors.count() == sum(one.has_vector for one in held.values()):
+        run.retagged = [chunk for n in run.plan.retagged if held[(chunk := run.wanted[n]).id].has_vector]
+        old = [*(run.wanted[n].id for n in run.plan.changed), *run.plan.gone]
+        return [_held_row(one, held[one]) for one in old if held[one].has_vector]
+    present = run.index.vectors.rows()
+    _trust_only(run, present)
+    wanted = {row_id(chunk): chunk for chunk in run.wanted}
+    run.retagged = [chunk for row, chunk in wanted.items() if row in present and present[row] != _row(chunk)[1:]]
+    return [row for row in present if row not in wanted]
 
 
-def _trust_only(run: _Load, present: set[str]) -> None:
+def _trust_only(run: _Load, present: Container[str]) -> None:
     """The catalogue may say that a vector is there which is not: correct it by what the store holds."""
-    for one, held in list(run.held.items()):
-        if held.has_vector and f"{one}.{held.content_hash[:16]}" not in present:
-            run.held[one] = Held(held.content_hash, held.metadata_hash, has_vector=False)
-            run.index.catalogue.mark_vectors([one], present=False)
+    lost = [one for one, held in run.held.items() if held.has_vector and _held_row(one, held) not in present]
+    for one in lost:
+        run.held[one] = replace(run.held[one], has_vector=False)
+    run.index.catalogue.mark_vectors(lost, present=False)
+
+
+def _held_row(one: str, held: Held) -> str:
+    return f"{one}.{held.content_hash[:16]}"
 
 
 def _record(run: _Load) -> None:
     """The one transaction that makes the new state visible; changed contents have no vector yet."""
-    rows = []
-    for position in run.plan.to_write:
-        chunk = run.wanted[position]
-        held = run.held.get(chunk.id)
-        keeps = held is not None and held.has_vector and held.content_hash == chunk.content_hash
-        rows.append((position, chunk, keeps))
-    run.index.catalogue.apply(rows, run.plan.gone)
+    changed = (run.wanted[position] for position in run.plan.to_write)
+    run.index.catalogue.apply(((chunk, not _needs_vector(run, chunk)) for chunk in changed), run.plan.gone)
 
 
 def _load_vectors(run: _Load, stale: Sequence[str]) -> None:
     """In place: add, update metadata, delete, look up."""
     store = run.index.vectors
-    retagged = [run.wanted[n] for n in run.plan.retagged if run.held[run.wanted[n].id].has_vector]
+    run.index.catalogue.set_meta(model=run.index.model)  # before the first vector: else none knows whose it is
     new = _fill(run, store, [chunk for chunk in run.wanted if _needs_vector(run, chunk)], mark=True)
-    if retagged:
-        store.update([_row(chunk) for chunk in retagged])
-    store.delete(stale)
-    if not _look_up(run, store, new):
+    if run.retagged:
+        store.update([_row(chunk) for chunk in run.retagged])
+    if stale:
+        store.delete(stale)
+    if _look_up(run, store, new):
         _rebuild(run, "vectors could not be found after two writes")
         return
     store.seal()
@@ -176,15 +187,20 @@ def _rebuild(run: _Load, reason: str) -> None:
     number = index.generation + 1
     remove(index.generation_folder(number))
     store = index.open_generation(number)
-    done = _fill(run, store, run.wanted, mark=False)
-    lost = set() if _look_up(run, store, done) else {chunk.id for chunk in done}
-    index.catalogue.apply(
-        ((position, chunk, False) for position, chunk in enumerate(run.wanted)), (), generation=str(number)
-    )
-    index.catalogue.mark_vectors([chunk.id for chunk in done if chunk.id not in lost], present=True)
-    store.seal()
+    try:
+        filled = _fill(run, store, run.wanted, mark=False)
+        lost = {chunk.id for chunk in _look_up(run, store, filled)}
+        found = {chunk.id for chunk in filled} - lost
+        store.seal()
+        rows = ((chunk, chunk.id in found) for chunk in run.wanted)
+        index.catalogue.apply(rows, (), generation=str(number), model=index.model)
+    except BaseException:
+        store.close()
+        raise
     index.use(store)
     run.report.rebuilt = reason
+    if lost:
+        run.report.warnings.append(f"{len(lost)} vectors cannot be found by a search. The next sync tries again.")
 
 
 def _fill(run: _Load, store: VectorStore, chunks: list[Chunk], mark: bool) -> list[Chunk]:
@@ -227,6 +243,8 @@ def _embed(run: _Load, chunks: list[Chunk]) -> dict[str, Vectors]:
     """Embed together; where that fails, halves, until only those that cannot be embedded are left out."""
     try:
         vectors = run.index.embedder.embed([embedding_input(chunk) for chunk in chunks])
+    except ProviderUnavailable:
+        raise
     except ProviderError as error:
         if len(chunks) == 1:
             run.report.failed.append(
@@ -238,21 +256,18 @@ def _embed(run: _Load, chunks: list[Chunk]) -> dict[str, Vectors]:
     return {chunk.content_hash: vector for chunk, vector in zip(chunks, vectors, strict=True)}
 
 
-def _look_up(run: _Load, store: VectorStore, chunks: list[Chunk]) -> bool:
-    """Search for each chunk by its own vector and write again what is not found; False if that did not help."""
-    for _ in range(2):
-        cached = run.index.cache.get({chunk.content_hash for chunk in chunks})
-        chunks = [chunk for chunk in chunks if chunk.content_hash in cached]
+def _look_up(run: _Load, store: VectorStore, chunks: list[Chunk]) -> list[Chunk]:
+    """Search for each chunk by its own vector and write again what is not found; returns what that did not help."""
+    cached = run.index.cache.get({chunk.content_hash for chunk in chunks})
+    for attempt in range(3):
         if not chunks:
-            return True
+            break
         vectors = np.stack([cached[chunk.content_hash] for chunk in chunks])
         lost = store.missing([row_id(chunk) for chunk in chunks], vectors)
-        if not lost:
-            return True
         chunks = [chunks[n] for n in lost]
-        store.heal([_row(chunk) for chunk in chunks], vectors[lost])
-    vectors = np.stack([run.index.cache.get([chunk.content_hash])[chunk.content_hash] for chunk in chunks])
-    return not store.missing([row_id(chunk) for chunk in chunks], vectors)
+        if chunks and attempt < 2:
+            store.heal([_row(chunk) for chunk in chunks], vectors[lost])
+    return chunks
 
 
 def _finish(run: _Load) -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
 from etl.create import create
-from etl.errors import IndexDamaged
+from etl.errors import CatalogueDamaged
 from etl.index import Index
 from etl.load import is_loaded, load
 from etl.model import Progress, SyncReport, silent
@@ -20,63 +21,45 @@ def sync(index: Index, progress: Progress = silent, allow_mass_delete: bool = Fa
         Busy: another process owns the index.
         GuardTripped: too much would be deleted; nothing was changed.
         StorageError: the disk failed; the next sync goes on from there.
+        ProviderUnavailable: the model does not answer; what it embedded so far is kept.
     """
-    started = time.monotonic()
-    report = SyncReport()
-    _open_or_reset(index, report)
-    create(index, report, progress, allow_mass_delete)
-    _load_if_needed(index, report, progress)
-    report.duration = round(time.monotonic() - started, 3)
-    return report
+
+    def steps(report: SyncReport) -> None:
+        create(index, report, progress, allow_mass_delete)
+        _load_if_needed(index, report, progress)
+
+    return _run(index, steps)
 
 
 def create_only(index: Index, progress: Progress = silent, allow_mass_delete: bool = False) -> SyncReport:
     """Write `chunks.jsonl` and the class tree, and leave the stores as they are."""
-    started = time.monotonic()
-    report = SyncReport()
-    _open_or_reset(index, report)
-    create(index, report, progress, allow_mass_delete)
-    report.duration = round(time.monotonic() - started, 3)
-    return report
+    return _run(index, lambda report: create(index, report, progress, allow_mass_delete))
 
 
 def embed_only(index: Index, progress: Progress = silent) -> SyncReport:
     """Bring the stores to what `chunks.jsonl` says, without looking at the files."""
-    started = time.monotonic()
-    report = SyncReport()
-    _open_or_reset(index, report)
-    _load_if_needed(index, report, progress)
-    report.duration = round(time.monotonic() - started, 3)
-    return report
+    return _run(index, lambda report: _load_if_needed(index, report, progress))
 
 
 def delete_all(index: Index) -> SyncReport:
     """Empty the index: chunks, words and vectors. Cached vectors stay, so a sync brings it back quickly."""
+    return _run(index, lambda report: _delete(index, report))
+
+
+def _run(index: Index, steps: Callable[[SyncReport], object]) -> SyncReport:
+    """Run the steps and time them; where the catalogue turns out damaged, once more with an empty one."""
     started = time.monotonic()
     report = SyncReport()
-    _open_or_reset(index, report)
-    report.deleted = sum(index.catalogue.counts().values())
-    index.release_vectors()
-    generation = index.generation
-    index.catalogue.apply((), list(index.catalogue.held()), dirty="1", chunks=None, layout=None, loaded=None)
-    index.catalogue.replace_files((), list(index.catalogue.stamps()))
-    index.reset_keywords()
-    for name in (chunkfile.CHUNKS, chunkfile.HIERARCHY):
-        (index.folder / name).unlink(missing_ok=True)
-    remove(index.generation_folder(generation))
-    report.duration = round(time.monotonic() - started, 3)
-    return report
-
-
-def _open_or_reset(index: Index, report: SyncReport) -> None:
     index.own()
     try:
-        index.catalogue.meta("generation")
-        index.catalogue.stamps()
-    except IndexDamaged as error:
+        steps(report)
+    except CatalogueDamaged as error:
         index.reset_catalogue()
         index.reset_keywords()
-        report.warnings.append(f"{error.message} It was built anew.")
+        report = SyncReport(warnings=[f"{error.message} It was built anew."])
+        steps(report)
+    report.duration = round(time.monotonic() - started, 3)
+    return report
 
 
 def _load_if_needed(index: Index, report: SyncReport, progress: Progress) -> None:
@@ -84,3 +67,16 @@ def _load_if_needed(index: Index, report: SyncReport, progress: Progress) -> Non
         report.unchanged = sum(index.catalogue.counts().values())
     else:
         load(index, report, progress)
+
+
+def _delete(index: Index, report: SyncReport) -> None:
+    report.deleted = sum(index.catalogue.counts().values())
+    index.release_vectors()
+    generation = index.generation
+    index.catalogue.set_meta(dirty="1", chunks=None, layout=None, loaded=None)
+    index.reset_keywords()  # first: without words the index counts as empty, and no search finds half of it
+    index.catalogue.apply((), list(index.catalogue.held()), model=None)
+    index.catalogue.replace_files((), list(index.catalogue.stamps()))
+    for name in (chunkfile.CHUNKS, chunkfile.HIERARCHY):
+        (index.folder / name).unlink(missing_ok=True)
+    remove(index.generation_folder(generation))

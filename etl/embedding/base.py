@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from etl.chunking.tokens import TokenCounter
+from etl.errors import StorageError
 from etl.model import sha256
+from etl.stores.atomic import put_aside
 
 Vectors = NDArray[np.float32]
 CACHE = "embeddings.sqlite"
+LENGTH_TOLERANCE = 0.01  # of vectors of length 1: what is further off was damaged on disk
+T = TypeVar("T")
 
 
 class Embedder(Protocol):
@@ -25,7 +29,7 @@ class Embedder(Protocol):
     dimension: int
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """Vectors of documents, shape (len(texts), dimension). Raises EmbeddingFailed."""
+        """Vectors of documents, shape (len(texts), dimension). Raises ProviderError."""
         ...
 
     def embed_query(self, text: str) -> Vectors:
@@ -38,58 +42,82 @@ class Embedder(Protocol):
 
 
 class EmbeddingCache:
-    """Vectors by (model fingerprint, text), on disk; committed batch by batch, so an interruption costs one batch."""
+    """Vectors by (model fingerprint, text), on disk; committed batch by batch, so an interruption costs one batch.
+
+    It is a cache: what cannot be read is put aside and computed again.
+
+    Raises:
+        StorageError: from any method; the disk failed.
+    """
 
     def __init__(self, folder: Path, fingerprint: str, dimension: int) -> None:
         self._dimension = dimension
         self._model = sha256(fingerprint)[:16]
         self._path = folder / CACHE
-        try:
-            self._connection = self._opened()
-        except sqlite3.DatabaseError:
-            # a cache: what cannot be read is computed again
-            self._path.rename(self._path.with_suffix(".damaged"))
-            self._connection = self._opened()
-
-    def _opened(self) -> sqlite3.Connection:
-        connection = sqlite3.connect(self._path, timeout=30, check_same_thread=False)
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA synchronous = NORMAL")
-        connection.execute(
-            "CREATE TABLE IF NOT EXISTS vector (model TEXT, content TEXT, value BLOB, PRIMARY KEY (model, content))"
-            " WITHOUT ROWID"
-        )
-        connection.execute("SELECT count(*) FROM (SELECT 1 FROM vector LIMIT 1)").fetchone()
-        return connection
+        self._connection: sqlite3.Connection | None = None
+        self._run(lambda connection: connection.execute("SELECT 1 FROM vector LIMIT 1").fetchone())
 
     def get(self, hashes: Iterable[str]) -> dict[str, Vectors]:
         """Content hash -> vector, of those that are cached."""
+        wanted = list(hashes)
+        return self._run(lambda connection: self._get(connection, wanted))
+
+    def _get(self, connection: sqlite3.Connection, hashes: Sequence[str]) -> dict[str, Vectors]:
         found: dict[str, Vectors] = {}
         sql = "SELECT value FROM vector WHERE model = ? AND content = ?"
         for one in hashes:
-            row = self._connection.execute(sql, (self._model, one)).fetchone()
+            row = connection.execute(sql, (self._model, one)).fetchone()
             if row and len(row[0]) == 4 * self._dimension:
-                found[one] = np.frombuffer(row[0], dtype="<f4")
+                vector = np.frombuffer(row[0], dtype="<f4")
+                if abs(float(vector @ vector) - 1) < LENGTH_TOLERANCE:
+                    found[one] = vector
         return found
 
     def put(self, hashes: Sequence[str], vectors: Vectors) -> None:
         """Keep vectors."""
-        rows = (
+        rows = [
             (self._model, one, np.ascontiguousarray(vector, dtype="<f4").tobytes())
             for one, vector in zip(hashes, vectors, strict=True)
-        )
-        with self._connection:
-            self._connection.executemany("INSERT OR REPLACE INTO vector VALUES (?, ?, ?)", rows)
+        ]
+        self._run(lambda connection: connection.executemany("INSERT OR REPLACE INTO vector VALUES (?, ?, ?)", rows))
 
     def keep_only(self, hashes: set[str]) -> None:
         """Drop what is no longer wanted by this model, once that is more than what is."""
-        rows = self._connection.execute("SELECT content FROM vector WHERE model = ?", (self._model,))
+        self._run(lambda connection: self._keep_only(connection, hashes))
+
+    def _keep_only(self, connection: sqlite3.Connection, hashes: set[str]) -> None:
+        rows = connection.execute("SELECT content FROM vector WHERE model = ?", (self._model,))
         stale = [row[0] for row in rows if row[0] not in hashes]
         if len(stale) > max(1000, 2 * len(hashes)):
-            with self._connection:
-                sql = "DELETE FROM vector WHERE model = ? AND content = ?"
-                self._connection.executemany(sql, ((self._model, one) for one in stale))
+            sql = "DELETE FROM vector WHERE model = ? AND content = ?"
+            connection.executemany(sql, ((self._model, one) for one in stale))
 
     def close(self) -> None:
         """Let go of the file."""
-        self._connection.close()
+        if self._connection is not None:
+            self._connection.close()
+        self._connection = None
+
+    def _run(self, action: Callable[[sqlite3.Connection], T]) -> T:
+        """One transaction; where the file is damaged, once more on an empty one."""
+        try:
+            with self._opened() as connection:
+                return action(connection)
+        except sqlite3.OperationalError as error:
+            raise StorageError(f"The cache of vectors cannot be used: {error}.") from error
+        except sqlite3.DatabaseError:
+            self.close()
+            put_aside(self._path)
+            with self._opened() as connection:
+                return action(connection)
+
+    def _opened(self) -> sqlite3.Connection:
+        if self._connection is None:
+            self._connection = sqlite3.connect(self._path, timeout=30, check_same_thread=False)
+            self._connection.execute("PRAGMA journal_mode = WAL")
+            self._connection.execute("PRAGMA synchronous = NORMAL")
+            self._connection.execute(
+                "CREATE TABLE IF NOT EXISTS vector (model TEXT, content TEXT, value BLOB, PRIMARY KEY (model, content))"
+                " WITHOUT ROWID"
+            )
+        return self._connection

@@ -14,23 +14,24 @@ from tokenizers import Tokenizer
 from etl.chunking.tokens import TokenCounter
 from etl.embedding.base import Vectors
 from etl.embedding.models import DEFAULT_MODEL, prepared
-from etl.errors import ConfigError, ProviderError
+from etl.errors import ConfigError, ProviderError, ProviderUnavailable
 
 BATCH = 100  # the API refuses more contents in one request
 DIMENSION = 768
 INPUT_TOKENS = 512  # counted with the default model's tokenizer: Gemini's is not public
 TIMEOUT_MS = 60_000
+REFUSED_INPUT = 400  # any other status says nothing of the texts
 
 
 class GeminiEmbedder:
     """`gemini-embedding-001`, or another model of the same API."""
 
-    def __init__(self, model: str, base_url: str | None) -> None:
+    def __init__(self, model: str, base_url: str | None, first_delay: float = 1.0) -> None:
         key = os.environ.get("GEMINI_API_KEY")
         if not key:
             raise ConfigError("Configuration key `embedding.provider` is gemini, but GEMINI_API_KEY is not set.")
         self.name, self.fingerprint, self.dimension = model, f"gemini:{model}", DIMENSION
-        retry = types.HttpRetryOptions(attempts=5, initial_delay=1, max_delay=30)
+        retry = types.HttpRetryOptions(attempts=5, initial_delay=first_delay, max_delay=30)
         options = types.HttpOptions(base_url=base_url, timeout=TIMEOUT_MS, retry_options=retry)
         self._client = genai.Client(api_key=key, http_options=options)
 
@@ -55,10 +56,11 @@ class GeminiEmbedder:
             reply = self._client.models.embed_content(model=self.name, contents=list(texts), config=config)
         except (errors.APIError, httpx.HTTPError, ValueError) as error:
             code = getattr(error, "code", None)
-            raise ProviderError(f"Gemini embeddings failed: {code or type(error).__name__}.") from error
+            kind = ProviderError if code == REFUSED_INPUT else ProviderUnavailable
+            raise kind(f"Gemini embeddings failed: {code or type(error).__name__}.") from error
         values = [one.values or [] for one in reply.embeddings or []]
         if len(values) != len(texts) or any(len(one) != DIMENSION for one in values):
-            raise ProviderError("Gemini returned vectors of another number or dimension than asked for.")
+            raise ProviderUnavailable("Gemini returned vectors of another number or dimension than asked for.")
         vectors = np.array(values, dtype=np.float32)
         length = np.linalg.norm(vectors, axis=1, keepdims=True)
         if not np.isfinite(vectors).all() or (length == 0).any():

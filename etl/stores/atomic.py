@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterable
 from pathlib import Path
+
+FULL_BYTES = 1_000_000  # below that a database cannot work, whatever its error says
 
 
 def write_atomically(path: Path, parts: Iterable[str]) -> None:
@@ -24,6 +27,19 @@ def write_atomically(path: Path, parts: Iterable[str]) -> None:
         temporary.unlink(missing_ok=True)
         raise
     sync_folder(path.parent)
+
+
+def put_aside(path: Path) -> None:
+    """Rename a damaged SQLite file and its companions: a log left behind would be replayed into the next one."""
+    for suffix in ("", "-wal", "-shm"):
+        file = path.with_name(path.name + suffix)
+        if file.exists():
+            file.replace(file.with_name(f"{file.name}.damaged"))
+
+
+def is_full(folder: Path) -> bool:
+    """Whether the disk is the reason why a store failed: most of them do not say so."""
+    return shutil.disk_usage(folder).free < FULL_BYTES
 
 
 def sync_folder(folder: Path) -> None:

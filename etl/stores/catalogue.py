@@ -8,14 +8,17 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from etl.errors import IndexDamaged, StorageError
+from pydantic import ValidationError
+
+from etl.errors import CatalogueDamaged, StorageError
 from etl.model import Chunk, canonical_json
 
 CATALOGUE = "catalogue.sqlite"
+SUSPECT = "catalogue.suspect"  # damage that a reader met; the next sync builds the catalogue anew
 VARIABLES = 500  # SQLite's limit on variables in a statement was 999 for long
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -29,6 +32,12 @@ CREATE INDEX IF NOT EXISTS chunk_order ON chunk (source, position);
 CREATE INDEX IF NOT EXISTS chunk_type ON chunk (type, source, position);
 CREATE INDEX IF NOT EXISTS chunk_waiting ON chunk (has_vector) WHERE has_vector = 0;
 """
+_NOT_DAMAGE = frozenset(
+    {
+        sqlite3.SQLITE_PERM, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_READONLY,
+        sqlite3.SQLITE_INTERRUPT, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL, sqlite3.SQLITE_CANTOPEN,
+    }
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -53,26 +62,38 @@ class Held:
 
 
 class Catalogue:
-    """Connections per thread: readers see whole transactions while a sync writes."""
+    """Connections per thread: readers see whole transactions while a sync writes.
+
+    Raises:
+        CatalogueDamaged: from any method. It is remembered, so that the next sync knows.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / CATALOGUE
+        self._suspect = folder / SUSPECT
         self._local = threading.local()
         self._open: list[sqlite3.Connection] = []
         self._guard = threading.Lock()
-        with self._reporting(), self.transaction() as connection:
-            connection.executescript(_SCHEMA)
+        with self._reporting():
+            if self._suspect.exists() or (self._path.exists() and not self._path.stat().st_size):
+                raise sqlite3.DatabaseError("an earlier call could not read it, or it is empty")
+            try:
+                with self.transaction() as connection:
+                    connection.executescript(_SCHEMA)
+            except sqlite3.Error:
+                self.close()
+                raise
 
     @property
     def _connection(self) -> sqlite3.Connection:
         connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
         if connection is None:
             connection = sqlite3.connect(self._path, timeout=30, isolation_level=None, check_same_thread=False)
+            with self._guard:
+                self._open.append(connection)
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = NORMAL")
             self._local.connection = connection
-            with self._guard:
-                self._open.append(connection)
         return connection
 
     def close(self) -> None:
@@ -87,10 +108,15 @@ class Catalogue:
     def _reporting(self) -> Iterator[None]:
         try:
             yield
-        except sqlite3.DatabaseError as error:
-            if isinstance(error, sqlite3.OperationalError) and "malformed" not in str(error):
+        except sqlite3.ProgrammingError:
+            raise  # our mistake, not the file's
+        except (sqlite3.DatabaseError, ValidationError) as error:
+            if getattr(error, "sqlite_errorcode", 0) & 0xFF in _NOT_DAMAGE:
                 raise StorageError(f"The catalogue cannot be used: {error}.") from error
-            raise IndexDamaged(f"The catalogue is damaged: {error}.") from error
+            with suppress(OSError):
+                self._suspect.touch()
+            reason = "a record is broken" if isinstance(error, ValidationError) else error
+            raise CatalogueDamaged(f"The catalogue is damaged: {reason}.") from error
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
@@ -144,8 +170,8 @@ class Catalogue:
         rows = self._rows("SELECT id, content_hash, metadata_hash, has_vector FROM chunk")
         return {row[0]: Held(row[1], row[2], bool(row[3])) for row in rows}
 
-    def apply(self, changed: Iterable[tuple[int, Chunk, bool]], gone: Iterable[str], **meta: str | None) -> None:
-        """Put (position, chunk, has_vector) in and take ids out, in one transaction with `meta`."""
+    def apply(self, changed: Iterable[tuple[Chunk, bool]], gone: Iterable[str], **meta: str | None) -> None:
+        """Put (chunk, has_vector) in and take ids out, in one transaction with `meta`."""
         with self._reporting(), self.transaction() as connection:
             connection.executemany("DELETE FROM chunk WHERE id = ?", ((one,) for one in gone))
             rows = (
@@ -153,13 +179,13 @@ class Catalogue:
                     c.id,
                     c.source,
                     c.type,
-                    position,
+                    _position(c),
                     c.content_hash,
                     c.metadata_hash,
                     int(vector),
                     canonical_json(c.record()),
                 )
-                for position, c, vector in changed
+                for c, vector in changed
             )
             connection.executemany("INSERT OR REPLACE INTO chunk VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
             for key, value in meta.items():
@@ -173,10 +199,9 @@ class Catalogue:
             rows = ((int(present), one) for one in ids)
             connection.executemany("UPDATE chunk SET has_vector = ? WHERE id = ?", rows)
 
-    def forget_vectors(self) -> None:
-        """No chunk has a vector any more: the store is about to be rebuilt."""
-        with self._reporting(), self.transaction() as connection:
-            connection.execute("UPDATE chunk SET has_vector = 0")
+    def with_vector(self) -> int:
+        """How many chunks have a vector."""
+        return int(self._rows("SELECT count(*) FROM chunk WHERE has_vector = 1")[0][0])
 
     def waiting(self) -> int:
         """How many chunks have no vector yet."""
@@ -193,15 +218,17 @@ class Catalogue:
 
     def of_source(self, source: str) -> list[Chunk]:
         """The chunks of a file in the order of its lines."""
-        rows = self._rows("SELECT record FROM chunk WHERE source = ? ORDER BY position", (source,))
-        return [Chunk.model_validate_json(row[0]) for row in rows]
+        return self._chunks("SELECT record FROM chunk WHERE source = ? ORDER BY position, id", (source,))
+
+    def _chunks(self, sql: str, values: Sequence[object]) -> list[Chunk]:
+        with self._reporting():
+            return [Chunk.model_validate_json(row[0]) for row in self._rows(sql, values)]
 
     def _fetch(self, values: list[str]) -> Iterator[Chunk]:
         for start in range(0, len(values), VARIABLES):
             some = values[start : start + VARIABLES]
             marks = ",".join("?" * len(some))
-            for row in self._rows(f"SELECT record FROM chunk WHERE id IN ({marks})", some):
-                yield Chunk.model_validate_json(row[0])
+            yield from self._chunks(f"SELECT record FROM chunk WHERE id IN ({marks})", some)
 
     def page(self, type_: str | None, source: str | None, limit: int, offset: int) -> tuple[int, list[Chunk]]:
         """How many chunks match, and one page of them, by source and line."""
@@ -210,6 +237,10 @@ class Catalogue:
             if value is not None:
                 where, values = f"{where} AND {column} = ?", [*values, value]
         total = int(self._rows(f"SELECT count(*) FROM chunk {where}", values)[0][0])
-        sql = f"SELECT record FROM chunk {where} ORDER BY source, position LIMIT ? OFFSET ?"
-        rows = self._rows(sql, [*values, limit, offset])
-        return total, [Chunk.model_validate_json(row[0]) for row in rows]
+        sql = f"SELECT record FROM chunk {where} ORDER BY source, position, id LIMIT ? OFFSET ?"
+        return total, self._chunks(sql, [*values, limit, offset])
+
+
+def _position(chunk: Chunk) -> int:
+    """Orders the chunks of a file by line, then column; it depends on nothing else, so it never goes stale."""
+    return (chunk.lines[0] << 32) + (chunk.columns[0] if chunk.columns else 0)

@@ -38,12 +38,12 @@ def read_chunks(folder: Path) -> list[Chunk]:
 
 
 def signature(folder: Path) -> str | None:
-    """Changes when the file does; None if it is absent."""
+    """Changes when one of the two files does; None if one is absent."""
     try:
-        info = (folder / CHUNKS).stat()
+        stats = [(folder / name).stat() for name in (CHUNKS, HIERARCHY)]
     except FileNotFoundError:
         return None
-    return f"{info.st_size}:{info.st_mtime_ns}:{info.st_ino}"
+    return " ".join(f"{info.st_size}:{info.st_mtime_ns}:{info.st_ino}" for info in stats)
 
 
 def write_hierarchy(folder: Path, hierarchy: Hierarchy) -> None:
@@ -53,14 +53,16 @@ def write_hierarchy(folder: Path, hierarchy: Hierarchy) -> None:
 
 
 def read_hierarchy(folder: Path) -> Hierarchy:
-    """The class tree; empty if the file is absent.
+    """The class tree; empty if nothing was written yet.
 
     Raises:
-        IndexDamaged: the file is not what `write_hierarchy` wrote.
+        IndexDamaged: the file is not what `write_hierarchy` wrote, or only the chunks are there.
     """
     try:
         return from_records(json.loads((folder / HIERARCHY).read_text(encoding="utf-8")))
-    except FileNotFoundError:
+    except FileNotFoundError as error:
+        if (folder / CHUNKS).exists():
+            raise IndexDamaged(f"{HIERARCHY} is missing.") from error
         return Hierarchy([])
     except (ValueError, KeyError, TypeError) as error:
         raise IndexDamaged(f"{HIERARCHY} is broken.") from error

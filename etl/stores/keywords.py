@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import tantivy
 
 from etl.errors import IndexDamaged, StorageError
 from etl.model import Chunk
+from etl.stores import seal
+from etl.stores.atomic import is_full
 from etl.stores.words import terms
 
 WRITER_BYTES = 64_000_000
@@ -18,21 +21,24 @@ FIELD_BOOSTS = {"body": 1.0, "title": 1.0, "path": 0.7, "symbols": 1.6}
 
 
 class KeywordStore:
-    """Chunks by their words. Commits are atomic, and the store can be rebuilt from chunks alone."""
+    """Chunks by their words. Commits are atomic, and the store can be rebuilt from chunks alone.
+
+    Raises:
+        IndexDamaged: the files are not as they were left, or tantivy cannot read them.
+    """
 
     def __init__(self, folder: Path) -> None:
+        self._folder = folder
         self._schema = _schema()
         self._stemmer = _analyzer()
-        try:
+        if seal.changed(folder):
+            raise IndexDamaged("The keyword index is damaged: its files changed since they were written.")
+        with self._reporting():
             folder.mkdir(parents=True, exist_ok=True)
             self._index = tantivy.Index(self._schema, path=str(folder))
-        except OSError as error:
-            raise StorageError(f"Cannot open the keyword index: {error.strerror}.") from error
-        except ValueError as error:
-            raise IndexDamaged("The keyword index is damaged.") from error
-        self._index.register_tokenizer("prose", self._stemmer)
-        self._index.config_reader("manual")
-        self._index.reload()
+            self._index.register_tokenizer("prose", self._stemmer)
+            self._index.config_reader("manual")
+            self._index.reload()
 
     def replace(self, chunks: Iterable[Chunk], gone: Iterable[str]) -> None:
         """Put chunks in (over those of the same id) and take ids out, in one commit.
@@ -40,19 +46,20 @@ class KeywordStore:
         Raises:
             StorageError: nothing was changed.
         """
-        writer = self._index.writer(WRITER_BYTES, 1)
-        try:
-            for one in gone:
-                writer.delete_documents_by_term("id", one)
-            for chunk in chunks:
-                writer.delete_documents_by_term("id", chunk.id)
-                writer.add_document(_document(chunk))
-            writer.commit()
-        except (ValueError, OSError) as error:
-            raise StorageError(f"The keyword index cannot be written: {error}.") from error
-        finally:
-            writer.wait_merging_threads()
-        self._index.reload()
+        with self._reporting():
+            seal.unseal(self._folder)
+            writer = self._index.writer(WRITER_BYTES, 1)
+            try:
+                for one in gone:
+                    writer.delete_documents_by_term("id", one)
+                for chunk in chunks:
+                    writer.delete_documents_by_term("id", chunk.id)
+                    writer.add_document(_document(chunk))
+                writer.commit()
+            finally:
+                writer.wait_merging_threads()
+            self._index.reload()
+            seal.seal(self._folder)
 
     def search(self, text: str, limit: int, type_: str | None = None) -> list[tuple[str, float]]:
         """(chunk id, BM25 score), best first."""
@@ -64,21 +71,34 @@ class KeywordStore:
             only = tantivy.Query.term_query(self._schema, "type", type_, index_option="basic")
             free = tantivy.Query.const_score_query(only, 0.0)
             query = tantivy.Query.boolean_query([(tantivy.Occur.Must, query), (tantivy.Occur.Must, free)])
-        searcher = self._index.searcher()
-        hits = searcher.search(query, limit, count=False).hits
-        return [(searcher.doc(address)["id"][0], float(score)) for score, address in hits]
+        with self._reporting():
+            searcher = self._index.searcher()
+            hits = searcher.search(query, limit, count=False).hits
+            return [(searcher.doc(address)["id"][0], float(score)) for score, address in hits]
 
     def ids(self) -> set[str]:
         """The id of every chunk in the store."""
-        searcher = self._index.searcher()
-        if not searcher.num_docs:
-            return set()
-        hits = searcher.search(tantivy.Query.all_query(), searcher.num_docs, count=False).hits
-        return {searcher.doc(address)["id"][0] for _, address in hits}
+        with self._reporting():
+            searcher = self._index.searcher()
+            if not searcher.num_docs:
+                return set()
+            hits = searcher.search(tantivy.Query.all_query(), searcher.num_docs, count=False).hits
+            return {searcher.doc(address)["id"][0] for _, address in hits}
 
     def count(self) -> int:
         """How many chunks the store holds."""
         return int(self._index.searcher().num_docs)
+
+    @contextmanager
+    def _reporting(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise StorageError(f"The keyword index failed: {error.strerror}.") from error
+        except ValueError as error:
+            if is_full(self._folder):
+                raise StorageError("The keyword index failed: the disk is full.") from error
+            raise IndexDamaged("The keyword index is damaged: tantivy cannot read it.") from error
 
     def _term(self, term: str) -> tantivy.Query:
         stem = (self._stemmer.analyze(term) or [term])[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import sys
@@ -22,7 +23,8 @@ class Ownership:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._lock = FileLock(folder / LOCK, mode=0o600)
+        # taken in one thread, released in another
+        self._lock = FileLock(folder / LOCK, mode=0o600, thread_local=False)
 
     def take(self, wait_seconds: float = 0) -> None:
         """Own the index.
@@ -33,11 +35,12 @@ class Ownership:
         """
         try:
             self._lock.acquire(timeout=wait_seconds)
-            write_atomically(self._folder / NOTE, (json.dumps(_me()),))
         except Timeout as error:
             raise Busy(f"Another process owns this index: {self._holder()}.") from error
         except OSError as error:
             raise StorageError(f"Cannot write to the index folder {self._folder.name}/: {error.strerror}.") from error
+        with contextlib.suppress(OSError):  # on a full disk the index can still be read
+            write_atomically(self._folder / NOTE, (json.dumps(_me()),))
 
     def release(self) -> None:
         """Let others own it."""

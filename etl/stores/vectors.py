@@ -6,32 +6,34 @@ instead of `upsert` of old ones, paged reads, batches below 5,461, a look at the
 
 from __future__ import annotations
 
-import json
-import os
 import shutil
 import subprocess
 import sys
+import threading
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from etl.errors import IndexDamaged, StorageError
+from etl.errors import Busy, IndexDamaged, StorageError
 from etl.model import Chunk
 from etl.settings import DatabaseSettings
-from etl.stores.atomic import write_atomically
+from etl.stores import seal
+from etl.stores.atomic import is_full
 
 if TYPE_CHECKING:
     from chromadb.api.models.Collection import Collection
 
 Vectors = NDArray[np.float32]
+Row = tuple[str, str, str]
 BATCH = 2_000  # Chroma refuses more than 5,461 rows at once
 PAGE = 5_000
 LOOKUP_BATCH = 200
 PROBE_SECONDS = 60
-SEAL = "seal.json"
+DATABASE = "chroma.sqlite3"  # Chroma writes to it even when it is only opened
 
 
 def row_id(chunk: Chunk) -> str:
@@ -42,51 +44,55 @@ def row_id(chunk: Chunk) -> str:
 class VectorStore:
     """Rows of (row id, vector, type, source) in one collection with cosine distance.
 
+    `at_least` is how many rows must be there: files that vanish would else open as an empty store.
+
     Raises:
-        IndexDamaged: the files are not as they were left, and a first open in a child process failed.
+        IndexDamaged: the files are not as they were left, or rows are lost.
     """
 
-    def __init__(self, folder: Path, settings: DatabaseSettings) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
+    def __init__(self, folder: Path, settings: DatabaseSettings, at_least: int = 0) -> None:
         self._folder = folder
-        if not is_sealed(folder) and any(folder.iterdir()):
-            _probe(folder, settings.collection)
-        self._client, self._collection = _open(folder, settings)
+        self._in_use = 0
+        self._closed = False
+        self._is_sound = True
+        self._idle = threading.Condition()
+        with self._reporting():
+            folder.mkdir(parents=True, exist_ok=True)
+            _inspect(folder, settings.collection)
+            seal.unseal(folder)
+            self._client, self._collection = _open(folder, settings)
+        count = self.count()
+        if count < at_least:
+            self._client.close()
+            raise IndexDamaged(f"{at_least - count} of {at_least} vectors were lost.")
         self.seal()
 
-    def add(self, rows: Sequence[tuple[str, str, str]], vectors: Vectors) -> None:
-        """Add rows of (row id, type, source). A row that exists already stays as it is."""
-        self._unseal()
+    def add(self, rows: Sequence[Row], vectors: Vectors) -> None:
+        """Add rows. One that exists already stays as it is."""
+        self._write(self._collection.add, rows, vectors)
+
+    def heal(self, rows: Sequence[Row], vectors: Vectors) -> None:
+        """Write rows again that a search does not find; re-inserting is what brings them back."""
+        self._write(self._collection.upsert, rows, vectors)
+
+    def update(self, rows: Sequence[Row]) -> None:
+        """Set type and source of rows, vectors untouched."""
+        self._write(self._collection.update, rows, None)
+
+    def _write(self, method: Any, rows: Sequence[Row], vectors: Vectors | None) -> None:
+        seal.unseal(self._folder)
         for start in range(0, len(rows), BATCH):
             some = rows[start : start + BATCH]
             self._call(
-                self._collection.add,
+                method,
                 ids=[row[0] for row in some],
-                embeddings=vectors[start : start + BATCH],
+                embeddings=None if vectors is None else vectors[start : start + BATCH],
                 metadatas=[{"type": row[1], "source": row[2]} for row in some],
             )
 
-    def heal(self, rows: Sequence[tuple[str, str, str]], vectors: Vectors) -> None:
-        """Write rows again that a search does not find; re-inserting is what brings them back."""
-        self._unseal()
-        self._call(
-            self._collection.upsert,
-            ids=[row[0] for row in rows],
-            embeddings=vectors,
-            metadatas=[{"type": row[1], "source": row[2]} for row in rows],
-        )
-
-    def update(self, rows: Sequence[tuple[str, str, str]]) -> None:
-        """Set type and source of rows, vectors untouched."""
-        self._unseal()
-        for start in range(0, len(rows), BATCH):
-            some = rows[start : start + BATCH]
-            metadatas = [{"type": row[1], "source": row[2]} for row in some]
-            self._call(self._collection.update, ids=[row[0] for row in some], metadatas=metadatas)
-
     def delete(self, row_ids: Iterable[str]) -> None:
         """Take rows out; unknown ones are no error."""
-        self._unseal()
+        seal.unseal(self._folder)
         gone = list(row_ids)
         for start in range(0, len(gone), BATCH):
             self._call(self._collection.delete, ids=gone[start : start + BATCH])
@@ -123,14 +129,22 @@ class VectorStore:
                     lost.append(start + offset)
         return lost
 
-    def row_ids(self) -> set[str]:
-        """Every row id, read in pages: one large `get` raises "too many SQL variables"."""
-        found: set[str] = set()
+    def rows(self) -> dict[str, tuple[str, str]]:
+        """Row id -> (type, source), read in pages: one large `get` raises "too many SQL variables"."""
+        found: dict[str, tuple[str, str]] = {}
         while True:
-            page = self._call(self._collection.get, include=[], limit=PAGE, offset=len(found))["ids"]
-            found.update(page)
-            if len(page) < PAGE:
+            page = self._call(self._collection.get, include=["metadatas"], limit=PAGE, offset=len(found))
+            metadatas = (one or {} for one in page["metadatas"])
+            found.update(
+                (id_, (one.get("type", ""), one.get("source", "")))
+                for id_, one in zip(page["ids"], metadatas, strict=True)
+            )
+            if len(page["ids"]) < PAGE:
                 return found
+
+    def row_ids(self) -> set[str]:
+        """Every row id."""
+        return set(self.rows())
 
     def count(self) -> int:
         """How many rows the collection holds."""
@@ -138,73 +152,102 @@ class VectorStore:
 
     def seal(self) -> None:
         """Record the files as they are now: what the next open finds otherwise is looked at first."""
-        write_atomically(self._folder / SEAL, (json.dumps(_file_stamps(self._folder)),))
+        with self._reporting():
+            seal.seal(self._folder)
 
     def close(self) -> None:
-        """Let go of the files, sealed."""
+        """Let go of the files once the calls that use them are done; sealed, unless Chroma failed on the way."""
+        with self._idle:
+            self._closed = True
+            self._idle.wait_for(lambda: not self._in_use)
         self._client.close()
-        self.seal()
-
-    def _unseal(self) -> None:
-        (self._folder / SEAL).unlink(missing_ok=True)
+        if self._is_sound:
+            self.seal()
 
     def _call(self, method: Any, **arguments: Any) -> Any:
+        with self._idle:
+            if self._closed:
+                raise Busy("The vector store was just replaced or closed.")
+            self._in_use += 1
+        try:
+            with self._reporting():
+                return method(**arguments)
+        finally:
+            with self._idle:
+                self._in_use -= 1
+                self._idle.notify_all()
+
+    @contextmanager
+    def _reporting(self) -> Iterator[None]:
         from chromadb.errors import ChromaError
 
         try:
-            return method(**arguments)
-        except ChromaError as error:
-            raise IndexDamaged(f"Chroma failed: {type(error).__name__}.") from error
+            yield
         except OSError as error:
-            raise StorageError(f"Chroma failed: {error.strerror}.") from error
+            self._is_sound = False
+            raise StorageError(f"The vector store failed: {error.strerror}.") from error
+        except (ChromaError, ValueError) as error:
+            self._is_sound = False
+            if is_full(self._folder):
+                raise StorageError("The vector store failed: the disk is full.") from error
+            raise IndexDamaged(f"The vector store failed: Chroma reports {type(error).__name__}.") from error
 
 
 def _open(folder: Path, settings: DatabaseSettings) -> tuple[Any, Collection]:
     import chromadb
     from chromadb.config import Settings as ChromaSettings
-    from chromadb.errors import ChromaError
 
+    client = chromadb.PersistentClient(str(folder), ChromaSettings(anonymized_telemetry=False))
+    hnsw: Any = {
+        "space": "cosine",
+        "ef_search": settings.ef_search,
+        "ef_construction": settings.ef_construction,
+        "max_neighbors": settings.max_neighbors,
+    }
     try:
-        client = chromadb.PersistentClient(str(folder), ChromaSettings(anonymized_telemetry=False))
         # a collection's own configuration could name a model to load: None keeps it from being asked
         collection = client.get_or_create_collection(
-            settings.collection,
-            embedding_function=None,
-            configuration={
-                "hnsw": {
-                    "space": "cosine",
-                    "ef_search": settings.ef_search,
-                    "ef_construction": settings.ef_construction,
-                    "max_neighbors": settings.max_neighbors,
-                }
-            },
+            settings.collection, embedding_function=None, configuration={"hnsw": hnsw}
         )
-    except (ChromaError, ValueError) as error:
-        raise IndexDamaged(f"The vector store cannot be opened: {type(error).__name__}.") from error
+    except BaseException:
+        client.close()  # Chroma would hand the broken one out again for the same path
+        raise
     return client, collection
+
+
+def _inspect(folder: Path, collection: str) -> None:
+    """Look at files that are not as we left them before this process opens them: damaged ones would crash it."""
+    changed = seal.changed(folder)
+    if changed == set() or not any(folder.iterdir()):
+        return
+    if changed and any(name != DATABASE for name in changed):
+        raise IndexDamaged("The vector store is damaged: its files changed since they were closed.")
+    _probe(folder, collection)
 
 
 _PROBE = """
 import sys
-from pathlib import Path
 import chromadb
 from chromadb.config import Settings
 client = chromadb.PersistentClient(sys.argv[1], Settings(anonymized_telemetry=False))
-names = [c.name for c in client.list_collections()]
-if sys.argv[2] in names:
+if sys.argv[2] in [one.name for one in client.list_collections()]:
     collection = client.get_collection(sys.argv[2], embedding_function=None)
-    some = collection.get(limit=50, include=["embeddings"])
-    if some["ids"]:
+    total, size = collection.count(), 20
+    for offset in range(0, total, max(size, total // 25)):
+        some = collection.get(limit=size, offset=offset, include=["embeddings"])
         found = collection.query(query_embeddings=some["embeddings"], n_results=5, include=["distances"])
-        lost = sum(one not in ids and max(d, default=1) > 1e-5
-                   for one, ids, d in zip(some["ids"], found["ids"], found["distances"]))
-        sys.exit(3 if lost else 0)
+        for one, ids, distances in zip(some["ids"], found["ids"], found["distances"], strict=True):
+            if one not in ids and max(distances, default=1) > 1e-5:
+                sys.exit(3)
 """
 
 
 def _probe(folder: Path, collection: str) -> None:
-    """First open in a child: damaged HNSW files crash the process that opens them."""
-    command = [sys.executable, "-c", _PROBE, str(folder), collection]
+    """A first open and a search for rows from everywhere, in a child that may crash.
+
+    `-P`: the folder we are run in is somebody's project, and nothing in it may be imported.
+    """
+    command = [sys.executable, "-P", "-c", _PROBE, str(folder), collection]
     try:
         done = subprocess.run(
             command, check=False, timeout=PROBE_SECONDS, capture_output=True, stdin=subprocess.DEVNULL
@@ -212,26 +255,7 @@ def _probe(folder: Path, collection: str) -> None:
     except subprocess.TimeoutExpired as error:
         raise IndexDamaged("The vector store does not open within a minute.") from error
     if done.returncode:
-        raise IndexDamaged("The vector store is damaged: its files changed since they were closed.")
-
-
-def is_sealed(folder: Path) -> bool:
-    """Whether the files are as they were when the store was closed."""
-    try:
-        recorded = json.loads((folder / SEAL).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return False
-    return bool(recorded == _file_stamps(folder))
-
-
-def _file_stamps(folder: Path) -> dict[str, list[int]]:
-    return {str(path.relative_to(folder)): [info.st_size, info.st_mtime_ns] for path, info in _files(folder)}
-
-
-def _files(folder: Path) -> Iterator[tuple[Path, os.stat_result]]:
-    for path in sorted(folder.rglob("*")):
-        if path.is_file() and path.name != SEAL:
-            yield path, path.stat()
+        raise IndexDamaged("The vector store is damaged: a search does not find what it holds.")
 
 
 def remove(folder: Path) -> None:
