@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-import httpx
+import httpx2
 import numpy as np
 from google import genai
 from google.genai import errors, types
@@ -54,7 +54,7 @@ class GeminiEmbedder:
         config = types.EmbedContentConfig(task_type=task, output_dimensionality=DIMENSION)
         try:
             reply = self._client.models.embed_content(model=self.name, contents=list(texts), config=config)
-        except (errors.APIError, httpx.HTTPError, ValueError) as error:
+        except (errors.APIError, httpx2.HTTPError, ValueError) as error:
             code = getattr(error, "code", None)
             kind = ProviderError if code == REFUSED_INPUT else ProviderUnavailable
             raise kind(f"Gemini embeddings failed: {code or type(error).__name__}.") from error

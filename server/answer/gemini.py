@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import httpx
+import httpx2
 from google import genai
 from google.genai import errors, types
 
@@ -36,9 +36,9 @@ class GeminiWriter:
             text = reply.text
         except errors.APIError as error:
             raise ProviderError(f"the answer model replied {error.code}") from error
-        except httpx.TimeoutException as error:
+        except httpx2.TimeoutException as error:
             raise ProviderError("the answer model did not reply in time") from error
-        except httpx.HTTPError as error:
+        except httpx2.HTTPError as error:
             raise ProviderError(f"the answer model cannot be reached ({type(error).__name__})") from error
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise ProviderError("the answer model's reply cannot be read") from error

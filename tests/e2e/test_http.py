@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 import schemathesis
 import yaml
@@ -41,14 +41,14 @@ ROUTES = [
 def test_a_foreign_host_or_origin_is_refused_on_every_route(
     url: str, method: str, path: str, header: str, value: str, status: int
 ) -> None:
-    reply = httpx.request(method, url + path, headers={header: value})
+    reply = httpx2.request(method, url + path, headers={header: value})
 
     assert reply.status_code == status
 
 
 @pytest.mark.parametrize("origin", ["http://127.0.0.1:7317", "http://localhost:3000", "http://[::1]:80"])
 def test_pages_of_this_machine_are_answered(url: str, origin: str) -> None:
-    assert httpx.get(f"{url}/api/documents?limit=1", headers={"Origin": origin}).status_code == 200
+    assert httpx2.get(f"{url}/api/documents?limit=1", headers={"Origin": origin}).status_code == 200
 
 
 @pytest.mark.parametrize(
@@ -75,20 +75,20 @@ def test_pages_of_this_machine_are_answered(url: str, origin: str) -> None:
 def test_a_bad_request_gets_its_status_and_the_common_error(
     url: str, method: str, path: str, sent: dict[str, bytes], status: int, code: str
 ) -> None:
-    reply = httpx.request(method, url + path, headers={"Content-Type": "application/json"}, **sent)  # type: ignore[arg-type]
+    reply = httpx2.request(method, url + path, headers={"Content-Type": "application/json"}, **sent)  # type: ignore[arg-type]
 
     assert (reply.status_code, reply.json()["code"]) == (status, code)
     assert reply.json().keys() == {"error", "code", "message", "hint", "trace_id"}
 
 
 def test_a_body_of_another_type_is_refused(url: str) -> None:
-    reply = httpx.post(f"{url}/api/documents/query", content=b'{"query": "x"}', headers={"Content-Type": "text/plain"})
+    reply = httpx2.post(f"{url}/api/documents/query", content=b'{"query": "x"}', headers={"Content-Type": "text/plain"})
 
     assert reply.status_code == 415
 
 
 def test_the_contract_itself_is_served(url: str) -> None:
-    assert yaml.safe_load(httpx.get(f"{url}/api/openapi.yaml").text) == yaml.safe_load(contract_file().read_text())
+    assert yaml.safe_load(httpx2.get(f"{url}/api/openapi.yaml").text) == yaml.safe_load(contract_file().read_text())
 
 
 SAFE = ["query_documents", "get_class_hierarchy", "list_documents", "get_document_by_id"]

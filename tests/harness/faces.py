@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
-import httpx
+import httpx2
 from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
@@ -53,7 +53,7 @@ def through_mcp_http(project: Path, calls: Calls, mode: str = "auto") -> Answers
 
 def through_http(project: Path, calls: Calls) -> Answers:
     """One `lore serve` process, through its HTTP API."""
-    with serving(project) as url, httpx.Client(base_url=f"{url}/api", timeout=60) as client:
+    with serving(project) as url, httpx2.Client(base_url=f"{url}/api", timeout=60) as client:
         return [_request(client, name, arguments).json() for name, arguments in calls]
 
 
@@ -99,7 +99,7 @@ async def _call_all(target: Callable[[], Any], calls: Calls, mode: str) -> Answe
         return answers
 
 
-def _request(client: httpx.Client, name: str, arguments: JSON) -> httpx.Response:
+def _request(client: httpx2.Client, name: str, arguments: JSON) -> httpx2.Response:
     operation = load_contract()[name]
     path = operation.path
     for key, value in arguments.items():
