@@ -12,10 +12,12 @@ from pathlib import Path
 from pathspec import GitIgnoreSpec
 
 from etl.model import Problem
+from etl.patterns import configured, lenient
 
 SKIPPED_FOLDERS = frozenset({"node_modules", "__pycache__", "venv", "site-packages", "bower_components"})
 HIDDEN_BUT_READ = frozenset({".github", ".ce", ".serena", ".claude", ".cursor"})
 HIDDEN_FILES_READ = frozenset({".cursorrules"})
+MAX_IGNORE_BYTES = 1_000_000
 RACY_NS = 20_000_000  # a file changed within a clock tick of the scan may change again under the same stamp
 
 
@@ -44,12 +46,12 @@ class _Rules:
         self._specs = specs
 
     def entering(self, folder: Path, relative: str) -> _Rules:
-        file = folder / ".gitignore"
         try:
-            lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
+            data = _bytes(folder / ".gitignore", MAX_IGNORE_BYTES)
         except OSError:
             return self
-        return _Rules((*self._specs, (relative, GitIgnoreSpec.from_lines(lines))))
+        lines = data.decode("utf-8-sig", "replace").splitlines()
+        return _Rules((*self._specs, (relative, lenient(lines))))
 
     def ignores(self, relative: str, is_folder: bool) -> bool:
         path = relative + "/" if is_folder else relative
@@ -61,9 +63,9 @@ class _Rules:
 
 
 def scan(root: Path, exclude: list[str], skip: Path | None = None) -> Scan:
-    """Walk the project; symlinks are not followed, and those that leave it are reported."""
+    """Walk the project; symlinks are not followed, and those that leave it are reported. Raises ConfigError."""
     found = Scan()
-    rules = _Rules((("", GitIgnoreSpec.from_lines(exclude)),))
+    rules = _Rules((("", configured("index.exclude", exclude)),))
     now = time.time_ns()
     stack = [(root, "", rules)]
     while stack:
@@ -74,7 +76,8 @@ def scan(root: Path, exclude: list[str], skip: Path | None = None) -> Scan:
             if _is_uninteresting(entry) or Path(entry.path) == skip or not _is_text(path):
                 continue
             if entry.is_symlink():
-                _refuse_if_outside(root, entry, path, found)
+                if not here.ignores(path, is_folder=False):
+                    _refuse_if_outside(root, entry, path, found)
             elif entry.is_dir(follow_symlinks=False):
                 if not here.ignores(path, is_folder=True):
                     stack.append((Path(entry.path), path + "/", here))
@@ -105,7 +108,7 @@ def _is_text(path: str) -> bool:
 
 
 def _refuse_if_outside(root: Path, entry: os.DirEntry[str], path: str, found: Scan) -> None:
-    target = Path(entry.path).resolve()
+    target = Path(os.path.realpath(entry.path))  # Path.resolve raises on a loop
     if not target.is_relative_to(root):
         found.refused.append(Problem(path, "symlink leaves the project; not followed"))
 
@@ -136,14 +139,19 @@ def read_text(root: Path, entry: FileEntry, max_bytes: int) -> str:
     if entry.size > max_bytes:
         raise Unreadable(f"too large: {entry.size:,} bytes, the limit is {max_bytes:,} (index.max_file_bytes)")
     try:
-        descriptor = os.open(root / entry.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-        with open(descriptor, "rb") as file:
-            data = file.read(max_bytes + 1)
+        data = _bytes(root / entry.path, max_bytes + 1)
     except OSError as error:
         raise Unreadable(f"cannot be read: {error.strerror}") from error
     if len(data) > max_bytes:
         raise Unreadable(f"too large: it grew over {max_bytes:,} bytes (index.max_file_bytes)")
     return _decoded(data).replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _bytes(file: Path, size: int) -> bytes:
+    """Up to `size` bytes of a file; never waits for a FIFO, never follows a link that was put in its place."""
+    descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    with open(descriptor, "rb") as opened:
+        return opened.read(size)
 
 
 def _decoded(data: bytes) -> str:
@@ -153,4 +161,5 @@ def _decoded(data: bytes) -> str:
     try:
         return data.decode(encoding).replace("\0", "\N{REPLACEMENT CHARACTER}")
     except UnicodeDecodeError as error:
-        raise Unreadable(f"not valid {encoding[:6].upper()} at byte {error.start:,}; save it as UTF-8") from error
+        name = encoding.removesuffix("-sig").upper()
+        raise Unreadable(f"not valid {name} at byte {error.start:,}; save it as UTF-8") from error

@@ -9,7 +9,11 @@ from typing import Any
 
 import yaml
 
+from etl.model import storable
+
 MAX_BYTES = 64_000
+MAX_DEPTH = 20  # libyaml recurses on the C stack, where a deep text ends the process
+_LOADER = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader
 _OPEN = re.compile(r"\A---[ \t]*\n")
 _CLOSE = re.compile(r"^(?:---|\.\.\.)[ \t]*$", re.MULTILINE)
 _TAG_KEYS = (
@@ -41,15 +45,6 @@ class FrontMatter:
     lines: int = 0
 
 
-class _NoAliasLoader(yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader):  # type: ignore[misc]
-    """The safe loader without aliases, which can blow a small text up to gigabytes."""
-
-    def compose_node(self, parent: Any, index: Any) -> Any:
-        if self.check_event(yaml.AliasEvent):
-            raise yaml.YAMLError("aliases are not allowed in front matter")
-        return super().compose_node(parent, index)
-
-
 def front_matter_lines(text: str) -> int:
     """How many lines the front matter takes, its dashes included; 0 if there is none."""
     if not _OPEN.match(text):
@@ -79,8 +74,9 @@ def read_front_matter(text: str) -> FrontMatter:
 
 def _mapping(block: str) -> dict[str, Any]:
     try:
-        values = yaml.load(block, Loader=_NoAliasLoader)
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        _refuse_bombs(block)
+        values = yaml.load(block, Loader=_LOADER)
+    except (yaml.YAMLError, ValueError) as error:
         mark = getattr(error, "problem_mark", None)
         where = f" at line {mark.line + 2}" if mark else ""
         raise FrontMatterError(f"front matter is not valid YAML{where}") from error
@@ -91,8 +87,21 @@ def _mapping(block: str) -> dict[str, Any]:
     return values
 
 
+def _refuse_bombs(block: str) -> None:
+    """Look at the events, which come one by one, before anything is built of them."""
+    depth = 0
+    for event in yaml.parse(block, Loader=_LOADER):
+        if isinstance(event, yaml.AliasEvent):
+            raise yaml.YAMLError("aliases are not allowed in front matter")
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > MAX_DEPTH:
+            raise yaml.YAMLError("front matter is nested too deeply")
+
+
 def _text(value: object) -> str | None:
-    return str(value).strip()[:300] or None if isinstance(value, str | int | float) else None
+    if isinstance(value, int) and abs(value) >= 1 << 64:
+        return None  # no title, and Python refuses to write such numbers out
+    return storable(str(value).strip()[:300]) or None if isinstance(value, str | int | float) else None
 
 
 def _tags(value: object) -> list[str]:

@@ -13,7 +13,6 @@ from typing import Any
 from etl.model import Ancestor, ClassDefinition, FileFacts
 
 MAX_DEPTH = 64
-MAX_REEXPORTS = 6
 _JS_ENDINGS = (
     "",
     ".ts",
@@ -24,6 +23,7 @@ _JS_ENDINGS = (
     ".mjs",
     ".cjs",
     "/index.ts",
+    "/index.tsx",
     "/index.js",
     "/index.mjs",
 )
@@ -94,14 +94,16 @@ class Hierarchy:
         if name in self.nodes:
             return [name]
         folded = name.casefold().replace("::", ".")
-        return sorted(n for n in self.nodes if n.casefold() == folded or n.casefold().endswith("." + folded))
+        return sorted(
+            n for n in self.nodes if n.casefold() == folded or n.casefold().endswith(("." + folded, ":" + folded))
+        )
 
     def nearest(self, name: str) -> list[str]:
         """Up to five names that look like it."""
-        last = name.rsplit(".", 1)[-1].casefold()
+        last = _last(name)
         by_last: dict[str, list[str]] = defaultdict(list)
         for full in self.nodes:
-            by_last[full.rsplit(".", 1)[-1].casefold()].append(full)
+            by_last[_last(full)].append(full)
         close = difflib.get_close_matches(last, by_last, n=5, cutoff=0.5)
         close += [key for key in by_last if last in key and key not in close]
         return [full for key in close for full in sorted(by_last[key])][:5]
@@ -144,74 +146,118 @@ def resolve(facts: Mapping[str, FileFacts], paths: Iterable[str], project: str =
 
 
 class _Names:
+    """What each name means in each file."""
+
     def __init__(self, facts: Mapping[str, FileFacts], paths: frozenset[str], package: str) -> None:
         self.facts, self.paths, self.package = facts, paths, package
-        plain = Counter(one.name for path, file in facts.items() if not _is_python(path) for one in file.classes)
-        self.full = {
-            (path, one.name): self._full_name(path, one, plain) for path, file in facts.items() for one in file.classes
-        }
-        self.modules = {self.module(path): path for path in paths if _is_python(path)}
+        preferred = {(path, one.name): self._preferred(path, one) for path in facts for one in facts[path].classes}
+        # a stub describes the same class as its module
+        uses = Counter(name for _, name in {(path.removesuffix("i"), name) for (path, _), name in preferred.items()})
+        self.full = {key: name if uses[name] == 1 else f"{key[0]}:{key[1]}" for key, name in preferred.items()}
         self.declared = set(self.full.values())
+        self.modules = self._modules()
 
-    def _full_name(self, path: str, one: ClassDefinition, plain: Counter[str]) -> str:
+    def _preferred(self, path: str, one: ClassDefinition) -> str:
         if one.full_name:
             return one.full_name
-        if _is_python(path):
-            return f"{self.module(path)}.{one.name}"
-        return one.name if plain[one.name] == 1 else f"{path}:{one.name}"
+        return f"{self.module(path)}.{one.name}" if _is_python(path) else one.name
 
     def module(self, path: str) -> str:
         """The dotted name by which a Python file is imported: from its topmost package."""
-        parts = [PurePosixPath(path).stem]
-        folder = dirname(path)
-        while folder and f"{folder}/__init__.py" in self.paths:
-            parts.insert(0, PurePosixPath(folder).name)
-            folder = dirname(folder)
-        if not folder and self.package:
-            parts.insert(0, self.package)
-        return ".".join(parts[:-1] if parts[-1] == "__init__" and len(parts) > 1 else parts)
+        parts = PurePosixPath(path).with_suffix("").parts
+        start = len(parts) - 1
+        if self.package:
+            parts, start = (self.package, *parts), 0
+        else:
+            folders = ("/".join(parts[:end]) for end in range(1, len(parts)))
+            packages = (n for n, folder in enumerate(folders) if f"{folder}/__init__.py" in self.paths)
+            start = next(packages, start)
+        end = -1 if parts[-1] == "__init__" and len(parts) > start + 1 else None
+        return ".".join(parts[start:end])
+
+    def _modules(self) -> dict[str, str]:
+        """Module -> file; where folders are packages without saying so, also by their path, if only one file fits."""
+        files = sorted(path for path in self.paths if _is_python(path))
+        exact = {self.module(path): path for path in reversed(files)}
+        longer: dict[str, list[str]] = defaultdict(list)
+        for path in files:
+            name, parts = self.module(path), list(PurePosixPath(path).with_suffix("").parts)
+            for start in range(len(parts) - name.count(".") - 1):
+                longer[".".join(parts[start:])].append(path)
+        return {**{name: found[0] for name, found in longer.items() if len(found) == 1}, **exact}
 
     def bases(self, path: str, one: ClassDefinition) -> tuple[str, ...]:
         return tuple(dict.fromkeys(self._base(path, one, base) for base in one.bases))
 
     def _base(self, path: str, one: ClassDefinition, base: str) -> str:
-        if base in self.declared and (path, base) not in self.full:
-            return base
         scope = one.name
         while scope:
             scope = scope.rpartition(".")[0]
             local = f"{scope}.{base}" if scope else base
             if (path, local) in self.full and local != one.name:
                 return self.full[path, local]
-        first, _, rest = base.partition(".")
-        imported = self.facts[path].imports.get(first)
-        if imported is None:
-            return base
-        return self._python(path, imported, rest) if _is_python(path) else self._script(path, imported, base)
+        if _is_python(path):
+            # a bare name is a builtin, and not the JavaScript class that is called the same
+            builtin = f"builtins.{base}" if base in self.declared else base
+            return self._in_module(path, base, set()) or builtin
+        imported = self.facts[path].imports.get(base.partition(".")[0])
+        return self._script(path, imported, base) if imported else base
 
-    def _python(self, path: str, imported: tuple[str, str | None], rest: str, depth: int = 0) -> str:
-        module = self._absolute(path, imported[0])
-        dotted = ".".join(part for part in (module, imported[1], rest) if part)
-        if dotted in self.declared or depth > MAX_REEXPORTS:
-            return dotted
-        home, _, name = dotted.rpartition(".")
-        file = self.modules.get(home)
-        again = self.facts[file].imports.get(name) if file in self.facts and file else None
-        return self._python(file, again, "", depth + 1) if file and again else dotted
+    def _in_module(self, path: str, name: str, seen: set[tuple[str, str]]) -> str | None:
+        """What a Python file calls `name`: its own class, or what it imports, there or further on."""
+        if (path, name) in self.full:
+            return self.full[path, name]
+        if (path, name) in seen or path not in self.facts:
+            return None
+        seen.add((path, name))
+        imports = self.facts[path].imports
+        first, _, rest = name.partition(".")
+        if first in imports:
+            module, inner = imports[first]
+            dotted = ".".join(part for part in (self._absolute(path, module), inner, rest) if part)
+            return self._dotted(path, dotted, seen) or dotted
+        stars = [module for local, (module, _) in imports.items() if local.startswith("* ")]
+        found = (self._dotted(path, f"{self._absolute(path, module)}.{name}", seen) for module in stars)
+        return next(filter(None, found), None)
+
+    def _dotted(self, path: str, dotted: str, seen: set[tuple[str, str]]) -> str | None:
+        """The class that a dotted name means in an import of the file `path`."""
+        parts = dotted.split(".")
+        for end in range(len(parts) - 1, 0, -1):
+            file = self._file(path, parts[:end])
+            if file:
+                return self._in_module(file, ".".join(parts[end:]), seen)
+        return None
+
+    def _file(self, path: str, module: list[str]) -> str | None:
+        """The file of a module: beside a script, else wherever it is."""
+        folder = dirname(path)
+        beside = join(folder, *module)
+        if f"{folder}/__init__.py".lstrip("/") not in self.paths:
+            for candidate in (f"{beside}.py", f"{beside}/__init__.py"):
+                if candidate in self.paths:
+                    return candidate
+        return self.modules.get(".".join(module))
 
     def _absolute(self, path: str, module: str) -> str:
-        level = len(module) - len(module.lstrip("."))
+        inner = module.lstrip(".")
+        level = len(module) - len(inner)
         if not level:
             return module
         own = self.module(path).split(".")
-        is_package = PurePosixPath(path).stem == "__init__"
-        base = own[: len(own) - level + is_package]
-        return ".".join([*base, *filter(None, [module[level:]])])
+        if PurePosixPath(path).stem == "__init__":
+            own.append("__init__")
+        if level >= len(own):
+            own = list(PurePosixPath(path).parts)  # not below a package that says so: by folders
+        return ".".join([*own[: max(0, len(own) - level)], *filter(None, [inner])])
 
     def _script(self, path: str, imported: tuple[str, str | None], base: str) -> str:
         module, name = imported
         target = normpath(join(dirname(path), module)) if module.startswith(".") else module
-        file = next((target + end for end in _JS_ENDINGS if target + end in self.facts), None)
+        # TypeScript imports `x.ts` as `x.js`
+        stems = (target, target.rpartition(".")[0] if target.endswith("js") else target)
+        candidates = (stem + end for stem in stems for end in _JS_ENDINGS)
+        file = next((one for one in candidates if one in self.facts), None)
         if file is None:
             return base
         classes = self.facts[file].classes
@@ -221,6 +267,10 @@ class _Names:
             classes[0] if classes and name == "default" else None,
         )
         return self.full[file, match.name] if match else base
+
+
+def _last(name: str) -> str:
+    return name.replace(":", ".").rpartition(".")[2].casefold()
 
 
 def _is_python(path: str) -> bool:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
+
+
+_UNSTORABLE = re.compile("[\x00-\x1f\x7f\ud800-\udfff]")
 
 
 class KnowledgeType(StrEnum):
@@ -152,6 +156,11 @@ def silent(stage: str, done: int, total: int) -> None:
 def sha256(text: str) -> str:
     """Hex digest of the text in UTF-8."""
     return hashlib.sha256(text.encode("utf-8")).hexdigest()
+
+
+def storable(text: str) -> str:
+    """The text without what no store takes: control characters and lone surrogates, which JSON and YAML can spell."""
+    return _UNSTORABLE.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def canonical_json(value: object) -> str:

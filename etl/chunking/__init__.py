@@ -57,7 +57,7 @@ def _chunk(
         heading=section.heading,
         lines=(section.first, section.last),
         columns=columns,
-        symbols=section.symbols,
+        symbols=section.names(),
         class_name=section.class_name,
         tags=document.tags,
         created=section.created or document.created,

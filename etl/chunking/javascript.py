@@ -10,7 +10,7 @@ from tree_sitter import Language, Node, Parser
 
 from etl.chunking.outline import Definition, sections_of
 from etl.chunking.plain import parse_plain
-from etl.chunking.section import Parsed
+from etl.chunking.section import Parsed, Symbol
 from etl.model import ClassDefinition, Document, FileFacts
 
 MAX_LINE = 20_000  # longer lines are written by machines
@@ -47,13 +47,7 @@ def parse(document: Document) -> Parsed:
     root = _parser(document.syntax).parse(document.text.encode("utf-8")).root_node
     leading = set(_leading_lines(root, lines))
     definitions = tuple(_definitions(root, ""))
-    globals_ = list(_global_names(root))
-    sections = sections_of(
-        definitions,
-        lines,
-        leads=lambda number: number in leading,
-        globals_=lambda first, last: tuple(name for line, name in globals_ if first <= line <= last),
-    )
+    sections = sections_of(definitions, lines, leads=leading.__contains__, symbols=list(_symbols(root)))
     return Parsed(sections, FileFacts(tuple(_classes(root)), dict(_imports(root))))
 
 
@@ -122,7 +116,7 @@ def _variable(node: Node, prefix: str, first: int, last: int) -> Iterator[Defini
     if len(values) == 1 and values[0] is not None and values[0].type in _CLASSES:
         yield Definition(names[0], "class", first, last, tuple(_members(values[0], names[0])))
     elif any(value is not None and value.type in _CALLABLE for value in values):
-        yield Definition(names[0], "function", first, last, symbols=names)
+        yield Definition(names[0], "function", first, last, names=names)
 
 
 def _assignment(node: Node, first: int, last: int) -> Iterator[Definition]:
@@ -160,14 +154,15 @@ def _leading_lines(root: Node, lines: list[str]) -> Iterator[int]:
             stack.extend(node.named_children)
 
 
-def _global_names(root: Node) -> Iterator[tuple[int, str]]:
+def _symbols(root: Node) -> Iterator[Symbol]:
+    """The variables of a module, by line."""
     for node in root.named_children:
         inner = _declared(node)
         if inner.type in ("lexical_declaration", "variable_declaration"):
             for child in inner.named_children:
                 name = child.child_by_field_name("name")
                 if name is not None and name.type == "identifier":
-                    yield _first(node), _text(name)
+                    yield Symbol(_text(name), _first(child), _first(child))
 
 
 def _classes(root: Node) -> Iterator[ClassDefinition]:

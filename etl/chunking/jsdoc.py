@@ -6,8 +6,8 @@ import json
 from typing import Any
 
 from etl.chunking.plain import parse_plain
-from etl.chunking.section import Parsed, Section
-from etl.model import ClassDefinition, Document, FileFacts
+from etl.chunking.section import Parsed, Section, Span, Symbol
+from etl.model import ClassDefinition, Document, FileFacts, storable
 
 
 def parse(document: Document) -> Parsed:
@@ -41,20 +41,20 @@ def _skip(text: str, position: int) -> int:
     return position
 
 
-def _section(value: dict[str, Any], span: tuple[int, int]) -> list[Section]:
+def _section(value: dict[str, Any], span: Span) -> list[Section]:
     name = value.get("longname") or value.get("name")
     if not isinstance(name, str) or not (value.get("description") or value.get("comment")):
         return []
-    kind = str(value.get("kind") or "symbol")[:40]
-    return [Section(*span, kind, f"{kind} {name}", (name,), (name,), group=name)]
+    name, kind = storable(name), storable(str(value.get("kind") or "symbol")[:40])
+    return [Section(*span, kind, f"{kind} {name}", (name,), (Symbol(name, *span),), group=name)]
 
 
-def _class(value: dict[str, Any], span: tuple[int, int]) -> list[ClassDefinition]:
+def _class(value: dict[str, Any], span: Span) -> list[ClassDefinition]:
     name, bases = value.get("longname"), value.get("augments")
     if value.get("kind") != "class" or not isinstance(name, str):
         return []
-    parents = tuple(base for base in bases if isinstance(base, str)) if isinstance(bases, list) else ()
-    return [ClassDefinition(name, span, parents, name)]
+    parents = tuple(storable(base) for base in bases if isinstance(base, str)) if isinstance(bases, list) else ()
+    return [ClassDefinition(storable(name), span, parents, storable(name))]
 
 
 def _apart(sections: list[Section]) -> list[Section]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from etl.chunking.section import Section
+from etl.chunking.section import Section, Symbol
 
 LeadTest = Callable[[int], bool]
 
@@ -19,7 +20,7 @@ class Definition:
     first: int
     last: int
     children: tuple[Definition, ...] = ()
-    symbols: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
 
     @property
     def holds_members(self) -> bool:
@@ -28,17 +29,14 @@ class Definition:
 
 
 def sections_of(
-    definitions: Sequence[Definition], lines: list[str], leads: LeadTest, globals_: GlobalNames
+    definitions: Sequence[Definition], lines: list[str], leads: LeadTest, symbols: Sequence[Symbol]
 ) -> list[Section]:
     """All sections of a module: its definitions, and what stands between them.
 
-    `leads` tells whether a line (by number) above a definition belongs to it: a comment. `globals_` names what
-    the lines of a range define at module level.
+    `leads` tells whether a line (by number) above a definition belongs to it: a comment. `symbols` are what the
+    module defines besides, by line.
     """
-    return list(_fill(definitions, 1, len(lines), lines, leads, _Owner("", None, globals_)))
-
-
-GlobalNames = Callable[[int, int], tuple[str, ...]]
+    return list(_fill(definitions, 1, len(lines), lines, leads, _Owner("", None, symbols)))
 
 
 @dataclass(frozen=True)
@@ -47,18 +45,22 @@ class _Owner:
 
     name: str
     class_name: str | None
-    globals_: GlobalNames
+    symbols: Sequence[Symbol]
 
-    def gap(self, first: int, last: int, is_head: bool) -> Section:
+    def gap(self, first: int, last: int, is_head: bool, introduces: bool = False) -> Section:
         """The section of lines that no definition covers."""
         if not self.name:
-            names = self.globals_(first, last)
-            anchor = f"module/{names[0]}" if names else "module"
-            return Section(first, last, "module", anchor, symbols=names, group="module")
+            start, end = (bisect_left(self.symbols, number, key=lambda one: one.first) for number in (first, last + 1))
+            found = tuple(self.symbols[start:end])
+            anchor = f"module/{found[0].name}" if found else "module"
+            return Section(first, last, "module", anchor, symbols=found, group="module", introduces=introduces)
         kind = ("class" if self.class_name == self.name else "suite") if is_head else "attributes"
         anchor = self.name if is_head else f"{self.name}/attributes"
-        symbols = (self.name,) if is_head else ()
-        return Section(first, last, kind, anchor, _path(self.name), symbols, self.class_name, group=self.name)
+        symbols = (Symbol(self.name, first, last),) if is_head else ()
+        path = _path(self.name)
+        return Section(
+            first, last, kind, anchor, path, symbols, self.class_name, group=self.name, introduces=introduces
+        )
 
 
 def _fill(
@@ -66,14 +68,18 @@ def _fill(
 ) -> Iterator[Section]:
     position, is_head = first, True
     for definition in definitions:
+        if definition.last < position:
+            continue  # it stands on the last line of the one before
         start = max(position, _lead(definition.first, position, leads))
-        if start > position and any(line.strip() for line in lines[position - 1 : start - 1]):
-            yield owner.gap(position, start - 1, is_head)
+        between = [number for number in range(position, start) if lines[number - 1].strip()]
+        if between:
+            introduces = (is_head and bool(owner.name)) or all(map(leads, between))
+            yield owner.gap(position, start - 1, is_head, introduces)
             is_head = False
         end = max(start, min(definition.last, last))
         yield from _sections(definition, start, end, lines, leads, owner)
         position = end + 1
-    if position <= last and any(line.strip() for line in lines[position - 1 : last]):
+    if any(line.strip() for line in lines[position - 1 : last]):
         yield owner.gap(position, last, is_head)
 
 
@@ -82,12 +88,14 @@ def _sections(
 ) -> Iterator[Section]:
     if definition.holds_members:
         class_name = definition.name if definition.kind == "class" else owner.class_name
-        inner = _Owner(definition.name, class_name, owner.globals_)
-        yield from _fill(definition.children, first, last, lines, leads, inner)
+        inner = _Owner(definition.name, class_name, owner.symbols)
+        # the line with the name is the head's, even if a member begins on it
+        members = [one for one in definition.children if one.first > definition.first]
+        yield from _fill(members, first, last, lines, leads, inner)
         return
-    names = definition.symbols or (definition.name,)
+    symbols = tuple(Symbol(name, first, last) for name in definition.names or (definition.name,))
     yield Section(
-        first, last, definition.kind, definition.name, _path(definition.name), names, owner.class_name,
+        first, last, definition.kind, definition.name, _path(definition.name), symbols, owner.class_name,
         group=owner.name or "module",
     )  # fmt: skip
 

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import ast
 import warnings
+from collections.abc import Iterator
 
 from etl.chunking.outline import Definition, sections_of
 from etl.chunking.plain import parse_plain
-from etl.chunking.section import Parsed
+from etl.chunking.section import Parsed, Symbol
 from etl.model import ClassDefinition, Document, FileFacts
 
+MAX_PARTS = 20  # of a dotted base
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_BLOCKS = (
+    ast.If, ast.Try, ast.TryStar, ast.ExceptHandler, ast.With, ast.AsyncWith, ast.For, ast.AsyncFor, ast.While
+)  # fmt: skip
 
 
 def parse(document: Document) -> Parsed:
@@ -23,31 +28,38 @@ def parse(document: Document) -> Parsed:
         return parse_plain(document, f"Python syntax error at line {error.lineno}; indexed as plain text")
     except (ValueError, RecursionError, MemoryError):
         return parse_plain(document, "Python that cannot be parsed; indexed as plain text")
-    definitions = _definitions(tree.body, "")
-    globals_ = _global_names(tree)
     lines = document.lines
     sections = sections_of(
-        definitions,
+        _definitions(tree.body, ""),
         lines,
         leads=lambda number: lines[number - 1].lstrip().startswith("#"),
-        globals_=lambda first, last: tuple(name for line, name in globals_ if first <= line <= last),
+        symbols=_symbols(tree.body),
     )
     return Parsed(sections, FileFacts(tuple(_classes(tree.body, "")), _imports(tree)))
 
 
+def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """The statements of a suite and of the `if`, `try` and other blocks in it, in order."""
+    stack: list[ast.stmt | ast.ExceptHandler] = [*reversed(body)]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, ast.stmt):
+            yield node
+        if isinstance(node, _BLOCKS):
+            for part in ("finalbody", "orelse", "handlers", "body"):
+                stack += getattr(node, part, [])[::-1]
+
+
 def _definitions(body: list[ast.stmt], prefix: str) -> tuple[Definition, ...]:
     found: list[Definition] = []
-    for node in body:
+    for node in _statements(body):
         if isinstance(node, ast.ClassDef):
             name = prefix + node.name
             found.append(Definition(name, "class", _first(node), _last(node), _definitions(node.body, name + ".")))
         elif isinstance(node, _FUNCTIONS):
             kind = "method" if prefix else "function"
             found.append(Definition(prefix + node.name, kind, _first(node), _last(node)))
-        elif isinstance(node, ast.If | ast.Try):
-            inner = [*node.body, *node.orelse, *(node.finalbody if isinstance(node, ast.Try) else [])]
-            found.extend(_definitions(inner, prefix))
-    return tuple(sorted(found, key=lambda one: one.first))
+    return tuple(found)
 
 
 def _first(node: ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> int:
@@ -58,48 +70,49 @@ def _last(node: ast.stmt) -> int:
     return node.end_lineno or node.lineno
 
 
-def _global_names(tree: ast.Module) -> list[tuple[int, str]]:
-    """(line, name) of the constants and variables that a module assigns."""
+def _symbols(body: list[ast.stmt]) -> list[Symbol]:
+    """The constants and variables that a module assigns, by line."""
     found = []
-    for node in tree.body:
+    for node in _statements(body):
         targets = node.targets if isinstance(node, ast.Assign) else []
         if isinstance(node, ast.AnnAssign):
             targets = [node.target]
-        found += [(node.lineno, target.id) for target in targets if isinstance(target, ast.Name)]
-    return found
+        found += [Symbol(one.id, node.lineno, node.lineno) for one in targets if isinstance(one, ast.Name)]
+    return list(dict.fromkeys(found))
 
 
-def _classes(body: list[ast.stmt], prefix: str) -> list[ClassDefinition]:
-    found = []
-    for node in body:
+def _classes(body: list[ast.stmt], prefix: str) -> Iterator[ClassDefinition]:
+    for node in _statements(body):
         if isinstance(node, ast.ClassDef):
             bases = tuple(name for base in node.bases if (name := _dotted(base)))
-            found.append(ClassDefinition(prefix + node.name, (_first(node), _last(node)), bases))
-            found.extend(_classes(node.body, prefix + node.name + "."))
-        elif isinstance(node, ast.If | ast.Try):
-            found.extend(_classes([*node.body, *node.orelse], prefix))
-    return found
+            yield ClassDefinition(prefix + node.name, (_first(node), _last(node)), bases)
+            yield from _classes(node.body, prefix + node.name + ".")
 
 
 def _dotted(node: ast.expr) -> str | None:
     """`Base`, `module.Base` or the `Base` of `Base[T]`."""
-    if isinstance(node, ast.Subscript):
-        return _dotted(node.value)
-    if isinstance(node, ast.Attribute):
-        inner = _dotted(node.value)
-        return f"{inner}.{node.attr}" if inner else None
-    return node.id if isinstance(node, ast.Name) else None
+    parts: list[str] = []
+    while isinstance(node, ast.Subscript | ast.Attribute) and len(parts) < MAX_PARTS:
+        if isinstance(node, ast.Attribute):
+            parts.append(node.attr)
+        node = node.value
+    return ".".join([node.id, *reversed(parts)]) if isinstance(node, ast.Name) else None
 
 
 def _imports(tree: ast.Module) -> dict[str, tuple[str, str | None]]:
-    """Local name -> (module, name in it); a module itself has None as its name."""
+    """Local name -> (module, name in it); a module itself has None as its name, `* module` stands for all of it.
+
+    Of two imports under one name the outer one counts, then the first.
+    """
     found: dict[str, tuple[str, str | None]] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             for alias in node.names:
                 module = alias.name if alias.asname else alias.name.split(".")[0]
-                found[alias.asname or module] = (module, None)
+                found.setdefault(alias.asname or module, (module, None))
         elif isinstance(node, ast.ImportFrom):
             module = "." * node.level + (node.module or "")
-            found.update({alias.asname or alias.name: (module, alias.name) for alias in node.names})
+            for alias in node.names:
+                local = f"* {module}" if alias.name == "*" else alias.asname or alias.name
+                found.setdefault(local, (module, alias.name))
     return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 from etl.model import Chunk
 
 RECIPE_VERSION = "1"
-HEADER_CHARACTERS = 160  # some 40 tokens: most of a 256-token input belongs to the passage
+HEADER_BYTES = 160  # some 40 tokens, and no script takes more than one a byte: most of 256 is for the passage
 
 
 def embedding_input(chunk: Chunk) -> str:
@@ -17,4 +17,4 @@ def header(source: str, title: str, heading: tuple[str, ...]) -> str:
     """The line before the passage: the title, or for code the path, and the headings above it."""
     name = title if title != source else source.replace("/", " ").rsplit(".", 1)[0]
     steps = [name, *(step for step in heading if step != name)]
-    return " > ".join(steps)[:HEADER_CHARACTERS]
+    return " > ".join(steps).encode()[:HEADER_BYTES].decode(errors="ignore")

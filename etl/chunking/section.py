@@ -3,8 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from etl.model import FileFacts
+
+MAX_NAMES = 100
+Span = tuple[int, int]
+
+
+class Symbol(NamedTuple):
+    """A name that lines of a file define."""
+
+    name: str
+    first: int
+    last: int
 
 
 @dataclass(frozen=True)
@@ -13,7 +25,8 @@ class Section:
 
     Lines are 1-based and inclusive. `anchor` names the piece within its file and stays the same when lines move.
     `solid` are ranges that are cut only if they alone exceed the limit (code fences, tables).
-    `group` says which neighbours a small piece may be merged with.
+    `group` says which neighbours a small piece may be merged with. A piece that `introduces` what follows (a heading,
+    the head of a class) is joined with it if it is small.
     """
 
     first: int
@@ -21,15 +34,26 @@ class Section:
     kind: str
     anchor: str
     heading: tuple[str, ...] = ()
-    symbols: tuple[str, ...] = ()
+    symbols: tuple[Symbol, ...] = ()
     class_name: str | None = None
     created: str | None = None
-    solid: tuple[tuple[int, int], ...] = ()
+    solid: tuple[Span, ...] = ()
     group: str = ""
+    introduces: bool = False
 
     def cut(self, first: int, last: int) -> Section:
         """The same piece over other lines."""
         return replace(self, first=first, last=last)
+
+    def names(self) -> tuple[str, ...]:
+        """What these very lines define, each once."""
+        found: dict[str, None] = {}
+        for one in self.symbols:
+            if one.first <= self.last and one.last >= self.first:
+                found[one.name] = None
+                if len(found) == MAX_NAMES:
+                    break
+        return tuple(found)
 
 
 @dataclass(frozen=True)

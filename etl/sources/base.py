@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import ClassVar
 
-from pathspec import GitIgnoreSpec
-
 from etl.frontmatter import FrontMatter, read_front_matter
 from etl.model import Document, KnowledgeType
+from etl.patterns import configured
 
 SYNTAXES = {
     ".md": "markdown", ".mdx": "markdown", ".markdown": "markdown", ".cursorrules": "markdown",
@@ -31,14 +30,14 @@ class Project:
 
 
 class Source:
-    """Claims files by gitignore patterns and turns each into a Document."""
+    """Claims files by gitignore patterns and turns each into a Document. Raises ConfigError for a broken pattern."""
 
     name: ClassVar[str]
     type: ClassVar[KnowledgeType]
     patterns: ClassVar[tuple[str, ...]]
 
     def __init__(self, project: Project, patterns: Sequence[str] | None = None) -> None:
-        self._spec = GitIgnoreSpec.from_lines(self.patterns if patterns is None else patterns)
+        self._spec = configured(f"sources.{self.name}", self.patterns if patterns is None else patterns)
         self.project = project
 
     def claims(self, path: str) -> bool:

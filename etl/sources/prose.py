@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import PurePosixPath
 from typing import Any
 
-from etl.model import Document, KnowledgeType
+from etl.model import Document, KnowledgeType, storable
 from etl.sources.base import Source
 
 
@@ -124,7 +124,7 @@ class Guides(Source):
                 folder = str(PurePosixPath(path).parent)
                 for entry in _entries(self.project.read(path)):
                     type_ = KnowledgeType.BLOG if entry.get("parentId") == "Blog" else KnowledgeType.GUIDE
-                    found[f"{folder}/{entry['id']}.md".removeprefix("./")] = (str(entry["name"])[:300], type_)
+                    found[f"{folder}/{entry['id']}.md".removeprefix("./")] = (storable(str(entry["name"])[:300]), type_)
         return found
 
     def fingerprint(self, path: str) -> str:
@@ -146,4 +146,6 @@ def _entries(text: str | None) -> list[dict[str, Any]]:
     except (ValueError, RecursionError):
         return []
     rows = data.get("data") if isinstance(data, dict) else None
-    return [row for row in rows or [] if isinstance(row, dict) and {"id", "name"} <= row.keys()]
+    if not isinstance(rows, list):
+        return []
+    return [row for row in rows if isinstance(row, dict) and {"id", "name"} <= row.keys()]
