@@ -45,13 +45,17 @@ class HashEmbedder:
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         for text in texts:
-            if any(word in text for word in self.refuses):
-                raise ProviderError("the input was refused")
+            self._check(text)
         self.embedded += texts
         return np.stack([_vector(text) for text in texts]) if texts else np.empty((0, DIMENSION), np.float32)
 
     def embed_query(self, text: str) -> Vectors:
+        self._check(text)
         return _vector(text)
+
+    def _check(self, text: str) -> None:
+        if any(word in text for word in self.refuses):
+            raise ProviderError("the input was refused")
 
 
 class HashModel:

@@ -1,0 +1,202 @@
+"""The shell: options before or after the command, data on standard output, exit codes that mean something."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from tests.harness.faces import run_lore
+from tests.harness.projects import ROOT, write_project
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("cli").resolve()
+    write_project(
+        folder,
+        {
+            "docs/guide.md": "# Guide\n\nThe zebra is striped.\n",
+            "pkg/__init__.py": "",
+            "pkg/base.py": "class Base:\n    def run(self) -> int:\n        return 1\n",
+            "pkg/child.py": "from pkg.base import Base\n\n\nclass Child(Base):\n    pass\n",
+        },
+    )
+    assert run_lore("sync", cwd=folder).returncode == 0
+    return folder
+
+
+def test_a_folder_without_any_set_up_can_be_indexed_and_searched(project: Path) -> None:
+    done = run_lore("search", "zebra", cwd=project)
+
+    assert done.returncode == 0
+    assert done.stdout.startswith("1. docs/guide.md:1-3  [guide]")
+
+
+def test_the_index_ignores_itself_in_git(project: Path) -> None:
+    assert (project / ".lore" / ".gitignore").read_text().splitlines()[-1] == "*"
+
+
+def test_options_may_stand_before_or_after_the_command(project: Path, tmp_path: Path) -> None:
+    before = run_lore("-C", str(project), "--json", "search", "zebra", cwd=tmp_path)
+    after = run_lore("search", "zebra", "--json", "-C", str(project), cwd=tmp_path)
+
+    assert json.loads(before.stdout) == json.loads(after.stdout)
+
+
+def test_the_project_is_the_nearest_folder_with_a_configuration_or_git(tmp_path: Path) -> None:
+    write_project(tmp_path, {"lore.toml": "", "a.md": "# Alpha\n", "deep/er/b.md": "# Beta\n"})
+
+    done = run_lore("sync", "--json", cwd=tmp_path / "deep" / "er")
+
+    assert json.loads(done.stdout)["files"] == 2
+    assert (tmp_path / ".lore").is_dir()
+
+
+def test_sync_prints_its_report_as_data(project: Path) -> None:
+    report = json.loads(run_lore("sync", "--json", cwd=project).stdout)
+
+    assert {name: report[name] for name in ("created", "updated", "deleted", "embedded", "failed")} == {
+        "created": 0, "updated": 0, "deleted": 0, "embedded": 0, "failed": [],
+    }  # fmt: skip
+    assert report["unchanged"] == 4
+
+
+def test_the_class_tree_is_drawn(project: Path) -> None:
+    assert run_lore("hierarchy", "Base", cwd=project).stdout.splitlines() == [
+        "pkg.base.Base  pkg/base.py:1",
+        "  pkg.child.Child  pkg/child.py:4",
+    ]
+
+
+def test_a_chunk_is_shown_whole_by_its_id(project: Path) -> None:
+    listed = json.loads(run_lore("docs", "--type", "guide", "--json", cwd=project).stdout)
+    shown = run_lore("docs", listed["documents"][0]["id"], cwd=project)
+
+    assert shown.stdout.endswith("# Guide\n\nThe zebra is striped.\n")
+
+
+def test_call_runs_any_operation_with_pairs_over_json(project: Path) -> None:
+    done = run_lore("call", "list_documents", "limit=1", "--json-args", '{"type": "src", "limit": 9}', cwd=project)
+
+    assert [one["type"] for one in json.loads(done.stdout)["documents"]] == ["src"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "told"),
+    [
+        (["search", ""], 2, "`query` is empty"),
+        (["search", "x" * 10_000], 2, "too long"),
+        (["search", "zebra", "--type", "guides"], 2, "Valid values: all, guide"),
+        (["search", "zebra", "--limit", "-1"], 2, "minimum is 1"),
+        (["hierarchy", "Bose"], 1, "pkg.base.Base"),
+        (["docs", "nope"], 1, "no document"),
+        (["call", "nope"], 2, "query_documents"),
+        (["call", "query_documents", "query"], 2, "key=value"),
+        (["call", "query_documents", "--json-args", "{"], 2, "not valid JSON"),
+        (["call", "manage_knowledge_base", "action=delete"], 2, "confirm=true"),
+        (["-C", "/no/such/folder", "search", "x"], 2, "no folder"),
+        (["nonsense"], 2, "No such command"),
+        (["search"], 2, "Missing argument"),
+    ],
+)
+def test_a_mistake_is_told_on_standard_error_with_its_exit_code(
+    project: Path, arguments: list[str], code: int, told: str
+) -> None:
+    done = run_lore(*arguments, cwd=project)
+
+    assert done.returncode == code
+    assert told in done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_an_error_is_data_when_data_was_asked_for(project: Path) -> None:
+    done = run_lore("search", "zebra", "--type", "guides", "--json", cwd=project)
+
+    assert json.loads(done.stdout)["code"] == "INVALID_ARGUMENT"
+    assert done.stderr == ""
+
+
+def test_a_search_in_an_unsynced_folder_says_what_to_do(tmp_path: Path) -> None:
+    done = run_lore("search", "zebra", cwd=tmp_path)
+
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "lore sync" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("config", "told"),
+    [
+        ("[querry]\n", "Did you mean `query`"),
+        ("[query]\nrankng = 'hybrid'\n", "Did you mean `ranking`"),
+        ("[query.weights]\nticketPenaltie = 1\n", "Did you mean `ticketPenalty`"),
+        ("[query]\nranking = 'best'\n", "query.ranking"),
+        ("[sources]\nticket = ['x']\n", "Known sources: rules"),
+        ("[index]\nmax_file_bytes = -1\n", "index.max_file_bytes"),
+        ("[index\n", "not valid"),
+        ("[server]\nhost = '0.0.0.0'\n", "server.host"),
+        ("[embedding]\nmodel = './no-such-model'\n", "embedding.model"),
+    ],
+)
+def test_a_wrong_configuration_is_told_with_its_key_by_every_command(tmp_path: Path, config: str, told: str) -> None:
+    write_project(tmp_path, {"lore.toml": config, "a.md": "# Alpha\n"})
+
+    for command in (["sync"], ["status"]) if "model" not in config else (["sync"],):
+        done = run_lore(*command, cwd=tmp_path)
+        assert done.returncode == 2, done.stderr
+        assert told in done.stderr
+
+
+def test_a_second_configuration_is_merged_over_the_first(tmp_path: Path) -> None:
+    first = '[index]\nexclude = ["b.md"]\npath = "one"\n'
+    second = '{"index": {"path": "two"}}'
+    write_project(tmp_path, {"lore.toml": first, "over.json": second, "a.md": "# A\n", "b.md": "# B\n"})
+
+    done = run_lore("sync", "--json", "-c", "over.json", cwd=tmp_path)
+
+    assert json.loads(done.stdout)["files"] == 1
+    assert (tmp_path / "two").is_dir()
+    assert not (tmp_path / "one").exists()
+
+
+def test_init_writes_a_configuration_that_is_valid_and_keeps_one_that_is_there(tmp_path: Path) -> None:
+    first = run_lore("init", cwd=tmp_path)
+    written = (tmp_path / "lore.toml").read_text()
+    (tmp_path / "lore.toml").write_text("[index]\n")
+    second = run_lore("init", cwd=tmp_path)
+
+    assert tomllib.loads(written).keys() == {"index", "sources", "embedding", "query", "answer"}
+    assert "Wrote" in first.stdout
+    assert "Kept" in second.stdout
+    assert (tmp_path / "lore.toml").read_text() == "[index]\n"
+
+
+def test_progress_and_logs_never_reach_standard_output(tmp_path: Path) -> None:
+    write_project(tmp_path, {"a.md": "# Alpha\n", "bad.md": b"\xff\xfe\xff"})
+
+    done = run_lore("-v", "sync", cwd=tmp_path)
+
+    assert done.stdout.count("\n") == 1
+    assert "bad.md" in done.stderr
+
+
+def test_every_command_is_documented() -> None:
+    documented = (ROOT / "docs" / "cli.md").read_text()
+    helped = run_lore("--help", cwd=ROOT).stdout
+
+    for name in ("init", "sync", "search", "ask", "hierarchy", "docs", "status", "call", "serve", "mcp", "version"):
+        assert f"`lore {name}" in documented
+        assert f" {name} " in helped
+
+
+def test_every_configuration_key_is_documented() -> None:
+    from etl.settings import Settings
+
+    documented = (ROOT / "docs" / "configuration.md").read_text()
+
+    for section, field in Settings.model_fields.items():
+        if section != "sources":
+            for key in type(field.default).model_fields:
+                assert f"`{key}`" in documented, f"{section}.{key}"

@@ -1,0 +1,123 @@
+"""Health is found out by use, part for part; it creates nothing, and only good news is remembered."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from etl.settings import Settings
+from server.app import App
+from server.contract import Contract
+from tests.harness.models import HashModel
+from tests.harness.projects import write_project
+
+
+def health(app: App) -> dict[str, Any]:
+    return app.call("healthcheck", {})
+
+
+def parts(record: dict[str, Any]) -> dict[str, str]:
+    return {one["part"]: one["status"] for one in record["checks"]}
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    return write_project(
+        tmp_path.resolve(), {"a.md": "# Alpha\n\nText.\n", "b.py": "def beta() -> int:\n    return 1\n"}
+    )
+
+
+def synced(project: Path, contract: Contract) -> App:
+    app = App(project, Settings(), contract, HashModel())
+    app.call("manage_knowledge_base", {"action": "sync"})
+    return app
+
+
+def test_a_synced_index_is_healthy_with_its_counts(project: Path, contract: Contract) -> None:
+    app = synced(project, contract)
+    record = health(app)
+    app.close()
+
+    assert record["status"] == "healthy"
+    assert set(parts(record).values()) == {"ok"}
+    assert record["counts"] == {"guide": 1, "src": 1}
+    assert 0 <= record["index_age_seconds"] < 60
+
+
+def test_a_project_without_an_index_is_degraded_and_the_check_creates_nothing(
+    tmp_path: Path, contract: Contract
+) -> None:
+    app = App(tmp_path.resolve(), Settings(), contract, HashModel())
+    record = health(app)
+    app.close()
+
+    assert record["status"] == "degraded"
+    assert (parts(record)["database"], parts(record)["contract"]) == ("degraded", "ok")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_empty_index_is_degraded(tmp_path: Path, contract: Contract) -> None:
+    app = synced(tmp_path.resolve(), contract)
+    record = health(app)
+    app.close()
+
+    assert (record["status"], parts(record)["collection"]) == ("degraded", "degraded")
+
+
+@pytest.mark.parametrize(("lost", "part"), [("vectors-1", "database"), ("keywords", "keywords")])
+def test_a_lost_store_is_named_while_other_parts_are_judged_for_themselves(
+    project: Path, contract: Contract, lost: str, part: str
+) -> None:
+    synced(project, contract).close()
+    shutil.rmtree(project / ".lore" / lost)
+
+    app = App(project, Settings(), contract, HashModel())
+    record = health(app)
+    app.close()
+
+    assert record["status"] == "unhealthy"
+    assert {name for name, status in parts(record).items() if status == "failed"} == {part}
+
+
+def test_a_model_that_fails_is_found_by_a_probe(project: Path, contract: Contract) -> None:
+    synced(project, contract).close()
+    app = App(project, Settings(), contract, HashModel(refuses=["embedding model work"]))
+    record = health(app)
+    app.close()
+
+    assert (record["status"], parts(record)["embedding"]) == ("unhealthy", "failed")
+
+
+def test_listing_works_while_the_model_is_broken(project: Path, contract: Contract) -> None:
+    synced(project, contract).close()
+    app = App(project, Settings(), contract, HashModel(refuses=[""]))
+    total = app.call("list_documents", {})["total"]
+    state = app.call("manage_database", {"action": "start"})["status"]
+    app.close()
+
+    assert (total, state) == (2, "started")
+
+
+def test_bad_news_is_looked_at_again_each_time(project: Path, contract: Contract) -> None:
+    app = App(project, Settings(), contract, HashModel())
+    before = health(app)["status"]
+    app.call("manage_knowledge_base", {"action": "sync"})
+    after = health(app)["status"]
+    app.close()
+
+    assert (before, after) == ("degraded", "healthy")
+
+
+def test_the_database_can_be_stopped_and_started(project: Path, contract: Contract) -> None:
+    app = synced(project, contract)
+    states = [
+        app.call("manage_database", {"action": action})["status"] for action in ("stop", "stop", "start", "start")
+    ]
+    found = app.call("query_documents", {"query": "alpha"})["results"]
+    app.close()
+
+    assert states == ["stopped", "not_running", "started", "already_running"]
+    assert found

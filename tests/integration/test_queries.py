@@ -1,0 +1,188 @@
+"""Searching the sample project with the real model: the right file first, only the type that was asked for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from etl.embedding import ConfiguredModel
+from etl.errors import IndexMissing, ModelMismatch
+from etl.model import KnowledgeType
+from etl.settings import QuerySettings, Settings
+from etl.sync import sync
+from server.app import App
+from server.contract import Contract
+from server.query.excerpt import CHARACTERS_PER_TOKEN
+from tests.harness.models import HashModel
+from tests.harness.projects import open_index, write_project
+
+
+def search(app: App, query: str, **arguments: Any) -> dict[str, Any]:
+    return app.call("query_documents", {"query": query, **arguments})
+
+
+def sources(reply: dict[str, Any]) -> list[str]:
+    return [one["source"] for one in reply["results"]]
+
+
+@pytest.mark.parametrize(
+    ("query", "source"),
+    [
+        ("what happens to running jobs on SIGTERM", "docs/workers.md"),
+        ("Why SQLite and not Redis?", "docs/adr/0001-sqlite-as-the-default-store.md"),
+        ("Which systemd settings does a worker need?", "docs/deployment.md"),
+        ("Why did two workers claim the same job?", "issues/archive/v1.0.0/issue-7.md"),
+        ("What to do on a dead-jobs alert?", "knowledge/oncall-runbook.md"),
+        ("How will priorities avoid starvation?", "PRPs/feature-requests/PRP-3-priority-queues.md"),
+        ("retries", "docs/retries.md"),
+        ("ExponentialBackoff", "ferry/retry.py"),
+        ("SQLiteStore", "ferry/stores/sqlite.py"),
+        ("JobTable", "web/src/job-table.mjs"),
+        ("v1.1.0", "release-notes/v1.1.0.md"),
+        ("v2.0.0", "release-notes/v2.0.0.md"),
+    ],
+)
+def test_the_right_file_comes_first(app: App, query: str, source: str) -> None:
+    assert sources(search(app, query))[0] == source
+
+
+@pytest.mark.parametrize("type_", [one.value for one in KnowledgeType])
+def test_a_type_filter_returns_only_that_type_and_the_sample_has_every_type(app: App, type_: str) -> None:
+    reply = search(app, "worker job retry", type=type_, limit=50)
+
+    assert {one["type"] for one in reply["results"]} == {type_}
+
+
+@pytest.mark.parametrize("subject", ["retry backoff delay", "graceful shutdown of workers"])
+def test_with_all_types_a_guide_outranks_a_ticket_on_the_same_subject(app: App, subject: str) -> None:
+    types = [one["type"] for one in search(app, subject, limit=50)["results"]]
+
+    assert {"guide", "ticket"} <= set(types)
+    assert types.index("guide") < types.index("ticket")
+
+
+def test_a_search_for_a_class_brings_its_parents_along_below_it(app: App) -> None:
+    reply = search(app, "SQLiteStore", explain=True)
+    boosted = [one["source"] for one in reply["results"] if "inheritanceBoost" in {why["term"] for why in one["why"]}]
+
+    assert sources(reply)[0] == "ferry/stores/sqlite.py"
+    assert boosted == ["ferry/stores/sql.py", "ferry/stores/base.py"]
+
+
+def test_the_explained_terms_add_up_to_the_score(app: App) -> None:
+    for one in search(app, "graceful shutdown", explain=True)["results"]:
+        assert sum(why["value"] for why in one["why"]) == pytest.approx(one["score"], abs=0.02)
+
+
+def test_every_excerpt_stands_in_its_file_at_its_lines(app: App, sample: Path) -> None:
+    for one in search(app, "worker", limit=50, max_tokens=20_000)["results"]:
+        first, last = one["lines"]
+        passage = (sample / one["source"]).read_text().split("\n")[first - 1 : last]
+        shown = [line for line in one["excerpt"].split("\n") if line != "…"]
+        assert set(shown) <= set(passage), one["source"]
+
+
+@pytest.mark.parametrize("max_tokens", [200, 500, 2000])
+def test_a_reply_that_was_cut_says_so(app: App, max_tokens: int) -> None:
+    reply = search(app, "worker", limit=100, max_tokens=max_tokens)
+
+    assert "truncated" in reply
+    assert sum(len(str(one)) for one in reply["results"]) < (max_tokens + 100) * CHARACTERS_PER_TOKEN
+    assert reply["total"] > len(reply["results"])
+
+
+def test_the_reply_is_fresh_until_a_file_changes_and_says_how_many_did(tmp_path: Path, contract: Contract) -> None:
+    write_project(tmp_path, {"a.md": "# Alpha\n\nText of alpha.\n", "b.md": "# Beta\n\nText of beta.\n"})
+    app = App(tmp_path.resolve(), Settings(), contract, HashModel())
+    app.call("manage_knowledge_base", {"action": "sync"})
+    before = search(app, "alpha")["freshness"]
+
+    write_project(tmp_path, {"a.md": "# Alpha\n\nOther text.\n", "c.md": "# Gamma\n"})
+    (tmp_path / "b.md").unlink()
+    after = search(app, "alpha")["freshness"]
+    app.call("manage_knowledge_base", {"action": "sync", "allow_mass_delete": True})
+    again = search(app, "alpha")["freshness"]
+    app.close()
+
+    assert (before["state"], before["changed_files"]) == ("fresh", 0)
+    assert (after["state"], after["changed_files"]) == ("stale", 3)
+    assert (again["state"], again["changed_files"]) == ("fresh", 0)
+
+
+def test_chunks_without_a_vector_are_found_by_their_words_and_the_reply_is_partial(
+    tmp_path: Path, contract: Contract
+) -> None:
+    write_project(tmp_path, {"a.md": "# Alpha\n\nThe zebra text.\n", "b.md": "# Beta\n\nThe poison text.\n"})
+    app = App(tmp_path.resolve(), Settings(), contract, HashModel(refuses=["poison"]))
+    app.call("manage_knowledge_base", {"action": "sync"})
+
+    reply = search(app, "poison")
+    app.close()
+
+    assert sources(reply)[0] == "b.md"
+    assert (reply["freshness"]["state"], reply["freshness"]["pending_vectors"]) == ("partial", 1)
+
+
+def test_an_index_of_another_model_refuses_and_says_how_to_go_on(tmp_path: Path, contract: Contract) -> None:
+    write_project(tmp_path, {"a.md": "# Alpha\n\nText.\n"})
+    index = open_index(tmp_path, model=HashModel("one"))
+    sync(index)
+    index.close()
+    app = App(tmp_path.resolve(), Settings(), contract, HashModel("two"))
+
+    with pytest.raises(ModelMismatch) as caught:
+        search(app, "alpha")
+    app.close()
+
+    assert "lore sync" in caught.value.hint
+
+
+def test_searching_where_nothing_was_synced_is_an_error_and_creates_nothing(tmp_path: Path, contract: Contract) -> None:
+    app = App(tmp_path.resolve(), Settings(), contract, HashModel())
+
+    with pytest.raises(IndexMissing):
+        search(app, "alpha")
+    app.close()
+
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_emptied_index_is_an_error_and_not_an_empty_result(tmp_path: Path, contract: Contract) -> None:
+    write_project(tmp_path, {"a.md": "# Alpha\n"})
+    app = App(tmp_path.resolve(), Settings(), contract, HashModel())
+    app.call("manage_knowledge_base", {"action": "sync"})
+    app.call("manage_knowledge_base", {"action": "delete", "confirm": True})
+
+    with pytest.raises(IndexMissing):
+        search(app, "alpha")
+    app.call("manage_knowledge_base", {"action": "sync"})
+    found = sources(search(app, "alpha"))
+    app.close()
+
+    assert found == ["a.md"]
+
+
+def test_the_classic_ranking_can_be_chosen(sample: Path, contract: Contract) -> None:
+    app = App(sample, Settings(query=QuerySettings(ranking="classic")), contract)
+    results = search(app, "How do workers retry?", explain=True)["results"]
+    app.close()
+
+    assert results[0]["type"] == "guide"
+    assert [why["term"] for why in results[0]["why"]] == ["classic"]
+
+
+@pytest.mark.parametrize(
+    "query", ['"unclosed', "a AND (b", "type:ticket OR *", "\\", "+-!(){}[]^~*?:/", "\x00 nul", "🦊"]
+)
+def test_hostile_query_text_is_only_text(app: App, query: str) -> None:
+    reply = search(app, query)
+
+    assert reply["query"] == query
+
+
+def test_the_default_model_is_the_one_of_the_package() -> None:
+    fingerprint = ConfiguredModel(Settings().embedding).fingerprint()
+
+    assert fingerprint.startswith("all-MiniLM-L6-v2:")
