@@ -130,6 +130,8 @@ class IndexDamaged(StorageError):
 class CatalogueDamaged(IndexDamaged):
     """The catalogue is unreadable; a sync puts it aside and starts another."""
 
+    code = "CATALOGUE_DAMAGED"
+
 
 class Busy(LoreError):
     """Another process owns the index, or too many calls are running."""
@@ -155,6 +157,7 @@ class ProviderError(LoreError):
 class ProviderUnavailable(ProviderError):
     """A model or a remote service does not answer, whatever it is sent: asking again at once is no use."""
 
+    code = "PROVIDER_UNAVAILABLE"
     default_hint = "Check the key and the network, then sync again: what was embedded so far is kept."
 
 

@@ -1,0 +1,85 @@
+"""Looking at a whole index: what its files and stores hold, against a fresh index of the same tree."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from etl.index import Index
+from etl.settings import Settings
+from etl.stores import chunkfile
+from etl.stores.vectors import row_id
+from etl.stores.words import terms
+from etl.sync import sync
+from tests.harness.models import HashModel
+from tests.harness.projects import chunks_of, open_index
+
+
+@dataclass(frozen=True)
+class State:
+    """Everything that must not depend on the way an index came about."""
+
+    chunks: bytes
+    hierarchy: bytes
+    catalogue: list[tuple[Any, ...]]
+    vectors: dict[str, tuple[str, str]]
+    words: dict[str, frozenset[str]]
+
+
+def state_of(index: Index) -> State:
+    """What the index holds, in all its places."""
+    words = {word for chunk in chunks_of(index) for word in terms(f"{chunk.source} {chunk.text}")}
+    found = {word: frozenset(id_ for id_, _ in index.keywords.search(word, 10_000)) for word in sorted(words)[:400]}
+    return State(
+        (index.folder / chunkfile.CHUNKS).read_bytes(),
+        (index.folder / chunkfile.HIERARCHY).read_bytes(),
+        [(chunk.id, chunk.source, chunk.lines, chunk.columns, chunk.metadata_hash) for chunk in listed(index)],
+        index.vectors.rows(),
+        {"": frozenset(index.keywords.ids()), **found},
+    )
+
+
+def listed(index: Index) -> list[Any]:
+    """The catalogue's chunks in its own order."""
+    return index.catalogue.page(None, None, 100_000, 0)[1]
+
+
+def fresh_state(root: Path, settings: Settings | None = None, model: HashModel | None = None) -> State:
+    """The state of an index that was built in one go."""
+    folder = tempfile.mkdtemp(prefix="fresh-")
+    values = (settings or Settings()).model_dump()
+    values["index"]["path"] = folder
+    index = open_index(root, Settings.model_validate(values), model or HashModel())
+    try:
+        sync(index, allow_mass_delete=True)
+        return state_of(index)
+    finally:
+        index.close()
+        shutil.rmtree(folder)
+
+
+def unfindable(index: Index) -> list[str]:
+    """Sources of chunks that a search for their own vector does not find."""
+    chunks = chunks_of(index)
+    if not chunks:
+        return []
+    cached = index.cache.get({chunk.content_hash for chunk in chunks})
+    vectors = np.stack([cached[chunk.content_hash] for chunk in chunks])
+    return [chunks[n].source for n in index.vectors.missing([row_id(chunk) for chunk in chunks], vectors)]
+
+
+def assert_equals_fresh(index: Index, settings: Settings | None = None) -> None:
+    """All stores agree, equal those of a fresh index, and every chunk is found by its own vector."""
+    assert state_of(index) == fresh_state(index.root, settings or index.settings)
+    assert index.catalogue.waiting() == 0
+    assert unfindable(index) == []
+
+
+def bytes_below(folder: Path) -> int:
+    """The size of a folder's files."""
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())

@@ -1,0 +1,210 @@
+"""The catalogue on real SQLite: transactions, order, threads, damage."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from etl.errors import CatalogueDamaged, StorageError
+from etl.model import Chunk
+from etl.stores.catalogue import CATALOGUE, SUSPECT, Catalogue, FileRow, Held
+from tests.harness.chunks import make_chunk
+
+
+@pytest.fixture
+def catalogue(tmp_path: Path) -> Iterator[Catalogue]:
+    opened = Catalogue(tmp_path)
+    yield opened
+    opened.close()
+
+
+def piece(source: str, first: int, column: int | None = None, type_: str = "guide") -> Chunk:
+    columns = None if column is None else (column, column + 10)
+    return make_chunk(source, type_, f"line {first}", lines=(first, first), columns=columns, anchor=f"{first}:{column}")
+
+
+def put(catalogue: Catalogue, *chunks: Chunk, has_vector: bool = True) -> None:
+    catalogue.apply(((chunk, has_vector) for chunk in chunks), ())
+
+
+def test_chunks_come_back_as_they_were_put_in(catalogue: Catalogue) -> None:
+    chunk = make_chunk("a.py", "src", "text ☂ \0", chain=(("Base", "b.py"),), tags=("x",), symbols=("f",))
+
+    put(catalogue, chunk)
+
+    assert catalogue.chunks([chunk.id, "unknown"]) == {chunk.id: chunk}
+    assert catalogue.held() == {chunk.id: Held(chunk.content_hash, chunk.metadata_hash, True)}
+
+
+def test_the_chunks_of_a_file_are_ordered_by_line_and_column_however_they_came_in(catalogue: Catalogue) -> None:
+    wanted = [piece("a.md", 1), piece("a.md", 9), piece("a.md", 10, 0), piece("a.md", 10, 800), piece("a.md", 70_000)]
+
+    for chunk in reversed(wanted):
+        put(catalogue, chunk)
+
+    assert catalogue.of_source("a.md") == wanted
+    assert catalogue.page(None, None, 10, 0) == (5, wanted)
+
+
+def test_pages_are_filtered_by_type_and_source_and_say_how_many_there_are(catalogue: Catalogue) -> None:
+    a, b = [piece("a.md", n) for n in range(1, 6)], [piece("b.md", n, type_="ticket") for n in range(1, 4)]
+    put(catalogue, *b, *a)
+
+    assert catalogue.page(None, None, 3, 4) == (8, [a[4], b[0], b[1]])
+    assert catalogue.page("ticket", None, 10, 0) == (3, b)
+    assert catalogue.page("guide", "b.md", 10, 0) == (0, [])
+    assert catalogue.page(None, "a.md", 2, 100) == (5, [])
+    assert catalogue.counts() == {"guide": 5, "ticket": 3}
+
+
+@pytest.mark.parametrize("count", [499, 500, 501, 5_461, 40_000])
+def test_any_number_of_ids_may_be_asked_for_at_once(catalogue: Catalogue, count: int) -> None:
+    chunk = piece("a.md", 1)
+    put(catalogue, chunk)
+
+    assert catalogue.chunks([*(f"unknown{n}" for n in range(count - 1)), chunk.id, chunk.id]) == {chunk.id: chunk}
+
+
+def test_a_change_is_seen_whole_or_not_at_all(catalogue: Catalogue) -> None:
+    put(catalogue, piece("a.md", 1))
+
+    def failing() -> Iterator[tuple[Chunk, bool]]:
+        yield piece("a.md", 2), True
+        raise RuntimeError("killed here")
+
+    with pytest.raises(RuntimeError):
+        catalogue.apply(failing(), [piece("a.md", 1).id], generation="2")
+
+    assert catalogue.of_source("a.md") == [piece("a.md", 1)]
+    assert catalogue.meta("generation") is None
+
+
+def test_other_threads_read_the_old_state_until_a_transaction_ends(catalogue: Catalogue) -> None:
+    put(catalogue, piece("a.md", 1))
+    inside, seen = threading.Event(), list[int]()
+    read = threading.Event()
+
+    def reader() -> None:
+        inside.wait(10)
+        seen.append(sum(catalogue.counts().values()))
+        read.set()
+
+    thread = threading.Thread(target=reader)
+    thread.start()
+
+    def slow() -> Iterator[tuple[Chunk, bool]]:
+        yield piece("a.md", 2), True
+        inside.set()
+        assert read.wait(10)
+        yield piece("a.md", 3), True
+
+    catalogue.apply(slow(), ())
+    thread.join(10)
+
+    assert seen == [1]
+    assert catalogue.counts() == {"guide": 3}
+
+
+def test_chunks_without_a_vector_are_counted_until_they_are_marked(catalogue: Catalogue) -> None:
+    one, two = piece("a.md", 1), piece("a.md", 2)
+    put(catalogue, one, two, has_vector=False)
+    assert (catalogue.waiting(), catalogue.with_vector()) == (2, 0)
+
+    catalogue.mark_vectors([one.id], present=True)
+
+    assert (catalogue.waiting(), catalogue.with_vector()) == (1, 1)
+
+
+def test_meta_values_are_set_and_removed(catalogue: Catalogue) -> None:
+    catalogue.set_meta(model="m", dirty="1")
+    catalogue.set_meta(dirty=None)
+
+    assert (catalogue.meta("model"), catalogue.meta("dirty")) == ("m", None)
+
+
+def test_file_rows_are_replaced_and_taken_out(catalogue: Catalogue) -> None:
+    row = FileRow("a.md", "stamp", "hash", "recipe", "{}", "[]")
+    catalogue.replace_files([row, FileRow("b.md", "s", "h", "r", "{}", "[]")], [])
+    newer = FileRow("a.md", "later", "hash", "recipe", "{}", "[]")
+
+    catalogue.replace_files([newer], ["b.md"])
+
+    assert catalogue.files() == {"a.md": newer}
+    assert catalogue.stamps() == {"a.md": "later"}
+
+
+def filled_file(folder: Path) -> Path:
+    catalogue = Catalogue(folder)
+    put(catalogue, *(piece(f"{n}.md", 1) for n in range(2_000)))
+    catalogue.close()
+    return folder / CATALOGUE
+
+
+def overwrite(file: Path, start: float, length: int) -> None:
+    size = file.stat().st_size
+    with file.open("r+b") as opened:
+        opened.seek(int(size * start))
+        opened.write(b"\xa5" * length)
+
+
+DAMAGES: dict[str, Callable[[Path], object]] = {
+    "garbage": lambda file: file.write_bytes(b"garbage" * 1_000),
+    "header garbage": lambda file: overwrite(file, 0, 100),
+    "middle garbage": lambda file: overwrite(file, 0.2, file.stat().st_size // 2),
+    "cut in half": lambda file: file.write_bytes(file.read_bytes()[: file.stat().st_size // 2]),
+    "emptied": lambda file: file.write_bytes(b""),
+    "a table is gone": lambda file: sqlite3.connect(file).executescript("DROP TABLE chunk; CREATE TABLE chunk (id)"),
+    "a record is no chunk": lambda file: sqlite3.connect(file).executescript("UPDATE chunk SET record = '{}'"),
+}
+
+
+def read_all(folder: Path) -> None:
+    catalogue = Catalogue(folder)
+    try:
+        catalogue.held()
+        catalogue.page(None, None, 10_000, 0)
+    finally:
+        catalogue.close()
+
+
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES.keys())
+def test_damage_is_reported_when_it_is_met_and_remembered_until_a_sync(
+    tmp_path: Path, damage: Callable[[Path], object]
+) -> None:
+    damage(filled_file(tmp_path))
+
+    with pytest.raises(CatalogueDamaged) as caught:
+        read_all(tmp_path)
+
+    assert "lore sync" in caught.value.hint
+    with pytest.raises(CatalogueDamaged):
+        Catalogue(tmp_path)
+
+
+def test_garbage_in_the_write_ahead_log_is_ignored(tmp_path: Path) -> None:
+    file = filled_file(tmp_path)
+    file.with_name(file.name + "-wal").write_bytes(b"\xa5" * 100_000)
+
+    catalogue = Catalogue(tmp_path)
+
+    assert sum(catalogue.counts().values()) == 2_000
+    catalogue.close()
+
+
+def test_a_locked_database_is_no_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    catalogue = Catalogue(tmp_path)
+    blocker = sqlite3.connect(tmp_path / CATALOGUE, isolation_level=None)
+    blocker.execute("BEGIN IMMEDIATE")
+    catalogue._connection.execute("PRAGMA busy_timeout = 0")
+
+    with pytest.raises(StorageError) as caught:
+        catalogue.set_meta(dirty="1")
+
+    assert not isinstance(caught.value, CatalogueDamaged)
+    assert not (tmp_path / SUSPECT).exists()
+    blocker.close()
+    catalogue.close()

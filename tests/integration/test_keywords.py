@@ -1,0 +1,212 @@
+"""The keyword store on real tantivy: identifiers, prose, other scripts, hostile text, damaged files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from etl.errors import IndexDamaged
+from etl.stores import seal
+from etl.stores.keywords import KeywordStore
+from tests.harness.chunks import make_chunk
+
+TEXTS = {
+    "camel.js": "const before = afterSetSelectedRecord(value);",
+    "snake.py": "def load_chunk_file(path): ...",
+    "dotted.py": "import os.path.expanduser",
+    "acronym.ts": "new HTTPServerFactory().listen()",
+    "digits.md": "the codec utf8mb4 and the hash sha256sum",
+    "version.md": "What changed in v2.14.3 of the ferry",
+    "prose.md": "Workers were shutting down while connections remained",
+    "chinese.md": "数据库连接池的配置方法",
+    "korean.md": "데이터베이스 연결 설정",
+    "dollar.js": "$scope.applyNow($element)",
+    "dash.css": "the border-left-width of a panel",
+    "umlaut.md": "Die Größe der Fähre über den Fluß",
+}
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> KeywordStore:
+    store = KeywordStore(tmp_path_factory.mktemp("filled"))
+    store.replace((make_chunk(source, text=text) for source, text in TEXTS.items()), ())
+    return store
+
+
+def ids_of(store: KeywordStore, query: str, type_: str | None = None) -> list[str]:
+    return [id_ for id_, _ in store.search(query, 20, type_)]
+
+
+@pytest.mark.parametrize(
+    ("query", "source"),
+    [
+        ("afterSetSelectedRecord", "camel.js"),
+        ("aftersetselectedrecord", "camel.js"),
+        ("selected record", "camel.js"),
+        ("load_chunk_file", "snake.py"),
+        ("chunk file", "snake.py"),
+        ("os.path.expanduser", "dotted.py"),
+        ("expanduser", "dotted.py"),
+        ("path", "dotted.py"),
+        ("HTTPServerFactory", "acronym.ts"),
+        ("http server", "acronym.ts"),
+        ("utf8mb4", "digits.md"),
+        ("sha256sum", "digits.md"),
+        ("256", "digits.md"),
+        ("v2.14.3", "version.md"),
+        ("worker shut", "prose.md"),
+        ("connection remains", "prose.md"),
+        ("连接池", "chinese.md"),
+        ("配置", "chinese.md"),
+        ("데이터베이스", "korean.md"),
+        ("$scope", "dollar.js"),
+        ("border-left-width", "dash.css"),
+        ("größe", "umlaut.md"),
+        ("GRÖSSE", "umlaut.md"),
+        ("Fluß", "umlaut.md"),
+    ],
+)
+def test_a_word_or_a_part_of_an_identifier_finds_its_chunk_first(filled: KeywordStore, query: str, source: str) -> None:
+    assert ids_of(filled, query)[:1] == [make_chunk(source).id]
+
+
+def test_path_title_heading_and_symbols_are_searched_besides_the_text(tmp_path: Path) -> None:
+    store = KeywordStore(tmp_path)
+    chunk = make_chunk(
+        "src/ferry/berth.py", title="Harbour", heading=("Docking",), symbols=("Pilot",), tags=("urgent",)
+    )
+
+    store.replace([chunk], ())
+
+    for word in ("berth", "ferry", "harbour", "dock", "pilot", "urgent"):
+        assert ids_of(store, word) == [chunk.id], word
+
+
+def test_a_symbol_outranks_the_same_word_in_prose(tmp_path: Path) -> None:
+    store = KeywordStore(tmp_path)
+    prose = make_chunk("a.md", text="Berth Berth")
+    code = make_chunk("b.md", text="class Berth: pass", symbols=("Berth",))
+
+    store.replace([prose, code], ())
+
+    assert ids_of(store, "Berth") == [code.id, prose.id]
+
+
+def test_a_type_filter_returns_only_that_type(tmp_path: Path) -> None:
+    store = KeywordStore(tmp_path)
+    guide, ticket = make_chunk("a.md", "guide", "ferry"), make_chunk("b.md", "ticket", "ferry")
+    store.replace([guide, ticket], ())
+
+    assert ids_of(store, "ferry", "ticket") == [ticket.id]
+    assert ids_of(store, "ferry", "release") == []
+    assert dict(store.search("ferry", 5, "guide"))[guide.id] == pytest.approx(dict(store.search("ferry", 5))[guide.id])
+
+
+def test_a_replaced_chunk_is_found_by_its_new_words_only(tmp_path: Path) -> None:
+    store = KeywordStore(tmp_path)
+    store.replace([make_chunk("a.md", text="lighthouse")], ())
+
+    store.replace([make_chunk("a.md", text="beacon")], ())
+
+    assert (ids_of(store, "lighthouse"), ids_of(store, "beacon")) == ([], [make_chunk("a.md").id])
+    assert store.count() == 1
+
+
+def test_one_commit_takes_chunks_out_and_unknown_ids_are_no_error(tmp_path: Path) -> None:
+    store = KeywordStore(tmp_path)
+    one, two = make_chunk("a.md", text="ferry"), make_chunk("b.md", text="ferry")
+    store.replace([one, two], ())
+
+    store.replace((), [one.id, "unknown"])
+
+    assert store.ids() == {two.id}
+    assert ids_of(store, "ferry") == [two.id]
+
+
+def test_what_was_committed_is_there_after_opening_again(tmp_path: Path) -> None:
+    KeywordStore(tmp_path).replace((make_chunk(f"{n}.md", text=f"word{n}") for n in range(3_000)), ())
+
+    again = KeywordStore(tmp_path)
+
+    assert again.count() == 3_000
+    assert len(again.ids()) == 3_000
+    assert ids_of(again, "word2999")[:1] == [make_chunk("2999.md").id]
+
+
+def test_a_chunk_that_cannot_be_read_leaves_the_store_as_it_was(tmp_path: Path) -> None:
+    store = KeywordStore(tmp_path)
+    store.replace([make_chunk("a.md", text="ferry")], ())
+
+    def broken():
+        yield make_chunk("b.md", text="ferry")
+        raise RuntimeError("the caller failed")
+
+    with pytest.raises(RuntimeError):
+        store.replace(broken(), ())
+
+    assert ids_of(store, "ferry") == [make_chunk("a.md").id]
+    store.replace([make_chunk("c.md", text="ferry")], ())
+    assert KeywordStore(tmp_path).ids() == {make_chunk("a.md").id, make_chunk("c.md").id}
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "", " ", "\0", "a\0b", "+-&&||!(){}[]^\"~*?:\\/", "title:*", "body:[a TO z]", "AND OR NOT", '"unclosed', "(((((",
+        "*" * 10_000, "a " * 5_000, "x" * 10_000, "\ud800", "\uffff\ufffe", "e\u0301\u200d\u202e", "🦀" * 500, "ſ İ ß",
+        "' OR 1=1 --", "<script>", "%00%ff", "\n\r\t\v\f",
+    ],
+    ids=lambda text: ascii(text)[:20],
+)  # fmt: skip
+def test_hostile_query_text_never_raises(filled: KeywordStore, query: str) -> None:
+    assert len(filled.search(query, 10)) <= 10
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.text(max_size=200))
+def test_any_text_can_be_searched_for(filled: KeywordStore, query: str) -> None:
+    assert all(score >= 0 for _, score in filled.search(query, 10, "guide"))
+
+
+@settings(max_examples=40, deadline=None)
+@given(text=st.text(alphabet=st.characters(codec="utf-8"), max_size=300))
+def test_any_text_can_be_indexed(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
+    store = KeywordStore(tmp_path_factory.mktemp("any"))
+    store.replace([make_chunk("a.md", text=text + " lighthouse")], ())
+    assert ids_of(store, "lighthouse") == [make_chunk("a.md").id]
+
+
+def a_segment_file(folder: Path, ending: str) -> Path:
+    return next(folder.glob(f"*.{ending}"))
+
+
+DAMAGES: dict[str, Callable[[Path], object]] = {
+    "meta garbage": lambda folder: (folder / "meta.json").write_text("garbage"),
+    "meta deleted": lambda folder: (folder / "meta.json").unlink(),
+    "terms deleted": lambda folder: a_segment_file(folder, "term").unlink(),
+    "store deleted": lambda folder: a_segment_file(folder, "store").unlink(),
+    "postings garbage": lambda folder: a_segment_file(folder, "idx").write_bytes(b"\xa5" * 500),
+    "terms cut": lambda folder: a_segment_file(folder, "term").write_bytes(b""),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES.keys())
+def test_damaged_files_are_reported(tmp_path: Path, damage: Callable[[Path], object]) -> None:
+    KeywordStore(tmp_path).replace((make_chunk(f"{n}.md", text=f"word{n}") for n in range(200)), ())
+
+    damage(tmp_path)
+
+    with pytest.raises(IndexDamaged) as caught:
+        KeywordStore(tmp_path)
+    assert "lore sync" in caught.value.hint
+
+
+def test_a_store_without_a_seal_is_read_as_it_was_committed(tmp_path: Path) -> None:
+    KeywordStore(tmp_path).replace([make_chunk("a.md", text="ferry")], ())
+    seal.unseal(tmp_path)
+
+    assert ids_of(KeywordStore(tmp_path), "ferry") == [make_chunk("a.md").id]

@@ -1,0 +1,160 @@
+"""One process owns an index: the second is told who does, and a dead owner blocks nobody."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from etl.errors import Busy
+from etl.index import Index
+from etl.settings import Settings
+from etl.stores.owner import NOTE, Ownership
+from tests.harness.models import HashModel
+from tests.harness.processes import child, run
+
+HOLD = """
+import sys
+from pathlib import Path
+from etl.stores.owner import Ownership
+sys.argv = ["lore", "serve"]
+owner = Ownership(Path(FOLDER))
+owner.take()
+print("held", flush=True)
+sys.stdin.read()
+"""
+TRY = """
+import sys, time
+from pathlib import Path
+from etl.errors import Busy
+from etl.stores.owner import Ownership
+started = time.monotonic()
+try:
+    Ownership(Path(sys.argv[1])).take()
+    print("took it")
+except Busy as error:
+    print(error.message, error.exit_code, time.monotonic() - started < 1)
+"""
+
+
+def holding(folder: Path) -> str:
+    return HOLD.replace("FOLDER", repr(str(folder)))
+
+
+def test_a_second_process_is_told_at_once_who_holds_the_index(tmp_path: Path) -> None:
+    with child(holding(tmp_path)) as holder:
+        assert holder.stdout and holder.stdout.readline() == "held\n"
+
+        second = run(TRY, tmp_path)
+
+        assert f"`lore serve` (pid {holder.pid}) since " in second.stdout
+        assert second.stdout.endswith(" 75 True\n")
+
+
+def test_a_killed_holder_blocks_nobody(tmp_path: Path) -> None:
+    with child(holding(tmp_path)) as holder:
+        assert holder.stdout and holder.stdout.readline() == "held\n"
+        holder.kill()
+        holder.wait(10)
+
+        ownership = Ownership(tmp_path)
+        started = time.monotonic()
+        ownership.take()
+
+        assert time.monotonic() - started < 0.5
+        ownership.release()
+
+
+def test_a_holder_that_lets_go_can_be_followed(tmp_path: Path) -> None:
+    first, second = Ownership(tmp_path), Ownership(tmp_path)
+    first.take()
+    with pytest.raises(Busy, match=str(os.getpid())):
+        second.take()
+
+    first.release()
+    second.take()
+    second.release()
+
+
+def test_an_index_opened_in_one_thread_can_be_closed_in_another(tmp_path: Path) -> None:
+    index = Index(tmp_path.resolve(), Settings(), HashModel())
+    thread = threading.Thread(target=index.own)
+    thread.start()
+    thread.join()
+
+    index.close()
+
+    other = Index(tmp_path.resolve(), Settings(), HashModel())
+    other.own()
+    other.close()
+
+
+def test_two_indexes_of_one_folder_exclude_each_other_also_within_a_process(tmp_path: Path) -> None:
+    first, second = (Index(tmp_path.resolve(), Settings(), HashModel()) for _ in range(2))
+    first.own()
+
+    with pytest.raises(Busy):
+        second.own()
+
+    first.close()
+
+
+@pytest.mark.parametrize("note", ["garbage", "[]", "{}", ""])
+def test_a_broken_note_hides_only_the_name_of_the_holder(tmp_path: Path, note: str) -> None:
+    first = Ownership(tmp_path)
+    first.take()
+    (tmp_path / NOTE).write_text(note, encoding="utf-8")
+
+    with pytest.raises(Busy, match="it did not say who it is"):
+        Ownership(tmp_path).take()
+
+    first.release()
+
+
+def test_what_a_crash_left_half_written_is_cleared_away(tmp_path: Path) -> None:
+    folder = tmp_path / ".lore"
+    folder.mkdir()
+    (folder / "chunks.jsonl.123.tmp").write_text("half", encoding="utf-8")
+    index = Index(tmp_path.resolve(), Settings(), HashModel())
+
+    index.own()
+
+    assert sorted(path.name for path in folder.iterdir()) == [".gitignore", "owner.json", "owner.lock"]
+    index.close()
+
+
+RACE = """
+import sys
+from pathlib import Path
+from etl.errors import Busy
+from etl.sync import sync
+from tests.harness.projects import open_index
+index = open_index(Path(sys.argv[1]))
+print("ready", flush=True)
+sys.stdin.readline()
+try:
+    print(sync(index).created)
+    sys.stdin.readline()
+except Busy as error:
+    print("busy")
+index.close()
+"""
+
+
+def test_of_several_processes_that_start_on_an_empty_folder_one_works_and_the_others_step_aside(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("# A\n\nferry\n", encoding="utf-8")
+    with child(RACE, tmp_path) as one, child(RACE, tmp_path) as two, child(RACE, tmp_path) as three:
+        processes = (one, two, three)
+        for process in processes:
+            assert process.stdout and process.stdout.readline() == "ready\n"
+        for process in processes:
+            assert process.stdin
+            process.stdin.write("\n")
+            process.stdin.flush()
+
+        assert sorted(process.stdout.readline() for process in processes if process.stdout) == [
+            "1\n", "busy\n", "busy\n",
+        ]  # fmt: skip

@@ -1,0 +1,327 @@
+"""The vector store on real Chroma: its limits, its lies, and damaged files."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from etl.errors import Busy, IndexDamaged, StorageError
+from etl.settings import DatabaseSettings
+from etl.stores import seal
+from etl.stores.vectors import Row, Vectors, VectorStore
+from tests.harness.processes import run
+
+SETTINGS = DatabaseSettings()
+CHROMA_LIMIT = 5_461
+
+
+def rows_of(count: int, type_: str = "guide") -> list[Row]:
+    return [(f"{n:032x}.{n:016x}", type_, f"docs/{n}.md") for n in range(count)]
+
+
+def vectors_of(count: int, dimension: int = 16, seed: int = 1) -> Vectors:
+    found = np.random.default_rng(seed).normal(size=(count, dimension)).astype(np.float32)
+    return found / np.linalg.norm(found, axis=1, keepdims=True)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[VectorStore]:
+    opened = VectorStore(tmp_path / "vectors", SETTINGS)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture(scope="module")
+def big(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A closed store of 3,000 rows, more than Chroma keeps in its log: its HNSW files are on disk."""
+    folder = tmp_path_factory.mktemp("big") / "vectors"
+    filled = VectorStore(folder, SETTINGS)
+    filled.add(rows_of(3_000), vectors_of(3_000))
+    filled.close()
+    return folder
+
+
+@pytest.fixture
+def copy(big: Path, tmp_path: Path) -> Path:
+    shutil.copytree(big, tmp_path / "copy")
+    return tmp_path / "copy"
+
+
+def segment_file(folder: Path, name: str) -> Path:
+    return next(folder.glob(f"*/{name}"))
+
+
+@pytest.mark.parametrize("count", [CHROMA_LIMIT - 1, CHROMA_LIMIT, CHROMA_LIMIT + 1])
+def test_any_number_of_rows_is_added_read_updated_and_deleted_around_the_limit_of_a_batch(
+    tmp_path: Path, count: int
+) -> None:
+    store = VectorStore(tmp_path, DatabaseSettings(ef_construction=10, ef_search=10, max_neighbors=4))
+    rows, vectors = rows_of(count), vectors_of(count, dimension=4)
+
+    store.add(rows, vectors)
+
+    assert store.count() == count
+    assert store.rows() == {row[0]: (row[1], row[2]) for row in rows}
+    store.heal(rows, vectors)
+    store.update([(id_, "ticket", source) for id_, _, source in rows])
+    assert {type_ for type_, _ in store.rows().values()} == {"ticket"}
+    store.delete(row[0] for row in rows[1:])
+    assert store.row_ids() == {rows[0][0]}
+    store.close()
+
+
+def test_each_row_is_found_by_its_own_vector_with_similarity_one(store: VectorStore) -> None:
+    rows, vectors = rows_of(1_500), vectors_of(1_500)
+
+    store.add(rows, vectors)
+
+    assert store.missing([row[0] for row in rows], vectors) == []
+    (best, similarity), *_ = store.search(vectors[7], 5)
+    assert best == rows[7][0]
+    assert similarity == pytest.approx(1, abs=1e-5)
+
+
+def test_adding_an_existing_row_leaves_it_as_it_is(store: VectorStore) -> None:
+    rows, vectors = rows_of(3), vectors_of(3)
+    store.add(rows, vectors)
+
+    store.add([(rows[0][0], "ticket", "other.md")], vectors[2:3])
+
+    assert store.count() == 3
+    assert store.rows()[rows[0][0]] == ("guide", "docs/0.md")
+    assert store.search(vectors[0], 1)[0] == (rows[0][0], pytest.approx(1, abs=1e-5))
+
+
+def test_healing_a_row_replaces_its_vector_and_metadata(store: VectorStore) -> None:
+    rows, vectors = rows_of(3), vectors_of(4)
+    store.add(rows, vectors[:3])
+
+    store.heal([(rows[0][0], "ticket", "other.md")], vectors[3:])
+
+    assert store.count() == 3
+    assert store.rows()[rows[0][0]] == ("ticket", "other.md")
+    assert store.search(vectors[3], 1)[0][0] == rows[0][0]
+
+
+def test_a_row_that_is_not_there_is_missing_and_healing_brings_it_back(store: VectorStore) -> None:
+    rows, vectors = rows_of(50), vectors_of(50)
+    store.add(rows, vectors)
+    store.delete([rows[3][0], rows[9][0]])
+    ids = [row[0] for row in rows]
+
+    assert store.missing(ids, vectors) == [3, 9]
+    store.heal([rows[3], rows[9]], vectors[[3, 9]])
+    assert store.missing(ids, vectors) == []
+
+
+def test_deleting_unknown_rows_is_no_error(store: VectorStore) -> None:
+    store.add(rows_of(2), vectors_of(2))
+
+    store.delete(["unknown.0"])
+    store.delete([])
+
+    assert store.count() == 2
+
+
+def test_updating_unknown_rows_creates_none(store: VectorStore) -> None:
+    store.add(rows_of(1), vectors_of(1))
+
+    store.update([("unknown.0", "guide", "a.md")])
+
+    assert store.count() == 1
+
+
+def test_a_type_filter_returns_only_rows_of_that_type_best_first(store: VectorStore) -> None:
+    vectors = vectors_of(400)
+    rows = [(id_, "ticket" if n % 10 == 0 else "guide", source) for n, (id_, _, source) in enumerate(rows_of(400))]
+    store.add(rows, vectors)
+    expected = sorted(range(0, 400, 10), key=lambda n: -float(vectors[n] @ vectors[1]))
+
+    found = store.search(vectors[1], 40, "ticket")
+
+    assert [id_ for id_, _ in found] == [rows[n][0] for n in expected]
+    assert store.search(vectors[1], 5, "release") == []
+
+
+def test_more_results_than_there_are_rows_may_be_asked_for(store: VectorStore) -> None:
+    assert store.search(vectors_of(1)[0], 10) == []
+    store.add(rows_of(3), vectors_of(3))
+    assert len(store.search(vectors_of(1)[0], 1_000)) == 3
+
+
+def test_equal_texts_are_all_held_and_none_counts_as_missing(store: VectorStore) -> None:
+    rows = rows_of(600)
+    vectors = np.repeat(vectors_of(1), 600, axis=0)
+
+    store.add(rows, vectors)
+
+    assert store.missing([row[0] for row in rows], vectors) == []
+    assert store.count() == 600
+
+
+def test_upserts_before_deletes_lose_nothing_when_most_rows_are_replaced(store: VectorStore) -> None:
+    rows, vectors = rows_of(1_600), vectors_of(1_600)
+    store.add(rows[:800], vectors[:800])
+
+    store.add(rows[800:], vectors[800:])
+    store.delete(row[0] for row in rows[:800])
+
+    assert store.missing([row[0] for row in rows[800:]], vectors[800:]) == []
+
+
+def test_a_vector_of_another_dimension_is_reported(store: VectorStore) -> None:
+    store.add(rows_of(1), vectors_of(1, dimension=16))
+
+    with pytest.raises(StorageError):
+        store.search(vectors_of(1, dimension=8)[0], 1)
+
+
+def test_a_closed_store_is_sealed_and_opens_with_the_same_rows(big: Path) -> None:
+    assert seal.is_sealed(big)
+
+    store = VectorStore(big, SETTINGS, at_least=3_000)
+
+    assert store.count() == 3_000
+    assert store.missing([row[0] for row in rows_of(3_000)], vectors_of(3_000)) == []
+    store.close()
+    assert seal.is_sealed(big)
+
+
+def test_a_write_breaks_the_seal_until_it_is_sealed_again(store: VectorStore, tmp_path: Path) -> None:
+    folder = tmp_path / "vectors"
+    assert seal.is_sealed(folder)
+
+    store.add(rows_of(1), vectors_of(1))
+
+    assert not seal.is_sealed(folder)
+    store.seal()
+    assert seal.is_sealed(folder)
+
+
+def test_a_store_without_its_seal_is_probed_and_opens_if_it_is_sound(copy: Path) -> None:
+    (copy / seal.SEAL).unlink()
+
+    store = VectorStore(copy, SETTINGS, at_least=3_000)
+
+    assert store.count() == 3_000
+    store.close()
+
+
+def test_a_search_under_way_is_finished_before_the_store_closes(tmp_path: Path) -> None:
+    store = VectorStore(tmp_path / "vectors", SETTINGS)
+    store.add(rows_of(2_000), vectors_of(2_000))
+    started, outcomes = threading.Barrier(9), list[str]()
+
+    def search() -> None:
+        started.wait(10)
+        try:
+            while True:
+                assert store.missing([row[0] for row in rows_of(200)], vectors_of(2_000)[:200]) == []
+        except Busy as error:
+            outcomes.append(error.hint)
+
+    threads = [threading.Thread(target=search) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    started.wait(10)
+    store.close()
+    for thread in threads:
+        thread.join(30)
+
+    assert outcomes == [Busy.default_hint] * 8
+
+
+def cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def garble(path: Path) -> None:
+    path.write_bytes(b"\xa5" * path.stat().st_size)
+
+
+DAMAGES: dict[str, Callable[[Path], None]] = {
+    "vectors cut in half": lambda folder: cut(segment_file(folder, "data_level0.bin")),
+    "vectors garbage": lambda folder: garble(segment_file(folder, "data_level0.bin")),
+    "links garbage": lambda folder: garble(segment_file(folder, "link_lists.bin")),
+    "header garbage": lambda folder: garble(segment_file(folder, "header.bin")),
+    "pickle cut": lambda folder: cut(segment_file(folder, "index_metadata.pickle")),
+    "segment folder deleted": lambda folder: shutil.rmtree(segment_file(folder, "header.bin").parent),
+    "database garbage": lambda folder: garble(folder / "chroma.sqlite3"),
+    "database cut": lambda folder: cut(folder / "chroma.sqlite3"),
+    "database deleted": lambda folder: (folder / "chroma.sqlite3").unlink(),
+    "everything deleted": shutil.rmtree,
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES.keys())
+def test_damaged_files_are_reported_before_this_process_opens_them(copy: Path, damage: Callable[[Path], None]) -> None:
+    damage(copy)
+
+    with pytest.raises(IndexDamaged) as caught:
+        VectorStore(copy, SETTINGS, at_least=3_000)
+
+    assert "lore sync" in caught.value.hint
+    assert not seal.is_sealed(copy)
+
+
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES.keys())
+def test_damage_without_a_seal_to_compare_with_is_reported_or_costs_no_row(
+    copy: Path, damage: Callable[[Path], None]
+) -> None:
+    damage(copy)
+    (copy / seal.SEAL).unlink(missing_ok=True)
+
+    try:
+        store = VectorStore(copy, SETTINGS, at_least=3_000)
+    except IndexDamaged:
+        assert not seal.is_sealed(copy)
+    else:
+        assert store.missing([row[0] for row in rows_of(3_000)], vectors_of(3_000)) == []
+        store.close()
+
+
+def test_after_a_failed_open_a_new_store_can_be_made_at_the_same_place(copy: Path) -> None:
+    garble(copy / "chroma.sqlite3")
+    with pytest.raises(IndexDamaged):
+        VectorStore(copy, SETTINGS)
+
+    shutil.rmtree(copy)
+    store = VectorStore(copy, SETTINGS)
+    store.add(rows_of(2), vectors_of(2))
+
+    assert store.count() == 2
+    store.close()
+
+
+def test_modules_of_the_project_in_the_working_folder_are_never_imported(copy: Path, tmp_path: Path) -> None:
+    (copy / seal.SEAL).unlink()
+    trap = tmp_path / "project"
+    trap.mkdir()
+    (trap / "chromadb.py").write_text("raise SystemExit(9)", encoding="utf-8")
+    code = """
+import os, sys
+from pathlib import Path
+from etl.settings import DatabaseSettings
+from etl.stores.vectors import VectorStore
+sys.path = [one for one in sys.path if one]
+os.chdir(sys.argv[2])
+store = VectorStore(Path(sys.argv[1]), DatabaseSettings())
+print(store.count())
+store.close()
+"""
+
+    done = run(code, copy, trap)
+
+    assert (done.stdout, done.returncode) == ("3000\n", 0)
+
+
+def test_a_seal_that_is_no_seal_counts_as_none(copy: Path) -> None:
+    for content in ("garbage", "[1, 2]", json.dumps(None)):
+        (copy / seal.SEAL).write_text(content, encoding="utf-8")
+        assert seal.changed(copy) is None
