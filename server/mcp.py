@@ -136,8 +136,11 @@ class _Pending:
     async def pass_in(self, source: Any, target: Any) -> None:
         async with target:
             async for item in source:
-                if isinstance(item, SessionMessage) and isinstance(item.message, types.JSONRPCRequest):
-                    self._open.add(item.message.id)
+                message = item.message if isinstance(item, SessionMessage) else None
+                if isinstance(message, types.JSONRPCRequest):
+                    self._open.add(message.id)
+                elif isinstance(message, types.JSONRPCNotification) and message.method == "notifications/cancelled":
+                    self._open.discard((message.params or {}).get("requestId"))
                 await target.send(item)
             with anyio.move_on_after(GRACE_SECONDS):
                 while self._open:

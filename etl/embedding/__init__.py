@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
 from etl.embedding.models import DEFAULT_MODEL, prepared
@@ -39,6 +40,10 @@ class ConfiguredModel:
 
     def fingerprint(self) -> str:
         """The provider, the name and, of a local model, a digest of its files."""
+        return self._fingerprint
+
+    @cached_property
+    def _fingerprint(self) -> str:
         if self._settings.provider == "gemini":
             return f"gemini:{self._name}"
         return prepared(self._name).fingerprint

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from etl.model import Chunk
 from server.query.weights import Weights
 
-FOLDER_FACTOR = 1.1
+FOLDER_BONUS = 0.1
 BEST_FOLDERS = 5
+Terms = defaultdict[str, float]
 
 
 @dataclass(frozen=True)
@@ -39,20 +41,25 @@ def row_of(chunk: Chunk) -> Row:
     return Row(chunk.type.value, chunk.source, name, chunk.class_name or "", sources)
 
 
-def rank(query: str, type_: str, rows: Sequence[Row], weights: Weights) -> list[tuple[str, float]]:
-    """(source, score) best first; rows in the order of the vector result."""
-    scores: dict[str, float] = {}
+def rank(query: str, type_: str, rows: Sequence[Row], weights: Weights) -> list[tuple[str, Terms]]:
+    """(source, terms that add up to its score) best first; rows in the order of the vector result."""
+    scores: dict[str, Terms] = {}
     words = _words(query)
     for position, row in enumerate(rows):
         if not row.source or row.source == "unknown":
             continue
-        points = (len(rows) - position) * weights["baseIncrement"]
-        points += sum(_word_points(word, row, weights) for word in words)
-        points += _row_points(query, type_, row, weights)
-        scores[row.source] = scores.get(row.source, 0.0) + points
+        terms = scores.setdefault(row.source, defaultdict(float))
+        terms["baseIncrement"] += (len(rows) - position) * weights["baseIncrement"]
+        for name in (*_word_matches(words, row), *_row_matches(query, type_, row)):
+            terms[name] += weights[name]
         for source, boost in _boosts(row.chain, weights):
-            scores[source] = scores.get(source, 0.0) + boost
+            scores.setdefault(source, defaultdict(float))["inheritanceBoost"] += boost
     return _with_folders(scores)
+
+
+def total(terms: Mapping[str, float]) -> float:
+    """The score that terms add up to."""
+    return sum(terms.values())
 
 
 def rounded(score: float) -> int:
@@ -70,51 +77,47 @@ def _words(query: str) -> list[str]:
     return found
 
 
-def _word_points(word: str, row: Row, weights: Weights) -> float:
-    source = (row.source or "").lower()
-    name = row.name.lower()
-    points = 0.0
-    if f"/{word}/" in source:
-        points += weights["sourcePathMatch"]
-    if word in source.rsplit("/", 1)[-1]:
-        points += weights["fileNameMatch"]
-    if row.type == "guide":
-        points += weights["guideMatch"]
-    if row.type == "blog":
-        points += weights["blogMatch"] + (weights["guideMatch"] if word in name else 0)
-    if word in row.class_name.lower():
-        points += weights["classNameMatch"]
-    if word in name.split("."):
-        points += weights["namePartMatch"]
-    return points
+def _word_matches(words: Iterable[str], row: Row) -> Iterator[str]:
+    """The weights that count, once for each word."""
+    source, name, class_name = (row.source or "").lower(), row.name.lower(), row.class_name.lower()
+    for word in words:
+        if f"/{word}/" in source:
+            yield "sourcePathMatch"
+        if word in source.rsplit("/", 1)[-1]:
+            yield "fileNameMatch"
+        if row.type == "guide" or (row.type == "blog" and word in name):
+            yield "guideMatch"
+        if row.type == "blog":
+            yield "blogMatch"
+        if word in class_name:
+            yield "classNameMatch"
+        if word in name.split("."):
+            yield "namePartMatch"
 
 
-def _row_points(query: str, type_: str, row: Row, weights: Weights) -> float:
-    points = 0.0
+def _row_matches(query: str, type_: str, row: Row) -> Iterator[str]:
     if row.type == "ticket" and type_ == "all":
-        points += weights["ticketPenalty"]
+        yield "ticketPenalty"
     if row.type == "release":
-        points += weights["releasePenalty"]
+        yield "releasePenalty"
         wanted = query.lower()
         if wanted.startswith("v") and row.name.lower() == wanted:
-            points += weights["releaseExactMatch"]
+            yield "releaseExactMatch"
     if (row.source or "").lower().rsplit("/", 1)[-1].endswith("base.mjs"):
-        points += weights["baseFileBonus"]
-    return points
+        yield "baseFileBonus"
 
 
-def _boosts(chain: Iterable[str], weights: Weights) -> Iterable[tuple[str, float]]:
+def _boosts(chain: Iterable[str], weights: Weights) -> Iterator[tuple[str, float]]:
     boost = weights["inheritanceBoost"]
     for source in chain:
         yield source, boost
         boost = math.floor(boost * weights["inheritanceDecay"])
 
 
-def _with_folders(scores: dict[str, float]) -> list[tuple[str, float]]:
-    best = sorted(scores.items(), key=lambda item: -item[1])
+def _with_folders(scores: dict[str, Terms]) -> list[tuple[str, Terms]]:
+    best = sorted(scores.items(), key=lambda item: -total(item[1]))
     folders = {str(PurePosixPath(source).parent) for source, _ in best[:BEST_FOLDERS]}
-    lifted = [
-        (source, score * FOLDER_FACTOR if str(PurePosixPath(source).parent) in folders else score)
-        for source, score in best
-    ]
-    return sorted(lifted, key=lambda item: -item[1])
+    for source, terms in best:
+        if str(PurePosixPath(source).parent) in folders:
+            terms["folderBonus"] = FOLDER_BONUS * total(terms)
+    return sorted(best, key=lambda item: -total(item[1]))

@@ -88,10 +88,10 @@ class QueryService:
             best.setdefault(one.chunk.source, one.chunk)
         rows = [classic.row_of(one.chunk) for one in by_meaning]
         ranked = []
-        for source, score in classic.rank(query.text, type_, rows, self._weights):
+        for source, terms in classic.rank(query.text, type_, rows, self._weights):
             chunk = best.get(source) or next(iter(self._index.catalogue.of_source(source)), None)
             if chunk is not None:
-                ranked.append(Ranked(source, float(classic.rounded(score)), chunk, [("classic", score)]))
+                ranked.append(Ranked(source, classic.total(terms), chunk, list(terms.items())))
         return ranked
 
 

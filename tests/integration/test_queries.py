@@ -15,6 +15,7 @@ from etl.sync import sync
 from server.app import App
 from server.contract import Contract
 from server.query.excerpt import CHARACTERS_PER_TOKEN
+from server.query.weights import CLASSIC
 from tests.harness.models import HashModel
 from tests.harness.projects import open_index, write_project
 
@@ -170,7 +171,8 @@ def test_the_classic_ranking_can_be_chosen(sample: Path, contract: Contract) -> 
     app.close()
 
     assert results[0]["type"] == "guide"
-    assert [why["term"] for why in results[0]["why"]] == ["classic"]
+    assert {why["term"] for why in results[0]["why"]} <= {*CLASSIC, "folderBonus"}
+    assert sum(why["value"] for why in results[0]["why"]) == pytest.approx(results[0]["score"], abs=0.02)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from server.query.classic import Row, rank, rounded
+from server.query.classic import Row, rank, rounded, total
 from server.query.weights import CLASSIC
 
 BUTTON = Row(
@@ -47,7 +47,7 @@ E, S, V, I = EXAMPLE.source, BLOG.source, RELEASE.source, TICKET.source  # noqa:
     ],
 )  # fmt: skip
 def test_golden_vector(query: str, type_: str, rows: list[Row], expected: list[tuple[str, int]]) -> None:
-    assert [(source, rounded(score)) for source, score in rank(query, type_, rows, CLASSIC)] == expected
+    assert [(source, rounded(total(terms))) for source, terms in rank(query, type_, rows, CLASSIC)] == expected
 
 
 @pytest.mark.parametrize(("value", "shown"), [(0.5, 1), (-0.5, -1), (1.4, 1), (-46.5, -47), (0.0, 0)])
