@@ -101,7 +101,7 @@ def _refuse_bombs(block: str) -> None:
 def _text(value: object) -> str | None:
     if isinstance(value, int) and abs(value) >= 1 << 64:
         return None  # no title, and Python refuses to write such numbers out
-    return storable(str(value).strip()[:300]) or None if isinstance(value, str | int | float) else None
+    return storable(" ".join(str(value).split())[:300]) or None if isinstance(value, str | int | float) else None
 
 
 def _tags(value: object) -> list[str]:

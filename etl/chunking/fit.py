@@ -61,7 +61,7 @@ class _Budget:
 
 
 def _merged(sections: list[Section], budget: _Budget) -> list[Section]:
-    """A crumb joins its neighbour of the same group, below if both fit together, else above.
+    """A crumb joins its neighbour below if the two go together and fit, else the one above.
 
     A crumb that introduces what follows, such as a heading, is never left behind: what is then too long is split.
     """
@@ -70,14 +70,14 @@ def _merged(sections: list[Section], budget: _Budget) -> list[Section]:
         below = upwards[-1] if upwards else None
         if below and budget.is_crumb(section):
             both = _joined(section, below, budget)
-            if section.introduces or (section.group == below.group and budget.fits(both)):
+            if section.introduces or (_go_together(section, below) and budget.fits(both)):
                 upwards[-1] = both
                 continue
         upwards.append(section)
     out: list[Section] = []
     for section in reversed(upwards):
         above = out[-1] if out else None
-        if above and above.group == section.group and budget.is_crumb(section):
+        if above and _go_together(section, above) and budget.is_crumb(section):
             both = _joined(above, section, budget)
             if budget.fits(both):
                 out[-1] = both
@@ -86,11 +86,20 @@ def _merged(sections: list[Section], budget: _Budget) -> list[Section]:
     return out
 
 
+def _go_together(crumb: Section, neighbour: Section) -> bool:
+    """What a module says between its definitions may stand with any of them."""
+    return crumb.group == neighbour.group or crumb.kind == "module"
+
+
 def _joined(above: Section, below: Section, budget: _Budget) -> Section:
-    """Both as one, under the name of the longer; a class keeps its name whatever joins its head."""
-    is_above_longer = budget.cost(above.first, above.last) >= budget.cost(below.first, below.last)
+    """Both as one, under the name of the one that says more: a class, a definition, the longer."""
+
+    def weight(section: Section) -> tuple[bool, bool, bool, int]:
+        size = budget.cost(section.first, section.last)
+        return section.kind == "class", section.kind != "module", not section.introduces, size
+
     return replace(
-        above if is_above_longer or above.kind == "class" else below,
+        max(above, below, key=weight),
         first=above.first,
         last=below.last,
         symbols=above.symbols + below.symbols,

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from functools import cache
 from itertools import pairwise
+from typing import NamedTuple
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from etl.chunking.section import Parsed, Section
+from etl.chunking.section import Parsed, Section, Span
 from etl.frontmatter import front_matter_lines
 from etl.model import Document, KnowledgeType
 
@@ -32,43 +34,56 @@ def parse(document: Document) -> Parsed:
     solid = [_range(token, skipped) for token in tokens if token.type in _SOLID and token.map]
     starts = _headings(tokens, skipped)
     sections: list[Section] = []
-    if not starts or starts[0][0] > skipped + 1:
-        starts.insert(0, (skipped + 1, 0, ""))
-    path: list[tuple[int, str]] = []
-    for index, (first, level, title) in enumerate(starts):
-        last = starts[index + 1][0] - 1 if index + 1 < len(starts) else len(lines)
-        path = [step for step in path if step[0] < level]
-        if level:
-            path.append((level, title))
-        sections.append(_section(document, first, last, tuple(step[1] for step in path), solid))
+    if not starts or starts[0].first > skipped + 1:
+        starts.insert(0, _Heading(skipped + 1, skipped, 0, ""))
+    path: list[_Heading] = []
+    for index, start in enumerate(starts):
+        last = starts[index + 1].first - 1 if index + 1 < len(starts) else len(lines)
+        path = [step for step in path if step.level < start.level]
+        if start.level:
+            path.append(start)
+        is_bare = not any(line.strip() for line in lines[start.last : last])
+        sections.append(_section(document, start.first, last, path, solid, is_bare))
     return Parsed(sections)
 
 
-def _headings(tokens: list[Token], skipped: int) -> list[tuple[int, int, str]]:
-    """(line, level, title) of each heading at the top level of the document."""
+class _Heading(NamedTuple):
+    """A heading at the top level of the document, over its lines."""
+
+    first: int
+    last: int
+    level: int
+    title: str
+
+
+def _headings(tokens: list[Token], skipped: int) -> list[_Heading]:
     found = []
     for token, inline in pairwise(tokens):
         if token.type == "heading_open" and token.level == 0 and token.map:
-            found.append((token.map[0] + skipped + 1, int(token.tag[1]), inline.content.strip()[:200]))
+            title = inline.content.strip()[:200]
+            found.append(_Heading(*_range(token, skipped), int(token.tag[1]), title))
     return found
 
 
-def _range(token: Token, skipped: int) -> tuple[int, int]:
+def _range(token: Token, skipped: int) -> Span:
     first, end = token.map or (0, 0)
     return first + skipped + 1, end + skipped
 
 
 def _section(
-    document: Document, first: int, last: int, heading: tuple[str, ...], solid: list[tuple[int, int]]
+    document: Document, first: int, last: int, path: list[_Heading], solid: list[Span], is_bare: bool
 ) -> Section:
-    comment = _COMMENT.match(heading[-1]) if heading and document.type == KnowledgeType.TICKET else None
+    is_ticket = document.type == KnowledgeType.TICKET
+    comments = [(step, match) for step in path if is_ticket and (match := _COMMENT.match(step.title))]
+    heading = tuple(step.title for step in path)
     return Section(
         first=first,
         last=last,
-        kind="comment" if comment else ("ticket" if document.type == KnowledgeType.TICKET else "section"),
+        kind="comment" if comments else ("ticket" if is_ticket else "section"),
         anchor="/".join(heading),
         heading=heading,
-        created=comment.group("date") if comment else None,
-        solid=tuple(span for span in solid if first <= span[0] <= last),
-        group=f"comment {first}" if comment else "prose",
+        created=comments[0][1].group("date") if comments else None,
+        solid=tuple(solid[bisect_left(solid, (first, 0)) : bisect_left(solid, (last + 1, 0))]),
+        group=f"comment {comments[0][0].first}" if comments else "prose",
+        introduces=is_bare and bool(path),
     )

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from etl.chunking.section import Section, Symbol
 
+_CLOSING = "()[]{};, \t"
 LeadTest = Callable[[int], bool]
 
 
@@ -36,7 +37,7 @@ def sections_of(
     `leads` tells whether a line (by number) above a definition belongs to it: a comment. `symbols` are what the
     module defines besides, by line.
     """
-    return list(_fill(definitions, 1, len(lines), lines, leads, _Owner("", None, symbols)))
+    return _fill(definitions, 1, len(lines), lines, leads, _Owner("", None, symbols))
 
 
 @dataclass(frozen=True)
@@ -65,39 +66,43 @@ class _Owner:
 
 def _fill(
     definitions: Sequence[Definition], first: int, last: int, lines: list[str], leads: LeadTest, owner: _Owner
-) -> Iterator[Section]:
-    position, is_head = first, True
+) -> list[Section]:
+    found: list[Section] = []
+    position = first
     for definition in definitions:
         if definition.last < position:
             continue  # it stands on the last line of the one before
         start = max(position, _lead(definition.first, position, leads))
         between = [number for number in range(position, start) if lines[number - 1].strip()]
         if between:
-            introduces = (is_head and bool(owner.name)) or all(map(leads, between))
-            yield owner.gap(position, start - 1, is_head, introduces)
-            is_head = False
+            introduces = (bool(owner.name) and not found) or all(map(leads, between))
+            found.append(owner.gap(position, start - 1, not found, introduces))
         end = max(start, min(definition.last, last))
-        yield from _sections(definition, start, end, lines, leads, owner)
+        found += _sections(definition, start, end, lines, leads, owner)
         position = end + 1
-    if any(line.strip() for line in lines[position - 1 : last]):
-        yield owner.gap(position, last, is_head)
+    rest = "".join(lines[position - 1 : last]).strip()
+    if rest and found and not rest.strip(_CLOSING):
+        found[-1] = found[-1].cut(found[-1].first, last)
+    elif rest:
+        found.append(owner.gap(position, last, not found))
+    return found
 
 
 def _sections(
     definition: Definition, first: int, last: int, lines: list[str], leads: LeadTest, owner: _Owner
-) -> Iterator[Section]:
+) -> list[Section]:
     if definition.holds_members:
         class_name = definition.name if definition.kind == "class" else owner.class_name
         inner = _Owner(definition.name, class_name, owner.symbols)
         # the line with the name is the head's, even if a member begins on it
         members = [one for one in definition.children if one.first > definition.first]
-        yield from _fill(members, first, last, lines, leads, inner)
-        return
+        return _fill(members, first, last, lines, leads, inner)
     symbols = tuple(Symbol(name, first, last) for name in definition.names or (definition.name,))
-    yield Section(
+    section = Section(
         first, last, definition.kind, definition.name, _path(definition.name), symbols, owner.class_name,
         group=owner.name or "module",
     )  # fmt: skip
+    return [section]
 
 
 def _lead(first: int, floor: int, leads: LeadTest) -> int:

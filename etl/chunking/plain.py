@@ -31,7 +31,9 @@ def parse_rst(document: Document) -> Parsed:
         path = [*(step for step in path if step[0] < level), (level, lines[first - 1].strip()[:200])]
         last = starts[index + 1] - 1 if index + 1 < len(starts) else len(lines)
         heading = tuple(step[1] for step in path)
-        sections.append(Section(first, last, "section", "/".join(heading), heading, group="prose"))
+        is_bare = not any(line.strip() for line in lines[first + 1 : last])
+        anchor = "/".join(heading)
+        sections.append(Section(first, last, "section", anchor, heading, group="prose", introduces=is_bare))
     return Parsed(sections or parse_plain(document).sections)
 
 

@@ -1,0 +1,54 @@
+"""Chunks of a text, the shortest way; and what a reader checks of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+
+from etl.chunking import chunk, parse
+from etl.chunking.recipe import embedding_input
+from etl.chunking.tokens import TokenCounter
+from etl.model import Chunk, Document, FileFacts, KnowledgeType
+from etl.sources.base import syntax_of
+from tests.harness import models
+
+SPECIAL_TOKENS = 2
+Outline = list[tuple[str, tuple[int, int], tuple[str, ...]]]
+
+
+@cache
+def counter() -> TokenCounter:
+    """The real tokenizer, loaded once: it has no state."""
+    return models.counter()
+
+
+def document(path: str, text: str, type_: KnowledgeType = KnowledgeType.GUIDE, title: str = "Title") -> Document:
+    is_prose = syntax_of(path) in ("markdown", "rst")
+    return Document(path, type_, text, title if is_prose else path, syntax_of(path))
+
+
+def chunks_in(path: str, text: str, type_: KnowledgeType = KnowledgeType.GUIDE, title: str = "Title") -> list[Chunk]:
+    return chunk(document(path, text, type_, title), counter())[0]
+
+
+def facts_of(path: str, text: str) -> FileFacts:
+    return parse(document(path, text)).facts
+
+
+def outline(chunks: Sequence[Chunk]) -> Outline:
+    """(kind, lines, heading path) of each chunk."""
+    return [(one.kind, one.lines, one.heading) for one in chunks]
+
+
+def symbols(chunks: Sequence[Chunk]) -> list[tuple[str, ...]]:
+    return [one.symbols for one in chunks]
+
+
+def input_tokens(one: Chunk) -> int:
+    """Tokens of what the model reads, its special ones included."""
+    return counter().count(embedding_input(one)) + SPECIAL_TOKENS
+
+
+def words(count: int, word: str = "word") -> str:
+    """A line of `count` tokens."""
+    return " ".join([word] * count)

@@ -1,0 +1,82 @@
+"""Whatever a file holds, its chunks are its lines, all of them, once, and no more than the model reads."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from etl.frontmatter import front_matter_lines
+from etl.model import Chunk, Document, KnowledgeType
+from tests.harness.texts import chunks_in, document, input_tokens
+
+INPUT_TOKENS = 256
+PIECES = [
+    # prose
+    "\n", "\n\n\n", "# A\n", "## B b\n", "### @ann - 2024-01-02T03:04:05Z\n", "A sentence, and another. ", "Top\n===\n",
+    "---\n", "title: x\n", "- a\n  - b\n    - c\n      - d\n", "> q\n> > r\n", "```py\nx = 1\n", "```\n", "~~~\n",
+    "| a | b |\n|---|---|\n| 1 | 2 |\n", "    indented\n", "\tx\n\t\ty\n", "<div>\n", "[a]: b\n", "Title\n-----\n",
+    "| one two three | four five six |\n" * 30, "```\n" + "value = compute(1)\n\n" * 40,
+    # code
+    "def f(x):\n", "    return 1\n", "class A(B):\n", "    '''doc'''\n", "    def m(self): pass\n", "@dec\n", "X = 1\n",
+    "# comment\n", '"""\n', "try:\n", "except E:\n", "    class N(M): pass\n", "if 1:\n", "else:\n", "\\\n", "async ",
+    "class A extends B {\n", "  m() { return 1 }\n", "  static config = {className: 'a.B'}\n", "}\n", "/** doc */\n",
+    "export default ", "const a = () => 1, b = () => 2;\n", "describe('x', () => {\n", "test('y', () => {\n", "});\n",
+    "import A from './a.js';\n", "function f(){} function g(){}\n", "`${", "(", "[", "{", "/*", "*/", "<A>", "//", ";",
+    "    call(alpha, beta, gamma)\n" * 30, "  if (a) {\n    b(c);\n  }\n" * 20,
+    # hostile
+    "漢字かな交じり文。" * 20, "한국어 문장입니다 " * 30, "🎉👩‍👩‍👧 " * 40, "e\u0301\u0300" * 40, "\u200b\ufeff",
+    "\ufffd\n", "\x0b\x0c\x1c\x85\u2028", "word " * 400, "a" * 150 + " ", "x.y_z-" * 99, "\n[MASK]\n", "[CLS][SEP][UNK]",
+    "ﷺ" * 50, "İ" * 40, "𝔘𝔫𝔦 " * 30, "0123456789" * 12, "가나다라마바사" * 30, "\0",
+]  # fmt: skip
+TEXTS = st.lists(st.sampled_from(PIECES) | st.text(max_size=8).map(lambda text: text.replace("\r", "\n")), max_size=24)
+PATHS = ["a.md", "a.rst", "a.py", "a.js", "a.ts", "a.tsx", "a.txt"]
+TITLES = ["Title", "한국어 제목 " * 40, "." * 300]
+
+
+@pytest.mark.parametrize("path", PATHS)
+@settings(max_examples=300, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+@given(parts=TEXTS, title=st.sampled_from(TITLES), is_ticket=st.booleans())
+def test_chunks_are_the_lines_of_their_file(path: str, parts: list[str], title: str, is_ticket: bool) -> None:
+    type_ = KnowledgeType.TICKET if is_ticket else KnowledgeType.GUIDE
+    file = document(path, "".join(parts), type_, title)
+
+    chunks = chunks_in(path, file.text, type_, title)
+
+    assert [one.text for one in chunks] == [text_at(file, one) for one in chunks]
+    assert all(ends(one) <= begins(other) for one, other in pairwise(chunks))
+    assert uncovered(file, chunks) == []
+    assert [input_tokens(one) for one in chunks if input_tokens(one) > INPUT_TOKENS] == []
+    assert len({one.id for one in chunks}) == len(chunks)
+    assert chunks_in(path, file.text, type_, title) == chunks
+
+
+def text_at(file: Document, one: Chunk) -> str:
+    text = "\n".join(file.lines[one.lines[0] - 1 : one.lines[1]])
+    return text[slice(*one.columns)] if one.columns else text
+
+
+def begins(one: Chunk) -> tuple[int, int]:
+    return one.lines[0], one.columns[0] if one.columns else 0
+
+
+def ends(one: Chunk) -> tuple[int, int]:
+    """Where the next chunk may begin: on the next line, or further on in the same."""
+    return (one.lines[1], one.columns[1]) if one.columns else (one.lines[1] + 1, 0)
+
+
+def uncovered(file: Document, chunks: list[Chunk]) -> list[str]:
+    """What is in no chunk, but for blank space and front matter."""
+    lines = file.lines
+    if file.syntax == "markdown":
+        lines[: front_matter_lines(file.text)] = [""] * front_matter_lines(file.text)
+    for one in chunks:
+        if one.columns:
+            line = lines[one.lines[0] - 1]
+            start, end = one.columns
+            lines[one.lines[0] - 1] = line[:start] + " " * (end - start) + line[end:]
+        else:
+            lines[one.lines[0] - 1 : one.lines[1]] = [""] * (one.lines[1] - one.lines[0] + 1)
+    return [line for line in lines if line.strip()]

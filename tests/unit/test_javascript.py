@@ -1,0 +1,220 @@
+from __future__ import annotations
+
+from textwrap import dedent
+
+import pytest
+
+from etl.chunking import chunk
+from etl.model import ClassDefinition
+from tests.harness.texts import chunks_in, counter, document, facts_of, outline, symbols, words
+
+BODY = words(30)
+
+
+def code(text: str) -> str:
+    """A module where BODY stands for a text that makes its piece no crumb."""
+    return dedent(text).strip("\n").replace("BODY", BODY)
+
+
+NEO = code("""
+    import Component from '../component/Base.mjs';
+
+    /**
+     * A button. BODY
+     * @class Neo.button.Base
+     * @extends Neo.component.Base
+     */
+    class Button extends Component {
+        static config = {
+            /** @member {String} className='Neo.button.Base' @protected */
+            className: 'Neo.button.Base',
+            ntype: 'button',
+            /** The icon. BODY */
+            iconCls_: null
+        }
+
+        /**
+         * Triggered after the icon changed. BODY
+         * @param {String} value
+         */
+        afterSetIconCls(value) {
+            this.update();
+        }
+    }
+
+    export default Neo.setupClass(Button);
+    """)
+
+
+def test_a_neo_class_has_its_comment_its_config_and_each_method_with_its_jsdoc() -> None:
+    chunks = chunks_in("src/button/Base.mjs", NEO)
+
+    assert outline(chunks) == [
+        ("class", (1, 15), ("Button",)),
+        ("method", (17, 26), ("Button", "afterSetIconCls")),
+    ]
+    assert symbols(chunks) == [("Button",), ("Button.afterSetIconCls",)]
+
+
+def test_the_configured_class_name_is_the_full_name_and_the_import_says_where_the_base_is() -> None:
+    facts = facts_of("src/button/Base.mjs", NEO)
+
+    assert facts.classes == (ClassDefinition("Button", (8, 24), ("Component",), "Neo.button.Base"),)
+    assert facts.imports == {"Component": ("../component/Base.mjs", "default")}
+
+
+def test_the_jsdoc_tag_names_a_class_that_has_no_config() -> None:
+    text = "/**\n * @class my.app.View\n */\nexport default class View extends ns.Base {}\n"
+
+    assert facts_of("a.js", text).classes == (ClassDefinition("View", (4, 4), ("ns.Base",), "my.app.View"),)
+
+
+def test_functions_are_found_however_they_are_written() -> None:
+    text = code("""
+        /** BODY */
+        export async function load() {}
+        /** BODY */
+        export const save = async () => {};
+        /** BODY */
+        exports.drop = function () {};
+        /** BODY */
+        Store.prototype.find = function () {};
+        /** BODY */
+        export default function () {}
+        """)
+
+    chunks = chunks_in("a.js", text)
+
+    assert symbols(chunks) == [("load",), ("save",), ("drop",), ("Store.find",), ("default",)]
+    assert [one.lines for one in chunks] == [(1, 2), (3, 4), (5, 6), (7, 8), (9, 10)]
+
+
+def test_typescript_declarations_are_found() -> None:
+    text = code("""
+        /** BODY */
+        export interface Options<T> { name: T }
+        /** BODY */
+        export type Id = string;
+        /** BODY */
+        export enum Mode { On, Off }
+        /** BODY */
+        @decorated()
+        export abstract class Repo<T> extends Base<T> implements Reader {
+            /** BODY */
+            private load = async (): Promise<void> => {};
+            /** BODY */
+            abstract find(id: Id): T;
+        }
+        """)
+
+    chunks = chunks_in("a.ts", text)
+
+    assert [(one.kind, one.symbols) for one in chunks] == [
+        ("interface", ("Options",)),
+        ("type", ("Id",)),
+        ("enum", ("Mode",)),
+        ("class", ("Repo",)),
+        ("method", ("Repo.load",)),
+        ("method", ("Repo.find",)),
+    ]
+    assert facts_of("a.ts", text).classes == (ClassDefinition("Repo", (8, 14), ("Base",)),)
+
+
+def test_tsx_components_are_functions() -> None:
+    text = code("""
+        /** BODY */
+        export const Card = ({title}: Props) => (
+            <section>
+                <h2>{title}</h2>
+            </section>
+        );
+        """)
+
+    assert [(one.kind, one.symbols) for one in chunks_in("Card.tsx", text)] == [("function", ("Card",))]
+
+
+def test_tests_carry_the_titles_of_the_suites_around_them() -> None:
+    text = code("""
+        import {test} from 'runner';
+
+        test.describe('Button', () => {
+            test.beforeEach(async () => { setup('BODY'); });
+
+            test('shows an icon', async () => {
+                expect('BODY');
+            });
+
+            describe('pressed', function () {
+                it.skip(`calls back`, () => { expect('BODY'); });
+            });
+        });
+        """)
+
+    chunks = chunks_in("button.spec.mjs", text)
+
+    assert [(one.kind, one.heading) for one in chunks] == [
+        ("suite", ("Button",)),
+        ("test", ("Button", "shows an icon")),
+        ("test", ("Button", "pressed", "calls back")),
+    ]
+
+
+def test_imports_of_each_form_are_understood() -> None:
+    text = code("""
+        import Def, {Named, Other as Alias} from './a.js';
+        import * as all from '../b.js';
+        import 'side-effect';
+        """)
+
+    assert facts_of("a.js", text).imports == {
+        "Def": ("./a.js", "default"),
+        "Named": ("./a.js", "Named"),
+        "Alias": ("./a.js", "Other"),
+        "all": ("../b.js", None),
+    }
+
+
+def test_a_class_in_a_variable_counts_as_a_class() -> None:
+    text = "const Shape = class extends Base { area() { return 0; } };\n"
+
+    assert facts_of("a.js", text).classes == (ClassDefinition("Shape", (1, 1), ("Base",)),)
+    assert [(one.kind, one.symbols) for one in chunks_in("a.js", text)] == [("class", ("Shape",))]
+
+
+def test_definitions_that_share_a_line_do_not_take_the_lines_of_others() -> None:
+    text = code("""
+        function a() {} function b() {}
+        /** BODY */
+        function c() {}
+        """)
+
+    assert [(one.symbols, one.lines) for one in chunks_in("a.js", text)] == [(("a", "c"), (1, 3))]
+
+
+@pytest.mark.parametrize(
+    "text", ["class A {\n  m( {\n", "const = ;\nfunction f() {}\n", "<<<<<<< HEAD\nlet x\n>>>>>>>\n"]
+)
+def test_broken_code_is_read_as_far_as_it_goes(text: str) -> None:
+    chunks = chunks_in("a.js", text)
+
+    assert "\n".join(one.text for one in chunks) == text.strip("\n")
+
+
+def test_minified_code_is_indexed_as_plain_text_with_a_warning() -> None:
+    chunks, facts, warning = chunk(document("a.js", "class A{};" * 2_001), counter())
+
+    assert warning == "minified code; indexed as plain text"
+    assert facts.classes == ()
+    assert {one.kind for one in chunks} == {"text"}
+
+
+def test_code_with_wide_characters_keeps_its_lines() -> None:
+    text = code("""
+        const greeting = '👩‍👩‍👧 héllo';  /* ümlaut */ function f() {}
+        /** BODY 漢字 */
+        function g() {}
+        """)
+
+    chunks = chunks_in("a.js", text)
+
+    assert [one.text for one in chunks] == ["\n".join(text.split("\n"))]

@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+from etl.model import KnowledgeType
+from tests.harness.texts import chunks_in, outline, words
+
+BODY = words(40)
+
+
+def test_each_section_stands_under_the_path_of_its_headings() -> None:
+    text = f"# Guide\n{BODY}\n## Setup\n{BODY}\n### Linux\n{BODY}\n## Use\n{BODY}\n"
+
+    assert outline(chunks_in("a.md", text)) == [
+        ("section", (1, 2), ("Guide",)),
+        ("section", (3, 4), ("Guide", "Setup")),
+        ("section", (5, 6), ("Guide", "Setup", "Linux")),
+        ("section", (7, 8), ("Guide", "Use")),
+    ]
+
+
+def test_a_heading_that_skips_levels_hangs_below_the_nearest_higher_one() -> None:
+    text = f"# A\n{BODY}\n#### D\n{BODY}\n## B\n{BODY}\n"
+
+    assert [one.heading for one in chunks_in("a.md", text)] == [("A",), ("A", "D"), ("A", "B")]
+
+
+def test_underlined_headings_count_and_closing_marks_are_no_part_of_a_heading() -> None:
+    text = f"Top\n===\n{BODY}\n\nSub\n---\n{BODY}\n\n## Last ##\n{BODY}\n"
+
+    assert [one.heading for one in chunks_in("a.md", text)] == [("Top",), ("Top", "Sub"), ("Top", "Last")]
+
+
+def test_a_hash_in_a_fence_a_quote_or_a_list_is_no_heading() -> None:
+    fence = "```sh\n# not a heading\nrun\n```"
+    text = f"# A\n{BODY}\n{fence}\n\n> # quoted\n\n- # in a list\n"
+
+    assert outline(chunks_in("a.md", text)) == [("section", (1, 10), ("A",))]
+
+
+def test_text_before_the_first_heading_is_a_section_of_its_own() -> None:
+    assert outline(chunks_in("a.md", f"{BODY}\n\n# A\n{BODY}\n")) == [
+        ("section", (1, 1), ()),
+        ("section", (3, 4), ("A",)),
+    ]
+
+
+def test_front_matter_is_in_no_chunk_and_lines_still_count_from_the_top_of_the_file() -> None:
+    text = f"---\ntitle: T\n---\n\n# A\n{BODY}\n"
+
+    (only,) = chunks_in("a.md", text)
+
+    assert (only.lines, only.text) == ((5, 6), f"# A\n{BODY}")
+
+
+def test_a_heading_is_never_left_without_the_text_below_it() -> None:
+    text = f"# A\n{words(200)}\n## B\n### C\n" + f"{words(10)}\n" * 25
+
+    first, *rest = chunks_in("a.md", text)
+
+    assert first.heading == ("A",)
+    assert [one.heading for one in rest] == [("A", "B", "C")] * len(rest)
+    assert rest[0].text.startswith("## B\n### C\nword word")
+
+
+def test_a_crumb_joins_the_section_below_it_and_the_last_one_the_section_above() -> None:
+    text = f"# A\n{BODY}\n## Short\nFew words.\n## B\n{BODY}\n## End\nBye.\n"
+
+    assert outline(chunks_in("a.md", text)) == [
+        ("section", (1, 2), ("A",)),
+        ("section", (3, 8), ("A", "B")),
+    ]
+
+
+def test_a_fence_and_a_table_that_fit_are_never_cut() -> None:
+    fence = "```py\n" + "\n\n".join(f"value_{n} = {n}" for n in range(25)) + "\n```"
+    table = "| a | b |\n|---|---|\n" + "\n".join(f"| {n} | x |" for n in range(25))
+    text = f"# A\n{words(120)}\n\n{fence}\n\n{words(100)}\n\n{table}\n\n{words(120)}\n"
+
+    chunks = chunks_in("a.md", text)
+
+    assert len(chunks) >= 3
+    assert [fence in one.text for one in chunks].count(True) == 1
+    assert [table in one.text for one in chunks].count(True) == 1
+
+
+def test_a_fence_that_is_too_long_is_cut_at_its_lines_and_stays_with_its_introduction() -> None:
+    fence = "```py\n" + "\n".join(f"call({n}, {n})" for n in range(100)) + "\n```"
+
+    first, *rest = chunks_in("a.md", f"# A\n\nRun this:\n\n{fence}\n")
+
+    assert first.text.startswith("# A\n\nRun this:\n\n```py\ncall(0, 0)\n")
+    assert "\n".join([first.text, *(one.text for one in rest)]) == f"# A\n\nRun this:\n\n{fence}"
+
+
+def test_a_ticket_has_its_body_and_each_comment_apart_with_the_date_of_the_comment() -> None:
+    text = (
+        f"# Crash\n{BODY}\n## Comments\n"
+        f"### @ann-b - 2024-05-01T10:00:00Z\nShort.\n### @bob — 2024-05-02\n{BODY}\n#### Detail\n{BODY}\n"
+    )
+
+    chunks = chunks_in("issues/1.md", text, KnowledgeType.TICKET)
+
+    assert [(one.kind, one.lines, one.created) for one in chunks] == [
+        ("ticket", (1, 2), None),
+        ("comment", (3, 5), "2024-05-01T10:00:00Z"),
+        ("comment", (6, 7), "2024-05-02"),
+        ("comment", (8, 9), "2024-05-02"),
+    ]
+
+
+def test_the_same_heading_in_a_guide_is_no_comment() -> None:
+    (only,) = chunks_in("a.md", f"# @ann - 2024-05-01\n{BODY}\n")
+
+    assert (only.kind, only.created) == ("section", None)
+
+
+def test_an_empty_file_gives_no_chunk() -> None:
+    assert [chunks_in("a.md", text) for text in ("", "\n\n", "---\ntitle: x\n---\n")] == [[], [], []]

@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+from etl.chunking import chunk
+from etl.chunking.plain import parse_plain
+from tests.harness.texts import chunks_in, counter, document, outline, words
+
+BODY = words(40)
+
+
+def test_the_level_of_an_rst_title_goes_by_the_order_in_which_its_underline_appears() -> None:
+    text = f"Guide\n=====\n{BODY}\n\nSetup\n-----\n{BODY}\n\nLinux\n~~~~~\n{BODY}\n\nUse\n---\n{BODY}\n"
+
+    assert outline(chunks_in("a.rst", text)) == [
+        ("section", (1, 3), ("Guide",)),
+        ("section", (5, 7), ("Guide", "Setup")),
+        ("section", (9, 11), ("Guide", "Setup", "Linux")),
+        ("section", (13, 15), ("Guide", "Use")),
+    ]
+
+
+def test_an_underline_that_is_too_short_or_a_transition_makes_no_rst_title() -> None:
+    text = f"Long words\n===\n{BODY}\n\n-----\n\n{BODY}\n"
+
+    assert outline(chunks_in("a.rst", text)) == [("section", (1, 7), ())]
+
+
+def test_text_before_the_first_rst_title_is_kept() -> None:
+    text = f"{BODY}\n\nTitle\n=====\n{BODY}\n"
+
+    assert outline(chunks_in("a.rst", text)) == [("section", (1, 1), ()), ("section", (3, 5), ("Title",))]
+
+
+def test_an_rst_title_stays_with_the_text_of_the_first_section_below_it() -> None:
+    text = f"Top\n===\n\nSub\n---\n{BODY}\n"
+
+    assert outline(chunks_in("a.rst", text)) == [("section", (1, 6), ("Top", "Sub"))]
+
+
+def test_other_text_is_cut_at_blank_lines() -> None:
+    paragraphs = [f"{words(100)}\n{words(20)}" for _ in range(5)]
+
+    chunks = chunks_in("a.go", "\n\n".join(paragraphs))
+
+    assert [one.text for one in chunks] == [
+        "\n\n".join(paragraphs[:2]),
+        "\n\n".join(paragraphs[2:4]),
+        paragraphs[4],
+    ]
+
+
+def test_a_text_that_its_parser_gave_up_on_keeps_the_warning() -> None:
+    broken = document("a.py", "def f(:\n    pass\n")
+
+    _, facts, warning = chunk(broken, counter())
+
+    assert warning == "Python syntax error at line 1; indexed as plain text"
+    assert facts.classes == ()
+    assert parse_plain(broken).warning is None

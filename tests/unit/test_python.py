@@ -1,0 +1,192 @@
+from __future__ import annotations
+
+from textwrap import dedent
+
+import pytest
+
+from etl.chunking import chunk
+from etl.model import ClassDefinition
+from tests.harness.texts import chunks_in, counter, document, facts_of, outline, symbols, words
+
+PASS = f'    """{words(30)}"""'
+BODY = f'        """{words(30)}"""'
+
+
+def code(text: str) -> str:
+    """A module where PASS and BODY stand for bodies that are no crumbs."""
+    return dedent(text).strip("\n").replace("    PASS", PASS).replace("    BODY", BODY[4:])
+
+
+def test_module_class_methods_and_functions_are_chunks_with_their_names() -> None:
+    text = code("""
+        '''What the module is for, in a sentence that is long enough to stand by itself and be found by what it says.'''
+        import os
+
+        LIMIT = 3
+        names: list[str] = []
+
+
+        class Store:
+            PASS
+
+            def get(self):
+                BODY
+
+            async def put(self):
+                BODY
+
+
+        def open_store():
+            PASS
+        """)
+
+    chunks = chunks_in("store.py", text)
+
+    assert outline(chunks) == [
+        ("module", (1, 5), ()),
+        ("class", (8, 9), ("Store",)),
+        ("method", (11, 12), ("Store", "get")),
+        ("method", (14, 15), ("Store", "put")),
+        ("function", (18, 19), ("open_store",)),
+    ]
+    assert symbols(chunks) == [
+        ("LIMIT", "names"), ("Store",), ("Store.get",), ("Store.put",), ("open_store",),
+    ]  # fmt: skip
+    assert [one.class_name for one in chunks] == [None, "Store", "Store", "Store", None]
+
+
+def test_comments_and_decorators_above_a_definition_belong_to_it() -> None:
+    text = code("""
+        def first():
+            PASS
+
+        # Why second is
+        # as it is.
+        @cache
+        @other(
+            1,
+        )
+        def second():
+            PASS
+        """)
+
+    assert [one.lines for one in chunks_in("a.py", text)] == [(1, 2), (4, 11)]
+
+
+def test_the_head_of_a_class_is_never_left_without_its_first_method() -> None:
+    method = "\n".join(f"        self.value_{n} = compute({n})" for n in range(60))
+
+    first, *rest = chunks_in("a.py", f"class Big:\n    def __init__(self):\n{method}\n")
+
+    assert first.text.startswith("class Big:\n    def __init__(self):\n")
+    assert {one.kind for one in (first, *rest)} == {"class"}
+    assert (first.symbols, rest[0].symbols) == (("Big", "Big.__init__"), ("Big.__init__",))
+
+
+def test_a_class_keeps_its_name_when_a_short_head_is_joined_with_a_longer_method() -> None:
+    (only,) = chunks_in("a.py", code("class Small:\n    def run(self):\n        BODY\n"))
+
+    assert (only.kind, only.heading, only.symbols) == ("class", ("Small",), ("Small", "Small.run"))
+
+
+def test_small_classes_stay_apart_so_that_each_is_found_by_its_name() -> None:
+    text = "class AError(Exception):\n    pass\n\n\nclass BError(Exception):\n    pass\n"
+
+    assert symbols(chunks_in("a.py", text)) == [("AError",), ("BError",)]
+
+
+def test_the_pieces_of_a_long_module_head_name_only_what_their_lines_define() -> None:
+    text = "\n".join(f"NAME_{n} = compute_value({n}, {n})" for n in range(30))
+
+    chunks = chunks_in("a.py", text)
+
+    assert len(chunks) > 1
+    assert [name for one in chunks for name in one.symbols] == [f"NAME_{n}" for n in range(30)]
+    assert all(all(name in one.text for name in one.symbols) for one in chunks)
+
+
+def test_a_long_function_is_cut_where_it_is_least_nested_and_keeps_its_name() -> None:
+    block = "    for item in items:\n        first(item)\n        second(item)\n        third(item)\n"
+    text = "def work(items):\n" + block * 20
+
+    chunks = chunks_in("a.py", text)
+
+    assert len(chunks) > 1
+    assert {one.symbols for one in chunks} == {("work",)}
+    assert all(one.text.startswith("    for item") for one in chunks[1:])
+
+
+def test_definitions_inside_if_try_and_with_blocks_are_found_and_elif_chains_do_not_nest() -> None:
+    text = code("""
+        try:
+            from fast import Base
+        except ImportError:
+            class Base:
+                BODY
+        if True:
+            def one():
+                BODY
+        elif False:
+            def two():
+                BODY
+        else:
+            class Three(Base):
+                BODY
+        """)
+    chain = "if x:\n    pass\n" + "elif x:\n    pass\n" * 1500 + "else:\n    class Deep: pass\n"
+
+    assert [name for group in symbols(chunks_in("a.py", text)) for name in group] == ["Base", "one", "two", "Three"]
+    assert facts_of("a.py", text).classes == (
+        ClassDefinition("Base", (4, 5)),
+        ClassDefinition("Three", (13, 14), ("Base",)),
+    )
+    assert [one.name for one in facts_of("a.py", chain).classes] == ["Deep"]
+
+
+def test_classes_carry_their_bases_and_nested_classes_their_path() -> None:
+    text = "class A(b.C, Generic[T], D[int], *rest, make(), metaclass=M):\n    class Inner(A):\n        pass\n"
+
+    assert facts_of("a.py", text).classes == (
+        ClassDefinition("A", (1, 3), ("b.C", "Generic", "D")),
+        ClassDefinition("A.Inner", (2, 3), ("A",)),
+    )
+
+
+def test_imports_say_what_each_local_name_means_and_the_outer_one_wins() -> None:
+    text = code("""
+        import os.path
+        import numpy as np
+        from . import sibling
+        from ..core import Base as Core
+        from .parts import *
+        def f():
+            from other import Core
+        """)
+
+    assert facts_of("a.py", text).imports == {
+        "os": ("os", None),
+        "np": ("numpy", None),
+        "sibling": (".", "sibling"),
+        "Core": ("..core", "Base"),
+        "* .parts": (".parts", "*"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "warning"),
+    [
+        ("def f(:\n  pass", "Python syntax error at line 1; indexed as plain text"),
+        ("x = 1\nprint 'python 2'", "Python syntax error at line 2; indexed as plain text"),
+        ("-" * 100_000 + "1", "Python that cannot be parsed; indexed as plain text"),
+    ],
+)
+def test_what_does_not_parse_is_indexed_as_plain_text_with_a_warning(text: str, warning: str) -> None:
+    chunks, _, found = chunk(document("a.py", text), counter())
+
+    assert found == warning
+    assert {one.kind for one in chunks} == {"text"}
+
+
+def test_code_that_warns_when_parsed_is_no_problem_of_the_reader(recwarn: pytest.WarningsRecorder) -> None:
+    assert symbols(chunks_in("a.py", 'NAME = "\\d" is 1\n')) == [("NAME",)]
+    assert list(recwarn) == []
