@@ -194,10 +194,9 @@ class VectorStore:
 
 
 def _open(folder: Path, settings: DatabaseSettings) -> tuple[Any, Collection]:
-    import chromadb
-    from chromadb.config import Settings as ChromaSettings
+    from etl.stores.chroma import open_client
 
-    client = chromadb.PersistentClient(str(folder), ChromaSettings(anonymized_telemetry=False))
+    client = open_client(folder)
     hnsw: Any = {
         "space": "cosine",
         "ef_search": settings.ef_search,
@@ -225,29 +224,12 @@ def _inspect(folder: Path, collection: str) -> None:
     _probe(folder, collection)
 
 
-_PROBE = """
-import sys
-import chromadb
-from chromadb.config import Settings
-client = chromadb.PersistentClient(sys.argv[1], Settings(anonymized_telemetry=False))
-if sys.argv[2] in [one.name for one in client.list_collections()]:
-    collection = client.get_collection(sys.argv[2], embedding_function=None)
-    total, size = collection.count(), 20
-    for offset in range(0, total, max(size, total // 25)):
-        some = collection.get(limit=size, offset=offset, include=["embeddings"])
-        found = collection.query(query_embeddings=some["embeddings"], n_results=5, include=["distances"])
-        for one, ids, distances in zip(some["ids"], found["ids"], found["distances"], strict=True):
-            if one not in ids and max(distances, default=1) > 1e-5:
-                sys.exit(3)
-"""
-
-
 def _probe(folder: Path, collection: str) -> None:
     """A first open and a search for rows from everywhere, in a child that may crash.
 
     `-P`: the folder we are run in is somebody's project, and nothing in it may be imported.
     """
-    command = [sys.executable, "-P", "-c", _PROBE, str(folder), collection]
+    command = [sys.executable, "-P", "-m", "etl.stores.chroma", str(folder), collection]
     try:
         done = subprocess.run(
             command, check=False, timeout=PROBE_SECONDS, capture_output=True, stdin=subprocess.DEVNULL

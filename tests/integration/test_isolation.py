@@ -1,0 +1,37 @@
+"""Where the database lives is taken from Lore's own configuration, never from the environment or the project."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.harness.faces import run_lore
+from tests.harness.projects import write_project
+
+HOSTILE = {
+    "CHROMA_API_IMPL": "chromadb.api.fastapi.FastAPI",
+    "CHROMA_SERVER_HOST": "127.0.0.1",
+    "CHROMA_SERVER_HTTP_PORT": "9",
+    "PERSIST_DIRECTORY": "elsewhere",
+    "CHROMA_SYSDB_IMPL": "no.such.Class",
+    "ALLOW_RESET": "true",
+    "MIGRATIONS": "none",
+}
+
+
+@pytest.mark.parametrize("through", ["the environment", "a .env in the project"])
+def test_settings_of_chroma_from_outside_have_no_effect(tmp_path: Path, through: str) -> None:
+    write_project(tmp_path, {"a.md": "# Alpha\n\nThe zebra text.\n"})
+    environment = HOSTILE if through == "the environment" else {}
+    if not environment:
+        (tmp_path / ".env").write_text("".join(f"{key}={value}\n" for key, value in HOSTILE.items()))
+
+    synced = run_lore("sync", "--json", cwd=tmp_path, **environment)
+    found = run_lore("search", "zebra", "--json", cwd=tmp_path, **environment)
+
+    assert synced.returncode == 0, synced.stderr
+    assert json.loads(found.stdout)["results"][0]["source"] == "a.md"
+    assert sorted(path.name for path in tmp_path.iterdir() if path.name != ".env") == [".lore", "a.md"]
+    assert (tmp_path / ".lore" / "vectors-1" / "chroma.sqlite3").exists()

@@ -1,0 +1,54 @@
+"""The documentation does not lie: its links lead somewhere, its commands exist."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from server.contract import Contract
+from tests.harness.projects import ROOT
+
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+def anchors(page: Path) -> set[str]:
+    headings = re.findall(r"^#{1,6} (.+)$", page.read_text(), flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_relative_link_leads_to_a_file_and_a_heading(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)]+)\)", page.read_text()):
+        if not target.startswith("http"):
+            path, _, anchor = target.partition("#")
+            file = (page.parent / path).resolve() if path else page
+            assert file.exists(), target
+            assert not anchor or anchor in anchors(file), target
+
+
+def test_every_make_target_that_is_named_exists() -> None:
+    targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE))
+    named = {name for page in PAGES for name in re.findall(r"\bmake ([a-z-]+)\b(?!\w)", page.read_text())}
+
+    assert named & {"install", "demo", "test", "test-all", "golden", "bench"} <= targets
+    assert {"install", "demo", "test"} <= named
+
+
+def test_every_operation_and_route_is_documented(contract: Contract) -> None:
+    http, mcp = (ROOT / "docs" / "http.md").read_text(), (ROOT / "docs" / "mcp.md").read_text()
+
+    for operation in contract:
+        assert f"`{operation.id}`" in http
+        assert f"`{operation.id}`" in mcp
+        assert f"{operation.method} /api{operation.path}" in http
+
+
+def test_every_dependency_has_its_reason() -> None:
+    declared = re.findall(r'^    "([a-z0-9-]+)[><=]', (ROOT / "pyproject.toml").read_text(), flags=re.MULTILINE)
+    reasons = (ROOT / "docs" / "dependencies.md").read_text()
+
+    for name in declared:
+        family = "tree-sitter" if name.startswith("tree-sitter") else name
+        assert family in reasons, name
