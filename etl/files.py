@@ -12,7 +12,7 @@ from pathlib import Path
 from pathspec import GitIgnoreSpec
 
 from etl.model import Problem
-from etl.patterns import configured, lenient
+from etl.patterns import configured, lenient, verdict
 
 SKIPPED_FOLDERS = frozenset({"node_modules", "__pycache__", "venv", "site-packages", "bower_components"})
 HIDDEN_BUT_READ = frozenset({".github", ".ce", ".serena", ".claude", ".cursor"})
@@ -56,9 +56,9 @@ class _Rules:
     def ignores(self, relative: str, is_folder: bool) -> bool:
         path = relative + "/" if is_folder else relative
         for base, spec in reversed(self._specs):
-            verdict = spec.check_file(path[len(base) :]).include
-            if verdict is not None:
-                return verdict
+            is_ignored = verdict(spec, path[len(base) :])
+            if is_ignored is not None:
+                return is_ignored
         return False
 
 

@@ -13,6 +13,7 @@ from typing import Any
 from etl.model import Ancestor, ClassDefinition, FileFacts
 
 MAX_DEPTH = 64
+MAX_IMPORTS = 100  # that one name is followed through
 _JS_ENDINGS = (
     "",
     ".ts",
@@ -207,7 +208,7 @@ class _Names:
         """What a Python file calls `name`: its own class, or what it imports, there or further on."""
         if (path, name) in self.full:
             return self.full[path, name]
-        if (path, name) in seen or path not in self.facts:
+        if (path, name) in seen or path not in self.facts or len(seen) == MAX_IMPORTS:
             return None
         seen.add((path, name))
         imports = self.facts[path].imports

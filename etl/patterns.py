@@ -24,6 +24,24 @@ def lenient(patterns: Iterable[str]) -> GitIgnoreSpec:
     return _spec(one for one in patterns if _is_valid(one))
 
 
+def verdict(spec: GitIgnoreSpec, path: str) -> bool | None:
+    """Whether the last pattern that means this very path ignores it; None if there is none. A folder ends with `/`.
+
+    `check_file` would also let a pattern decide that means a folder above; a walk has asked about that already.
+    """
+    for pattern in reversed(spec.patterns):
+        if pattern.include is not None and pattern.regex is not None and _means(pattern.regex, path):
+            return bool(pattern.include)
+    return None
+
+
+def _means(regex: re.Pattern[str], path: str) -> bool:
+    if "ps_d" in regex.groupindex:  # pathspec's name for the slash behind what was matched
+        return any(match.end() == len(path) for match in regex.finditer(path))
+    match = regex.search(path)  # `folder/**` means what is in the folder
+    return bool(match) and not (path.endswith("/") and match is not None and match.end() == len(path))
+
+
 def _is_valid(pattern: str) -> bool:
     try:
         _spec([pattern])

@@ -14,6 +14,7 @@ from etl.chunking.section import Parsed, Symbol
 from etl.model import ClassDefinition, Document, FileFacts
 
 MAX_LINE = 20_000  # longer lines are written by machines
+MAX_OPEN_COMMENTS = 20  # tree-sitter reads to the end of the file for each
 MAX_DEPTH = 6  # of suites within suites
 _CLASSES = {"class_declaration", "abstract_class_declaration", "class"}
 _FUNCTIONS = {"function_declaration", "generator_function_declaration", "function_signature"}
@@ -44,6 +45,8 @@ def parse(document: Document) -> Parsed:
     lines = document.lines
     if any(len(line) > MAX_LINE for line in lines):
         return parse_plain(document, "minified code; indexed as plain text")
+    if document.text.count("/*", document.text.rfind("*/") + 1) > MAX_OPEN_COMMENTS:
+        return parse_plain(document, "comments without an end; indexed as plain text")
     root = _parser(document.syntax).parse(document.text.encode("utf-8")).root_node
     leading = set(_leading_lines(root, lines))
     definitions = tuple(_definitions(root, ""))

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 MAX_TERM = 100
 _TOKEN = re.compile(r"[\w$]+(?:[.\-][\w$]+)*")
 _SEGMENT = re.compile(r"[.\-$]+")
-_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_a-zA-Z]+")
+_UPPER = "A-ZÀ-ÖØ-Þ"
+_PART = re.compile(rf"[{_UPPER}]+(?![^\W\d_{_UPPER}])|[{_UPPER}]?[^\W\d_{_UPPER}]+|\d+")
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]{2,}")
 
 

@@ -1,0 +1,231 @@
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from etl.errors import ConfigError
+from etl.files import FileEntry, Scan, Unreadable, read_text, scan
+from etl.model import Problem
+from tests.harness.projects import settle, write_project
+
+LIMIT = 1_000
+NOBODY = 65534
+TREE = ["a.md", "b.py", "build/a.md", "build/keep.md", "src/a.md", "src/build/x.md", "src/deep/b.py", "src/deep/a b.md"]
+PATTERNS = [
+    "*.md", "!a.md", "build", "build/", "/build", "build/*", "!build/keep.md", "src/**/b.py", "**/deep", "deep/*.py",
+    "# comment", "", "\\#x", "a\\ b.md", "a b.md ", "[ab].md", "?.py", "!*.py", "/src/a.md", "**", "!**/", "*", "!*/",
+    "src/**", "!src/a.md", "build/**", "!deep", "!build/", "!build", "**/b.py", "!/a.md", "*/deep", "b*/",
+]  # fmt: skip
+
+
+def files(root: Path, exclude: list[str] | None = None) -> list[str]:
+    return list(scan(root, exclude or []).files)
+
+
+def text_of(root: Path, path: str) -> str:
+    return read_text(root, scan(root, []).files[path], LIMIT)
+
+
+def not_ignored_by_git(root: Path, paths: list[str]) -> list[str]:
+    """What git itself says."""
+    environment = {"PATH": os.environ["PATH"], "HOME": str(root), "GIT_CONFIG_NOSYSTEM": "1"}
+    subprocess.run(["git", "init", "-q", "."], cwd=root, check=True, env=environment)
+    command = ["git", "ls-files", "-z", "--others", "--exclude-per-directory=.gitignore"]
+    listed = subprocess.run(command, cwd=root, check=True, env=environment, capture_output=True, text=True).stdout
+    return sorted(set(listed.split("\0")) & set(paths))
+
+
+def test_files_are_listed_by_their_relative_posix_path_in_order(tmp_path: Path) -> None:
+    write_project(tmp_path, {"b/c.md": "", "a.md": "abc", "b.md": ""})
+
+    found = scan(tmp_path, [])
+
+    assert list(found.files) == ["a.md", "b.md", "b/c.md"]
+    assert found.files["a.md"] == FileEntry("a.md", 3, found.files["a.md"].stamp)
+    assert (found.unreadable, found.refused) == ([], [])
+
+
+def test_folders_of_machines_are_left_out_and_those_of_agents_are_read(tmp_path: Path) -> None:
+    kept = [".github/a.md", ".ce/a.md", ".serena/memories/a.md", ".claude/a.md", ".cursor/rules/a.mdc", ".cursorrules"]
+    dropped = ["node_modules/a.js", "src/__pycache__/a.py", ".git/a", ".lore/a", ".hidden.md", "venv/a.py"]
+    write_project(tmp_path, dict.fromkeys([*kept, *dropped], ""))
+
+    assert files(tmp_path) == sorted(kept)
+
+
+@settings(max_examples=80, deadline=None, derandomize=True)
+@given(
+    top=st.lists(st.sampled_from(PATTERNS), max_size=6),
+    nested=st.lists(st.sampled_from(PATTERNS), max_size=4),
+)
+def test_what_git_ignores_is_ignored(top: list[str], nested: list[str]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder).resolve()
+        contents = dict.fromkeys(TREE, "x")
+        contents |= {".gitignore": "\n".join(top), "src/.gitignore": "\n".join(nested)}
+        for path, text in contents.items():
+            (root / path).parent.mkdir(parents=True, exist_ok=True)
+            (root / path).write_text(text, encoding="utf-8")
+
+        assert files(root) == not_ignored_by_git(root, TREE)
+
+
+def test_a_broken_pattern_in_a_gitignore_is_passed_over_and_in_the_configuration_named(tmp_path: Path) -> None:
+    write_project(tmp_path, {".gitignore": "[z-a]\n!\nb.md\n", "a.md": "", "b.md": ""})
+
+    assert files(tmp_path) == ["a.md"]
+    with pytest.raises(ConfigError, match=r"`index\.exclude`: '\[z-a\]' is not a gitignore pattern"):
+        scan(tmp_path, ["[z-a]"])
+
+
+def test_configured_patterns_exclude_too_and_a_gitignore_may_take_them_back(tmp_path: Path) -> None:
+    write_project(tmp_path, {"a.md": "", "b.md": "", "c/.gitignore": "!b.md", "c/b.md": ""})
+
+    assert files(tmp_path, ["b.md"]) == ["a.md", "c/b.md"]
+
+
+def test_links_out_of_the_project_are_reported_and_others_are_not_followed(tmp_path: Path) -> None:
+    root = write_project(tmp_path / "project", {"a.md": "", "b/c.md": "", ".gitignore": "ignored\n"}).resolve()
+    write_project(tmp_path / "other", {"secret.md": ""})
+    for name, target in {
+        "outside.md": tmp_path / "other/secret.md", "folder": tmp_path / "other", "ignored": tmp_path / "other",
+        "inside.md": root / "a.md", "b/up": root, "dangling": root / "absent", "loop": root / "loop",
+    }.items():  # fmt: skip
+        (root / name).symlink_to(target)
+    (root / "one").symlink_to(root / "two")
+    (root / "two").symlink_to(root / "one")
+
+    found = scan(root, [])
+
+    assert list(found.files) == ["a.md", "b/c.md"]
+    assert sorted(found.refused, key=lambda one: one.source) == [
+        Problem("folder", "symlink leaves the project; not followed"),
+        Problem("outside.md", "symlink leaves the project; not followed"),
+    ]
+
+
+def test_a_fifo_is_no_file_and_nothing_waits_for_one(tmp_path: Path) -> None:
+    write_project(tmp_path, {"a.md": ""})
+    os.mkfifo(tmp_path / "pipe.md")
+    os.mkfifo(tmp_path / ".gitignore")
+
+    assert files(tmp_path) == ["a.md"]
+    assert read_text(tmp_path, FileEntry("pipe.md", 0, ""), LIMIT) == ""
+
+
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [
+        (b"plain\n", "plain\n"),
+        (b"\xef\xbb\xbfmark\n", "mark\n"),
+        (b"a\r\nb\rc\n", "a\nb\nc\n"),
+        ("wide ü\n".encode("utf-16"), "wide ü\n"),
+        ("wide ü\r\n".encode("utf-16-be").join([b"\xfe\xff", b""]), "wide ü\n"),
+        (b"", ""),
+        (b"x" * LIMIT, "x" * LIMIT),
+    ],
+)
+def test_text_is_read_without_its_mark_and_with_plain_line_ends(tmp_path: Path, data: bytes, text: str) -> None:
+    write_project(tmp_path, {"a.md": data})
+
+    assert text_of(tmp_path, "a.md") == text
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (b"x" * (LIMIT + 1), "too large: 1,001 bytes, the limit is 1,000 (index.max_file_bytes)"),
+        (b"\x89PNG\0\0", "binary: it holds NUL bytes"),
+        (b"caf\xe9", "not valid UTF-8 at byte 3; save it as UTF-8"),
+        (b"\xff\xfea", "not valid UTF-16 at byte 2; save it as UTF-8"),
+    ],
+)
+def test_what_is_no_text_is_refused_with_the_reason(tmp_path: Path, data: bytes, reason: str) -> None:
+    write_project(tmp_path, {"a.md": data})
+
+    with pytest.raises(Unreadable) as found:
+        text_of(tmp_path, "a.md")
+
+    assert str(found.value) == reason
+
+
+def test_a_file_that_changed_under_the_reader_is_refused(tmp_path: Path) -> None:
+    write_project(tmp_path, {"grown.md": "x" * (LIMIT + 1), "other/secret.md": "x"})
+    (tmp_path / "link.md").symlink_to(tmp_path / "other/secret.md")
+    entries = [FileEntry(path, 1, "") for path in ("grown.md", "gone.md", "link.md")]
+
+    for entry, reason in zip(
+        entries, ["too large: it grew", "cannot be read: No such", "cannot be read: "], strict=True
+    ):
+        with pytest.raises(Unreadable, match=reason):
+            read_text(tmp_path, entry, LIMIT)
+
+
+def test_a_name_that_is_not_utf8_is_left_out(tmp_path: Path) -> None:
+    write_project(tmp_path, {"a.md": ""})
+    (tmp_path / os.fsdecode(b"caf\xe9.md")).write_bytes(b"")
+
+    assert files(tmp_path) == ["a.md"]
+
+
+@contextmanager
+def as_nobody(root: Path) -> Iterator[None]:
+    """Run as a user whom permissions hold back, who owns the tree."""
+    if os.geteuid() != 0:
+        yield
+        return
+    for path in (root, *root.rglob("*")):
+        os.chown(path, NOBODY, NOBODY)
+    os.seteuid(NOBODY)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+
+
+def test_what_may_not_be_read_is_reported_and_the_rest_is_found() -> None:
+    root = Path(tempfile.mkdtemp()).resolve()
+    try:
+        write_project(root, {"a.md": "a", "closed/b.md": "b", "secret.md": "c"})
+        with as_nobody(root):
+            (root / "closed").chmod(0)
+            (root / "secret.md").chmod(0)
+            found = scan(root, [])
+
+            assert found == Scan(found.files, [Problem("closed/", "folder cannot be read: Permission denied")], [])
+            assert list(found.files) == ["a.md", "secret.md"]
+            with pytest.raises(Unreadable, match="cannot be read: Permission denied"):
+                read_text(root, found.files["secret.md"], LIMIT)
+            (root / "closed").chmod(0o700)
+    finally:
+        shutil.rmtree(root)
+
+
+def test_a_stamp_changes_with_the_text_even_if_its_time_is_set_back(tmp_path: Path) -> None:
+    write_project(tmp_path, {"a.md": "one", "b.md": "same"})
+    before, info = scan(tmp_path, []), (tmp_path / "a.md").stat()
+    (tmp_path / "a.md").write_text("two", encoding="utf-8")
+    os.utime(tmp_path / "a.md", ns=(info.st_atime_ns, info.st_mtime_ns))
+    settle(tmp_path)
+
+    after = scan(tmp_path, [])
+
+    assert (tmp_path / "a.md").stat().st_mtime_ns == info.st_mtime_ns
+    assert after.files["a.md"].stamp not in ("", before.files["a.md"].stamp)
+    assert after.files["b.md"] == before.files["b.md"]
+
+
+def test_a_file_of_this_very_moment_has_no_stamp_to_be_trusted(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("one", encoding="utf-8")
+    os.utime(tmp_path / "a.md", ns=(0, 0))
+
+    assert scan(tmp_path, []).files["a.md"].stamp == ""

@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+import pytest
+
+from etl.frontmatter import MAX_BYTES, FrontMatter, FrontMatterError, front_matter_lines, read_front_matter
+
+
+def test_the_keys_of_tickets_releases_and_prps_are_understood() -> None:
+    text = (
+        "---\nname: PRP one\nprp_id: PRP-1\nstatus: executed\ntags: [a, b, a]\n"
+        "created: 2024-01-02\nupdated: 2024-01-03T04:05:06Z\n---\n# Body\n"
+    )
+
+    assert read_front_matter(text) == FrontMatter(
+        title="PRP one",
+        tags=("a", "b", "executed", "PRP-1"),
+        created="2024-01-02",
+        updated="2024-01-03T04:05:06+00:00",
+        lines=8,
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("", 0),
+        ("# A\n---\n", 0),
+        ("---", 0),
+        ("---\ntitle: no end\n", 0),
+        ("---\n" + "x: y\n" * (MAX_BYTES // 5) + "---\n", 0),
+        ("---\n---\n", 2),
+        ("---  \ntitle: a\n---\t\nbody", 3),
+        ("---\ntitle: a\n...\nbody", 3),
+        ("---\ntitle: a---\n----\n---\n", 4),
+    ],
+)
+def test_front_matter_stands_between_dashes_at_the_top(text: str, lines: int) -> None:
+    assert front_matter_lines(text) == lines
+
+
+def test_text_without_front_matter_has_no_keys() -> None:
+    assert read_front_matter("# A\n") == FrontMatter()
+    assert read_front_matter("---\n---\n") == FrontMatter(lines=2)
+
+
+@pytest.mark.parametrize(
+    ("block", "message"),
+    [
+        ("a: [", "front matter is not valid YAML at line"),
+        ("a: 'b", "front matter is not valid YAML at line"),
+        ("a: b: c", "front matter is not valid YAML at line 2"),
+        ("d: 2024-13-45", "front matter is not valid YAML"),
+        ("a: !!python/object/apply:os.getcwd []", "front matter is not valid YAML at line 2"),
+        ("a: &x [1]\nb: *x", "front matter is not valid YAML"),
+        ("a: " + "[" * 30_000, "front matter is not valid YAML"),
+        ("a: " + "[" * 100 + "]" * 100, "front matter is not valid YAML"),
+        ("just text", "front matter is not a list of `key: value`"),
+        ("- a\n- b", "front matter is not a list of `key: value`"),
+    ],
+)
+def test_a_block_that_is_no_harmless_mapping_is_refused(block: str, message: str) -> None:
+    with pytest.raises(FrontMatterError, match=message):
+        read_front_matter(f"---\n{block}\n---\n")
+
+
+def test_an_alias_bomb_is_refused_before_it_is_built() -> None:
+    levels = ["a0: &a0 [x, x]", *(f"a{n}: &a{n} [*a{n - 1}, *a{n - 1}]" for n in range(1, 40))]
+
+    with pytest.raises(FrontMatterError):
+        read_front_matter("---\n" + "\n".join(levels) + "\n---\n")
+
+
+@pytest.mark.parametrize(
+    ("value", "title"),
+    [
+        ("12", "12"),
+        ("  spaced   out ", "spaced out"),
+        ("|\n  two\n  lines", "two lines"),
+        ('"bell \\x07"', "bell �"),
+        ("x" * 1_000, "x" * 300),
+        ("0x" + "f" * 6_000, None),
+        ("''", None),
+        ("[a]", None),
+    ],
+)
+def test_a_title_is_one_short_line(value: str, title: str | None) -> None:
+    assert read_front_matter(f"---\ntitle: {value}\n---\n").title == title
+
+
+def test_dates_are_dates_and_nothing_else() -> None:
+    found = read_front_matter("---\ncreated: yesterday\ndate: '2024-05-06 and more'\nupdated: 12\n---\n")
+
+    assert (found.created, found.updated) == ("2024-05-06 and more", None)

@@ -1,0 +1,133 @@
+"""Hostile shapes cost time in proportion to their length, and never an exception."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+
+import pytest
+
+from etl.chunking import chunk
+from etl.frontmatter import FrontMatterError, read_front_matter
+from etl.hierarchy import resolve
+from etl.redaction import redact
+from etl.sources import SourceSet
+from etl.sources.base import Project
+from etl.stores.words import terms
+from tests.harness.texts import counter, facts_of
+
+MAX_SECONDS = 2
+MAX_RATIO = 4  # of twice as much; 2 is linear
+TOO_SHORT = 0.4  # seconds in which a ratio says nothing
+SHAPES: dict[tuple[str, str], Callable[[int], str]] = {
+    ("a.md", "brackets"): lambda n: "[" * n,
+    ("a.md", "spaces in a heading"): lambda n: "#" + " " * n + "x",
+    ("a.md", "deep lists"): lambda n: "".join("  " * m + "- a\n" for m in range(n // 200)),
+    ("a.md", "list marks"): lambda n: "- " * n,
+    ("a.md", "deep quotes"): lambda n: ">" * n,
+    ("a.md", "lazy quotes"): lambda n: "> a\n" + "b\n" * n,
+    ("a.md", "tables"): lambda n: "|a|b|\n|-|-|\n|1|2|\n\n" * (n // 10),
+    ("a.md", "wide table"): lambda n: "|" * n + "\n" + "|-" * n + "\n",
+    ("a.md", "fences"): lambda n: "```\nx\n```\n\n" * (n // 10),
+    ("a.md", "headings"): lambda n: "# a\n" * (n // 5),
+    ("a.md", "references"): lambda n: "[a]: x\n" * (n // 5),
+    ("a.md", "tags"): lambda n: "<a\n" * (n // 2),
+    ("a.md", "lines without tokens"): lambda n: "\ufffd\n" * n,
+    ("a.rst", "titles"): lambda n: "a\n===\n" * (n // 5),
+    ("a.txt", "one word"): lambda n: "a" * n,
+    ("a.txt", "points"): lambda n: "." * n,
+    ("a.txt", "blank lines"): lambda n: "x\n" + "\n" * n + "x",
+    ("a.py", "brackets"): lambda n: "[" * n,
+    ("a.py", "signs"): lambda n: "-" * n + "1",
+    ("a.py", "attributes"): lambda n: "a" + ".b" * n,
+    ("a.py", "a dotted base"): lambda n: "class A(a" + ".b" * (n // 20) + "): pass",
+    ("a.py", "elif"): lambda n: "if a:\n pass\n" + "elif a:\n pass\n" * (n // 20),
+    ("a.py", "targets"): lambda n: "a=" * (n // 5) + "1",
+    ("a.py", "functions"): lambda n: "def a(): pass\n" * (n // 20),
+    ("a.py", "constants between functions"): lambda n: "A = 1\ndef a(): pass\n" * (n // 40),
+    ("a.py", "comments"): lambda n: "# a\n" * n + "def f(): pass",
+    ("a.py", "deep blocks"): lambda n: "".join(" " * m + "if 1:\n" for m in range(n // 500)),
+    ("a.js", "brackets"): lambda n: "[\n" * n,
+    ("a.js", "mixed brackets"): lambda n: "([{\n" * (n // 4),
+    ("a.js", "templates"): lambda n: "`${\n" * (n // 4),
+    ("a.js", "comment marks"): lambda n: "/*\n" * (n // 2),
+    ("a.js", "functions in functions"): lambda n: "function a(){\n" * (n // 10),
+    ("a.js", "suites in suites"): lambda n: "describe('a',()=>{\n" * (n // 10),
+    ("a.js", "methods"): lambda n: "class A {\n" + "a(){}\n" * (n // 10) + "}",
+    ("a.js", "nonsense"): lambda n: "@#$ )( ]]\n" * (n // 10),
+    ("a.js", "quotes"): lambda n: "'\n\"\n`" * (n // 10),
+    ("a.ts", "less than"): lambda n: "a<\n" * (n // 4),
+    ("a.tsx", "tags"): lambda n: "<A<\n" * (n // 4),
+    ("docs/output/all.json", "deep arrays"): lambda n: "[" * n,
+    ("docs/output/all.json", "deep objects"): lambda n: '[{"a":' + '{"a":' * (n // 5),
+    ("docs/output/all.json", "doclets"): lambda n: json.dumps([{"name": "x", "comment": "y"}] * (n // 20), indent=0),
+}
+SECRETS = [
+    "ey" + "J",
+    "gh" + "p_",
+    "://a:b",
+    "-----BEGIN PRIVATE " + "KEY-----\n",
+    "xo" + "xb-",
+    "sk" + "-",
+    "eyJ-eyJ.",
+    "A" * 9,
+]
+
+
+def seconds(call: Callable[[], object]) -> float:
+    start = time.process_time()
+    call()
+    return time.process_time() - start
+
+
+def assert_linear(call: Callable[[int], object], size: int) -> None:
+    call(size // 50)  # load what is loaded once
+    once, twice = seconds(lambda: call(size)), seconds(lambda: call(2 * size))
+
+    assert twice < MAX_SECONDS
+    assert twice < TOO_SHORT or twice / once < MAX_RATIO
+
+
+@pytest.mark.parametrize(("path", "name"), SHAPES, ids=lambda value: value.replace(" ", "-"))
+def test_files_are_read_in_linear_time(path: str, name: str) -> None:
+    source = SourceSet(Project([path], lambda _: None), {"guides": ["*.md", "*.rst", "*.txt"]}).owner(path)
+    assert source is not None
+
+    assert_linear(lambda n: chunk(source.document(path, SHAPES[path, name](n)), counter()), 30_000)
+
+
+@pytest.mark.parametrize("piece", SECRETS)
+def test_secrets_are_looked_for_in_linear_time(piece: str) -> None:
+    assert_linear(lambda n: redact(piece * (n // len(piece))), 200_000)
+
+
+@pytest.mark.parametrize("piece", ["a", "aA", "a.", "a1", "漢", "$", "-", "A_"])
+def test_words_are_found_in_linear_time(piece: str) -> None:
+    assert_linear(lambda n: list(terms(piece * n)), 50_000)
+
+
+@pytest.mark.parametrize("piece", ["[", "{", "a: &a [", "- ", "? ", "' ", "*a ", "!!x "])
+def test_front_matter_is_refused_in_linear_time(piece: str) -> None:
+    def read(n: int) -> None:
+        with pytest.raises(FrontMatterError):
+            read_front_matter("---\na: " + piece * (n // len(piece)) + "\n---\n")
+
+    assert_linear(read, 30_000)
+
+
+def test_a_long_chain_of_classes_is_resolved_in_linear_time() -> None:
+    def resolved(n: int) -> None:
+        text = "class A0: pass\n" + "".join(f"class A{m}(A{m - 1}): pass\n" for m in range(1, n))
+        assert len(resolve({"m.py": facts_of("m.py", text)}, ["m.py"]).hierarchy.chain(f"m.A{n - 1}")) > 10
+
+    assert_linear(resolved, 3_000)
+
+
+def test_modules_that_import_everything_from_each_other_are_resolved_in_linear_time() -> None:
+    def resolved(n: int) -> None:
+        stars = [f"from m{m} import *\nfrom m{m + 1} import *\nfrom m{m // 2} import *\n" for m in range(n)]
+        files = {f"m{m}.py": text for m, text in enumerate(stars)} | {"main.py": f"{stars[0]}class C(Absent): pass\n"}
+        resolve({path: facts_of(path, text) for path, text in files.items()}, files)
+
+    assert_linear(resolved, 800)

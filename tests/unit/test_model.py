@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from etl.model import Ancestor, Chunk, KnowledgeType, canonical_json, chunk_id, storable
+from etl.stores.chunkfile import CHUNKS
+from etl.sync import sync
+from tests.harness.projects import ROOT, open_index, write_project
+
+GOLDEN = ROOT / "tests" / "golden" / "chunks.jsonl"
+PROJECT = {
+    "README.md": "# Ferry\n\nFerry moves jobs from one shore to the other.\n\n## Setup\n\n```sh\nferry init\n```\n",
+    "ferry/__init__.py": "",
+    "ferry/core.py": 'class Vessel:\n    """Carries jobs."""\n\n    capacity = 3\n',
+    "ferry/boats.py": (
+        "from ferry.core import Vessel\n\n\nclass Boat(Vessel):\n"
+        '    """A small one, for the jobs that are in a hurry and need no room."""\n\n'
+        "    def cross(self, jobs: list[str]) -> int:\n"
+        '        """Carry what fits, and say how many that were."""\n'
+        "        return len(jobs[: self.capacity])\n"
+    ),
+    "issues/7.md": (
+        "---\ntitle: It leaks\nlabels: [bug]\ncreatedAt: 2024-01-02\n---\n# It leaks\n\nWater comes in at the bow.\n\n"
+        "### @ann - 2024-01-03T10:00:00Z\n\nFixed by a plank.\n"
+    ),
+}
+CHUNK = Chunk(
+    id=chunk_id("project", "a.py", "A"),
+    type=KnowledgeType.SRC,
+    kind="class",
+    source="a.py",
+    title="a.py",
+    lines=(1, 2),
+    class_name="a.A",
+    chain=(Ancestor(class_name="b.B", source="b.py"),),
+    text="class A(B):\n    pass",
+)
+
+
+def test_the_chunks_of_a_small_project_are_what_they_were(tmp_path: Path) -> None:
+    """After a wanted change, copy what was written over the golden file and read the diff before committing it."""
+    index = open_index(write_project(tmp_path / "ferry-project", PROJECT))
+    try:
+        sync(index)
+    finally:
+        index.close()
+
+    assert (index.folder / CHUNKS).read_text(encoding="utf-8") == GOLDEN.read_text(encoding="utf-8")
+
+
+def test_a_record_is_read_back_as_the_chunk_that_it_was() -> None:
+    sealed = CHUNK.sealed("c" * 64)
+
+    assert Chunk.model_validate_json(canonical_json(sealed.record())) == sealed
+    assert (sealed.record()["class"], sealed.record()["chain"]) == ("a.A", [{"class": "b.B", "source": "b.py"}])
+
+
+@pytest.mark.parametrize(
+    "change", [{"lines": (3, 4)}, {"tags": ("x",)}, {"chain": ()}, {"title": "b"}, {"updated": "2024-01-02"}]
+)
+def test_metadata_has_a_hash_of_its_own(change: dict[str, object]) -> None:
+    before, after = CHUNK.sealed("c"), CHUNK.model_copy(update=change).sealed("c")
+
+    assert after.metadata_hash != before.metadata_hash
+    assert after.content_hash == before.content_hash == "c"
+
+
+def test_sealing_again_changes_nothing() -> None:
+    sealed = CHUNK.sealed("c")
+
+    assert sealed.sealed("c") == sealed
+    assert CHUNK.sealed("d").metadata_hash == sealed.metadata_hash
+
+
+def test_moved_lines_change_the_metadata_of_a_chunk_and_neither_its_id_nor_its_content(tmp_path: Path) -> None:
+    def read(text: str) -> Chunk:
+        index = open_index(write_project(tmp_path, {"a.py": text}))
+        try:
+            sync(index)
+            return Chunk.model_validate_json((index.folder / CHUNKS).read_text(encoding="utf-8"))
+        finally:
+            index.close()
+
+    before, after = read(CHUNK.text + "\n"), read("\n\n" + CHUNK.text + "\n")
+
+    assert (before.lines, after.lines) == ((1, 2), (3, 4))
+    assert (before.id, before.content_hash) == (after.id, after.content_hash)
+    assert before.metadata_hash != after.metadata_hash
+
+
+def test_an_id_depends_on_scope_source_and_anchor_and_on_where_one_ends() -> None:
+    ids = [chunk_id("p", "a", "b"), chunk_id("q", "a", "b"), chunk_id("p", "ab", ""), chunk_id("p", "a", "c")]
+
+    assert len(set(ids)) == 4
+    assert ids[0] == chunk_id("p", "a", "b")
+    assert all(len(one) == 32 and int(one, 16) >= 0 for one in ids)
+
+
+def test_canonical_json_has_one_spelling_for_one_value() -> None:
+    assert canonical_json({"b": [1, "ü"], "a": None}) == canonical_json({"a": None, "b": [1, "ü"]})
+    assert canonical_json({"b": [1, "ü"], "a": None}) == '{"a":null,"b":[1,"ü"]}'
+
+
+def test_what_no_store_takes_is_replaced() -> None:
+    assert storable("a\0b\x1bc\ud800d ü漢🎉") == "a\N{REPLACEMENT CHARACTER}b�c�d ü漢🎉"
+    assert json.loads(canonical_json(storable("\udfff"))) == "�"

@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from etl.errors import ConfigError
+from etl.settings import Settings, find_project, load_settings, merge
+
+
+def settings(folder: Path, toml: str, extra: str | None = None, name: str = "extra.json") -> Settings:
+    (folder / "lore.toml").write_text(toml, encoding="utf-8")
+    if extra is None:
+        return load_settings(folder)
+    (folder / name).write_text(extra, encoding="utf-8")
+    return load_settings(folder, folder / name)
+
+
+def test_without_a_file_everything_has_its_default(tmp_path: Path) -> None:
+    assert load_settings(tmp_path) == Settings()
+
+
+def test_a_second_file_is_merged_over_the_project_s_table_by_table(tmp_path: Path) -> None:
+    toml = "[index]\npath = 'x'\nexclude = ['a', 'b']\n[query.weights]\nguideMatch = 1\nagePenalty = 2\n"
+    extra = json.dumps({"index": {"exclude": ["c"]}, "query": {"weights": {"guideMatch": 5}}})
+
+    found = settings(tmp_path, toml, extra)
+
+    assert (found.index.path, found.index.exclude) == ("x", ["c"])
+    assert found.query.weights == {"guideMatch": 5, "agePenalty": 2}
+
+
+def test_the_second_file_may_be_toml(tmp_path: Path) -> None:
+    assert settings(tmp_path, "", "[server]\nport = 0\n", "extra.toml").server.port == 0
+
+
+def test_merging_changes_neither_side() -> None:
+    base, over = {"a": {"b": 1}, "c": {"d": 2}}, {"a": {"e": 3}, "c": 4}
+
+    assert merge(base, over) == {"a": {"b": 1, "e": 3}, "c": 4}
+    assert (base, over) == ({"a": {"b": 1}, "c": {"d": 2}}, {"a": {"e": 3}, "c": 4})
+
+
+@pytest.mark.parametrize(
+    ("toml", "message", "hint"),
+    [
+        ("[indx]\n", "Unknown configuration key `indx`.", "Did you mean `index`?"),
+        ("[index]\nexclud = []\n", "Unknown configuration key `index.exclud`.", "Did you mean `exclude`?"),
+        ("[server]\nzzz = 1\n", "Unknown configuration key `server.zzz`.", "Known keys here: host, port."),
+        ("x = 1\n[index]\n", "Unknown configuration key `x`.", None),
+        ("[server]\nport = 'a'\n", "Configuration key `server.port`: ", None),
+        ("[server]\nhost = '0.0.0.0'\n", "Configuration key `server.host`: ", None),
+        ("[index]\nguard_share = 0\n", "Configuration key `index.guard_share`: ", None),
+        ("index = 3\n", "Configuration key `index`: ", None),
+        ("[sources]\nguides = 'a'\n", "Configuration key `sources.guides`: ", None),
+        ("[database]\ncollection = 'a b'\n", "Configuration key `database.collection`: ", None),
+        ("[index\n", "lore.toml is not valid: ", None),
+    ],
+)
+def test_a_wrong_key_or_value_is_named(tmp_path: Path, toml: str, message: str, hint: str | None) -> None:
+    with pytest.raises(ConfigError) as found:
+        settings(tmp_path, toml)
+
+    assert found.value.message.startswith(message)
+    assert hint is None or found.value.hint == hint
+
+
+@pytest.mark.parametrize("text", ["{", "[" * 100_000, "\ud800".encode("utf-16", "surrogatepass").decode("latin-1"), ""])
+def test_a_second_file_that_is_no_json_is_named(tmp_path: Path, text: str) -> None:
+    with pytest.raises(ConfigError, match=r"extra\.json is not valid: "):
+        settings(tmp_path, "", text)
+
+
+def test_a_second_file_must_hold_a_table(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"extra\.json must hold a table at the top\."):
+        settings(tmp_path, "", "[1]")
+
+
+def test_a_file_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "folder.toml").mkdir()
+
+    with pytest.raises(ConfigError, match=r"Cannot read absent\.toml: No such file"):
+        load_settings(tmp_path, tmp_path / "absent.toml")
+    with pytest.raises(ConfigError, match=r"Cannot read folder\.toml: Is a directory"):
+        load_settings(tmp_path, tmp_path / "folder.toml")
+
+
+@pytest.mark.parametrize("mark", ["lore.toml", ".git"])
+def test_the_project_is_the_nearest_marked_folder_upwards(tmp_path: Path, mark: str) -> None:
+    inner = tmp_path / "a" / "b"
+    inner.mkdir(parents=True)
+    (tmp_path / "a" / mark).write_text("", encoding="utf-8")
+
+    assert find_project(inner) == find_project(tmp_path / "a") == (tmp_path / "a").resolve()
+
+
+def test_without_a_mark_the_project_is_the_folder_itself(tmp_path: Path) -> None:
+    outside = [one for one in (tmp_path, *tmp_path.parents) if (one / ".git").exists() or (one / "lore.toml").exists()]
+
+    assert find_project(tmp_path) == (outside[0] if outside else tmp_path.resolve())

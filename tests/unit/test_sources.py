@@ -1,0 +1,156 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+
+import pytest
+
+from etl.errors import ConfigError
+from etl.frontmatter import FrontMatterError
+from etl.model import Document, KnowledgeType
+from etl.sources import REGISTRY, SourceSet
+from etl.sources.base import Project
+
+TYPES = {
+    # rules and memories
+    "CLAUDE.md": "rule", "sub/AGENTS.md": "rule", ".ce/RULES.md": "rule", ".cursorrules": "rule",
+    ".github/copilot-instructions.md": "rule", ".cursor/rules/style.mdc": "rule",
+    ".serena/memories/style.md": "memory", "sub/.serena/memories/deep/a.md": "memory", "MEMORY/LEARNING/a.md": "memory",
+    # specifications and decisions
+    "PRPs/executed/PRP-1.md": "prp", ".ce/PRPs/system/executed/PRP-2.md": "prp", "docs/adr/0001-a.md": "adr",
+    "docs/decisions/0002-b.md": "adr",
+    # tickets, in the open folder, in archives by version and in later layouts
+    "issues/1.md": "ticket", "sub/issues/open/1.md": "ticket", ".github/ISSUE/issue-7.md": "ticket",
+    ".github/ISSUE_ARCHIVE/v1.2.3/issue-8.md": "ticket", "resources/content/issues/issue-9.md": "ticket",
+    "resources/content/issues/chunk-3/issue-9.md": "ticket",
+    "resources/content/issue-archive/v11.0.0/issue-10.md": "ticket", "resources/content/pulls/pr-1.md": "ticket",
+    "resources/content/discussions/d-1.md": "ticket",
+    # releases
+    "CHANGELOG.md": "release", "CHANGES.rst": "release", "HISTORY.md": "release", "pkg/CHANGELOG": "release",
+    ".github/RELEASE_NOTES/v1.0.0.md": "release", "resources/content/release-notes/v2.0.0.md": "release",
+    # guides and articles
+    "README.md": "guide", "docs/a.rst": "guide", "learn/guides/fundamentals/a.md": "guide", "learn/blog/a.md": "blog",
+    "site/_posts/2024-01-01-a.md": "blog", "knowledge/a.md": "knowledge", ".github/ISSUE_TEMPLATE/bug.md": "guide",
+    "tests/README.md": "guide",
+    # code
+    "src/core/Base.mjs": "src", "apps/portal/app.mjs": "src", "ai/server.mjs": "src", "lib/a.ts": "src",
+    "a.tsx": "src", "pkg/m.py": "src", "m.pyi": "src", "main.go": "src", "openapi.yaml": "src", "CHANGELOG.py": "src",
+    "docs/output/all.json": "src", "docs/conf.py": "src",
+    "examples/button/app.mjs": "example", "sub/examples/a.py": "example", "examples/button/README.md": "example",
+    "test/playwright/a.spec.mjs": "test", "src/a.test.ts": "test", "tests/unit/test_a.py": "test",
+    "conftest.py": "test", "pkg/test_b.py": "test", "src/__tests__/a.js": "test",
+    # nothing to know
+    "lib/a.min.js": None, "types/a.d.ts": None, "LICENSE.md": None, "package.json": None, "logo.png": None,
+    "learn/tree.json": None, "a_pb2.py": None,
+}  # fmt: skip
+
+
+def sources(configured: Mapping[str, Sequence[str]] | None = None, files: Mapping[str, str] | None = None) -> SourceSet:
+    files = files or {}
+    return SourceSet(Project(list(files), files.get), configured or {})
+
+
+def read(path: str, text: str, files: Mapping[str, str] | None = None) -> Document:
+    source = sources(files={path: text, **(files or {})}).owner(path)
+    assert source is not None
+    return source.document(path, text)
+
+
+@pytest.mark.parametrize(("path", "type_"), TYPES.items())
+def test_the_type_of_a_file_goes_by_where_it_lies(path: str, type_: str | None) -> None:
+    owner = sources().owner(path)
+
+    assert (owner and owner.document(path, "text").type.value) == type_
+
+
+def test_a_nested_project_is_laid_out_as_one_at_the_top() -> None:
+    at_top = {path: type_ for path, type_ in TYPES.items() if not path.startswith((".cursor/", ".ce/", ".github/c"))}
+    owners = {path: sources().owner(f"data/sample/{path}") for path in at_top}
+
+    assert {path: one and str(one.type) for path, one in owners.items()} == at_top
+
+
+def test_every_kind_of_knowledge_has_a_source() -> None:
+    assert {kind.type for kind in REGISTRY} == set(KnowledgeType)
+
+
+def test_configured_patterns_replace_a_layout_and_win_over_others() -> None:
+    found = sources({"adrs": ["notes/**"], "tickets": ["*.ticket.md"]})
+
+    owners = [found.owner(path) for path in ("notes/CLAUDE.md", "a.ticket.md", "issues/1.md", "docs/adr/1.md")]
+
+    assert [one and one.name for one in owners] == ["adrs", "tickets", "guides", "guides"]
+
+
+def test_an_unknown_source_and_a_broken_pattern_are_configuration_errors() -> None:
+    with pytest.raises(ConfigError, match=r"Unknown source `sources\.ticket`") as unknown:
+        sources({"ticket": ["*.md"]})
+    with pytest.raises(ConfigError, match=r"`sources\.guides`: '\[z-a\]' is not a gitignore pattern"):
+        sources({"guides": ["[z-a]"]})
+
+    assert "tickets" in unknown.value.hint
+
+
+def test_navigation_gives_guides_their_titles_and_tells_articles() -> None:
+    entries = [
+        {"name": "Getting started", "parentId": None, "id": "start"},
+        {"name": "News", "parentId": "Blog", "id": "news/one"},
+        {"name": "Without an id"},
+        "no entry",
+    ]
+    files = {"learn/tree.json": json.dumps({"data": entries})}
+
+    documents = [read(path, "# Heading\n", files) for path in ("learn/start.md", "learn/news/one.md", "learn/other.md")]
+
+    assert [(one.title, one.type.value) for one in documents] == [
+        ("Getting started", "guide"),
+        ("News", "blog"),
+        ("Heading", "guide"),
+    ]
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{", '{"data": 5}', '{"data": null}', '{"data": {"id": 1}}', "[" * 20_000])
+def test_a_broken_navigation_is_no_navigation(text: str) -> None:
+    assert read("learn/a.md", "# Heading\n", {"learn/tree.json": text}).title == "Heading"
+
+
+def test_a_change_of_its_navigation_entry_makes_a_guide_be_read_again() -> None:
+    def fingerprint(name: str) -> str:
+        files = {"learn/tree.json": json.dumps({"data": [{"id": "a", "name": name}]})}
+        owner = sources(files=files).owner("learn/a.md")
+        return owner.fingerprint("learn/a.md") if owner else ""
+
+    assert fingerprint("One") == fingerprint("One") != fingerprint("Two")
+
+
+def test_a_document_carries_what_its_front_matter_says() -> None:
+    text = "---\ntitle: Crash\nlabels: [bug, ui]\nstate: OPEN\ncreatedAt: '2024-01-02T03:04:05Z'\n---\n# Other\n"
+
+    assert read("issues/issue-7.md", text) == Document(
+        source="issues/issue-7.md",
+        type=KnowledgeType.TICKET,
+        text=text,
+        title="Crash",
+        syntax="markdown",
+        tags=("bug", "ui", "OPEN"),
+        created="2024-01-02T03:04:05Z",
+    )
+
+
+def test_titles_go_by_what_readers_look_for() -> None:
+    titles = [
+        read("issues/issue-7.md", "# Crash ##\n").title,
+        read("release-notes/v1.2.0.md", "# Summer\n").title,
+        read("release-notes/v1.2.0.md", "---\nname: Summer\n---\n").title,
+        read("docs/plain.md", "no heading\n").title,
+        read("pkg/m.py", "# comment\n").title,
+    ]
+
+    assert titles == ["issue-7: Crash", "v1.2.0", "v1.2.0: Summer", "plain", "pkg/m.py"]
+
+
+def test_broken_front_matter_is_said_and_code_has_none() -> None:
+    with pytest.raises(FrontMatterError):
+        read("a.md", "---\na: [\n---\n")
+
+    assert read("a.py", "---\na: [\n---\n").tags == ()

@@ -1,0 +1,82 @@
+"""Rules of the code that a reader relies on."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.harness.projects import ROOT
+
+MAX_MODULE_LINES = 400
+MAX_FUNCTION_LINES = 60
+BOUNDARIES = {"server/mcp.py", "server/cli.py"}  # where the last resort may catch everything
+MODULES = sorted(
+    path.relative_to(ROOT).as_posix() for part in ("etl", "server") for path in (ROOT / part).rglob("*.py")
+)
+
+
+def parsed(module: str) -> ast.Module:
+    return ast.parse((ROOT / module).read_text(encoding="utf-8"))
+
+
+def catches_everything(handler: ast.ExceptHandler) -> bool:
+    """To clean up and raise again is not to catch."""
+    last = handler.body[-1]
+    if isinstance(last, ast.Raise) and last.exc is None:
+        return False
+    names = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+    return any(one is None or (isinstance(one, ast.Name) and one.id in ("Exception", "BaseException")) for one in names)
+
+
+def functions(module: str) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    return (node for node in ast.walk(parsed(module)) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
+
+
+def test_there_are_modules_to_look_at() -> None:
+    assert {"etl/model.py", "server/cli.py"} <= set(MODULES)
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_modules_and_functions_are_short(module: str) -> None:
+    lines = (ROOT / module).read_text(encoding="utf-8").count("\n")
+    long = [one.name for one in functions(module) if (one.end_lineno or 0) - one.lineno >= MAX_FUNCTION_LINES]
+
+    assert lines < MAX_MODULE_LINES
+    assert long == []
+
+
+@pytest.mark.parametrize("module", sorted(set(MODULES) - BOUNDARIES))
+def test_only_the_outermost_boundaries_catch_everything(module: str) -> None:
+    handlers = [node for node in ast.walk(parsed(module)) if isinstance(node, ast.ExceptHandler)]
+
+    assert [node.lineno for node in handlers if catches_everything(node)] == []
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_every_module_says_what_it_is_for_and_text_files_name_their_encoding(module: str) -> None:
+    tree = parsed(module)
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    texts = [node for node in calls if isinstance(node.func, ast.Attribute) and node.func.attr.endswith("_text")]
+    without = [
+        node.lineno
+        for node in texts
+        if isinstance(node.func, ast.Attribute)
+        and node.func.attr in ("read_text", "write_text")
+        and "encoding" not in {keyword.arg for keyword in node.keywords}
+    ]
+
+    assert ast.get_docstring(tree) or not tree.body
+    assert without == []
+
+
+def test_the_packages_depend_on_each_other_in_one_direction() -> None:
+    command = [str(Path(sys.executable).with_name("lint-imports")), "--no-cache"]
+    done = subprocess.run(command, cwd=ROOT, check=False, capture_output=True, text=True)
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "2 kept, 0 broken" in done.stdout
