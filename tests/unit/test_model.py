@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from etl.model import Ancestor, Chunk, KnowledgeType, canonical_json, chunk_id, storable
+from etl.create import create
+from etl.model import Ancestor, Chunk, KnowledgeType, SyncReport, canonical_json, chunk_id, silent, storable
 from etl.stores.chunkfile import CHUNKS
-from etl.sync import sync
 from tests.harness.projects import ROOT, open_index, write_project
 
 GOLDEN = ROOT / "tests" / "golden" / "chunks.jsonl"
@@ -40,15 +40,21 @@ CHUNK = Chunk(
 )
 
 
-def test_the_chunks_of_a_small_project_are_what_they_were(tmp_path: Path) -> None:
-    """After a wanted change, copy what was written over the golden file and read the diff before committing it."""
-    index = open_index(write_project(tmp_path / "ferry-project", PROJECT))
+def written(folder: Path) -> str:
+    """`chunks.jsonl` of a project."""
+    index = open_index(folder)
     try:
-        sync(index)
+        create(index, SyncReport(), silent)
+        return (index.folder / CHUNKS).read_text(encoding="utf-8")
     finally:
         index.close()
 
-    assert (index.folder / CHUNKS).read_text(encoding="utf-8") == GOLDEN.read_text(encoding="utf-8")
+
+def test_the_chunks_of_a_small_project_are_what_they_were(tmp_path: Path) -> None:
+    """After a wanted change, copy what was written over the golden file and read the diff before committing it."""
+    project = write_project(tmp_path / "ferry-project", PROJECT)
+
+    assert written(project) == GOLDEN.read_text(encoding="utf-8")
 
 
 def test_a_record_is_read_back_as_the_chunk_that_it_was() -> None:
@@ -77,12 +83,7 @@ def test_sealing_again_changes_nothing() -> None:
 
 def test_moved_lines_change_the_metadata_of_a_chunk_and_neither_its_id_nor_its_content(tmp_path: Path) -> None:
     def read(text: str) -> Chunk:
-        index = open_index(write_project(tmp_path, {"a.py": text}))
-        try:
-            sync(index)
-            return Chunk.model_validate_json((index.folder / CHUNKS).read_text(encoding="utf-8"))
-        finally:
-            index.close()
+        return Chunk.model_validate_json(written(write_project(tmp_path, {"a.py": text})))
 
     before, after = read(CHUNK.text + "\n"), read("\n\n" + CHUNK.text + "\n")
 
