@@ -18,6 +18,7 @@ MAX_MATCHES = 3  # a path or a class counts for at most so many words
 COHERENT = 3  # how many further chunks of a file count
 HALF_LIFE_DAYS = 365.0
 DATED = frozenset({KnowledgeType.TICKET, KnowledgeType.BLOG, KnowledgeType.MEMORY, KnowledgeType.RELEASE})
+REASONED = frozenset({KnowledgeType.ADR, KnowledgeType.PRP, KnowledgeType.TICKET})
 _TYPE_WEIGHTS = {
     KnowledgeType.GUIDE: "guideMatch",
     KnowledgeType.SRC: "sourceMatch",
@@ -121,6 +122,8 @@ def _type_terms(query: Query, chunk: Chunk, type_: str | None, weights: Weights)
     if type_ is None and chunk.type in _TYPE_WEIGHTS:
         name = _TYPE_WEIGHTS[chunk.type]
         terms.append((name, weights[name]))
+    if query.asks_why and chunk.type in REASONED:
+        terms.append(("reasonMatch", weights["reasonMatch"]))
     if chunk.type == KnowledgeType.RELEASE and query.versions and _version_of(chunk) & set(query.versions):
         terms.append(("releaseExactMatch", weights["releaseExactMatch"]))
     return terms

@@ -9,6 +9,7 @@ _NAME = re.compile(r"[A-Za-z_$][\w$]*(?:[./:#\\-][A-Za-z_$][\w$]*)*(?:\(\))?")
 _VERSION = re.compile(r"\bv?\d+(?:\.\d+){1,3}(?:[-.]?(?:rc|alpha|beta|a|b)\.?\d*)?\b", re.IGNORECASE)
 _WORD = re.compile(r"[^\W_]+")
 _HUMP = re.compile(r"[a-z][A-Z]|[A-Z]{2,}[a-z]{2}")
+_WHY = re.compile(r"\b(?:why|reasons?|rationale|decided?|decision|instead of)\b", re.IGNORECASE)
 _SPLIT = re.compile(r"[./:#\\]+")
 STOPWORDS = frozenset(
     "a about all an and any are as at be been but by can could did do does for from get had has have how i if in into"
@@ -32,6 +33,7 @@ class Query:
     names: tuple[str, ...]
     versions: tuple[str, ...]
     is_bare_name: bool
+    asks_why: bool
     vector_weight: float
 
 
@@ -49,6 +51,7 @@ def parse(text: str) -> Query:
         names=tuple(dict.fromkeys(part for name in names for part in _spellings(name))),
         versions=tuple(dict.fromkeys(_normal_version(one) for one in _VERSION.findall(text))),
         is_bare_name=is_bare,
+        asks_why=bool(_WHY.search(text)),
         vector_weight=_vector_weight(len(all_words), len(names), is_bare),
     )
 

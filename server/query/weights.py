@@ -44,6 +44,7 @@ HYBRID: Weights = {
     "releaseExactMatch": 120,
     "inheritanceBoost": 25,
     "inheritanceDecay": 0.6,
+    "reasonMatch": 10,  # why: decisions, specs and tickets say it
     "fileCoherence": 0.06,  # share of the next best chunks of the same file
     "recency": 3,
 }

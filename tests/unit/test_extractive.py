@@ -58,3 +58,25 @@ def test_a_passage_without_sentences_is_quoted_by_its_first_line() -> None:
     best = extract(parse("x"), [Passage(1, make_chunk("a.py", "src", text="x = 1"))], embed=None)
 
     assert [one.text for one in best] == ["x = 1"]
+
+
+CODE = '''from ferry.errors import ConfigError, StoreError
+from ferry.stores.sql import SQLStore
+
+
+class SQLiteStore(SQLStore):
+    """The default store: one SQLite file in WAL mode,
+    which needs no server."""
+
+    # a busy database is tried again for five seconds
+    TIMEOUT = 5.0
+'''
+
+
+def test_of_code_only_what_reads_like_prose_is_quoted() -> None:
+    passage = Passage(1, make_chunk("ferry/sqlite.py", "src", text=CODE, lines=(1, 11)))
+
+    assert {(one.text, one.lines) for one in sentences(passage)} == {
+        ("The default store: one SQLite file in WAL mode, which needs no server.", (6, 7)),
+        ("a busy database is tried again for five seconds", (9, 9)),
+    }

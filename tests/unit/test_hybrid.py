@@ -141,3 +141,11 @@ def test_a_changed_weight_changes_the_order() -> None:
     loud = rank(parse("x y"), [guide, ticket, LOW], None, weights("hybrid", {"ticketPenalty": 90}), {})
 
     assert loud[0].source == "t.md"
+
+
+def test_a_question_for_the_reason_prefers_the_decision() -> None:
+    code, adr = make_chunk("ferry/code.py", "src"), make_chunk("docs/adr/0001.md", "adr")
+    both = (candidate(code, 0.9, 10.0), candidate(adr, 0.88, 9.8))
+
+    assert sources(ranked("why is sqlite the default", *both))[0] == "docs/adr/0001.md"
+    assert sources(ranked("where is sqlite the default", *both))[0] == "ferry/code.py"
