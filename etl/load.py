@@ -41,6 +41,7 @@ class _Load:
     held: dict[str, Held]
     plan: Plan
     retagged: list[Chunk] = field(default_factory=list)
+    replaced: int = 0
 
 
 def is_loaded(index: Index) -> bool:
@@ -121,8 +122,13 @@ def _rebuild_reason(run: _Load) -> str | None:
         return f"{with_vector - count} vectors were lost"
     replaced = sum(run.held[chunk.id].has_vector for chunk in (run.wanted[n] for n in run.plan.changed))
     replaced += sum(run.held[one].has_vector for one in run.plan.gone)
-    if with_vector >= REBUILD_MINIMUM and replaced > REBUILD_SHARE * with_vector:
+    run.replaced = replaced + int(run.index.catalogue.meta("replaced") or 0)
+    if with_vector < REBUILD_MINIMUM:
+        return None
+    if replaced > REBUILD_SHARE * with_vector:
         return "more than half of it is replaced"
+    if run.replaced >= with_vector:  # Chroma gives no space back: 20 flips of half the rows tripled its files
+        return "as much was replaced bit by bit as it holds"
     return None
 
 
@@ -198,7 +204,7 @@ def _rebuild(run: _Load, reason: str) -> None:
         store.close()
         raise
     index.use(store)
-    run.report.rebuilt = reason
+    run.report.rebuilt, run.replaced = reason, 0
     if lost:
         run.report.warnings.append(f"{len(lost)} vectors cannot be found by a search. The next sync tries again.")
 
@@ -279,5 +285,9 @@ def _finish(run: _Load) -> None:
     index.cache.keep_only({chunk.content_hash for chunk in run.wanted})
     synced_at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     index.catalogue.set_meta(
-        dirty=None, loaded=chunkfile.signature(index.folder), model=index.model, synced_at=synced_at
+        dirty=None,
+        loaded=chunkfile.signature(index.folder),
+        model=index.model,
+        replaced=str(run.replaced),
+        synced_at=synced_at,
     )

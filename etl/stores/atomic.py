@@ -7,6 +7,8 @@ import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
+from etl.errors import StorageError
+
 FULL_BYTES = 1_000_000  # below that a database cannot work, whatever its error says
 
 
@@ -14,7 +16,7 @@ def write_atomically(path: Path, parts: Iterable[str]) -> None:
     """Write beside the target, make it durable, then rename over it.
 
     Raises:
-        OSError: the disk is full or not writable; the target is as it was.
+        StorageError: the disk is full or not writable; the target is as it was.
     """
     temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
     try:
@@ -23,10 +25,13 @@ def write_atomically(path: Path, parts: Iterable[str]) -> None:
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, path)  # noqa: PTH105 - the atomic one
+        sync_folder(path.parent)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise StorageError(f"Cannot write {path.name}: {error.strerror}.") from error
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
-    sync_folder(path.parent)
 
 
 def put_aside(path: Path) -> None:

@@ -14,6 +14,8 @@ import chromadb
 from chromadb.config import Settings
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource
 
+from etl.stores.vectors import SAME_PLACE
+
 SAMPLES, ROWS = 25, 20
 
 
@@ -44,7 +46,7 @@ def finds_its_rows(folder: Path, name: str) -> bool:
         some = collection.get(limit=ROWS, offset=offset, include=["embeddings"])
         found = collection.query(query_embeddings=some["embeddings"], n_results=5, include=["distances"])
         for one, ids, distances in zip(some["ids"], found["ids"], found["distances"], strict=True):
-            if one not in ids and max(distances, default=1) > 1e-5:
+            if one not in ids and max(distances, default=1) > SAME_PLACE:
                 return False
     return True
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from etl.errors import IndexDamaged
+from etl.errors import IndexDamaged, StorageError
 from etl.hierarchy import Hierarchy, from_records
 from etl.model import Chunk, canonical_json
 from etl.stores.atomic import write_atomically
@@ -27,12 +27,15 @@ def read_chunks(folder: Path) -> list[Chunk]:
 
     Raises:
         IndexDamaged: a line is no chunk record.
+        StorageError: the file cannot be read.
     """
     try:
         with open(folder / CHUNKS, encoding="utf-8", newline="\n") as file:
             return [Chunk.model_validate_json(line) for line in file]
     except FileNotFoundError:
         return []
+    except OSError as error:
+        raise StorageError(f"Cannot read {CHUNKS}: {error.strerror}.") from error
     except (ValidationError, UnicodeDecodeError) as error:
         raise IndexDamaged(f"{CHUNKS} holds a broken record.") from error
 

@@ -39,7 +39,7 @@ class Ownership:
             raise Busy(f"Another process owns this index: {self._holder()}.") from error
         except OSError as error:
             raise StorageError(f"Cannot write to the index folder {self._folder.name}/: {error.strerror}.") from error
-        with contextlib.suppress(OSError):  # on a full disk the index can still be read
+        with contextlib.suppress(StorageError):  # on a full disk the index can still be read
             write_atomically(self._folder / NOTE, (json.dumps(_me()),))
 
     def release(self) -> None:

@@ -11,7 +11,7 @@ SEAL = "seal.json"
 
 
 def seal(folder: Path) -> None:
-    """Record the files as they are now. Raises OSError."""
+    """Record the files as they are now. Raises StorageError."""
     write_atomically(folder / SEAL, (json.dumps(_stamps(folder)),))
 
 

@@ -33,6 +33,7 @@ BATCH = 2_000  # Chroma refuses more than 5,461 rows at once
 PAGE = 5_000
 LOOKUP_BATCH = 200
 PROBE_SECONDS = 60
+SAME_PLACE = 1e-4  # in single precision a vector is up to 1.5e-5 from itself at 768 dimensions
 DATABASE = "chroma.sqlite3"  # Chroma writes to it even when it is only opened
 
 
@@ -80,7 +81,7 @@ class VectorStore:
         self._write(self._collection.update, rows, None)
 
     def _write(self, method: Any, rows: Sequence[Row], vectors: Vectors | None) -> None:
-        seal.unseal(self._folder)
+        self._unseal()
         for start in range(0, len(rows), BATCH):
             some = rows[start : start + BATCH]
             self._call(
@@ -92,7 +93,7 @@ class VectorStore:
 
     def delete(self, row_ids: Iterable[str]) -> None:
         """Take rows out; unknown ones are no error."""
-        seal.unseal(self._folder)
+        self._unseal()
         gone = list(row_ids)
         for start in range(0, len(gone), BATCH):
             self._call(self._collection.delete, ids=gone[start : start + BATCH])
@@ -125,7 +126,7 @@ class VectorStore:
                 include=["distances"],
             )
             for offset, (one, ids, distances) in enumerate(zip(some, found["ids"], found["distances"], strict=True)):
-                if one not in ids and not (distances and max(distances) < 1e-5):
+                if one not in ids and max(distances, default=1) > SAME_PLACE:
                     lost.append(start + offset)
         return lost
 
@@ -154,6 +155,10 @@ class VectorStore:
         """Record the files as they are now: what the next open finds otherwise is looked at first."""
         with self._reporting():
             seal.seal(self._folder)
+
+    def _unseal(self) -> None:
+        with self._reporting():
+            seal.unseal(self._folder)
 
     def close(self) -> None:
         """Let go of the files once the calls that use them are done; sealed, unless Chroma failed on the way."""
@@ -186,7 +191,7 @@ class VectorStore:
         except OSError as error:
             self._is_sound = False
             raise StorageError(f"The vector store failed: {error.strerror}.") from error
-        except (ChromaError, ValueError) as error:
+        except (ChromaError, ValueError, AttributeError) as error:  # the last from Chroma's own clean-up
             self._is_sound = False
             if is_full(self._folder):
                 raise StorageError("The vector store failed: the disk is full.") from error

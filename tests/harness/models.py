@@ -20,13 +20,13 @@ INPUT_TOKENS = 256
 
 
 @cache
-def tokenizer_file() -> str:
-    return str(prepared(DEFAULT_MODEL).folder / "tokenizer.json")
+def tokenizer_json() -> str:
+    return (prepared(DEFAULT_MODEL).folder / "tokenizer.json").read_text(encoding="utf-8")
 
 
 def counter(limit: int = INPUT_TOKENS) -> TokenCounter:
     """The real tokenizer of the default model."""
-    return TokenCounter(Tokenizer.from_file(tokenizer_file()), limit)
+    return TokenCounter(Tokenizer.from_str(tokenizer_json()), limit)
 
 
 class HashEmbedder:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from etl.errors import IndexDamaged
+from etl.model import Chunk
 from etl.stores import seal
 from etl.stores.keywords import KeywordStore
 from tests.harness.chunks import make_chunk
@@ -141,7 +142,7 @@ def test_a_chunk_that_cannot_be_read_leaves_the_store_as_it_was(tmp_path: Path) 
     store = KeywordStore(tmp_path)
     store.replace([make_chunk("a.md", text="ferry")], ())
 
-    def broken():
+    def broken() -> Iterator[Chunk]:
         yield make_chunk("b.md", text="ferry")
         raise RuntimeError("the caller failed")
 
@@ -156,7 +157,8 @@ def test_a_chunk_that_cannot_be_read_leaves_the_store_as_it_was(tmp_path: Path) 
 @pytest.mark.parametrize(
     "query",
     [
-        "", " ", "\0", "a\0b", "+-&&||!(){}[]^\"~*?:\\/", "title:*", "body:[a TO z]", "AND OR NOT", '"unclosed', "(((((",
+        "", " ", "\0", "a\0b", "+-&&||!(){}[]^\"~*?:\\/", "title:*", "body:[a TO z]",
+        "AND OR NOT", '"unclosed', "(((((",
         "*" * 10_000, "a " * 5_000, "x" * 10_000, "\ud800", "\uffff\ufffe", "e\u0301\u200d\u202e", "🦀" * 500, "ſ İ ß",
         "' OR 1=1 --", "<script>", "%00%ff", "\n\r\t\v\f",
     ],

@@ -165,6 +165,18 @@ def test_equal_texts_are_all_held_and_none_counts_as_missing(store: VectorStore)
     assert store.count() == 600
 
 
+def test_texts_that_are_almost_equal_do_not_count_as_missing_for_the_rounding_of_their_distances(
+    store: VectorStore,
+) -> None:
+    vectors = (np.ones((60, 768)) + 1e-3 * np.random.default_rng(1).random((60, 768))).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    rows = rows_of(60)
+
+    store.add(rows, vectors)
+
+    assert store.missing([row[0] for row in rows], vectors) == []
+
+
 def test_upserts_before_deletes_lose_nothing_when_most_rows_are_replaced(store: VectorStore) -> None:
     rows, vectors = rows_of(1_600), vectors_of(1_600)
     store.add(rows[:800], vectors[:800])

@@ -1,0 +1,215 @@
+"""Damage to an index at rest: a search answers rightly or says what to do, and a sync heals it without the model."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from etl.errors import LoreError
+from etl.index import Index
+from etl.load import is_loaded
+from etl.sync import sync
+from server.query.retrieve import retrieve
+from tests.harness.indexes import assert_equals_fresh
+from tests.harness.models import HashModel
+from tests.harness.projects import open_index, write_project
+
+PAGES = 1_200  # more than Chroma keeps in its log, so that its HNSW files exist
+QUERY = "subject77 lighthouse"
+CLASS = "class Lamp:\n    '''Shines.'''\n"
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A synced project. It is not copied: an index whose files are copies is read anew, and nothing would be shown."""
+    pages = {f"docs/{n}.md": f"# Page {n}\n\nsubject{n} lighthouse word{n % 7}\n" for n in range(PAGES)}
+    return write_project(tmp_path_factory.mktemp("damage") / "project", {**pages, "src/lamp.py": CLASS})
+
+
+@pytest.fixture
+def project(shared: Path) -> Path:
+    """The project with a sound index at rest: each test heals what it damages."""
+    if not (shared / ".lore" / "embeddings.sqlite").exists():
+        shutil.rmtree(shared / ".lore", ignore_errors=True)
+    with closing(open_index(shared)) as index:
+        sync(index)
+        assert is_loaded(index)
+    return shared
+
+
+def cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def garble(path: Path) -> None:
+    path.write_bytes(b"\xa5" * path.stat().st_size)
+
+
+def garble_middle(path: Path) -> None:
+    data = path.read_bytes()
+    third = len(data) // 3
+    path.write_bytes(data[:third] + b"\xa5" * third + data[2 * third :])
+
+
+def one_of(folder: Path, pattern: str) -> Path:
+    return next(folder.glob(pattern))
+
+
+def empty(folder: Path) -> None:
+    shutil.rmtree(folder)
+    folder.mkdir()
+
+
+def append(path: Path, text: str) -> None:
+    path.write_text(path.read_text(encoding="utf-8") + text, encoding="utf-8")
+
+
+def vectors(lore: Path) -> Path:
+    return one_of(lore, "vectors-*")
+
+
+def chunks_without(lore: Path, share: float) -> None:
+    lines = (lore / "chunks.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
+    (lore / "chunks.jsonl").write_text("".join(lines[: int(len(lines) * share)]), encoding="utf-8")
+
+
+def sql(path: Path, statement: str) -> None:
+    connection = sqlite3.connect(path)
+    connection.execute(statement)
+    connection.commit()
+    connection.close()
+
+
+DAMAGES: dict[str, Callable[[Path], object]] = {
+    "nothing": lambda lore: None,
+    "catalogue garbage": lambda lore: garble(lore / "catalogue.sqlite"),
+    "catalogue middle garbage": lambda lore: garble_middle(lore / "catalogue.sqlite"),
+    "catalogue cut": lambda lore: cut(lore / "catalogue.sqlite"),
+    "catalogue emptied": lambda lore: (lore / "catalogue.sqlite").write_bytes(b""),
+    "catalogue deleted": lambda lore: (lore / "catalogue.sqlite").unlink(),
+    "catalogue log garbage": lambda lore: (lore / "catalogue.sqlite-wal").write_bytes(b"\xa5" * 50_000),
+    "cache garbage": lambda lore: garble(lore / "embeddings.sqlite"),
+    "cache middle garbage": lambda lore: garble_middle(lore / "embeddings.sqlite"),
+    "cache deleted": lambda lore: (lore / "embeddings.sqlite").unlink(),
+    "chunks cut": lambda lore: cut(lore / "chunks.jsonl"),
+    "chunks cut at a line": lambda lore: chunks_without(lore, 0.3),
+    "chunks with a garbage line": lambda lore: append(lore / "chunks.jsonl", "garbage\n"),
+    "chunks deleted": lambda lore: (lore / "chunks.jsonl").unlink(),
+    "class tree garbage": lambda lore: (lore / "class-hierarchy.json").write_text("{"),
+    "class tree deleted": lambda lore: (lore / "class-hierarchy.json").unlink(),
+    "keywords meta garbage": lambda lore: (lore / "keywords" / "meta.json").write_text("garbage"),
+    "keywords meta deleted": lambda lore: (lore / "keywords" / "meta.json").unlink(),
+    "keywords segment file deleted": lambda lore: one_of(lore, "keywords/*.term").unlink(),
+    "keywords segment file garbage": lambda lore: garble(one_of(lore, "keywords/*.idx")),
+    "keywords deleted": lambda lore: shutil.rmtree(lore / "keywords"),
+    "keywords emptied": lambda lore: empty(lore / "keywords"),
+    "vectors deleted": lambda lore: shutil.rmtree(vectors(lore)),
+    "vectors emptied": lambda lore: empty(vectors(lore)),
+    "vectors cut": lambda lore: cut(one_of(lore, "vectors-*/*/data_level0.bin")),
+    "vectors garbage": lambda lore: garble(one_of(lore, "vectors-*/*/data_level0.bin")),
+    "vectors database garbage": lambda lore: garble(vectors(lore) / "chroma.sqlite3"),
+    "vectors database deleted": lambda lore: (vectors(lore) / "chroma.sqlite3").unlink(),
+    "vectors seal deleted": lambda lore: (vectors(lore) / "seal.json").unlink(),
+    "vectors seal garbage": lambda lore: (vectors(lore) / "seal.json").write_text("garbage"),
+    "owner note garbage": lambda lore: (lore / "owner.json").write_text("garbage"),
+    "everything but the chunks": lambda lore: [
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+        for path in lore.iterdir()
+        if path.name not in ("chunks.jsonl", "embeddings.sqlite")
+    ],
+}
+
+
+def answer(index: Index) -> tuple[str, bool] | str:
+    """The best hit by words and whether it is the best by meaning too, or the hint of the error."""
+    try:
+        candidates = retrieve(index, QUERY, None, 20)
+        assert candidates.degraded is None
+        by_word = max(candidates.found, key=lambda one: one.keyword or 0)
+        by_meaning = max(candidates.found, key=lambda one: one.vector or 0)
+        return by_word.chunk.source, by_word == by_meaning
+    except LoreError as error:
+        return error.hint
+
+
+def names(index: Index) -> list[str] | str:
+    try:
+        return sorted(index.hierarchy.nodes)
+    except LoreError as error:
+        return error.hint
+
+
+@pytest.mark.parametrize("searched_before", [True, False], ids=["search first", "sync first"])
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES.keys())
+def test_a_search_is_right_or_refused_and_a_sync_heals_without_the_model(
+    project: Path, damage: Callable[[Path], object], searched_before: bool
+) -> None:
+    damage(project / ".lore")
+    if searched_before:
+        with closing(open_index(project)) as index:
+            for _ in range(2):
+                found, classes = answer(index), names(index)
+                assert found == ("docs/77.md", True) or "lore sync" in found
+                assert classes == ["lamp.Lamp"] or "lore sync" in classes
+    model = HashModel()
+    with closing(open_index(project, model=model)) as index:
+        report = sync(index)
+
+        assert answer(index) == ("docs/77.md", True)
+        assert names(index) == ["lamp.Lamp"]
+        assert (report.failed, model.embedder.embedded) == ([], [])
+        assert is_loaded(index)
+    with closing(open_index(project)) as again:
+        assert answer(again) == ("docs/77.md", True)
+
+
+def test_records_that_only_a_reader_finds_broken_are_healed_by_the_next_sync(project: Path) -> None:
+    sql(project / ".lore" / "catalogue.sqlite", "UPDATE chunk SET record = 'x'")
+    with closing(open_index(project)) as index:
+        assert "lore sync" in answer(index)
+
+    with closing(open_index(project)) as index:
+        report = sync(index)
+
+        assert ["catalogue is damaged" in one for one in report.warnings] == [True, False]
+        assert (report.embedded, answer(index)) == (0, ("docs/77.md", True))
+
+
+def test_a_healed_index_equals_a_fresh_one(project: Path) -> None:
+    lore = project / ".lore"
+    garble(lore / "catalogue.sqlite")
+    chunks_without(lore, 0.5)
+    (lore / "class-hierarchy.json").unlink()
+    garble(one_of(lore, "keywords/*.idx"))
+    cut(one_of(lore, "vectors-*/*/data_level0.bin"))
+
+    with closing(open_index(project)) as index:
+        sync(index)
+
+        assert_equals_fresh(index)
+
+
+def test_without_vectors_and_their_cache_everything_is_embedded_again(project: Path) -> None:
+    shutil.rmtree(vectors(project / ".lore"))
+    garble(project / ".lore" / "embeddings.sqlite")
+
+    with closing(open_index(project)) as index:
+        assert sync(index).embedded == PAGES + 1
+        assert answer(index) == ("docs/77.md", True)
+
+
+def test_a_lost_catalogue_never_lends_its_vectors_to_another_model(tmp_path: Path) -> None:
+    write_project(tmp_path, {f"docs/{n}.md": f"# Page {n}\n\nsubject{n}\n" for n in range(20)})
+    with closing(open_index(tmp_path)) as index:
+        sync(index)
+    (tmp_path / ".lore" / "catalogue.sqlite").unlink()
+
+    with closing(open_index(tmp_path, model=HashModel("another"))) as index:
+        report = sync(index)
+
+    assert (report.rebuilt, report.embedded) == ("nothing is known of the model that made its vectors", 20)

@@ -1,0 +1,265 @@
+"""One suite for the stand-in and the real embedder; the compiled model against its original; no network."""
+
+from __future__ import annotations
+
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from etl.embedding import ConfiguredModel
+from etl.embedding.base import Embedder
+from etl.embedding.export import SAMPLES, TOLERANCE
+from etl.embedding.models import DEFAULT_MODEL, prepared
+from etl.embedding.onnx import OnnxEmbedder
+from etl.errors import ConfigError, ProviderError
+from etl.settings import EmbeddingSettings
+from tests.harness.models import HashEmbedder
+from tests.harness.processes import run
+from tests.harness.projects import write_project
+
+TEXTS = [
+    "How does a worker shut down?",
+    "def run(self):\n    return self._jobs.pop()",
+    "x",
+    "the ferry crosses at dawn " * 30,
+    "Größe 数据库 데이터 🦀",
+    "a,b;c" * 40,
+]
+ODD = [
+    "",
+    " ",
+    "\n\t",
+    "\0",
+    "e\u0301",
+    "\u202etfel",
+    "\ufeff",
+    "👩‍👩‍👧",
+    "\uffff",
+    "a" * 5_000,
+    "數" * 3_000,
+    "\x1b[31m",
+]
+
+
+@cache
+def real() -> OnnxEmbedder:
+    return OnnxEmbedder(prepared(DEFAULT_MODEL), threads=2)
+
+
+@pytest.fixture(params=[HashEmbedder, real], ids=["stand-in", "real"])
+def embedder(request: pytest.FixtureRequest) -> Embedder:
+    made: Embedder = request.param()
+    return made
+
+
+def test_vectors_have_the_stated_dimension_and_length_one(embedder: Embedder) -> None:
+    found = embedder.embed(TEXTS)
+
+    assert found.shape == (len(TEXTS), embedder.dimension)
+    assert found.dtype == np.float32
+    assert np.allclose(np.linalg.norm(found, axis=1), 1, atol=1e-4)
+    assert np.linalg.norm(embedder.embed_query(TEXTS[0])) == pytest.approx(1, abs=1e-4)
+
+
+def test_the_same_text_gives_the_same_vector_every_time(embedder: Embedder) -> None:
+    assert np.array_equal(embedder.embed(TEXTS), embedder.embed(TEXTS))
+
+
+def test_a_text_gets_the_same_vector_alone_and_in_a_batch_and_the_order_is_kept(embedder: Embedder) -> None:
+    many = [f"{text} {n}" for n in range(15) for text in TEXTS]
+
+    together = embedder.embed(many)
+
+    alone = np.concatenate([embedder.embed([text]) for text in many])
+    assert np.abs(together - alone).max() < 1e-5
+
+
+def test_no_texts_give_no_vectors(embedder: Embedder) -> None:
+    assert embedder.embed([]).shape == (0, embedder.dimension)
+
+
+@pytest.mark.parametrize("text", ODD, ids=lambda text: ascii(text)[:12])
+def test_any_text_gets_a_finite_vector_of_length_one(embedder: Embedder, text: str) -> None:
+    for vector in (embedder.embed([text])[0], embedder.embed_query(text)):
+        assert np.isfinite(vector).all()
+        assert np.linalg.norm(vector) == pytest.approx(1, abs=1e-4)
+
+
+def test_a_text_beyond_the_limit_is_read_up_to_it(embedder: Embedder) -> None:
+    if isinstance(embedder, HashEmbedder):
+        assert embedder.embed(["word " * 100_000]).shape == (1, embedder.dimension)
+        return
+    limit = embedder.tokens().limit
+
+    whole, cut = embedder.embed(["word " * 100_000, "word " * limit])
+
+    assert np.abs(whole - cut).max() < 1e-5
+
+
+def test_sixteen_threads_at_once_get_what_one_gets(embedder: Embedder) -> None:
+    expected = embedder.embed(TEXTS)
+    question = embedder.embed_query(TEXTS[0])
+
+    def work(_: int) -> bool:
+        same = np.abs(embedder.embed(TEXTS) - expected).max() < 1e-5
+        return bool(same and np.abs(embedder.embed_query(TEXTS[0]) - question).max() < 1e-5)
+
+    with ThreadPoolExecutor(16) as pool:
+        assert all(pool.map(work, range(48)))
+
+
+def test_texts_that_share_meaning_are_nearer_than_those_that_do_not(embedder: Embedder) -> None:
+    question, near, far = embedder.embed(["how to stop a worker", "stop a worker like this", "ferry at dawn"])
+
+    assert question @ near > question @ far
+
+
+def test_the_counter_counts_what_the_model_reads(embedder: Embedder) -> None:
+    counter = embedder.tokens()
+
+    assert (counter.limit, counter.count("hello world")) == (254, 2)
+
+
+def test_the_compiled_model_equals_the_original() -> None:
+    from sentence_transformers import SentenceTransformer
+
+    from etl.embedding.models import _origin
+
+    texts = [*SAMPLES, *TEXTS, *(text for text in ODD if text.strip())]
+    original = SentenceTransformer(_origin(DEFAULT_MODEL), device="cpu")
+
+    expected = original.encode(texts, normalize_embeddings=True)
+
+    assert np.abs(real().embed(texts) - expected).max() < TOLERANCE
+    assert np.abs(np.stack([real().embed_query(text) for text in texts]) - expected).max() < TOLERANCE
+
+
+# --- other models ------------------------------------------------------------------------------------------------
+
+WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "ferry", "crosses", "at", "dawn", "##s", "a", "b", "."]
+
+
+@pytest.fixture(scope="module")
+def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A BERT of random weights with a vocabulary of a few words, saved as sentence-transformers does."""
+    import torch
+    from sentence_transformers import SentenceTransformer, models
+    from transformers import BertConfig, BertModel, BertTokenizerFast
+
+    folder = tmp_path_factory.mktemp("tiny")
+    (folder / "vocab.txt").write_text("\n".join(WORDS), encoding="utf-8")
+    torch.manual_seed(0)
+    config = BertConfig(
+        vocab_size=len(WORDS), hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=32,
+        max_position_embeddings=48,
+    )  # fmt: skip
+    BertModel(config).save_pretrained(folder / "bert")
+    BertTokenizerFast(vocab_file=str(folder / "vocab.txt")).save_pretrained(folder / "bert")
+    word = models.Transformer(str(folder / "bert"), max_seq_length=32)
+    whole = SentenceTransformer(modules=[word, models.Pooling(16)], device="cpu", prompts={"query": "the "})
+    whole.save(str(folder / "model"))
+    return folder / "model"
+
+
+@pytest.fixture
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("LORE_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def test_a_model_is_named_by_its_folder_and_serves_what_its_original_gives(tiny_model: Path, own_cache: Path) -> None:
+    from sentence_transformers import SentenceTransformer
+
+    model = ConfiguredModel(EmbeddingSettings(model=str(tiny_model)))
+    texts = ["the ferry crosses at dawn", "a", "b . b", "ferrys " * 100]
+
+    served = model.open()
+
+    original = SentenceTransformer(str(tiny_model), device="cpu")
+    assert (served.dimension, served.tokens().limit) == (16, 30)
+    assert np.abs(served.embed(texts) - original.encode(texts, normalize_embeddings=True)).max() < TOLERANCE
+    asked = original.encode(["ferry"], prompt_name="query", normalize_embeddings=True)[0]
+    assert np.abs(served.embed_query("ferry") - asked).max() < TOLERANCE
+    before = {path: path.stat().st_mtime_ns for path in own_cache.rglob("*")}
+    assert model.open().fingerprint == served.fingerprint == model.fingerprint()
+    assert {path: path.stat().st_mtime_ns for path in own_cache.rglob("*")} == before
+
+
+def test_changed_weights_are_another_model(tiny_model: Path, own_cache: Path, tmp_path: Path) -> None:
+    from safetensors.numpy import load_file, save_file
+
+    shutil.copytree(tiny_model, tmp_path / "model")
+    chosen = EmbeddingSettings(model=str(tmp_path / "model"))
+    before = ConfiguredModel(chosen).fingerprint()
+    weights = next((tmp_path / "model").rglob("model.safetensors"))
+    values = load_file(weights)
+    save_file({name: value + 0.5 for name, value in values.items()}, weights, metadata={"format": "pt"})
+
+    assert ConfiguredModel(chosen).fingerprint() != before
+
+
+@pytest.mark.parametrize("name", ["/no/such/folder", "./nor-this", "~/nor-that"])
+def test_a_folder_that_is_not_there_is_a_mistake_in_the_configuration(name: str, own_cache: Path) -> None:
+    with pytest.raises(ConfigError, match=r"embedding\.model"):
+        prepared(name)
+
+
+def test_a_folder_that_is_no_model_is_reported_with_the_reason(tmp_path: Path, own_cache: Path) -> None:
+    (tmp_path / "empty").mkdir()
+
+    with pytest.raises(ProviderError, match="cannot be prepared"):
+        prepared(str(tmp_path / "empty"))
+
+
+# --- no network --------------------------------------------------------------------------------------------------
+
+GUARD = """
+import os, socket, sys
+def guard(event, arguments):
+    if event in ("socket.connect", "socket.getaddrinfo", "socket.sendto"):
+        if event == "socket.getaddrinfo" or arguments[0].family != socket.AF_UNIX:
+            os.write(2, f"network: {event} {arguments[1:]}\\n".encode())
+            os._exit(86)
+sys.addaudithook(guard)
+"""
+INDEX_AND_SEARCH = """
+import sys
+from pathlib import Path
+from etl.index import Index
+from etl.settings import Settings
+from etl.sync import sync
+from server.query.service import QueryService
+index = Index(Path(sys.argv[1]), Settings())
+report = sync(index)
+found = QueryService(index).query("how do I stop the boat?", "all", 5, False, 2000)
+print(report.embedded, found["results"][0]["source"], sorted(report.failed))
+index.close()
+"""
+
+
+def guarded(tmp_path: Path) -> dict[str, str]:
+    (tmp_path / "guard").mkdir()
+    (tmp_path / "guard" / "sitecustomize.py").write_text(GUARD, encoding="utf-8")
+    return {"PYTHONPATH": str(tmp_path / "guard"), "HF_HUB_OFFLINE": "1"}
+
+
+def test_the_guard_of_the_next_test_kills_what_connects(tmp_path: Path) -> None:
+    done = run("import socket; socket.create_connection(('127.0.0.1', 9))", environment=guarded(tmp_path))
+
+    assert (done.returncode, "network: " in done.stderr) == (86, True)
+
+
+def test_sync_and_search_with_the_real_model_connect_to_nothing(tmp_path: Path) -> None:
+    files = {
+        "docs/brake.md": "# Brake\n\nTo halt the vessel, pull the lever.\n",
+        "docs/tea.md": "# Tea\n\nBoil water.\n",
+    }
+    project = write_project(tmp_path / "project", files)
+
+    done = run(INDEX_AND_SEARCH, project, environment=guarded(tmp_path))
+
+    assert (done.stdout, done.returncode) == ("2 docs/brake.md []\n", 0), done.stderr

@@ -1,0 +1,52 @@
+"""Going back and forth between two states of a tree, as branches do, wears nothing out."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from etl.sync import sync
+from tests.harness.indexes import assert_equals_fresh, bytes_below, unfindable
+from tests.harness.models import HashModel
+from tests.harness.projects import open_index, write_project
+
+FILES = 600
+
+
+def pages(version: str, share: float) -> dict[str, str | bytes]:
+    changed = int(FILES * share)
+    return {
+        f"docs/{n}.md": f"# Page {n}\n\nsubject{n} in state {version if n < changed else 'A'}{n}\n"
+        for n in range(FILES)
+    }
+
+
+@pytest.mark.parametrize(
+    "share",
+    [
+        0.5,
+        pytest.param(0.05, marks=pytest.mark.long),
+        pytest.param(0.2, marks=pytest.mark.long),
+        pytest.param(0.8, marks=pytest.mark.long),
+        1.0,
+    ],
+)
+def test_twenty_flips_leave_everything_findable_and_the_index_small(tmp_path: Path, share: float) -> None:
+    model = HashModel()
+    write_project(tmp_path, pages("A", share))
+    with closing(open_index(tmp_path, model=model)) as index:
+        sync(index)
+    fresh = bytes_below(tmp_path / ".lore")
+    for flip in range(20):
+        write_project(tmp_path, pages("BA"[flip % 2], share))
+        with closing(open_index(tmp_path, model=model)) as index:
+            report = sync(index)
+            assert unfindable(index) == []
+        assert report.updated == int(FILES * share)
+        assert report.embedded == (report.updated if flip == 0 else 0)
+
+    with closing(open_index(tmp_path, model=model)) as index:
+        assert_equals_fresh(index)
+    assert bytes_below(tmp_path / ".lore") <= 2 * fresh

@@ -1,0 +1,189 @@
+"""GeminiEmbedder through the real client, against a local server that speaks the wire format of batchEmbedContents."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from contextlib import closing
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from etl.embedding.gemini import BATCH, DIMENSION, GeminiEmbedder
+from etl.errors import ConfigError, ProviderError, ProviderUnavailable
+from etl.index import Index
+from etl.settings import Settings
+from etl.sync import sync
+from tests.harness.gemini import Reply, garbage, nothing, send, serving, status
+from tests.harness.projects import held_everywhere, write_project
+
+MODEL = "gemini-embedding-001"
+
+
+@pytest.fixture(autouse=True)
+def key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GEMINI_API_KEY", "a-test-key")
+
+
+def text_of(request: dict[str, Any]) -> str:
+    return str(request["content"]["parts"][0]["text"])
+
+
+def values_of(text: str, dimension: int = DIMENSION) -> list[float]:
+    """A vector that tells texts apart and is not of length 1, as the API's shortened ones are not."""
+    return [3.0 + len(text), *(float(ord(character)) for character in text.ljust(dimension - 1)[: dimension - 1])]
+
+
+def embeddings(dimension: int = DIMENSION, fewer: int = 0) -> Reply:
+    def reply(handler: BaseHTTPRequestHandler, body: dict[str, Any]) -> None:
+        rows = [{"values": values_of(text_of(one), dimension)} for one in body["requests"]]
+        send(handler, 200, json.dumps({"embeddings": rows[: len(rows) - fewer]}).encode())
+
+    return reply
+
+
+def refusing(word: str) -> Reply:
+    """A 400 for every request that holds the word."""
+
+    def reply(handler: BaseHTTPRequestHandler, body: dict[str, Any]) -> None:
+        is_bad = any(word in text_of(one) for one in body["requests"])
+        (status(400) if is_bad else embeddings())(handler, body)
+
+    return reply
+
+
+def embedder(url: str) -> GeminiEmbedder:
+    return GeminiEmbedder(MODEL, url, first_delay=0.01)
+
+
+def test_the_request_is_what_the_api_expects_and_vectors_have_length_one() -> None:
+    with serving(embeddings()) as server:
+        found = embedder(server.url).embed(["one", "two"])
+
+    (path,) = server.paths
+    assert re.fullmatch(rf"/v1(beta)?/models/{MODEL}:batchEmbedContents(\?.*)?", path)
+    assert {name.lower(): value for name, value in server.headers[0].items()}["x-goog-api-key"] == "a-test-key"
+    assert [(text_of(one), one["taskType"], one["outputDimensionality"]) for one in server.requests[0]["requests"]] == [
+        ("one", "RETRIEVAL_DOCUMENT", DIMENSION),
+        ("two", "RETRIEVAL_DOCUMENT", DIMENSION),
+    ]
+    expected = np.array([values_of("one"), values_of("two")], dtype=np.float32)
+    assert np.allclose(found, expected / np.linalg.norm(expected, axis=1, keepdims=True), atol=1e-6)
+    assert np.allclose(np.linalg.norm(found, axis=1), 1, atol=1e-6)
+
+
+def test_a_question_is_embedded_as_a_question() -> None:
+    with serving(embeddings()) as server:
+        found = embedder(server.url).embed_query("where?")
+
+    assert found.shape == (DIMENSION,)
+    assert server.requests[0]["requests"][0]["taskType"] == "RETRIEVAL_QUERY"
+
+
+@pytest.mark.parametrize("count", [0, 1, BATCH - 1, BATCH, BATCH + 1, 2 * BATCH + 1])
+def test_many_texts_go_in_batches_and_keep_their_order(count: int) -> None:
+    texts = [f"text number {n}" for n in range(count)]
+    with serving(embeddings()) as server:
+        found = embedder(server.url).embed(texts)
+
+    assert found.shape == (count, DIMENSION)
+    assert [text_of(one) for body in server.requests for one in body["requests"]] == texts
+    assert all(len(body["requests"]) <= BATCH for body in server.requests)
+    if count:
+        last = np.array(values_of(texts[-1]), dtype=np.float32)
+        assert np.allclose(found[-1], last / np.linalg.norm(last), atol=1e-6)
+
+
+@pytest.mark.parametrize("code", [429, 500, 503])
+def test_a_passing_failure_is_tried_again(code: int) -> None:
+    with serving(status(code), status(code), embeddings()) as server:
+        found = embedder(server.url).embed(["one"])
+
+    assert found.shape == (1, DIMENSION)
+    assert len(server.requests) == 3
+
+
+@pytest.mark.parametrize("code", [429, 500, 403])
+def test_a_lasting_failure_is_reported_as_unavailable_after_few_tries_and_leaks_nothing(code: int) -> None:
+    with serving(status(code)) as server, pytest.raises(ProviderUnavailable) as caught:
+        embedder(server.url).embed(["one"])
+
+    assert caught.value.message == f"Gemini embeddings failed: {code}."
+    assert "hidden" not in caught.value.message + caught.value.hint
+    assert len(server.requests) == (1 if code == 403 else 5)
+
+
+UNUSABLE = {
+    "no JSON": garbage,
+    "a closed connection": nothing,
+    "another dimension": embeddings(dimension=8),
+    "too few vectors": embeddings(fewer=1),
+    "an empty object": lambda handler, _: send(handler, 200, b"{}"),
+    "a list": lambda handler, _: send(handler, 200, b"[1]"),
+    "words for numbers": lambda handler, _: send(handler, 200, b'{"embeddings": [{"values": ["a"]}]}'),
+}
+
+
+@pytest.mark.parametrize("reply", UNUSABLE.values(), ids=UNUSABLE.keys())
+def test_a_reply_that_cannot_be_used_is_reported(reply: Reply) -> None:
+    with serving(reply) as server, pytest.raises(ProviderUnavailable):
+        embedder(server.url).embed(["one", "two"])
+
+
+@pytest.mark.parametrize("value", [0.0, float("nan"), float("inf")])
+def test_a_vector_without_a_direction_is_the_fault_of_its_text(value: float) -> None:
+    body = json.dumps({"embeddings": [{"values": [value] * DIMENSION}]}).encode()
+    with serving(lambda handler, _: send(handler, 200, body)) as server, pytest.raises(ProviderError) as caught:
+        embedder(server.url).embed(["one"])
+
+    assert not isinstance(caught.value, ProviderUnavailable)
+
+
+def test_without_a_key_the_configuration_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("GEMINI_API_KEY")
+
+    with pytest.raises(ConfigError, match="GEMINI_API_KEY"):
+        GeminiEmbedder(MODEL, None)
+
+
+PAGES = {f"docs/{n}.md": f"# Page {n}\n\nlighthouse number{n}\n" for n in range(40)}
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Iterator[Path]:
+    yield write_project(tmp_path, PAGES)
+
+
+def open_gemini(project: Path, url: str) -> Index:
+    settings = Settings.model_validate({"embedding": {"provider": "gemini", "base_url": url}})
+    return Index(project.resolve(), settings)
+
+
+def test_a_project_is_indexed_with_gemini_and_a_refused_text_costs_only_itself(project: Path) -> None:
+    with serving(refusing("number7\n")) as server, closing(open_gemini(project, server.url)) as index:
+        pages = {**PAGES, "docs/7.md": "# Page 7\n\nlighthouse number7\n\nmore\n"}
+        write_project(project, pages)
+        report = sync(index)
+
+        assert [(one.source, "400" in one.reason) for one in report.failed] == [("docs/7.md", True)]
+        assert report.embedded == len(PAGES) - 1
+        chunks, vectors, words = held_everywhere(index)
+        assert (len(chunks), len(vectors), len(words)) == (40, 39, 40)
+
+
+def test_an_api_that_is_down_ends_the_sync_at_once_and_the_next_goes_on(project: Path) -> None:
+    with serving(status(403)) as server, closing(open_gemini(project, server.url)) as index:
+        with pytest.raises(ProviderUnavailable) as caught:
+            sync(index)
+        assert len(server.requests) == 1
+        assert "sync again" in caught.value.hint
+
+        server.script[:] = [embeddings()]
+        report = sync(index)
+
+        assert (report.embedded, report.failed) == (40, [])
+        assert index.catalogue.waiting() == 0

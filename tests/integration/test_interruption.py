@@ -1,0 +1,280 @@
+"""A sync that is stopped anywhere, by an error, a kill or a full disk: the next one makes everything right."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import closing, suppress
+from pathlib import Path
+
+import pytest
+
+from etl.errors import GuardTripped, LoreError, StorageError
+from etl.index import Index
+from etl.settings import Settings
+from etl.sync import sync
+from server.query.retrieve import retrieve
+from tests.harness.indexes import assert_equals_fresh
+from tests.harness.models import HashModel
+from tests.harness.processes import child
+from tests.harness.projects import open_index, write_project
+
+WORDS = " ".join(f"word{n}" for n in range(12))  # enough for a chunk of its own
+SECTIONS = 560  # three batches of embedding, and enough rows for a new generation
+
+
+def tree(version: int) -> dict[str, str]:
+    """The files of the nth version: one large file of which much changes, small ones that come, go and change."""
+    keep = 0.2 if version % 3 == 0 else 0.9  # every third time more than half is replaced
+    changed = [version if n > keep * SECTIONS else 0 for n in range(SECTIONS)]
+    sections = (f"## Part {n}\n\nsubject{n} v{changed[n]} {WORDS}\n" for n in range(SECTIONS))
+    return {
+        "docs/large.md": "\n".join(["# Large\n", "\n" * version, *sections]),
+        f"docs/only-{version}.md": f"# Only\n\nversion{version}\n",
+        "docs/edited.md": f"# Edited\n\nversion{version}\n",
+        "src/base.py": f"class Base{version}:\n    pass\n",
+        "src/derived.py": f"from base import Base{version}\n\n\nclass Derived(Base{version}):\n    pass\n",
+    }
+
+
+def become(root: Path, version: int) -> None:
+    for path in root.glob("docs/only-*.md"):
+        path.unlink()
+    write_project(root, tree(version))
+
+
+class Stopped(Exception):
+    """What the progress callback raises."""
+
+
+class StopAt:
+    """A progress callback that raises at the nth step."""
+
+    def __init__(self, step: int) -> None:
+        self.left = step
+
+    def __call__(self, stage: str, done: int, total: int) -> None:
+        self.left -= 1
+        if self.left == 0:
+            raise Stopped(f"{stage} {done}/{total}")
+
+
+@pytest.mark.parametrize("reopened", [True, False], ids=["another process goes on", "the same index goes on"])
+def test_a_sync_stopped_at_any_step_is_finished_by_the_next_which_embeds_nothing_twice(
+    tmp_path: Path, reopened: bool
+) -> None:
+    model = HashModel()
+    become(tmp_path, 0)
+    index = open_index(tmp_path, model=model)
+    sync(index)
+    stops = list[str]()
+    for step in range(1, 100):
+        become(tmp_path, step)
+        model.embedder.embedded.clear()
+        try:
+            sync(index, StopAt(step))
+        except Stopped as stop:
+            stops.append(str(stop))
+        else:
+            break
+        if reopened:
+            index.close()
+            index = open_index(tmp_path, model=model)
+        sync(index)
+        assert len(model.embedder.embedded) == len(set(model.embedder.embedded)), stops[-1]
+        assert_equals_fresh(index)
+    assert_equals_fresh(index)
+    index.close()
+    assert {stop.partition(" ")[0] for stop in stops} == {"reading", "indexing", "embedding"}
+
+
+def test_what_is_searched_after_an_interruption_is_right_or_says_that_it_is_partial(tmp_path: Path) -> None:
+    become(tmp_path, 0)
+    for step in range(1, 30):
+        with closing(open_index(tmp_path)) as index:
+            try:
+                sync(index, StopAt(step))
+            except Stopped:
+                pass
+            else:
+                break
+        with closing(open_index(tmp_path)) as index:
+            try:
+                found = retrieve(index, "subject77", None, 10).found
+            except LoreError as error:
+                assert "lore sync" in error.hint
+            else:
+                assert any("subject77 " in one.chunk.text for one in found)
+                assert index.catalogue.waiting() > 0
+
+
+# --- kills -------------------------------------------------------------------------------------------------------
+
+# imports everything, opens nothing, and forks a process for each sync: a kill costs no new start
+ZYGOTE = """
+import os, sys
+from pathlib import Path
+import chromadb, tantivy
+import etl.load, etl.stores.keywords, etl.stores.vectors
+from etl.sync import sync
+from tests.harness.models import HashModel, counter
+from tests.harness.projects import open_index
+counter()
+print("ready", flush=True)
+for line in sys.stdin:
+    pid = os.fork()
+    if not pid:
+        os.write(1, b"started %d\\n" % os.getpid())
+        index = open_index(Path(sys.argv[1]))
+        sync(index)
+        index.close()
+        os._exit(0)
+    os.waitpid(pid, 0)
+    print("ended", flush=True)
+"""
+
+
+@pytest.fixture
+def zygote(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
+    with child(ZYGOTE, tmp_path / "project") as process:
+        assert process.stdout and process.stdout.readline() == "ready\n"
+        yield process
+
+
+def start_sync(zygote: subprocess.Popen[str]) -> int:
+    assert zygote.stdin and zygote.stdout
+    zygote.stdin.write("go\n")
+    zygote.stdin.flush()
+    return int(zygote.stdout.readline().removeprefix("started "))
+
+
+def wait_for_end(zygote: subprocess.Popen[str]) -> None:
+    assert zygote.stdout and zygote.stdout.readline() == "ended\n"
+
+
+def kill_and_check(root: Path, zygote: subprocess.Popen[str], kills: int) -> None:
+    become(root, 0)
+    started = time.monotonic()
+    start_sync(zygote)
+    wait_for_end(zygote)
+    whole = time.monotonic() - started
+    dice = random.Random(7)
+    for version in range(1, kills + 1):
+        become(root, version)
+        pid = start_sync(zygote)
+        time.sleep(dice.uniform(0, whole))  # the moment of the kill; nothing waits for anything here
+        os.kill(pid, signal.SIGKILL)
+        wait_for_end(zygote)
+        with closing(open_index(root)) as index:
+            report = sync(index)
+            assert report.failed == []
+            assert_equals_fresh(index)
+
+
+def test_a_killed_sync_is_finished_by_the_next_without_a_manual_step(
+    tmp_path: Path, zygote: subprocess.Popen[str]
+) -> None:
+    kill_and_check(tmp_path / "project", zygote, kills=10)
+
+
+@pytest.mark.long
+def test_a_hundred_kills_lose_nothing(tmp_path: Path, zygote: subprocess.Popen[str]) -> None:
+    kill_and_check(tmp_path / "project", zygote, kills=100)
+
+
+def test_syncs_killed_one_after_another_are_made_up_for_by_one(tmp_path: Path, zygote: subprocess.Popen[str]) -> None:
+    root, dice = tmp_path / "project", random.Random(11)
+    for version in range(8):
+        become(root, version)
+        pid = start_sync(zygote)
+        time.sleep(dice.uniform(0, 0.5))  # the moment of the kill
+        os.kill(pid, signal.SIGKILL)
+        wait_for_end(zygote)
+
+    with closing(open_index(root)) as index:
+        sync(index)
+        assert_equals_fresh(index)
+
+
+# --- a full disk -------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk of its own; only root may mount one."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(folder)]
+    if subprocess.run(command, check=False, capture_output=True).returncode:
+        pytest.skip("a small disk can only be mounted by root")
+    yield folder
+    subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+def resize(disk: Path, kilobytes: int) -> None:
+    subprocess.run(["mount", "-o", f"remount,size={kilobytes}k", str(disk)], check=True)
+
+
+def open_on(disk: Path, root: Path) -> Index:
+    return open_index(root, Settings.model_validate({"index": {"path": str(disk / "lore")}}))
+
+
+@pytest.mark.parametrize("kilobytes", [100, 400, 700, 1_000, 1_400, 1_800, 2_200])
+def test_a_full_disk_is_reported_and_the_next_sync_recovers(tmp_path: Path, small_disk: Path, kilobytes: int) -> None:
+    root = tmp_path / "project"
+    become(root, 0)
+    resize(small_disk, kilobytes)
+    with closing_quietly(open_on(small_disk, root)) as index, pytest.raises(StorageError):
+        sync(index)
+
+    resize(small_disk, 60_000)
+    with closing(open_on(small_disk, root)) as index:
+        assert sync(index).failed == []
+        assert_equals_fresh(index)
+
+
+class closing_quietly(closing[Index]):
+    """On a full disk the close may say so as well."""
+
+    def __exit__(self, *error: object) -> None:
+        with suppress(StorageError):
+            self.thing.close()
+
+
+def test_a_disk_that_fills_up_later_leaves_what_was_synced_searchable_once_there_is_space(
+    tmp_path: Path, small_disk: Path
+) -> None:
+    root = tmp_path / "project"
+    become(root, 0)
+    resize(small_disk, 60_000)
+    with closing(open_on(small_disk, root)) as index:
+        sync(index)
+    used = sum(path.stat().st_blocks * 512 for path in small_disk.rglob("*"))
+    resize(small_disk, used // 1024 + 200)
+    become(root, 3)
+    with closing_quietly(open_on(small_disk, root)) as index, pytest.raises(StorageError):
+        sync(index)
+
+    resize(small_disk, 60_000)
+    with closing(open_on(small_disk, root)) as index:
+        assert retrieve(index, "subject77", None, 10).found
+        sync(index)
+        assert_equals_fresh(index)
+
+
+def test_an_interrupted_guard_changes_nothing(tmp_path: Path) -> None:
+    become(tmp_path, 0)
+    with closing(open_index(tmp_path)) as index:
+        sync(index)
+        for path in (tmp_path / "docs").iterdir():
+            path.unlink()
+        for _ in range(2):
+            with pytest.raises(GuardTripped):
+                sync(index)
+        become(tmp_path, 0)
+        assert sync(index).embedded == 0
+        assert_equals_fresh(index)

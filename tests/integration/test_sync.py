@@ -1,0 +1,557 @@
+"""The sync from files to stores: what did not change costs nothing, what went away is gone everywhere."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from etl.errors import GuardTripped, IndexMissing, ModelMismatch
+from etl.index import Index
+from etl.model import SyncReport
+from etl.settings import Settings
+from etl.stores import chunkfile
+from etl.sync import create_only, delete_all, embed_only, sync
+from server.query.retrieve import retrieve
+from tests.harness.indexes import assert_equals_fresh, fresh_state, state_of, unfindable
+from tests.harness.models import HashModel, counter
+from tests.harness.processes import run
+from tests.harness.projects import chunks_of, held_everywhere, open_index, settle, write_project
+
+FILES: dict[str, str | bytes] = {
+    "docs/ferry.md": "# Ferry\n\nIt crosses at dawn.\n\n## Berths\n\nEach berth holds one ferry for the night.\n",
+    "docs/tide.md": "# Tide\n\nTables of the tide are kept by the harbour master.\n",
+    "src/base.py": "class Vessel:\n    '''Anything that floats.'''\n\n    def sail(self):\n        return 'sailing'\n",
+    "src/ship.py": "from base import Vessel\n\n\nclass Ship(Vessel):\n    '''Larger than a boat.'''\n",
+    "src/liner.py": "from ship import Ship\n\n\nclass Liner(Ship):\n    '''Carries passengers.'''\n",
+    "tests/test_ship.py": "def test_a_ship_sails():\n    assert True\n",
+    "issues/7.md": "---\ntitle: Ferry late\nstate: open\n---\n# Late\n\nThe ferry was late again.\n",
+}
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    return write_project(tmp_path / "harbour", FILES)
+
+
+@pytest.fixture
+def model() -> HashModel:
+    return HashModel()
+
+
+@pytest.fixture
+def index(project: Path, model: HashModel) -> Iterator[Index]:
+    opened = open_index(project, model=model)
+    yield opened
+    opened.close()
+
+
+def edit(index: Index, path: str, content: str | bytes) -> SyncReport:
+    write_project(index.root, {path: content})
+    return sync(index)
+
+
+def stamps_below(folder: Path) -> dict[str, tuple[int, int]]:
+    """Size and time of every file but the lock and the holder's note, which name the process."""
+    return {
+        str(path.relative_to(folder)): (path.stat().st_size, path.stat().st_mtime_ns)
+        for path in folder.rglob("*")
+        if path.is_file() and not path.name.startswith("owner.")
+    }
+
+
+def found_sources(index: Index, query: str) -> set[str]:
+    return {one.chunk.source for one in retrieve(index, query, None, 10).found if one.keyword is not None}
+
+
+# --- what did not change -----------------------------------------------------------------------------------------
+
+
+def test_the_first_sync_embeds_every_chunk_and_all_stores_agree(index: Index, model: HashModel) -> None:
+    report = sync(index)
+
+    chunks, vectors, words = held_everywhere(index)
+    assert chunks == vectors == words
+    assert report.created == report.embedded == len(chunks) == len(model.embedder.embedded)
+    assert (report.files, report.failed, report.warnings) == (len(FILES), [], [])
+    assert_equals_fresh(index)
+
+
+def test_a_second_sync_embeds_nothing_and_writes_nothing(index: Index, project: Path, model: HashModel) -> None:
+    first = sync(index)
+    before = stamps_below(project / ".lore")
+    model.embedder.embedded.clear()
+
+    second = sync(index)
+
+    assert stamps_below(project / ".lore") == before
+    assert model.embedder.embedded == []
+    assert (second.created, second.updated, second.deleted, second.embedded) == (0, 0, 0, 0)
+    assert second.unchanged == first.created
+
+
+def test_a_second_sync_by_another_process_writes_nothing_either(index: Index, project: Path) -> None:
+    sync(index)
+    index.close()
+    before = stamps_below(project / ".lore")
+    again = open_index(project)
+
+    report = sync(again)
+    again.close()
+
+    assert stamps_below(project / ".lore") == before
+    assert report.embedded == 0
+
+
+def test_touching_a_file_embeds_nothing_and_keeps_the_chunks(index: Index, project: Path) -> None:
+    sync(index)
+    before = (project / ".lore" / chunkfile.CHUNKS).stat()
+    os.utime(project / "docs/ferry.md", (1, 1))
+    settle(project)
+
+    report = sync(index)
+
+    assert (report.embedded, report.updated, report.created) == (0, 0, 0)
+    assert (project / ".lore" / chunkfile.CHUNKS).stat() == before
+
+
+def test_an_edit_that_sets_the_time_back_is_noticed(index: Index, project: Path) -> None:
+    sync(index)
+    old = (project / "docs/tide.md").stat()
+    text = (project / "docs/tide.md").read_text(encoding="utf-8").replace("harbour", "HARBOUR")
+    (project / "docs/tide.md").write_text(text, encoding="utf-8")
+    os.utime(project / "docs/tide.md", ns=(old.st_atime_ns, old.st_mtime_ns))
+    settle(project)
+
+    assert sync(index).updated == 1
+
+
+# --- edits -------------------------------------------------------------------------------------------------------
+
+
+def test_editing_one_file_embeds_only_its_changed_chunks(index: Index, model: HashModel) -> None:
+    sync(index)
+    model.embedder.embedded.clear()
+
+    report = edit(index, "docs/ferry.md", str(FILES["docs/ferry.md"]).replace("one ferry", "two ferries"))
+
+    assert len(model.embedder.embedded) == report.embedded == 1
+    assert "two ferries" in model.embedder.embedded[0]
+    assert_equals_fresh(index)
+
+
+def test_deleting_a_file_takes_its_chunks_out_of_all_three_places(index: Index, project: Path) -> None:
+    sync(index)
+    gone = {chunk.id for chunk in chunks_of(index, "docs/tide.md")}
+    (project / "docs/tide.md").unlink()
+
+    report = sync(index)
+
+    assert report.deleted == len(gone) > 0
+    assert all(not gone & held for held in held_everywhere(index))
+    assert_equals_fresh(index)
+
+
+def test_a_line_at_the_top_changes_only_metadata_and_all_lines_are_right_afterwards(
+    index: Index, project: Path
+) -> None:
+    sync(index)
+
+    report = edit(index, "docs/ferry.md", "\n\n" + str(FILES["docs/ferry.md"]))
+
+    assert (report.embedded, report.created, report.deleted) == (0, 0, 0)
+    assert report.updated > 0
+    lines = (project / "docs/ferry.md").read_text(encoding="utf-8").split("\n")
+    for chunk in index.catalogue.of_source("docs/ferry.md"):
+        assert chunk.text == "\n".join(lines[chunk.lines[0] - 1 : chunk.lines[1]])
+    assert_equals_fresh(index)
+
+
+def test_a_renamed_file_is_found_under_its_new_name_only(index: Index, project: Path) -> None:
+    sync(index)
+    (project / "docs/tide.md").rename(project / "docs/high-water.md")
+    settle(project)
+
+    sync(index)
+
+    assert found_sources(index, "tables harbour master") == {"docs/high-water.md"}
+    assert_equals_fresh(index)
+
+
+def test_a_changed_base_class_updates_the_chains_below_it_without_embedding(index: Index) -> None:
+    sync(index)
+    renamed = str(FILES["src/ship.py"]).replace("(Vessel)", "(Steamer)").replace("import Vessel", "import Steamer")
+
+    edit(index, "src/ship.py", renamed)
+    report = edit(index, "src/base.py", str(FILES["src/base.py"]).replace("class Vessel", "class Steamer"))
+
+    (liner,) = (chunk for chunk in chunks_of(index, "src/liner.py") if chunk.class_name)
+    assert [one.class_name for one in liner.chain] == ["ship.Ship", "base.Steamer"]
+    assert report.updated > 0
+    assert all("base" in text for text in index.embedder.embedded[-report.embedded :])
+    assert index.catalogue.chunks([liner.id])[liner.id].chain == liner.chain
+    assert_equals_fresh(index)
+
+
+def test_an_empty_package_file_that_comes_or_goes_renames_the_classes_of_the_package(
+    index: Index, project: Path
+) -> None:
+    sync(index)
+    edit(index, "src/__init__.py", "")
+    assert_equals_fresh(index)
+    assert {chunk.class_name for chunk in chunks_of(index, "src/base.py")} == {"src.base.Vessel"}
+
+    (project / "src/__init__.py").unlink()
+    sync(index)
+
+    assert {chunk.class_name for chunk in chunks_of(index, "src/base.py")} == {"base.Vessel"}
+    assert_equals_fresh(index)
+
+
+def test_a_file_that_moves_to_another_type_is_found_under_the_new_type_only(index: Index, project: Path) -> None:
+    sync(index)
+    index.close()
+    tickets = Settings(sources={"tickets": ["docs/tide.md"]})
+    moved = open_index(project, tickets)
+
+    report = sync(moved)
+
+    (chunk,) = chunks_of(moved, "docs/tide.md")
+    vector = moved.embedder.embed_query("tide")
+    assert report.updated > 0
+    assert {row.partition(".")[0] for row, _ in moved.vectors.search(vector, 10, "ticket")} == {chunk.id}
+    assert chunk.id not in {row.partition(".")[0] for row, _ in moved.vectors.search(vector, 50, "guide")}
+    moved.close()
+
+
+def test_the_same_content_in_many_files_is_embedded_once_and_found_everywhere(tmp_path: Path, model: HashModel) -> None:
+    text = "# Notice\n\nAll passengers keep clear of the ramp.\n"
+    index = open_index(write_project(tmp_path, {f"docs/{n}/a.md": text for n in range(300)}), model=model)
+
+    report = sync(index)
+
+    assert (report.created, report.embedded) == (300, 1)
+    assert unfindable(index) == []
+    (tmp_path / "docs/7/a.md").unlink()
+    assert sync(index).deleted == 1
+    assert [len(held) for held in held_everywhere(index)] == [299, 299, 299]
+    index.close()
+
+
+def test_more_than_half_replaced_builds_a_new_generation_beside_the_old(tmp_path: Path) -> None:
+    index = open_index(write_project(tmp_path, {f"docs/{n}.md": f"# Page {n}\n\nfirst{n}\n" for n in range(600)}))
+    sync(index)
+    write_project(tmp_path, {f"docs/{n}.md": f"# Page {n}\n\nsecond{n}\n" for n in range(400)})
+
+    report = sync(index)
+
+    assert report.rebuilt == "more than half of it is replaced"
+    assert [path.name for path in index.folder.glob("vectors-*")] == ["vectors-2"]
+    assert report.embedded == 400
+    assert_equals_fresh(index)
+    index.close()
+
+
+# --- bad input ---------------------------------------------------------------------------------------------------
+
+UNREADABLE = {
+    "binary": (b"\0\1\2" * 100, "binary"),
+    "invalid UTF-8": (b"# Tide\n\n\xff\xfe\xfa broken", "not valid UTF-8"),
+    "too large": (b"# Tide\n" + b"tide " * 500_000, "too large"),
+}
+
+
+@pytest.mark.parametrize(("content", "reason"), UNREADABLE.values(), ids=UNREADABLE.keys())
+def test_a_file_that_becomes_unreadable_keeps_its_chunks_and_is_reported_until_it_is_mended(
+    index: Index, content: bytes, reason: str
+) -> None:
+    sync(index)
+    before = state_of(index)
+
+    reports = [edit(index, "docs/tide.md", content), sync(index), sync(index)]
+
+    for report in reports:
+        assert [(one.source, reason in one.reason) for one in report.failed] == [("docs/tide.md", True)]
+        assert (report.deleted, report.embedded) == (0, 0)
+    assert state_of(index) == before
+    assert edit(index, "docs/tide.md", FILES["docs/tide.md"]).failed == []
+    assert sync(index).failed == []
+    assert_equals_fresh(index)
+
+
+@contextmanager
+def without_permission(path: Path) -> Iterator[None]:
+    """Root may read everything, so these tests are somebody else for a moment."""
+    counter()  # the tokenizer, which somebody else may not read
+    user, project = os.geteuid(), next(one for one in path.parents if one.name == "harbour")
+    if user == 0:
+        opened = [one for one in (project, *project.parents) if one.stat().st_uid == 0 and not one.stat().st_mode & 1]
+        for one in opened:
+            one.chmod(one.stat().st_mode | 0o011)
+        for one in (project, *project.rglob("*")):
+            os.chown(one, 65534, 65534)
+        os.seteuid(65534)
+    mode = path.stat().st_mode
+    path.chmod(0)
+    try:
+        yield
+    finally:
+        path.chmod(mode)
+        os.seteuid(user)
+        settle(project)
+
+
+def test_a_folder_that_cannot_be_read_keeps_its_chunks_and_is_reported(index: Index, project: Path) -> None:
+    sync(index)
+    before = held_everywhere(index)
+
+    with without_permission(project / "docs"):
+        reports = [sync(index), sync(index)]
+
+    for report in reports:
+        assert [one.source for one in report.failed] == ["docs/"]
+        assert report.deleted == 0
+    assert held_everywhere(index) == before
+    assert sync(index).failed == []
+
+
+def test_a_file_without_permission_keeps_its_chunks_and_is_forgiven_once_it_can_be_read(
+    index: Index, project: Path
+) -> None:
+    sync(index)
+
+    with without_permission(project / "docs/tide.md"):
+        settle(project)
+        assert [one.source for one in sync(index).failed] == ["docs/tide.md"]
+        assert "docs/tide.md" in found_sources(index, "tables harbour master")
+
+    assert sync(index).failed == []
+    assert sync(index).failed == []
+
+
+def test_broken_front_matter_is_reported_each_time_and_the_text_is_indexed(index: Index) -> None:
+    text = "---\ntitle: [unclosed\n---\n# Fog\n\nFog closes the harbour.\n"
+
+    reports = [edit(index, "docs/fog.md", text), sync(index)]
+
+    for report in reports:
+        (problem,) = report.failed
+        assert problem.source == "docs/fog.md"
+        assert "front matter is not valid YAML" in problem.reason
+    assert found_sources(index, "fog closes") == {"docs/fog.md"}
+
+
+def test_a_configured_source_that_matches_nothing_warns_every_time(project: Path) -> None:
+    index = open_index(project, Settings(sources={"adrs": ["decisions/*.md"]}))
+
+    for report in (sync(index), sync(index)):
+        assert report.warnings == ["The configured source `sources.adrs` matches no file."]
+    index.close()
+
+
+def test_a_symlink_that_leaves_the_project_is_reported_and_not_followed(index: Index, project: Path) -> None:
+    (project.parent / "secret.md").write_text("# Canary\n", encoding="utf-8")
+    (project / "docs/link.md").symlink_to(project.parent / "secret.md")
+
+    report = sync(index)
+
+    assert [one.source for one in report.skipped] == ["docs/link.md"]
+    assert found_sources(index, "canary") == set()
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["docs/with space.md", "docs/new\nline.md", "docs/quote'\".md", "docs/☂ umbrella.md", "docs/e\u0301.md",
+     "docs/-rf.md", "docs/%s%n.md", "docs/" + "long" * 50 + ".md"],
+)  # fmt: skip
+def test_files_with_odd_names_are_indexed_under_them(tmp_path: Path, name: str) -> None:
+    index = open_index(write_project(tmp_path, {name: "# Odd\n\nlighthouse keeper\n"}))
+
+    assert sync(index).failed == []
+
+    assert found_sources(index, "lighthouse") == {name}
+    (tmp_path / name).unlink()
+    sync(index)
+    assert held_everywhere(index) == (set(), set(), set())
+    index.close()
+
+
+def test_a_name_that_is_not_utf8_costs_no_neighbour(index: Index, project: Path) -> None:
+    (Path(os.fsdecode(os.fsencode(project) + b"/docs/\xff\xfe.md"))).write_text("# Odd\n", encoding="utf-8")
+    settle(project)
+
+    sync(index)
+
+    assert {chunk.source for chunk in chunks_of(index)} == set(FILES)
+
+
+def test_an_empty_project_has_an_empty_index_and_a_search_says_so(tmp_path: Path) -> None:
+    index = open_index(tmp_path)
+
+    for report in (sync(index), sync(index)):
+        assert (report.created, report.files, report.failed) == (0, 0, [])
+    with pytest.raises(IndexMissing):
+        retrieve(index, "anything", None, 5)
+    index.close()
+
+
+# --- the guard ---------------------------------------------------------------------------------------------------
+
+
+def test_a_sync_that_would_lose_much_is_refused_and_changes_nothing(index: Index, project: Path) -> None:
+    sync(index)
+    before = stamps_below(project / ".lore")
+    shutil.move(project / "src", project.parent / "elsewhere")
+
+    for _ in range(2):
+        with pytest.raises(GuardTripped, match="3 files are gone") as caught:
+            sync(index)
+        assert "allow-mass-delete" in caught.value.hint
+
+    assert stamps_below(project / ".lore") == before
+    assert "src/ship.py" in found_sources(index, "larger boat")
+    assert sync(index, allow_mass_delete=True).deleted > 0
+    assert_equals_fresh(index)
+
+
+def test_files_that_come_back_after_the_guard_are_as_before(index: Index, project: Path) -> None:
+    sync(index)
+    shutil.move(project / "src", project.parent / "elsewhere")
+    with pytest.raises(GuardTripped):
+        sync(index)
+    shutil.move(project.parent / "elsewhere", project / "src")
+    settle(project)
+
+    report = sync(index)
+
+    assert (report.deleted, report.embedded, report.created) == (0, 0, 0)
+
+
+def test_emptying_a_single_file_is_an_edit_whatever_its_share(tmp_path: Path) -> None:
+    index = open_index(write_project(tmp_path, {"a.md": "# A\n\nferry\n"}))
+    sync(index)
+    (tmp_path / "a.md").unlink()
+
+    assert sync(index).deleted == 1
+    index.close()
+
+
+# --- models ------------------------------------------------------------------------------------------------------
+
+
+def test_a_chunk_that_cannot_be_embedded_is_reported_and_made_up_for_by_the_next_sync(project: Path) -> None:
+    model = HashModel(refuses=["harbour master", "late again"])
+    index = open_index(project, model=model)
+
+    reports = [sync(index), sync(index)]
+
+    for report in reports:
+        assert sorted(one.source for one in report.failed) == ["docs/tide.md", "issues/7.md"]
+    assert reports[1].embedded == 0
+    assert index.catalogue.waiting() == 2
+    assert found_sources(index, "tables harbour master") == {"docs/tide.md"}
+    model.embedder.refuses.clear()
+    model.embedder.embedded.clear()
+    mended = sync(index)
+    assert (mended.failed, mended.embedded, len(model.embedder.embedded)) == ([], 2, 2)
+    assert_equals_fresh(index)
+    index.close()
+
+
+def test_another_model_is_refused_by_searches_until_a_sync_built_a_generation_of_its_own(
+    index: Index, project: Path
+) -> None:
+    sync(index)
+    index.close()
+    other = open_index(project, model=HashModel("another"))
+
+    with pytest.raises(ModelMismatch) as caught:
+        retrieve(other, "ferry", None, 5)
+    assert "lore sync" in caught.value.hint
+    report = sync(other)
+
+    assert report.rebuilt == "the embedding model or its input changed"
+    assert report.embedded == len(chunks_of(other))
+    assert [path.name for path in other.folder.glob("vectors-*")] == ["vectors-2"]
+    assert found_sources(other, "ferry")
+    other.close()
+
+
+def test_going_back_to_an_earlier_model_costs_no_embedding(index: Index, project: Path) -> None:
+    sync(index)
+    index.close()
+    other = open_index(project, model=HashModel("another"))
+    sync(other)
+    other.close()
+    back = open_index(project)
+
+    report = sync(back)
+
+    assert (report.embedded, report.rebuilt) == (0, "the embedding model or its input changed")
+    back.close()
+
+
+# --- the steps one by one ----------------------------------------------------------------------------------------
+
+
+def test_create_alone_writes_files_and_no_stores_and_embed_alone_fills_them(index: Index, project: Path) -> None:
+    created = create_only(index)
+
+    assert (created.embedded, created.files) == (0, len(FILES))
+    assert len(chunks_of(index)) > 0
+    assert not (project / ".lore" / "vectors-1").exists()
+    embedded = embed_only(index)
+    assert embedded.created == embedded.embedded == len(chunks_of(index))
+    assert_equals_fresh(index)
+    assert sync(index).embedded == 0
+
+
+def test_delete_empties_everything_and_the_next_sync_brings_it_back_without_embedding(index: Index) -> None:
+    sync(index)
+    before = state_of(index)
+
+    report = delete_all(index)
+
+    assert report.deleted == len(before.catalogue)
+    assert held_everywhere(index) == (set(), set(), set())
+    with pytest.raises(IndexMissing):
+        retrieve(index, "ferry", None, 5)
+    again = sync(index)
+    assert (again.embedded, again.created) == (0, len(before.catalogue))
+    assert state_of(index) == before
+
+
+def test_an_index_that_was_deleted_can_be_deleted_again(index: Index) -> None:
+    sync(index)
+    delete_all(index)
+
+    assert delete_all(index).deleted == 0
+
+
+# --- the same tree gives the same bytes --------------------------------------------------------------------------
+
+
+def test_order_locale_time_zone_hash_seed_and_working_folder_change_no_byte(project: Path, tmp_path: Path) -> None:
+    code = """
+import os, sys
+from pathlib import Path
+sys.path = [one for one in sys.path if one]
+from etl.settings import Settings
+from etl.sync import create_only
+from tests.harness.projects import open_index
+os.chdir("/")
+index = open_index(Path(sys.argv[1]), Settings(index={"path": sys.argv[2]}))
+create_only(index)
+index.close()
+"""
+    expected = fresh_state(project)
+    for number, variables in enumerate(({"LC_ALL": "C", "TZ": "Asia/Tokyo"}, {"PYTHONHASHSEED": "7", "TZ": "UTC"})):
+        folder = tmp_path / f"other-{number}"
+        done = run(code, project, folder, environment=variables)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert (folder / chunkfile.CHUNKS).read_bytes() == expected.chunks
+        assert (folder / chunkfile.HIERARCHY).read_bytes() == expected.hierarchy
