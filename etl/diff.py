@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from etl.errors import GuardTripped
-from etl.model import Chunk
+from etl.model import Chunk, SyncReport
 from etl.stores.catalogue import Held
 
 GUARD_SOURCES = 2  # the loss of a single file is an edit, whatever its size
@@ -26,6 +26,11 @@ class Plan:
     def to_write(self) -> list[int]:
         """Everything whose record differs."""
         return sorted([*self.new, *self.changed, *self.retagged])
+
+    def tell(self, report: SyncReport) -> None:
+        """Put the counts into a report."""
+        report.created, report.unchanged, report.deleted = len(self.new), self.unchanged, len(self.gone)
+        report.updated = len(self.changed) + len(self.retagged)
 
 
 def plan(wanted: Sequence[Chunk], held: Mapping[str, Held]) -> Plan:

@@ -6,11 +6,13 @@ import time
 from collections.abc import Callable
 
 from etl.create import create
-from etl.errors import CatalogueDamaged
+from etl.diff import plan
+from etl.errors import CatalogueDamaged, IndexDamaged
 from etl.index import Index
 from etl.load import is_loaded, load
-from etl.model import Progress, SyncReport, silent
+from etl.model import Chunk, Progress, SyncReport, silent
 from etl.stores import chunkfile
+from etl.stores.catalogue import Held
 from etl.stores.vectors import remove
 
 
@@ -33,7 +35,13 @@ def sync(index: Index, progress: Progress = silent, allow_mass_delete: bool = Fa
 
 def create_only(index: Index, progress: Progress = silent, allow_mass_delete: bool = False) -> SyncReport:
     """Write `chunks.jsonl` and the class tree, and leave the stores as they are."""
-    return _run(index, lambda report: create(index, report, progress, allow_mass_delete))
+
+    def steps(report: SyncReport) -> None:
+        before = {one.id: Held(one.content_hash, one.metadata_hash, has_vector=False) for one in _written(index)}
+        create(index, report, progress, allow_mass_delete)
+        plan(chunkfile.read_chunks(index.folder), before).tell(report)
+
+    return _run(index, steps)
 
 
 def embed_only(index: Index, progress: Progress = silent) -> SyncReport:
@@ -60,6 +68,14 @@ def _run(index: Index, steps: Callable[[SyncReport], object]) -> SyncReport:
         steps(report)
     report.duration = round(time.monotonic() - started, 3)
     return report
+
+
+def _written(index: Index) -> list[Chunk]:
+    """The chunks as they were written last; none if they cannot be read, since then all are written anew."""
+    try:
+        return chunkfile.read_chunks(index.folder)
+    except IndexDamaged:
+        return []
 
 
 def _load_if_needed(index: Index, report: SyncReport, progress: Progress) -> None:
