@@ -189,6 +189,7 @@ def test_a_model_is_named_by_its_folder_and_serves_what_its_original_gives(tiny_
     assert {path: path.stat().st_mtime_ns for path in own_cache.rglob("*")} == before
 
 
+@pytest.mark.long
 def test_changed_weights_are_another_model(tiny_model: Path, own_cache: Path, tmp_path: Path) -> None:
     from safetensors.numpy import load_file, save_file
 

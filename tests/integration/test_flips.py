@@ -23,16 +23,10 @@ def pages(version: str, share: float) -> dict[str, str | bytes]:
     }
 
 
-@pytest.mark.parametrize(
-    "share",
-    [
-        0.5,
-        pytest.param(0.05, marks=pytest.mark.long),
-        pytest.param(0.2, marks=pytest.mark.long),
-        pytest.param(0.8, marks=pytest.mark.long),
-        1.0,
-    ],
-)
+LONG = [pytest.param(share, marks=pytest.mark.long) for share in (0.05, 0.2, 0.8, 1.0)]
+
+
+@pytest.mark.parametrize("share", [0.5, *LONG])
 def test_twenty_flips_leave_everything_findable_and_the_index_small(tmp_path: Path, share: float) -> None:
     model = HashModel()
     write_project(tmp_path, pages("A", share))
