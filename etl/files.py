@@ -73,7 +73,10 @@ def scan(root: Path, exclude: list[str], skip: Path | None = None) -> Scan:
         here = above.entering(folder, relative)
         for entry in _entries(folder, relative, found):
             path = relative + entry.name
-            if _is_uninteresting(entry) or Path(entry.path) == skip or not _is_text(path):
+            if _is_uninteresting(entry) or Path(entry.path) == skip:
+                continue
+            if not _is_text(path):
+                found.refused.append(Problem(path.encode("utf-8", "replace").decode(), "its name is not UTF-8"))
                 continue
             if entry.is_symlink():
                 if not here.ignores(path, is_folder=False):

@@ -10,24 +10,17 @@ from __future__ import annotations
 import time
 from collections.abc import Container, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
-import numpy as np
-
-from etl.chunking.recipe import embedding_input
 from etl.diff import Plan, plan
-from etl.errors import CatalogueDamaged, IndexDamaged, ProviderError, ProviderUnavailable
+from etl.errors import CatalogueDamaged, IndexDamaged
+from etl.fill import Filler, row_of
 from etl.index import KEYWORDS, Index
-from etl.model import Chunk, Problem, Progress, SyncReport
+from etl.model import Chunk, Progress, SyncReport
 from etl.stores import chunkfile
 from etl.stores.catalogue import Held
 from etl.stores.seal import is_sealed
-from etl.stores.vectors import VectorStore, remove, row_id
+from etl.stores.vectors import remove, row_id
 
-if TYPE_CHECKING:
-    from etl.embedding.base import Vectors
-
-EMBED_BATCH = 256  # an interruption costs the embedding of at most so many chunks
 REBUILD_SHARE = 0.5  # replacing more in place loses vectors: up to 500 of 500 sampled
 REBUILD_MINIMUM = 500  # below that, a lookup of every row is cheap and finds what is lost
 
@@ -40,6 +33,7 @@ class _Load:
     wanted: list[Chunk]
     held: dict[str, Held]
     plan: Plan
+    filler: Filler
     retagged: list[Chunk] = field(default_factory=list)
     replaced: int = 0
 
@@ -68,9 +62,8 @@ def load(index: Index, report: SyncReport, progress: Progress) -> None:
     was_dirty = index.catalogue.meta("dirty") is not None
     index.catalogue.set_meta(dirty="1")
     held = index.catalogue.held()
-    run = _Load(index, report, progress, wanted, held, plan(wanted, held))
-    report.created, report.unchanged = len(run.plan.new), run.plan.unchanged
-    report.updated, report.deleted = len(run.plan.changed) + len(run.plan.retagged), len(run.plan.gone)
+    run = _Load(index, report, progress, wanted, held, plan(wanted, held), Filler(index, report, progress))
+    run.plan.tell(report)
     _load_words(run, was_dirty)
     reason = _rebuild_reason(run)
     stale = [] if reason else _compare(run, was_dirty)
@@ -145,7 +138,7 @@ def _compare(run: _Load, was_dirty: bool) -> list[str]:
     present = run.index.vectors.rows()
     _trust_only(run, present)
     wanted = {row_id(chunk): chunk for chunk in run.wanted}
-    run.retagged = [chunk for row, chunk in wanted.items() if row in present and present[row] != _row(chunk)[1:]]
+    run.retagged = [chunk for row, chunk in wanted.items() if row in present and present[row] != row_of(chunk)[1:]]
     return [row for row in present if row not in wanted]
 
 
@@ -171,12 +164,12 @@ def _load_vectors(run: _Load, stale: Sequence[str]) -> None:
     """In place: add, update metadata, delete, look up."""
     store = run.index.vectors
     run.index.catalogue.set_meta(model=run.index.model)  # before the first vector: else none knows whose it is
-    new = _fill(run, store, [chunk for chunk in run.wanted if _needs_vector(run, chunk)], mark=True)
+    new = run.filler.fill(store, [chunk for chunk in run.wanted if _needs_vector(run, chunk)], mark=True)
     if run.retagged:
-        store.update([_row(chunk) for chunk in run.retagged])
+        store.update([row_of(chunk) for chunk in run.retagged])
     if stale:
         store.delete(stale)
-    if _look_up(run, store, new):
+    if run.filler.look_up(store, new):
         _rebuild(run, "vectors could not be found after two writes")
         return
     store.seal()
@@ -194,8 +187,8 @@ def _rebuild(run: _Load, reason: str) -> None:
     remove(index.generation_folder(number))
     store = index.open_generation(number)
     try:
-        filled = _fill(run, store, run.wanted, mark=False)
-        lost = {chunk.id for chunk in _look_up(run, store, filled)}
+        filled = run.filler.fill(store, run.wanted, mark=False)
+        lost = {chunk.id for chunk in run.filler.look_up(store, filled)}
         found = {chunk.id for chunk in filled} - lost
         store.seal()
         rows = ((chunk, chunk.id in found) for chunk in run.wanted)
@@ -207,73 +200,6 @@ def _rebuild(run: _Load, reason: str) -> None:
     run.report.rebuilt, run.replaced = reason, 0
     if lost:
         run.report.warnings.append(f"{len(lost)} vectors cannot be found by a search. The next sync tries again.")
-
-
-def _fill(run: _Load, store: VectorStore, chunks: list[Chunk], mark: bool) -> list[Chunk]:
-    """Give the store a vector for each chunk; returns those that have one now."""
-    done: list[Chunk] = []
-    for start in range(0, len(chunks), EMBED_BATCH):
-        run.progress("embedding", start, len(chunks))
-        some = chunks[start : start + EMBED_BATCH]
-        vectors = _vectors(run, some)
-        some = [chunk for chunk in some if chunk.content_hash in vectors]
-        if some:
-            store.add([_row(chunk) for chunk in some], np.stack([vectors[chunk.content_hash] for chunk in some]))
-            if mark:
-                run.index.catalogue.mark_vectors([chunk.id for chunk in some], present=True)
-            done += some
-    if chunks:
-        run.progress("embedding", len(chunks), len(chunks))
-    return done
-
-
-def _row(chunk: Chunk) -> tuple[str, str, str]:
-    return row_id(chunk), chunk.type.value, chunk.source
-
-
-def _vectors(run: _Load, chunks: Sequence[Chunk]) -> dict[str, Vectors]:
-    """Content hash -> vector, cached or computed; without those that cannot be embedded."""
-    cache = run.index.cache
-    found = cache.get({chunk.content_hash for chunk in chunks})
-    unknown = {chunk.content_hash: chunk for chunk in chunks if chunk.content_hash not in found}
-    if unknown:
-        computed = _embed(run, list(unknown.values()))
-        if computed:
-            cache.put(list(computed), np.stack(list(computed.values())))
-        run.report.embedded += len(computed)
-        found.update(computed)
-    return found
-
-
-def _embed(run: _Load, chunks: list[Chunk]) -> dict[str, Vectors]:
-    """Embed together; where that fails, halves, until only those that cannot be embedded are left out."""
-    try:
-        vectors = run.index.embedder.embed([embedding_input(chunk) for chunk in chunks])
-    except ProviderUnavailable:
-        raise
-    except ProviderError as error:
-        if len(chunks) == 1:
-            run.report.failed.append(
-                Problem(chunks[0].source, f"lines {chunks[0].lines}: not embedded: {error.message}")
-            )
-            return {}
-        middle = len(chunks) // 2
-        return {**_embed(run, chunks[:middle]), **_embed(run, chunks[middle:])}
-    return {chunk.content_hash: vector for chunk, vector in zip(chunks, vectors, strict=True)}
-
-
-def _look_up(run: _Load, store: VectorStore, chunks: list[Chunk]) -> list[Chunk]:
-    """Search for each chunk by its own vector and write again what is not found; returns what that did not help."""
-    cached = run.index.cache.get({chunk.content_hash for chunk in chunks})
-    for attempt in range(3):
-        if not chunks:
-            break
-        vectors = np.stack([cached[chunk.content_hash] for chunk in chunks])
-        lost = store.missing([row_id(chunk) for chunk in chunks], vectors)
-        chunks = [chunks[n] for n in lost]
-        if chunks and attempt < 2:
-            store.heal([_row(chunk) for chunk in chunks], vectors[lost])
-    return chunks
 
 
 def _finish(run: _Load) -> None:

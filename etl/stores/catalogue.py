@@ -20,6 +20,7 @@ from etl.model import Chunk, canonical_json
 CATALOGUE = "catalogue.sqlite"
 SUSPECT = "catalogue.suspect"  # damage that a reader met; the next sync builds the catalogue anew
 VARIABLES = 500  # SQLite's limit on variables in a statement was 999 for long
+SCHEMA_VERSION = 1
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS file (
@@ -78,6 +79,7 @@ class Catalogue:
             if self._suspect.exists() or (self._path.exists() and not self._path.stat().st_size):
                 raise sqlite3.DatabaseError("an earlier call could not read it, or it is empty")
             try:
+                self._check_version()
                 with self.transaction() as connection:
                     connection.executescript(_SCHEMA)
             except sqlite3.Error:
@@ -95,6 +97,14 @@ class Catalogue:
             connection.execute("PRAGMA synchronous = NORMAL")
             self._local.connection = connection
         return connection
+
+    def _check_version(self) -> None:
+        """A catalogue of another form is not migrated: it is derived, so the next sync builds it anew."""
+        found = self._connection.execute("PRAGMA user_version").fetchone()[0]
+        if found not in (0, SCHEMA_VERSION):
+            raise sqlite3.DatabaseError(f"it has version {found}, this Lore writes {SCHEMA_VERSION}")
+        if not found:
+            self._connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
 
     def close(self) -> None:
         """Close every thread's connection."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from etl.errors import IndexMissing, ModelMismatch, ProviderError
+from etl.errors import IndexDamaged, IndexMissing, ModelMismatch, ProviderError
 from etl.index import Index
 from etl.model import Chunk
 
@@ -36,6 +36,8 @@ def retrieve(index: Index, text: str, type_: str | None, limit: int) -> Candidat
     """
     index.require()
     if not index.keywords.count():
+        if index.catalogue.counts():
+            raise IndexDamaged("The keyword index lost its chunks.")
         raise IndexMissing("The index is empty.")
     model = index.catalogue.meta("model")
     if model is not None and model != index.model:
@@ -43,15 +45,19 @@ def retrieve(index: Index, text: str, type_: str | None, limit: int) -> Candidat
     by_word = dict(index.keywords.search(text, limit, type_))
     by_meaning, degraded = _by_meaning(index, text, type_, limit) if model is not None else ({}, None)
     chunks = index.catalogue.chunks([*by_word, *(row.partition(".")[0] for row in by_meaning)])
-    vectors = {row.partition(".")[0]: (row, similarity) for row, similarity in by_meaning.items()}
-    found = []
-    for id_, chunk in chunks.items():
-        row, similarity = vectors.get(id_, ("", None))
-        if similarity is not None and not row.endswith(f".{chunk.content_hash[:16]}"):
-            similarity = None  # the vector of an earlier content
-        if type_ is None or chunk.type == type_:
-            found.append(Candidate(chunk, similarity, by_word.get(id_)))
-    return Candidates([one for one in found if one.vector is not None or one.keyword is not None], degraded)
+    similarities: dict[str, float] = {}
+    for row, similarity in by_meaning.items():
+        id_, _, digest = row.partition(".")
+        if id_ in chunks and chunks[id_].content_hash.startswith(digest):  # else it is of an earlier content
+            similarities[id_] = similarity
+    return Candidates(
+        [
+            Candidate(chunk, similarities.get(id_), by_word.get(id_))
+            for id_, chunk in chunks.items()
+            if (id_ in similarities or id_ in by_word) and (type_ is None or chunk.type == type_)
+        ],
+        degraded,
+    )
 
 
 def _by_meaning(index: Index, text: str, type_: str | None, limit: int) -> tuple[dict[str, float], str | None]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -208,3 +209,12 @@ def test_a_locked_database_is_no_damage(tmp_path: Path, monkeypatch: pytest.Monk
     assert not (tmp_path / SUSPECT).exists()
     blocker.close()
     catalogue.close()
+
+
+def test_a_catalogue_of_another_form_is_built_anew_and_not_guessed_at(tmp_path: Path) -> None:
+    Catalogue(tmp_path).close()
+    with closing(sqlite3.connect(tmp_path / CATALOGUE)) as connection:
+        connection.execute("PRAGMA user_version = 99")
+
+    with pytest.raises(CatalogueDamaged, match="version 99"):
+        Catalogue(tmp_path)

@@ -1,0 +1,97 @@
+"""Give a vector store a vector for each chunk, cached or computed now, and make sure that a search finds it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from etl.chunking.recipe import embedding_input
+from etl.errors import ProviderError, ProviderUnavailable
+from etl.index import Index
+from etl.model import Chunk, Problem, Progress, SyncReport
+from etl.stores.vectors import VectorStore, row_id
+
+if TYPE_CHECKING:
+    from etl.embedding.base import Vectors
+
+EMBED_BATCH = 256  # an interruption costs the embedding of at most so many chunks
+WRITES = 2  # a row that is not found after so many will not be found after more
+
+
+def row_of(chunk: Chunk) -> tuple[str, str, str]:
+    """The row of a chunk: (row id, type, source)."""
+    return row_id(chunk), chunk.type.value, chunk.source
+
+
+@dataclass(frozen=True)
+class Filler:
+    """Fills stores on behalf of one load; counts and complaints go to its report."""
+
+    index: Index
+    report: SyncReport
+    progress: Progress
+
+    def fill(self, store: VectorStore, chunks: list[Chunk], mark: bool) -> list[Chunk]:
+        """Add a row for each chunk; returns those that have a vector now. `mark` tells the catalogue batch by batch.
+
+        Raises:
+            ProviderUnavailable: the model does not answer; what was embedded so far is kept.
+        """
+        done: list[Chunk] = []
+        for start in range(0, len(chunks), EMBED_BATCH):
+            self.progress("embedding", start, len(chunks))
+            some = chunks[start : start + EMBED_BATCH]
+            vectors = self._vectors(some)
+            some = [chunk for chunk in some if chunk.content_hash in vectors]
+            if some:
+                store.add([row_of(chunk) for chunk in some], np.stack([vectors[chunk.content_hash] for chunk in some]))
+                if mark:
+                    self.index.catalogue.mark_vectors([chunk.id for chunk in some], present=True)
+                done += some
+        if chunks:
+            self.progress("embedding", len(chunks), len(chunks))
+        return done
+
+    def look_up(self, store: VectorStore, chunks: list[Chunk]) -> list[Chunk]:
+        """Search for each chunk by its own vector and write again what is not found; returns what that did not help."""
+        cached = self.index.cache.get({chunk.content_hash for chunk in chunks})
+        for written in range(1, WRITES + 2):
+            if not chunks:
+                break
+            vectors = np.stack([cached[chunk.content_hash] for chunk in chunks])
+            lost = store.missing([row_id(chunk) for chunk in chunks], vectors)
+            chunks = [chunks[n] for n in lost]
+            if chunks and written <= WRITES:
+                store.heal([row_of(chunk) for chunk in chunks], vectors[lost])
+        return chunks
+
+    def _vectors(self, chunks: Sequence[Chunk]) -> dict[str, Vectors]:
+        """Content hash -> vector, cached or computed; without those that cannot be embedded."""
+        cache = self.index.cache
+        found = cache.get({chunk.content_hash for chunk in chunks})
+        unknown = {chunk.content_hash: chunk for chunk in chunks if chunk.content_hash not in found}
+        if unknown:
+            computed = self._embed(list(unknown.values()))
+            if computed:
+                cache.put(list(computed), np.stack(list(computed.values())))
+            self.report.embedded += len(computed)
+            found.update(computed)
+        return found
+
+    def _embed(self, chunks: list[Chunk]) -> dict[str, Vectors]:
+        """Embed together; where that fails, halves, until only those that cannot be embedded are left out."""
+        try:
+            vectors = self.index.embedder.embed([embedding_input(chunk) for chunk in chunks])
+        except ProviderUnavailable:
+            raise
+        except ProviderError as error:
+            if len(chunks) == 1:
+                reason = f"lines {chunks[0].lines}: not embedded: {error.message}"
+                self.report.failed.append(Problem(chunks[0].source, reason))
+                return {}
+            middle = len(chunks) // 2
+            return {**self._embed(chunks[:middle]), **self._embed(chunks[middle:])}
+        return {chunk.content_hash: vector for chunk, vector in zip(chunks, vectors, strict=True)}
