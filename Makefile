@@ -45,6 +45,7 @@ golden: install
 bench: install
 	$(BIN)/python -m benchmarks.main_job
 	$(BIN)/python -m benchmarks.exact_names
+	$(BIN)/python -m benchmarks.hnsw
 
 clean:
 	rm -rf .venv .lore data/index

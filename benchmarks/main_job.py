@@ -158,7 +158,11 @@ def peak_memory(project: Path) -> None:
             "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"
         )
         done = subprocess.run(
-            [sys.executable, "-c", script, LORE, *command], cwd=project, capture_output=True, text=True, check=True
+            [sys.executable, "-P", "-c", script, LORE, *command],
+            cwd=project,
+            capture_output=True,
+            text=True,
+            check=True,
         )
         row(f"peak memory, {label}", f"{int(done.stdout) // 1024} MB")
     peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024

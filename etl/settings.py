@@ -41,7 +41,7 @@ class EmbeddingSettings(Section):
 
 
 class DatabaseSettings(Section):
-    """How Chroma is reached. Recall of its own HNSW defaults is .83 at 30,000 chunks (docs/benchmarks.md)."""
+    """How Chroma is reached, and its HNSW settings (docs/benchmarks.md has what they bring)."""
 
     mode: Literal["embedded"] = "embedded"
     collection: str = Field(default="lore", pattern=r"^[a-zA-Z0-9][a-zA-Z0-9._-]{1,510}[a-zA-Z0-9]$")
