@@ -1,18 +1,30 @@
-"""A seal: the sizes and times of a store's files as we left them, to know at the next open if others touched them."""
+"""A seal: size, time and digest of a store's files as we left them, to know at the next open if others touched them.
+
+A file of the same size and time is taken for the same. Where only the time differs, as in a copy, its content decides.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import Path
 
 from etl.stores.atomic import write_atomically
 
 SEAL = "seal.json"
+Stamp = tuple[int, int, str]
+"""Size in bytes, mtime in nanoseconds, digest."""
 
 
 def seal(folder: Path) -> None:
-    """Record the files as they are now. Raises StorageError."""
-    write_atomically(folder / SEAL, (json.dumps(_stamps(folder)),))
+    """Record the files as they are now; only what changed since the last seal is read. Raises OSError."""
+    known = _recorded(folder) or {}
+    stamps = {}
+    for name, (size, time) in _sizes_and_times(folder).items():
+        old = known.get(name)
+        is_same = old is not None and old[:2] == (size, time)
+        stamps[name] = old if is_same else (size, time, _digest(folder / name))
+    write_atomically(folder / SEAL, (json.dumps(stamps),))
 
 
 def unseal(folder: Path) -> None:
@@ -22,11 +34,15 @@ def unseal(folder: Path) -> None:
 
 def changed(folder: Path) -> set[str] | None:
     """Names of files that are not as they were sealed; None where there is no seal to compare with."""
+    recorded = _recorded(folder)
+    if recorded is None:
+        return None
     try:
-        recorded = json.loads((folder / SEAL).read_text(encoding="utf-8"))
-        now = _stamps(folder)
-        return {name for name in recorded.keys() | now.keys() if recorded.get(name) != now.get(name)}
-    except (OSError, ValueError, AttributeError):
+        now = _sizes_and_times(folder)
+        common = recorded.keys() & now.keys()
+        differ = {name for name in common if not _is_as_sealed(folder / name, recorded[name], now[name])}
+        return differ | (recorded.keys() ^ now.keys())
+    except OSError:
         return None
 
 
@@ -35,10 +51,29 @@ def is_sealed(folder: Path) -> bool:
     return changed(folder) == set()
 
 
-def _stamps(folder: Path) -> dict[str, list[int]]:
+def _is_as_sealed(path: Path, recorded: Stamp, now: tuple[int, int]) -> bool:
+    if recorded[:2] == now:
+        return True
+    return recorded[0] == now[0] and recorded[2] == _digest(path)
+
+
+def _recorded(folder: Path) -> dict[str, Stamp] | None:
+    try:
+        rows = json.loads((folder / SEAL).read_text(encoding="utf-8"))
+        return {name: (int(size), int(time), str(digest)) for name, (size, time, digest) in rows.items()}
+    except (OSError, ValueError, TypeError, AttributeError):
+        return None
+
+
+def _sizes_and_times(folder: Path) -> dict[str, tuple[int, int]]:
     found = {}
     for path in sorted(folder.rglob("*")):
         if path.is_file() and path.name != SEAL and path.suffix not in (".lock", ".tmp"):
             info = path.stat()
-            found[path.relative_to(folder).as_posix()] = [info.st_size, info.st_mtime_ns]
+            found[path.relative_to(folder).as_posix()] = (info.st_size, info.st_mtime_ns)
     return found
+
+
+def _digest(path: Path) -> str:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "blake2b").hexdigest()[:32]

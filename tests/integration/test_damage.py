@@ -213,3 +213,19 @@ def test_a_lost_catalogue_never_lends_its_vectors_to_another_model(tmp_path: Pat
         report = sync(index)
 
     assert (report.rebuilt, report.embedded) == ("nothing is known of the model that made its vectors", 20)
+
+
+def test_an_index_that_was_copied_answers_as_it_is(tmp_path: Path) -> None:
+    """A copy has other times on its files; their content decides."""
+    project = write_project(tmp_path / "one", {"a.md": "# Alpha\n\nThe zebra text.\n"})
+    index = open_index(project)
+    sync(index)
+    index.close()
+    shutil.copytree(project, tmp_path / "two", copy_function=shutil.copyfile)
+
+    copied = open_index(tmp_path / "two")
+    found = retrieve(copied, "zebra", None, 10).found
+    copied.close()
+
+    assert [one.chunk.source for one in found] == ["a.md"]
+    assert found[0].vector is not None
