@@ -57,11 +57,12 @@ def test_the_project_is_the_nearest_folder_with_a_configuration_or_git(tmp_path:
 
 def test_sync_prints_its_report_as_data(project: Path) -> None:
     report = json.loads(run_lore("sync", "--json", cwd=project).stdout)
+    listed = json.loads(run_lore("docs", "--json", cwd=project).stdout)
 
     assert {name: report[name] for name in ("created", "updated", "deleted", "embedded", "failed")} == {
         "created": 0, "updated": 0, "deleted": 0, "embedded": 0, "failed": [],
     }  # fmt: skip
-    assert report["unchanged"] == 4
+    assert report["unchanged"] == listed["total"] > 0
 
 
 def test_the_class_tree_is_drawn(project: Path) -> None:
