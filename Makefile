@@ -28,7 +28,7 @@ demo: install
 		"$(CURDIR)/$(LORE)" "$(CURDIR)" "$(CURDIR)/data/demo.toml"
 
 test: install lint
-	$(BIN)/python -m pytest -q
+	$(BIN)/python -m pytest -q -n 2 --dist loadscope
 
 test-all: install lint
 	$(BIN)/python -m pytest -q -m "long or not long"

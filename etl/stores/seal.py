@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 from etl.stores.atomic import write_atomically
 
@@ -16,20 +18,20 @@ Stamp = tuple[int, int, str]
 """Size in bytes, mtime in nanoseconds, digest."""
 
 
-def seal(folder: Path) -> None:
-    """Record the files as they are now; only what changed since the last seal is read. Raises OSError."""
-    known = _recorded(folder) or {}
-    stamps = {}
+def seal(folder: Path, known: Mapping[str, Stamp] = MappingProxyType({})) -> None:
+    """Record the files as they are now; what is still as `known` is not read. Raises OSError."""
+    stamps: dict[str, Stamp] = {}
     for name, (size, time) in _sizes_and_times(folder).items():
         old = known.get(name)
-        is_same = old is not None and old[:2] == (size, time)
-        stamps[name] = old if is_same else (size, time, _digest(folder / name))
+        stamps[name] = old if old and old[:2] == (size, time) else (size, time, _digest(folder / name))
     write_atomically(folder / SEAL, (json.dumps(stamps),))
 
 
-def unseal(folder: Path) -> None:
-    """We are about to write: a crash from here on is no damage."""
+def unseal(folder: Path) -> dict[str, Stamp]:
+    """We are about to write: a crash from here on is no damage. Returns what the seal said, for the next."""
+    known = _recorded(folder) or {}
     (folder / SEAL).unlink(missing_ok=True)
+    return known
 
 
 def changed(folder: Path) -> set[str] | None:

@@ -60,7 +60,7 @@ class VectorStore:
         with self._reporting():
             folder.mkdir(parents=True, exist_ok=True)
             _inspect(folder, settings.collection)
-            seal.unseal(folder)
+            self._sealed = seal.unseal(folder)
             self._client, self._collection = _open(folder, settings)
         count = self.count()
         if count < at_least:
@@ -154,11 +154,11 @@ class VectorStore:
     def seal(self) -> None:
         """Record the files as they are now: what the next open finds otherwise is looked at first."""
         with self._reporting():
-            seal.seal(self._folder)
+            seal.seal(self._folder, self._sealed)
 
     def _unseal(self) -> None:
         with self._reporting():
-            seal.unseal(self._folder)
+            self._sealed = seal.unseal(self._folder) or self._sealed
 
     def close(self) -> None:
         """Let go of the files once the calls that use them are done; sealed, unless Chroma failed on the way."""
