@@ -121,3 +121,17 @@ def test_the_database_can_be_stopped_and_started(project: Path, contract: Contra
 
     assert states == ["stopped", "not_running", "started", "already_running"]
     assert found
+
+
+def test_good_news_is_remembered_and_the_index_age_in_it_is_not(project: Path, contract: Contract) -> None:
+    model = HashModel()
+    app = App(project, Settings(), contract, model)
+    app.call("manage_knowledge_base", {"action": "sync"})
+    first = health(app)
+    model.embedder.refuses.append("embedding model work")
+    app.index.catalogue.set_meta(synced_at="2020-01-01T00:00:00Z")
+    second = health(app)
+    app.close()
+
+    assert (first["status"], second["status"]) == ("healthy", "healthy")
+    assert second["index_age_seconds"] > first["index_age_seconds"] + 1_000_000
