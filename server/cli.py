@@ -15,6 +15,7 @@ import typer
 from etl.errors import InvalidArgument, NotFound
 from etl.settings import CONFIG_NAME
 from server import __version__, show
+from server.contract import load_contract
 from server.shell import Session, configure_logging, fail, print_json
 
 cli = typer.Typer(
@@ -182,7 +183,7 @@ def call(
     json_args: Annotated[str | None, typer.Option("--json-args", help="Arguments as a JSON object.")] = None,
 ) -> None:
     """Run any operation of the contract and print its result."""
-    given = _arguments(arguments or [], json_args)
+    given = _arguments(operation, arguments or [], json_args)
     session.as_json = True
     session.call(operation, **given)
 
@@ -213,8 +214,9 @@ def version(session: Session) -> None:
         show.line(__version__)
 
 
-def _arguments(pairs: list[str], json_args: str | None) -> dict[str, Any]:
-    """`key=value` pairs over a JSON object; a value that is JSON is taken as such."""
+def _arguments(operation: str, pairs: list[str], json_args: str | None) -> dict[str, Any]:
+    """`key=value` pairs over a JSON object; the contract says which values are numbers."""
+    schemas = load_contract()[operation].input_schema["properties"]
     try:
         given = json.loads(json_args) if json_args else {}
     except (ValueError, RecursionError) as error:
@@ -225,18 +227,17 @@ def _arguments(pairs: list[str], json_args: str | None) -> dict[str, Any]:
         key, separator, value = pair.partition("=")
         if not separator:
             raise InvalidArgument(f"`{pair}` is not of the form key=value.")
-        given[key] = _value(value)
+        given[key] = _value(value, schemas.get(key, {}).get("type"))
     return given
 
 
-def _value(text: str) -> Any:
-    """Booleans and integers are meant as such; anything else is text."""
-    if text in ("true", "false"):
+def _value(text: str, kind: str | None) -> Any:
+    """The text as what the contract wants; what does not fit is left for the contract to refuse."""
+    if kind == "boolean" and text in ("true", "false"):
         return text == "true"
-    try:
+    if kind == "integer" and text.removeprefix("-").isdecimal():
         return int(text)
-    except ValueError:
-        return text
+    return text
 
 
 def main() -> None:

@@ -85,6 +85,12 @@ def test_call_runs_any_operation_with_pairs_over_json(project: Path) -> None:
     assert [one["type"] for one in json.loads(done.stdout)["documents"]] == ["src"]
 
 
+def test_a_value_that_looks_like_a_number_is_text_where_the_contract_wants_text(project: Path) -> None:
+    done = run_lore("call", "query_documents", "query=4711", "limit=1", "explain=true", cwd=project)
+
+    assert json.loads(done.stdout)["query"] == "4711"
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "told"),
     [

@@ -141,3 +141,15 @@ def test_no_request_is_made_when_answers_by_a_model_are_switched_off(
 def test_asking_an_index_that_is_missing_is_an_error_and_not_an_empty_answer(hash_app: App) -> None:
     with pytest.raises(IndexMissing):
         hash_app.call("ask_knowledge_base", {"query": "x"})
+
+
+def test_the_clients_own_variable_for_another_endpoint_is_honoured(
+    sample: Path, contract: Contract, key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with gemini.serving(gemini.text("It doubles [1].")) as fake:
+        monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", fake.url)
+        app = App(sample, Settings(), contract)
+        reply = app.call("ask_knowledge_base", {"query": QUESTION})
+        app.close()
+
+    assert (reply["mode"], len(fake.requests)) == ("synthesized", 1)
