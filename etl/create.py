@@ -11,7 +11,7 @@ from etl.chunking import CHUNKER_VERSION, chunk
 from etl.chunking.tokens import TokenCounter
 from etl.diff import check_guard
 from etl.errors import IndexDamaged
-from etl.files import FileEntry, Scan, Unreadable, read_text, scan
+from etl.files import FileEntry, Scan, Unreadable, read_text, scan, settle
 from etl.frontmatter import FrontMatterError
 from etl.hierarchy import Hierarchy, Resolved, resolve
 from etl.index import Index
@@ -20,7 +20,7 @@ from etl.redaction import redact
 from etl.sources import SourceSet
 from etl.sources.base import Project, Source
 from etl.stores import chunkfile
-from etl.stores.catalogue import FileRow
+from etl.stores.catalogue import UNREAD, FileRow
 
 
 @dataclass
@@ -49,6 +49,7 @@ def create(index: Index, report: SyncReport, progress: Progress, allow_mass_dele
     """
     settings = index.settings
     found = scan(index.root, settings.index.exclude, index.folder)
+    settle(index.root, found)
     is_current = index.catalogue.meta("chunks") == chunkfile.signature(index.folder) is not None
     known = index.catalogue.files() if is_current else {}
     layout = _layout(index, found)
@@ -142,25 +143,26 @@ def _read(run: _Run, entry: FileEntry, source: Source, tokens: TokenCounter) -> 
     try:
         text = read_text(run.index.root, entry, run.index.settings.index.max_file_bytes)
     except Unreadable as error:
-        # what was indexed of it stays; without stamp and hash the next sync reads it again
+        # what was indexed of it stays; marked and without a hash it is read again by the next sync
         row = old or FileRow(path, "", "", "", "{}", "[]")
-        run.rows[path] = FileRow(path, "", "", row.recipe, row.facts, canonical_json([["failed", str(error)]]))
+        notes = canonical_json([["failed", str(error)]])
+        run.rows[path] = FileRow(path, UNREAD + entry.stamp, "", row.recipe, row.facts, notes)
         return
     digest, recipe = sha256(text), _recipe(run.index, source, path)
-    notes: list[list[str]] = []
+    remarks: list[list[str]] = []
     if old and old.hash == digest and old.recipe == recipe and path in run.chunks:
         run.keep(path, entry.stamp)
         return
     text, secrets = redact(text)
     if secrets:
-        notes.append(["warning", f"{path}: {secrets} secrets were left out"])
-    chunks, facts, warning = _chunked(source, path, text, tokens, notes)
+        remarks.append(["warning", f"{path}: {secrets} secrets were left out"])
+    chunks, facts, warning = _chunked(source, path, text, tokens, remarks)
     if warning:
-        notes.append(["warning", f"{path}: {warning}"])
+        remarks.append(["warning", f"{path}: {warning}"])
     run.chunks[path] = chunks
     run.changed = True
     members = {one.id: one.class_name for one in chunks if one.class_name}
-    run.rows[path] = FileRow(path, entry.stamp, digest, recipe, _packed(facts, members), canonical_json(notes))
+    run.rows[path] = FileRow(path, entry.stamp, digest, recipe, _packed(facts, members), canonical_json(remarks))
 
 
 def _chunked(

@@ -116,6 +116,19 @@ def _refuse_if_outside(root: Path, entry: os.DirEntry[str], path: str, found: Sc
         found.refused.append(Problem(path, "symlink leaves the project; not followed"))
 
 
+def settle(root: Path, found: Scan) -> None:
+    """Wait a clock tick for files that were just written, so that their stamps can be trusted from now on."""
+    young = [path for path, entry in found.files.items() if not entry.stamp]
+    if young:
+        time.sleep(RACY_NS / 1e9)
+    for path in young:
+        try:
+            info = (root / path).lstat()
+        except OSError:
+            continue  # gone again: reading it will say so
+        found.files[path] = FileEntry(path, info.st_size, _stamp(info, time.time_ns()))
+
+
 def _add(entry: os.DirEntry[str], path: str, now: int, found: Scan) -> None:
     try:
         info = entry.stat(follow_symlinks=False)
@@ -123,10 +136,14 @@ def _add(entry: os.DirEntry[str], path: str, now: int, found: Scan) -> None:
         found.unreadable.append(Problem(path, f"cannot be read: {error.strerror}"))
         return
     if stat.S_ISREG(info.st_mode):
-        # ctime and inode see an edit whose mtime was set back
-        racy = now - info.st_ctime_ns < RACY_NS
-        stamp = "" if racy else f"{info.st_size}:{info.st_mtime_ns}:{info.st_ctime_ns}:{info.st_ino}"
-        found.files[path] = FileEntry(path, info.st_size, stamp)
+        found.files[path] = FileEntry(path, info.st_size, _stamp(info, now))
+
+
+def _stamp(info: os.stat_result, now: int) -> str:
+    """Changes when the file does: ctime and inode see an edit whose mtime was set back. Empty if it is too young."""
+    if now - info.st_ctime_ns < RACY_NS:
+        return ""
+    return f"{info.st_size}:{info.st_mtime_ns}:{info.st_ctime_ns}:{info.st_ino}"
 
 
 class Unreadable(Exception):

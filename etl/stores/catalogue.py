@@ -21,6 +21,7 @@ CATALOGUE = "catalogue.sqlite"
 SUSPECT = "catalogue.suspect"  # damage that a reader met; the next sync builds the catalogue anew
 VARIABLES = 500  # SQLite's limit on variables in a statement was 999 for long
 SCHEMA_VERSION = 1
+UNREAD = "unread "  # before the stamp of a file that could not be read: to be tried again, but not changed since
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS file (

@@ -8,6 +8,7 @@ from typing import Any
 
 from etl.files import scan
 from etl.index import Index
+from etl.stores.catalogue import UNREAD
 
 SHARE_OF_TIME = 0.1  # looking at the files takes at most a tenth of the time
 
@@ -43,7 +44,7 @@ class Freshness:
 
 def _count_changed(index: Index) -> int:
     found = scan(index.root, index.settings.index.exclude, index.folder)
-    known = index.catalogue.stamps()
+    known = {path: stamp.removeprefix(UNREAD) for path, stamp in index.catalogue.stamps().items()}
     stamps = {path: entry.stamp for path, entry in found.files.items()}
     added_or_changed = sum(1 for path, stamp in stamps.items() if known.get(path) != stamp and stamp)
     just_written = sum(1 for path, stamp in stamps.items() if not stamp and path not in known)

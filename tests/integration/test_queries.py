@@ -112,6 +112,31 @@ def test_the_reply_is_fresh_until_a_file_changes_and_says_how_many_did(tmp_path:
     assert (again["state"], again["changed_files"]) == ("fresh", 0)
 
 
+def test_a_file_that_cannot_be_read_does_not_make_every_reply_stale(tmp_path: Path, contract: Contract) -> None:
+    write_project(tmp_path, {"a.md": "# Alpha\n\nText.\n", "bad.md": b"caf\xe9"})
+    app = App(tmp_path.resolve(), Settings(), contract, HashModel())
+    reports = [app.call("manage_knowledge_base", {"action": "sync"}) for _ in range(2)]
+    before = search(app, "alpha")["freshness"]["state"]
+    write_project(tmp_path, {"bad.md": b"other\xe9"})
+    after = search(app, "alpha")["freshness"]["state"]
+    app.close()
+
+    assert [[one["source"] for one in report["failed"]] for report in reports] == [["bad.md"]] * 2
+    assert (before, after) == ("fresh", "stale")
+
+
+def test_a_file_that_was_written_in_the_same_moment_as_the_sync_is_fresh(tmp_path: Path, contract: Contract) -> None:
+    app = App(tmp_path.resolve(), Settings(), contract, HashModel())
+    states = []
+    for n in range(5):
+        (tmp_path / "a.md").write_text(f"# Alpha\n\nText {n}.\n")
+        app.call("manage_knowledge_base", {"action": "sync"})
+        states.append(search(app, "alpha")["freshness"]["state"])
+    app.close()
+
+    assert states == ["fresh"] * 5
+
+
 def test_chunks_without_a_vector_are_found_by_their_words_and_the_reply_is_partial(
     tmp_path: Path, contract: Contract
 ) -> None:
