@@ -41,8 +41,8 @@ class _Run:
         self.rows[path] = FileRow(path, stamp, old.hash, old.recipe, old.facts, old.notes)
 
 
-def create(index: Index, report: SyncReport, progress: Progress, allow_mass_delete: bool = False) -> bool:
-    """Bring `chunks.jsonl` and the class tree up to date with the files; False if there was nothing to do.
+def create(index: Index, report: SyncReport, progress: Progress, allow_mass_delete: bool = False) -> None:
+    """Bring `chunks.jsonl` and the class tree up to date with the files.
 
     Raises:
         GuardTripped: too much would be deleted; nothing was written.
@@ -53,16 +53,22 @@ def create(index: Index, report: SyncReport, progress: Progress, allow_mass_dele
     is_current = index.catalogue.meta("chunks") == chunkfile.signature(index.folder) is not None
     known = index.catalogue.files() if is_current else {}
     layout = _layout(index, found)
-    if index.catalogue.meta("layout") == layout and not _differs(found, known):
-        _report_known(index, found, known, report)
-        return False
-    run = _Run(index, report, found, known, _chunks_by_source(index, is_current, report))
-    before = [one for group in run.chunks.values() for one in group]
     same_layout = index.catalogue.meta("layout") == layout
-    run.changed = not same_layout
+    if same_layout and not _differs(found, known):
+        _report_known(index, found, known, report)
+        return
+    run = _Run(
+        index,
+        report,
+        found,
+        known,
+        _chunks_by_source(index, is_current, report),
+        changed=not (same_layout and is_current),
+    )
+    before = [one for group in run.chunks.values() for one in group]
     _read_changed(run, same_layout, progress)
     _drop_gone(run)
-    if run.changed or not is_current:
+    if run.changed:
         after, hierarchy = _resolved(run)
         if not allow_mass_delete:
             check_guard(before, after, settings.index.guard_share)
@@ -70,7 +76,6 @@ def create(index: Index, report: SyncReport, progress: Progress, allow_mass_dele
         chunkfile.write_chunks(index.folder, after)
     _remember(run, layout)
     _report_known(index, found, run.rows, report)
-    return run.changed or not is_current
 
 
 def _layout(index: Index, found: Scan) -> str:

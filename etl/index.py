@@ -13,7 +13,7 @@ from etl.errors import IndexMissing, StorageError
 from etl.hierarchy import Hierarchy
 from etl.settings import Settings
 from etl.stores import chunkfile
-from etl.stores.atomic import put_aside
+from etl.stores.atomic import put_aside, remove_folder
 from etl.stores.catalogue import CATALOGUE, SUSPECT, Catalogue
 from etl.stores.owner import Ownership
 
@@ -133,11 +133,9 @@ class Index:
 
     def reset_keywords(self) -> None:
         """Throw a damaged keyword store away; the next use starts an empty one."""
-        from etl.stores.keywords import remove
-
         with self._guard:
             self._keywords = None
-            remove(self.folder / KEYWORDS)
+            remove_folder(self.folder / KEYWORDS)
 
     def reset_catalogue(self) -> None:
         """Put a damaged catalogue aside; the next use starts an empty one."""

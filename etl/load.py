@@ -17,9 +17,10 @@ from etl.fill import Filler, row_of
 from etl.index import KEYWORDS, Index
 from etl.model import Chunk, Progress, SyncReport
 from etl.stores import chunkfile
+from etl.stores.atomic import remove_folder
 from etl.stores.catalogue import Held
 from etl.stores.seal import is_sealed
-from etl.stores.vectors import remove, row_id
+from etl.stores.vectors import row_id
 
 REBUILD_SHARE = 0.5  # replacing more in place loses vectors: up to 500 of 500 sampled
 REBUILD_MINIMUM = 500  # below that, a lookup of every row is cheap and finds what is lost
@@ -184,7 +185,7 @@ def _rebuild(run: _Load, reason: str) -> None:
     """A new generation beside the old one, filled from cached vectors, then one pointer is moved."""
     index = run.index
     number = index.generation + 1
-    remove(index.generation_folder(number))
+    remove_folder(index.generation_folder(number))
     store = index.open_generation(number)
     try:
         filled = run.filler.fill(store, run.wanted, mark=False)
@@ -207,7 +208,7 @@ def _finish(run: _Load) -> None:
     generation = index.generation
     for folder in index.folder.glob("vectors-*"):
         if folder != index.generation_folder(generation):
-            remove(folder)
+            remove_folder(folder)
     index.cache.keep_only({chunk.content_hash for chunk in run.wanted})
     synced_at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     index.catalogue.set_meta(

@@ -12,8 +12,8 @@ from etl.index import Index
 from etl.load import is_loaded, load
 from etl.model import Chunk, Progress, SyncReport, silent
 from etl.stores import chunkfile
+from etl.stores.atomic import remove_folder
 from etl.stores.catalogue import Held
-from etl.stores.vectors import remove
 
 
 def sync(index: Index, progress: Progress = silent, allow_mass_delete: bool = False) -> SyncReport:
@@ -95,4 +95,4 @@ def _delete(index: Index, report: SyncReport) -> None:
     index.catalogue.replace_files((), list(index.catalogue.stamps()))
     for name in (chunkfile.CHUNKS, chunkfile.HIERARCHY):
         (index.folder / name).unlink(missing_ok=True)
-    remove(index.generation_folder(generation))
+    remove_folder(index.generation_folder(generation))

@@ -42,6 +42,11 @@ def put_aside(path: Path) -> None:
             file.replace(file.with_name(f"{file.name}.damaged"))
 
 
+def remove_folder(folder: Path) -> None:
+    """Delete what is derived: a store that is damaged or no longer wanted."""
+    shutil.rmtree(folder, ignore_errors=True)
+
+
 def is_full(folder: Path) -> bool:
     """Whether the disk is the reason why a store failed: most of them do not say so."""
     return shutil.disk_usage(folder).free < FULL_BYTES

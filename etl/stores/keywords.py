@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -112,11 +111,6 @@ class KeywordStore:
             for field, boost in FIELD_BOOSTS.items()
         ]
         return tantivy.Query.disjunction_max_query(queries, tie_breaker=0.3)
-
-
-def remove(folder: Path) -> None:
-    """Delete a store that is damaged or no longer wanted."""
-    shutil.rmtree(folder, ignore_errors=True)
 
 
 def _schema() -> tantivy.Schema:

@@ -6,7 +6,6 @@ instead of `upsert` of old ones, paged reads, batches below 5,461, a look at the
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import sys
 import threading
@@ -243,8 +242,3 @@ def _probe(folder: Path, collection: str) -> None:
         raise IndexDamaged("The vector store does not open within a minute.") from error
     if done.returncode:
         raise IndexDamaged("The vector store is damaged: a search does not find what it holds.")
-
-
-def remove(folder: Path) -> None:
-    """Delete a store that is damaged or no longer wanted."""
-    shutil.rmtree(folder, ignore_errors=True)
