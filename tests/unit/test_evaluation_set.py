@@ -1,0 +1,147 @@
+"""The evaluation set asks what the demo's index can answer, or what nothing in it does, and says which."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from etl.files import scan
+from etl.settings import load_settings
+from etl.sources import SourceSet
+from etl.sources.base import Project
+from tests.harness.projects import ROOT
+
+EVALUATION = ROOT / "data" / "evaluation"
+LEAST = {"type": 50, "name": 35, "structural": 20, "version": 10}
+SORTS = {"foreign subject": 8, "foreign technology": 8, "near miss": 8}
+LEAST_IN_ALL = 150
+MOST_GOLD = 10
+
+Question = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def questions() -> list[Question]:
+    lines = (EVALUATION / "queries.jsonl").read_text(encoding="utf-8").splitlines()
+    return [json.loads(line) for line in lines]
+
+
+@pytest.fixture(scope="module")
+def judgements() -> list[list[str]]:
+    rows = (EVALUATION / "qrels.tsv").read_text(encoding="utf-8").splitlines()
+    assert rows[0] == "query-id\tcorpus-id\tscore"
+    return [row.split("\t") for row in rows[1:]]
+
+
+@pytest.fixture(scope="module")
+def gold(questions: list[Question], judgements: list[list[str]]) -> dict[str, list[str]]:
+    return {one["_id"]: [path for id_, path, _ in judgements if id_ == one["_id"]] for one in questions}
+
+
+@pytest.fixture(scope="module")
+def demo() -> dict[str, str]:
+    """The type of each file that the demo indexes."""
+    settings = load_settings(ROOT, ROOT / "data" / "demo.toml")
+    paths = list(scan(ROOT, settings.index.exclude).files)
+    sources = SourceSet(Project(paths, lambda path: (ROOT / path).read_text(encoding="utf-8")), settings.sources)
+    owned = ((path, sources.owner(path)) for path in paths)
+    return {path: owner.document(path, "").type.value for path, owner in owned if owner}
+
+
+def of_kind(questions: list[Question], kind: str) -> list[Question]:
+    return [one for one in questions if one["metadata"]["kind"] == kind]
+
+
+def types(question: Question) -> set[str]:
+    expected = question["metadata"]["type"]
+    return {expected} if isinstance(expected, str) else set(expected)
+
+
+def test_every_question_is_asked_once_under_an_id_of_its_own(questions: list[Question]) -> None:
+    assert len({one["_id"] for one in questions}) == len(questions)
+    assert len({one["text"].casefold() for one in questions}) == len(questions)
+    assert all(one["text"].strip() == one["text"] != "" for one in questions)
+
+
+def test_there_are_enough_questions_of_each_kind_and_none_of_another(questions: list[Question]) -> None:
+    counts = Counter(one["metadata"]["kind"] for one in questions)
+    sorts = Counter(one["metadata"]["sort"] for one in of_kind(questions, "unanswerable"))
+
+    assert set(counts) == {*LEAST, "unanswerable"}
+    assert all(counts[kind] >= least for kind, least in LEAST.items())
+    assert sorts == SORTS
+    assert counts.total() >= LEAST_IN_ALL
+
+
+def test_both_splits_have_half_of_each_kind(questions: list[Question]) -> None:
+    for kind in (*LEAST, "unanswerable"):
+        split = Counter(one["metadata"]["split"] for one in of_kind(questions, kind))
+
+        assert set(split) == {"dev", "test"}
+        assert abs(split["dev"] - split["test"]) <= 1
+
+
+def test_every_judgement_is_of_a_question_that_is_asked_and_stands_once(
+    questions: list[Question], judgements: list[list[str]]
+) -> None:
+    ids = {one["_id"] for one in questions}
+
+    assert all(id_ in ids and score == "1" for id_, _, score in judgements)
+    assert len({(id_, path) for id_, path, _ in judgements}) == len(judgements)
+
+
+def test_what_is_unanswerable_has_no_gold_and_everything_else_has_some(
+    questions: list[Question], gold: dict[str, list[str]]
+) -> None:
+    for one in questions:
+        is_answerable = one["metadata"]["kind"] != "unanswerable"
+
+        assert is_answerable == (0 < len(gold[one["_id"]]) <= MOST_GOLD), one["_id"]
+
+
+def test_every_gold_file_is_in_the_index_of_the_demo(gold: dict[str, list[str]], demo: dict[str, str]) -> None:
+    wanted = {path for paths in gold.values() for path in paths}
+
+    assert wanted <= set(demo)
+    assert all((ROOT / path).is_file() for path in wanted)
+
+
+def test_the_demo_does_not_index_the_evaluation_set(demo: dict[str, str]) -> None:
+    assert not [path for path in demo if path.startswith("data/evaluation/")]
+
+
+def test_the_expected_types_are_those_of_the_gold_files(
+    questions: list[Question], gold: dict[str, list[str]], demo: dict[str, str]
+) -> None:
+    for one in questions:
+        if gold[one["_id"]]:
+            assert types(one) == {demo[path] for path in gold[one["_id"]]}, one["_id"]
+
+
+def test_the_one_gold_file_of_a_name_holds_it_or_is_called_so(
+    questions: list[Question], gold: dict[str, list[str]]
+) -> None:
+    for one in of_kind(questions, "name"):
+        name = one["text"].removesuffix("()")
+        (path,) = gold[one["_id"]]
+        is_the_file = f"/{path}".endswith(f"/{name}")
+        parts = set(re.findall(r"\w+", (ROOT / path).read_text(encoding="utf-8")))
+
+        assert re.fullmatch(r"[\w./-]+", name), name
+        assert is_the_file or name.rpartition(".")[2] in parts, name
+
+
+def test_an_unanswerable_question_holds_no_name_of_the_corpus(questions: list[Question], demo: dict[str, str]) -> None:
+    corpus = "\n".join((ROOT / path).read_text(encoding="utf-8") for path in demo)
+    names = set(re.findall(r"\w*(?:_\w|[a-z][A-Z])\w*", corpus))
+
+    for one in of_kind(questions, "unanswerable"):
+        assert names.isdisjoint(re.findall(r"\w+", one["text"])), one["text"]
+
+
+def test_a_version_stands_in_each_question_for_one(questions: list[Question]) -> None:
+    assert all(re.search(r"\bv?\d+\.\d+\.\d+\b", one["text"]) for one in of_kind(questions, "version"))
