@@ -7,8 +7,19 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 
 from tests.harness.projects import ROOT
+
+GUARD = """
+import os, socket, sys
+def guard(event, arguments):
+    if event in ("socket.connect", "socket.getaddrinfo", "socket.sendto"):
+        if event == "socket.getaddrinfo" or arguments[0].family != socket.AF_UNIX:
+            os.write(2, f"network: {event} {arguments[1:]}\\n".encode())
+            os._exit(86)
+sys.addaudithook(guard)
+"""
 
 
 def _environment(extra: Mapping[str, str] | None) -> dict[str, str]:
@@ -37,3 +48,10 @@ def run(
     return subprocess.run(
         command, capture_output=True, text=True, env=_environment(environment), timeout=120, check=False
     )
+
+
+def guarded(folder: Path) -> dict[str, str]:
+    """An environment in which a process, or a child of it, that connects to anything ends with 86."""
+    folder.mkdir()
+    (folder / "sitecustomize.py").write_text(GUARD, encoding="utf-8")
+    return {"PYTHONPATH": str(folder), "HF_HUB_OFFLINE": "1"}

@@ -12,13 +12,13 @@ import pytest
 
 from etl.embedding import ConfiguredModel
 from etl.embedding.base import Embedder
-from etl.embedding.export import SAMPLES, TOLERANCE
 from etl.embedding.models import DEFAULT_MODEL, prepared
 from etl.embedding.onnx import OnnxEmbedder
 from etl.errors import ConfigError, ProviderError
+from etl.onnx.export import SAMPLES, TOLERANCE
 from etl.settings import EmbeddingSettings
 from tests.harness.models import HashEmbedder
-from tests.harness.processes import run
+from tests.harness.processes import guarded, run
 from tests.harness.projects import write_project
 
 TEXTS = [
@@ -127,10 +127,10 @@ def test_the_counter_counts_what_the_model_reads(embedder: Embedder) -> None:
 def test_the_compiled_model_equals_the_original() -> None:
     from sentence_transformers import SentenceTransformer
 
-    from etl.embedding.models import _origin
+    from etl.embedding.models import source
 
     texts = [*SAMPLES, *TEXTS, *(text for text in ODD if text.strip())]
-    original = SentenceTransformer(_origin(DEFAULT_MODEL), device="cpu")
+    original = SentenceTransformer(source(DEFAULT_MODEL), device="cpu")
 
     expected = original.encode(texts, normalize_embeddings=True)
 
@@ -218,15 +218,6 @@ def test_a_folder_that_is_no_model_is_reported_with_the_reason(tmp_path: Path, o
 
 # --- no network --------------------------------------------------------------------------------------------------
 
-GUARD = """
-import os, socket, sys
-def guard(event, arguments):
-    if event in ("socket.connect", "socket.getaddrinfo", "socket.sendto"):
-        if event == "socket.getaddrinfo" or arguments[0].family != socket.AF_UNIX:
-            os.write(2, f"network: {event} {arguments[1:]}\\n".encode())
-            os._exit(86)
-sys.addaudithook(guard)
-"""
 INDEX_AND_SEARCH = """
 import sys
 from pathlib import Path
@@ -242,14 +233,8 @@ index.close()
 """
 
 
-def guarded(tmp_path: Path) -> dict[str, str]:
-    (tmp_path / "guard").mkdir()
-    (tmp_path / "guard" / "sitecustomize.py").write_text(GUARD, encoding="utf-8")
-    return {"PYTHONPATH": str(tmp_path / "guard"), "HF_HUB_OFFLINE": "1"}
-
-
 def test_the_guard_of_the_next_test_kills_what_connects(tmp_path: Path) -> None:
-    done = run("import socket; socket.create_connection(('127.0.0.1', 9))", environment=guarded(tmp_path))
+    done = run("import socket; socket.create_connection(('127.0.0.1', 9))", environment=guarded(tmp_path / "guard"))
 
     assert (done.returncode, "network: " in done.stderr) == (86, True)
 
@@ -261,6 +246,6 @@ def test_sync_and_search_with_the_real_model_connect_to_nothing(tmp_path: Path) 
     }
     project = write_project(tmp_path / "project", files)
 
-    done = run(INDEX_AND_SEARCH, project, environment=guarded(tmp_path))
+    done = run(INDEX_AND_SEARCH, project, environment=guarded(tmp_path / "guard"))
 
     assert (done.stdout, done.returncode) == ("2 docs/brake.md []\n", 0), done.stderr
