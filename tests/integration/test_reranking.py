@@ -1,0 +1,207 @@
+"""Cross-encoders of a few random weights, compiled as real ones are, against their originals; no network."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from etl.errors import ConfigError
+from etl.onnx.export import TOLERANCE
+from etl.reranking import CrossEncoder, open_cross_encoder, prepared
+from tests.harness.processes import child, guarded
+
+WORDS = "[PAD] [UNK] [CLS] [SEP] [MASK] the ferry crosses at dawn ##s a b . how does boat stop".split()
+LIMIT = 48
+QUERIES = ["the ferry", "", "how does a boat stop " * 40, "Größe 数据库 🦀", "e\u0301 \0 \u202e"]
+PASSAGES = [
+    "",
+    " ",
+    "a",
+    "the ferry crosses at dawn",
+    "ferrys " * 500,
+    "Größe 데이터 👩‍👩‍👧",
+    "dawn . b " * 9,
+    "數" * 3_000,
+]
+
+
+def bert(folder: Path, labels: int = 1, head: bool = True) -> Path:
+    """A BERT that reads pairs, with token types and the sigmoid that a model without an activation gets."""
+    import torch
+    from transformers import BertConfig, BertForSequenceClassification, BertModel, BertTokenizer
+
+    folder.mkdir()
+    (folder / "vocab.txt").write_text("\n".join(WORDS), encoding="utf-8")
+    BertTokenizer(vocab_file=str(folder / "vocab.txt")).save_pretrained(folder)
+    torch.manual_seed(0)
+    config = BertConfig(
+        vocab_size=len(WORDS), hidden_size=32, num_hidden_layers=2, num_attention_heads=2, intermediate_size=64,
+        max_position_embeddings=LIMIT, num_labels=labels, initializer_range=0.3,
+    )  # fmt: skip
+    (BertForSequenceClassification if head else BertModel)(config).save_pretrained(folder)
+    return folder
+
+
+def qwen(folder: Path) -> Path:
+    """One without token types or an activation, padded on the left, with a prompt before each query."""
+    import torch
+    from sentence_transformers import CrossEncoder as Original
+    from transformers import BertTokenizer, Qwen3Config, Qwen3ForSequenceClassification
+
+    bare = folder.with_name(folder.name + "-bare")
+    bare.mkdir()
+    (bare / "vocab.txt").write_text("\n".join(WORDS), encoding="utf-8")
+    names = ["input_ids", "attention_mask"]
+    tokenizer = BertTokenizer(vocab_file=str(bare / "vocab.txt"), model_input_names=names, padding_side="left")
+    tokenizer.save_pretrained(bare)
+    torch.manual_seed(0)
+    config = Qwen3Config(
+        vocab_size=len(WORDS), hidden_size=32, num_hidden_layers=2, num_attention_heads=2, intermediate_size=64,
+        num_key_value_heads=2, head_dim=16, max_position_embeddings=LIMIT, num_labels=1, pad_token_id=0,
+        initializer_range=0.3,
+    )  # fmt: skip
+    Qwen3ForSequenceClassification(config).save_pretrained(bare)
+    whole = Original(
+        str(bare), device="cpu", activation_fn=torch.nn.Identity(), prompts={"ask": "how "}, default_prompt_name="ask"
+    )
+    whole.save_pretrained(str(folder))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    with pytest.MonkeyPatch.context() as patch:
+        folder = tmp_path_factory.mktemp("cache")
+        patch.setenv("LORE_CACHE", str(folder))
+        patch.setenv("HF_HUB_OFFLINE", "1")
+        yield folder
+
+
+@pytest.fixture(scope="module", params=[bert, qwen])
+def model(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made: Path = request.param(tmp_path_factory.mktemp("model") / "tiny")
+    return made
+
+
+@pytest.fixture(scope="module")
+def served(model: Path, own_cache: Path) -> CrossEncoder:
+    return open_cross_encoder(str(model), threads=2)
+
+
+@pytest.mark.parametrize("query", QUERIES, ids=lambda text: ascii(text)[:12])
+def test_the_compiled_model_scores_as_its_original_does(model: Path, served: CrossEncoder, query: str) -> None:
+    from sentence_transformers import CrossEncoder as Original
+
+    expected = Original(str(model), device="cpu").predict([(query, one) for one in PASSAGES])
+
+    found = served.score(query, PASSAGES)
+
+    assert (found.dtype, found.shape, served.name) == (np.float32, (len(PASSAGES),), str(model))
+    assert np.abs(found - expected).max() < TOLERANCE
+    assert np.ptp(found) > 10 * TOLERANCE
+
+
+def test_a_passage_gets_the_same_score_alone_and_among_others_and_the_order_is_kept(served: CrossEncoder) -> None:
+    many = [f"{text} {'b ' * (n % 7)}" for n in range(20) for text in PASSAGES]
+
+    together = served.score("the ferry", many)
+
+    alone = np.concatenate([served.score("the ferry", [one]) for one in many])
+    assert np.abs(together - alone).max() < 1e-5
+
+
+def test_no_passages_get_no_scores(served: CrossEncoder) -> None:
+    found = served.score("the ferry", [])
+
+    assert (found.dtype, found.shape) == (np.float32, (0,))
+
+
+def test_many_threads_at_once_get_what_one_gets(served: CrossEncoder) -> None:
+    expected = served.score("the ferry", PASSAGES)
+
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda _: served.score("the ferry", PASSAGES), range(24)))
+
+    assert max(np.abs(one - expected).max() for one in found) < 1e-5
+
+
+def test_a_compiled_model_is_not_compiled_again(model: Path, served: CrossEncoder, own_cache: Path) -> None:
+    before = {path: path.stat().st_mtime_ns for path in own_cache.rglob("*")}
+
+    again = open_cross_encoder(str(model)).score("the ferry", PASSAGES)
+
+    assert np.abs(again - served.score("the ferry", PASSAGES)).max() < 1e-5
+    assert {path: path.stat().st_mtime_ns for path in own_cache.rglob("*")} == before
+
+
+# --- processes ---------------------------------------------------------------------------------------------------
+
+OPEN = """
+import sys
+started = []
+sys.addaudithook(lambda event, given: started.append(given[1]) if event == "subprocess.Popen" else None)
+from etl.reranking import open_cross_encoder
+scores = open_cross_encoder(sys.argv[1], threads=1).score("the ferry", ["at dawn", "a boat"])
+print(scores.tolist(), "torch" in sys.modules, sum("etl.reranking.export" in one for one in started))
+"""
+
+
+def test_two_processes_compile_a_folder_s_model_once_without_torch_of_their_own_or_the_network(tmp_path: Path) -> None:
+    folder = bert(tmp_path / "tiny")
+    environment = guarded(tmp_path / "guard") | {"LORE_CACHE": str(tmp_path / "cache"), "HF_HUB_OFFLINE": "0"}
+
+    with child(OPEN, folder, environment=environment) as one, child(OPEN, folder, environment=environment) as other:
+        replies = [process.communicate(timeout=300)[0].rsplit(" ", 2) for process in (one, other)]
+
+    assert replies[0][0] == replies[1][0]
+    assert [reply[1] for reply in replies] == ["False", "False"]
+    assert sorted(int(reply[2]) for reply in replies) == [0, 1]
+
+
+# --- what is refused ---------------------------------------------------------------------------------------------
+
+
+def assert_refused(name: str, reason: str) -> None:
+    with pytest.raises(ConfigError, match=r"^Configuration key `query\.reranker`: ") as found:
+        prepared(name)
+
+    assert reason in found.value.message
+    assert "Name a cross-encoder that gives one score" in found.value.hint
+
+
+@pytest.mark.parametrize("name", ["/no/such/folder", "./nor-this", "~/nor-that"])
+def test_a_folder_that_is_not_there_is_a_mistake_in_the_configuration(name: str, own_cache: Path) -> None:
+    assert_refused(name, f"there is no folder {name}")
+
+
+def test_a_name_that_the_hub_does_not_have_is_a_mistake_in_the_configuration(own_cache: Path) -> None:
+    assert_refused("no such model", "no such model cannot be loaded: ")
+
+
+def test_a_model_of_several_labels_is_a_mistake_in_the_configuration(tmp_path: Path, own_cache: Path) -> None:
+    assert_refused(str(bert(tmp_path / "model", labels=3)), "the model gives 3 labels and not one score.")
+    assert [path for path in own_cache.rglob("*.tmp")] == []
+
+
+def test_a_model_whose_scores_would_be_random_is_refused(tmp_path: Path) -> None:
+    from etl.reranking.export import Unfit, export
+
+    embedding_model = bert(tmp_path / "model", head=False)
+
+    with pytest.raises(Unfit, match="not trained to score pairs"):
+        export(str(embedding_model), tmp_path / "compiled")
+
+    assert not (tmp_path / "compiled").exists()
+
+
+def test_a_folder_that_is_no_model_is_refused_with_the_reason(tmp_path: Path) -> None:
+    from etl.reranking.export import Unfit, export
+
+    (tmp_path / "empty").mkdir()
+
+    with pytest.raises(Unfit, match=r"cannot be loaded: .*model_type"):
+        export(str(tmp_path / "empty"), tmp_path / "compiled")
