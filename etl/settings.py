@@ -56,6 +56,8 @@ class QuerySettings(Section):
     ranking: Literal["hybrid", "classic"] = "hybrid"
     nResults: int = Field(default=100, ge=10, le=1000)
     weights: dict[str, float] = Field(default_factory=dict)
+    reranker: str = Field(default="", description="name or path of a cross-encoder; empty is off")
+    rerank_depth: int = Field(default=20, ge=2, le=200, description="results that the cross-encoder reads")
 
 
 class AnswerSettings(Section):

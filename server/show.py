@@ -25,6 +25,8 @@ CONFIG_TEMPLATE = """\
 [query]
 # ranking = "hybrid"                         # or "classic"
 # weights = { ticketPenalty = -16 }
+# reranker = ""                              # a cross-encoder, by name or folder; empty is off
+# rerank_depth = 20                          # results that it reads
 
 [answer]
 # provider = "auto"                          # Gemini if GEMINI_API_KEY is set; "none" always quotes

@@ -53,6 +53,8 @@ def test_merging_changes_neither_side() -> None:
         ("[server]\nhost = '0.0.0.0'\n", "Configuration key `server.host`: ", None),
         ("[index]\nguard_share = 0\n", "Configuration key `index.guard_share`: ", None),
         ("index = 3\n", "Configuration key `index`: ", None),
+        ("[query]\nrerank_depth = 1\n", "Configuration key `query.rerank_depth`: ", None),
+        ("[query]\nrerank_depth = 201\n", "Configuration key `query.rerank_depth`: ", None),
         ("[sources]\nguides = 'a'\n", "Configuration key `sources.guides`: ", None),
         ("[database]\ncollection = 'a b'\n", "Configuration key `database.collection`: ", None),
         ("[index\n", "lore.toml is not valid: ", None),
