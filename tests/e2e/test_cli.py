@@ -193,7 +193,7 @@ def test_every_command_is_documented() -> None:
     documented = (ROOT / "docs" / "cli.md").read_text()
     helped = run_lore("--help", cwd=ROOT).stdout
 
-    for name in ("init", "sync", "search", "ask", "hierarchy", "docs", "status", "call", "serve", "mcp", "version"):
+    for name in "init sync search ask hierarchy docs status call eval tune serve mcp version".split():
         assert f"`lore {name}" in documented
         assert f" {name} " in helped
 

@@ -1,0 +1,77 @@
+"""Sets of judged questions on disk, and a cache folder of a test's own."""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from etl.embedding.models import DEFAULT_MODEL, prepared
+
+Row = Mapping[str, Any]
+Judgement = tuple[str, str, int]
+
+
+def jsonl(rows: Iterable[Row]) -> str:
+    return "".join(json.dumps(row) + "\n" for row in rows)
+
+
+def qrels(judgements: Iterable[Judgement]) -> str:
+    return "query-id\tcorpus-id\tscore\n" + "".join(f"{q}\t{d}\t{grade}\n" for q, d, grade in judgements)
+
+
+def write_set(
+    folder: Path, documents: Sequence[Row] | None, questions: Sequence[Row], judgements: Sequence[Judgement]
+) -> Path:
+    """A set in BEIR's form; without documents it asks the project's own index."""
+    folder.mkdir(parents=True, exist_ok=True)
+    if documents is not None:
+        (folder / "corpus.jsonl").write_text(jsonl(documents), encoding="utf-8")
+    (folder / "queries.jsonl").write_text(jsonl(questions), encoding="utf-8")
+    (folder / "qrels.tsv").write_text(qrels(judgements), encoding="utf-8")
+    return folder
+
+
+def tuning_set(folder: Path, questions: int, is_random: bool, answered: int | None = None) -> Path:
+    """Subjects that have a guide and a source file of the same words, and a question to each.
+
+    What answers is the source file, which weights can bring first; or at random either, which no weight can tell.
+    Only so many questions are `answered`.
+    """
+    numbers = range(questions)
+    subjects = [f"zander{number} quill{number} morrow{number}" for number in numbers]
+    paths = [(f"src/topic{number}.c", f"docs/topic{number}.md") for number in numbers]
+    documents = [
+        {"_id": path, "text": f"About {text} and more.\n"}
+        for text, pair in zip(subjects, paths, strict=True)
+        for path in pair
+    ]
+    sides = [number % 2 if is_random else 0 for number in numbers]
+    random.Random(11).shuffle(sides)
+    count = questions if answered is None else answered
+    judgements = [(f"q{number}", paths[number][sides[number]], int(number < count)) for number in numbers]
+    return write_set(folder, documents, [{"_id": f"q{n}", "text": text} for n, text in enumerate(subjects)], judgements)
+
+
+def own_cache(folder: Path) -> str:
+    """A value of LORE_CACHE for one test: it has the compiled model of this machine, and no evaluation."""
+    models = prepared(DEFAULT_MODEL).folder.parent
+    folder.mkdir(parents=True)
+    (folder / "models").symlink_to(models, target_is_directory=True)
+    return str(folder)
+
+
+def commit(root: Path, message: str, *arguments: str) -> None:
+    """Commit everything below the folder to its git repository, which is made if there is none."""
+    if not (root / ".git").exists():
+        git(root, "init", "--quiet")
+    git(root, "add", "--all")
+    identity = ("-c", "user.name=Tester", "-c", "user.email=tester@example.org", "-c", "commit.gpgsign=false")
+    git(root, *identity, "commit", "--quiet", "--allow-empty", "--message", message, *arguments)
+
+
+def git(root: Path, *arguments: str) -> None:
+    subprocess.run(["git", "-C", str(root), *arguments], check=True, capture_output=True, stdin=subprocess.DEVNULL)

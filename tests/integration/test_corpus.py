@@ -1,0 +1,274 @@
+"""Records as documents: typed and chunked as files, each its own document, embedded once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from etl.corpus import Record, load_records
+from etl.index import Index
+from etl.model import Chunk, KnowledgeType, SyncReport
+from etl.stores.catalogue import CATALOGUE
+from etl.stores.chunkfile import CHUNKS
+from etl.sync import sync
+from server.query.retrieve import retrieve
+from tests.harness.indexes import unfindable
+from tests.harness.models import HashModel
+from tests.harness.projects import chunks_of, held_everywhere, open_index, write_project
+
+PYTHON = "class Vessel:\n    '''Anything that floats.'''\n\n    def sail(self):\n        return 'sailing'\n"
+RECORDS = [
+    Record("docs/tide.md", "# Tide\n\nTables of the tide are kept by the harbour master.\n", path="docs/tide.md"),
+    Record("c0", PYTHON, "Vessels", path="src/vessel.py"),
+    Record("c1", "export class Berth {\n    free() { return true }\n}\n", language="JavaScript"),
+    Record("4983", "The ferry crosses at dawn.", "Crossings"),
+]
+
+
+@pytest.fixture
+def model() -> HashModel:
+    return HashModel()
+
+
+@pytest.fixture
+def index(tmp_path: Path, model: HashModel) -> Iterator[Index]:
+    opened = open_index(tmp_path / "bench", model=model)
+    yield opened
+    opened.close()
+
+
+def load(index: Index, records: Sequence[Record] = RECORDS) -> SyncReport:
+    return load_records(index, records)[1]
+
+
+def chunks(index: Index, *records: Record) -> list[Chunk]:
+    """The chunks of these records, loaded alone."""
+    load(index, records)
+    return chunks_of(index)
+
+
+def found(index: Index, question: str) -> set[str]:
+    return {one.chunk.source for one in retrieve(index, question, None, 10).found if one.keyword}
+
+
+# --- what a record is read as ------------------------------------------------------------------------------------
+
+
+def test_all_stores_hold_the_records_and_every_one_is_found_by_word_and_by_vector(index: Index) -> None:
+    sources, report = load_records(index, RECORDS)
+
+    ids, vectors, words = held_everywhere(index)
+    assert ids == vectors == words
+    assert report.created == report.embedded == len(ids)
+    assert sources == {"docs/tide.md": "docs/tide.md", "c0": "src/vessel.py", "c1": "c1", "4983": "4983"}
+    assert found(index, "harbour master") == {"docs/tide.md"}
+    assert found(index, "ferry at dawn") == {"4983"}
+    assert unfindable(index) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "type_"),
+    [
+        ("docs/guide.md", "guide"), ("src/a.py", "src"), ("tests/test_a.py", "test"), ("examples/a.mjs", "example"),
+        ("issues/issue-3.md", "ticket"), ("CHANGELOG.md", "release"), ("docs/adr/0001-a.md", "adr"),
+        ("CLAUDE.md", "rule"), ("blog/a.md", "blog"), ("styles/a.scss", "src"),
+    ],
+)  # fmt: skip
+def test_a_record_with_a_path_has_the_type_of_that_file(index: Index, path: str, type_: str) -> None:
+    (only,) = chunks(index, Record("7", "# Alpha\n\nSomething of it.\n", path=path))
+
+    assert (only.type.value, only.source) == (type_, path)
+
+
+def test_a_record_with_a_path_is_chunked_as_a_sync_chunks_that_file(index: Index, tmp_path: Path) -> None:
+    files = {
+        "docs/guide.md": "---\ntitle: The harbour\ntags: [sea]\n---\n# Harbour\n\n## Tides\n\n" + "It rises. " * 90,
+        "src/app/__init__.py": "",
+        "src/app/vessel.py": PYTHON,
+        "src/app/ship.py": "from app.vessel import Vessel\n\n\nclass Ship(Vessel):\n    pass\n",
+        "web/berth.mjs": "export class Berth {\n    free() { return true }\n}\n",
+        "docs/page.rst": "Page\n====\n\nText of it.\n",
+        "notes/broken.md": "---\ntitle: [\n---\n# Broken\n\nFront matter.\n",
+    }
+    project = open_index(write_project(tmp_path / "project", files), model=HashModel())
+    sync(project)
+    of_files = [one for one in chunks_of(project) if "broken" not in one.source]
+    project.close()
+
+    of_records = chunks(index, *(Record(str(n), files[path], path=path) for n, path in enumerate(files)))
+
+    assert [one for one in of_records if "broken" not in one.source] == of_files
+    assert index.hierarchy.named("Ship") == ["app.ship.Ship"]
+    assert [one.class_name for one in index.hierarchy.chain("app.ship.Ship")] == ["app.vessel.Vessel"]
+
+
+def test_front_matter_that_cannot_be_read_costs_no_document_and_moves_no_line(index: Index) -> None:
+    (only,) = chunks(index, Record("7", "---\ntitle: [\n---\n# Broken\n\nIt is there.\n", path="notes/broken.md"))
+
+    assert (only.text, only.title, only.lines) == ("# Broken\n\nIt is there.", "Broken", (4, 6))
+
+
+def test_a_record_with_a_language_is_code_of_it(index: Index) -> None:
+    (python,) = chunks(index, Record("c0", PYTHON, "Vessels", language="Python"))
+
+    assert (python.type, python.source, python.title) == (KnowledgeType.SRC, "c0", "Vessels")
+    assert "Vessel" in python.symbols
+    (other,) = chunks(index, Record("c0", PYTHON, language="cobol"))
+    assert (other.type, other.symbols) == (KnowledgeType.SRC, ())
+
+
+def test_any_other_record_is_a_text_under_its_title(index: Index) -> None:
+    (only,) = chunks(index, Record("MED-10", "# not a heading\nThe ferry crosses.", "Crossings"))
+
+    assert (only.type, only.source, only.title, only.heading) == (KnowledgeType.GUIDE, "MED-10", "Crossings", ())
+
+
+def test_an_id_that_only_looks_like_a_path_keeps_its_title_and_a_path_that_was_given_is_one(index: Index) -> None:
+    guessed = Record("St._Louis", "A city.", "St. Louis", path="St._Louis")
+    given = Record("7", "x = 1", "Nice", path="lib/a.lua")
+
+    city, code = sorted(chunks(index, guessed, given), key=lambda one: one.source)
+
+    assert (city.type, city.title, city.source) == (KnowledgeType.GUIDE, "St. Louis", "St._Louis")
+    assert (code.type, code.title, code.source) == (KnowledgeType.SRC, "lib/a.lua", "lib/a.lua")
+
+
+# --- one document each -------------------------------------------------------------------------------------------
+
+
+def test_records_of_one_path_stay_documents_of_their_own(index: Index) -> None:
+    parts = [
+        Record("one", "def dawn():\n    return 'ferry'\n", path="src/a.py"),
+        Record("two", "def dusk():\n    return 'tide'\n", path="src/a.py"),
+        Record("three", "def noon():\n    return 'berth'\n", path="src/a.py"),
+    ]
+
+    sources, _ = load_records(index, parts)
+
+    assert sources == {"one": "src/a.py", "two": "src/a.py#2", "three": "src/a.py#3"}
+    assert found(index, "tide") == {"src/a.py#2"}
+    assert {one.type for one in chunks_of(index)} == {KnowledgeType.SRC}
+    assert [one.symbols for one in chunks_of(index)] == [("dawn",), ("dusk",), ("noon",)]
+
+
+def test_a_record_that_is_called_like_the_second_of_a_path_is_not_lost(index: Index) -> None:
+    texts = [Record("src/a.py#2", "tide", path="src/a.py#2"), *(Record(n, f"ferry {n}", path="src/a.py") for n in "xy")]
+
+    sources, _ = load_records(index, texts)
+
+    assert len(set(sources.values())) == len({one.source for one in chunks_of(index)}) == 3
+
+
+def test_a_record_without_any_text_is_a_document_that_nothing_finds(index: Index) -> None:
+    sources, report = load_records(index, [Record("empty", " \n"), *RECORDS])
+
+    assert "empty" in sources
+    assert report.failed == []
+    assert "empty" not in {one.source for one in chunks_of(index)}
+
+
+# --- nothing twice -----------------------------------------------------------------------------------------------
+
+
+def test_a_second_load_reads_and_embeds_nothing(tmp_path: Path, model: HashModel) -> None:
+    first = open_index(tmp_path / "bench", model=model)
+    load(first)
+    held = chunks_of(first)
+    first.close()
+    stages: list[str] = []
+
+    second = open_index(tmp_path / "bench", model=model)
+    _, report = load_records(second, RECORDS, lambda stage, done, total: stages.append(stage))
+
+    assert (report.embedded, report.created, report.updated, report.unchanged) == (0, 0, 0, len(held))
+    assert len(model.embedder.embedded) == len(held)
+    assert chunks_of(second) == held
+    assert stages == []
+    second.close()
+
+
+def test_a_changed_record_is_embedded_alone(index: Index, model: HashModel) -> None:
+    load(index)
+    before = len(model.embedder.embedded)
+
+    report = load(index, [*RECORDS[:-1], Record("4983", "The ferry crosses at dusk.", "Crossings")])
+
+    assert (report.embedded, report.updated, report.created, report.deleted) == (1, 1, 0, 0)
+    assert model.embedder.embedded[before:] == ["Crossings\nThe ferry crosses at dusk."]
+    assert found(index, "ferry at dusk") == {"4983"}
+
+
+def test_the_index_holds_exactly_the_records_that_were_loaded_last(index: Index) -> None:
+    load(index)
+
+    report = load(index, RECORDS[:1])
+
+    assert {one.source for one in chunks_of(index)} == {"docs/tide.md"}
+    assert report.deleted > 0
+    assert found(index, "ferry at dawn") == set()
+    assert unfindable(index) == []
+
+
+def test_a_record_that_is_now_of_another_language_is_cut_anew(index: Index) -> None:
+    assert chunks(index, Record("c0", PYTHON, language="cobol"))[0].symbols == ()
+    assert "Vessel" in chunks(index, Record("c0", PYTHON, language="python"))[0].symbols
+
+
+@pytest.mark.parametrize("name", [CATALOGUE, CHUNKS])
+def test_a_file_that_was_damaged_is_made_anew_without_embedding(tmp_path: Path, model: HashModel, name: str) -> None:
+    first = open_index(tmp_path / "bench", model=model)
+    load(first)
+    first.close()
+    (first.folder / name).write_bytes(b"garbage " * 600)
+    before = len(model.embedder.embedded)
+
+    index = open_index(tmp_path / "bench", model=model)
+    load(index)
+
+    assert found(index, "ferry at dawn") == {"4983"}
+    assert unfindable(index) == []
+    assert len(model.embedder.embedded) == before
+    index.close()
+
+
+def test_chunks_of_a_load_that_was_cut_short_are_not_taken_for_those_of_the_one_before(
+    tmp_path: Path, index: Index
+) -> None:
+    """The other records' chunks were written, and then the process was killed."""
+    other = open_index(tmp_path / "other")
+    load(other, RECORDS[:1])
+    load(index, RECORDS[1:])
+    (index.folder / CHUNKS).write_bytes((other.folder / CHUNKS).read_bytes())
+    other.close()
+
+    load(index, RECORDS[1:])
+
+    assert {one.source for one in chunks_of(index)} == {"src/vessel.py", "c1", "4983"}
+    assert found(index, "harbour master") == set()
+
+
+# --- what is written ---------------------------------------------------------------------------------------------
+
+
+def test_secrets_are_taken_out_of_texts_and_titles(index: Index, model: HashModel) -> None:
+    secret = "AKIA" + "ABCDEFGHIJKLMNOP"
+
+    load(index, [Record("1", f"the key is {secret}", f"about {secret}"), Record("2", f"k = '{secret}'\n", path="a.py")])
+
+    assert all(secret not in one.text + one.title for one in chunks_of(index))
+    assert all(secret not in text for text in model.embedder.embedded)
+    assert all(secret.encode() not in file.read_bytes() for file in index.folder.rglob("*") if file.is_file())
+
+
+def test_line_ends_of_any_kind_are_lines(index: Index) -> None:
+    (only,) = chunks(index, Record("1", "one\r\ntwo\rthree\nfour"))
+
+    assert (only.text, only.lines) == ("one\ntwo\nthree\nfour", (1, 4))
+
+
+def test_control_characters_do_no_harm(index: Index) -> None:
+    load(index, [Record("1", "the ferry\x00 crosses\x1b at dawn", "A\ttitle\x07")])
+
+    assert found(index, "ferry") == {"1"}

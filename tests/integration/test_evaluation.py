@@ -1,0 +1,344 @@
+"""One evaluation in this process, with the stand-in model: what is indexed, what counts as found, what is kept."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from etl.errors import IndexMissing, InvalidArgument, NotFound, ProviderError, StorageError
+from etl.settings import QuerySettings, Settings
+from etl.sync import sync
+from server.evaluation import report as reports
+from server.evaluation.bench import RANKINGS, Bench, opened, scratch_index
+from server.evaluation.evaluate import evaluate_folder
+from server.evaluation.measures import MEASURES
+from server.evaluation.report import Report
+from server.evaluation.sets import read_set
+from server.query.service import QueryService
+from server.query.weights import CLASSIC, HYBRID
+from tests.harness.evaluation import commit, jsonl, qrels, write_set
+from tests.harness.models import HashModel, tokenizer_json
+from tests.harness.projects import open_index, write_project
+from tests.harness.texts import words
+
+SUBJECTS = {
+    "ferry": "The ferry crosses the strait at dawn and returns after lunch.",
+    "tide": "Tables of the tide are kept by the harbour master in his office.",
+    "berth": "Each berth holds one vessel for the night, and the fee is posted.",
+    "light": "The lighthouse keeper trims the lamp whenever fog is announced.",
+    "rope": "Ropes are spliced in the shed behind the customs building.",
+}
+QUESTIONS = {
+    "ferry": "strait crosses at dawn",
+    "tide": "tables kept by the harbour master",
+    "berth": "one vessel for the night",
+    "light": "lamp trims fog keeper",
+    "rope": "ropes spliced in the shed",
+}
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Evaluations of this test; the tokenizer is taken from the machine's own cache before."""
+    tokenizer_json()
+    monkeypatch.setenv("LORE_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    documents = [{"_id": one, "text": text} for one, text in SUBJECTS.items()]
+    questions = [{"_id": f"q-{one}", "text": text} for one, text in QUESTIONS.items()]
+    return write_set(tmp_path / "harbour", documents, questions, [(f"q-{one}", one, 1) for one in SUBJECTS])
+
+
+@pytest.fixture
+def model() -> HashModel:
+    return HashModel()
+
+
+def evaluated(
+    folder: Path | None, root: Path, model: HashModel, rankings: Sequence[str] = RANKINGS, split: str | None = None
+) -> Report:
+    return evaluate_folder(folder, split, root, Settings(), rankings, model=model)
+
+
+def runs(folder: Path, model: HashModel, ranking: str) -> dict[str, list[str]]:
+    """The documents that each question finds, best first."""
+    chosen = read_set(folder)
+    with opened(chosen, folder, Settings(), model=model) as bench:
+        return bench.runs(chosen.questions, bench.retrieve(chosen.questions), ranking)
+
+
+# --- a set with documents of its own -----------------------------------------------------------------------------
+
+
+def test_every_ranking_has_every_measure_of_every_question(folder: Path, model: HashModel) -> None:
+    found = evaluated(folder, folder, model)
+
+    assert (found.name, found.questions, tuple(found.values)) == ("harbour", 5, RANKINGS)
+    for values in found.values.values():
+        assert values.keys() == MEASURES.keys()
+        assert all(each.keys() == {f"q-{one}" for one in SUBJECTS} for each in values.values())
+
+
+def test_words_that_only_the_answer_has_bring_it_first_in_both_legs_and_the_hybrid(
+    folder: Path, model: HashModel
+) -> None:
+    means = evaluated(folder, folder, model, ["hybrid", "vectors", "keywords"]).summary()
+
+    for ranking in ("hybrid", "vectors", "keywords"):
+        assert {name: means[ranking][name] for name in MEASURES} == dict.fromkeys(MEASURES, 1.0)
+        assert means[ranking]["intervals"] == {name: [1.0, 1.0] for name in MEASURES}
+
+
+def test_only_the_rankings_that_were_asked_for_are_measured(folder: Path, model: HashModel) -> None:
+    assert list(evaluated(folder, folder, model, ["keywords"]).values) == ["keywords"]
+
+
+def test_what_is_found_is_the_document_of_the_set_once_whatever_it_is_indexed_as(
+    tmp_path: Path, model: HashModel
+) -> None:
+    long = "\n\n".join(f"{words(60, 'dawn')} paragraph{number}" for number in range(12))
+    documents = [
+        {"_id": "17", "text": long, "metadata": {"path": "docs/dawn.md"}},
+        {"_id": "18", "text": "def ferry(): ...", "metadata": {"path": "src/a.py"}},
+        {"_id": "19", "text": "def dawn(): ...", "metadata": {"path": "src/a.py"}},
+    ]
+    folder = write_set(tmp_path / "set", documents, [{"_id": "q", "text": "dawn"}], [("q", "17", 1)])
+
+    for ranking in RANKINGS:
+        found = runs(folder, model, ranking)["q"]
+        assert {"17", "19"} <= set(found) <= {"17", "18", "19"}
+        assert len(found) == len(set(found))
+
+
+def test_a_second_evaluation_embeds_nothing_and_finds_the_same(folder: Path, model: HashModel) -> None:
+    first = evaluated(folder, folder, model)
+    embedded = len(model.embedder.embedded)
+
+    assert evaluated(folder, folder, model) == first
+    assert embedded == len(model.embedder.embedded) == len(SUBJECTS)
+
+
+def test_the_splits_of_a_set_share_what_was_embedded_and_sets_with_a_dot_in_their_name_do_not(
+    folder: Path, tmp_path: Path, cache: Path, model: HashModel
+) -> None:
+    (folder / "qrels.dev.tsv").write_text(qrels([("q-tide", "tide", 1)]), encoding="utf-8")
+    whole, part = evaluated(folder, tmp_path, model), evaluated(folder, tmp_path, model, split="dev")
+    other = evaluated(folder.rename(tmp_path / "harbour.2"), tmp_path, model)
+
+    assert [one.name for one in (whole, part, other)] == ["harbour", "harbour.dev", "harbour.2"]
+    kept = [one.name.rpartition("-")[0] for one in (cache / "evaluation").iterdir()]
+    assert sorted(kept) == ["harbour", "harbour.2"]
+
+
+def test_the_folder_of_the_set_and_the_project_stay_as_they_are(folder: Path, tmp_path: Path, model: HashModel) -> None:
+    root = write_project(tmp_path / "project", {"a.md": "# Alpha\n"})
+    before = {path: path.read_bytes() for base in (folder, root) for path in base.rglob("*") if path.is_file()}
+
+    evaluated(folder, root, model)
+
+    assert before == {path: path.read_bytes() for base in (folder, root) for path in base.rglob("*") if path.is_file()}
+
+
+def test_weights_that_were_configured_count_for_the_configured_ranking_only(tmp_path: Path, model: HashModel) -> None:
+    settings = Settings(query=QuerySettings(ranking="classic", weights={"guideMatch": 7}))
+    with scratch_index("any", settings, model) as index:
+        bench = Bench(QueryService(index), settings, lambda question, one: one.source)
+
+        assert bench.weights("classic") == {**CLASSIC, "guideMatch": 7}
+        assert bench.weights("hybrid") == HYBRID
+
+
+def test_a_question_that_cannot_be_embedded_is_an_error_and_not_half_a_search(folder: Path, model: HashModel) -> None:
+    model.embedder.refuses.append("harbour master?")
+    with open(folder / "queries.jsonl", "a", encoding="utf-8") as file:
+        file.write(jsonl([{"_id": "odd", "text": "who is the harbour master?"}]))
+    with open(folder / "qrels.tsv", "a", encoding="utf-8") as file:
+        file.write("odd\ttide\t1\n")
+
+    with pytest.raises(ProviderError, match="Question `odd`"):
+        evaluated(folder, folder, model)
+
+
+def test_a_cache_folder_that_cannot_be_made_is_told(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, model: HashModel
+) -> None:
+    monkeypatch.setenv("LORE_CACHE", str(folder / "queries.jsonl"))
+
+    with pytest.raises(StorageError):
+        evaluated(folder, folder, model)
+
+
+# --- a set that is asked of the project's own index --------------------------------------------------------------
+
+
+def test_without_a_corpus_the_projects_own_files_are_what_is_found(tmp_path: Path, model: HashModel) -> None:
+    root = write_project(
+        tmp_path / "project", {f"docs/{one}.md": f"# {one}\n\n{text}\n" for one, text in SUBJECTS.items()}
+    )
+    questions = [{"_id": one, "text": text} for one, text in QUESTIONS.items()]
+    folder = write_set(tmp_path / "own", None, questions, [(one, f"docs/{one}.md", 1) for one in SUBJECTS])
+
+    with pytest.raises(IndexMissing):
+        evaluated(folder, root, model)
+    index = open_index(root, model=model)
+    sync(index)
+    index.close()
+
+    assert evaluated(folder, root, model, ["keywords"]).summary()["keywords"]["recall@10"] == 1.0
+
+
+def test_an_answer_that_is_not_in_the_index_is_a_miss(tmp_path: Path, model: HashModel) -> None:
+    root = write_project(tmp_path / "project", {"docs/tide.md": f"# Tide\n\n{SUBJECTS['tide']}\n"})
+    index = open_index(root, model=model)
+    sync(index)
+    index.close()
+    folder = write_set(
+        tmp_path / "own",
+        None,
+        [{"_id": "q", "text": QUESTIONS["tide"]}],
+        [("q", "docs/tide.md", 1), ("q", "gone.md", 1)],
+    )
+
+    assert evaluated(folder, root, model, ["keywords"]).summary()["keywords"]["recall@10"] == 0.5
+
+
+# --- a set from the project's history ----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def project(tmp_path: Path, model: HashModel) -> Path:
+    """A synced repository in which two tickets led to one changed file each."""
+    tickets = {f"issues/issue-{number}.md": f"# {QUESTIONS[one]}\n" for number, one in ((1, "ferry"), (2, "tide"))}
+    root = write_project(tmp_path / "project", {**tickets, "lore.toml": ""})
+    commit(root, "Begin")
+    for number, one in ((1, "ferry"), (2, "tide")):
+        write_project(root, {f"docs/{one}.md": f"# {one}\n\n{SUBJECTS[one]}\n"})
+        commit(root, f"Say it. Fixes #{number}")
+    index = open_index(root, model=model)
+    sync(index)
+    index.close()
+    return root
+
+
+def test_tickets_are_asked_for_the_files_that_their_commits_changed_and_find_no_tickets(
+    project: Path, model: HashModel
+) -> None:
+    found = evaluated(None, project, model)
+
+    assert (found.name, found.questions) == ("history", 2)
+    assert found.values["keywords"]["mrr@10"] == {"issues/issue-1.md": 1.0, "issues/issue-2.md": 1.0}
+    assert found.values["hybrid"]["mrr@10"] == {"issues/issue-1.md": 1.0, "issues/issue-2.md": 1.0}
+
+
+def test_a_history_has_no_splits(project: Path, model: HashModel) -> None:
+    with pytest.raises(InvalidArgument, match="no splits"):
+        evaluated(None, project, model, split="dev")
+
+
+def test_a_history_without_tickets_leaves_the_index_to_others(tmp_path: Path, model: HashModel) -> None:
+    root = write_project(tmp_path / "project", {"a.md": "# Alpha\n"})
+    commit(root, "Begin")
+    index = open_index(root, model=model)
+    sync(index)
+    index.close()
+
+    with pytest.raises(NotFound):
+        evaluated(None, root, model)
+    index.own()
+    index.close()
+
+
+# --- an excerpt set ----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def excerpts(tmp_path: Path) -> Path:
+    """Two documents of one passage each, and a question to the first."""
+    folder = tmp_path / "excerpts"
+    for one in ("ferry", "tide"):
+        write_project(folder, {f"corpora/{one}.txt": SUBJECTS[one]})
+    start = SUBJECTS["ferry"].index("at dawn")
+    row = {"_id": "q", "text": QUESTIONS["ferry"], "corpus_id": "ferry",
+           "references": [{"start": start, "end": start + 7}]}  # fmt: skip
+    (folder / "questions.jsonl").write_text(jsonl([row]), encoding="utf-8")
+    return folder
+
+
+def test_an_excerpt_set_measures_how_much_the_best_five_passages_hold(excerpts: Path, model: HashModel) -> None:
+    found = evaluated(excerpts, excerpts, model)
+
+    wanted, given = 7, len(SUBJECTS["ferry"]) + len(SUBJECTS["tide"])
+    assert set(found.values) == {"hybrid", "vectors", "keywords"}
+    assert found.values["vectors"] == {
+        "recall@5": {"q": 1.0},
+        "precision@5": {"q": pytest.approx(wanted / given)},
+        "iou@5": {"q": pytest.approx(wanted / given)},
+    }
+
+
+def test_the_classic_ranking_has_no_passages_to_judge(excerpts: Path, model: HashModel) -> None:
+    with pytest.raises(InvalidArgument, match="passages"):
+        evaluated(excerpts, excerpts, model, ["classic"])
+
+
+# --- saved runs --------------------------------------------------------------------------------------------------
+
+
+def report(name: str = "harbour", **values: dict[str, float]) -> Report:
+    """Of one measure; ranking -> question -> value."""
+    return Report(name, 2, {ranking: {"ndcg@10": each} for ranking, each in values.items()})
+
+
+def test_a_saved_report_is_read_as_it_was(tmp_path: Path, folder: Path, model: HashModel) -> None:
+    found = evaluated(folder, folder, model)
+
+    reports.save(found, tmp_path / "run.json")
+
+    assert reports.load(tmp_path / "run.json") == found
+    assert json.loads((tmp_path / "run.json").read_text())["values"]["hybrid"]["ndcg@10"]["q-tide"] == 1.0
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["", "{", "[]", "{}", '{"name": "x", "questions": 1}', '{"name": "x", "questions": 1, "values": {"hybrid": 3}}',
+     '{"name": "x", "questions": 1, "values": {"hybrid": {"ndcg@10": {"q": null}}}}',
+     '{"name": "x", "questions": "many", "values": {}}'],
+)  # fmt: skip
+def test_what_is_no_saved_report_is_told(tmp_path: Path, content: str) -> None:
+    (tmp_path / "run.json").write_text(content)
+
+    with pytest.raises(InvalidArgument, match=r"run\.json is no saved evaluation"):
+        reports.load(tmp_path / "run.json")
+
+
+def test_a_saved_report_that_is_not_there_is_told(tmp_path: Path) -> None:
+    with pytest.raises(InvalidArgument, match=r"Cannot read run\.json"):
+        reports.load(tmp_path / "run.json")
+
+
+def test_a_comparison_is_of_the_rankings_measures_and_questions_that_both_have() -> None:
+    ours = report(hybrid={"a": 0.5, "b": 1.0}, vectors={"a": 1.0})
+    theirs = report(hybrid={"a": 0.5, "b": 0.5, "c": 0.0}, keywords={"a": 1.0})
+
+    found = ours.against(theirs)
+
+    assert found.keys() == {"hybrid"}
+    assert found["hybrid"]["ndcg@10"].difference == 0.25
+
+
+@pytest.mark.parametrize("theirs", [report(hybrid={"c": 0.0}), report(keywords={"a": 1.0}), report()])
+def test_reports_that_have_nothing_in_common_are_not_taken_for_equal(theirs: Report) -> None:
+    with pytest.raises(InvalidArgument, match="no question in common"):
+        report(hybrid={"a": 0.5}).against(theirs)
+
+
+def test_the_rankings_of_one_report_are_compared_on_the_same_questions() -> None:
+    found = report(hybrid={"a": 0.75, "b": 1.0}, vectors={"a": 0.5, "b": 0.5}).between("hybrid", "vectors")
+
+    assert found["ndcg@10"].difference == 0.375

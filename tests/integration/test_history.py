@@ -1,0 +1,238 @@
+"""A set from a real git repository: commits that name a ticket say which files it changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from etl.errors import IndexMissing, InvalidArgument, NotFound, StorageError
+from etl.index import Index
+from etl.model import KnowledgeType
+from etl.sync import sync
+from server.evaluation.history import MOST_FILES, commits, file_not_ticket, names, set_from_git
+from server.evaluation.sets import EvaluationSet, Question
+from server.query.ranked import Ranked
+from tests.harness.chunks import make_chunk
+from tests.harness.evaluation import commit, git
+from tests.harness.models import HashModel
+from tests.harness.projects import open_index, write_project
+
+TICKETS = {
+    "issues/issue-12.md": "# The ferry is late\n\nIt leaves after dawn.\n",
+    "issues/HARB-7-fog.md": "# Fog\n\nNobody sees the berth.\n",
+}
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A repository with two tickets and nothing that was done for them."""
+    root = write_project(tmp_path / "harbour", {**TICKETS, "src/ferry.py": "SPEED = 1\n"})
+    commit(root, "Begin")
+    return root
+
+
+@pytest.fixture
+def opened() -> Iterator[list[Index]]:
+    indexes: list[Index] = []
+    yield indexes
+    for one in indexes:
+        one.close()
+
+
+def change(root: Path, message: str, *paths: str) -> None:
+    """A commit that changes these files."""
+    for path in paths:
+        file = root / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with open(file, "a", encoding="utf-8") as text:
+            text.write(f"# {message.splitlines()[0]}\n")
+    commit(root, message)
+
+
+def history(root: Path, opened: list[Index]) -> EvaluationSet:
+    """The set of the synced project."""
+    write_project(root, {})
+    opened.append(open_index(root, model=HashModel()))
+    sync(opened[0], allow_mass_delete=True)
+    return set_from_git(root, opened[0])
+
+
+# --- which commit names which ticket -----------------------------------------------------------------------------
+
+
+def test_a_ticket_is_asked_for_the_files_of_all_commits_that_name_it(project: Path, opened: list[Index]) -> None:
+    change(project, "Leave at dawn\n\nFixes #12.", "src/ferry.py", "docs/tide.md")
+    change(project, "More for #12", "src/berth.py")
+    change(project, "Nothing of a ticket", "src/other.py")
+
+    found = history(project, opened)
+
+    assert found.judgements == {"issues/issue-12.md": {"src/ferry.py": 1, "docs/tide.md": 1, "src/berth.py": 1}}
+    assert found.questions == [Question("issues/issue-12.md", "# The ferry is late\n\nIt leaves after dawn.")]
+    assert found.records is None
+
+
+def test_a_ticket_goes_by_its_key_in_any_case_or_by_its_number(project: Path, opened: list[Index]) -> None:
+    change(project, "HARB-7 lights", "src/light.py")
+    change(project, "A horn (#7)", "src/horn.py")
+
+    assert history(project, opened).judgements == {"issues/HARB-7-fog.md": {"src/light.py": 1, "src/horn.py": 1}}
+
+
+@pytest.mark.parametrize("stem", ["harb-9", "HARB-9_the_horn", "2-HARB-9", "fix-HARB-9-horn"])
+def test_a_tickets_key_is_found_anywhere_in_its_files_name(project: Path, opened: list[Index], stem: str) -> None:
+    write_project(project, {f"issues/{stem}.md": "# Horn\n\nIt is silent.\n"})
+    change(project, "HARB-9: a louder horn", "src/horn.py")
+
+    assert history(project, opened).judgements == {f"issues/{stem}.md": {"src/horn.py": 1}}
+
+
+def test_one_commit_may_name_several_tickets(project: Path, opened: list[Index]) -> None:
+    change(project, "For #12 and HARB-7", "src/ferry.py")
+
+    assert history(project, opened).judgements == {one: {"src/ferry.py": 1} for one in sorted(TICKETS)}
+
+
+def test_a_number_that_two_tickets_share_names_neither_and_their_keys_name_each(
+    project: Path, opened: list[Index]
+) -> None:
+    write_project(project, {"issues/BOAT-7.md": "# Boats\n\nThere are too few.\n"})
+    change(project, "Which one is #7", "src/either.py")
+    change(project, "BOAT-7: build some", "src/boat.py")
+
+    assert history(project, opened).judgements == {"issues/BOAT-7.md": {"src/boat.py": 1}}
+
+
+@pytest.mark.parametrize(
+    ("message", "found"),
+    [
+        ("Fix #12", {"12"}),
+        ("(#12, #13)", {"12", "13"}),
+        ("HARB-7: fog", {"harb-7"}),
+        ("See issue12 and abc#12", set()),
+        ("&#39;quoted&#39;", set()),
+        ("harb-7 in lower case", set()),
+        ("branch HARB-7_fog", {"harb-7"}),
+        ("XHARB-7x", set()),
+        ("#12abc", set()),
+    ],
+)
+def test_a_message_names_tickets_by_a_number_behind_a_hash_and_by_a_key_in_capitals(
+    message: str, found: set[str]
+) -> None:
+    assert names(message) == found
+
+
+# --- what counts as an answer ------------------------------------------------------------------------------------
+
+
+def test_a_sweeping_commit_says_nothing_of_a_ticket(project: Path, opened: list[Index]) -> None:
+    change(project, "Rename everything #12", *(f"src/file{number}.py" for number in range(MOST_FILES + 1)))
+    change(project, "Just not too many #12", *(f"src/file{number}.py" for number in range(MOST_FILES)))
+
+    assert set(history(project, opened).judgements["issues/issue-12.md"]) == {
+        f"src/file{number}.py" for number in range(MOST_FILES)
+    }
+
+
+def test_files_that_are_gone_or_were_never_indexed_are_no_answers(project: Path, opened: list[Index]) -> None:
+    change(project, "For #12", "src/gone.py", "src/moved.py", "src/kept.py", "data/table.bin")
+    (project / "src" / "gone.py").unlink()
+    git(project, "mv", "src/moved.py", "src/new.py")
+    commit(project, "Clean up")
+
+    assert history(project, opened).judgements == {"issues/issue-12.md": {"src/kept.py": 1}}
+
+
+def test_tickets_and_releases_are_no_answers(project: Path, opened: list[Index]) -> None:
+    change(project, "Close #12", "issues/issue-12.md", "CHANGELOG.md", "src/ferry.py")
+
+    assert history(project, opened).judgements == {"issues/issue-12.md": {"src/ferry.py": 1}}
+
+
+@pytest.mark.parametrize("type_", list(KnowledgeType))
+def test_of_what_a_search_finds_tickets_and_releases_do_not_count(type_: KnowledgeType) -> None:
+    hit = Ranked("a.md", 1.0, make_chunk("a.md", type_.value))
+    is_file = type_ not in (KnowledgeType.TICKET, KnowledgeType.RELEASE)
+
+    assert file_not_ticket(Question("q", "q"), hit) == ("a.md" if is_file else None)
+
+
+def test_names_in_any_script_and_with_spaces_are_read_as_they_are(project: Path, opened: list[Index]) -> None:
+    change(project, "For #12", "docs/Überfahrt früh.md", "docs/한국어.md")
+
+    assert set(history(project, opened).judgements["issues/issue-12.md"]) == {
+        "docs/Überfahrt früh.md",
+        "docs/한국어.md",
+    }
+
+
+def test_of_a_project_in_a_part_of_a_repository_only_that_part_counts(tmp_path: Path, opened: list[Index]) -> None:
+    root = write_project(tmp_path / "all" / "harbour", TICKETS)
+    commit(root.parent, "Begin")
+    (root.parent / "other.py").write_text("x = 1\n")
+    (root / "ferry.py").write_text("x = 1\n")
+    commit(root.parent, "For #12")
+
+    assert history(root, opened).judgements == {"issues/issue-12.md": {"ferry.py": 1}}
+
+
+def test_a_merge_is_left_out_and_what_it_merged_is_not(project: Path) -> None:
+    git(project, "checkout", "--quiet", "-b", "side")
+    change(project, "For #12", "src/side.py")
+    git(project, "checkout", "--quiet", "-")
+    change(project, "Meanwhile", "src/main.py")
+    identity = ("-c", "user.name=T", "-c", "user.email=t@example.org")
+    git(project, *identity, "merge", "--quiet", "--no-ff", "-m", "Merge #12", "side")
+
+    found = {one.message.strip(): one.files for one in commits(project)}
+
+    assert found.keys() == {"Begin", "For #12", "Meanwhile"}
+    assert found["For #12"] == ("src/side.py",)
+
+
+def test_a_message_may_have_lines_and_a_commit_no_files(project: Path) -> None:
+    commit(project, "Nothing\n\nat all\n#12")
+
+    newest = next(commits(project))
+
+    assert (newest.message, newest.files) == ("Nothing\n\nat all\n#12\n", ())
+
+
+# --- where there is no set ---------------------------------------------------------------------------------------
+
+
+def test_a_project_that_was_never_synced_is_told(project: Path, opened: list[Index]) -> None:
+    opened.append(open_index(project))
+
+    with pytest.raises(IndexMissing):
+        set_from_git(project, opened[0])
+
+
+@pytest.mark.parametrize("prepare", [lambda root: None, lambda root: git(root, "init", "--quiet")])
+def test_a_project_without_history_is_told(
+    tmp_path: Path, opened: list[Index], prepare: Callable[[Path], None]
+) -> None:
+    root = write_project(tmp_path / "bare", TICKETS)
+    prepare(root)
+
+    with pytest.raises(InvalidArgument, match="no git history"):
+        history(root, opened)
+
+
+def test_a_history_that_names_no_ticket_is_told_and_how_tickets_are_found(project: Path, opened: list[Index]) -> None:
+    change(project, "For #99 and NOPE-1", "src/ferry.py")
+
+    with pytest.raises(NotFound) as caught:
+        history(project, opened)
+
+    assert "ABC-12" in caught.value.hint
+
+
+def test_a_machine_without_git_is_told(project: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+    with pytest.raises(StorageError, match="git cannot be run"):
+        list(commits(project))

@@ -1,0 +1,166 @@
+"""Fitting the weights: what helps on questions that were held out is believed, and only then written."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from etl.errors import ConfigError, InvalidArgument, StorageError
+from etl.settings import QuerySettings, Settings, load_settings
+from server.evaluation.evaluate import on_bench
+from server.evaluation.tune import SMALLEST_SET, STEPS, Fit, fit, write
+from server.query.weights import HYBRID, weights
+from tests.harness.evaluation import tuning_set
+from tests.harness.models import HashModel, tokenizer_json
+
+FEW = Settings(query=QuerySettings(nResults=10))
+"""Few candidates: a fit ranks every question some hundred times."""
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tokenizer_json()
+    monkeypatch.setenv("LORE_CACHE", str(tmp_path / "cache"))
+
+
+def fitted(folder: Path, settings: Settings = FEW) -> Fit:
+    return on_bench(folder, None, folder, settings, fit, model=HashModel())
+
+
+# --- the fit -----------------------------------------------------------------------------------------------------
+
+
+def test_every_weight_that_is_tried_is_one_of_the_hybrid_ranking_and_its_default_is_among_the_steps_or_between() -> (
+    None
+):
+    assert set(STEPS) <= set(HYBRID)
+    assert all(min(steps) <= HYBRID[name] <= max(steps) for name, steps in STEPS.items())
+
+
+def test_a_weight_that_helps_everywhere_is_found_and_holds_on_questions_it_never_saw(tmp_path: Path) -> None:
+    found = fitted(tuning_set(tmp_path / "set", 40, is_random=False))
+
+    assert found.generalises
+    assert found.weights.keys() & {"guideMatch", "sourceMatch"}
+    assert found.after > found.before + 0.2
+    assert found.held_out.difference > 0.2
+    assert found.held_out.interval[0] > 0
+    assert found.held_out.p < 0.01
+
+
+def test_what_fits_by_chance_does_not_generalise(tmp_path: Path) -> None:
+    found = fitted(tuning_set(tmp_path / "set", 40, is_random=True))
+
+    assert not found.generalises
+    assert found.after >= found.before
+
+
+def test_a_fit_starts_from_the_weights_that_are_configured_and_names_only_what_it_changed(tmp_path: Path) -> None:
+    folder = tuning_set(tmp_path / "set", 40, is_random=False)
+    best = fitted(folder)
+    configured = Settings(query=QuerySettings(nResults=10, weights=best.weights))
+
+    again = fitted(folder, configured)
+
+    assert all(value != HYBRID[name] for name, value in best.weights.items())
+    assert again.before == pytest.approx(best.after)
+    assert again.after >= again.before
+    assert all(value != best.weights.get(name) for name, value in again.weights.items())
+
+
+@pytest.mark.parametrize("answered", [SMALLEST_SET - 1, 5])
+def test_a_set_too_small_to_tell_a_gain_from_chance_is_refused(tmp_path: Path, answered: int) -> None:
+    """Questions that nothing answers do not make it larger."""
+    folder = tuning_set(tmp_path / "set", 40, is_random=False, answered=answered)
+
+    with pytest.raises(InvalidArgument, match=f"{answered} questions are too few") as caught:
+        fitted(folder)
+
+    assert f"at least {SMALLEST_SET} questions" in caught.value.hint
+
+
+def test_questions_without_an_answer_do_not_count_in_a_fit(tmp_path: Path) -> None:
+    found = fitted(tuning_set(tmp_path / "set", 45, is_random=False, answered=35))
+
+    assert found.generalises
+    assert found.after <= 1
+
+
+def test_where_another_ranking_is_configured_its_weights_are_not_mixed_with_those_of_the_hybrid(tmp_path: Path) -> None:
+    settings = Settings(query=QuerySettings(ranking="classic"))
+
+    with pytest.raises(ConfigError, match=r"query\.ranking"):
+        fitted(tuning_set(tmp_path / "set", 40, is_random=False), settings)
+
+
+# --- lore.toml ---------------------------------------------------------------------------------------------------
+
+CHANGED = {"proximity": 30, "vectorShare": 0.45}
+
+
+def written(file: Path, before: str | None) -> str:
+    if before is not None:
+        file.write_bytes(before.encode())
+    write(file, CHANGED)
+    return file.read_bytes().decode()
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        None,
+        "",
+        "[index]\nexclude = ['vendor/']\n",
+        "[query]\nnResults = 50\n[answer]\nprovider = 'none'\n",
+        "[query.weights]\nticketPenalty = -3\n",
+        "[query]\nweights = { ticketPenalty = -3 }\n",
+        "[query]\nweights.ticketPenalty = -3\n",
+        "query.weights.ticketPenalty = -3\n[answer]\nprovider = 'none'\n",
+        "query = { nResults = 50 }\n",
+        "query = { weights = { ticketPenalty = -3 } }\n",
+        "[query]\nnResults = 50\n[answer]\nprovider = 'none'\n[query.weights]\nticketPenalty = -3\n",
+        "[query.weights]\nproximity = 1\nticketPenalty = -3\n[answer]\nprovider = 'none'\n[query]\nnResults = 50\n",
+    ],
+)
+def test_weights_are_put_into_a_configuration_of_any_form_and_every_other_key_stays(
+    tmp_path: Path, before: str | None
+) -> None:
+    file = tmp_path / "lore.toml"
+    old = tomllib.loads(before or "")
+
+    new = tomllib.loads(written(file, before))
+
+    query = old.get("query", {})
+    assert new == {**old, "query": {**query, "weights": {**query.get("weights", {}), **CHANGED}}}
+    assert weights("hybrid", load_settings(tmp_path).query.weights)["proximity"] == 30
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_comments_order_and_line_ends_stay(tmp_path: Path, end: str) -> None:
+    lines = [
+        "# ours", "[query] # how", "nResults = 50   # few", "", "[query.weights]", "proximity = 1 # near",
+        "# tickets are old", "ticketPenalty = -3", "", "[answer]", "provider = 'none'", "",
+    ]  # fmt: skip
+
+    after = written(tmp_path / "lore.toml", end.join(lines))
+
+    assert after.replace("vectorShare = 0.45\n", "").replace("proximity = 30", "proximity = 1") == end.join(lines)
+
+
+@pytest.mark.parametrize("before", ["[query", "query = 3\n", "[query]\nweights = 3\n", b"\xff\xfe"])
+def test_a_configuration_that_is_not_valid_is_told_and_stays_as_it_is(tmp_path: Path, before: str | bytes) -> None:
+    file = tmp_path / "lore.toml"
+    content = before.encode() if isinstance(before, str) else before
+    file.write_bytes(content)
+
+    with pytest.raises(ConfigError, match=r"lore\.toml is not valid"):
+        write(file, CHANGED)
+
+    assert file.read_bytes() == content
+
+
+def test_a_configuration_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    with pytest.raises(StorageError, match=r"lore\.toml"):
+        write(tmp_path / "gone" / "lore.toml", CHANGED)

@@ -1,0 +1,245 @@
+"""The excerpt set: ranges of characters, how far passages hold them, and where a mistake is."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from etl.corpus import Record
+from etl.errors import InvalidArgument
+from etl.model import Chunk
+from server.evaluation.excerpts import Places, Span, is_excerpt_set, overlap, read_excerpts
+from tests.harness.chunks import make_chunk
+from tests.harness.evaluation import jsonl
+from tests.harness.texts import chunks_in, words
+
+TEXT = "The ferry crosses at dawn.\r\nTides are kept.\r\n"
+
+
+def write_excerpts(folder: Path, questions: list[dict[str, Any]], **documents: str) -> Path:
+    (folder / "corpora").mkdir(parents=True)
+    for name, text in (documents or {"harbour": TEXT}).items():
+        (folder / "corpora" / f"{name}.md").write_bytes(text.encode())
+    (folder / "questions.jsonl").write_text(jsonl(questions), encoding="utf-8")
+    return folder
+
+
+def asking(*spans: Span, id_: str = "q1", corpus: str = "harbour", **more: Any) -> dict[str, Any]:
+    references = [{"start": start, "end": end} for start, end in spans]
+    return {"_id": id_, "text": "when does it cross", "corpus_id": corpus, "references": references, **more}
+
+
+def refusal(folder: Path, split: str | None = None) -> str:
+    with pytest.raises(InvalidArgument) as caught:
+        read_excerpts(folder, split)
+    return caught.value.message
+
+
+def quoted(text: str, chunk: Chunk) -> str:
+    """What stands in the text where the chunk is said to be."""
+    start, end = Places(text).span(chunk)
+    return text[start:end]
+
+
+# --- what is read ------------------------------------------------------------------------------------------------
+
+
+def test_a_set_is_whole_documents_and_ranges_that_answer(tmp_path: Path) -> None:
+    folder = write_excerpts(tmp_path / "set", [asking((4, 9), (21, 25))])
+
+    chosen = read_excerpts(folder)
+
+    assert is_excerpt_set(folder)
+    assert chosen.documents == {"harbour.md": TEXT}
+    assert chosen.asked.records == [Record("harbour.md", TEXT, path="harbour.md")]
+    assert chosen.answers == {"q1": ("harbour.md", [(4, 9), (21, 25)])}
+    assert [chosen.documents["harbour.md"][start:end] for start, end in chosen.answers["q1"][1]] == ["ferry", "dawn"]
+
+
+def test_offsets_count_line_ends_and_characters_as_they_are(tmp_path: Path) -> None:
+    text = "Fährt früh.\r\n🎉 Tides.\rEnd\n"
+    place = text.index("Tides")
+    folder = write_excerpts(tmp_path / "set", [asking((place, place + 5))], harbour=text)
+
+    chosen = read_excerpts(folder)
+
+    assert chosen.documents["harbour.md"][place : place + 5] == "Tides"
+
+
+def test_ranges_that_overlap_or_touch_are_one(tmp_path: Path) -> None:
+    folder = write_excerpts(tmp_path / "set", [asking((10, 20), (0, 5), (15, 25), (25, 30))])
+
+    assert read_excerpts(folder).answers["q1"][1] == [(0, 5), (10, 30)]
+
+
+def test_a_split_is_what_a_question_says(tmp_path: Path) -> None:
+    rows = [asking((0, 3), id_="a", split="dev"), asking((4, 9), id_="b", split="test")]
+    folder = write_excerpts(tmp_path / "set", rows)
+
+    assert [one.id for one in read_excerpts(folder, "test").asked.questions] == ["b"]
+    assert [one.id for one in read_excerpts(folder).asked.questions] == ["a", "b"]
+    assert read_excerpts(folder, "test").asked.name == "set.test"
+    assert refusal(folder, "nope") == "set: no question in the split `nope`."
+
+
+def test_hidden_files_and_folders_are_no_documents(tmp_path: Path) -> None:
+    folder = write_excerpts(tmp_path / "set", [asking((0, 3))])
+    (folder / "corpora" / ".DS_Store").write_bytes(b"\x00\xff")
+    (folder / "corpora" / "more").mkdir()
+
+    assert list(read_excerpts(folder).documents) == ["harbour.md"]
+
+
+def test_a_folder_without_questions_or_without_documents_is_no_excerpt_set(tmp_path: Path) -> None:
+    folder = write_excerpts(tmp_path / "set", [asking((0, 3))])
+    (folder / "questions.jsonl").unlink()
+
+    assert not is_excerpt_set(folder)
+    assert not is_excerpt_set(tmp_path / "nope")
+
+
+@pytest.mark.parametrize(
+    ("row", "told"),
+    [
+        ([1], "not a JSON object."),
+        ({"text": "x"}, "`_id` is missing or no text."),
+        (asking((0, 3), id_="q0"), "the `_id` `q0` stands twice."),
+        (asking((0, 3), text=""), "`text` is missing or no text."),
+        (asking((0, 3), corpus="nope"), "there is no file `nope` in corpora."),
+        (asking((0, 3), references=None), "not a question with references."),
+        (asking((0, 3), references=[{"start": 1}]), "not a question with references."),
+        (asking((0, 3), references=[{"start": "a", "end": 2}]), "not a question with references."),
+        (asking((0, 3), references=[7]), "not a question with references."),
+        (asking(), "its references are no ranges of the document."),
+        (asking((9, 4)), "its references are no ranges of the document."),
+        (asking((-1, 4)), "its references are no ranges of the document."),
+        (asking((0, len(TEXT) + 1)), "its references are no ranges of the document."),
+    ],
+)
+def test_a_bad_question_is_told_with_its_line(tmp_path: Path, row: Any, told: str) -> None:
+    folder = write_excerpts(tmp_path / "set", [asking((0, 3), id_="q0"), row])
+
+    assert refusal(folder) == f"questions.jsonl, line 2: {told}"
+
+
+def test_a_line_separator_within_a_question_does_not_end_it(tmp_path: Path) -> None:
+    folder = write_excerpts(tmp_path / "set", [])
+    row = json.dumps({**asking((0, 3)), "text": "one\u2028two"}, ensure_ascii=False)
+    (folder / "questions.jsonl").write_text(f"{row}\n\n", encoding="utf-8")
+
+    assert [one.text for one in read_excerpts(folder).asked.questions] == ["one\u2028two"]
+
+
+def test_a_document_of_another_encoding_is_told_by_its_name(tmp_path: Path) -> None:
+    folder = write_excerpts(tmp_path / "set", [asking((0, 3))])
+    (folder / "corpora" / "harbour.md").write_bytes(b"\xff\xfe")
+
+    assert refusal(folder) == "Cannot read corpora/harbour.md: it is not UTF-8."
+
+
+# --- places ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_the_place_of_a_chunk_is_its_text_whatever_ends_the_lines(end: str) -> None:
+    lines = ["# Harbour", "", words(40, "dawn"), "", "## Tides 🎉", "", words(40, "tide"), ""]
+    text = end.join(lines)
+
+    chunks = chunks_in("a.md", "\n".join(lines))
+
+    assert len(chunks) == 2
+    assert [quoted(text, one).replace(end, "\n") for one in chunks] == [one.text for one in chunks]
+
+
+def test_the_place_of_a_piece_of_a_line_is_its_columns() -> None:
+    text = f"# Harbour\r\n\r\nfirst\r\n{words(900, 'tide')}\r\nlast"
+
+    pieces = [one for one in chunks_in("a.md", text.replace("\r\n", "\n")) if one.columns]
+
+    assert len(pieces) > 2
+    assert [quoted(text, one) for one in pieces] == [one.text for one in pieces]
+
+
+def test_the_last_line_may_have_no_end_and_the_text_no_line() -> None:
+    assert quoted("one\ntwo", make_chunk("a.md", lines=(2, 2))) == "two"
+    assert quoted("one\ntwo\n", make_chunk("a.md", lines=(2, 3))) == "two\n"
+    assert quoted("", make_chunk("a.md")) == ""
+
+
+lines_of_text = st.lists(st.text(st.characters(exclude_characters="\r\n", codec="utf-8"), max_size=12), max_size=12)
+
+
+@given(lines_of_text, st.data())
+def test_the_place_of_any_lines_is_those_lines(lines: list[str], data: st.DataObject) -> None:
+    ends = data.draw(st.lists(st.sampled_from(["\n", "\r\n", "\r"]), min_size=len(lines), max_size=len(lines)))
+    text = "".join(line + end for line, end in zip(lines, ends, strict=True))
+    first = data.draw(st.integers(1, len(lines) + 1))
+    last = data.draw(st.integers(first, len(lines) + 1))
+
+    # "\r" before an empty line and "\n" would be one line end
+    if not any(a == "\r" and b == "\n" and not line for a, b, line in zip(ends, ends[1:], lines[1:], strict=False)):
+        found = quoted(text, make_chunk("a.md", lines=(first, last)))
+
+        assert found.replace("\r\n", "\n").replace("\r", "\n") == "\n".join([*lines, ""][first - 1 : last])
+
+
+# --- measures ----------------------------------------------------------------------------------------------------
+
+
+def measured(passages: list[tuple[str, Span]], *answer: Span) -> tuple[float, float, float]:
+    found = overlap(passages, "a.md", answer)
+    return found["recall"], found["precision"], found["iou"]
+
+
+def test_a_passage_that_is_the_answer_has_one_everywhere() -> None:
+    assert measured([("a.md", (10, 20))], (10, 20)) == (1, 1, 1)
+
+
+def test_half_of_the_answer_in_a_passage_twice_as_long_as_it() -> None:
+    """5 of 10 wanted characters among 20 given; 25 in the union."""
+    assert measured([("a.md", (15, 35))], (10, 20)) == pytest.approx((5 / 10, 5 / 20, 5 / 25))
+
+
+def test_several_passages_and_several_ranges_are_added_up() -> None:
+    passages = [("a.md", (0, 10)), ("a.md", (30, 50))]
+
+    assert measured(passages, (5, 15), (40, 45), (60, 65)) == pytest.approx((10 / 20, 10 / 30, 10 / 40))
+
+
+def test_a_passage_of_another_document_holds_nothing_and_counts_against_precision() -> None:
+    assert measured([("b.md", (10, 20)), ("a.md", (10, 20))], (10, 20)) == pytest.approx((1, 1 / 2, 1 / 2))
+
+
+def test_what_is_given_twice_is_found_once_and_counts_twice_against_precision() -> None:
+    passages = [("a.md", (0, 10)), ("a.md", (5, 15))]
+
+    assert measured(passages, (5, 10)) == pytest.approx((1, 5 / 20, 5 / 20))
+
+
+@pytest.mark.parametrize(("passages", "answer"), [([], [(0, 5)]), ([("a.md", (5, 9))], [(0, 5)]), ([], [])])
+def test_nothing_in_common_is_zero(passages: list[tuple[str, Span]], answer: list[Span]) -> None:
+    assert measured(passages, *answer) == (0, 0, 0)
+
+
+spans = st.tuples(st.integers(0, 60), st.integers(1, 30)).map(lambda pair: (pair[0], sum(pair)))
+
+
+@given(st.lists(st.tuples(st.sampled_from(["a.md", "b.md"]), spans), max_size=6), st.lists(spans, min_size=1))
+def test_every_measure_is_between_zero_and_one_and_recall_is_a_share_of_characters(
+    tmp_path_factory: pytest.TempPathFactory, passages: list[tuple[str, Span]], references: list[Span]
+) -> None:
+    wanted = {place for start, end in references for place in range(start, end)}
+    held = {place for name, (start, end) in passages if name == "a.md" for place in range(start, end)}
+    folder = write_excerpts(tmp_path_factory.mktemp("set"), [asking(*references, corpus="a")], a="x" * 90)
+    answer = read_excerpts(folder).answers["q1"][1]
+
+    found = overlap(passages, "a.md", answer)
+
+    assert all(0 <= value <= 1 for value in found.values())
+    assert found["iou"] <= min(found["recall"], found["precision"]) + 1e-9
+    assert found["recall"] == pytest.approx(len(wanted & held) / len(wanted))

@@ -1,0 +1,179 @@
+"""Measures against values worked out by hand, intervals, and the paired test."""
+
+from __future__ import annotations
+
+from math import log2
+from statistics import fmean
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from server.evaluation.measures import MEASURES, Comparison, compare, interval, per_question
+
+values_between = st.floats(0, 1)
+
+
+def measured(grades: dict[str, int], run: list[str]) -> dict[str, float]:
+    """The measures of one question."""
+    return {name: found["q"] for name, found in per_question({"q": grades}, {"q": run}).items()}
+
+
+def values(*numbers: float) -> dict[str, float]:
+    return {f"q{place}": number for place, number in enumerate(numbers)}
+
+
+# --- measures ----------------------------------------------------------------------------------------------------
+
+
+def test_a_perfect_run_has_one_everywhere() -> None:
+    assert measured({"a": 2, "b": 1}, ["a", "b", "c"]) == pytest.approx(dict.fromkeys(MEASURES, 1.0))
+
+
+def test_ndcg_counts_grades_and_discounts_by_the_logarithm_of_the_place() -> None:
+    gained = 1 / log2(2 + 1) + 3 / log2(4 + 1)
+    ideal = 3 / log2(1 + 1) + 1 / log2(2 + 1)
+
+    assert measured({"a": 3, "b": 1}, ["x", "b", "y", "a"])["ndcg@10"] == pytest.approx(gained / ideal)
+
+
+def test_ndcg_reads_ten_places_and_its_ideal_no_more() -> None:
+    many = {f"d{number}": 1 for number in range(30)}
+
+    assert measured(many, [f"d{number}" for number in range(10)])["ndcg@10"] == pytest.approx(1.0)
+    assert measured({"a": 1}, [*"0123456789", "a"])["ndcg@10"] == 0
+
+
+def test_recall_is_the_share_of_what_is_relevant_whatever_its_grade() -> None:
+    run = ["a", *(f"x{number}" for number in range(10)), "b"]
+
+    found = measured({"a": 5, "b": 1, "c": 1, "no": 0}, run)
+
+    assert found["recall@10"] == pytest.approx(1 / 3)
+    assert found["recall@100"] == pytest.approx(2 / 3)
+
+
+@pytest.mark.parametrize(("place", "value"), [(1, 1.0), (2, 0.5), (10, 0.1), (11, 0.0)])
+def test_mrr_is_one_over_the_place_of_the_first_that_is_relevant(place: int, value: float) -> None:
+    run = [f"x{number}" for number in range(1, place)] + ["a", "b"]
+
+    assert measured({"a": 1, "b": 1}, run)["mrr@10"] == pytest.approx(value)
+
+
+def test_documents_that_nobody_judged_or_judged_below_zero_count_as_not_relevant() -> None:
+    assert measured({"a": 1, "bad": -1}, ["bad", "unjudged", "a"]) == measured({"a": 1}, ["x", "y", "a"])
+
+
+def test_the_order_of_the_run_counts_and_not_the_names_in_it() -> None:
+    assert measured({"a": 1}, ["a", "z"])["mrr@10"] == measured({"z": 1}, ["z", "a"])["mrr@10"] == 1
+
+
+@pytest.mark.parametrize("runs", [{}, {"q": []}, {"q": ["x"]}, {"other": ["a"]}])
+def test_a_question_without_a_hit_has_zero_and_is_not_left_out(runs: dict[str, list[str]]) -> None:
+    assert per_question({"q": {"a": 1}}, runs) == {name: {"q": 0.0} for name in MEASURES}
+
+
+def test_a_question_without_anything_relevant_has_no_value() -> None:
+    found = per_question({"q": {"a": 1}, "none": {}, "zero": {"a": 0}}, {"q": ["a"], "none": ["a"], "zero": ["a"]})
+
+    assert found == {name: {"q": 1.0} for name in MEASURES}
+    assert per_question({}, {}) == {name: {} for name in MEASURES}
+
+
+@given(
+    st.dictionaries(st.sampled_from("abcdefgh"), st.integers(-1, 3), max_size=8),
+    st.lists(st.sampled_from("abcdefghij"), unique=True),
+)
+def test_every_value_is_between_zero_and_one(grades: dict[str, int], run: list[str]) -> None:
+    for found in per_question({"q": grades}, {"q": run}).values():
+        assert all(0 <= value <= 1 + 1e-9 for value in found.values())
+
+
+# --- intervals ---------------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(values_between, max_size=60))
+def test_the_interval_holds_the_mean_and_is_the_same_every_time(numbers: list[float]) -> None:
+    low, high = interval(numbers)
+
+    assert low - 1e-9 <= (fmean(numbers) if numbers else 0.0) <= high + 1e-9
+    assert interval(numbers) == (low, high)
+
+
+def test_the_interval_is_that_of_the_normal_law_where_there_are_many_values() -> None:
+    numbers = np.random.default_rng(7).random(1_000)
+    reach = 1.96 * numbers.std(ddof=1) / len(numbers) ** 0.5
+
+    assert interval(list(numbers)) == pytest.approx((numbers.mean() - reach, numbers.mean() + reach), abs=0.003)
+
+
+def test_more_questions_give_a_narrower_interval() -> None:
+    few, many = interval([0, 1] * 10), interval([0, 1] * 100)
+
+    assert many[1] - many[0] < (few[1] - few[0]) / 2
+
+
+# --- the paired test ---------------------------------------------------------------------------------------------
+
+
+def test_equal_runs_do_not_differ() -> None:
+    ours = values(0.1, 0.5, 1.0)
+
+    assert compare(ours, ours) == Comparison(0.0, (0.0, 0.0), 1.0)
+    assert not compare(ours, ours).is_loss
+
+
+def test_a_clear_loss_is_significant_and_the_reverse_is_no_loss() -> None:
+    good, bad = values(*[0.8, 0.9, 0.7] * 10), values(*[0.6, 0.8, 0.6] * 10)
+
+    lost, won = compare(bad, good), compare(good, bad)
+
+    assert lost.difference == pytest.approx(-4 / 30)
+    assert lost.interval[0] < lost.difference < lost.interval[1] < 0
+    assert lost.p < 0.01
+    assert lost.is_loss
+    assert (won.difference, won.p) == pytest.approx((4 / 30, lost.p), abs=0.002)
+    assert not won.is_loss
+
+
+def test_noise_around_nothing_is_not_significant() -> None:
+    random = np.random.default_rng(3)
+    ours, theirs = random.random(200), random.random(200)
+
+    found = compare(values(*ours), values(*theirs))
+
+    assert found.interval[0] < 0 < found.interval[1]
+    assert found.p > 0.05
+    assert not found.is_loss
+
+
+def test_the_test_is_paired_so_that_a_small_steady_loss_shows_among_questions_that_differ_widely() -> None:
+    theirs = np.random.default_rng(5).random(50)
+
+    assert compare(values(*(theirs - 0.02)), values(*theirs)).is_loss
+
+
+def test_five_questions_are_never_enough_and_six_may_be() -> None:
+    """Of five differences every sign by chance has 1/32, twice that on both sides."""
+    assert compare(values(*[0.0] * 5), values(*[1.0] * 5)).p == pytest.approx(2 / 32)
+    assert compare(values(*[0.0] * 6), values(*[1.0] * 6)).is_loss
+
+
+def test_only_questions_of_both_runs_are_compared() -> None:
+    ours, theirs = {"a": 0.5, "b": 0.5, "new": 0.0}, {"a": 0.5, "b": 0.5, "old": 1.0}
+
+    assert compare(ours, theirs) == Comparison(0.0, (0.0, 0.0), 1.0)
+    assert compare({"a": 1.0}, {"b": 1.0}) == Comparison(0.0, (0.0, 0.0), 1.0)
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.lists(st.tuples(values_between, values_between), max_size=40))
+def test_a_p_value_is_one_and_the_same_share_every_time(pairs: list[tuple[float, float]]) -> None:
+    ours, theirs = values(*(one for one, _ in pairs)), values(*(other for _, other in pairs))
+
+    found = compare(ours, theirs)
+
+    assert 0 < found.p <= 1
+    assert compare(ours, theirs) == found
