@@ -1,0 +1,47 @@
+"""Each leg by itself: what it found, in its order, and each file once."""
+
+from __future__ import annotations
+
+import pytest
+
+from server.query.legs import LEGS, files, passages
+from server.query.retrieve import Candidate, Candidates
+from tests.harness.chunks import make_chunk
+
+HEAD = make_chunk("a.md", anchor="head", lines=(1, 2))
+TAIL = make_chunk("a.md", anchor="tail", lines=(3, 4))
+OTHER = make_chunk("b.py", "src")
+FOUND = Candidates(
+    [Candidate(HEAD, 0.4, 7.0), Candidate(TAIL, 0.9), Candidate(OTHER, 0.7, 2.0)],
+    by_meaning=[(TAIL.id, 0.9), (OTHER.id, 0.7), (HEAD.id, 0.4)],
+    by_word=[(HEAD.id, 7.0), (OTHER.id, 2.0)],
+)
+
+
+def test_the_vector_leg_has_its_chunks_by_similarity() -> None:
+    found = passages(FOUND, "vectors")
+
+    assert [(one.chunk, one.score) for one in found] == [(TAIL, 0.9), (OTHER, 0.7), (HEAD, 0.4)]
+    assert [one.source for one in found] == ["a.md", "b.py", "a.md"]
+
+
+def test_the_keyword_leg_has_only_the_chunks_that_hold_a_word() -> None:
+    assert [(one.chunk, one.score) for one in passages(FOUND, "keywords")] == [(HEAD, 7.0), (OTHER, 2.0)]
+
+
+@pytest.mark.parametrize("leg", LEGS)
+def test_a_score_is_made_of_its_leg_alone(leg: str) -> None:
+    assert all(one.why == [(leg, one.score)] for one in passages(FOUND, leg))
+
+
+@pytest.mark.parametrize("leg", LEGS)
+def test_a_leg_that_found_nothing_has_no_passages(leg: str) -> None:
+    assert passages(Candidates([]), leg) == []
+    assert files([]) == []
+
+
+def test_a_file_is_its_best_passage_once_and_files_stay_in_order() -> None:
+    found = files(passages(FOUND, "vectors"))
+
+    assert [(one.source, one.chunk) for one in found] == [("a.md", TAIL), ("b.py", OTHER)]
+    assert [one.chunk for one in files(passages(FOUND, "keywords"))] == [HEAD, OTHER]

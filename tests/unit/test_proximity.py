@@ -1,0 +1,74 @@
+"""A passage that holds the words of a question close together says more about it."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from server.query.proximity import STEM, WINDOW, proximities
+
+GAP = " ".join(["filler"] * WINDOW)
+
+
+def near(question: str, text: str) -> float:
+    return proximities(question.split(), [text])[0]
+
+
+def test_all_words_close_together_are_one_and_none_of_them_is_nothing() -> None:
+    assert near("ferry dawn", "At dawn the ferry leaves.") == pytest.approx(1)
+    assert near("ferry dawn", "Tides are kept in tables.") == 0
+    assert near("ferry dawn", "") == 0
+
+
+def test_words_far_apart_count_as_the_best_place_that_holds_some_of_them() -> None:
+    apart = near("ferry dawn", f"The ferry waits. {GAP} At dawn it leaves.")
+
+    assert apart == pytest.approx(1 / 2)
+    assert near("ferry dawn", f"ferry {GAP} ferry at dawn") == pytest.approx(1)
+
+
+def test_a_window_is_as_many_words_as_it_says() -> None:
+    inside, outside = ["filler"] * (WINDOW - 2), ["filler"] * (WINDOW - 1)
+
+    assert near("ferry dawn", " ".join(["ferry", *inside, "dawn"])) == pytest.approx(1)
+    assert near("ferry dawn", " ".join(["ferry", *outside, "dawn"])) == pytest.approx(1 / 2)
+
+
+def test_the_order_of_the_words_and_how_often_one_stands_there_do_not_count() -> None:
+    assert near("ferry dawn", "dawn ferry") == near("ferry dawn", "ferry dawn") == pytest.approx(1)
+    assert near("ferry dawn", "ferry ferry ferry") == near("ferry dawn", "ferry") < 1
+
+
+def test_a_rare_word_weighs_more_than_one_that_every_text_holds() -> None:
+    texts = ["the ferry leaves", "a lantern hangs", "ferry", "ferry", "ferry"]
+
+    common, rare, *_ = proximities(["ferry", "lantern"], texts)
+
+    assert 0 < common < rare < 1
+    assert common + rare == pytest.approx(1)
+
+
+@pytest.mark.parametrize("text", ["crossings", "Crossed", "crossing_time", "theCrossing"])
+def test_forms_of_a_word_and_parts_of_a_name_are_found(text: str) -> None:
+    assert len("cross") == STEM
+    assert near("crossing", text) == pytest.approx(1)
+
+
+def test_without_words_or_without_texts_there_is_nothing() -> None:
+    assert proximities([], ["ferry"]) == [0.0]
+    assert proximities(["ferry"], []) == []
+
+
+vocabulary = st.sampled_from(["ferry", "dawn", "tide", "filler", "x"])
+
+
+@given(st.lists(vocabulary, max_size=4), st.lists(st.lists(vocabulary, max_size=60).map(" ".join), max_size=5))
+def test_every_text_has_a_share_and_as_much_as_any_part_of_it(words: list[str], texts: list[str]) -> None:
+    found = proximities(words, texts)
+
+    assert len(found) == len(texts)
+    assert all(-1e-9 <= one <= 1 + 1e-9 for one in found)
+    for share, text in zip(found, texts, strict=True):
+        held = set(words) & set(text.split())
+        assert (share > 1e-9) == bool(held)
