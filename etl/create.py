@@ -7,13 +7,14 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from itertools import groupby
 
+from etl.assemble import assemble
 from etl.chunking import CHUNKER_VERSION, chunk
 from etl.chunking.tokens import TokenCounter
 from etl.diff import check_guard
 from etl.errors import IndexDamaged
 from etl.files import FileEntry, Scan, Unreadable, read_text, scan, settle
 from etl.frontmatter import FrontMatterError
-from etl.hierarchy import Hierarchy, Resolved, resolve
+from etl.hierarchy import Hierarchy
 from etl.index import Index
 from etl.model import Chunk, ClassDefinition, FileFacts, Problem, Progress, SyncReport, canonical_json, sha256
 from etl.redaction import redact
@@ -193,23 +194,11 @@ def _drop_gone(run: _Run) -> None:
 
 
 def _resolved(run: _Run) -> tuple[list[Chunk], Hierarchy]:
-    """All chunks by source, with the full name and the chain of each class as the whole project shows them."""
     unpacked = {path: _unpacked(row.facts) for path, row in run.rows.items() if path in run.chunks}
+    facts = {path: one for path, (one, _) in unpacked.items()}
+    members = {path: one for path, (_, one) in unpacked.items()}
     owned = [path for path, row in run.rows.items() if row.recipe]
-    tree = resolve({path: facts for path, (facts, _) in unpacked.items()}, owned, run.index.root.name)
-    chunks = []
-    for path in sorted(run.chunks):
-        members = unpacked[path][1] if path in unpacked else {}
-        chunks += [_with_class(one, members.get(one.id), tree) for one in run.chunks[path]]
-    return chunks, tree.hierarchy
-
-
-def _with_class(one: Chunk, member_of: str | None, tree: Resolved) -> Chunk:
-    name = tree.full_names.get((one.source, member_of)) if member_of else None
-    chain = tree.hierarchy.chain(name) if name else ()
-    if one.metadata_hash and one.class_name == name and one.chain == chain:
-        return one
-    return one.model_copy(update={"class_name": name, "chain": chain}).sealed(one.content_hash)
+    return assemble(run.chunks, facts, members, owned, run.index.root.name)
 
 
 def _remember(run: _Run, layout: str) -> None:

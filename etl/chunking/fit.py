@@ -10,8 +10,10 @@ from itertools import accumulate
 from etl.chunking.recipe import header
 from etl.chunking.section import Section, Span, trimmed
 from etl.chunking.tokens import TokenCounter
-from etl.model import Document
+from etl.model import Document, KnowledgeType
 
+PROSE_TOKENS = 208  # header and passage: at 256 a passage says too much besides, at 160 too many are cut in two
+CODE_TYPES = frozenset({KnowledgeType.SRC, KnowledgeType.EXAMPLE, KnowledgeType.TEST})  # take all the model reads
 CRUMB_TOKENS = 24  # a smaller piece says too little to be found by itself
 MIN_ROOM = 16  # tokens of a passage, however little a model takes and however long the headings are
 BLANK_WEIGHT = 4  # a cut at a blank line is worth one level of indentation
@@ -33,6 +35,7 @@ class _Budget:
 
     def __init__(self, document: Document, tokens: TokenCounter) -> None:
         self._document, self.tokens = document, tokens
+        self._limit = tokens.limit if document.type in CODE_TYPES else min(PROSE_TOKENS, tokens.limit)
         self._totals = [0, *accumulate(tokens.by_line(document.lines))]
         self._headers: dict[tuple[str, ...], int] = {}
 
@@ -43,7 +46,7 @@ class _Budget:
         if section.heading not in self._headers:
             text = header(self._document.source, self._document.title, section.heading)
             self._headers[section.heading] = self.tokens.count(text)
-        return max(MIN_ROOM, self.tokens.limit - self._headers[section.heading])
+        return max(MIN_ROOM, self._limit - self._headers[section.heading])
 
     def fits(self, section: Section) -> bool:
         return self.cost(section.first, section.last) <= self.room(section)

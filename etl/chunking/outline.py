@@ -50,18 +50,22 @@ class _Owner:
 
     def gap(self, first: int, last: int, is_head: bool, introduces: bool = False) -> Section:
         """The section of lines that no definition covers."""
+        found = self.assigned(first, last)
         if not self.name:
-            start, end = (bisect_left(self.symbols, number, key=lambda one: one.first) for number in (first, last + 1))
-            found = tuple(self.symbols[start:end])
             anchor = f"module/{found[0].name}" if found else "module"
             return Section(first, last, "module", anchor, symbols=found, group="module", introduces=introduces)
         kind = ("class" if self.class_name == self.name else "suite") if is_head else "attributes"
         anchor = self.name if is_head else f"{self.name}/attributes"
-        symbols = (Symbol(self.name, first, last),) if is_head else ()
+        symbols = ((Symbol(self.name, first, last),) if is_head else ()) + found
         path = _path(self.name)
         return Section(
             first, last, kind, anchor, path, symbols, self.class_name, group=self.name, introduces=introduces
         )
+
+    def assigned(self, first: int, last: int) -> tuple[Symbol, ...]:
+        """The constants, variables and attributes that begin in these lines."""
+        start, end = (bisect_left(self.symbols, number, key=lambda one: one.first) for number in (first, last + 1))
+        return tuple(self.symbols[start:end])
 
 
 def _fill(
@@ -98,6 +102,8 @@ def _sections(
         members = [one for one in definition.children if one.first > definition.first]
         return _fill(members, first, last, lines, leads, inner)
     symbols = tuple(Symbol(name, first, last) for name in definition.names or (definition.name,))
+    if definition.kind == "class":
+        symbols += owner.assigned(first, last)
     section = Section(
         first, last, definition.kind, definition.name, _path(definition.name), symbols, owner.class_name,
         group=owner.name or "module",

@@ -70,14 +70,16 @@ def _last(node: ast.stmt) -> int:
     return node.end_lineno or node.lineno
 
 
-def _symbols(body: list[ast.stmt]) -> list[Symbol]:
-    """The constants and variables that a module assigns, by line."""
-    found = []
+def _symbols(body: list[ast.stmt], prefix: str = "") -> list[Symbol]:
+    """The constants and variables that a module and its classes assign, by line."""
+    found: list[Symbol] = []
     for node in _statements(body):
+        if isinstance(node, ast.ClassDef):
+            found += _symbols(node.body, f"{prefix}{node.name}.")
         targets = node.targets if isinstance(node, ast.Assign) else []
         if isinstance(node, ast.AnnAssign):
             targets = [node.target]
-        found += [Symbol(one.id, node.lineno, node.lineno) for one in targets if isinstance(one, ast.Name)]
+        found += [Symbol(prefix + one.id, node.lineno, _last(node)) for one in targets if isinstance(one, ast.Name)]
     return list(dict.fromkeys(found))
 
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from etl.chunking.fit import CRUMB_TOKENS, fit
+from etl.chunking.fit import CRUMB_TOKENS, PROSE_TOKENS, fit
 from etl.chunking.section import Section, Symbol
 from tests.harness.models import counter
 from tests.harness.texts import chunks_in, document, input_tokens, words
@@ -118,8 +118,8 @@ def test_a_long_header_in_any_script_leaves_room_for_the_passage() -> None:
     for title in ("한국어 제목 " * 60, "漢字" * 200, "." * 400, "🎉" * 100):
         chunks = chunks_in("a.md", f"{words(20)}\n" * 12, title=title)
 
-        assert max(map(input_tokens, chunks)) <= 256
-        assert len(chunks) <= 3
+        assert max(map(input_tokens, chunks)) <= PROSE_TOKENS + 2
+        assert len(chunks) <= 6
 
 
 def test_a_model_that_takes_next_to_nothing_still_gets_pieces() -> None:

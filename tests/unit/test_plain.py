@@ -37,7 +37,7 @@ def test_an_rst_title_stays_with_the_text_of_the_first_section_below_it() -> Non
 
 
 def test_other_text_is_cut_at_blank_lines() -> None:
-    paragraphs = [f"{words(100)}\n{words(20)}" for _ in range(5)]
+    paragraphs = [f"{words(75)}\n{words(20)}" for _ in range(5)]
 
     chunks = chunks_in("a.go", "\n\n".join(paragraphs))
 

@@ -10,10 +10,16 @@ def test_a_passage_of_a_guide_is_read_under_its_title_and_headings() -> None:
     assert embedding_input(only) == f"Guide > Setup\n# Guide\n## Setup\n{words(30)}"
 
 
-def test_code_is_read_under_its_path_and_its_name() -> None:
+def test_code_is_read_under_its_path() -> None:
     (only,) = chunks_in("etl/stores/words.py", f"def terms():\n    '{words(30)}'\n")
 
-    assert embedding_input(only).split("\n")[0] == "etl stores words > terms"
+    assert embedding_input(only).split("\n")[0] == "etl/stores/words.py"
+
+
+def test_a_passage_without_a_title_is_read_by_itself() -> None:
+    (only,) = chunks_in("a.md", words(30), title="")
+
+    assert embedding_input(only) == words(30)
 
 
 def test_a_header_never_takes_more_than_its_bytes_and_never_half_a_character() -> None:
