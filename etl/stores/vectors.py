@@ -109,6 +109,13 @@ class VectorStore:
         )
         return [(one, 1.0 - distance) for one, distance in zip(found["ids"][0], found["distances"][0], strict=True)]
 
+    def similarities(self, vector: Vectors, row_ids: Sequence[str]) -> dict[str, float]:
+        """Row id -> cosine similarity of exactly these rows, of those that exist."""
+        if not row_ids:
+            return {}
+        found = self._call(self._collection.get, ids=list(row_ids), include=["embeddings"])
+        return dict(zip(found["ids"], (np.asarray(found["embeddings"]) @ vector).tolist(), strict=True))
+
     def missing(self, row_ids: Sequence[str], vectors: Vectors) -> list[int]:
         """Positions of the rows that a search for their own vector does not find.
 
