@@ -1,0 +1,1 @@
+"""How well a ranking answers: sets of judged questions, measures, comparisons, and the fit of the weights."""
