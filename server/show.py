@@ -80,7 +80,7 @@ def answer(result: JSON) -> None:
 
 
 def _notes(result: JSON) -> None:
-    for name in ("truncated", "degraded"):
+    for name in ("truncated", "doubt", "degraded"):
         if result.get(name):
             sys.stderr.write(f"{name}: {result[name]}\n")
     freshness = result["freshness"]

@@ -43,6 +43,8 @@ class AnswerService:
             "references": [_reference(found, n) for n in range(min(limit, len(found.ranked)))],
             "freshness": self._queries.freshness.record(),
         }
+        if found.doubt:
+            reply["doubt"] = found.doubt
         if not passages:
             nothing = "Nothing in the index answers this. Try other words, or another type."
             return {**reply, "answer": nothing, "mode": "extractive", "citations": []}

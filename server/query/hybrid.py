@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import datetime
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 
 from etl.model import Chunk, KnowledgeType
-from server.query.fuse import fuse
+from server.query.fuse import fuse, vector_share
 from server.query.parse import Query
-from server.query.ranked import Ranked
-from server.query.retrieve import Candidate
+from server.query.proximity import proximities
+from server.query.ranked import Ranked, Terms
+from server.query.retrieve import Candidates
 from server.query.weights import Weights
 
-MAX_MATCHES = 3  # a path or a class counts for at most so many words
-COHERENT = 3  # how many further chunks of a file count
+READ = 40  # passages whose text is looked at
 HALF_LIFE_DAYS = 365.0
 DATED = frozenset({KnowledgeType.TICKET, KnowledgeType.BLOG, KnowledgeType.MEMORY, KnowledgeType.RELEASE})
-REASONED = frozenset({KnowledgeType.ADR, KnowledgeType.PRP, KnowledgeType.TICKET})
 _TYPE_WEIGHTS = {
     KnowledgeType.GUIDE: "guideMatch",
     KnowledgeType.SRC: "sourceMatch",
@@ -30,36 +28,67 @@ _TYPE_WEIGHTS = {
     KnowledgeType.MEMORY: "memoryPenalty",
 }
 _KIND_SURENESS = {"class": 1.0, "function": 1.0, "method": 0.8, "module": 0.7}
-Terms = list[tuple[str, float]]
+
+
+def score(query: Query, candidates: Candidates, type_: str | None, weights: Weights) -> list[Ranked]:
+    """Every candidate with its score and the terms of it, best first."""
+    share = vector_share(query, candidates, weights)
+    parts = fuse(candidates.found, share)
+    newest = max((_day(one.chunk) for one in candidates.found), default=0.0)
+    scored = []
+    for candidate, (vector, keyword, path) in zip(candidates.found, parts, strict=True):
+        scale, chunk = weights["baseIncrement"], candidate.chunk
+        terms: Terms = [
+            ("vectors", scale * vector),
+            ("keywords", scale * keyword),
+            ("sourcePathMatch", weights["sourcePathMatch"] * path),
+        ]
+        terms.append(("namePartMatch", weights["namePartMatch"] * _definition(query, chunk)))
+        terms += _type_terms(query, chunk, type_, weights)
+        terms += _age_terms(chunk, newest, weights)
+        scored.append(Ranked(chunk.source, sum(value for _, value in terms), chunk, [one for one in terms if one[1]]))
+    scored.sort(key=_order)
+    _add_proximity(query, scored, (1 - share) * weights["proximity"])
+    return sorted(scored, key=_order)
 
 
 def rank(
     query: Query,
-    candidates: Sequence[Candidate],
+    passages: Sequence[Ranked],
     type_: str | None,
     weights: Weights,
     parents: Mapping[str, Chunk],
+    relatives: Sequence[Chunk] = (),
 ) -> list[Ranked]:
-    """Files by score, best first. `parents` are the class chunks of ancestors by class name."""
-    parts = fuse(candidates, query.vector_weight)
-    newest = max((_day(one.chunk) for one in candidates), default=0.0)
-    scored = []
-    for candidate, (vector, keyword) in zip(candidates, parts, strict=True):
-        scale = weights["baseIncrement"]
-        terms: Terms = [("vectors", scale * vector), ("keywords", scale * keyword)]
-        terms += _name_terms(query, candidate.chunk, weights)
-        terms += _type_terms(query, candidate.chunk, type_, weights)
-        terms += _age_terms(candidate.chunk, newest, weights)
-        scored.append((candidate.chunk, [term for term in terms if term[1]]))
-    by_source = _grouped(scored, weights)
+    """Files by score, best first.
+
+    `parents` are the class chunks of ancestors by class name; `relatives` those of the classes that answer a question
+    about inheritance, nearest first.
+    """
+    by_source = _grouped(passages, weights)
     if type_ is None or type_ == KnowledgeType.SRC:
         _lift_parents(query, by_source, weights, parents)
+    _lift_relatives(by_source, [one for one in relatives if type_ in (None, one.type)], weights)
     return sorted(by_source.values(), key=lambda one: (-one.score, one.source))
 
 
-def asked_classes(query: Query, candidates: Sequence[Candidate]) -> list[Chunk]:
-    """Class chunks among the candidates whose class the question names: their parents are worth showing."""
-    return [one.chunk for one in candidates if one.chunk.chain and _defines(query, one.chunk)]
+def _order(one: Ranked) -> tuple[float, str, tuple[int, int]]:
+    return -one.score, one.source, one.chunk.lines
+
+
+def _add_proximity(query: Query, scored: Sequence[Ranked], weight: float) -> None:
+    """The best passages are read: one that holds the question's words close together says more about it."""
+    best = scored[:READ]
+    for one, near in zip(best, proximities(query.text, [one.chunk.text for one in best]), strict=True):
+        if near and weight:
+            one.score += weight * near
+            one.why.append(("proximity", weight * near))
+
+
+def asked_parents(query: Query, passages: Sequence[Ranked]) -> list[str]:
+    """The ancestors of the classes that the question names: they are worth showing."""
+    named = [one.chunk for one in passages if one.chunk.chain and _defines(query, one.chunk)]
+    return list(dict.fromkeys(one.class_name for chunk in named for one in chunk.chain if one.source))
 
 
 def _defines(query: Query, chunk: Chunk) -> bool:
@@ -71,33 +100,13 @@ def _last(symbol: str) -> str:
     return symbol.rpartition(".")[2].casefold()
 
 
-def _name_terms(query: Query, chunk: Chunk, weights: Weights) -> Terms:
-    path = PurePosixPath(chunk.source)
-    folders = {part.casefold() for part in path.parts[:-1]}
-    stem = path.stem.casefold()
-    class_words = (chunk.class_name or "").casefold()
-    words = [_singular(word) for word in query.words]
-    terms: Terms = [
-        ("sourcePathMatch", weights["sourcePathMatch"] * min(MAX_MATCHES, _count(words, folders))),
-        (
-            "fileNameMatch",
-            weights["fileNameMatch"] * min(MAX_MATCHES, sum(_in_name(word, stem) for word in words)),
-        ),
-    ]
-    if class_words:
-        hits = sum(len(word) > 2 and word in class_words for word in words)
-        terms.append(("classNameMatch", weights["classNameMatch"] * min(1, hits)))
-    terms.append(("namePartMatch", weights["namePartMatch"] * _definition(query, chunk)))
-    if PurePosixPath(chunk.source).stem.casefold() == "base":
-        terms.append(("baseFileBonus", weights["baseFileBonus"]))
-    return terms
-
-
 def _definition(query: Query, chunk: Chunk) -> float:
     """How surely the chunk defines a name that was asked for: 1 for its full name, less for its last part."""
     qualified = [f".{name.casefold()}" for name in _qualified(chunk)]
     last_parts = {_last(symbol) for symbol in chunk.symbols}
     is_dotted = any("." in name for name in query.names)
+    if PurePosixPath(chunk.source).name.casefold() in query.names:
+        return 1.0
     best = 0.0
     for name in query.names:
         if "." in name or is_dotted:
@@ -105,8 +114,6 @@ def _definition(query: Query, chunk: Chunk) -> float:
             best = max(best, 1.0 if full else (0.3 if name in last_parts else 0.0))
         elif name in last_parts:
             best = max(best, _KIND_SURENESS.get(chunk.kind, 0.9))
-    if not query.names and any(len(part) > 3 and part in query.words for part in last_parts):
-        best = 0.25
     return best
 
 
@@ -122,8 +129,8 @@ def _type_terms(query: Query, chunk: Chunk, type_: str | None, weights: Weights)
     if type_ is None and chunk.type in _TYPE_WEIGHTS:
         name = _TYPE_WEIGHTS[chunk.type]
         terms.append((name, weights[name]))
-    if query.asks_why and chunk.type in REASONED:
-        terms.append(("reasonMatch", weights["reasonMatch"]))
+    if type_ is None and chunk.type in query.wanted_types:
+        terms.append(("intentMatch", weights["intentMatch"]))
     if chunk.type == KnowledgeType.RELEASE and query.versions and _version_of(chunk) & set(query.versions):
         terms.append(("releaseExactMatch", weights["releaseExactMatch"]))
     return terms
@@ -151,19 +158,24 @@ def _day(chunk: Chunk) -> float:
         return 0.0
 
 
-def _grouped(scored: Sequence[tuple[Chunk, Terms]], weights: Weights) -> dict[str, Ranked]:
-    """The best chunk of each file stands for it; others of the file add a little."""
-    files: dict[str, list[tuple[float, Chunk, Terms]]] = defaultdict(list)
-    for chunk, terms in scored:
-        files[chunk.source].append((sum(value for _, value in terms), chunk, terms))
+def _grouped(passages: Sequence[Ranked], weights: Weights) -> dict[str, Ranked]:
+    """Each file by its best chunk, and a little for the best file beside it: what belongs together lies together."""
+    files: dict[str, Ranked] = {}
+    folders: dict[str, float] = {}
+    for one in passages:
+        if one.source not in files:
+            files[one.source] = one
+            folders.setdefault(_folder(one.source), one.score)
     ranked = {}
-    for source, rows in files.items():
-        rows.sort(key=lambda row: (-row[0], row[1].lines))
-        total, chunk, terms = rows[0]
-        others = weights["fileCoherence"] * sum(max(0.0, row[0]) for row in rows[1 : 1 + COHERENT])
-        why = [*terms, ("fileCoherence", others)] if others else terms
-        ranked[source] = Ranked(source, total + others, chunk, why)
+    for source, one in files.items():
+        beside = weights["folderCoherence"] * max(0.0, folders[_folder(source)])
+        why = [*one.why, ("folderCoherence", beside)] if beside else one.why
+        ranked[source] = Ranked(source, one.score + beside, one.chunk, why)
     return ranked
+
+
+def _folder(source: str) -> str:
+    return source.rpartition("/")[0] or source
 
 
 def _lift_parents(query: Query, by_source: dict[str, Ranked], weights: Weights, parents: Mapping[str, Chunk]) -> None:
@@ -185,13 +197,17 @@ def _lift_parents(query: Query, by_source: dict[str, Ranked], weights: Weights, 
             boost *= weights["inheritanceDecay"]
 
 
+def _lift_relatives(by_source: dict[str, Ranked], relatives: Sequence[Chunk], weights: Weights) -> None:
+    """The class tree knows the answer: its files come first, in the order of the tree."""
+    best = max((one.score for one in by_source.values()), default=0.0)
+    for number, chunk in enumerate(relatives):
+        have = by_source.setdefault(chunk.source, Ranked(chunk.source, 0.0, chunk))
+        lifted = weights["structureMatch"] * (best - 0.01 * number) + (1 - weights["structureMatch"]) * have.score
+        if lifted > have.score:
+            by_source[chunk.source] = Ranked(
+                chunk.source, lifted, chunk, [*have.why, ("structureMatch", lifted - have.score)]
+            )
+
+
 def _singular(word: str) -> str:
     return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word
-
-
-def _count(words: Sequence[str], names: set[str]) -> int:
-    return sum(any(_in_name(word, name) for name in names) for word in words)
-
-
-def _in_name(word: str, name: str) -> bool:
-    return len(word) > 2 and (word == _singular(name) or word in name.replace("-", "_").split("_") or name == word)

@@ -1,4 +1,4 @@
-"""What both rankings return: files in order, each with its best passage and the terms of its score."""
+"""What a ranking returns: passages or files in order, each with the terms of its score."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ from dataclasses import dataclass, field
 
 from etl.model import Chunk
 
+Terms = list[tuple[str, float]]
+
 
 @dataclass
 class Ranked:
-    """A source in the result: score, best chunk, and what the score is made of."""
+    """A source in the result, or one passage of it: score, (best) chunk, and what the score is made of."""
 
     source: str
     score: float
     chunk: Chunk
-    why: list[tuple[str, float]] = field(default_factory=list)
+    why: Terms = field(default_factory=list)

@@ -2,27 +2,36 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
+from etl.embedding.base import Vectors
 from etl.errors import IndexDamaged, IndexMissing, ModelMismatch, ProviderError
 from etl.index import Index
 from etl.model import Chunk
+from etl.stores.vectors import row_id
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A chunk in the running, with the raw score of each leg that found it."""
+    """A chunk in the running: cosine similarity, BM25 of its words, BM25 of its path.
+
+    The scores are exact, whichever leg found the chunk. A chunk without a vector has no similarity.
+    """
 
     chunk: Chunk
-    vector: float | None
-    keyword: float | None
+    vector: float | None = None
+    keyword: float = 0.0
+    path: float = 0.0
 
 
 @dataclass(frozen=True)
 class Candidates:
-    """What was found, and what did not work on the way."""
+    """What was found; the hits of each leg as (chunk id, score), best first; and what did not work on the way."""
 
     found: list[Candidate]
+    by_meaning: list[tuple[str, float]] = field(default_factory=list)
+    by_word: list[tuple[str, float]] = field(default_factory=list)
     degraded: str | None = None
 
 
@@ -34,6 +43,21 @@ def retrieve(index: Index, text: str, type_: str | None, limit: int) -> Candidat
         ModelMismatch: the vectors were made with another model.
         IndexDamaged: a store cannot be read.
     """
+    _check(index)
+    by_word = index.keywords.search(text, limit, type_)
+    vector, degraded = _embedded(index, text)
+    rows = dict(index.vectors.search(vector, limit, type_)) if vector is not None else {}
+    hits = {row.partition(".")[0]: row for row in rows}
+    known = index.catalogue.chunks([*(one for one, _ in by_word), *hits])
+    known = {one: chunk for one, chunk in known.items() if type_ is None or chunk.type == type_}
+    by_word = [(one, score) for one, score in by_word if one in known]
+    # a row of an earlier content may still be there while a sync runs
+    by_meaning = [(one, rows[row]) for one, row in hits.items() if one in known and row == row_id(known[one])]
+    found = {one: known[one] for one, _ in (*by_word, *by_meaning)}
+    return Candidates(_scored(index, text, vector, found, by_word, by_meaning), by_meaning, by_word, degraded)
+
+
+def _check(index: Index) -> None:
     index.require()
     if not index.keywords.count():
         if index.catalogue.counts():
@@ -42,27 +66,34 @@ def retrieve(index: Index, text: str, type_: str | None, limit: int) -> Candidat
     model = index.catalogue.meta("model")
     if model is not None and model != index.model:
         raise ModelMismatch(f"The index was built with `{model}`, the configuration says `{index.model}`.")
-    by_word = dict(index.keywords.search(text, limit, type_))
-    by_meaning, degraded = _by_meaning(index, text, type_, limit) if model is not None else ({}, None)
-    chunks = index.catalogue.chunks([*by_word, *(row.partition(".")[0] for row in by_meaning)])
-    similarities: dict[str, float] = {}
-    for row, similarity in by_meaning.items():
-        id_, _, digest = row.partition(".")
-        if id_ in chunks and chunks[id_].content_hash.startswith(digest):  # else it is of an earlier content
-            similarities[id_] = similarity
-    return Candidates(
-        [
-            Candidate(chunk, similarities.get(id_), by_word.get(id_))
-            for id_, chunk in chunks.items()
-            if (id_ in similarities or id_ in by_word) and (type_ is None or chunk.type == type_)
-        ],
-        degraded,
-    )
 
 
-def _by_meaning(index: Index, text: str, type_: str | None, limit: int) -> tuple[dict[str, float], str | None]:
+def _embedded(index: Index, text: str) -> tuple[Vectors | None, str | None]:
+    """The vector of the question, or why there is none."""
+    if index.catalogue.meta("model") is None:
+        return None, None
     try:
-        vector = index.embedder.embed_query(text)
+        return index.embedder.embed_query(text), None
     except ProviderError as error:
-        return {}, f"Searched by words only: {error.message}"
-    return dict(index.vectors.search(vector, limit, type_)), None
+        return None, f"Searched by words only: {error.message}"
+
+
+def _scored(
+    index: Index,
+    text: str,
+    vector: Vectors | None,
+    found: dict[str, Chunk],
+    by_word: Sequence[tuple[str, float]],
+    by_meaning: Sequence[tuple[str, float]],
+) -> list[Candidate]:
+    """Each chunk with the scores of both legs: what one leg found, the other is asked for exactly."""
+    keywords, vectors = dict(by_word), dict(by_meaning)
+    keywords |= index.keywords.scores(text, "words", [one for one in found if one not in keywords])
+    paths = index.keywords.scores(text, "path", list(found))
+    if vector is not None:
+        missing = {row_id(chunk): one for one, chunk in found.items() if one not in vectors}
+        exact = index.vectors.similarities(vector, list(missing))
+        vectors |= {missing[row]: score for row, score in exact.items()}
+    return [
+        Candidate(chunk, vectors.get(one), keywords.get(one, 0.0), paths.get(one, 0.0)) for one, chunk in found.items()
+    ]

@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from etl.index import Index
 from etl.model import Chunk
-from server.query import classic, hybrid
+from server.query import classic, hybrid, legs, structure
+from server.query.confidence import DOUBT, DOUBTFUL, confidence
 from server.query.excerpt import fit_results
 from server.query.freshness import Freshness
 from server.query.parse import Query, parse
 from server.query.ranked import Ranked
-from server.query.retrieve import Candidate, retrieve
-from server.query.weights import weights
+from server.query.rerank import Reranker
+from server.query.retrieve import Candidate, Candidates, retrieve
+from server.query.weights import Weights, weights
+
+
+@dataclass(frozen=True)
+class Retrieved:
+    """A question with its candidates, before any ranking."""
+
+    query: Query
+    type: str | None
+    candidates: Candidates
 
 
 @dataclass(frozen=True)
@@ -23,7 +35,13 @@ class Found:
     query: Query
     ranked: list[Ranked]
     candidates: list[Candidate]
+    confidence: float
     degraded: str | None
+
+    @property
+    def doubt(self) -> str | None:
+        """Said where the index may not answer the question."""
+        return DOUBT if self.confidence < DOUBTFUL else None
 
 
 class QueryService:
@@ -35,19 +53,41 @@ class QueryService:
         self._ranking = settings.ranking
         self._depth = settings.nResults
         self._weights = weights(settings.ranking, settings.weights)
+        threads = index.settings.embedding.threads
+        self._reranker = Reranker(settings, threads) if settings.reranker and settings.ranking == "hybrid" else None
         self.freshness = Freshness(index)
 
     def find(self, text: str, type_: str) -> Found:
         """Files by score, best first. Raises IndexMissing, IndexDamaged, ModelMismatch."""
-        query = parse(text)
-        wanted = None if type_ == "all" else type_
-        candidates = retrieve(self._index, query.text, wanted, self._depth)
-        if self._ranking == "classic":
-            ranked = self._classic(query, candidates.found, type_)
-        else:
-            parents = self._parents(hybrid.asked_classes(query, candidates.found))
-            ranked = hybrid.rank(query, candidates.found, wanted, self._weights, parents)
-        return Found(query, ranked, candidates.found, candidates.degraded)
+        retrieved = self.retrieve(text, type_)
+        _, ranked = self.rank(retrieved, self._ranking, self._weights)
+        candidates = retrieved.candidates
+        sure = self.confidence(retrieved)
+        return Found(retrieved.query, ranked, candidates.found, sure, candidates.degraded)
+
+    def confidence(self, retrieved: Retrieved) -> float:
+        """How sure it is that the index answers the question, between 0 and 1."""
+        return confidence(retrieved.query.text, retrieved.candidates, self._index.keywords.rarity)
+
+    def retrieve(self, text: str, type_: str) -> Retrieved:
+        """The candidates of a question. Raises IndexMissing, IndexDamaged, ModelMismatch."""
+        query, wanted = parse(text), None if type_ == "all" else type_
+        return Retrieved(query, wanted, retrieve(self._index, query.text, wanted, self._depth))
+
+    def rank(self, retrieved: Retrieved, ranking: str, weights: Weights) -> tuple[list[Ranked], list[Ranked]]:
+        """Passages and files by score, best first; `ranking` is hybrid, classic, or the name of a leg."""
+        query, candidates = retrieved.query, retrieved.candidates
+        if ranking in legs.LEGS:
+            passages = legs.passages(candidates, ranking)
+            return passages, legs.files(passages)
+        if ranking == "classic":
+            passages = legs.passages(candidates, "vectors")
+            return passages, self._classic(query, passages, retrieved.type or "all", weights)
+        passages = hybrid.score(query, candidates, retrieved.type, weights)
+        parents = self._heads(hybrid.asked_parents(query, passages))
+        relatives = self._heads(structure.relatives(query.text, self._index.hierarchy))
+        files = hybrid.rank(query, passages, retrieved.type, weights, parents, list(relatives.values()))
+        return passages, self._reranker.rerank(query.text, files) if self._reranker else files
 
     def query(self, text: str, type_: str, limit: int, explain: bool, max_tokens: int) -> dict[str, Any]:
         """The result of `query_documents`."""
@@ -59,8 +99,11 @@ class QueryService:
             "query": text,
             "total": len(found.ranked),
             "results": results[:fitting],
+            "confidence": round(found.confidence, 3),
             "freshness": self.freshness.record(),
         }
+        if found.doubt and results:
+            reply["doubt"] = found.doubt
         if fitting < len(results):
             reply["truncated"] = (
                 f"{len(results) - fitting} of {len(results)} results were left out to stay under {max_tokens} tokens; "
@@ -70,25 +113,23 @@ class QueryService:
             reply["degraded"] = found.degraded[:300]
         return reply
 
-    def _parents(self, classes: list[Chunk]) -> dict[str, Chunk]:
-        """The chunk that opens each ancestor of these classes, by class name."""
-        wanted = {one.class_name: one.source for chunk in classes for one in chunk.chain if one.source}
+    def _heads(self, classes: Iterable[str]) -> dict[str, Chunk]:
+        """The chunk that opens each of these classes, by class name."""
         found: dict[str, Chunk] = {}
-        for name, source in wanted.items():
-            chunks = self._index.catalogue.of_source(source)
-            heads = [chunk for chunk in chunks if chunk.class_name == name]
-            if heads:
-                found[name] = next((chunk for chunk in heads if chunk.kind == "class"), heads[0])
+        for name in classes:
+            node = self._index.hierarchy.nodes.get(name)
+            if node is None or node.source is None:
+                continue
+            own = [chunk for chunk in self._index.catalogue.of_source(node.source) if chunk.class_name == name]
+            if own:
+                found[name] = next((chunk for chunk in own if chunk.kind == "class"), own[0])
         return found
 
-    def _classic(self, query: Query, candidates: list[Candidate], type_: str) -> list[Ranked]:
-        by_meaning = sorted((one for one in candidates if one.vector is not None), key=lambda one: -(one.vector or 0))
-        best: dict[str, Chunk] = {}
-        for one in by_meaning:
-            best.setdefault(one.chunk.source, one.chunk)
-        rows = [classic.row_of(one.chunk) for one in by_meaning]
+    def _classic(self, query: Query, passages: list[Ranked], type_: str, weights: Weights) -> list[Ranked]:
+        best = {one.source: one.chunk for one in reversed(passages)}
+        rows = [classic.row_of(one.chunk) for one in passages]
         ranked = []
-        for source, terms in classic.rank(query.text, type_, rows, self._weights):
+        for source, terms in classic.rank(query.text, type_, rows, weights):
             chunk = best.get(source) or next(iter(self._index.catalogue.of_source(source)), None)
             if chunk is not None:
                 ranked.append(Ranked(source, classic.total(terms), chunk, list(terms.items())))

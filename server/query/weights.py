@@ -27,25 +27,27 @@ CLASSIC: Weights = {
 """Points, added for each matching word and chunk."""
 
 HYBRID: Weights = {
-    "baseIncrement": 100,  # what the best fused candidate is worth
-    "sourcePathMatch": 4,
-    "fileNameMatch": 8,
-    "classNameMatch": 8,
+    "baseIncrement": 100,  # what a candidate is worth that is the best of both legs
+    "vectorShare": 0.67,  # of the vector leg where the question names nothing and words discriminate as usual
+    "flatnessShare": 1.6,  # more, where the words fit many chunks alike
+    "nameShare": -0.15,  # less, where exact names are asked for
+    "proximity": 150,  # all words of the question close together, times the share of the keyword leg
+    "sourcePathMatch": 35,  # the path that fits the words best
     "namePartMatch": 45,  # the chunk defines a name that was asked for
-    "guideMatch": 8,
+    "folderCoherence": 0.4,  # share of the best file of the same folder
+    "guideMatch": 4,
     "sourceMatch": 4,
     "blogMatch": -6,
     "ticketPenalty": -16,
     "releasePenalty": -14,
-    "testPenalty": -8,
+    "testPenalty": -4,
     "examplePenalty": -2,
     "memoryPenalty": -4,
-    "baseFileBonus": 0,
     "releaseExactMatch": 120,
     "inheritanceBoost": 25,
     "inheritanceDecay": 0.6,
-    "reasonMatch": 10,  # why: decisions, specs and tickets say it
-    "fileCoherence": 0.06,  # share of the next best chunks of the same file
+    "structureMatch": 1,  # how far classes that answer a question about inheritance are lifted to the best: 0 to 1
+    "intentMatch": 16,  # the question asks for this kind of document
     "recency": 3,
 }
 """Points on the scale where the best fused candidate has `baseIncrement`."""

@@ -19,6 +19,6 @@ def make_chunk(source: str, type_: str = "guide", text: str = "text", **more: An
     return bare.sealed("0" * 64)
 
 
-def candidate(chunk: Chunk, vector: float | None = None, keyword: float | None = None) -> Candidate:
+def candidate(chunk: Chunk, vector: float | None = None, keyword: float = 0.0) -> Candidate:
     """A candidate with the scores of its legs."""
     return Candidate(chunk, vector, keyword)

@@ -1,4 +1,4 @@
-"""Two legs become one score between 0 and 1."""
+"""Two legs and the path become one score; how much each leg says depends on the question."""
 
 from __future__ import annotations
 
@@ -6,25 +6,63 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.query.fuse import fuse
-from tests.harness.chunks import candidate, make_chunk
+from server.query.fuse import LEAST_SHARE, MOST_SHARE, flatness, fuse, vector_share
+from server.query.parse import parse
+from server.query.retrieve import Candidate, Candidates
+from server.query.weights import HYBRID
+from tests.harness.chunks import make_chunk
 
 CHUNK = make_chunk("a.md")
-scores = st.none() | st.floats(-1, 100, allow_nan=False)
+similarities = st.none() | st.floats(-1, 1)
+points = st.floats(0, 100)
 
 
-@given(st.lists(st.tuples(scores, scores), max_size=20), st.floats(0, 1))
-def test_parts_are_never_negative_and_sum_to_at_most_one(rows: list[tuple[float, float]], weight: float) -> None:
-    for vector, keyword in fuse([candidate(CHUNK, *row) for row in rows], weight):
-        assert 0 <= vector <= weight + 1e-9
-        assert 0 <= keyword <= 1 - weight + 1e-9
+def found(*rows: tuple[float | None, float, float]) -> list[Candidate]:
+    return [Candidate(CHUNK, *row) for row in rows]
 
 
-def test_the_best_of_both_legs_gets_everything_and_what_a_leg_missed_gets_nothing_of_it() -> None:
-    rows = [candidate(CHUNK, 0.9, 10.0), candidate(CHUNK, 0.5, None), candidate(CHUNK, None, 4.0)]
+@given(st.lists(st.tuples(similarities, points, points), max_size=20), st.floats(0, 1))
+def test_parts_are_never_negative_and_at_most_their_share(
+    rows: list[tuple[float | None, float, float]], share: float
+) -> None:
+    for vector, keyword, path in fuse(found(*rows), share):
+        assert 0 <= vector <= share + 1e-9
+        assert 0 <= keyword <= 1 - share + 1e-9
+        assert 0 <= path <= 1
 
-    assert fuse(rows, 0.6) == [pytest.approx((0.6, 0.4)), (0.0, 0.0), (0.0, 0.0)]
+
+def test_each_part_is_a_share_of_the_best_of_its_kind() -> None:
+    assert fuse(found((0.8, 10, 0), (0.4, 5, 3)), 0.6) == [
+        pytest.approx((0.6, 0.4, 0)),
+        pytest.approx((0.3, 0.2, 1)),
+    ]
 
 
-def test_a_single_hit_of_a_leg_counts_in_full() -> None:
-    assert fuse([candidate(CHUNK, None, 3.0)], 0.3) == [(0.0, 0.7)]
+def test_a_chunk_without_a_vector_counts_as_the_least_similar() -> None:
+    parts = fuse(found((0.9, 1, 0), (0.3, 1, 0), (None, 1, 0)), 1.0)
+
+    assert parts[2][0] == pytest.approx(parts[1][0])
+
+
+def test_words_that_one_chunk_holds_are_steep_and_words_that_all_hold_are_flat() -> None:
+    assert flatness([9.0]) == pytest.approx(0.01)
+    assert flatness([9.0] * 200) == pytest.approx(1.0)
+    assert flatness([]) == 0.0
+
+
+def share(text: str, scores: list[float]) -> float:
+    hits = [(str(number), score) for number, score in enumerate(scores)]
+    return vector_share(parse(text), Candidates([], by_word=hits), HYBRID)
+
+
+def test_vectors_count_more_where_words_do_not_discriminate_and_less_for_exact_names() -> None:
+    steep, usual, flat = [9.0] + [1.0] * 99, [9.0] + [4.0] * 99, [9.0] * 100
+
+    assert share("how do retries back off", steep) < share("how do retries back off", usual)
+    assert share("how do retries back off", usual) < share("how do retries back off", flat)
+    assert share("how does RetryPolicy back off", usual) < share("how do retries back off", usual)
+
+
+@given(st.lists(st.floats(0, 100), max_size=120), st.sampled_from(["RetryPolicy", "how do retries back off"]))
+def test_neither_leg_is_ever_left_out(scores: list[float], text: str) -> None:
+    assert LEAST_SHARE <= share(text, sorted(scores, reverse=True)) <= MOST_SHARE

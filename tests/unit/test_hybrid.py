@@ -4,18 +4,26 @@ from __future__ import annotations
 
 import pytest
 
-from server.query.hybrid import rank
+from server.query.hybrid import rank, score
 from server.query.parse import parse
 from server.query.ranked import Ranked
-from server.query.retrieve import Candidate
-from server.query.weights import HYBRID, weights
+from server.query.retrieve import Candidate, Candidates
+from server.query.weights import HYBRID, Weights, weights
 from tests.harness.chunks import candidate, make_chunk
 
 LOW = candidate(make_chunk("zzz/other.py", "src", kind="function"), 0.0, 0.0)
 
 
 def ranked(query: str, *candidates: Candidate, type_: str | None = None, **parents: object) -> list[Ranked]:
-    return rank(parse(query), [*candidates, LOW], type_, HYBRID, parents)  # type: ignore[arg-type]
+    return ranked_with(HYBRID, query, *candidates, type_=type_, **parents)
+
+
+def ranked_with(
+    weights: Weights, query: str, *candidates: Candidate, type_: str | None = None, **parents: object
+) -> list[Ranked]:
+    asked = parse(query)
+    passages = score(asked, Candidates([*candidates, LOW]), type_, weights)
+    return rank(asked, passages, type_, weights, parents)  # type: ignore[arg-type]
 
 
 def sources(found: list[Ranked]) -> list[str]:
@@ -138,7 +146,7 @@ def test_the_terms_of_a_score_add_up_to_it() -> None:
 def test_a_changed_weight_changes_the_order() -> None:
     guide, ticket = candidate(make_chunk("g.md"), 0.9, 9.0), candidate(make_chunk("t.md", "ticket"), 0.88, 8.8)
 
-    loud = rank(parse("x y"), [guide, ticket, LOW], None, weights("hybrid", {"ticketPenalty": 90}), {})
+    loud = ranked_with(weights("hybrid", {"ticketPenalty": 90}), "x y", guide, ticket)
 
     assert loud[0].source == "t.md"
 

@@ -42,12 +42,6 @@ def test_words_of_other_scripts_are_kept() -> None:
     assert parse("очередь задач").words == ("очередь", "задач")
 
 
-def test_exact_names_are_trusted_to_words_and_short_questions_to_meaning() -> None:
-    weights = [parse(text).vector_weight for text in ("RetryPolicy", "RetryPolicy backoff", "how do retries back off")]
-
-    assert weights == sorted(weights)
-
-
 @pytest.mark.parametrize("token", ["aB", "a_b", "a.b", "HTTPServer", "x/y"])
 def test_humps_and_marks_make_a_name(token: str) -> None:
     assert looks_like_name(token)

@@ -12,7 +12,7 @@ GAP = " ".join(["filler"] * WINDOW)
 
 
 def near(question: str, text: str) -> float:
-    return proximities(question.split(), [text])[0]
+    return proximities(question, [text])[0]
 
 
 def test_all_words_close_together_are_one_and_none_of_them_is_nothing() -> None:
@@ -43,7 +43,7 @@ def test_the_order_of_the_words_and_how_often_one_stands_there_do_not_count() ->
 def test_a_rare_word_weighs_more_than_one_that_every_text_holds() -> None:
     texts = ["the ferry leaves", "a lantern hangs", "ferry", "ferry", "ferry"]
 
-    common, rare, *_ = proximities(["ferry", "lantern"], texts)
+    common, rare, *_ = proximities("ferry lantern", texts)
 
     assert 0 < common < rare < 1
     assert common + rare == pytest.approx(1)
@@ -56,8 +56,8 @@ def test_forms_of_a_word_and_parts_of_a_name_are_found(text: str) -> None:
 
 
 def test_without_words_or_without_texts_there_is_nothing() -> None:
-    assert proximities([], ["ferry"]) == [0.0]
-    assert proximities(["ferry"], []) == []
+    assert proximities("", ["ferry"]) == [0.0]
+    assert proximities("ferry", []) == []
 
 
 vocabulary = st.sampled_from(["ferry", "dawn", "tide", "filler", "x"])
@@ -65,7 +65,7 @@ vocabulary = st.sampled_from(["ferry", "dawn", "tide", "filler", "x"])
 
 @given(st.lists(vocabulary, max_size=4), st.lists(st.lists(vocabulary, max_size=60).map(" ".join), max_size=5))
 def test_every_text_has_a_share_and_as_much_as_any_part_of_it(words: list[str], texts: list[str]) -> None:
-    found = proximities(words, texts)
+    found = proximities(" ".join(words), texts)
 
     assert len(found) == len(texts)
     assert all(-1e-9 <= one <= 1 + 1e-9 for one in found)

@@ -6,10 +6,13 @@ import pytest
 
 from etl.errors import ConfigError
 from server.query.weights import CLASSIC, HYBRID, weights
+from tests.harness.projects import ROOT
 
 
-def test_both_rankings_know_the_same_classic_names() -> None:
-    assert set(CLASSIC) <= set(HYBRID)
+def test_every_weight_of_the_hybrid_ranking_can_be_looked_up() -> None:
+    documented = (ROOT / "docs" / "searching.md").read_text(encoding="utf-8")
+
+    assert [name for name in HYBRID if f"`{name}`" not in documented] == []
 
 
 def test_an_override_changes_only_its_weight() -> None:
