@@ -17,8 +17,9 @@ class Rules(Source):
     """Instructions to agents and contributors."""
 
     name, type = "rules", KnowledgeType.RULE
-    patterns = ("CLAUDE.md", "AGENTS.md", "GEMINI.md", ".cursorrules", ".cursor/rules/**", ".claude/rules/**/*.md",
-                ".ce/RULES.md", ".ce/rules/**/*.md", ".github/copilot-instructions.md")  # fmt: skip
+    patterns = ("CLAUDE.md", "AGENTS.md", "GEMINI.md", ".cursorrules", "**/.cursor/rules/**",
+                "**/.claude/rules/**/*.md", "**/.ce/RULES.md", "**/.ce/rules/**/*.md",
+                "**/.github/copilot-instructions.md")  # fmt: skip
 
 
 class Memories(Source):

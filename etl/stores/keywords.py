@@ -19,7 +19,7 @@ from etl.stores.words import query_terms, terms
 WRITER_BYTES = 64_000_000
 MAX_QUERY_TERMS = 512
 Field = Literal["words", "path"]
-_REPEATED = 2  # a word of the title, a heading or the path counts so often in the words of a chunk
+_REPEATED = 2  # a word of the title, a heading, a symbol or the path counts so often in the words of a chunk
 
 
 class KeywordStore:
@@ -155,7 +155,7 @@ def _document(chunk: Chunk) -> tantivy.Document:
     """One field for all words: on code and tickets it beat the best of several by .05 nDCG@10 (docs/benchmarks.md)."""
     path = " ".join(terms(chunk.source.replace("/", " ")))
     title = chunk.title if chunk.title != chunk.source else ""
-    place = [path, *terms(" ".join((title, *chunk.heading)))]
-    rest = terms(" ".join((*chunk.symbols, chunk.class_name or "", *chunk.tags, chunk.text)))
+    place = [path, *terms(" ".join((title, *chunk.heading, *chunk.symbols, chunk.class_name or "")))]
+    rest = terms(" ".join((*chunk.tags, chunk.text)))
     words = " ".join((*place * _REPEATED, *rest))
     return tantivy.Document(id=chunk.id, type=chunk.type.value, path=path, words=words)

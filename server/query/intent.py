@@ -17,7 +17,8 @@ _FORMS: tuple[tuple[tuple[KnowledgeType, ...], tuple[str, ...]], ...] = (
     (
         (_T.GUIDE,),
         ("how (?:do|can|should|could|would|must) (?:i|we|you|one|people|users?)", "how to", "(?:can|may) (?:i|we|you)",
-         "what (?:do|should|can) (?:i|we)", "my", "step by step", "set ?up", "install", "guide", "tutorial"),
+         "what (?:do|should|can) (?:i|we)", "what happens",
+         "how (?:do|does) .{1,60} work", "my", "step by step", "set ?up", "install", "guide", "tutorial"),
     ),
     ((_T.TEST,), ("tests?", "tested", "testing")),
     (

@@ -35,19 +35,19 @@ HYBRID: Weights = {
     "sourcePathMatch": 35,  # the path that fits the words best
     "namePartMatch": 45,  # the chunk defines a name that was asked for
     "folderCoherence": 0.4,  # share of the best file of the same folder
-    "guideMatch": 4,
+    "guideMatch": 8,
     "sourceMatch": 4,
-    "blogMatch": -6,
-    "ticketPenalty": -16,
-    "releasePenalty": -14,
+    "blogMatch": -12,
+    "ticketPenalty": -30,
+    "releasePenalty": -24,
     "testPenalty": -4,
     "examplePenalty": -2,
-    "memoryPenalty": -4,
+    "memoryPenalty": -8,
     "releaseExactMatch": 120,
     "inheritanceBoost": 25,
     "inheritanceDecay": 0.6,
     "structureMatch": 1,  # how far classes that answer a question about inheritance are lifted to the best: 0 to 1
-    "intentMatch": 16,  # the question asks for this kind of document
+    "intentMatch": 24,  # the question asks for this kind of document
     "recency": 3,
 }
 """Points on the scale where the best fused candidate has `baseIncrement`."""

@@ -81,11 +81,11 @@ def test_an_evaluation_prints_every_measure_of_every_ranking_as_data(lore: Lore,
 def test_an_evaluation_is_shown_as_a_table_with_the_difference_of_the_rankings(lore: Lore, folder: Path) -> None:
     lines = lore("eval", str(folder), "--ranking", "vectors", "--ranking", "keywords").stdout.splitlines()
 
-    assert lines[0] == "everyday: 8 questions"
-    assert lines[1].split() == ["ndcg@10", "recall@10", "recall@100", "mrr@10"]
-    assert [line.split()[0] for line in lines[2:4]] == ["vectors", "keywords"]
-    assert lines[4].startswith("vectors − keywords, ndcg@10: +")
-    assert len(lines) == 5
+    assert lines[0] == "everyday: 8 questions, means with 95 % intervals"
+    assert lines[1].split() == ["vectors", "keywords"]
+    assert [line.split()[0] for line in lines[2:6]] == ["ndcg@10", "recall@10", "recall@100", "mrr@10"]
+    assert lines[6].startswith("vectors − keywords, ndcg@10: +")
+    assert len(lines) == 7
 
 
 def test_a_saved_run_is_compared_with_and_a_gate_fails_only_on_a_significant_loss(

@@ -70,7 +70,8 @@ def runs(folder: Path, model: HashModel, ranking: str) -> dict[str, list[str]]:
     """The documents that each question finds, best first."""
     chosen = read_set(folder)
     with opened(chosen, folder, Settings(), model=model) as bench:
-        return bench.runs(chosen.questions, bench.retrieve(chosen.questions), ranking)
+        ranked = bench.rank(chosen.questions, bench.retrieve(chosen.questions), ranking)
+        return bench.runs(chosen.questions, ranked)
 
 
 # --- a set with documents of its own -----------------------------------------------------------------------------

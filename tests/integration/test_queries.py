@@ -58,7 +58,7 @@ def test_a_type_filter_returns_only_that_type_and_the_sample_has_every_type(app:
 
 @pytest.mark.parametrize("subject", ["retry backoff delay", "graceful shutdown of workers"])
 def test_with_all_types_a_guide_outranks_a_ticket_on_the_same_subject(app: App, subject: str) -> None:
-    types = [one["type"] for one in search(app, subject, limit=50)["results"]]
+    types = [one["type"] for one in search(app, subject, limit=50, max_tokens=20_000)["results"]]
 
     assert {"guide", "ticket"} <= set(types)
     assert types.index("guide") < types.index("ticket")

@@ -65,7 +65,7 @@ def stamps_below(folder: Path) -> dict[str, tuple[int, int]]:
 
 
 def found_sources(index: Index, query: str) -> set[str]:
-    return {one.chunk.source for one in retrieve(index, query, None, 10).found if one.keyword is not None}
+    return {one.chunk.source for one in retrieve(index, query, None, 10).found if one.keyword}
 
 
 # --- what did not change -----------------------------------------------------------------------------------------

@@ -13,7 +13,8 @@ from etl.sources.base import Project
 
 TYPES = {
     # rules and memories
-    "CLAUDE.md": "rule", "sub/AGENTS.md": "rule", ".ce/RULES.md": "rule", ".cursorrules": "rule",
+    "CLAUDE.md": "rule", "sub/AGENTS.md": "rule", ".ce/RULES.md": "rule", "sub/.ce/RULES.md": "rule",
+    ".cursorrules": "rule",
     ".github/copilot-instructions.md": "rule", ".cursor/rules/style.mdc": "rule",
     ".serena/memories/style.md": "memory", "sub/.serena/memories/deep/a.md": "memory", "MEMORY/LEARNING/a.md": "memory",
     # specifications and decisions

@@ -1,0 +1,32 @@
+"""The way a question is put says which kind of document it asks for."""
+
+from __future__ import annotations
+
+import pytest
+
+from server.query.intent import MOST_WORDS, wanted_types
+
+
+@pytest.mark.parametrize(
+    ("text", "types"),
+    [
+        ("How do I start a worker?", {"guide"}),
+        ("how to change the port", {"guide"}),
+        ("what happens to running jobs on a signal", {"guide"}),
+        ("why SQLite and not Redis", {"adr", "prp", "ticket"}),
+        ("where is the retry policy defined", {"src"}),
+        ("how is the upgrade tested", {"test"}),
+        ("which rules must agents keep", {"rule"}),
+        ("what is new in 2.0", {"release"}),
+        ("lessons from the outage", {"memory"}),
+        ("an example of a recurring job", {"example"}),
+        ("RetryPolicy", set()),
+        ("jobs that never end well", {"rule"}),
+    ],
+)
+def test_the_form_of_a_question_asks_for_types(text: str, types: set[str]) -> None:
+    assert {one.value for one in wanted_types(text)} == types
+
+
+def test_a_long_text_is_no_question_and_asks_for_nothing() -> None:
+    assert wanted_types("why " * (MOST_WORDS + 1)) == frozenset()

@@ -1,0 +1,38 @@
+"""A cross-encoder's opinion counts half in the order of what it read, and nothing else moves."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from server.query.ranked import Ranked
+from server.query.rerank import blend
+from tests.harness.chunks import make_chunk
+
+
+def ranked(*scores: float) -> list[Ranked]:
+    files = [(f"{number}.md", score) for number, score in enumerate(scores)]
+    return [Ranked(name, score, make_chunk(name), [("vectors", score)]) for name, score in files]
+
+
+def test_the_opinion_of_the_model_can_turn_two_that_were_close() -> None:
+    found = blend(ranked(100, 98, 20), [0.1, 0.9, 0.2])
+
+    assert [one.source for one in found] == ["1.md", "0.md", "2.md"]
+
+
+def test_equal_opinions_leave_the_order_as_it_was() -> None:
+    assert [one.source for one in blend(ranked(9, 5, 1), [0.5, 0.5, 0.5])] == ["0.md", "1.md", "2.md"]
+
+
+@given(st.lists(st.tuples(st.floats(-50, 300), st.floats(-10, 10)), min_size=2, max_size=20))
+def test_scores_stay_in_their_range_and_their_terms_add_up(rows: list[tuple[float, float]]) -> None:
+    before = ranked(*(score for score, _ in rows))
+
+    after = blend(before, [opinion for _, opinion in rows])
+
+    low, high = min(one.score for one in before), max(one.score for one in before)
+    for one in after:
+        assert low - 1e-6 <= one.score <= high + 1e-6
+        assert sum(value for _, value in one.why) == pytest.approx(one.score)
