@@ -102,11 +102,13 @@ def _last(symbol: str) -> str:
 
 def _definition(query: Query, chunk: Chunk) -> float:
     """How surely the chunk defines a name that was asked for: 1 for its full name, less for its last part."""
+    if not query.names:
+        return 0.0
+    if chunk.source.rpartition("/")[2].casefold() in query.names:
+        return 1.0
     qualified = [f".{name.casefold()}" for name in _qualified(chunk)]
     last_parts = {_last(symbol) for symbol in chunk.symbols}
     is_dotted = any("." in name for name in query.names)
-    if PurePosixPath(chunk.source).name.casefold() in query.names:
-        return 1.0
     best = 0.0
     for name in query.names:
         if "." in name or is_dotted:
