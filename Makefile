@@ -3,6 +3,7 @@ PYTHON ?= python3.11
 BIN := .venv/bin
 LORE := $(BIN)/lore
 DEMO := -c data/demo.toml
+SETS ?= ../shared/benchmarks
 
 .PHONY: install demo test test-all lint golden bench clean
 
@@ -46,6 +47,7 @@ bench: install
 	$(BIN)/python -m benchmarks.main_job
 	$(BIN)/python -m benchmarks.exact_names
 	$(BIN)/python -m benchmarks.hnsw
+	test ! -d "$(SETS)" || $(BIN)/python -m benchmarks.retrieval "$(SETS)"
 
 clean:
 	rm -rf .venv .lore data/index

@@ -212,3 +212,31 @@ def test_a_store_without_a_seal_is_read_as_it_was_committed(tmp_path: Path) -> N
     seal.unseal(tmp_path)
 
     assert ids_of(KeywordStore(tmp_path), "ferry") == [make_chunk("a.md").id]
+
+
+def test_scores_are_those_of_a_search_and_only_of_the_chunks_asked_for(filled: KeywordStore) -> None:
+    found = dict(filled.search("workers shut connections path", 20))
+    some = sorted(found)[:2]
+
+    assert filled.scores("workers shut connections path", "words", some) == pytest.approx(
+        {one: found[one] for one in some}
+    )
+    assert filled.scores("workers", "words", []) == {}
+    assert filled.scores("what is it", "path", ["unknown"]) == {}
+
+
+def test_the_path_is_scored_by_itself(filled: KeywordStore) -> None:
+    ids = [make_chunk(source).id for source in TEXTS]
+
+    assert list(filled.scores("camel", "path", ids)) == [make_chunk("camel.js").id]
+
+
+def test_words_that_few_chunks_hold_are_rare(filled: KeywordStore) -> None:
+    rarity = filled.rarity(["the", "expanduser", "nowhere"])
+
+    assert rarity["the"] < rarity["expanduser"] < rarity["nowhere"]
+
+
+def test_the_words_of_every_question_are_left_out_unless_there_are_no_others(filled: KeywordStore) -> None:
+    assert ids_of(filled, "what were the connections") == ids_of(filled, "connections")
+    assert ids_of(filled, "were")

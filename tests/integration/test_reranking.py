@@ -12,7 +12,11 @@ import pytest
 from etl.errors import ConfigError
 from etl.onnx.export import TOLERANCE
 from etl.reranking import CrossEncoder, open_cross_encoder, prepared
+from etl.settings import QuerySettings, Settings
+from etl.sync import sync
+from server.query.service import Found, QueryService
 from tests.harness.processes import child, guarded
+from tests.harness.projects import open_index, write_project
 
 WORDS = "[PAD] [UNK] [CLS] [SEP] [MASK] the ferry crosses at dawn ##s a b . how does boat stop".split()
 LIMIT = 48
@@ -205,3 +209,35 @@ def test_a_folder_that_is_no_model_is_refused_with_the_reason(tmp_path: Path) ->
 
     with pytest.raises(Unfit, match=r"cannot be loaded: .*model_type"):
         export(str(tmp_path / "empty"), tmp_path / "compiled")
+
+
+def searched(root: Path, reranker: str, depth: int = 5) -> Found:
+    """A question asked of a small project with this reranker."""
+    index = open_index(root, Settings(query=QuerySettings(reranker=reranker, rerank_depth=depth)))
+    try:
+        sync(index)
+        return QueryService(index).find("how does the ferry stop at dawn", "all")
+    finally:
+        index.close()
+
+
+def test_a_configured_cross_encoder_reads_the_best_files_and_says_so(
+    model: Path, served: CrossEncoder, tmp_path: Path
+) -> None:
+    root = write_project(
+        tmp_path, {f"docs/{n}.md": f"# Ferry {n}\n\nthe ferry crosses at dawn {n}\n" for n in range(8)}
+    )
+
+    plain, read = searched(root, ""), searched(root, str(model))
+
+    assert {one.source for one in read.ranked} == {one.source for one in plain.ranked}
+    assert [one.source for one in read.ranked[5:]] == [one.source for one in plain.ranked[5:]]
+    assert all("reranker" in dict(one.why) for one in read.ranked[:5])
+    assert not any("reranker" in dict(one.why) for one in (*read.ranked[5:], *plain.ranked))
+
+
+def test_a_reranker_that_is_not_there_fails_every_search_with_the_key(own_cache: Path, tmp_path: Path) -> None:
+    root = write_project(tmp_path, {"a.md": "# Ferry\n\nthe ferry\n", "b.md": "# Boat\n\nthe ferry boat\n"})
+
+    with pytest.raises(ConfigError, match=r"query\.reranker"):
+        searched(root, str(tmp_path / "nowhere"))

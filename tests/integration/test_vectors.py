@@ -337,3 +337,13 @@ def test_a_seal_that_is_no_seal_counts_as_none(copy: Path) -> None:
     for content in ("garbage", "[1, 2]", json.dumps(None)):
         (copy / seal.SEAL).write_text(content, encoding="utf-8")
         assert seal.changed(copy) is None
+
+
+def test_similarities_are_exact_for_the_rows_asked_for_and_leave_unknown_rows_out(store: VectorStore) -> None:
+    rows, vectors = rows_of(30), vectors_of(30)
+    store.add(rows, vectors)
+
+    found = store.similarities(vectors[3], [rows[3][0], rows[7][0], "unknown"])
+
+    assert found == pytest.approx({rows[3][0]: 1.0, rows[7][0]: float(vectors[7] @ vectors[3])}, abs=1e-5)
+    assert store.similarities(vectors[3], []) == {}
