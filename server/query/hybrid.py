@@ -15,6 +15,7 @@ from server.query.retrieve import Candidates
 from server.query.weights import Weights
 
 READ = 40  # passages whose text is looked at
+BARE_NAME = 2.0  # who asks for a name alone wants its definition: it counts double
 HALF_LIFE_DAYS = 365.0
 DATED = frozenset({KnowledgeType.TICKET, KnowledgeType.BLOG, KnowledgeType.MEMORY, KnowledgeType.RELEASE})
 _TYPE_WEIGHTS = {
@@ -43,7 +44,8 @@ def score(query: Query, candidates: Candidates, type_: str | None, weights: Weig
             ("keywords", scale * keyword),
             ("sourcePathMatch", weights["sourcePathMatch"] * path),
         ]
-        terms.append(("namePartMatch", weights["namePartMatch"] * _definition(query, chunk)))
+        sureness = _definition(query, chunk) * (BARE_NAME if query.is_bare_name else 1.0)
+        terms.append(("namePartMatch", weights["namePartMatch"] * sureness))
         terms += _type_terms(query, chunk, type_, weights)
         terms += _age_terms(chunk, newest, weights)
         scored.append(Ranked(chunk.source, sum(value for _, value in terms), chunk, [one for one in terms if one[1]]))
