@@ -15,6 +15,7 @@ from server.query.retrieve import Candidates
 from server.query.weights import Weights
 
 READ = 40  # passages whose text is looked at
+OTHER_CASE = 0.5  # a variable `settings` is not the class `Settings`
 BARE_NAME = 2.0  # who asks for a name alone wants its definition: it counts double
 HALF_LIFE_DAYS = 365.0
 DATED = frozenset({KnowledgeType.TICKET, KnowledgeType.BLOG, KnowledgeType.MEMORY, KnowledgeType.RELEASE})
@@ -109,7 +110,8 @@ def _definition(query: Query, chunk: Chunk) -> float:
     if chunk.source.rpartition("/")[2].casefold() in query.names:
         return 1.0
     qualified = [f".{name.casefold()}" for name in _qualified(chunk)]
-    last_parts = {_last(symbol) for symbol in chunk.symbols}
+    written = {symbol.rpartition(".")[2] for symbol in chunk.symbols}
+    last_parts = {part.casefold() for part in written}
     is_dotted = any("." in name for name in query.names)
     best = 0.0
     for name in query.names:
@@ -117,7 +119,8 @@ def _definition(query: Query, chunk: Chunk) -> float:
             full = any(one.endswith(f".{name}") for one in qualified) and "." in name
             best = max(best, 1.0 if full else (0.3 if name in last_parts else 0.0))
         elif name in last_parts:
-            best = max(best, _KIND_SURENESS.get(chunk.kind, 0.9))
+            is_as_written = any(part in query.text for part in written if part.casefold() == name)
+            best = max(best, _KIND_SURENESS.get(chunk.kind, 0.9) * (1.0 if is_as_written else OTHER_CASE))
     return best
 
 
