@@ -15,12 +15,12 @@ from pathlib import Path
 from etl.index import Index
 from etl.settings import Settings, load_settings
 from etl.sync import sync
+from server.evaluation.bench import RANKINGS
 from server.evaluation.evaluate import evaluate_folder
 from server.evaluation.measures import ALPHA
 from server.evaluation.report import Report, save
 
 ROOT = Path(__file__).parents[1]
-RANKINGS = ("hybrid", "vectors", "keywords", "classic")
 FLOORS = {
     ("scifact", "ndcg@10"): 0.735,
     ("cosqa", "ndcg@10"): 0.63,

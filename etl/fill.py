@@ -11,8 +11,8 @@ import numpy as np
 from etl.chunking.recipe import embedding_input
 from etl.errors import ProviderError, ProviderUnavailable
 from etl.index import Index
-from etl.model import Chunk, Problem, Progress, SyncReport
-from etl.stores.vectors import VectorStore, row_id
+from etl.model import Chunk, Problem, Progress, SyncReport, row_id
+from etl.stores.vectors import VectorStore
 
 if TYPE_CHECKING:
     from etl.embedding.base import Vectors

@@ -15,12 +15,11 @@ from etl.diff import Plan, plan
 from etl.errors import CatalogueDamaged, IndexDamaged
 from etl.fill import Filler, row_of
 from etl.index import KEYWORDS, Index
-from etl.model import Chunk, Progress, SyncReport
+from etl.model import Chunk, Progress, SyncReport, row_id
 from etl.stores import chunkfile
 from etl.stores.atomic import remove_folder
 from etl.stores.catalogue import Held
 from etl.stores.seal import is_sealed
-from etl.stores.vectors import row_id
 
 REBUILD_SHARE = 0.5  # replacing more in place loses vectors: up to 500 of 500 sampled
 REBUILD_MINIMUM = 500  # below that, a lookup of every row is cheap and finds what is lost

@@ -170,3 +170,8 @@ def canonical_json(value: object) -> str:
 def chunk_id(scope: str, source: str, anchor: str) -> str:
     """A stable id of 32 hex digits; it survives edits, moved lines and a moved checkout."""
     return sha256("\0".join((scope, source, anchor)))[:32]
+
+
+def row_id(chunk: Chunk) -> str:
+    """The vector row of a chunk's present content; a changed chunk gets a new row, so nothing is overwritten."""
+    return f"{chunk.id}.{chunk.content_hash[:16]}"

@@ -24,7 +24,7 @@ CONFIG_TEMPLATE = """\
 
 [query]
 # ranking = "hybrid"                         # or "classic"
-# weights = { ticketPenalty = -16 }
+# weights = { ticketPenalty = -30 }
 # reranker = ""                              # a cross-encoder, by name or folder; empty is off
 # rerank_depth = 20                          # results that it reads
 

@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from etl.errors import Busy, IndexDamaged, StorageError
-from etl.model import Chunk
 from etl.settings import DatabaseSettings
 from etl.stores import seal
 from etl.stores.atomic import is_full
@@ -34,11 +33,6 @@ LOOKUP_BATCH = 200
 PROBE_SECONDS = 60
 SAME_PLACE = 1e-4  # in single precision a vector is up to 1.5e-5 from itself at 768 dimensions
 DATABASE = "chroma.sqlite3"  # Chroma writes to it even when it is only opened
-
-
-def row_id(chunk: Chunk) -> str:
-    """The row of a chunk's present content; a changed chunk gets a new row, so nothing is overwritten."""
-    return f"{chunk.id}.{chunk.content_hash[:16]}"
 
 
 class VectorStore:

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from server.evaluation.measures import Comparison
     from server.evaluation.report import Report
 
-RANKINGS = ("hybrid", "vectors", "keywords", "classic")
 FolderArgument = Annotated[
     Path | None, typer.Argument(metavar="[DIR]", help="A set: corpus.jsonl, queries.jsonl, qrels.tsv.")
 ]
@@ -63,6 +62,8 @@ def eval_(
 
 
 def _rankings(given: list[str] | None) -> tuple[str, ...]:
+    from server.evaluation.bench import RANKINGS
+
     for one in given or ():
         if one not in RANKINGS:
             raise InvalidArgument(f"There is no ranking `{one}`.", f"Rankings: {', '.join(RANKINGS)}.")

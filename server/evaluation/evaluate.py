@@ -30,7 +30,8 @@ def evaluate(bench: Bench, chosen: EvaluationSet, rankings: Sequence[str], progr
     """The measures of each ranking on a judged set."""
     questions = chosen.questions
     retrieved = bench.retrieve(questions, progress)
-    confidences = {one: bench.service.confidence(found) for one, found in retrieved.items()}
+    kinds = [one.id for one in questions if one.metadata.get("kind") is not None]
+    confidences = {one: bench.service.confidence(retrieved[one]) for one in kinds}
     values = {}
     for ranking in rankings:
         ranked = bench.rank(questions, retrieved, ranking)

@@ -23,12 +23,12 @@ def by_kind(
     runs: Mapping[str, Sequence[str]],
     confidences: Mapping[str, float],
 ) -> Values:
-    """Measure -> question -> value, for each kind of question in the set; empty where questions have no kind."""
+    """Measure -> question -> value, for each kind of question; `confidences` holds the questions that have a kind."""
     values: Values = {}
     for one in chosen.questions:
-        kind = one.metadata.get("kind")
-        if kind is None:
+        if one.id not in confidences:
             continue
+        kind = one.metadata["kind"]
         is_doubted = confidences[one.id] < DOUBTFUL
         if kind == UNANSWERABLE:
             values.setdefault("unanswerable_recognised", {})[one.id] = float(is_doubted)

@@ -42,7 +42,6 @@ STEPS: Mapping[str, Sequence[float]] = {
     "examplePenalty": (-12, 4),
     "releasePenalty": (-40, 0),
 }
-Weights = Mapping[str, float]
 Scores = dict[str, float]
 """Question id -> value of the measure."""
 

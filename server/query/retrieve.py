@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from etl.embedding.base import Vectors
 from etl.errors import IndexDamaged, IndexMissing, ModelMismatch, ProviderError
 from etl.index import Index
-from etl.model import Chunk
-from etl.stores.vectors import row_id
+from etl.model import Chunk, row_id
+
+if TYPE_CHECKING:
+    from etl.embedding.base import Vectors
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from etl.index import Index
+from etl.model import row_id
 from etl.settings import Settings
 from etl.stores import chunkfile
-from etl.stores.vectors import row_id
 from etl.stores.words import terms
 from etl.sync import sync
 from tests.harness.models import HashModel
