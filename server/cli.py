@@ -14,6 +14,7 @@ from server import __version__, show
 from server.command import ConfigOption, JsonOption, ProjectOption, VerboseOption, cli, command
 from server.contract import load_contract
 from server.evaluation import commands as _measuring  # noqa: F401 - it adds its commands
+from server.setup import commands as _setting_up  # noqa: F401 - it adds its commands
 from server.shell import Session, print_json
 
 TypeOption = Annotated[str, typer.Option("-t", "--type", help="Only this kind of document.")]

@@ -1,0 +1,122 @@
+"""The commands that set Lore up: `lore install`, `lore doctor`. What they do is imported when they run."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from etl.errors import InvalidArgument
+from server import show
+from server.command import cli, command
+from server.shell import Session, print_json
+
+if TYPE_CHECKING:
+    from server.setup.clients import Client
+    from server.setup.entry import Entry
+
+LINES = {
+    "added": "Wrote {file}: `{name}` starts {line}",
+    "present": "Lore is already there: {file} has `{name}`.",
+    "printed": "For {file}:",
+    "different": "{file} has another `{name}`; nothing was written.",
+    "unsafe": "{file} is written in a way that Lore cannot add to safely; nothing was written.",
+}
+
+
+@command
+def install(
+    session: Session,
+    client: Annotated[str, typer.Argument(help="claude-code, cursor, vscode, gemini or codex.")],
+    user: Annotated[bool, typer.Option("--user", help="Write the user's file instead of the project's.")] = False,
+    print_only: Annotated[bool, typer.Option("--print", help="Print the entry and write nothing.")] = False,
+    name: Annotated[str, typer.Option("--name", help="The entry's name.")] = "lore",
+    toolsets: Annotated[str | None, typer.Option("--toolsets", help="Passed on to `lore mcp`.")] = None,
+) -> None:
+    """Add Lore to an MCP client's configuration; what is there is never overwritten."""
+    from server.setup.clients import client_named
+    from server.setup.entry import Wanted, build
+
+    found = client_named(client)
+    _check(name, toolsets)
+    entry = build(Wanted(found, session.root, user, session.project is not None, session.config, toolsets))
+    record = _record(found, found.file(session.root, user), session.root, name, entry, print_only)
+    if session.as_json:
+        print_json(record)
+    else:
+        _show(record, entry)
+    if record["status"] in ("different", "unsafe"):
+        raise typer.Exit(1)
+
+
+@command
+def doctor(session: Session) -> None:
+    """Check everything from Python to the port and say what to do."""
+    from server.setup import doctor as checks
+
+    report = checks.examine(session)
+    if session.as_json:
+        print_json(report)
+    else:
+        for one in report["checks"]:
+            show.line(f"{one['status']:7} {one['name']:14} {one['detail']}")
+            if one["remedy"]:
+                show.line(f"{'':22} -> {one['remedy']}")
+        show.line(_summary(report))
+    if report["status"] == "failed":
+        raise typer.Exit(1)
+
+
+def _check(name: str, toolsets: str | None) -> None:
+    if not name or len(name) > 64 or not all(one.isascii() and (one.isalnum() or one in "-_") for one in name):
+        raise InvalidArgument(f"`{name[:100]}` is no name for an entry.", "Use letters, digits, - and _.")
+    known = typer.main.get_command(cli).commands["mcp"].params  # type: ignore[attr-defined]
+    if toolsets is not None and not any("--toolsets" in one.opts for one in known):
+        raise InvalidArgument("This version's `lore mcp` has no --toolsets.", "Leave it out.")
+
+
+def _record(client: Client, path: Path, root: Path, name: str, entry: Entry, print_only: bool) -> dict[str, Any]:
+    """Add the entry to the file, or say why not."""
+    from server.setup import install as installing
+
+    label = str(path.relative_to(root)) if path.is_relative_to(root) else str(path)
+    snippet = installing.document(client.form, client.key, name, entry.value)
+    record = {"client": client.name, "file": label, "name": name, "entry": entry.value, "text": snippet}
+    if print_only:
+        return {"status": "printed", **record, "existing": None, "notes": entry.notes}
+    text = installing.read(path, label)
+    merged = installing.added(text or "", client.form, client.key, name, entry.value, label)
+    if merged.status == "added":
+        installing.write(path, merged.text, label)
+    return {"status": merged.status, **record, "existing": merged.existing, "notes": entry.notes}
+
+
+def _show(record: dict[str, Any], entry: Entry) -> None:
+    """The outcome on standard output; what to know of it, and what to do next, beside it."""
+    import json
+
+    status = record["status"]
+    line = " ".join([entry.value["command"], *entry.value["args"]])
+    told = LINES[status].format(file=record["file"], name=record["name"], line=line)
+    if status == "printed":
+        sys.stderr.write(told + "\n")
+        sys.stdout.write(record["text"])
+    else:
+        show.line(told)
+    if status == "different":
+        show.line(f"there:   {json.dumps(record['existing'], ensure_ascii=False)}")
+        show.line(f"wanted:  {json.dumps(record['entry'], ensure_ascii=False)}")
+        sys.stderr.write("Change it by hand, or install under another name with --name.\n")
+    elif status == "unsafe":
+        show.line(f"Add this by hand:\n{record['text']}")
+    if status in ("added", "printed"):
+        sys.stderr.writelines(f"{note}\n" for note in entry.notes)
+
+
+def _summary(report: dict[str, Any]) -> str:
+    counts = {status: sum(one["status"] == status for one in report["checks"]) for status in ("failed", "warn")}
+    if not any(counts.values()):
+        return "Everything works."
+    return f"{counts['failed']} failed, {counts['warn']} to look at."

@@ -1,0 +1,136 @@
+"""JSON with comments: read it, and add one value to its text so that everything else stays as it was written."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+_COMMENT = re.compile(r'("(?:[^"\\]|\\.)*")|//[^\r\n]*|/\*.*?\*/', re.DOTALL)
+_TRAILING_COMMA = re.compile(r'("(?:[^"\\]|\\.)*")|,(?=\s*[}\]])', re.DOTALL)
+_VISIBLE = re.compile(r"[^\r\n]")
+_DECODER = json.JSONDecoder()
+
+
+class NotAnObject(ValueError):
+    """Something else stands where an object is needed; the message is its path."""
+
+
+@dataclass(frozen=True)
+class _Object:
+    """Where an object stands in the text: its braces, and its members' keys and values."""
+
+    start: int
+    end: int
+    keys: dict[str, int]
+    values: dict[str, tuple[int, int]]
+
+
+def loads(text: str) -> Any:
+    """The value of the text. Raises ValueError, RecursionError."""
+    return json.loads(_plain(text))
+
+
+def is_blank(text: str) -> bool:
+    """Whether there is nothing but white space and comments."""
+    return not _without_comments(text).strip()
+
+
+def with_value(text: str, path: Sequence[str], value: Any) -> str:
+    """The text with a value at the path, which has none yet; objects on the way are made.
+
+    Raises:
+        NotAnObject: the path leads through something else.
+    """
+    plain = _plain(text)
+    here = _object(plain, _skip(plain, 0), "the top level")
+    root = here
+    for depth, key in enumerate(path):
+        if key not in here.values:
+            for missing in reversed(path[depth + 1 :]):
+                value = {missing: value}
+            return _with_member(text, root, here, key, value)
+        here = _object(plain, here.values[key][0], f"`{key}`")
+    raise ValueError("The path has a value.")
+
+
+def _without_comments(text: str) -> str:
+    """The same length, so that places in it are places in the text."""
+    return _COMMENT.sub(lambda match: match.group(1) or _VISIBLE.sub(" ", match.group()), text)
+
+
+def _plain(text: str) -> str:
+    return _TRAILING_COMMA.sub(lambda match: match.group(1) or " ", _without_comments(text))
+
+
+def _skip(plain: str, at: int) -> int:
+    while at < len(plain) and plain[at] in " \t\r\n":
+        at += 1
+    return at
+
+
+def _object(plain: str, start: int, name: str) -> _Object:
+    if not plain.startswith("{", start):
+        raise NotAnObject(name)
+    keys: dict[str, int] = {}
+    values: dict[str, tuple[int, int]] = {}
+    at = _skip(plain, start + 1)
+    while plain[at] != "}":
+        key, end = _DECODER.raw_decode(plain, at)
+        first = _skip(plain, _skip(plain, end) + 1)  # behind the colon
+        _, last = _DECODER.raw_decode(plain, first)
+        keys[key], values[key] = at, (first, last)
+        at = _skip(plain, last)
+        at = _skip(plain, at + 1) if plain[at] == "," else at
+    return _Object(start, at, keys, values)
+
+
+def _with_member(text: str, root: _Object, here: _Object, key: str, value: Any) -> str:
+    newline = "\r\n" if "\r\n" in text else "\n"
+    last = max((end for _, end in here.values.values()), default=None)
+    tail = len(text[: here.end].rstrip())  # behind the last value and the comments that follow it
+    if last is None:
+        comma, last = "", tail
+    else:
+        comma = "" if "," in _without_comments(text)[last : here.end] else ","
+    if _is_flat(text, root, here):
+        piece = f"{' ' if here.values else ''}{json.dumps({key: value}, ensure_ascii=False)[1:-1]}"
+        end = text[tail : here.end]
+    else:
+        unit, own = _indents(text, root, here)
+        lines = json.dumps({key: value}, ensure_ascii=False, indent=unit).split("\n")[1:-1]
+        piece = "".join(f"{newline}{own}{line.removeprefix(unit)}" for line in lines)
+        space = text[tail : here.end]
+        end = space if "\n" in space else newline + _indent_at(text, here.start)
+    return text[:last] + comma + text[last:tail] + piece + end + text[here.end :]
+
+
+def _is_flat(text: str, root: _Object, here: _Object) -> bool:
+    """Whether the object is written on one line and should stay so."""
+    if "\n" in text[here.start : here.end]:
+        return False
+    return bool(here.values) or (here is not root and "\n" not in text[root.start : root.end])
+
+
+def _indents(text: str, root: _Object, here: _Object) -> tuple[str, str]:
+    """One step of indentation as the document has it, and the indentation of the object's members."""
+    unit = "  "
+    for at in list(root.keys.values())[:1]:
+        if _starts_line(text, at):
+            unit = _indent_at(text, at).removeprefix(_indent_at(text, root.start))
+    for at in here.keys.values():
+        if _starts_line(text, at):
+            return unit, _indent_at(text, at)
+    return unit, _indent_at(text, here.start) + unit
+
+
+def _starts_line(text: str, at: int) -> bool:
+    line = text[text.rfind("\n", 0, at) + 1 : at]
+    return not line.strip() and "\n" in text[:at]
+
+
+def _indent_at(text: str, at: int) -> str:
+    line = text[text.rfind("\n", 0, at) + 1 : at]
+    return line[: len(line) - len(line.lstrip(" \t"))]
