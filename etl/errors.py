@@ -8,9 +8,11 @@ LoreError                       exit  HTTP
 │   └── ConfirmationRequired       2   409   a destructive action without `confirm`
 ├── NotFound                       1   404
 │   ├── DocumentNotFound           1   404
+│   ├── JobNotFound                1   404
 │   └── ClassNotFound              1   404
 ├── IndexMissing                   1   409   nothing has been synced yet
 ├── GuardTripped                   1   409   a sync would delete too much
+├── Cancelled                      1   409   somebody cancelled the build
 ├── ModelMismatch                  1   409   the index was built with another model
 ├── StorageError                  74   500   files, disk, permissions
 │   └── IndexDamaged              74   500   a store cannot be read; a sync rebuilds it
@@ -86,6 +88,13 @@ class DocumentNotFound(NotFound):
     code = "DOCUMENT_NOT_FOUND"
 
 
+class JobNotFound(NotFound):
+    """No job has that id, or it is long over."""
+
+    code = "JOB_NOT_FOUND"
+    default_hint = "`latest` is the last job of this index; older ones are not kept."
+
+
 class ClassNotFound(NotFound):
     """No class of that name is known; the hint names the nearest."""
 
@@ -104,6 +113,13 @@ class GuardTripped(LoreError):
 
     code, http_status, exit_code = "SYNC_GUARD", 409, 1
     default_hint = "If the files are really gone, repeat with `--allow-mass-delete` (allow_mass_delete=true)."
+
+
+class Cancelled(LoreError):
+    """A build was cancelled; the index is consistent, and the next sync goes on from there."""
+
+    code, http_status, exit_code = "CANCELLED", 409, 1
+    default_hint = "Run `lore sync`: it goes on where the build ended."
 
 
 class ModelMismatch(LoreError):

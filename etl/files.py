@@ -141,8 +141,19 @@ def _add(entry: os.DirEntry[str], path: str, now: int, found: Scan) -> None:
 
 def _stamp(info: os.stat_result, now: int) -> str:
     """Changes when the file does: ctime and inode see an edit whose mtime was set back. Empty if it is too young."""
-    if now - info.st_ctime_ns < RACY_NS:
-        return ""
+    return "" if now - info.st_ctime_ns < RACY_NS else _whole_stamp(info)
+
+
+def stamp_of(path: Path) -> str | None:
+    """The stamp of one file as it is, however young; None where there is no regular file."""
+    try:
+        info = path.lstat()
+    except (OSError, ValueError):
+        return None
+    return _whole_stamp(info) if stat.S_ISREG(info.st_mode) else None
+
+
+def _whole_stamp(info: os.stat_result) -> str:
     return f"{info.st_size}:{info.st_mtime_ns}:{info.st_ctime_ns}:{info.st_ino}"
 
 

@@ -15,6 +15,7 @@ from etl.settings import Settings
 from etl.stores import chunkfile
 from etl.stores.atomic import put_aside, remove_folder
 from etl.stores.catalogue import CATALOGUE, SUSPECT, Catalogue
+from etl.stores.gate import Gate
 from etl.stores.owner import Ownership
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ class Index:
         self.settings = settings
         self._model = model or ConfiguredModel(settings.embedding)
         self.folder = (root / settings.index.path).resolve()
+        self.gate = Gate()
         self._guard = threading.RLock()
         self._ownership: Ownership | None = None
         self._catalogue: Catalogue | None = None

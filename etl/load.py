@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from etl.diff import Plan, plan
 from etl.errors import CatalogueDamaged, IndexDamaged
 from etl.fill import Filler, row_of
+from etl.head import head
 from etl.index import KEYWORDS, Index
 from etl.model import Chunk, Progress, SyncReport, row_id
 from etl.stores import chunkfile
@@ -67,7 +68,9 @@ def load(index: Index, report: SyncReport, progress: Progress) -> None:
     _load_words(run, was_dirty)
     reason = _rebuild_reason(run)
     stale = [] if reason else _compare(run, was_dirty)
-    _record(run)
+    with index.gate.switching():  # a search sees all of a file's change or nothing of it
+        index.keywords.publish()
+        _record(run)
     if reason:
         _rebuild(run, reason)
     else:
@@ -192,11 +195,12 @@ def _rebuild(run: _Load, reason: str) -> None:
         found = {chunk.id for chunk in filled} - lost
         store.seal()
         rows = ((chunk, chunk.id in found) for chunk in run.wanted)
-        index.catalogue.apply(rows, (), generation=str(number), model=index.model)
+        with index.gate.switching():
+            index.catalogue.apply(rows, (), generation=str(number), model=index.model)
+            index.use(store)
     except BaseException:
         store.close()
         raise
-    index.use(store)
     run.report.rebuilt, run.replaced = reason, 0
     if lost:
         run.report.warnings.append(f"{len(lost)} vectors cannot be found by a search. The next sync tries again.")
@@ -216,4 +220,5 @@ def _finish(run: _Load) -> None:
         model=index.model,
         replaced=str(run.replaced),
         synced_at=synced_at,
+        synced_commit=head(index.root).commit,
     )

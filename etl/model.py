@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
@@ -142,6 +142,17 @@ class SyncReport:
     warnings: list[str] = field(default_factory=list)
     rebuilt: str | None = None
     duration: float = 0.0
+
+    def then(self, later: SyncReport) -> SyncReport:
+        """Both runs as one: what was done adds up, what is so now is the later's word."""
+        done = {name: getattr(self, name) + getattr(later, name) for name in _DONE}
+        warnings = list(dict.fromkeys((*self.warnings, *later.warnings)))
+        duration = round(self.duration + later.duration, 3)
+        return replace(later, **done, warnings=warnings, rebuilt=later.rebuilt or self.rebuilt, duration=duration)
+
+
+_DONE = ("created", "updated", "deleted", "embedded")
+"""What a run did, in chunks; the other counts say what is."""
 
 
 Progress = Callable[[str, int, int], None]

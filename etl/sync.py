@@ -86,6 +86,11 @@ def _load_if_needed(index: Index, report: SyncReport, progress: Progress) -> Non
 
 
 def _delete(index: Index, report: SyncReport) -> None:
+    with index.gate.switching():
+        _delete_everything(index, report)
+
+
+def _delete_everything(index: Index, report: SyncReport) -> None:
     report.deleted = sum(index.catalogue.counts().values())
     index.release_vectors()
     generation = index.generation

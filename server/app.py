@@ -6,7 +6,6 @@ import inspect
 import logging
 import secrets
 import threading
-from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeout
 from pathlib import Path
@@ -15,18 +14,20 @@ from typing import Any
 from etl.embedding import Model
 from etl.errors import Busy, ConfigError, DeadlineExceeded, InternalError, LoreError
 from etl.index import Index
-from etl.model import Progress, silent
 from etl.settings import Settings
 from etl.sources import SourceSet
 from etl.sources.base import Project
 from server.answer.service import AnswerService
-from server.contract import Contract
+from server.contract import Contract, Operation
+from server.listener import NOBODY, Listener
 from server.operations import HANDLERS, Services
+from server.query.freshness import Freshness
 from server.query.service import QueryService
-from server.services.building import BuildService
 from server.services.database import DatabaseService
 from server.services.documents import DocumentService
 from server.services.health import HealthService
+from server.services.jobs import JobService
+from server.services.search import SearchService
 
 log = logging.getLogger(__name__)
 CONCURRENT_CALLS = 16
@@ -45,19 +46,21 @@ class App:
         SourceSet(Project((), lambda path: None), settings.sources)
         self.contract = contract
         self.index = Index(root, settings, model)
+        self.jobs = JobService(self.index, problem)
+        self.freshness = Freshness(self.index, self.jobs.running_id)
         queries = QueryService(self.index)
         self._services = Services(
-            queries=queries,
-            answers=AnswerService(self.index, queries),
+            search=SearchService(self.index, queries, self.freshness),
+            answers=AnswerService(self.index, queries, self.freshness),
             documents=DocumentService(self.index),
-            building=BuildService(self.index),
+            jobs=self.jobs,
             database=DatabaseService(self.index),
-            health=HealthService(self.index, contract),
+            health=HealthService(self.index, contract, self.jobs.running),
         )
         self._slots = threading.BoundedSemaphore(CONCURRENT_CALLS)
         self._pool = ThreadPoolExecutor(CONCURRENT_CALLS, thread_name_prefix="call")
 
-    def call(self, operation_id: str, arguments: Mapping[str, Any], progress: Progress = silent) -> dict[str, Any]:
+    def call(self, operation_id: str, arguments: dict[str, Any], listener: Listener = NOBODY) -> dict[str, Any]:
         """Validate in, take a slot, run under the deadline, validate out.
 
         Raises:
@@ -65,22 +68,28 @@ class App:
         """
         operation = self.contract[operation_id]
         accepted = operation.accept(arguments)
-        if not self._slots.acquire(timeout=QUEUE_SECONDS):
-            raise Busy(f"{CONCURRENT_CALLS} calls are running already.")
-        future = self._pool.submit(HANDLERS[operation_id], self._services, progress, **accepted)
-        future.add_done_callback(lambda _: self._slots.release())
-        try:
-            result = future.result(timeout=operation.deadline_seconds)
-        except FutureTimeout as error:
-            if future.done():
-                raise InternalError("A part of Lore timed out.") from error
-            raise DeadlineExceeded(f"{operation_id} took over {operation.deadline_seconds:g} s.") from error
+        if operation.is_waiting:
+            result = HANDLERS[operation_id](self._services, listener, **accepted)
+        else:
+            result = self._work(operation, accepted, listener)
         operation.check_result(result)
         return result
 
+    def _work(self, operation: Operation, accepted: dict[str, Any], listener: Listener) -> dict[str, Any]:
+        if not self._slots.acquire(timeout=QUEUE_SECONDS):
+            raise Busy(f"{CONCURRENT_CALLS} calls are running already.")
+        future = self._pool.submit(HANDLERS[operation.id], self._services, listener, **accepted)
+        future.add_done_callback(lambda _: self._slots.release())
+        try:
+            return future.result(timeout=operation.deadline_seconds)
+        except FutureTimeout as error:
+            if future.done():
+                raise InternalError("A part of Lore timed out.") from error
+            raise DeadlineExceeded(f"{operation.id} took over {operation.deadline_seconds:g} s.") from error
+
     def close(self) -> None:
         """End a running build at its next step, finish other calls, let go of the index."""
-        self._services.building.stop()
+        self.jobs.stop()
         self._pool.shutdown(wait=True)
         self.index.close()
 

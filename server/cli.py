@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from etl.errors import InvalidArgument, NotFound
+from etl.errors import Cancelled, InvalidArgument, NotFound
 from etl.settings import CONFIG_NAME
 from server import __version__, show
 from server.command import ConfigOption, JsonOption, ProjectOption, VerboseOption, cli, command
@@ -17,6 +17,7 @@ from server.evaluation import commands as _measuring  # noqa: F401 - it adds its
 from server.setup import commands as _setting_up  # noqa: F401 - it adds its commands
 from server.shell import Session, print_json
 
+LONGEST_WAIT = 86_400  # seconds: a shell waits for the end, with a bar of progress
 TypeOption = Annotated[str, typer.Option("-t", "--type", help="Only this kind of document.")]
 
 
@@ -51,9 +52,13 @@ def sync(
     allow_mass_delete: Annotated[bool, typer.Option(help="Let it delete over 30 % of the index.")] = False,
 ) -> None:
     """Bring the index up to date with the project's files."""
-    result = session.call("manage_knowledge_base", action="sync", allow_mass_delete=allow_mass_delete)
+    result = session.call(
+        "manage_knowledge_base", action="sync", allow_mass_delete=allow_mass_delete, wait_seconds=LONGEST_WAIT
+    )
     if not session.as_json:
-        show.report(result)
+        show.job(result)
+    if result["state"] != "done":
+        raise typer.Exit(Cancelled.exit_code)
 
 
 @command

@@ -33,6 +33,7 @@ class Operation:
     description: str
     hints: Mapping[str, bool]
     deadline_seconds: float
+    toolset: str
     input_schema: Schema
     output_schema: Schema
 
@@ -43,6 +44,16 @@ class Operation:
     @cached_property
     def _output(self) -> Draft202012Validator:
         return Draft202012Validator(self.output_schema)
+
+    @property
+    def changes_state(self) -> bool:
+        """Whether a call may change anything: those want a token over HTTP."""
+        return not self.hints["readOnlyHint"]
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether a call spends its time waiting for a job: it takes no slot from those that work."""
+        return "wait_seconds" in self.input_schema["properties"]
 
     def compile(self) -> None:
         """Build both validators now rather than at the first call."""
@@ -126,6 +137,7 @@ def _operation(document: Schema, method: str, path: str, spec: Schema) -> Operat
         description=" ".join(spec["description"].split()),
         hints=hints,
         deadline_seconds=float(spec["x-deadline-seconds"]),
+        toolset=spec["tags"][0],
         input_schema=_resolved(document, _arguments(spec)),
         output_schema=_resolved(document, reply),
     )

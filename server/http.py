@@ -21,10 +21,10 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from etl.errors import InvalidArgument, LoreError, UnknownOperation
-from etl.model import silent
 from server.app import problem
 from server.contract import Contract, Operation, contract_file
-from server.mcp import Call
+from server.listener import NOBODY
+from server.mcp.build import Call
 
 API = "/api"
 MAX_BODY_BYTES = 1_048_576
@@ -89,7 +89,7 @@ def _route(operation: Operation, checker: OpenAPI, call: Call) -> Route:
     async def endpoint(request: Request) -> Response:
         try:
             arguments = await _arguments(request, operation, checker)
-            result = await anyio.to_thread.run_sync(call, operation.id, arguments, silent, abandon_on_cancel=True)
+            result = await anyio.to_thread.run_sync(call, operation.id, arguments, NOBODY, abandon_on_cancel=True)
         except _MediaType as error:
             return JSONResponse(problem(error), 415)
         except LoreError as error:

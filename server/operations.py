@@ -6,13 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from etl.model import Progress
 from server.answer.service import AnswerService
-from server.query.service import QueryService
-from server.services.building import BuildService
+from server.listener import Listener
 from server.services.database import DatabaseService
 from server.services.documents import DocumentService
 from server.services.health import HealthService
+from server.services.jobs import JobService
+from server.services.search import SearchService
 
 JSON = dict[str, Any]
 
@@ -21,10 +21,10 @@ JSON = dict[str, Any]
 class Services:
     """What handlers may use."""
 
-    queries: QueryService
+    search: SearchService
     answers: AnswerService
     documents: DocumentService
-    building: BuildService
+    jobs: JobService
     database: DatabaseService
     health: HealthService
 
@@ -42,59 +42,112 @@ def handles(function: Handler) -> Handler:
 @handles
 def query_documents(
     services: Services,
-    progress: Progress,
+    listener: Listener,
     *,
     query: str,
     type: str,
     limit: int,
     explain: bool,
     max_tokens: int,
+    cursor: str | None = None,
 ) -> JSON:
     """Ranked passages."""
-    return services.queries.query(query, type, limit, explain, max_tokens)
+    return services.search.query(query, type, limit, explain, max_tokens, cursor)
 
 
 @handles
-def ask_knowledge_base(services: Services, progress: Progress, *, query: str, type: str, limit: int) -> JSON:
+def ask_knowledge_base(services: Services, listener: Listener, *, query: str, type: str, limit: int) -> JSON:
     """An answer with citations."""
-    return services.answers.ask(query, type, limit)
+    return services.answers.ask(query, type, limit, listener.text)
 
 
 @handles
-def get_class_hierarchy(services: Services, progress: Progress, *, root: str) -> JSON:
-    """The classes under one."""
-    return services.documents.hierarchy(root)
+def get_class_hierarchy(
+    services: Services, listener: Listener, *, max_tokens: int, root: str | None = None, cursor: str | None = None
+) -> JSON:
+    """The classes under one, or all."""
+    return services.documents.hierarchy(root, max_tokens, cursor)
 
 
 @handles
 def list_documents(
-    services: Services, progress: Progress, *, type: str, limit: int, offset: int, source: str | None = None
+    services: Services,
+    listener: Listener,
+    *,
+    type: str,
+    limit: int,
+    offset: int,
+    max_tokens: int,
+    source: str | None = None,
+    cursor: str | None = None,
 ) -> JSON:
     """A page of what is indexed."""
-    return services.documents.page(type, source, limit, offset)
+    return services.documents.page(type, source, limit, offset, max_tokens, cursor)
 
 
 @handles
-def get_document_by_id(services: Services, progress: Progress, *, id: str) -> JSON:
+def get_document_by_id(
+    services: Services, listener: Listener, *, id: str, max_tokens: int, cursor: str | None = None
+) -> JSON:
     """One chunk."""
-    return services.documents.document(id)
+    return services.documents.document(id, max_tokens, cursor)
+
+
+@handles
+def list_sources(
+    services: Services,
+    listener: Listener,
+    *,
+    type: str,
+    max_tokens: int,
+    under: str | None = None,
+    cursor: str | None = None,
+) -> JSON:
+    """A page of files."""
+    return services.documents.sources(type, under, max_tokens, cursor)
+
+
+@handles
+def get_source(
+    services: Services, listener: Listener, *, path: str, max_tokens: int, cursor: str | None = None
+) -> JSON:
+    """One file with its chunks marked."""
+    return services.documents.source(path, max_tokens, cursor)
 
 
 @handles
 def manage_knowledge_base(
-    services: Services, progress: Progress, *, action: str, confirm: bool, allow_mass_delete: bool
+    services: Services,
+    listener: Listener,
+    *,
+    action: str,
+    confirm: bool,
+    allow_mass_delete: bool,
+    wait_seconds: int,
 ) -> JSON:
     """Build or delete the index."""
-    return services.building.run(action, confirm, allow_mass_delete, progress)
+    return services.jobs.run(action, confirm, allow_mass_delete, wait_seconds, listener.progress)
 
 
 @handles
-def manage_database(services: Services, progress: Progress, *, action: str) -> JSON:
+def get_job(services: Services, listener: Listener, *, id: str, wait_seconds: int) -> JSON:
+    """How far a job is."""
+    return services.jobs.get(id, wait_seconds, listener.progress)
+
+
+@handles
+def cancel_job(services: Services, listener: Listener, *, id: str) -> JSON:
+    """End a job at its next step."""
+    return services.jobs.cancel(id)
+
+
+@handles
+def manage_database(services: Services, listener: Listener, *, action: str) -> JSON:
     """Start or stop the database."""
     return services.database.start() if action == "start" else services.database.stop()
 
 
 @handles
-def healthcheck(services: Services, progress: Progress) -> JSON:
+def healthcheck(services: Services, listener: Listener) -> JSON:
     """The state of each part."""
     return services.health.check()

@@ -8,8 +8,8 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from etl.errors import StorageError
-from etl.model import Progress
 from server.contract import load_contract
+from server.listener import Listener
 
 if TYPE_CHECKING:
     from etl.settings import Settings
@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 
 def serve_stdio(session: Session) -> None:
     """MCP on standard input and output. A wrong configuration fails here; the rest loads behind the handshake."""
-    from server.mcp import Lazy, build_server
-    from server.mcp import serve_stdio as run
+    from server.lazy import Lazy
+    from server.mcp.build import build_server
+    from server.mcp.lines import serve_stdio as run
 
     contract, root, settings = load_contract(), session.root, session.settings
 
@@ -30,8 +31,8 @@ def serve_stdio(session: Session) -> None:
 
     loaded = Lazy(build)
 
-    def call(operation: str, arguments: dict[str, Any], progress: Progress) -> dict[str, Any]:
-        result: dict[str, Any] = loaded.get().call(operation, arguments, progress)
+    def call(operation: str, arguments: dict[str, Any], listener: Listener) -> dict[str, Any]:
+        result: dict[str, Any] = loaded.get().call(operation, arguments, listener)
         return result
 
     def problem(error: BaseException) -> dict[str, Any]:
@@ -52,7 +53,7 @@ def serve_http(session: Session, host: str, port: int) -> None:
 
     from server.app import App, problem
     from server.http import build_http
-    from server.mcp import build_server
+    from server.mcp.build import build_server
 
     settings: Settings = session.settings
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # so that a stopped service closes its stores

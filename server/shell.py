@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from etl.errors import LoreError, UsageError
 from etl.model import Progress, silent
 from etl.settings import Settings, find_project, load_settings
+from server.listener import Listener
 
 if TYPE_CHECKING:
     from server.app import App
@@ -62,7 +63,7 @@ class Session:
     def call(self, operation: str, **arguments: Any) -> dict[str, Any]:
         """Run one operation and print its result as JSON if that was asked for."""
         with self.app() as app, progress_bar(self.as_json) as progress:
-            result = app.call(operation, arguments, progress)
+            result = app.call(operation, arguments, Listener(progress))
         if self.as_json:
             print_json(result)
         return result

@@ -39,6 +39,14 @@ def line(text: str = "") -> None:
     sys.stdout.write(text + "\n")
 
 
+def job(result: JSON) -> None:
+    """A job: what it did, or how far it is."""
+    if "report" in result:
+        report(result["report"])
+    else:
+        line(f"The {result['action']} is {result['state']} (job {result['id']}).")
+
+
 def report(result: JSON) -> None:
     """What a sync did."""
     counts = ", ".join(f"{result[name]} {name}" for name in ("created", "updated", "unchanged", "deleted", "embedded"))

@@ -5,12 +5,14 @@ It is derived: without it, a sync reads every file again and builds the stores f
 
 from __future__ import annotations
 
+import difflib
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -169,6 +171,16 @@ class Catalogue:
         """Path -> stamp of every file that was read: enough to see whether anything changed."""
         return dict(self._rows("SELECT path, stamp FROM file"))  # type: ignore[arg-type]
 
+    def stamps_of(self, paths: Iterable[str]) -> dict[str, str]:
+        """Path -> stamp of those of these files that were read."""
+        found: dict[str, str] = {}
+        wanted = list(dict.fromkeys(paths))
+        for start in range(0, len(wanted), VARIABLES):
+            some = wanted[start : start + VARIABLES]
+            marks = ",".join("?" * len(some))
+            found.update(self._rows(f"SELECT path, stamp FROM file WHERE path IN ({marks})", some))  # type: ignore[arg-type]
+        return found
+
     def replace_files(self, changed: Iterable[FileRow], gone: Iterable[str]) -> None:
         """Remember what was read."""
         with self._reporting(), self.transaction() as connection:
@@ -217,6 +229,31 @@ class Catalogue:
     def waiting(self) -> int:
         """How many chunks have no vector yet."""
         return int(self._rows("SELECT count(*) FROM chunk WHERE has_vector = 0")[0][0])
+
+    def total(self) -> int:
+        """How many chunks there are."""
+        return int(self._rows("SELECT count(*) FROM chunk")[0][0])
+
+    def sources(self, type_: str | None, under: str | None) -> list[dict[str, Any]]:
+        """Files that have chunks, by path: type, title, number of chunks, last line."""
+        where, values = "WHERE 1", list[object]()
+        if type_ is not None:
+            where, values = f"{where} AND type = ?", [type_]
+        if under is not None:  # a range, so that the index on `source` serves it: "0" comes after "/"
+            where, values = f"{where} AND source >= ? AND source < ?", [*values, f"{under}/", f"{under}0"]
+        rows = self._rows(
+            "SELECT source, min(type), min(json_extract(record, '$.title')), count(*),"
+            f" max(json_extract(record, '$.lines[1]')) FROM chunk {where} GROUP BY source ORDER BY source",
+            values,
+        )
+        names = ("source", "type", "title", "chunks", "lines")
+        return [dict(zip(names, row, strict=True)) for row in rows]
+
+    def paths_like(self, path: str) -> list[str]:
+        """Up to five indexed files whose paths look like this one."""
+        known = [row[0] for row in self._rows("SELECT DISTINCT source FROM chunk")]
+        same_name = [one for one in known if one.rpartition("/")[2] == path.rpartition("/")[2]]
+        return list(dict.fromkeys((*same_name, *difflib.get_close_matches(path, known, n=5))))[:5]
 
     def counts(self) -> dict[str, int]:
         """Chunks per type."""

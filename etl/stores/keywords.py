@@ -43,7 +43,7 @@ class KeywordStore:
             self._index.reload()
 
     def replace(self, chunks: Iterable[Chunk], gone: Iterable[str]) -> None:
-        """Put chunks in (over those of the same id) and take ids out, in one commit.
+        """Put chunks in (over those of the same id) and take ids out, in one commit. Searches see it after `publish`.
 
         Raises:
             StorageError: nothing was changed.
@@ -60,8 +60,12 @@ class KeywordStore:
                 writer.commit()
             finally:
                 writer.wait_merging_threads()
-            self._index.reload()
             seal.seal(self._folder)
+
+    def publish(self) -> None:
+        """Let searches see the last commit."""
+        with self._reporting():
+            self._index.reload()
 
     def search(self, text: str, limit: int, type_: str | None = None) -> list[tuple[str, float]]:
         """(chunk id, BM25 score), best first."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from etl.model import Chunk
-from server.query.excerpt import CHARACTERS_PER_TOKEN
+from server.budget import CHARACTERS_PER_TOKEN
 from server.query.ranked import Ranked
 from server.query.retrieve import Candidate
 

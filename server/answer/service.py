@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from etl.errors import ProviderError
@@ -12,7 +12,9 @@ from server.answer.extractive import extract
 from server.answer.grounding import INSTRUCTION, NOT_FOUND, grounded, prompt
 from server.answer.key import api_key
 from server.answer.pack import Passage, pack
+from server.listener import unheard
 from server.query.excerpt import excerpt
+from server.query.freshness import Freshness
 from server.query.service import Found, QueryService
 
 log = logging.getLogger(__name__)
@@ -30,18 +32,19 @@ class Writer(Protocol):
 class AnswerService:
     """Answers questions; without a model, or when it fails, with quotes and the reason."""
 
-    def __init__(self, index: Index, queries: QueryService) -> None:
+    def __init__(self, index: Index, queries: QueryService, freshness: Freshness) -> None:
         self._index = index
         self._settings = index.settings.answer
         self._queries = queries
+        self._freshness = freshness
 
-    def ask(self, question: str, type_: str, limit: int) -> dict[str, Any]:
+    def ask(self, question: str, type_: str, limit: int, hear: Callable[[str], None] = unheard) -> dict[str, Any]:
         """The result of `ask_knowledge_base`."""
         found = self._queries.find(question, type_)
         passages = pack(found.ranked, found.candidates, limit, self._settings.context_tokens)
         reply: dict[str, Any] = {
             "references": [_reference(found, n) for n in range(min(limit, len(found.ranked)))],
-            "freshness": self._queries.freshness.record(),
+            "freshness": self._freshness.record(),
         }
         if found.doubt:
             reply["doubt"] = found.doubt

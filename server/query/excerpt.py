@@ -7,7 +7,8 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-CHARACTERS_PER_TOKEN = 3  # cautious: English prose has 4 or more, code and JSON about 3
+from server.budget import CHARACTERS_PER_TOKEN
+
 SMALLEST_EXCERPT = 120
 LARGEST_EXCERPT = 1_600
 _WORD = re.compile(r"[^\W_]+")

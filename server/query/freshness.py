@@ -2,50 +2,92 @@
 
 from __future__ import annotations
 
+import calendar
 import threading
 import time
+from collections.abc import Callable, Iterable
 from typing import Any
 
-from etl.files import scan
+from etl.files import scan, stamp_of
+from etl.head import head
 from etl.index import Index
 from etl.stores.catalogue import UNREAD
 
 SHARE_OF_TIME = 0.1  # looking at the files takes at most a tenth of the time
+WATCHED_SECONDS = 30.0  # a watcher may miss events (full queues, network file systems): look all the same
 
 
 class Freshness:
     """Compares the files' stamps with the catalogue's, as often as is cheap: a small project at every reply."""
 
-    def __init__(self, index: Index) -> None:
+    def __init__(self, index: Index, job: Callable[[], str | None] = lambda: None) -> None:
         self._index = index
+        self._job = job
         self._guard = threading.Lock()
-        self._changed = 0
+        self._changed: frozenset[str] = frozenset()
         self._look_again_at = 0.0
         self._synced_at: str | None = None
+        self.watched = False
 
     def record(self) -> dict[str, Any]:
         """The `freshness` of a reply."""
         catalogue = self._index.catalogue
-        synced_at, pending = catalogue.meta("synced_at"), catalogue.waiting()
-        changed = self._changed_files(synced_at)
-        state = "partial" if pending or synced_at is None else ("stale" if changed else "fresh")
-        return {"state": state, "synced_at": synced_at, "changed_files": changed, "pending_vectors": pending}
+        synced_at, chunks, pending = catalogue.meta("synced_at"), catalogue.total(), catalogue.waiting()
+        changed = len(self.changed_files())
+        now = head(self._index.root)
+        synced_commit = catalogue.meta("synced_commit")
+        is_whole = synced_at is not None and not pending and catalogue.meta("dirty") is None
+        record: dict[str, Any] = {
+            "state": "partial" if not is_whole else ("stale" if changed else "fresh"),
+            "synced_at": synced_at,
+            "age_seconds": age_of(synced_at),
+            "changed_files": changed,
+            "pending_vectors": pending,
+            "vectors_ready": round(1 - pending / chunks, 4) if chunks else 0,
+            "branch": now.branch,
+            "commit": now.commit,
+        }
+        if synced_commit is not None and synced_commit != now.commit:
+            record["synced_commit"] = synced_commit
+        job = self._job()
+        return {**record, "job": job} if job else record
 
-    def _changed_files(self, synced_at: str | None) -> int:
+    def changed_files(self) -> frozenset[str]:
+        """Files added, changed or deleted since the last sync, as of a moment ago."""
         with self._guard:
+            synced_at = self._index.catalogue.meta("synced_at")
             started = time.monotonic()
             if started >= self._look_again_at or synced_at != self._synced_at:
-                self._changed = _count_changed(self._index)
+                self._changed = _differing(self._index)
                 now = time.monotonic()
-                self._look_again_at = now + (now - started) / SHARE_OF_TIME
+                pause = WATCHED_SECONDS if self.watched else (now - started) / SHARE_OF_TIME
+                self._look_again_at = now + pause
                 self._synced_at = synced_at
             return self._changed
 
+    def notice(self) -> None:
+        """Something happened to the files: look again at the next reply."""
+        self._look_again_at = 0.0
 
-def _count_changed(index: Index) -> int:
+    def changed_of(self, sources: Iterable[str]) -> set[str]:
+        """Which of these files are not as the index read them: one look at each, for the results of a reply."""
+        root = self._index.root
+        return {
+            path for path, stamp in self._index.catalogue.stamps_of(sources).items() if stamp_of(root / path) != stamp
+        }
+
+
+def age_of(time_text: str | None) -> int | None:
+    """Seconds since a time of the catalogue."""
+    if time_text is None:
+        return None
+    return max(0, int(time.time() - calendar.timegm(time.strptime(time_text, "%Y-%m-%dT%H:%M:%SZ"))))
+
+
+def _differing(index: Index) -> frozenset[str]:
     found = scan(index.root, index.settings.index.exclude, index.folder)
     known = {path: stamp.removeprefix(UNREAD) for path, stamp in index.catalogue.stamps().items()}
     stamps = {path: entry.stamp for path, entry in found.files.items()}
-    added_or_changed = sum(1 for path, stamp in stamps.items() if known.get(path) != stamp and stamp)
-    just_written = sum(1 for path, stamp in stamps.items() if not stamp and path not in known)
-    return added_or_changed + just_written + sum(1 for path in known if path not in stamps)
+    added_or_changed = {path for path, stamp in stamps.items() if known.get(path) != stamp and stamp}
+    just_written = {path for path, stamp in stamps.items() if not stamp and path not in known}
+    return frozenset(added_or_changed | just_written | (known.keys() - stamps.keys()))

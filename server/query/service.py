@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 from etl.index import Index
 from etl.model import Chunk
 from server.query import classic, hybrid, legs, structure
 from server.query.confidence import DOUBT, DOUBTFUL, confidence
-from server.query.excerpt import fit_results
-from server.query.freshness import Freshness
 from server.query.parse import Query, parse
 from server.query.ranked import Ranked
 from server.query.rerank import Reranker
@@ -55,14 +52,14 @@ class QueryService:
         self._weights = weights(settings.ranking, settings.weights)
         threads = index.settings.embedding.threads
         self._reranker = Reranker(settings, threads) if settings.reranker and settings.ranking == "hybrid" else None
-        self.freshness = Freshness(index)
 
     def find(self, text: str, type_: str) -> Found:
         """Files by score, best first. Raises IndexMissing, IndexDamaged, ModelMismatch."""
-        retrieved = self.retrieve(text, type_)
-        _, ranked = self.rank(retrieved, self._ranking, self._weights)
+        with self._index.gate.reading():
+            retrieved = self.retrieve(text, type_)
+            _, ranked = self.rank(retrieved, self._ranking, self._weights)
+            sure = self.confidence(retrieved)
         candidates = retrieved.candidates
-        sure = self.confidence(retrieved)
         return Found(retrieved.query, ranked, candidates.found, sure, candidates.degraded)
 
     def confidence(self, retrieved: Retrieved) -> float:
@@ -89,30 +86,6 @@ class QueryService:
         files = hybrid.rank(query, passages, retrieved.type, weights, parents, list(relatives.values()))
         return passages, self._reranker.rerank(query.text, files) if self._reranker else files
 
-    def query(self, text: str, type_: str, limit: int, explain: bool, max_tokens: int) -> dict[str, Any]:
-        """The result of `query_documents`."""
-        found = self.find(text, type_)
-        top = found.ranked[:limit]
-        results = [_result(one, explain) for one in top]
-        fitting = fit_results(results, [one.chunk.text for one in top], found.query.words, max_tokens)
-        reply: dict[str, Any] = {
-            "query": text,
-            "total": len(found.ranked),
-            "results": results[:fitting],
-            "confidence": round(found.confidence, 3),
-            "freshness": self.freshness.record(),
-        }
-        if found.doubt and results:
-            reply["doubt"] = found.doubt
-        if fitting < len(results):
-            reply["truncated"] = (
-                f"{len(results) - fitting} of {len(results)} results were left out to stay under {max_tokens} tokens; "
-                "raise max_tokens or narrow the type."
-            )
-        if found.degraded:
-            reply["degraded"] = found.degraded[:300]
-        return reply
-
     def _heads(self, classes: Iterable[str]) -> dict[str, Chunk]:
         """The chunk that opens each of these classes, by class name."""
         found: dict[str, Chunk] = {}
@@ -134,20 +107,3 @@ class QueryService:
             if chunk is not None:
                 ranked.append(Ranked(source, classic.total(terms), chunk, list(terms.items())))
         return ranked
-
-
-def _result(one: Ranked, explain: bool) -> dict[str, Any]:
-    chunk = one.chunk
-    result: dict[str, Any] = {
-        "id": chunk.id,
-        "source": chunk.source,
-        "type": chunk.type.value,
-        "title": chunk.title,
-        "heading": " > ".join(chunk.heading),
-        "lines": list(chunk.lines),
-        "excerpt": "",
-        "score": round(one.score, 3),
-    }
-    if explain:
-        result["why"] = [{"term": term, "value": round(value, 3)} for term, value in one.why]
-    return result

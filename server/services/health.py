@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import calendar
+import contextlib
 import shutil
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from etl.embedding import model_name
@@ -15,6 +16,7 @@ from etl.index import Index
 from server import __version__
 from server.answer.key import api_key
 from server.contract import Contract
+from server.query.freshness import age_of
 
 HEALTHY_SECONDS = 300
 LEAST_FREE_BYTES = 200_000_000
@@ -25,9 +27,11 @@ Verdict = tuple[str, str]
 class HealthService:
     """Knows how the parts are; a healthy state is cached, an unhealthy one is looked at again each time."""
 
-    def __init__(self, index: Index, contract: Contract) -> None:
+    def __init__(self, index: Index, contract: Contract, job: Callable[[], dict[str, Any] | None]) -> None:
         self._index = index
         self._contract = contract
+        self._job = job
+        self.owner: Callable[[], dict[str, Any]] | None = None
         self._guard = threading.Lock()
         self._healthy: tuple[float, dict[str, Any]] | None = None
 
@@ -35,10 +39,20 @@ class HealthService:
         """The result of `healthcheck`."""
         with self._guard:
             if self._healthy and time.monotonic() - self._healthy[0] < HEALTHY_SECONDS:
-                return {**self._healthy[1], "index_age_seconds": self._age()}
+                return {**self._healthy[1], **self._moving()}
             record = self._record()
             self._healthy = (time.monotonic(), record) if record["status"] == "healthy" else None
-            return record
+            return {**record, **self._moving()}
+
+    def _moving(self) -> dict[str, Any]:
+        """What is looked at each time."""
+        moving: dict[str, Any] = {"index_age_seconds": self._age()}
+        job = self._job()
+        if job is not None:
+            moving["job"] = job
+        if self.owner is not None:
+            moving["owner"] = self.owner()
+        return moving
 
     def _record(self) -> dict[str, Any]:
         parts: list[tuple[str, Callable[[], Verdict]]] = [
@@ -61,8 +75,11 @@ class HealthService:
             "status": _overall([one["status"] for one in checks]),
             "checks": checks,
             "counts": self._counts(),
-            "index_age_seconds": self._age(),
+            "files": self._files(),
+            "size_bytes": _size(self._index.folder),
             "model": model_name(self._index.settings.embedding),
+            "database": self._index.settings.database.mode,
+            "project": self._index.root.name,
             "version": __version__,
         }
 
@@ -72,14 +89,18 @@ class HealthService:
         except LoreError:
             return {}  # the check of the database says why
 
+    def _files(self) -> int:
+        try:
+            return len(self._index.catalogue.stamps()) if self._index.exists() else 0
+        except LoreError:
+            return 0
+
     def _age(self) -> int | None:
         try:
             text = self._index.catalogue.meta("synced_at") if self._index.exists() else None
         except LoreError:
             return None
-        if text is None:
-            return None
-        return max(0, int(time.time() - calendar.timegm(time.strptime(text, "%Y-%m-%dT%H:%M:%SZ"))))
+        return age_of(text)
 
     def _check_contract(self) -> Verdict:
         return "ok", f"{len(self._contract.operations)} operations."
@@ -139,6 +160,15 @@ class HealthService:
         if free < LEAST_FREE_BYTES:
             return "degraded", f"Only {free // 1_000_000} MB are free."
         return "ok", f"{free // 1_000_000_000} GB are free."
+
+
+def _size(folder: Path) -> int:
+    """Bytes of all files below; those that vanish meanwhile count nothing."""
+    total = 0
+    for path in folder.rglob("*"):
+        with contextlib.suppress(OSError):
+            total += path.lstat().st_size if path.is_file() else 0
+    return total
 
 
 def _overall(statuses: list[str]) -> str:

@@ -11,7 +11,7 @@ from mcp.client.client import Client
 
 from server.app import problem
 from server.contract import load_contract
-from server.mcp import build_server
+from server.mcp.build import build_server
 
 
 async def tools() -> list[dict[str, Any]]:

@@ -227,8 +227,8 @@ from etl.sync import sync
 from server.query.service import QueryService
 index = Index(Path(sys.argv[1]), Settings())
 report = sync(index)
-found = QueryService(index).query("how do I stop the boat?", "all", 5, False, 2000)
-print(report.embedded, found["results"][0]["source"], sorted(report.failed))
+found = QueryService(index).find("how do I stop the boat?", "all")
+print(report.embedded, found.ranked[0].source, sorted(report.failed))
 index.close()
 """
 

@@ -35,6 +35,7 @@ TEXTS = {
 def filled(tmp_path_factory: pytest.TempPathFactory) -> KeywordStore:
     store = KeywordStore(tmp_path_factory.mktemp("filled"))
     store.replace((make_chunk(source, text=text) for source, text in TEXTS.items()), ())
+    store.publish()
     return store
 
 
@@ -82,6 +83,7 @@ def test_path_title_heading_and_symbols_are_searched_besides_the_text(tmp_path: 
     )
 
     store.replace([chunk], ())
+    store.publish()
 
     for word in ("berth", "ferry", "harbour", "dock", "pilot", "urgent"):
         assert ids_of(store, word) == [chunk.id], word
@@ -93,6 +95,7 @@ def test_a_symbol_outranks_the_same_word_in_prose(tmp_path: Path) -> None:
     code = make_chunk("b.md", text="class Berth: pass", symbols=("Berth",))
 
     store.replace([prose, code], ())
+    store.publish()
 
     assert ids_of(store, "Berth") == [code.id, prose.id]
 
@@ -101,6 +104,7 @@ def test_a_type_filter_returns_only_that_type(tmp_path: Path) -> None:
     store = KeywordStore(tmp_path)
     guide, ticket = make_chunk("a.md", "guide", "ferry"), make_chunk("b.md", "ticket", "ferry")
     store.replace([guide, ticket], ())
+    store.publish()
 
     assert ids_of(store, "ferry", "ticket") == [ticket.id]
     assert ids_of(store, "ferry", "release") == []
@@ -110,8 +114,10 @@ def test_a_type_filter_returns_only_that_type(tmp_path: Path) -> None:
 def test_a_replaced_chunk_is_found_by_its_new_words_only(tmp_path: Path) -> None:
     store = KeywordStore(tmp_path)
     store.replace([make_chunk("a.md", text="lighthouse")], ())
+    store.publish()
 
     store.replace([make_chunk("a.md", text="beacon")], ())
+    store.publish()
 
     assert (ids_of(store, "lighthouse"), ids_of(store, "beacon")) == ([], [make_chunk("a.md").id])
     assert store.count() == 1
@@ -121,8 +127,10 @@ def test_one_commit_takes_chunks_out_and_unknown_ids_are_no_error(tmp_path: Path
     store = KeywordStore(tmp_path)
     one, two = make_chunk("a.md", text="ferry"), make_chunk("b.md", text="ferry")
     store.replace([one, two], ())
+    store.publish()
 
     store.replace((), [one.id, "unknown"])
+    store.publish()
 
     assert store.ids() == {two.id}
     assert ids_of(store, "ferry") == [two.id]
@@ -141,6 +149,7 @@ def test_what_was_committed_is_there_after_opening_again(tmp_path: Path) -> None
 def test_a_chunk_that_cannot_be_read_leaves_the_store_as_it_was(tmp_path: Path) -> None:
     store = KeywordStore(tmp_path)
     store.replace([make_chunk("a.md", text="ferry")], ())
+    store.publish()
 
     def broken() -> Iterator[Chunk]:
         yield make_chunk("b.md", text="ferry")
@@ -148,9 +157,11 @@ def test_a_chunk_that_cannot_be_read_leaves_the_store_as_it_was(tmp_path: Path) 
 
     with pytest.raises(RuntimeError):
         store.replace(broken(), ())
+    store.publish()
 
     assert ids_of(store, "ferry") == [make_chunk("a.md").id]
     store.replace([make_chunk("c.md", text="ferry")], ())
+    store.publish()
     assert KeywordStore(tmp_path).ids() == {make_chunk("a.md").id, make_chunk("c.md").id}
 
 
@@ -179,6 +190,7 @@ def test_any_text_can_be_searched_for(filled: KeywordStore, query: str) -> None:
 def test_any_text_can_be_indexed(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
     store = KeywordStore(tmp_path_factory.mktemp("any"))
     store.replace([make_chunk("a.md", text=text + " lighthouse")], ())
+    store.publish()
     assert ids_of(store, "lighthouse") == [make_chunk("a.md").id]
 
 

@@ -16,7 +16,7 @@ from etl.errors import InternalError, InvalidArgument, UnknownOperation
 from etl.model import KnowledgeType
 from server.app import problem
 from server.contract import Contract
-from server.mcp import build_server
+from server.mcp.build import build_server
 from server.operations import HANDLERS
 from tests.harness.projects import ROOT
 

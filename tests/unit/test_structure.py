@@ -14,7 +14,7 @@ from tests.harness.projects import ROOT
 
 MAX_MODULE_LINES = 400
 MAX_FUNCTION_LINES = 60
-BOUNDARIES = {"server/mcp.py", "server/command.py"}  # where the last resort may catch everything
+BOUNDARIES = {"server/mcp/build.py", "server/command.py", "server/services/jobs.py"}  # where the last resort may catch everything
 MODULES = sorted(
     path.relative_to(ROOT).as_posix() for part in ("etl", "server") for path in (ROOT / part).rglob("*.py")
 )

@@ -1,0 +1,268 @@
+"""Building the index as jobs: one at a time, joined by who asks for the same, followed and cancelled by id."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from etl.errors import (
+    Busy,
+    Cancelled,
+    ConfirmationRequired,
+    IndexMissing,
+    InternalError,
+    JobNotFound,
+    LoreError,
+)
+from etl.index import Index
+from etl.model import Progress, SyncReport
+from etl.stores.chunkfile import CHUNKS
+from etl.sync import create_only, delete_all, embed_only, sync
+
+MOST_ROWS = 1000
+REMEMBERED = 20
+LATEST = "latest"
+Problem = Callable[[BaseException], dict[str, Any]]
+
+
+@dataclass
+class Job:
+    """One build. Its lock guards every field; `changed` wakes who waits for an end or a step.
+
+    A request that joins is served by a pass over the files that begins after it came: a running pass may have looked
+    at a file before that was edited. So a job makes one more pass for those who joined.
+    """
+
+    action: str
+    id: str = field(default_factory=lambda: secrets.token_hex(4))
+    state: str = "running"
+    started: float = field(default_factory=time.time)
+    ended: float | None = None
+    step: tuple[str, int, int, float] = ("starting", 0, 0, 0.0)
+    report: SyncReport | None = None
+    error: LoreError | None = None
+    problem: dict[str, Any] | None = None
+    passes: int = 0
+    wanted: int = 1
+    allow_mass_delete: bool = False
+    cancelled: threading.Event = field(default_factory=threading.Event)
+    changed: threading.Condition = field(default_factory=threading.Condition)
+
+    def told(self, stage: str, done: int, total: int) -> None:
+        """Progress from the pipeline. Raises Cancelled at the next step after `cancel`."""
+        if self.cancelled.is_set():
+            raise Cancelled("The build was cancelled.", "What it did stays; the next sync goes on from there.")
+        with self.changed:
+            since = self.step[3] if self.step[0] == stage else time.monotonic()
+            self.step = (stage, done, total, since)
+            self.changed.notify_all()
+
+    def record(self) -> dict[str, Any]:
+        """The job as the contract has it."""
+        with self.changed:
+            base: dict[str, Any] = {"id": self.id, "action": self.action, "state": self.state}
+            base["started_at"] = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(self.started))
+            base["seconds"] = round(max(0.0, (self.ended or time.time()) - self.started), 3)
+            if self.state == "running":
+                return {**base, **_pace(*self.step)}
+            if self.problem is not None:
+                base["problem"] = self.problem
+            if self.report is not None:
+                base["report"] = _record(self.action, self.report)
+            return base
+
+
+class JobService:
+    """Starts, joins, shows and cancels jobs; the last one outlives the process."""
+
+    def __init__(self, index: Index, problem: Problem) -> None:
+        self._index = index
+        self._problem = problem
+        self._guard = threading.Lock()
+        self._jobs: dict[str, Job] = {}
+        self._current: Job | None = None
+        self._thread: threading.Thread | None = None
+        self._stopped = False
+
+    def run(
+        self, action: str, confirm: bool, allow_mass_delete: bool, wait_seconds: float, progress: Progress
+    ) -> dict[str, Any]:
+        """Start a job or join the running one, and wait a while for its end.
+
+        Raises:
+            ConfirmationRequired: `delete` without `confirm`.
+            Busy: a job of another kind is running, or another process owns the index.
+            LoreError: what ended the job, if it failed within the wait.
+        """
+        if action == "delete" and not confirm:
+            raise ConfirmationRequired("Deleting the index needs a confirmation.")
+        job, number, joined = self._start_or_join(action, allow_mass_delete)
+        record = self._wait(job, number, wait_seconds, progress)
+        return {**record, "joined": True} if joined else record
+
+    def get(self, id_: str, wait_seconds: float, progress: Progress) -> dict[str, Any]:
+        """A job, after waiting for its end at most so long. Raises JobNotFound."""
+        job = self._find(id_)
+        return self._wait(job, None, wait_seconds, progress) if isinstance(job, Job) else job
+
+    def cancel(self, id_: str) -> dict[str, Any]:
+        """Ask a job to end at its next step; one that has ended stays as it is. Raises JobNotFound."""
+        job = self._find(id_)
+        if not isinstance(job, Job):
+            return job
+        job.cancelled.set()
+        return job.record()
+
+    def running(self) -> dict[str, Any] | None:
+        """The job that is running."""
+        job = self._current
+        return job.record() if job is not None and job.state == "running" else None
+
+    def running_id(self) -> str | None:
+        """The id of the job that is running."""
+        job = self._current
+        return job.id if job is not None and job.state == "running" else None
+
+    def stop(self) -> None:
+        """End a running job at its next step and start no other; returns when it ended."""
+        with self._guard:
+            self._stopped = True
+            job, thread = self._current, self._thread
+        if job is not None:
+            job.cancelled.set()
+        if thread is not None:
+            thread.join()
+
+    def _start_or_join(self, action: str, allow_mass_delete: bool) -> tuple[Job, int, bool]:
+        """The job, the pass that answers this request, and whether it was running already."""
+        with self._guard:
+            if self._stopped:
+                raise Busy("The server is stopping.", "Call again: it goes on where it was.")
+            job = self._current
+            if job is not None:
+                with job.changed:
+                    if job.state == "running" and not job.cancelled.is_set():
+                        if job.action != action:
+                            raise Busy(f"A {job.action} is running (job {job.id}).", "Wait for it, or cancel_job.")
+                        job.wanted = job.passes + 2
+                        job.allow_mass_delete |= allow_mass_delete
+                        return job, job.wanted, True
+                if self._thread is not None:
+                    self._thread.join()
+            job = Job(action, allow_mass_delete=allow_mass_delete)
+            self._current = self._jobs[job.id] = job
+            for old in list(self._jobs)[:-REMEMBERED]:
+                del self._jobs[old]
+            self._thread = threading.Thread(target=self._work, args=(job,), name=f"job {job.id}")
+            self._thread.start()
+            return job, 1, False
+
+    def _work(self, job: Job) -> None:
+        try:
+            while job.passes < job.wanted:
+                report = self._act(job)
+                with job.changed:
+                    job.report = report if job.report is None else job.report.then(report)
+                    job.passes += 1
+                    if job.passes >= job.wanted:
+                        job.state, job.ended = "done", time.time()
+                    job.changed.notify_all()
+        except Cancelled as error:
+            self._end(job, "cancelled", error)
+        except Exception as error:  # noqa: BLE001 - the top of a thread: whatever it is ends the job, and is told
+            self._end(job, "failed", error)
+        self._remember(job)
+
+    def _end(self, job: Job, state: str, error: BaseException) -> None:
+        record = self._problem(error)
+        with job.changed:
+            job.error = error if isinstance(error, LoreError) else InternalError(record["message"], record["hint"])
+            job.state, job.ended, job.problem = state, time.time(), record
+            job.changed.notify_all()
+
+    def _act(self, job: Job) -> SyncReport:
+        if job.action == "sync":
+            return sync(self._index, job.told, job.allow_mass_delete)
+        if job.action == "create":
+            return create_only(self._index, job.told, job.allow_mass_delete)
+        if job.action == "embed":
+            if not (self._index.folder / CHUNKS).exists():
+                raise IndexMissing("There is no chunks.jsonl to embed.", "Run the action `create` or `sync` first.")
+            return embed_only(self._index, job.told)
+        self._index.require()
+        return delete_all(self._index)
+
+    def _wait(self, job: Job, number: int | None, seconds: float, progress: Progress) -> dict[str, Any]:
+        """Until the pass (or the job) has ended or the time is over, passing steps on. Raises what the job met."""
+        deadline, told = time.monotonic() + seconds, None
+        while True:
+            with job.changed:
+                has_ended = job.state != "running" or (number is not None and job.passes >= number)
+                left = deadline - time.monotonic()
+                if not has_ended and left > 0 and job.step == told:
+                    job.changed.wait(left)
+                    continue
+                step, told = job.step, job.step
+            if has_ended or left <= 0:
+                return self._ended_pass(job) if has_ended and job.state == "running" else _checked(job, number)
+            progress(*step[:3])
+
+    def _ended_pass(self, job: Job) -> dict[str, Any]:
+        """What this request asked for is done, though others keep the job running."""
+        record = job.record()
+        with job.changed:
+            report = job.report
+        kept = {name: record[name] for name in ("id", "action", "started_at", "seconds")}
+        return {**kept, "state": "done", "report": _record(job.action, report or SyncReport())}
+
+    def _find(self, id_: str) -> Job | dict[str, Any]:
+        with self._guard:
+            job = self._current if id_ == LATEST else self._jobs.get(id_)
+        if job is not None:
+            return job
+        stored = self._stored()
+        if stored is not None and id_ in (LATEST, stored["id"]):
+            return stored
+        raise JobNotFound(f"There is no job `{id_}`.")
+
+    def _remember(self, job: Job) -> None:
+        """Keep the last job for the next process; a damaged or full disk has been told already."""
+        try:
+            if self._index.exists():
+                self._index.catalogue.set_meta(job=json.dumps(job.record()))
+        except LoreError:
+            return
+
+    def _stored(self) -> dict[str, Any] | None:
+        if not self._index.exists():
+            return None
+        text = self._index.catalogue.meta("job")
+        return json.loads(text) if text else None
+
+
+def _checked(job: Job, number: int | None) -> dict[str, Any]:
+    """The job's record; for the one who started or joined it, its failure is the failure of the call."""
+    if number is not None and job.state == "failed" and job.error is not None:
+        raise type(job.error)(job.error.message, job.error.hint)
+    return job.record()
+
+
+def _pace(stage: str, done: int, total: int, since: float) -> dict[str, Any]:
+    pace: dict[str, Any] = {"stage": stage, "done": done, "total": total}
+    elapsed = time.monotonic() - since
+    if done and elapsed > 0:
+        rate = done / elapsed
+        pace |= {"rate": round(rate, 2), "eta_seconds": round(max(0, total - done) / rate, 1)}
+    return pace
+
+
+def _record(action: str, report: SyncReport) -> dict[str, Any]:
+    record = asdict(report)
+    for name in ("failed", "skipped", "warnings"):
+        record[name] = record[name][:MOST_ROWS]
+    return {"action": action, **record}
