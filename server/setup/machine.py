@@ -1,4 +1,7 @@
-"""What the machine must bring: Python, the platform, the packages in their versions, the model's files."""
+"""What the machine must bring: Python, the platform, the packages in their versions, the model's files.
+
+A package may be missing or broken, so what needs one is imported where it is used, here and in the other checks.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,8 @@ import platform as host
 import re
 import sys
 from importlib import metadata
+from pathlib import Path
 
-from etl.embedding import model_name
-from etl.onnx.cache import cache_folder
 from server import __version__
 from server.setup import program as programs
 from server.setup.finding import Examined, Finding
@@ -86,10 +88,9 @@ def _release(version: str) -> tuple[int, ...]:
 
 def model(here: Examined) -> Finding:
     """Whether the embedding model's files are on this machine; the index's check loads it and embeds a probe."""
-    from pathlib import Path
-
+    from etl.embedding import model_name
     from etl.embedding.models import KIND, source
-    from etl.onnx.cache import _key
+    from etl.onnx.cache import _key, cache_folder
 
     settings = here.settings.embedding
     name = model_name(settings)

@@ -12,16 +12,13 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from etl.files import scan
 from etl.settings import CONFIG_NAME
-from etl.sources import SourceSet
-from etl.sources.base import Project
-from etl.stores.owner import LOCK, NOTE
 from server.setup.finding import Examined, Finding
 from server.shell import Session
 
 LEAST_FREE_BYTES = 200_000_000
 LEAST_SQLITE = (3, 35, 0)  # RETURNING
+NOTE = "owner.json"
 FOREIGN_OWNER = "Another process owns this index"
 
 
@@ -35,6 +32,10 @@ def configuration(session: Session) -> Finding:
 
 def project(here: Examined) -> Finding:
     """What a sync would read."""
+    from etl.files import scan
+    from etl.sources import SourceSet
+    from etl.sources.base import Project
+
     found = scan(here.root, here.settings.index.exclude, here.index)
     paths = list(found.files)
     sources = SourceSet(Project(paths, lambda path: None), here.settings.sources)
@@ -78,7 +79,7 @@ def index_folder(here: Examined) -> Finding:
 
 def _locks_hold(folder: Path) -> bool:
     """Whether a file that is locked once cannot be locked again: some network file systems only pretend."""
-    with tempfile.NamedTemporaryFile(dir=folder, prefix="doctor-", suffix=".tmp") as first:
+    with tempfile.NamedTemporaryFile(dir=folder, prefix="doctor-") as first:
         try:
             fcntl.flock(first, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return _is_locked(Path(first.name))
@@ -97,6 +98,8 @@ def _is_locked(file: Path) -> bool:
 
 def owner(here: Examined) -> Finding:
     """Who owns the index now; what a process that died has left behind does not matter."""
+    from etl.stores.owner import LOCK
+
     lock = here.index / LOCK
     try:
         note = json.loads((here.index / NOTE).read_text(encoding="utf-8"))

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from etl.errors import LoreError
-from server.setup import install, program
+from server.setup import program
 from server.setup.clients import CLIENTS, Client
 from server.setup.finding import Examined, Finding
 from server.shell import Session
@@ -99,14 +99,17 @@ def clients(here: Examined) -> Finding:
     """Which clients are told of Lore, and whether what they would start is there."""
     found: list[str] = []
     wrong: list[str] = []
-    for client, path, name, entry in _mentions(here.root):
+    unread: list[str] = []
+    for client, path, name, entry in _mentions(here.root, unread):
+        problem = _problem(entry, here.root)
         told = f"{client.title}: `{name}` in {_label(path, here.root)}"
-        problem = entry if isinstance(entry, str) else _problem(entry, here.root)
-        (wrong if problem else found).append(f"{told}{f' {problem}' if problem else ''}")
+        (wrong if problem else found).append(f"{told} {problem}" if problem else told)
     if wrong:
         return Finding(
             "failed", "; ".join([*wrong, *found]), "Correct the entry, or remove it and `lore install` anew."
         )
+    if unread:
+        return Finding("warn", "; ".join([*unread, *found]), "Correct the file: its client cannot read it either.")
     if not found:
         return Finding(
             "warn", "No client's configuration mentions Lore.", "Run `lore install claude-code` (or another)."
@@ -114,15 +117,18 @@ def clients(here: Examined) -> Finding:
     return Finding("ok", "; ".join(found))
 
 
-def _mentions(root: Path) -> Iterator[tuple[Client, Path, str, dict[str, Any] | str]]:
-    """Every entry that starts Lore. A file that cannot be read is told instead of one."""
+def _mentions(root: Path, unread: list[str]) -> Iterator[tuple[Client, Path, str, dict[str, Any]]]:
+    """Every entry that starts Lore; adds what is wrong with the files that cannot be read."""
+    from server.setup import install
+
     for client in CLIENTS.values():
         for is_user in (False, True):
             path = client.file(root, is_user)
             try:
-                data = install.parse(install.read(path, path.name) or "", client.form, path.name)
+                label = _label(path, root)
+                data = install.parse(install.read(path, label) or "", client.form, label)
             except LoreError as error:
-                yield client, path, client.key, f"cannot be looked at: {error.message}"
+                unread.append(error.message)
                 continue
             for servers in (data.get(client.key), _of_project(data, root, client.key)):
                 for name, entry in servers.items() if isinstance(servers, dict) else ():

@@ -1,0 +1,203 @@
+"""`lore doctor`: everything is looked at, also where Lore is half broken."""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from etl.onnx.cache import cache_folder
+from server.setup.clients import CLIENTS
+from tests.harness.faces import run_lore, serving
+from tests.harness.projects import write_project
+
+ORDER = [
+    "python", "platform", "program", "dependencies", "configuration", "project", "index folder", "owner", "model",
+    "contract", "database", "collection", "keywords", "embedding", "answers", "disk", "port", "mcp", "clients",
+]  # fmt: skip
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    files = {"docs/guide.md": "# Guide\n\nThe zebra is striped.\n", "a.py": "X = 1\n", "lore.toml": with_port(free())}
+    return write_project(tmp_path.resolve() / "project", files)
+
+
+def free() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
+
+
+def with_port(number: int) -> str:
+    return f"[server]\nport = {number}\n"
+
+
+def run(project: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    moved = {one.home[0]: "" for one in CLIENTS.values() if one.home[0]}
+    given = {"HOME": str(project.parent / "home"), "LORE_CACHE": str(cache_folder()), **moved, **environment}
+    return run_lore(*arguments, cwd=project, **given)
+
+
+def look(project: Path, **environment: str) -> tuple[int, dict[str, dict[str, Any]]]:
+    done = run(project, "doctor", "--json", **environment)
+    return done.returncode, {one["name"]: one for one in json.loads(done.stdout)["checks"]}
+
+
+def test_a_project_that_is_set_up_has_nothing_to_remedy(project: Path) -> None:
+    assert run(project, "sync").returncode == 0
+    assert run(project, "install", "claude-code").returncode == 0
+
+    done = run(project, "doctor", "--json")
+    report = json.loads(done.stdout)
+
+    assert [one["name"] for one in report["checks"]] == ORDER
+    assert {one["name"]: one["status"] for one in report["checks"]} == dict.fromkeys(ORDER, "ok")
+    assert not any(one["remedy"] for one in report["checks"])
+    assert (done.returncode, report["status"], done.stderr) == (0, "ok", "")
+
+
+def test_what_is_not_well_comes_with_what_to_do(project: Path) -> None:
+    code, found = look(project)
+
+    assert code == 0
+    assert found["database"] == {
+        "name": "database", "status": "warn", "detail": "There is no index yet.", "remedy": "Run `lore sync`.",
+    }  # fmt: skip
+    assert "lore install" in found["clients"]["remedy"]
+    assert all(one["remedy"] for one in found.values() if one["status"] != "ok")
+    assert not (project / ".lore").exists()
+
+
+def test_the_report_for_people_is_on_standard_output(project: Path) -> None:
+    done = run(project, "doctor")
+
+    assert "warn    database" in done.stdout
+    assert "-> Run `lore sync`." in done.stdout
+    assert done.stdout.splitlines()[-1].startswith("0 failed")
+
+
+def test_a_wrong_configuration_fails_its_check_and_the_others_still_run(project: Path) -> None:
+    (project / "lore.toml").write_text("[querry]\n")
+
+    code, found = look(project)
+
+    assert code == 1
+    assert (found["configuration"]["status"], found["mcp"]["status"]) == ("failed", "failed")
+    assert "Did you mean `query`" in found["configuration"]["remedy"]
+    assert found["project"]["status"] == "ok"
+
+
+def test_a_missing_default_is_a_failed_check_and_not_a_crash(project: Path) -> None:
+    (project / "lore.toml").write_text(with_port(free()) + '[embedding]\nmodel = "./no-such-model"\n')
+
+    code, found = look(project)
+
+    assert code == 1
+    assert found["model"]["status"] == "failed"
+    assert found["embedding"]["status"] == "failed"
+    assert found["dependencies"]["status"] == "ok"
+
+
+def test_an_index_folder_that_is_a_file_fails_its_check(project: Path) -> None:
+    (project / ".lore").write_text("")
+
+    code, found = look(project)
+
+    assert code == 1
+    assert found["index folder"]["status"] == "failed"
+    assert found["python"]["status"] == "ok"
+
+
+def test_the_key_is_never_printed(project: Path) -> None:
+    done = run(project, "doctor", "--json", GEMINI_API_KEY="secret-of-mine")
+
+    assert "secret-of-mine" not in done.stdout + done.stderr
+    assert "gemini" in next(one["detail"] for one in json.loads(done.stdout)["checks"] if one["name"] == "answers")
+
+
+def test_a_port_that_another_program_holds_is_told(project: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        (project / "lore.toml").write_text(with_port(other.getsockname()[1]))
+        _, found = look(project)
+
+    assert found["port"]["status"] == "warn"
+    assert "another program" in found["port"]["detail"]
+
+
+def test_a_running_service_is_recognised_by_its_port_and_its_lock(project: Path) -> None:
+    assert run(project, "sync").returncode == 0
+
+    with serving(project) as url:
+        (project / "lore.toml").write_text(with_port(int(url.rpartition(":")[2])))
+        assert run(project, "doctor").returncode in (0, 1)
+        _, found = look(project)
+
+    assert "Lore serves there" in found["port"]["detail"]
+    assert found["mcp"]["status"] == "ok"
+
+
+def test_what_a_dead_process_left_behind_owns_nothing(project: Path) -> None:
+    note = '{"pid": 1, "command": "lore mcp", "since": "2026-01-01 00:00:00"}'
+    write_project(project, {".lore/owner.json": note, ".lore/owner.lock": ""})
+
+    _, found = look(project)
+
+    assert (found["owner"]["status"], found["owner"]["detail"]) == ("ok", "nobody")
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "told"),
+    [
+        (".mcp.json", '{"mcpServers": {"lore": {"command": "/no/such/lore", "args": ["mcp"]}}}', "/no/such/lore"),
+        (".cursor/mcp.json", '{"mcpServers": {"x": {"command": "${workspaceFolder}/bin/lore"}}}', "bin/lore"),
+        (".codex/config.toml", '[mcp_servers.lore]\ncommand = "sh"\nargs = ["mcp", "-C", "/no/such"]', "/no/such"),
+    ],
+)
+def test_an_entry_that_cannot_start_lore_is_found(project: Path, file: str, content: str, told: str) -> None:
+    write_project(project, {file: content})
+
+    code, found = look(project)
+
+    assert code == 1
+    assert found["clients"]["status"] == "failed"
+    assert told in found["clients"]["detail"]
+
+
+def test_a_clients_file_that_cannot_be_read_is_named_and_fails_nothing(project: Path) -> None:
+    write_project(project, {".gemini/settings.json": "{"})
+
+    code, found = look(project)
+
+    assert (code, found["clients"]["status"]) == (0, "warn")
+    assert ".gemini/settings.json is not valid" in found["clients"]["detail"]
+
+
+@pytest.mark.parametrize(("package", "fails"), [("tantivy", "index"), ("pathspec", "project"), ("tomlkit", "clients")])
+def test_a_package_that_cannot_be_imported_fails_what_needs_it_and_nothing_else(
+    project: Path, package: str, fails: str
+) -> None:
+    assert run(project, "sync").returncode == 0
+    broken = project.parent / "broken"
+    write_project(broken, {f"{package}.py": "raise ImportError('it is broken')\n"})
+
+    code, found = look(project, PYTHONPATH=str(broken))
+
+    assert code == 1
+    assert found[fails]["status"] == "failed"
+    assert "it is broken" in found[fails]["detail"]
+    assert found["python"]["status"] == found["dependencies"]["status"] == found["owner"]["status"] == "ok"
+
+
+def test_a_server_of_another_project_in_the_users_file_is_not_this_ones(project: Path) -> None:
+    own = {"mcpServers": {"lore": {"command": "lore-that-is-not-there"}}}
+    home = project.parent / "home"
+    write_project(home, {".claude.json": json.dumps({"projects": {"/elsewhere": own}})})
+    assert look(project)[1]["clients"]["status"] == "warn"
+
+    write_project(home, {".claude.json": json.dumps({"projects": {str(project): own}})})
+    assert look(project)[1]["clients"]["status"] == "failed"
