@@ -1,0 +1,136 @@
+"""`lore install`: the entry is added to the client's file, or the user is told why not."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from server.setup.clients import CLIENTS
+from tests.harness.faces import run_lore
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    folder = (tmp_path / "project").resolve()
+    (folder / ".git").mkdir(parents=True)
+    return folder
+
+
+def install(project: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    moved = {one.home[0]: "" for one in CLIENTS.values() if one.home[0]}
+    return run_lore("install", *arguments, cwd=project, HOME=str(project.parent / "home"), **moved)
+
+
+def load(file: Path) -> dict[str, Any]:
+    return tomllib.loads(file.read_text()) if file.suffix == ".toml" else json.loads(file.read_text())
+
+
+@pytest.mark.parametrize("client", CLIENTS.values(), ids=CLIENTS)
+@pytest.mark.parametrize("where", [(), ("--user",)], ids=["project", "user"])
+def test_a_client_gets_its_entry_once(project: Path, client: Any, where: tuple[str, ...]) -> None:
+    first, second = install(project, client.name, *where), install(project, client.name, *where)
+    folder = project.parent / "home" / client.home[1] if where else project
+    file = folder / (client.home[2] if where else client.project_file)
+
+    assert (first.returncode, second.returncode) == (0, 0)
+    assert first.stdout.startswith("Wrote ")
+    assert "already there" in second.stdout
+    entry = load(file)[client.key]["lore"]
+    assert entry["command"].endswith("lore")
+    assert entry["args"][0] == "mcp"
+    assert entry.get("type") == client.extra.get("type")
+
+
+def test_the_written_command_answers_from_the_projects_folder(project: Path) -> None:
+    install(project, "gemini")
+    entry = load(project / ".gemini" / "settings.json")["mcpServers"]["lore"]
+    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+
+    done = subprocess.run(
+        [entry["command"], *entry["args"]], cwd=project, capture_output=True, text=True, timeout=60, check=False,
+        input=json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}) + "\n",
+    )  # fmt: skip
+
+    assert json.loads(done.stdout)["result"]["serverInfo"]["name"] == "lore"
+
+
+def test_what_a_file_holds_is_kept(project: Path) -> None:
+    file = project / ".vscode" / "mcp.json"
+    file.parent.mkdir()
+    text = '\ufeff{\r\n    // ours\r\n    "servers": {\r\n        "x": {"command": "y"},\r\n    },\r\n    "a": []\r\n}'
+    file.write_bytes(text.encode())
+
+    assert install(project, "vscode").returncode == 0
+
+    written = file.read_bytes().decode()
+    assert (
+        '\ufeff{\r\n    // ours\r\n    "servers": {\r\n        "x": {"command": "y"},\r\n        "lore": {' in written
+    )
+    assert written.endswith('\r\n    },\r\n    "a": []\r\n}')
+
+
+def test_another_entry_of_that_name_is_shown_and_not_overwritten(project: Path) -> None:
+    (project / ".mcp.json").write_text('{"mcpServers": {"lore": {"command": "something-else"}}}')
+
+    done = install(project, "claude-code")
+
+    assert done.returncode == 1
+    assert "something-else" in done.stdout
+    assert "${CLAUDE_PROJECT_DIR:-.}" in done.stdout
+    assert "--name" in done.stderr
+    assert (project / ".mcp.json").read_text() == '{"mcpServers": {"lore": {"command": "something-else"}}}'
+    assert install(project, "claude-code", "--name", "lore-2").returncode == 0
+    assert list(load(project / ".mcp.json")["mcpServers"]) == ["lore", "lore-2"]
+
+
+def test_printing_writes_nothing_and_prints_nothing_but_the_entry(project: Path) -> None:
+    for name, client in CLIENTS.items():
+        done = install(project, name, "--print")
+        data = tomllib.loads(done.stdout) if client.form == "toml" else json.loads(done.stdout)
+        assert list(data[client.key]) == ["lore"]
+
+    assert [one.name for one in project.iterdir()] == [".git"]
+    assert not (project.parent / "home").exists()
+
+
+def test_the_outcome_is_data_when_data_was_asked_for(project: Path) -> None:
+    done = install(project, "cursor", "--json")
+
+    record = json.loads(done.stdout)
+    assert (record["status"], record["file"], record["name"]) == ("added", ".cursor/mcp.json", "lore")
+    assert record["entry"]["args"] == ["mcp", "-C", "${workspaceFolder}"]
+    assert record["entry"] == load(project / ".cursor" / "mcp.json")["mcpServers"]["lore"]
+    assert done.stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["emacs"], "claude-code"),
+        (["cursor", "--name", "a b"], "letters"),
+        (["cursor", "--name", ""], "letters"),
+        (["-C", "/no/such/folder", "cursor"], "no folder"),
+    ],
+)
+def test_a_mistake_is_told_with_exit_code_2(project: Path, arguments: list[str], told: str) -> None:
+    done = install(project, *arguments)
+
+    assert done.returncode == 2
+    assert told in done.stderr
+    assert [one.name for one in project.iterdir()] == [".git"]
+
+
+@pytest.mark.parametrize("content", [b"{", b"\xff\xff", b'{"mcpServers": 1}'])
+def test_a_file_that_is_not_understood_is_named_and_left_as_it_is(project: Path, content: bytes) -> None:
+    (project / ".mcp.json").write_bytes(content)
+
+    done = install(project, "claude-code")
+
+    assert done.returncode == 2
+    assert ".mcp.json" in done.stderr
+    assert (project / ".mcp.json").read_bytes() == content

@@ -1,0 +1,205 @@
+"""Adding Lore to a client's configuration: what is there stays, to the letter."""
+
+from __future__ import annotations
+
+import json
+import os
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tomlkit
+from hypothesis import given
+from hypothesis import strategies as st
+
+from etl.errors import ConfigError, StorageError
+from etl.settings import merge
+from server.setup import install, jsonc
+
+ENTRY = {"command": "lore", "args": ["mcp", "-C", "${workspaceFolder}"]}
+KEY = "mcpServers"
+SCALARS = st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(max_size=8)
+VALUES = st.recursive(
+    SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3)
+)
+SERVERS = st.dictionaries(st.text(max_size=6).filter(lambda name: name != "lore"), VALUES, max_size=3)
+CONFIGURATIONS = st.builds(
+    lambda others, servers, is_first: {KEY: servers, **others} if is_first else {**others, KEY: servers},
+    st.dictionaries(st.text(max_size=6).filter(lambda key: key != KEY), VALUES, max_size=3), SERVERS, st.booleans(),
+) | st.dictionaries(st.text(max_size=6).filter(lambda key: key != KEY), VALUES, max_size=3)  # fmt: skip
+
+
+@st.composite
+def written(draw: st.DrawFn) -> tuple[dict[str, Any], str]:
+    """A configuration, and a text of it as somebody may have written it."""
+    value = draw(CONFIGURATIONS)
+    indent = draw(st.sampled_from([None, 0, 1, 2, 4, "\t"]))
+    lines = json.dumps(value, indent=indent, ensure_ascii=draw(st.booleans())).split("\n")
+    before, after = st.sampled_from(["", "/* a, } */ "]), st.sampled_from(["", ' // b: {"', " /* , */ "])
+    newline = draw(st.sampled_from(["\n", "\r\n"]))
+    text = newline.join(draw(before) + line + draw(after) for line in lines)
+    return value, draw(st.sampled_from(["", install.BOM])) + text + draw(st.sampled_from(["", newline]))
+
+
+def is_within(old: str, new: str) -> bool:
+    """Whether `new` is `old` with something added, nothing taken away and nothing moved."""
+    rest = iter(new)
+    return all(character in rest for character in old)
+
+
+def add(text: str, form: install.Form = "json", key: str = KEY) -> install.Merge:
+    return install.added(text, form, key, "lore", ENTRY, "the-file")
+
+
+@given(written())
+def test_all_other_content_comments_and_layout_are_kept(given_: tuple[dict[str, Any], str]) -> None:
+    value, text = given_
+
+    merged = add(text)
+
+    assert merged.status == "added"
+    assert jsonc.loads(merged.text.removeprefix(install.BOM)) == merge(value, {KEY: {"lore": ENTRY}})
+    assert is_within(text, merged.text)
+    assert ("\r\n" in text) <= ("\n" not in merged.text.replace("\r\n", ""))
+
+
+@given(written())
+def test_adding_twice_is_adding_once(given_: tuple[dict[str, Any], str]) -> None:
+    once = add(given_[1])
+
+    assert add(once.text).status == "present"
+
+
+@given(st.dictionaries(st.text(st.characters(categories=["L", "N"]), min_size=1, max_size=6), SCALARS, max_size=4))
+def test_other_tables_of_a_toml_file_are_kept(others: dict[str, Any]) -> None:
+    kept = {key: value for key, value in others.items() if value is not None and key != "mcp_servers"}
+    text = "# mine\n" + tomlkit.dumps({**kept, "mcp_servers": {"other": {"command": "x"}}})
+
+    merged = add(text, "toml", "mcp_servers")
+
+    assert merged.text.startswith(text)
+    assert tomllib.loads(merged.text) == {**kept, "mcp_servers": {"other": {"command": "x"}, "lore": ENTRY}}
+
+
+def test_the_entry_looks_as_the_rest_of_the_file_looks() -> None:
+    text = '{\n\t// mine\n\t"mcpServers": {\n\t\t"one": {"command": "x"} // the first\n\t}\n}\n'
+
+    assert add(text).text == (
+        '{\n\t// mine\n\t"mcpServers": {\n\t\t"one": {"command": "x"}, // the first\n'
+        '\t\t"lore": {\n\t\t\t"command": "lore",\n\t\t\t"args": [\n\t\t\t\t"mcp",\n\t\t\t\t"-C",\n'
+        '\t\t\t\t"${workspaceFolder}"\n\t\t\t]\n\t\t}\n\t}\n}\n'
+    )
+
+
+def test_a_file_on_one_line_stays_on_one_line() -> None:
+    assert add('{"mcpServers": {}}').text == '{"mcpServers": {' + json.dumps({"lore": ENTRY})[1:-1] + "}}"
+
+
+@pytest.mark.parametrize("text", ["", "\n", "// nothing yet\n", "{}", "{ }\n", install.BOM])
+def test_an_empty_file_gets_the_entry(text: str) -> None:
+    merged = add(text)
+
+    assert jsonc.loads(merged.text.removeprefix(install.BOM)) == {KEY: {"lore": ENTRY}}
+    assert is_within(text, merged.text)
+
+
+@pytest.mark.parametrize(
+    "text", ['{"mcpServers": {"a": 1,},}', '{"mcpServers": {"a": 1, /* b */ }\n}', '{\n"a": 1,\n}']
+)
+def test_a_comma_behind_the_last_member_is_no_obstacle(text: str) -> None:
+    merged = add(text)
+
+    assert jsonc.loads(merged.text) == merge(jsonc.loads(text), {KEY: {"lore": ENTRY}})
+
+
+def test_an_entry_that_says_the_same_is_there_whatever_a_user_added_to_it() -> None:
+    text = json.dumps({KEY: {"lore": {**ENTRY, "env": {"GEMINI_API_KEY": "x"}}}})
+
+    assert add(text).status == "present"
+
+
+def test_an_entry_that_says_something_else_is_left_alone_and_shown() -> None:
+    merged = add('{"mcpServers": {"lore": {"command": "other"}}}')
+
+    assert (merged.status, merged.text, merged.existing) == ("different", "", {"command": "other"})
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"mcpServers": []}', '"x"', "{,}x", "[" * 100_000, '{"a": "\n"}', "/* {"])
+def test_what_is_no_configuration_is_refused_by_name(text: str) -> None:
+    with pytest.raises(ConfigError, match="the-file"):
+        add(text)
+
+
+@pytest.mark.parametrize("text", ["[mcp_servers", "mcp_servers = 1", "a = 1\na = 2"])
+def test_what_is_no_toml_is_refused_by_name(text: str) -> None:
+    with pytest.raises(ConfigError, match="the-file"):
+        add(text, "toml", "mcp_servers")
+
+
+def test_servers_in_an_inline_table_are_kept_there() -> None:
+    merged = add('# mine\nmcp_servers = { other = { command = "x" } }\n', "toml", "mcp_servers")
+
+    assert tomllib.loads(merged.text)["mcp_servers"] == {"other": {"command": "x"}, "lore": ENTRY}
+    assert merged.text.startswith("# mine\n")
+
+
+def test_servers_under_dotted_keys_are_kept() -> None:
+    merged = add('mcp_servers.other.command = "x"', "toml", "mcp_servers")
+
+    assert tomllib.loads(merged.text)["mcp_servers"] == {"other": {"command": "x"}, "lore": ENTRY}
+
+
+def test_a_text_that_would_not_be_right_afterwards_is_left_to_the_user() -> None:
+    assert add("{,}") == install.Merge("unsafe")
+
+
+def test_windows_line_ends_of_a_toml_file_are_kept() -> None:
+    merged = add('model = "o"\r\n', "toml", "mcp_servers")
+
+    assert merged.text.startswith('model = "o"\r\n\r\n[mcp_servers.lore]\r\n')
+    assert "\n" not in merged.text.replace("\r\n", "")
+
+
+def test_a_file_keeps_its_rights_and_a_link_stays_a_link(tmp_path: Path) -> None:
+    real, link = tmp_path / "real.json", tmp_path / "link.json"
+    real.write_text("{}")
+    real.chmod(0o600)
+    link.symlink_to(real)
+
+    install.write(link, "new", "link.json")
+
+    assert link.is_symlink()
+    assert real.read_text() == "new"
+    assert real.stat().st_mode & 0o777 == 0o600
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["link.json", "real.json"]
+
+
+def test_a_file_of_keys_is_at_no_moment_more_open_than_it_was(tmp_path: Path) -> None:
+    file = tmp_path / "keys.json"
+    file.write_text("{}")
+    file.chmod(0o600)
+    before = os.umask(0)
+    try:
+        with install._created_with(0o600):
+            (tmp_path / "created").write_text("")
+        assert os.umask(0) == 0
+    finally:
+        os.umask(before)
+
+    assert (tmp_path / "created").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_folder_in_the_place_of_the_file_is_told_by_name(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"\.mcp\.json"):
+        install.read(tmp_path, ".mcp.json")
+    with pytest.raises(StorageError, match=r"\.mcp\.json"):
+        (tmp_path / "file").write_text("")
+        install.write(tmp_path / "file" / ".mcp.json", "", ".mcp.json")
+
+
+def test_a_file_that_is_not_utf8_is_told_by_name(tmp_path: Path) -> None:
+    (tmp_path / "x.json").write_bytes(b"\xff\xfe{\x00")
+
+    with pytest.raises(ConfigError, match=r"x\.json is not UTF-8"):
+        install.read(tmp_path / "x.json", "x.json")

@@ -1,0 +1,153 @@
+"""What is written into a client's file, and the checks of the machine."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from etl.errors import InvalidArgument
+from server.setup import machine, program
+from server.setup.clients import CLIENTS, client_named
+from server.setup.entry import Wanted, build
+from tests.harness.faces import LORE
+from tests.harness.projects import ROOT
+
+PAGE = (ROOT / "docs" / "clients.md").read_text()
+
+
+@pytest.fixture(autouse=True)
+def started_as_lore(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(sys, "argv", [LORE])
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    for name in ("VIRTUAL_ENV", *(one.home[0] for one in CLIENTS.values() if one.home[0])):
+        monkeypatch.delenv(name, raising=False)
+
+
+def project(folder: Path) -> Path:
+    (folder / "p" / ".git").mkdir(parents=True)
+    return folder / "p"
+
+
+def put_on_path(folder: Path) -> Path:
+    (folder / "bin").mkdir()
+    (folder / "bin" / "lore").symlink_to(LORE)
+    return folder / "bin"
+
+
+def test_a_shared_file_names_neither_this_machine_nor_this_folder_where_lore_is_on_path(tmp_path: Path) -> None:
+    put_on_path(tmp_path)
+
+    for client in CLIENTS.values():
+        entry = build(Wanted(client, project(tmp_path / client.name)))
+        assert entry.value["command"] == "lore"
+        assert not any(one.startswith("/") for one in entry.value["args"])
+
+
+def test_an_activated_environment_is_not_the_path_of_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    put_on_path(tmp_path)
+    assert program.is_on_path()
+
+    monkeypatch.setenv("VIRTUAL_ENV", str(tmp_path))
+    assert not program.is_on_path()
+
+
+def test_a_path_of_this_machine_is_written_with_a_warning(tmp_path: Path) -> None:
+    entry = build(Wanted(CLIENTS["claude-code"], project(tmp_path)))
+
+    assert entry.value == {"command": LORE, "args": ["mcp", "-C", "${CLAUDE_PROJECT_DIR:-.}"]}
+    assert "a path of this machine" in entry.notes[0]
+
+
+def test_a_program_inside_the_project_is_written_by_its_place_in_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = project(tmp_path) / ".venv" / "bin" / "lore"
+    own.parent.mkdir(parents=True)
+    own.write_text("#!/bin/sh\n")
+    own.chmod(0o755)
+    monkeypatch.setattr(sys, "argv", [str(own)])
+
+    entry = build(Wanted(CLIENTS["vscode"], tmp_path / "p", config=tmp_path / "p" / "over.toml"))
+
+    assert entry.value == {
+        "type": "stdio",
+        "command": "${workspaceFolder}/.venv/bin/lore",
+        "args": ["mcp", "-C", "${workspaceFolder}", "-c", "${workspaceFolder}/over.toml"],
+    }
+
+
+def test_the_users_file_serves_whichever_project_is_open_unless_one_is_named(tmp_path: Path) -> None:
+    root = project(tmp_path)
+
+    free = {name: build(Wanted(one, root, is_user=True)).value["args"] for name, one in CLIENTS.items()}
+    named = {name: build(Wanted(one, root, True, is_fixed=True)).value["args"] for name, one in CLIENTS.items()}
+
+    assert free == {
+        "claude-code": ["mcp"],
+        "cursor": ["mcp", "-C", "${workspaceFolder}"],
+        "vscode": ["mcp", "-C", str(root)],  # it knows of no folder there
+        "gemini": ["mcp"],
+        "codex": ["mcp"],
+    }
+    assert all(one == ["mcp", "-C", str(root)] for one in named.values())
+
+
+def test_a_folder_that_lore_would_not_find_by_itself_is_named(tmp_path: Path) -> None:
+    below = project(tmp_path) / "packages" / "one"
+    below.mkdir(parents=True)
+
+    assert build(Wanted(CLIENTS["codex"], tmp_path / "p")).value["args"] == ["mcp"]
+    assert build(Wanted(CLIENTS["codex"], below)).value["args"] == ["mcp", "-C", "."]
+
+
+def test_each_clients_files_are_where_its_variables_say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = tmp_path / "home"
+    assert CLIENTS["claude-code"].file(tmp_path, is_user=True) == home / ".claude.json"
+    assert CLIENTS["codex"].file(tmp_path, is_user=True) == home / ".codex" / "config.toml"
+
+    monkeypatch.setenv("CODEX_HOME", str(tmp_path / "elsewhere"))
+    assert CLIENTS["codex"].file(tmp_path, is_user=True) == tmp_path / "elsewhere" / "config.toml"
+
+
+def test_an_unknown_client_is_told_which_there_are() -> None:
+    with pytest.raises(InvalidArgument) as caught:
+        client_named("emacs")
+    assert "claude-code, cursor, vscode, gemini, codex" in caught.value.hint
+
+
+@pytest.mark.parametrize("client", CLIENTS.values(), ids=CLIENTS)
+def test_every_client_is_documented_with_its_files(client: object) -> None:
+    one = client_named(getattr(client, "name", ""))
+
+    assert f"lore install {one.name}" in PAGE
+    assert f"`{one.project_file}`" in PAGE
+    assert f"/{one.home[2]}`" in PAGE
+    assert one.root is None or f'"{one.root}"' in PAGE
+
+
+def test_both_commands_are_in_the_page_of_commands() -> None:
+    page = (ROOT / "docs" / "cli.md").read_text()
+
+    assert "`lore install" in page
+    assert "`lore doctor" in page
+
+
+@pytest.mark.parametrize(
+    ("version", "asked", "fits"),
+    [
+        ("1.5.9", "<1.6,>=1.5.9", True),
+        ("1.6.0", "<1.6,>=1.5.9", False),
+        ("1.6", "<1.6", False),
+        ("2.13.0+cpu", "==2.13.0", True),
+        ("2.13.1", "==2.13.0", False),
+        ("10.0", ">=9", True),
+        ("4", ">=4.0.0,<5", True),
+        ("1.0rc1", ">=1", True),
+        ("0.9", "", True),
+    ],
+)
+def test_a_version_is_judged_by_its_numbers(version: str, asked: str, fits: bool) -> None:
+    assert machine.is_within(version, asked) is fits
