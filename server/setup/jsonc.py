@@ -102,8 +102,9 @@ def _with_member(text: str, root: _Object, here: _Object, key: str, value: Any) 
         unit, own = _indents(text, root, here)
         lines = json.dumps({key: value}, ensure_ascii=False, indent=unit).split("\n")[1:-1]
         piece = "".join(f"{newline}{own}{line.removeprefix(unit)}" for line in lines)
-        space = text[tail : here.end]
-        end = space if "\n" in space else newline + _indent_at(text, here.start)
+        end = text[tail : here.end]
+        if "\n" not in end:  # the brace goes to a line of its own; nothing is taken away, not even a blank
+            end = newline + _indent_at(text, here.start) + end
     return text[:last] + comma + text[last:tail] + piece + end + text[here.end :]
 
 

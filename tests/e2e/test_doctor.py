@@ -8,9 +8,11 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 
 from etl.onnx.cache import cache_folder
+from server.contract import Contract
 from server.setup.clients import CLIENTS
 from tests.harness.faces import run_lore, serving
 from tests.harness.projects import write_project
@@ -129,16 +131,18 @@ def test_a_port_that_another_program_holds_is_told(project: Path) -> None:
     assert "another program" in found["port"]["detail"]
 
 
-def test_a_running_service_is_recognised_by_its_port_and_its_lock(project: Path) -> None:
+def test_a_running_service_is_recognised_by_its_port_and_its_lock(project: Path, contract: Contract) -> None:
     assert run(project, "sync").returncode == 0
 
     with serving(project) as url:
+        httpx2.get(f"{url}/api{contract['healthcheck'].path}", timeout=60).raise_for_status()
         (project / "lore.toml").write_text(with_port(int(url.rpartition(":")[2])))
-        assert run(project, "doctor").returncode in (0, 1)
-        _, found = look(project)
+        code, found = look(project)
 
+    assert code == 0
     assert "Lore serves there" in found["port"]["detail"]
-    assert found["mcp"]["status"] == "ok"
+    assert "lore serve" in found["owner"]["detail"]
+    assert found["mcp"]["status"] == found["embedding"]["status"] == "ok"
 
 
 def test_what_a_dead_process_left_behind_owns_nothing(project: Path) -> None:
