@@ -4,6 +4,7 @@ LoreError                       exit  HTTP
 ├── UsageError                     2   400   the request is wrong
 │   ├── InvalidArgument            2   400   an argument breaks the contract
 │   ├── UnknownOperation           2   404
+│   ├── TokenRequired              2   401   a change over HTTP without the server's token
 │   ├── ConfigError                2   500   lore.toml or -c is wrong
 │   └── ConfirmationRequired       2   409   a destructive action without `confirm`
 ├── NotFound                       1   404
@@ -59,6 +60,16 @@ class UnknownOperation(UsageError):
     """There is no operation of that name in the contract."""
 
     code, http_status = "UNKNOWN_OPERATION", 404
+
+
+class TokenRequired(UsageError):
+    """The request changes something, or comes from elsewhere, and does not carry the server's token."""
+
+    code, http_status = "TOKEN_REQUIRED", 401
+    default_hint = (
+        "Send `Authorization: Bearer <token>`: the value of LORE_TOKEN where the server runs, else what is in the file "
+        "`token` in the folder of the index (.lore)."
+    )
 
 
 class ConfigError(UsageError):

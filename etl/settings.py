@@ -6,7 +6,7 @@ import difflib
 import json
 import tomllib
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -14,6 +14,9 @@ from etl.errors import ConfigError
 
 CONFIG_NAME = "lore.toml"
 INDEX_NAME = ".lore"
+
+
+HOST = r"^([a-zA-Z0-9_]([a-zA-Z0-9._-]{0,251}[a-zA-Z0-9])?|[0-9a-fA-F:.]{2,45})$"  # a name or an address, no port
 
 
 class Section(BaseModel):
@@ -72,10 +75,13 @@ class AnswerSettings(Section):
 
 
 class ServerSettings(Section):
-    """Where `lore serve` listens."""
+    """Where `lore serve` listens. An address that other machines reach needs a token for every request."""
 
-    host: Literal["127.0.0.1", "localhost", "::1"] = "127.0.0.1"
+    host: str = Field(default="127.0.0.1", pattern=HOST)
     port: int = Field(default=7317, ge=0, le=65535)
+    allowed_hosts: list[Annotated[str, Field(pattern=HOST)]] = Field(
+        default_factory=list, description="further names under which it is reached"
+    )
 
 
 class Settings(Section):

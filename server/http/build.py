@@ -1,0 +1,65 @@
+"""The application of `lore serve`: all routes behind the guard."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from mcp.server.lowlevel import Server
+from mcp.server.transport_security import TransportSecuritySettings
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.types import ASGIApp
+
+from etl.errors import UnknownOperation
+from etl.settings import load_settings
+from server.app import problem
+from server.contract import Contract
+from server.http.guard import Guard
+from server.http.page import page_routes
+from server.http.routes import api_routes
+from server.http.site import Site, site_of
+from server.http.tools import protect
+from server.mcp.build import Call
+
+GUARDED_ALREADY = TransportSecuritySettings(enable_dns_rebinding_protection=False)
+
+
+def build_http(contract: Contract, call: Call, mcp: Server[Any], site: Site | None = None) -> ASGIApp:
+    """Page, API and MCP of one project; without a site that of the present folder."""
+    site = site or _here()
+    protect(mcp, contract, site)
+    mcp_app = mcp.streamable_http_app(
+        streamable_http_path="/mcp", stateless_http=True, transport_security=GUARDED_ALREADY
+    )
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        async with mcp.session_manager.run():
+            yield
+
+    app = Starlette(
+        routes=[*page_routes(site), *api_routes(contract, call, site), *mcp_app.routes],
+        exception_handlers={HTTPException: _not_routed, Exception: _unforeseen},
+        lifespan=lifespan,
+    )
+    return Guard(app, site)
+
+
+def _here() -> Site:
+    root = Path.cwd()
+    return site_of(root, load_settings(root))
+
+
+async def _not_routed(request: Request, error: Exception) -> Response:
+    status, headers = (error.status_code, error.headers) if isinstance(error, HTTPException) else (500, None)
+    body = problem(UnknownOperation(f"{request.method} {request.url.path[:200]} is not served here."))
+    return JSONResponse(body, status, headers)
+
+
+async def _unforeseen(request: Request, error: Exception) -> Response:
+    return JSONResponse(problem(error), 500)
