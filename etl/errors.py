@@ -16,9 +16,11 @@ LoreError                       exit  HTTP
 ├── Cancelled                      1   409   somebody cancelled the build
 ├── ModelMismatch                  1   409   the index was built with another model
 ├── StorageError                  74   500   files, disk, permissions
+│   ├── DatabaseUnavailable       74   503   Chroma does not answer, or refuses us
 │   └── IndexDamaged              74   500   a store cannot be read; a sync rebuilds it
 │       └── CatalogueDamaged      74   500   the same of the catalogue
 ├── Busy                          75   503   another process owns the index, or too many calls
+│   └── Unavailable               75   503   the owner ended during a call that must not be repeated
 ├── DeadlineExceeded              75   504
 ├── ProviderError                 74   502   a model or a remote service failed
 │   └── ProviderUnavailable       74   502   it answers nobody at the moment
@@ -26,6 +28,9 @@ LoreError                       exit  HTTP
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
 
 
 class LoreError(Exception):
@@ -40,6 +45,7 @@ class LoreError(Exception):
         super().__init__(message)
         self.message = message
         self.hint = hint or self.default_hint
+        self.trace_id: str | None = None  # of an error that another process reported
 
 
 class UsageError(LoreError):
@@ -147,6 +153,13 @@ class StorageError(LoreError):
     default_hint = "Check the permissions and the free space of the index folder."
 
 
+class DatabaseUnavailable(StorageError):
+    """Chroma is another process, and it does not answer or refuses us. Nothing is lost by that."""
+
+    code, http_status = "DATABASE_UNAVAILABLE", 503
+    default_hint = "Check that Chroma runs where `[database]` in lore.toml says, and try again."
+
+
 class IndexDamaged(StorageError):
     """A store is unreadable. It is derived, so a sync rebuilds it without calling the model."""
 
@@ -165,6 +178,13 @@ class Busy(LoreError):
 
     code, http_status, exit_code = "BUSY", 503, 75
     default_hint = "Wait for it to finish and try again."
+
+
+class Unavailable(Busy):
+    """The process that answers ended, and the call may have been done or not."""
+
+    code = "UNAVAILABLE"
+    default_hint = "Look whether it was done, then call again."
 
 
 class DeadlineExceeded(LoreError):
@@ -193,3 +213,14 @@ class InternalError(LoreError):
 
     code, http_status, exit_code = "INTERNAL_ERROR", 500, 70
     default_hint = "This is a bug in Lore; the log on stderr has the details under this trace_id."
+
+
+def from_record(record: Mapping[str, Any]) -> LoreError:
+    """The error that another process told as a record, with the class that has its code."""
+    kinds = [LoreError]
+    for kind in kinds:
+        kinds.extend(kind.__subclasses__())
+    kind = next((one for one in kinds if one.code == record["code"]), LoreError)
+    error = kind(record["message"], record["hint"])
+    error.trace_id = record.get("trace_id") or None
+    return error

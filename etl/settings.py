@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import socket
 import tomllib
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -11,10 +12,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from etl.errors import ConfigError
-
-CONFIG_NAME = "lore.toml"
-INDEX_NAME = ".lore"
-
+from etl.project import CONFIG_NAME, INDEX_NAME
 
 HOST = r"^([a-zA-Z0-9_]([a-zA-Z0-9._-]{0,251}[a-zA-Z0-9])?|[0-9a-fA-F:.]{2,45})$"  # a name or an address, no port
 
@@ -44,9 +42,20 @@ class EmbeddingSettings(Section):
 
 
 class DatabaseSettings(Section):
-    """How Chroma is reached, and its HNSW settings (docs/benchmarks.md has what they bring)."""
+    """Where Chroma lives (docs/databases.md), and its HNSW settings (docs/benchmarks.md has what they bring).
 
-    mode: Literal["embedded"] = "embedded"
+    What does not fit together is found when the index is made: `etl.stores.address`.
+    """
+
+    mode: Literal["embedded", "server", "http", "cloud"] = "embedded"
+    host: str = Field(default="", description="name or address, without scheme and port")
+    port: int = Field(default=0, ge=0, le=65535, description="0: 8000, with TLS 443")
+    ssl: bool | None = Field(default=None, description="TLS; in the cloud it is on")
+    ca_file: str = Field(default="", description="PEM file of who signed the server's certificate")
+    headers: dict[str, str] = Field(default_factory=dict, description="env:CHROMA_NAME stands for that variable")
+    tenant: str = ""
+    database: str = ""
+    timeout_seconds: float = Field(default=30, gt=0, le=600)
     collection: str = Field(default="lore", pattern=r"^[a-zA-Z0-9][a-zA-Z0-9._-]{1,510}[a-zA-Z0-9]$")
     ef_search: int = Field(default=200, ge=10, le=10_000)
     ef_construction: int = Field(default=200, ge=10, le=10_000)
@@ -84,6 +93,19 @@ class ServerSettings(Section):
     )
 
 
+class OwnerSettings(Section):
+    """The process in the background that owns an index, and what it does about changed files."""
+
+    idle_minutes: float = Field(default=30, gt=0, le=10_080, description="without clients; then it ends")
+    transport: Literal["unix", "loopback"] = Field(
+        default="unix" if hasattr(socket, "AF_UNIX") else "loopback", description="how its clients reach it"
+    )
+    watch: bool = Field(default=True, description="notice changed files at once")
+    auto_sync_files: int = Field(
+        default=50, ge=0, description="sync by itself while no more files changed; 0: never; for local models only"
+    )
+
+
 class Settings(Section):
     """The whole configuration."""
 
@@ -94,15 +116,7 @@ class Settings(Section):
     query: QuerySettings = QuerySettings()
     answer: AnswerSettings = AnswerSettings()
     server: ServerSettings = ServerSettings()
-
-
-def find_project(start: Path) -> Path:
-    """The nearest folder upwards with a `lore.toml` or `.git`, else the folder itself."""
-    start = start.resolve()
-    for folder in (start, *start.parents):
-        if (folder / CONFIG_NAME).exists() or (folder / ".git").exists():
-            return folder
-    return start
+    owner: OwnerSettings = OwnerSettings()
 
 
 def load_settings(project: Path, extra: Path | None = None) -> Settings:

@@ -6,6 +6,7 @@ import inspect
 import logging
 import secrets
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeout
 from pathlib import Path
@@ -41,7 +42,14 @@ class App:
         ConfigError: the configuration is wrong, or contract and handlers do not match.
     """
 
-    def __init__(self, root: Path, settings: Settings, contract: Contract, model: Model | None = None) -> None:
+    def __init__(
+        self,
+        root: Path,
+        settings: Settings,
+        contract: Contract,
+        model: Model | None = None,
+        owner: Callable[[], dict[str, Any]] = dict,
+    ) -> None:
         _check_handlers(contract)
         SourceSet(Project((), lambda path: None), settings.sources)
         self.contract = contract
@@ -55,7 +63,7 @@ class App:
             documents=DocumentService(self.index),
             jobs=self.jobs,
             database=DatabaseService(self.index),
-            health=HealthService(self.index, contract, self.jobs.running),
+            health=HealthService(self.index, contract, self.jobs.running, owner),
         )
         self._slots = threading.BoundedSemaphore(CONCURRENT_CALLS)
         self._pool = ThreadPoolExecutor(CONCURRENT_CALLS, thread_name_prefix="call")
@@ -87,6 +95,17 @@ class App:
                 raise InternalError("A part of Lore timed out.") from error
             raise DeadlineExceeded(f"{operation.id} took over {operation.deadline_seconds:g} s.") from error
 
+    def warm(self) -> None:
+        """Load what the first search would have to load; what fails is told to the first who asks."""
+        try:
+            if self.index.exists():
+                self.freshness.record()
+                self.index.keywords.count()
+                self.index.vectors.count()
+                self.index.embedder.embed_query("ready")
+        except LoreError as error:
+            log.info("not warmed: %s", error.message)
+
     def close(self) -> None:
         """End a running build at its next step, finish other calls, let go of the index."""
         self.jobs.stop()
@@ -96,7 +115,8 @@ class App:
 
 def problem(error: BaseException) -> dict[str, Any]:
     """The error as every face shows it; what was not foreseen is logged, not leaked."""
-    trace_id = secrets.token_hex(8)
+    told = error.trace_id if isinstance(error, LoreError) else None
+    trace_id = told or secrets.token_hex(8)
     if not isinstance(error, LoreError):
         log.error("unforeseen error, trace_id=%s", trace_id, exc_info=error)
         error = InternalError("Something went wrong inside Lore.")

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-import sys
 from typing import Annotated, Any
 
 import typer
 
-from etl.errors import Cancelled, InvalidArgument, NotFound
-from etl.settings import CONFIG_NAME
+from etl.errors import Cancelled, InvalidArgument, NotFound, from_record
+from etl.project import CONFIG_NAME
 from server import __version__, show
-from server.command import ConfigOption, JsonOption, ProjectOption, VerboseOption, cli, command
+from server import running as _running  # noqa: F401 - it adds its commands
+from server.command import ConfigOption, DirectOption, JsonOption, ProjectOption, VerboseOption, cli, command
 from server.contract import load_contract
 from server.evaluation import commands as _measuring  # noqa: F401 - it adds its commands
 from server.setup import commands as _setting_up  # noqa: F401 - it adds its commands
@@ -28,9 +28,12 @@ def options(
     config: ConfigOption = None,
     as_json: JsonOption = False,
     verbose: VerboseOption = False,
+    no_daemon: DirectOption = False,
 ) -> None:
     """Options may stand before the command or after it."""
-    context.obj = {"project": project, "config": config, "as_json": as_json, "verbose": verbose}
+    context.obj = {
+        "project": project, "config": config, "as_json": as_json, "verbose": verbose, "no_daemon": no_daemon,
+    }  # fmt: skip
 
 
 @command
@@ -52,10 +55,18 @@ def sync(
     allow_mass_delete: Annotated[bool, typer.Option(help="Let it delete over 30 % of the index.")] = False,
 ) -> None:
     """Bring the index up to date with the project's files."""
-    result = session.call(
-        "manage_knowledge_base", action="sync", allow_mass_delete=allow_mass_delete, wait_seconds=LONGEST_WAIT
-    )
-    if not session.as_json:
+    started = session.ask("manage_knowledge_base", action="sync", allow_mass_delete=allow_mass_delete, wait_seconds=0)
+    try:
+        result = session.ask("get_job", id=started["id"], wait_seconds=LONGEST_WAIT)
+    except KeyboardInterrupt:
+        if "joined" not in started:
+            session.ask("cancel_job", id=started["id"])
+        raise
+    if "problem" in result and result["state"] == "failed":
+        raise from_record(result["problem"])
+    if session.as_json:
+        print_json(result)
+    else:
         show.job(result)
     if result["state"] != "done":
         raise typer.Exit(Cancelled.exit_code)
@@ -146,20 +157,32 @@ def call(
 
 
 @command
-def serve(session: Session, port: Annotated[int | None, typer.Option(help="Port; 0 picks a free one.")] = None) -> None:
-    """Serve MCP at /mcp and the HTTP API at /api on this machine."""
+def serve(
+    session: Session,
+    port: Annotated[int | None, typer.Option(help="Port; 0 picks a free one.")] = None,
+    host: Annotated[str | None, typer.Option(help="Address; other than this machine's own, it needs a token.")] = None,
+) -> None:
+    """Serve the page at /, MCP at /mcp and the HTTP API at /api."""
     from server.serving import serve_http
 
-    settings = session.settings.server
-    serve_http(session, settings.host, settings.port if port is None else port)
+    serve_http(session, host, port)
 
 
 @command
-def mcp(session: Session) -> None:
-    """Serve MCP over standard input and output."""
-    from server.serving import serve_stdio
+def mcp(
+    session: Session,
+    toolsets: Annotated[str, typer.Option(help="Which tools: query,documents,manage by default.")] = "",
+) -> None:
+    """Serve MCP over standard input and output, through the owner of the index."""
+    chosen = [one.strip() for one in toolsets.split(",")] if toolsets else None
+    if session.no_daemon:
+        from server.serving import serve_stdio
 
-    serve_stdio(session)
+        serve_stdio(session, chosen)
+        return
+    from server.owner.bridge import run
+
+    raise typer.Exit(run(session.root, session.config_file, chosen))
 
 
 @command
@@ -195,12 +218,3 @@ def _value(text: str, kind: str | None) -> Any:
     if kind == "integer" and text.removeprefix("-").isdecimal():
         return int(text)
     return text
-
-
-def main() -> None:
-    """The `lore` command."""
-    sys.exit(cli())
-
-
-if __name__ == "__main__":
-    main()

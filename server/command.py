@@ -10,7 +10,8 @@ from typing import Annotated, Any
 
 import typer
 
-from server.shell import Session, configure_logging, fail
+from server.logs import configure_logging
+from server.shell import Session, fail
 
 cli = typer.Typer(
     no_args_is_help=True,
@@ -25,11 +26,13 @@ ConfigOption = Annotated[
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print the operation's result as JSON.")]
 VerboseOption = Annotated[bool, typer.Option("-v", "--verbose", help="Log to standard error.")]
+DirectOption = Annotated[bool, typer.Option("--no-daemon", help="Open the index in this process, without an owner.")]
 _COMMON = {
     "project": (ProjectOption, None),
     "config": (ConfigOption, None),
     "as_json": (JsonOption, False),
     "verbose": (VerboseOption, False),
+    "no_daemon": (DirectOption, False),
 }
 
 
@@ -54,6 +57,8 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
             raise typer.Exit(0) from None
         except Exception as error:  # noqa: BLE001 - the top of a face
             raise typer.Exit(fail(error, session.as_json)) from None
+        finally:
+            session.close()
 
     parameters = [inspect.Parameter("context", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)]
     run.__signature__ = inspect.Signature([*parameters, *own, *common])  # type: ignore[attr-defined]

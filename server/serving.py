@@ -1,25 +1,32 @@
-"""Running the long-lived faces: stdio and HTTP, each answering before everything is loaded."""
+"""Running the long-lived faces: stdio without an owner, and the owner that also serves HTTP."""
 
 from __future__ import annotations
 
-import signal
+import contextlib
 import socket
 import sys
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from etl.errors import StorageError
+import anyio
+
+from etl.errors import Busy, StorageError
 from server.contract import load_contract
 from server.listener import Listener
 
 if TYPE_CHECKING:
-    from etl.settings import Settings
+    from pathlib import Path
+
+    from server.app import App
+    from server.http import Site
+    from server.owner.listen import Door
     from server.shell import Session
 
 
-def serve_stdio(session: Session) -> None:
-    """MCP on standard input and output. A wrong configuration fails here; the rest loads behind the handshake."""
+def serve_stdio(session: Session, toolsets: list[str] | None) -> None:
+    """MCP on standard input and output, the index in this process. The rest loads behind the handshake."""
     from server.lazy import Lazy
-    from server.mcp.build import build_server
+    from server.mcp.build import DEFAULT_TOOLSETS, build_server
     from server.mcp.lines import serve_stdio as run
 
     contract, root, settings = load_contract(), session.root, session.settings
@@ -41,41 +48,87 @@ def serve_stdio(session: Session) -> None:
         return problem(error)
 
     try:
-        run(build_server(contract, call, problem), loaded)
+        loaded.begin()
+        run(build_server(contract, call, problem, tuple(toolsets or DEFAULT_TOOLSETS)))
     finally:
         if loaded.is_built():
             loaded.get().close()
 
 
-def serve_http(session: Session, host: str, port: int) -> None:
-    """MCP and the HTTP API until interrupted; the address goes to standard error."""
+def serve_http(session: Session, host: str | None, port: int | None) -> None:
+    """Own the index and serve page, API and MCP until interrupted; the address goes to standard error."""
+    from server.http import listening, site_of
+    from server.owner.process import Owner
+
+    settings = session.settings
+    site = site_of(session.root, settings, host)
+    where = listening(settings, host, port)
+    with contextlib.closing(_listener(where.host, where.port)) as listener:
+        name = f"[{where.host}]" if ":" in where.host else where.host
+        address = f"http://{name}:{listener.getsockname()[1]}"
+        make_way(session.root, session.config_file)
+        owner = Owner(session.root, session.config_file, "serve")
+        try:
+
+            def ready() -> None:
+                about = f"page at {address}/, MCP at {address}/mcp, API at {address}/api"
+                sys.stderr.write(f"Lore serves {session.root.name}: {about}\n{site.notice}\n")
+                sys.stderr.flush()
+
+            anyio.run(owner.run, ready, lambda app, door: _serve(app, door, site, listener), address)
+        finally:
+            owner.close()
+
+
+def make_way(root: Path, config: Path | None) -> None:
+    """End a background owner: its clients come to us. Raises Busy where another `lore serve` runs."""
+    from etl.stores.note import read_note
+    from server.owner import find
+    from server.owner.remote import place
+
+    where = place(root, config)
+    note = read_note(where.folder)
+    if note is None or not note.address or not note.is_alive:
+        return
+    if note.kind == "serve":
+        raise Busy(f"`lore serve` (pid {note.pid}) serves this index already at {note.web}.", "`lore stop` ends it.")
+    if not find.stop(where.folder, note):
+        raise Busy(f"The owner of this index (pid {note.pid}) does not end.", "Run `lore stop`, then try again.")
+
+
+async def _serve(app: App, door: Door, site: Site, listener: socket.socket) -> None:
     import uvicorn
 
-    from server.app import App, problem
+    from server.app import problem
     from server.http import build_http
     from server.mcp.build import build_server
 
-    settings: Settings = session.settings
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # so that a stopped service closes its stores
-    app = App(session.root, settings, load_contract())
-    try:
-        listener = _listen(host, port)
-        address = f"http://{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}"
-        sys.stderr.write(f"Lore serves {session.root.name}: MCP at {address}/mcp, API at {address}/api\n")
-        sys.stderr.flush()
-        web = build_http(app.contract, app.call, build_server(app.contract, app.call, problem))
-        uvicorn.Server(uvicorn.Config(web, log_level="warning", access_log=False)).run(sockets=[listener])
-    finally:
-        app.close()
+    class Server(uvicorn.Server):
+        @contextlib.contextmanager
+        def capture_signals(self) -> Iterator[None]:
+            """The owner hears them."""
+            yield
+
+    web = build_http(app.contract, app.call, build_server(app.contract, app.call, problem), site)
+    server = Server(uvicorn.Config(web, log_level="warning", access_log=False, timeout_graceful_shutdown=5))
+    async with anyio.create_task_group() as tasks:
+
+        async def end() -> None:
+            await door.stopping.wait()
+            server.should_exit = True
+
+        tasks.start_soon(end)
+        await server.serve(sockets=[listener])
+        door.stopping.set()
 
 
-def _listen(host: str, port: int) -> socket.socket:
+def _listener(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((host, port))
-        listener.listen(128)
+        listener.listen(512)
     except OSError as error:
         listener.close()
         raise StorageError(f"Cannot listen on {host}:{port}: {error.strerror}.", "Choose another port.") from error

@@ -4,24 +4,53 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from etl.errors import LoreError, UsageError
 from etl.model import Progress, silent
-from etl.settings import Settings, find_project, load_settings
+from etl.project import find_project
+from etl.settings import Settings, load_settings
+from etl.stores.catalogue import CATALOGUE
+from server.contract import load_contract
 from server.listener import Listener
-
-if TYPE_CHECKING:
-    from server.app import App
+from server.owner.remote import Remote, place, step_aside
 
 log = logging.getLogger(__name__)
+
+
+class Answering(Protocol):
+    """What runs operations for the shell."""
+
+    def call(self, operation: str, arguments: dict[str, Any], progress: Progress) -> dict[str, Any]:
+        """The result. Raises LoreError."""
+        ...
+
+    def close(self) -> None:
+        """Let go of it."""
+        ...
+
+
+class Direct:
+    """The application in this process."""
+
+    def __init__(self, root: Path, settings: Settings) -> None:
+        from server.app import App
+
+        self._app = App(root, settings, load_contract())
+
+    def call(self, operation: str, arguments: dict[str, Any], progress: Progress) -> dict[str, Any]:
+        """The result. Raises LoreError."""
+        return self._app.call(operation, arguments, Listener(progress))
+
+    def close(self) -> None:
+        """Close the index."""
+        self._app.close()
 
 
 @dataclass
@@ -32,7 +61,8 @@ class Session:
     config: Path | None = None
     as_json: bool = False
     verbose: bool = False
-    _root: Path | None = field(default=None, repr=False)
+    no_daemon: bool = False
+    _answering: Answering | None = field(default=None, repr=False)
 
     @property
     def root(self) -> Path:
@@ -48,40 +78,51 @@ class Session:
         """The configuration. Raises ConfigError."""
         return load_settings(self.root, self.config)
 
-    @contextmanager
-    def app(self) -> Iterator[App]:
-        """The application, closed at the end."""
-        from server.app import App
-        from server.contract import load_contract
+    def ask(self, operation: str, **arguments: Any) -> dict[str, Any]:
+        """Run one operation: through the owner of the index, or in this process with `--no-daemon`.
 
-        app = App(self.root, self.settings, load_contract())
+        Where there is no index and nothing to be built, no owner is started either: looking leaves no trace.
+        """
+        self._answering = self._answering or self._found(operation)
         try:
-            yield app
-        finally:
-            app.close()
+            with progress_bar(self.as_json) as progress:
+                return self._answering.call(operation, arguments, progress)
+        except KeyboardInterrupt:
+            if not self.no_daemon:
+                self.close()  # the line is in the middle of a reply
+            raise
+
+    def close(self) -> None:
+        """Let go of the owner, or of the index."""
+        if self._answering is not None:
+            self._answering.close()
+        self._answering = None
+
+    def _found(self, operation: str) -> Answering:
+        where = place(self.root, self.config_file)
+        has_index = (where.folder / CATALOGUE).exists()
+        if self.no_daemon or not (has_index or load_contract()[operation].changes_state):
+            if self.no_daemon:
+                step_aside(where)
+            return Direct(self.root, self.settings)
+        return Remote(where)
 
     def call(self, operation: str, **arguments: Any) -> dict[str, Any]:
         """Run one operation and print its result as JSON if that was asked for."""
-        with self.app() as app, progress_bar(self.as_json) as progress:
-            result = app.call(operation, arguments, Listener(progress))
+        result = self.ask(operation, **arguments)
         if self.as_json:
             print_json(result)
         return result
+
+    @property
+    def config_file(self) -> Path | None:
+        """The file of `-c`, wherever the owner runs."""
+        return self.config.resolve() if self.config is not None else None
 
 
 def print_json(value: object) -> None:
     """Data goes to standard output."""
     sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=2) + "\n")
-
-
-def configure_logging(verbose: bool) -> None:
-    """Logs go to standard error; libraries are heard only when they warn."""
-    os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
-    logging.basicConfig(
-        stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s %(message)s", force=True
-    )
-    for name in ("etl", "server"):
-        logging.getLogger(name).setLevel(logging.INFO if verbose else logging.WARNING)
 
 
 def fail(error: BaseException, as_json: bool) -> int:

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-import json
-import os
-import sys
-import time
 from pathlib import Path
 
 from filelock import FileLock, Timeout
 
 from etl.errors import Busy, StorageError
-from etl.stores.atomic import write_atomically
+from etl.stores.note import my_note, read_note, remove_note, write_note
 
 LOCK = "owner.lock"
-NOTE = "owner.json"
 
 
 class Ownership:
@@ -25,6 +20,7 @@ class Ownership:
         self._folder = folder
         # taken in one thread, released in another
         self._lock = FileLock(folder / LOCK, mode=0o600, thread_local=False)
+        self._note = my_note()
 
     def take(self, wait_seconds: float = 0) -> None:
         """Own the index.
@@ -36,24 +32,27 @@ class Ownership:
         try:
             self._lock.acquire(timeout=wait_seconds)
         except Timeout as error:
-            raise Busy(f"Another process owns this index: {self._holder()}.") from error
+            raise Busy(f"Another process owns this index: {self._holder()}.", _hint(self._folder)) from error
         except OSError as error:
             raise StorageError(f"Cannot write to the index folder {self._folder.name}/: {error.strerror}.") from error
-        with contextlib.suppress(StorageError):  # on a full disk the index can still be read
-            write_atomically(self._folder / NOTE, (json.dumps(_me()),))
+        with contextlib.suppress(OSError):  # on a full disk the index can still be read
+            write_note(self._folder, self._note)
 
     def release(self) -> None:
         """Let others own it."""
+        if self._lock.is_locked:
+            remove_note(self._folder, self._note)
         self._lock.release()
 
     def _holder(self) -> str:
-        try:
-            note = json.loads((self._folder / NOTE).read_text(encoding="utf-8"))
-            return f"`{note['command']}` (pid {note['pid']}) since {note['since']}"
-        except (OSError, ValueError, KeyError, TypeError):
+        note = read_note(self._folder)
+        if note is None:
             return "it did not say who it is"
+        return f"`{note.command}` (pid {note.pid}) since {note.since}"
 
 
-def _me() -> dict[str, object]:
-    command = " ".join([Path(sys.argv[0]).name, *sys.argv[1:3]])[:100]
-    return {"pid": os.getpid(), "command": command, "since": time.strftime("%Y-%m-%d %H:%M:%S")}
+def _hint(folder: Path) -> str:
+    note = read_note(folder)
+    if note is not None and note.address:
+        return "Stop it with `lore stop`, or leave --no-daemon out: then it answers."
+    return "Wait for it to finish and try again."

@@ -17,7 +17,7 @@ from tomlkit.items import InlineTable
 
 from etl.errors import ConfigError, InvalidArgument, StorageError
 from etl.model import Progress, silent
-from etl.settings import CONFIG_NAME
+from etl.project import CONFIG_NAME
 from etl.stores.atomic import write_atomically
 from server.evaluation.bench import Bench
 from server.evaluation.measures import ALPHA, Comparison, compare, per_question

@@ -27,11 +27,17 @@ Verdict = tuple[str, str]
 class HealthService:
     """Knows how the parts are; a healthy state is cached, an unhealthy one is looked at again each time."""
 
-    def __init__(self, index: Index, contract: Contract, job: Callable[[], dict[str, Any] | None]) -> None:
+    def __init__(
+        self,
+        index: Index,
+        contract: Contract,
+        job: Callable[[], dict[str, Any] | None],
+        owner: Callable[[], dict[str, Any]],
+    ) -> None:
         self._index = index
         self._contract = contract
         self._job = job
-        self.owner: Callable[[], dict[str, Any]] | None = None
+        self._owner = owner
         self._guard = threading.Lock()
         self._healthy: tuple[float, dict[str, Any]] | None = None
 
@@ -50,8 +56,8 @@ class HealthService:
         job = self._job()
         if job is not None:
             moving["job"] = job
-        if self.owner is not None:
-            moving["owner"] = self.owner()
+        if owner := self._owner():
+            moving["owner"] = owner
         return moving
 
     def _record(self) -> dict[str, Any]:
@@ -108,12 +114,13 @@ class HealthService:
     def _check_database(self) -> Verdict:
         if not self._index.exists():
             return "degraded", "There is no index yet. Run `lore sync`."
-        if not any(self._index.generation_folder(self._index.generation).glob("*")):
+        if not self._index.generations.exists(self._index.generation):
             return (
                 "failed",
                 "The vector store is missing. Run `lore sync`: it is rebuilt from cached vectors.",
             )
-        return "ok", f"{self._index.vectors.count()} vectors."
+        store = self._index.vectors
+        return "ok", f"{store.count()} vectors, {store.where()}."
 
     def _check_collection(self) -> Verdict:
         if not self._index.exists():

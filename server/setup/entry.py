@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from etl.errors import UsageError
-from etl.settings import find_project
+from etl.project import find_project
 from server.setup import program
 from server.setup.clients import Client
 

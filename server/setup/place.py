@@ -12,9 +12,9 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from etl.settings import CONFIG_NAME
+from etl.project import CONFIG_NAME
 from server.setup.finding import Examined, Finding
-from server.shell import Session
+from server.shell import Direct, Session
 
 LEAST_FREE_BYTES = 200_000_000
 LEAST_SQLITE = (3, 35, 0)  # RETURNING
@@ -26,8 +26,8 @@ def configuration(session: Session) -> Finding:
     """Which files make the configuration, and whether every key in them is known."""
     own = session.root / CONFIG_NAME
     files = [str(one) for one in (own, session.config) if one and one.exists()]
-    with session.app():  # it judges what the settings alone cannot: the sources, the weights, the contract
-        return Finding("ok", f"{' and '.join(files)}" if files else "the defaults; there is no lore.toml")
+    Direct(session.root, session.settings).close()  # it judges what the settings alone cannot: sources, weights
+    return Finding("ok", f"{' and '.join(files)}" if files else "the defaults; there is no lore.toml")
 
 
 def project(here: Examined) -> Finding:

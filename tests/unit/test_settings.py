@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from etl.errors import ConfigError
-from etl.settings import Settings, find_project, load_settings, merge
+from etl.project import find_project
+from etl.settings import Settings, load_settings, merge
 
 
 def settings(folder: Path, toml: str, extra: str | None = None, name: str = "extra.json") -> Settings:

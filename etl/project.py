@@ -1,0 +1,66 @@
+"""Where a project is and where its index lies. Standard library only: the bridge must start in a blink."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from pathlib import Path
+from typing import Any, NamedTuple
+
+CONFIG_NAME = "lore.toml"
+INDEX_NAME = ".lore"
+
+
+class Place(NamedTuple):
+    """A project with its configuration file over `lore.toml`, its index folder, and a digest of all that was said."""
+
+    root: Path
+    config: Path | None
+    folder: Path
+    digest: str
+
+
+def find_project(start: Path) -> Path:
+    """The nearest folder upwards with a `lore.toml` or `.git`, else the folder itself."""
+    start = start.resolve()
+    for folder in (start, *start.parents):
+        if (folder / CONFIG_NAME).exists() or (folder / ".git").exists():
+            return folder
+    return start
+
+
+def place_of(root: Path, config: Path | None = None) -> Place:
+    """The place of a project. Raises OSError or ValueError where a configuration file cannot be read."""
+    path, digest = INDEX_NAME, hashlib.sha256()
+    own = root / CONFIG_NAME
+    for file in [own] * own.exists() + ([config] if config is not None else []):
+        data = file.read_bytes()
+        digest.update(data + b"\0")
+        table = _parsed(file, data).get("index", {})
+        path = str(table.get("path", path)) if isinstance(table, dict) else path
+    return Place(root, config, (root / path).resolve(), digest.hexdigest()[:16])
+
+
+def build_of(*packages: Path) -> str:
+    """A digest of the program's own files as they are: an owner that runs older ones is replaced."""
+    digest = hashlib.sha256()
+    for package in packages:
+        for folder, folders, files in os.walk(package):
+            folders[:] = sorted(one for one in folders if one != "__pycache__")
+            for name in sorted(files):
+                info = os.stat(os.path.join(folder, name))  # noqa: PTH116, PTH118 - a Path each costs more than the rest
+                digest.update(f"{name}:{info.st_size}:{info.st_mtime_ns}\n".encode())
+    return digest.hexdigest()[:16]
+
+
+def _parsed(file: Path, data: bytes) -> dict[str, Any]:
+    if file.suffix == ".json":
+        value = json.loads(data)
+    else:
+        import tomllib
+
+        value = tomllib.loads(data.decode("utf-8"))
+    if not isinstance(value, dict):
+        raise ValueError("not a table")
+    return value

@@ -1,0 +1,57 @@
+"""The `lore` command. `lore mcp` takes a way of its own: it must start in a blink, so it imports none of the rest."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+TAKES_VALUE = {"-C": "project", "--project": "project", "-c": "config", "--config": "config", "--toolsets": "toolsets"}
+
+
+def main() -> None:
+    """Run the bridge if that is all that is asked for, else the whole shell face."""
+    wanted = bridge_options(sys.argv[1:])
+    if wanted is not None:
+        code = _bridge(wanted)
+        if code is not None:
+            sys.exit(code)
+    import server.cli  # noqa: F401 - it defines the commands
+    from server.command import cli
+
+    sys.exit(cli())
+
+
+def bridge_options(arguments: list[str]) -> dict[str, str] | None:
+    """The options of a plain `lore mcp`; None for everything else, help and mistakes included."""
+    found: dict[str, str] = {}
+    commands, rest = [], iter(arguments)
+    for one in rest:
+        name, equals, value = one.partition("=")
+        if one.startswith("--") and equals and name in TAKES_VALUE:
+            found[TAKES_VALUE[name]] = value
+        elif one in TAKES_VALUE:
+            found[TAKES_VALUE[one]] = next(rest, "")
+        else:
+            commands.append(one)
+    return found if commands == ["mcp"] and all(found.values()) else None
+
+
+def _bridge(wanted: dict[str, str]) -> int | None:
+    """Its exit code; None where the slow way is to say what is wrong."""
+    from etl.project import find_project
+    from server.owner.bridge import run
+
+    project = Path(wanted["project"]) if "project" in wanted else None
+    if project is not None and not project.is_dir():
+        return None
+    root = project.resolve() if project is not None else find_project(Path.cwd())
+    config = Path(wanted["config"]).resolve() if "config" in wanted else None
+    toolsets = [one.strip() for one in wanted["toolsets"].split(",")] if "toolsets" in wanted else None
+    try:
+        return run(root, config, toolsets)
+    except (OSError, ValueError):
+        return None
+
+
+if __name__ == "__main__":
+    main()

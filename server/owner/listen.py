@@ -1,0 +1,171 @@
+"""The owner's socket: who is there, what is wanted, and when nobody has been there for long."""
+
+from __future__ import annotations
+
+import hmac
+import json
+import os
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import anyio
+import anyio.from_thread
+import anyio.lowlevel
+import anyio.to_thread
+from anyio.abc import ByteStream, Listener
+from anyio.streams.buffered import BufferedByteReceiveStream
+
+from etl.errors import LoreError
+from server.app import App, problem
+from server.listener import Listener as Hearer
+from server.owner.line import TCP, UNIX
+from server.owner.runtime import socket_of
+
+JSON = dict[str, Any]
+LONGEST_HELLO, LONGEST_CALL = 10_000, 32_000_000
+HELLO_SECONDS = 10.0
+LOOK_SECONDS = 1.0
+PROGRESS_SECONDS = 0.1
+MOST_CALLS = 200  # threads that wait for calls; those that work are limited by App
+_Gone = (anyio.ClosedResourceError, anyio.BrokenResourceError, anyio.EndOfStream, anyio.IncompleteRead)
+
+
+class Door:
+    """Counts the clients that are in, and knows when the last one left."""
+
+    def __init__(self) -> None:
+        self.clients = 0
+        self.stopping = anyio.Event()
+        self._quiet_since = time.monotonic()
+
+    @asynccontextmanager
+    async def inside(self) -> AsyncIterator[None]:
+        """A client, from its hello to its leaving."""
+        self.clients += 1
+        try:
+            yield
+        finally:
+            self.clients -= 1
+            self._quiet_since = time.monotonic()
+
+    def quiet_seconds(self) -> float:
+        """How long nobody has been there."""
+        return 0.0 if self.clients else time.monotonic() - self._quiet_since
+
+
+class Desk:
+    """Answers those who come in at the socket."""
+
+    def __init__(self, app: App, token: str, door: Door, status: Callable[[], JSON]) -> None:
+        self._app = app
+        self._token = token
+        self._door = door
+        self._status = status
+        self._limiter = anyio.CapacityLimiter(MOST_CALLS)
+
+    async def welcome(self, stream: ByteStream) -> None:
+        """One client, from hello to end; whatever it does, others are not disturbed."""
+        received = BufferedByteReceiveStream(stream)
+        async with stream:
+            try:
+                with anyio.fail_after(HELLO_SECONDS):
+                    hello = json.loads(await received.receive_until(b"\n", LONGEST_HELLO))
+                if not isinstance(hello, dict) or not hmac.compare_digest(str(hello.get("token")), self._token):
+                    await _tell(stream, {"ok": False})
+                    return
+                await self._serve(hello, received, stream)
+            except (*_Gone, anyio.DelimiterNotFound, TimeoutError, ValueError):
+                return
+
+    async def _serve(self, hello: JSON, received: BufferedByteReceiveStream, stream: ByteStream) -> None:
+        want = hello.get("want")
+        if want == "status":
+            await _tell(stream, {"ok": True, **self._status()})
+        elif want == "stop":
+            await _tell(stream, {"ok": True})
+            self._door.stopping.set()
+        elif want in ("mcp", "call"):
+            async with self._door.inside():
+                await (self._mcp if want == "mcp" else self._calls)(hello, received, stream)
+
+    async def _mcp(self, hello: JSON, received: BufferedByteReceiveStream, stream: ByteStream) -> None:
+        from server.mcp.build import DEFAULT_TOOLSETS, build_server
+        from server.mcp.lines import serve_lines
+
+        contract = self._app.contract
+        try:
+            toolsets = tuple(map(str, hello.get("toolsets") or DEFAULT_TOOLSETS))
+            server = build_server(contract, self._app.call, problem, toolsets)
+        except LoreError as error:
+            await _tell(stream, {"ok": False, "problem": problem(error), "exit_code": error.exit_code})
+            return
+        repeatable = [one.id for one in contract if one.hints["idempotentHint"] or one.hints["readOnlyHint"]]
+        await _tell(stream, {"ok": True, "repeatable": repeatable})
+        await serve_lines(server, received, stream)
+
+    async def _calls(self, hello: JSON, received: BufferedByteReceiveStream, stream: ByteStream) -> None:
+        """Calls of the shell, one after the other: progress while it runs, then the result or the problem."""
+        await _tell(stream, {"ok": True})
+        while True:
+            asked = json.loads(await received.receive_until(b"\n", LONGEST_CALL))
+            hearer = Hearer(_progress_to(stream))
+            call = partial(self._app.call, str(asked["operation"]), dict(asked["arguments"]), hearer)
+            try:
+                result = await anyio.to_thread.run_sync(call, abandon_on_cancel=True, limiter=self._limiter)
+                await _tell(stream, {"result": result})
+            except LoreError as error:
+                await _tell(stream, {"problem": problem(error), "exit_code": error.exit_code})
+            except (*_Gone, ValueError):
+                raise
+            except Exception as error:  # noqa: BLE001 - the top of a face
+                await _tell(stream, {"problem": problem(error), "exit_code": 70})
+
+
+async def listen(index: Path, transport: str) -> tuple[Listener[ByteStream], str]:
+    """A socket for the owner of this index, and its address. Raises OSError."""
+    path = socket_of(index) if transport == "unix" else None
+    if path is None:
+        tcp = await anyio.create_tcp_listener(local_host="127.0.0.1")
+        port = tcp.extra(anyio.abc.SocketAttribute.local_port)
+        return tcp, f"{TCP}127.0.0.1:{port}"
+    path.unlink(missing_ok=True)  # of an owner that died: we hold the lock
+    before = os.umask(0o177)
+    try:
+        return await anyio.create_unix_listener(path, mode=0o600), f"{UNIX}{path}"
+    finally:
+        os.umask(before)
+
+
+async def until_quiet(door: Door, idle_seconds: float, is_needed: Callable[[], bool]) -> None:
+    """Return when nobody has been there for so long, nothing runs, or the owner is asked to stop."""
+    while not door.stopping.is_set():
+        with anyio.move_on_after(min(LOOK_SECONDS, idle_seconds)):
+            await door.stopping.wait()
+        if door.quiet_seconds() >= idle_seconds and not is_needed():
+            return
+
+
+async def _tell(stream: ByteStream, message: JSON) -> None:
+    await stream.send(json.dumps(message).encode() + b"\n")
+
+
+def _progress_to(stream: ByteStream) -> Callable[[str, int, int], None]:
+    """Progress as lines to the client; called from a worker thread."""
+    loop, told_at = anyio.lowlevel.current_token(), 0.0
+
+    def report(stage: str, done: int, total: int) -> None:
+        nonlocal told_at
+        now = time.monotonic()
+        if now - told_at < PROGRESS_SECONDS and done < total:
+            return
+        told_at = now
+        try:
+            anyio.from_thread.run(_tell, stream, {"progress": [stage, done, total]}, token=loop)
+        except (*_Gone, anyio.RunFinishedError):
+            return  # the client left; the work goes on
+
+    return report

@@ -1,0 +1,146 @@
+"""The owner process: it holds the lock, answers at its socket (and on HTTP for `lore serve`), and ends in order."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import signal
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import anyio
+
+from etl.errors import ConfigError, StorageError
+from etl.project import Place, place_of
+from etl.settings import load_settings
+from etl.stores.note import Note, my_note, read_note, remove_note, write_note
+from server import __version__
+from server.app import App
+from server.contract import load_contract
+from server.owner.find import wanted
+from server.owner.line import UNIX
+from server.owner.listen import Desk, Door, listen, until_quiet
+from server.owner.runtime import register, unregister
+
+log = logging.getLogger(__name__)
+Serving = Callable[[App, Door], Awaitable[None]]
+JSON = dict[str, Any]
+
+
+class Owner:
+    """One index with its socket. `kind` is `background` or `serve`; the latter never ends by itself.
+
+    Raises:
+        ConfigError: the configuration is wrong.
+        Busy: another process owns the index.
+    """
+
+    def __init__(self, root: Path, config: Path | None, kind: str) -> None:
+        self.settings = load_settings(root, config)
+        self.place = _place(root, config)
+        self._kind = kind
+        self._note: Note | None = None
+        self._door: Door | None = None
+        self.app = App(root, self.settings, load_contract(), owner=self._record)
+        self.app.index.own()
+
+    async def run(self, ready: Callable[[], None], serve: Serving | None = None, web: str = "") -> None:
+        """Answer until nobody needs it, it is told to stop, or `serve` ends."""
+        door = self._door = Door()
+        try:
+            listener, address = await listen(self.place.folder, self.settings.owner.transport)
+        except OSError as error:
+            raise StorageError(f"The owner cannot open its socket: {error.strerror}.", _SOCKET) from error
+        self._note = self._written(address, web)
+        register(self.place.folder)
+        desk = Desk(self.app, self._note.token, door, self._status)
+        try:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(listener.serve, desk.welcome)
+                tasks.start_soon(_stop_on_signal, door)
+                ready()
+                tasks.start_soon(anyio.to_thread.run_sync, self.app.warm)
+                if self.settings.owner.watch:
+                    from server.owner.watch import watch
+
+                    tasks.start_soon(watch, self.app, door.stopping)
+                if serve is not None:
+                    await serve(self.app, door)
+                else:
+                    await until_quiet(door, 60 * self.settings.owner.idle_minutes, self._is_needed)
+                door.stopping.set()
+                tasks.cancel_scope.cancel()
+        finally:
+            await listener.aclose()
+            if address.startswith(UNIX):
+                Path(address.removeprefix(UNIX)).unlink(missing_ok=True)
+
+    def close(self) -> None:
+        """End what runs, close the stores, take the note back, let go of the lock."""
+        self.app.close()
+        if self._note is not None:
+            remove_note(self.place.folder, self._note)
+            unregister(self.place.folder)
+
+    def _written(self, address: str, web: str) -> Note:
+        need = wanted(self.place)
+        said = {"version": __version__, "build": need.build, "config": need.config, "key": need.key, "web": web}
+        note = my_note(self._kind, address=address, token=secrets.token_hex(16), **said)
+        try:
+            write_note(self.place.folder, note)
+        except OSError as error:
+            raise StorageError(f"Cannot write to the index folder: {error.strerror}.") from error
+        return note
+
+    def _is_needed(self) -> bool:
+        """Whether a job runs. An index whose folder is gone, or another's, needs no owner."""
+        found = read_note(self.place.folder)
+        if found is None or self._note is None or found.pid != self._note.pid:
+            return False
+        return self.app.jobs.running_id() is not None
+
+    def _record(self) -> JSON:
+        """The `owner` of a health report."""
+        note, door = self._note, self._door
+        if note is None or door is None:
+            return {}
+        return {"pid": note.pid, "since": note.since, "clients": door.clients}
+
+    def _status(self) -> JSON:
+        """What `lore ps` shows."""
+        assert self._note is not None
+        return {
+            **self._record(),
+            "project": str(self.place.root),
+            "index": str(self.place.folder),
+            "kind": self._kind,
+            "address": self._note.web or self._note.address,
+            "version": __version__,
+            "job": self.app.jobs.running_id(),
+        }
+
+
+_SOCKET = 'Set `owner.transport` to "loopback" in lore.toml, or LORE_RUNTIME to a folder for sockets.'
+
+
+def own(root: Path, config: Path | None, ready: Callable[[], None]) -> None:
+    """Be the owner in the background until it ends. Raises LoreError."""
+    owner = Owner(root, config, "background")
+    try:
+        anyio.run(owner.run, ready)
+    finally:
+        owner.close()
+
+
+async def _stop_on_signal(door: Door) -> None:
+    with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+        async for _ in signals:
+            door.stopping.set()
+
+
+def _place(root: Path, config: Path | None) -> Place:
+    try:
+        return place_of(root, config)
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"The configuration cannot be read: {error}.") from error

@@ -1,0 +1,87 @@
+"""Calls of the shell through the owner of the index."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from etl.errors import ConfigError, Unavailable, from_record
+from etl.model import Progress
+from etl.project import Place, place_of
+from etl.stores.note import read_note
+from server.contract import load_contract
+from server.owner import find
+from server.owner.line import Line
+
+JSON = dict[str, Any]
+
+
+class Remote:
+    """The owner as something to call; started when it is first needed."""
+
+    def __init__(self, where: Place) -> None:
+        self._place = where
+        self._line: Line | None = None
+
+    def call(self, operation: str, arguments: JSON, progress: Progress) -> JSON:
+        """Run one operation there. If the owner dies on the way, once more where that does no harm.
+
+        Raises:
+            LoreError: what went wrong, there or on the way.
+        """
+        try:
+            return self._call(operation, arguments, progress)
+        except OSError:
+            self.close()
+        hints = load_contract()[operation].hints
+        if not (hints["idempotentHint"] or hints["readOnlyHint"]):
+            raise Unavailable("The owner of the index ended during this call.")
+        try:
+            return self._call(operation, arguments, progress)
+        except OSError as error:
+            raise Unavailable("The owner of the index ended twice during this call.") from error
+
+    def _call(self, operation: str, arguments: JSON, progress: Progress) -> JSON:
+        line = self._line = self._line or self._dial()
+        line.tell({"operation": operation, "arguments": arguments})
+        while True:
+            said = line.hear()
+            if "progress" in said:
+                progress(*said["progress"])
+            elif "problem" in said:
+                raise from_record(said["problem"])
+            elif "result" in said:
+                result: JSON = said["result"]
+                return result
+
+    def _dial(self) -> Line:
+        try:
+            return find.connect(self._place, {"want": "call"})[0]
+        except find.Refused as refused:
+            raise from_record(refused.problem) from refused
+
+    def close(self) -> None:
+        """Hang up."""
+        if self._line is not None:
+            with suppress(OSError):
+                self._line.close()
+        self._line = None
+
+
+def place(root: Path, config: Path | None) -> Place:
+    """Where the index is. Raises ConfigError."""
+    try:
+        return place_of(root, config)
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"The configuration cannot be read: {error}.") from error
+
+
+def step_aside(where: Place) -> None:
+    """End a background owner that nobody uses, for a command that must hold the index itself."""
+    note = read_note(where.folder)
+    if note is None or not note.is_alive or note.kind != "background":
+        return
+    status = find.ask(note, "status")
+    if status is not None and not status.get("clients"):
+        find.stop(where.folder, note)
