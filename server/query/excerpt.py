@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
 from typing import Any
 
-from server.budget import CHARACTERS_PER_TOKEN
+from server.budget import prefix, size
 
 SMALLEST_EXCERPT = 120
 LARGEST_EXCERPT = 1_600
@@ -46,17 +45,26 @@ def _within_line(line: str, wanted: set[str], characters: int) -> str:
     return ("…" if start else "") + line[start:end] + ("…" if end < len(line) else "")
 
 
-def fit_results(results: list[dict[str, Any]], texts: Sequence[str], words: Sequence[str], max_tokens: int) -> int:
-    """Give each result an excerpt so that all stay within the budget; returns how many fit."""
-    left = max_tokens * CHARACTERS_PER_TOKEN
+def fit_results(results: list[dict[str, Any]], texts: Sequence[str], words: Sequence[str], characters: int) -> int:
+    """Give each result an excerpt so that all take at most so many characters as JSON; returns how many fit."""
+    left = characters
     for number, (result, text) in enumerate(zip(results, texts, strict=True)):
-        fixed = len(json.dumps({**result, "excerpt": ""}, ensure_ascii=False))
-        if number and left < fixed + SMALLEST_EXCERPT:
+        before, left = left, left - size({**result, "excerpt": ""}) - 2
+        if left < (SMALLEST_EXCERPT if number else 0):
             return number
         others = len(results) - number - 1
         # the first results get up to twice an equal share
-        share = left if not others else min(2 * left // (others + 2), left - fixed)
-        room = max(SMALLEST_EXCERPT, min(LARGEST_EXCERPT, share - fixed))
-        result["excerpt"] = excerpt(text, words, room)
-        left -= len(json.dumps(result, ensure_ascii=False))
+        share = left if not others else 2 * before // (others + 2) - (before - left)
+        room = min(left, LARGEST_EXCERPT, max(SMALLEST_EXCERPT, share))
+        result["excerpt"] = _fitting_excerpt(text, words, room)
+        left -= size(result["excerpt"]) - 2
     return len(results)
+
+
+def _fitting_excerpt(text: str, words: Sequence[str], characters: int) -> str:
+    """An excerpt that takes at most so many characters as JSON."""
+    shown, asked = excerpt(text, words, characters), characters
+    while size(shown) - 2 > characters and asked > SMALLEST_EXCERPT:
+        asked = min(asked * 9 // 10, asked * characters // size(shown))
+        shown = excerpt(text, words, asked)
+    return prefix(shown, characters)

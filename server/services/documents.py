@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from etl.errors import ClassNotFound, DocumentNotFound, IndexMissing, InvalidArgument
@@ -10,7 +9,8 @@ from etl.files import stamp_of
 from etl.hierarchy import ClassNode, Hierarchy
 from etl.index import Index
 from etl.model import Chunk, sha256
-from server import budget
+from server import budget, pages
+from server.services.filepart import file_part
 
 JSON = dict[str, Any]
 
@@ -29,8 +29,9 @@ class DocumentService:
         mark = self._mark("documents", type_, source)
         start = budget.offset_of(cursor, mark) if cursor else offset
         total, chunks = self._index.catalogue.page(_wanted(type_), source, limit, start)
-        rows = [_row(one) for one in chunks]
-        return {"total": total, **_page("documents", rows, start, total, max_tokens, mark)}
+        return pages.of_rows(
+            {"total": total}, "documents", [_row(one) for one in chunks], start, total, mark, max_tokens
+        )
 
     def document(self, id_: str, max_tokens: int, cursor: str | None) -> JSON:
         """The result of `get_document_by_id`. Raises DocumentNotFound."""
@@ -39,10 +40,11 @@ class DocumentService:
         if chunk is None:
             raise DocumentNotFound(f"There is no document with the id `{id_}`.")
         mark = self._mark(id_, chunk.content_hash)
-        start = budget.offset_of(cursor, mark)
         record = chunk.record()
-        text = budget.fitting_lines(chunk.text[start:], max_tokens, budget.size({**record, "text": ""}))
-        return {**record, "text": text, **_rest(start + len(text), len(chunk.text), "characters", max_tokens, mark)}
+        parts = {name: record.pop(name) for name in ("text", "symbols", "chain", "tags")}
+        if cursor or budget.size(record) > max_tokens * budget.CHARACTERS_PER_TOKEN // 3:
+            record = _brief(record)
+        return pages.of_parts(record, parts, budget.offsets_of(cursor, mark, 2), mark, max_tokens)
 
     def sources(self, type_: str, under: str | None, max_tokens: int, cursor: str | None) -> JSON:
         """The result of `list_sources`."""
@@ -50,7 +52,7 @@ class DocumentService:
         mark = self._mark("sources", type_, under)
         start = budget.offset_of(cursor, mark)
         rows = self._index.catalogue.sources(_wanted(type_), under.rstrip("/") if under else None)
-        return {"total": len(rows), **_page("sources", rows[start:], start, len(rows), max_tokens, mark)}
+        return pages.of_rows({"total": len(rows)}, "sources", rows[start:], start, len(rows), mark, max_tokens)
 
     def source(self, path: str, max_tokens: int, cursor: str | None) -> JSON:
         """The result of `get_source`: the file as its chunks hold it. Raises DocumentNotFound."""
@@ -60,18 +62,12 @@ class DocumentService:
             near = ", ".join(self._index.catalogue.paths_like(path))
             hint = f"Did you mean {near}?" if near else "list_sources shows what is indexed."
             raise DocumentNotFound(f"No indexed file has the path `{path}`.", hint)
-        lines = _lines(chunks)
         mark = self._mark(path, *(one.content_hash for one in chunks))
         start = budget.offset_of(cursor, mark)
         reply: JSON = {"source": path, "type": chunks[0].type.value, "title": chunks[0].title}
         if stamp_of(self._index.root / path) != self._index.catalogue.stamps_of([path]).get(path):
             reply["changed"] = True
-        shown = _fitting_from(lines, start, chunks, max_tokens)
-        last = start + len(shown)
-        marks = [_mark(one) for one in chunks if one.lines[0] <= last and one.lines[1] > start]
-        span = [min(start + 1, len(lines)), max(last, 1)]
-        rest = _rest(last, len(lines), "lines", max_tokens, mark)
-        return {**reply, "lines": span, "text": "\n".join(shown), "chunks": marks, **rest}
+        return file_part(reply, chunks, start, mark, max_tokens)
 
     def hierarchy(self, root: str | None, max_tokens: int, cursor: str | None) -> JSON:
         """The result of `get_class_hierarchy`. Raises ClassNotFound with the nearest names."""
@@ -80,16 +76,14 @@ class DocumentService:
         if not tree.nodes:
             raise IndexMissing("The index knows no classes.", "Sync a project that has Python or JavaScript classes.")
         mark = self._mark("classes", root)
-        start = budget.offset_of(cursor, mark)
+        at = budget.offsets_of(cursor, mark, 2)
         name = _full_name(tree, root.strip()) if root and root.strip() else None
         nodes = tree.subtree(name) if name else [tree.nodes[one] for one in sorted(tree.nodes)]
-        reply: JSON = {"root": name, "total": len(nodes)}
+        parts: dict[str, list[Any]] = {"classes": [node.record() for node in nodes]}
         if name:
-            reply["chain"] = [one.class_name for one in tree.chain(name)]
-            reply["members"] = [] if start else self._members(tree.nodes[name])
-        rows = [node.record() for node in nodes[start:]]
-        taken = budget.ENVELOPE + budget.size(reply)
-        return {**reply, **_page("classes", rows, start, len(nodes), max_tokens, mark, taken)}
+            parts["chain"] = [one.class_name for one in tree.chain(name)]
+            parts["members"] = self._members(tree.nodes[name])
+        return pages.of_parts({"root": name, "total": len(nodes)}, parts, at, mark, max_tokens)
 
     def _members(self, node: ClassNode) -> list[JSON]:
         """What the class itself defines, each once, in the order of its file."""
@@ -115,22 +109,6 @@ def _wanted(type_: str) -> str | None:
     return None if type_ == "all" else type_
 
 
-def _page(
-    name: str, rows: Sequence[JSON], start: int, total: int, max_tokens: int, mark: str, taken: int = budget.ENVELOPE
-) -> JSON:
-    count = budget.fitting(rows, max_tokens, taken)
-    return {name: list(rows[:count]), **_rest(start + count, total, name, max_tokens, mark)}
-
-
-def _rest(end: int, total: int, what: str, max_tokens: int, mark: str) -> JSON:
-    if end >= total:
-        return {}
-    return {
-        "truncated": budget.left_out(total - end, what, max_tokens),
-        "next_cursor": budget.cursor(end, mark),
-    }
-
-
 def _row(one: Chunk) -> JSON:
     return {
         "id": one.id,
@@ -142,32 +120,14 @@ def _row(one: Chunk) -> JSON:
     }
 
 
-def _mark(one: Chunk) -> JSON:
-    return {"id": one.id, "kind": one.kind, "heading": " > ".join(one.heading), "lines": list(one.lines)}
-
-
-def _lines(chunks: Sequence[Chunk]) -> list[str]:
-    """The lines of a file from its chunks; what no chunk holds was blank. A cut line is put together again."""
-    lines = [""] * max(one.lines[1] for one in chunks)
-    for one in chunks:
-        if one.columns is not None:
-            lines[one.lines[0] - 1] += one.text
-        else:
-            lines[one.lines[0] - 1 : one.lines[1]] = one.text.split("\n")
-    return lines
-
-
-def _fitting_from(lines: Sequence[str], start: int, chunks: Sequence[Chunk], max_tokens: int) -> list[str]:
-    """As many lines from `start` as fit beside the marks of their chunks; at least one."""
-    left = max_tokens * budget.CHARACTERS_PER_TOKEN - budget.ENVELOPE
-    cost = {one.lines[0]: budget.size(_mark(one)) for one in chunks}
-    shown: list[str] = []
-    for number, line in enumerate(lines[start:], start=start + 1):
-        left -= budget.size(line) + cost.get(number, 0)
-        if left < 0 and shown:
-            break
-        shown.append(line)
-    return shown
+def _brief(record: JSON) -> JSON:
+    """What says where a passage is, without what only matters once."""
+    return {
+        **{name: record[name] for name in ("id", "type", "kind", "source")},
+        "title": budget.clipped(record["title"], budget.SHORT),
+        "heading": [budget.clipped(one, budget.SHORT) for one in record["heading"][-1:]],
+        "lines": record["lines"],
+    }
 
 
 def _full_name(tree: Hierarchy, root: str) -> str:

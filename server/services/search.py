@@ -10,7 +10,13 @@ from server import budget
 from server.query.excerpt import fit_results
 from server.query.freshness import Freshness
 from server.query.ranked import Ranked
-from server.query.service import QueryService
+from server.query.service import Found, QueryService
+
+JSON = dict[str, Any]
+LONGEST_ECHO = 300  # characters of the question in the reply
+SMALL_BUDGET = 500  # tokens, below which every character counts
+SHORT_NOTE = 40
+MATTERS = ("state", "changed_files", "pending_vectors", "job")
 
 
 class SearchService:
@@ -21,9 +27,7 @@ class SearchService:
         self._queries = queries
         self._freshness = freshness
 
-    def query(
-        self, text: str, type_: str, limit: int, explain: bool, max_tokens: int, cursor: str | None
-    ) -> dict[str, Any]:
+    def query(self, text: str, type_: str, limit: int, explain: bool, max_tokens: int, cursor: str | None) -> JSON:
         """The result of `query_documents`."""
         self._index.require()
         mark = sha256(f"{text}\0{type_}\0{self._index.catalogue.meta('loaded')}")[:12]
@@ -32,28 +36,42 @@ class SearchService:
         top = found.ranked[start : start + limit]
         changed = self._freshness.changed_of(one.source for one in top)
         results = [_result(one, explain, one.source in changed) for one in top]
-        fitting = fit_results(results, [one.chunk.text for one in top], found.query.words, max_tokens)
-        reply: dict[str, Any] = {
-            "query": text,
-            "total": len(found.ranked),
-            "results": results[:fitting],
-            "confidence": round(found.confidence, 3),
-            "freshness": self._freshness.record(),
-        }
-        if found.doubt and results:
-            reply["doubt"] = found.doubt
+        reply = _head(text, found, bool(results), self._freshness.record(), max_tokens)
+        left = budget.room(max_tokens, reply)
+        texts = [one.chunk.text for one in top]
+        fitting = fit_results(results, texts, found.query.words, left)
+        if results and not fitting:
+            results = [budget.shortened(one) for one in results]
+            budget.check(budget.size(results[0]) + 2 - left, "The next of the results", max_tokens)
+            fitting = fit_results(results[:1], texts[:1], found.query.words, left)
+        reply["results"] = results[:fitting]
         if fitting < len(results):
-            reply["truncated"] = budget.left_out(len(results) - fitting, "results", max_tokens)
+            reply["truncated"] = budget.rest(len(results) - fitting, "results", max_tokens)
         if start + fitting < len(found.ranked):
-            reply["next_cursor"] = budget.cursor(start + fitting, mark)
-        if found.degraded:
-            reply["degraded"] = found.degraded[:300]
+            reply["next_cursor"] = budget.cursor(mark, start + fitting)
         return reply
 
 
-def _result(one: Ranked, explain: bool, is_changed: bool) -> dict[str, Any]:
+def _head(text: str, found: Found, has_results: bool, freshness: JSON, max_tokens: int) -> JSON:
+    """The reply without its results; of a small budget it takes only what a reader must know."""
+    is_small = max_tokens < SMALL_BUDGET
+    reply: JSON = {
+        "query": budget.clipped(text, max_tokens // 10 if is_small else LONGEST_ECHO),
+        "total": len(found.ranked),
+        "results": [],
+        "confidence": round(found.confidence, 3),
+    }
+    if found.doubt and has_results:
+        reply["doubt"] = budget.clipped(found.doubt, SHORT_NOTE if is_small else 300)
+    if found.degraded:
+        reply["degraded"] = budget.clipped(found.degraded, SHORT_NOTE if is_small else 300)
+    reply["freshness"] = {name: freshness[name] for name in MATTERS if freshness.get(name)} if is_small else freshness
+    return reply
+
+
+def _result(one: Ranked, explain: bool, is_changed: bool) -> JSON:
     chunk = one.chunk
-    result: dict[str, Any] = {
+    result: JSON = {
         "id": chunk.id,
         "source": chunk.source,
         "type": chunk.type.value,

@@ -12,9 +12,9 @@ from etl.errors import IndexMissing, ModelMismatch
 from etl.model import KnowledgeType
 from etl.settings import QuerySettings, Settings
 from etl.sync import sync
+from server import budget
 from server.app import App
 from server.contract import Contract
-from server.query.excerpt import CHARACTERS_PER_TOKEN
 from server.query.weights import CLASSIC
 from tests.harness.models import HashModel
 from tests.harness.projects import open_index, write_project
@@ -90,7 +90,7 @@ def test_a_reply_that_was_cut_says_so(app: App, max_tokens: int) -> None:
     reply = search(app, "worker", limit=100, max_tokens=max_tokens)
 
     assert "truncated" in reply
-    assert sum(len(str(one)) for one in reply["results"]) < (max_tokens + 100) * CHARACTERS_PER_TOKEN
+    assert budget.size(reply) <= max_tokens * budget.CHARACTERS_PER_TOKEN
     assert reply["total"] > len(reply["results"])
 
 
@@ -121,7 +121,7 @@ def test_a_file_that_cannot_be_read_does_not_make_every_reply_stale(tmp_path: Pa
     after = search(app, "alpha")["freshness"]["state"]
     app.close()
 
-    assert [[one["source"] for one in report["failed"]] for report in reports] == [["bad.md"]] * 2
+    assert [[one["source"] for one in report["report"]["failed"]] for report in reports] == [["bad.md"]] * 2
     assert (before, after) == ("fresh", "stale")
 
 

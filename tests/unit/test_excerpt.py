@@ -7,7 +7,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.query.excerpt import CHARACTERS_PER_TOKEN, SMALLEST_EXCERPT, excerpt, fit_results
+from server.query.excerpt import excerpt, fit_results
 
 PASSAGE = "\n".join(f"line {n} about nothing" for n in range(40)) + "\nthe worker drains its queue\nthe end of it"
 
@@ -35,12 +35,12 @@ def test_an_excerpt_is_never_longer_than_asked_for(text: str, words: list[str], 
     assert len(excerpt(text, words, characters)) <= characters + 4
 
 
-@given(st.integers(1, 100), st.integers(200, 5000))
-def test_a_reply_stays_under_its_budget(count: int, max_tokens: int) -> None:
+@given(st.integers(1, 100), st.integers(300, 15_000), st.sampled_from([PASSAGE, '"\\\n' * 500, "\x00" * 900]))
+def test_results_stay_within_their_characters(count: int, characters: int, passage: str) -> None:
     results = [{"source": f"docs/{n}.md", "excerpt": "", "score": 1.0} for n in range(count)]
 
-    fitting = fit_results(results, [PASSAGE] * count, ["worker"], max_tokens)
-    size = sum(len(json.dumps(one, ensure_ascii=False)) for one in results[:fitting])
+    fitting = fit_results(results, [passage] * count, ["worker"], characters)
+    size = sum(len(json.dumps(one, ensure_ascii=False)) + 2 for one in results[:fitting])
 
     assert 1 <= fitting <= count
-    assert size <= max_tokens * CHARACTERS_PER_TOKEN + SMALLEST_EXCERPT + 200
+    assert size <= characters

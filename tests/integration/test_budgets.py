@@ -1,0 +1,203 @@
+"""Every reply stays within its budget of tokens, and its cursors bring all the rest, each thing exactly once."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given
+from hypothesis import settings as examples
+from hypothesis import strategies as st
+
+from etl.errors import InvalidArgument
+from etl.model import Ancestor
+from etl.settings import Settings
+from server import budget
+from server.app import App
+from server.contract import Contract
+from tests.harness.chunks import make_chunk
+from tests.harness.models import HashModel
+from tests.harness.projects import write_project
+
+JSON = dict[str, Any]
+BUDGETS = st.one_of(st.integers(200, 700), st.integers(200, 20_000))
+LONG_LINE = 'word "quoted" \\ back\tslash é ' * 1500
+METHODS = "\n".join(f"    def method_number_{n}_of_many(self) -> int:\n        return {n}\n" for n in range(300))
+FILES = {
+    "docs/long-line.md": f"# One line\n\nbefore\n\n{LONG_LINE}\n\nafter\n",
+    "docs/ein-ü-\"name\".md": "# Odd name\n\nworker\n",
+    "docs/" + "deep/" * 12 + "page.md": f"# {'A very long title ' * 30}\n\n## {'And a heading ' * 30}\n\nworker text\n",
+    "pkg/__init__.py": "",
+    "pkg/huge.py": f"class Huge:\n    size = 1\n\n{METHODS}",
+    "pkg/many.py": "from pkg.huge import Huge\n\n\n" + "\n\n".join(f"class Sub{n}(Huge):\n    pass" for n in range(80)),
+    "src/quotes.py": "TEXT = '''\n" + '"\\\\"\n' * 400 + "'''\n\n\ndef worker() -> None:\n    pass\n",
+    **{f"docs/pages/{n}.md": f"# Page {n}\n\nThe worker {n} does its work.\n\n## More\n\nText.\n" for n in range(60)},
+}  # fmt: skip
+LONG_CHUNK = make_chunk(
+    "docs/pages/1.md",
+    text="\n".join(f'line {n} of "many"' for n in range(400)),
+    symbols=tuple(f"package.module.Class.attribute_{n}" for n in range(3000)),
+    tags=tuple(f"tag-{n}" for n in range(200)),
+    chain=[(f"package.Base{n}", None) for n in range(60)],
+    lines=(5, 404),
+    anchor="long",
+)
+
+
+@pytest.fixture(scope="module")
+def app(tmp_path_factory: pytest.TempPathFactory, contract: Contract) -> Iterator[App]:
+    root = write_project(tmp_path_factory.mktemp("budgets").resolve(), FILES)
+    app = App(root, Settings(), contract, HashModel())
+    done = app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 300})
+    assert done["state"] == "done"
+    yield app
+    app.close()
+
+
+def parts(app: App, operation: str, max_tokens: int, **arguments: Any) -> Iterator[JSON]:
+    """All replies of a call: one after the other by cursor, with a larger budget where one is asked for."""
+    given: JSON = arguments
+    while True:
+        try:
+            reply = app.call(operation, {**given, "max_tokens": max_tokens})
+        except InvalidArgument as error:
+            enough = re.search(r"max_tokens=(\d+)", error.hint)
+            assert enough, error.message
+            assert int(enough.group(1)) > max_tokens
+            max_tokens = int(enough.group(1))
+            continue
+        assert budget.size(reply) <= max_tokens * budget.CHARACTERS_PER_TOKEN
+        assert "next_cursor" in reply or "truncated" not in reply
+        yield reply
+        if "next_cursor" not in reply:
+            return
+        given = {**arguments, "cursor": reply["next_cursor"]}
+
+
+def joined(replies: Iterator[JSON], *names: str) -> list[Any]:
+    """What all replies hold of a list, or of several."""
+    return [one for reply in replies for name in names for one in reply[name]]
+
+
+PROPERTY = examples(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+@PROPERTY
+@given(BUDGETS, st.integers(1, 200))
+def test_all_documents_are_listed_once(app: App, max_tokens: int, limit: int) -> None:
+    total = app.call("list_documents", {"limit": 1})["total"]
+
+    ids = [one["id"] for one in joined(parts(app, "list_documents", max_tokens, limit=limit), "documents")]
+
+    assert len(ids) == len(set(ids)) == total
+
+
+@PROPERTY
+@given(BUDGETS)
+def test_all_files_are_listed_once(app: App, max_tokens: int) -> None:
+    listed = [one["source"] for one in joined(parts(app, "list_sources", max_tokens), "sources")]
+
+    assert listed == sorted(path for path, text in FILES.items() if text)
+
+
+@PROPERTY
+@given(BUDGETS, st.sampled_from([path for path, text in FILES.items() if text]))
+def test_a_file_comes_whole_with_each_of_its_chunks_once(app: App, max_tokens: int, path: str) -> None:
+    replies = list(parts(app, "get_source", max_tokens, path=path))
+    ids = [one["id"] for reply in replies for one in reply["chunks"]]
+    listed = joined(parts(app, "list_documents", 20_000, source=path), "documents")
+
+    assert "".join(reply["text"] for reply in replies) == FILES[path].rstrip()
+    assert sorted(ids) == sorted(one["id"] for one in listed)
+    for reply, after in itertools.pairwise(replies):
+        assert after["lines"][0] - reply["lines"][1] in (0, 1)
+
+
+@PROPERTY
+@given(BUDGETS)
+def test_a_part_of_a_file_says_which_lines_it_is(app: App, max_tokens: int) -> None:
+    lines = FILES["pkg/many.py"].split("\n")
+
+    for reply in parts(app, "get_source", max_tokens, path="pkg/many.py"):
+        first, last = reply["lines"]
+        assert reply["text"].removesuffix("\n") == "\n".join(lines[first - 1 : last])
+
+
+@PROPERTY
+@given(BUDGETS)
+def test_a_huge_class_comes_with_each_subclass_and_member_once(app: App, max_tokens: int) -> None:
+    replies = list(parts(app, "get_class_hierarchy", max_tokens, root="pkg.huge.Huge"))
+    classes = [one["class"] for one in joined(iter(replies), "classes")]
+    members = [one["name"] for one in joined(iter(replies), "members")]
+
+    assert sorted(classes) == sorted(["pkg.huge.Huge", *(f"pkg.many.Sub{n}" for n in range(80))])
+    assert len(members) == len(set(members)) >= 300
+
+
+@PROPERTY
+@given(BUDGETS)
+def test_all_classes_are_listed_once(app: App, max_tokens: int) -> None:
+    classes = [one["class"] for one in joined(parts(app, "get_class_hierarchy", max_tokens), "classes")]
+
+    assert len(classes) == len(set(classes)) == 81
+
+
+@PROPERTY
+@given(BUDGETS, st.sampled_from(["worker", "word quoted slash", "class Huge", '"' * 1500 + " text"]), st.booleans())
+def test_a_search_brings_every_file_once(app: App, max_tokens: int, query: str, explain: bool) -> None:
+    replies = list(parts(app, "query_documents", max_tokens, query=query, explain=explain))
+    found = [one["source"] for one in joined(iter(replies), "results")]
+
+    assert len(found) == len(set(found)) == replies[0]["total"]
+
+
+@PROPERTY
+@given(BUDGETS)
+def test_a_long_passage_comes_whole_with_each_symbol_tag_and_ancestor_once(app: App, max_tokens: int) -> None:
+    app.index.catalogue.apply([(LONG_CHUNK, False)], [])
+    try:
+        replies = list(parts(app, "get_document_by_id", max_tokens, id=LONG_CHUNK.id))
+    finally:
+        app.index.catalogue.apply([], [LONG_CHUNK.id])
+
+    assert "".join(reply["text"] for reply in replies) == LONG_CHUNK.text
+    assert joined(iter(replies), "symbols") == list(LONG_CHUNK.symbols)
+    assert joined(iter(replies), "tags") == list(LONG_CHUNK.tags)
+    assert [Ancestor(**one) for one in joined(iter(replies), "chain")] == list(LONG_CHUNK.chain)
+
+
+def test_what_was_cut_is_said_with_how_to_get_it(app: App) -> None:
+    reply = app.call("list_documents", {"max_tokens": 300})
+
+    assert re.fullmatch(
+        r"[\d,]+ documents left out beyond 300 tokens: give next_cursor as cursor\.", reply["truncated"]
+    )
+
+
+def test_a_page_that_only_its_limit_ended_was_not_cut(app: App) -> None:
+    reply = app.call("list_documents", {"limit": 2})
+
+    assert "truncated" not in reply
+    assert "next_cursor" in reply
+
+
+@pytest.mark.parametrize("cursor", ["x", "!!", "MTA", "LTE6YQ", "MTphYmM", "é", "OTk5OTk5OTk5OTk5OTk5OTk5OTk5OmE"])
+def test_a_cursor_that_is_not_ours_is_refused(app: App, cursor: str) -> None:
+    for operation, arguments in (
+        ("list_documents", {}), ("list_sources", {}), ("get_class_hierarchy", {}), ("query_documents", {"query": "a"}),
+        ("get_source", {"path": "pkg/many.py"}),
+    ):  # fmt: skip
+        with pytest.raises(InvalidArgument):
+            app.call(operation, {**arguments, "cursor": cursor})
+
+
+def test_a_cursor_of_another_question_is_refused(app: App) -> None:
+    given = app.call("query_documents", {"query": "worker", "limit": 1})["next_cursor"]
+
+    with pytest.raises(InvalidArgument) as caught:
+        app.call("query_documents", {"query": "other words", "cursor": given})
+
+    assert "without cursor" in caught.value.hint
