@@ -14,7 +14,7 @@ import numpy as np
 
 from benchmarks.main_job import row
 from etl.settings import DatabaseSettings
-from etl.stores.vectors import VectorStore
+from etl.stores.places import generations_of
 
 DIMENSION, CENTRES, SPREAD, QUERIES, TOP = 384, 200, 1.0, 200, 100
 CHROMAS_OWN = DatabaseSettings(ef_search=100, ef_construction=100, max_neighbors=16)
@@ -32,7 +32,7 @@ def measure(label: str, settings: DatabaseSettings, vectors: np.ndarray, queries
     """Recall and speed of one setting."""
     truth = np.argsort(-(queries @ vectors.T), axis=1)[:, :TOP]
     with tempfile.TemporaryDirectory() as folder:
-        store = VectorStore(Path(folder) / "vectors", settings)
+        store = generations_of(Path(folder), settings).open(1)
         started = time.perf_counter()
         store.add([(f"{n}.0", "src", "a.py") for n in range(len(vectors))], vectors)
         added = len(vectors) / (time.perf_counter() - started)

@@ -17,6 +17,7 @@ from etl.stores.atomic import put_aside, remove_folder
 from etl.stores.catalogue import CATALOGUE, SUSPECT, Catalogue
 from etl.stores.gate import Gate
 from etl.stores.owner import Ownership
+from etl.stores.places import generations_of
 
 if TYPE_CHECKING:
     from etl.embedding.base import Embedder, EmbeddingCache
@@ -28,13 +29,18 @@ _IGNORE_ITSELF = "# Written by Lore: everything here can be rebuilt by `lore syn
 
 
 class Index:
-    """Opens nothing until asked; from then on this process owns the folder until `close`."""
+    """Opens nothing until asked; from then on this process owns the folder until `close`.
+
+    Raises:
+        ConfigError: what the configuration says of the database does not fit together.
+    """
 
     def __init__(self, root: Path, settings: Settings, model: Model | None = None) -> None:
         self.root = root
         self.settings = settings
         self._model = model or ConfiguredModel(settings.embedding)
         self.folder = (root / settings.index.path).resolve()
+        self.generations = generations_of(self.folder, settings.database)
         self.gate = Gate()
         self._guard = threading.RLock()
         self._ownership: Ownership | None = None
@@ -92,27 +98,24 @@ class Index:
 
     @property
     def vectors(self) -> VectorStore:
-        """The vector leg of the present generation. Raises IndexDamaged where vectors are lost."""
+        """The vector leg of the present generation, opened again if its server died.
+
+        Raises:
+            IndexDamaged: vectors are lost.
+            DatabaseUnavailable: Chroma is another process, and does not answer.
+        """
         with self._guard:
+            if self._vectors is not None and not self._vectors.is_alive():
+                self.release_vectors()
             if self._vectors is None:
-                self._vectors = self.open_generation(self.generation, self.catalogue.with_vector())
+                self.own()
+                self._vectors = self.generations.open(self.generation, self.catalogue.with_vector())
             return self._vectors
 
     @property
     def generation(self) -> int:
         """The number of the vector store that is in use."""
         return int(self.catalogue.meta("generation") or 1)
-
-    def generation_folder(self, number: int) -> Path:
-        """Where a generation's files are."""
-        return self.folder / f"vectors-{number}"
-
-    def open_generation(self, number: int, at_least: int = 0) -> VectorStore:
-        """Open one generation's store, which holds so many vectors at least."""
-        from etl.stores.vectors import VectorStore
-
-        self.own()
-        return VectorStore(self.generation_folder(number), self.settings.database, at_least)
 
     def use(self, store: VectorStore) -> None:
         """Answer from another generation from now on."""
@@ -130,8 +133,9 @@ class Index:
         return store is not None
 
     def has_open_vectors(self) -> bool:
-        """Whether the vector store is open in this process."""
-        return self._vectors is not None
+        """Whether the vector store is open in this process, and its server lives."""
+        store = self._vectors
+        return store is not None and store.is_alive()
 
     def reset_keywords(self) -> None:
         """Throw a damaged keyword store away; the next use starts an empty one."""

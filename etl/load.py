@@ -18,7 +18,6 @@ from etl.head import head
 from etl.index import KEYWORDS, Index
 from etl.model import Chunk, Progress, SyncReport, row_id
 from etl.stores import chunkfile
-from etl.stores.atomic import remove_folder
 from etl.stores.catalogue import Held
 from etl.stores.seal import is_sealed
 
@@ -47,8 +46,8 @@ def is_loaded(index: Index) -> bool:
         and catalogue.meta("loaded") == chunkfile.signature(index.folder)
         and catalogue.meta("model") == index.model
         and catalogue.waiting() == 0
-        and is_sealed(index.generation_folder(index.generation))
         and is_sealed(index.folder / KEYWORDS)
+        and index.generations.is_as_left(index.generation, catalogue.with_vector())
     )
 
 
@@ -187,8 +186,8 @@ def _rebuild(run: _Load, reason: str) -> None:
     """A new generation beside the old one, filled from cached vectors, then one pointer is moved."""
     index = run.index
     number = index.generation + 1
-    remove_folder(index.generation_folder(number))
-    store = index.open_generation(number)
+    index.generations.remove(number)
+    store = index.generations.open(number)
     try:
         filled = run.filler.fill(store, run.wanted, mark=False)
         lost = {chunk.id for chunk in run.filler.look_up(store, filled)}
@@ -208,10 +207,7 @@ def _rebuild(run: _Load, reason: str) -> None:
 
 def _finish(run: _Load) -> None:
     index = run.index
-    generation = index.generation
-    for folder in index.folder.glob("vectors-*"):
-        if folder != index.generation_folder(generation):
-            remove_folder(folder)
+    index.generations.keep_only(index.generation)
     index.cache.keep_only({chunk.content_hash for chunk in run.wanted})
     synced_at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     index.catalogue.set_meta(

@@ -12,7 +12,6 @@ from etl.index import Index
 from etl.load import is_loaded, load
 from etl.model import Chunk, Progress, SyncReport, silent
 from etl.stores import chunkfile
-from etl.stores.atomic import remove_folder
 from etl.stores.catalogue import Held
 
 
@@ -100,4 +99,4 @@ def _delete_everything(index: Index, report: SyncReport) -> None:
     index.catalogue.replace_files((), list(index.catalogue.stamps()))
     for name in (chunkfile.CHUNKS, chunkfile.HIERARCHY):
         (index.folder / name).unlink(missing_ok=True)
-    remove_folder(index.generation_folder(generation))
+    index.generations.remove(generation)

@@ -1,38 +1,25 @@
 """The vector leg: Chroma, to which we give vectors and never text; it calls no model and no network.
 
 What was measured of Chroma 1.5 shapes this file (docs/architecture.md, "What storage taught"): `add` of new rows
-instead of `upsert` of old ones, paged reads, batches below 5,461, a look at the files before they are opened.
+instead of `upsert` of old ones, paged reads, batches below 5,461. Where Chroma lives is a `Place`'s business.
 """
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from etl.errors import Busy, IndexDamaged, StorageError
-from etl.settings import DatabaseSettings
-from etl.stores import seal
-from etl.stores.atomic import is_full
-
-if TYPE_CHECKING:
-    from chromadb.api.models.Collection import Collection
+from etl.errors import Busy, IndexDamaged
+from etl.stores.places import Place
 
 Vectors = NDArray[np.float32]
 Row = tuple[str, str, str]
-BATCH = 2_000  # Chroma refuses more than 5,461 rows at once
-PAGE = 5_000
-LOOKUP_BATCH = 200
-PROBE_SECONDS = 60
 SAME_PLACE = 1e-4  # in single precision a vector is up to 1.5e-5 from itself at 768 dimensions
-DATABASE = "chroma.sqlite3"  # Chroma writes to it even when it is only opened
 
 
 class VectorStore:
@@ -42,24 +29,25 @@ class VectorStore:
 
     Raises:
         IndexDamaged: the files are not as they were left, or rows are lost.
+        DatabaseUnavailable: Chroma is another process, and does not answer.
     """
 
-    def __init__(self, folder: Path, settings: DatabaseSettings, at_least: int = 0) -> None:
-        self._folder = folder
+    def __init__(self, place: Place, at_least: int = 0) -> None:
+        self._place = place
         self._in_use = 0
         self._closed = False
         self._is_sound = True
         self._idle = threading.Condition()
-        with self._reporting():
-            folder.mkdir(parents=True, exist_ok=True)
-            _inspect(folder, settings.collection)
-            self._sealed = seal.unseal(folder)
-            self._client, self._collection = _open(folder, settings)
-        count = self.count()
-        if count < at_least:
-            self._client.close()
-            raise IndexDamaged(f"{at_least - count} of {at_least} vectors were lost.")
-        self.seal()
+        try:
+            with self._reporting():
+                self._collection = place.open()
+            count = self.count()
+            if count < at_least:
+                raise IndexDamaged(f"{at_least - count} of {at_least} vectors were lost.")
+            self.seal()
+        except BaseException:
+            place.close(is_sound=False)
+            raise
 
     def add(self, rows: Sequence[Row], vectors: Vectors) -> None:
         """Add rows. One that exists already stays as it is."""
@@ -75,21 +63,22 @@ class VectorStore:
 
     def _write(self, method: Any, rows: Sequence[Row], vectors: Vectors | None) -> None:
         self._unseal()
-        for start in range(0, len(rows), BATCH):
-            some = rows[start : start + BATCH]
+        step = self._place.limits.write
+        for start in range(0, len(rows), step):
+            some = rows[start : start + step]
             self._call(
                 method,
                 ids=[row[0] for row in some],
-                embeddings=None if vectors is None else vectors[start : start + BATCH],
+                embeddings=None if vectors is None else vectors[start : start + step],
                 metadatas=[{"type": row[1], "source": row[2]} for row in some],
             )
 
     def delete(self, row_ids: Iterable[str]) -> None:
         """Take rows out; unknown ones are no error."""
         self._unseal()
-        gone = list(row_ids)
-        for start in range(0, len(gone), BATCH):
-            self._call(self._collection.delete, ids=gone[start : start + BATCH])
+        gone, step = list(row_ids), self._place.limits.write
+        for start in range(0, len(gone), step):
+            self._call(self._collection.delete, ids=gone[start : start + step])
 
     def search(self, vector: Vectors, limit: int, type_: str | None = None) -> list[tuple[str, float]]:
         """(row id, cosine similarity), best first."""
@@ -97,7 +86,7 @@ class VectorStore:
         found = self._call(
             self._collection.query,
             query_embeddings=[vector],
-            n_results=limit,
+            n_results=min(limit, self._place.limits.results),
             where=where,
             include=["distances"],
         )
@@ -105,10 +94,13 @@ class VectorStore:
 
     def similarities(self, vector: Vectors, row_ids: Sequence[str]) -> dict[str, float]:
         """Row id -> cosine similarity of exactly these rows, of those that exist."""
-        if not row_ids:
-            return {}
-        found = self._call(self._collection.get, ids=list(row_ids), include=["embeddings"])
-        return dict(zip(found["ids"], (np.asarray(found["embeddings"]) @ vector).tolist(), strict=True))
+        known: dict[str, float] = {}
+        step = self._place.limits.read
+        for start in range(0, len(row_ids), step):
+            found = self._call(self._collection.get, ids=list(row_ids[start : start + step]), include=["embeddings"])
+            if found["ids"]:
+                known |= zip(found["ids"], (np.asarray(found["embeddings"]) @ vector).tolist(), strict=True)
+        return known
 
     def missing(self, row_ids: Sequence[str], vectors: Vectors) -> list[int]:
         """Positions of the rows that a search for their own vector does not find.
@@ -117,11 +109,12 @@ class VectorStore:
         when its place is taken by others at the same distance: texts may be equal.
         """
         lost: list[int] = []
-        for start in range(0, len(row_ids), LOOKUP_BATCH):
-            some = row_ids[start : start + LOOKUP_BATCH]
+        step = self._place.limits.lookups
+        for start in range(0, len(row_ids), step):
+            some = row_ids[start : start + step]
             found = self._call(
                 self._collection.query,
-                query_embeddings=vectors[start : start + LOOKUP_BATCH],
+                query_embeddings=vectors[start : start + step],
                 n_results=5,
                 include=["distances"],
             )
@@ -133,14 +126,15 @@ class VectorStore:
     def rows(self) -> dict[str, tuple[str, str]]:
         """Row id -> (type, source), read in pages: one large `get` raises "too many SQL variables"."""
         found: dict[str, tuple[str, str]] = {}
+        limit = self._place.limits.read
         while True:
-            page = self._call(self._collection.get, include=["metadatas"], limit=PAGE, offset=len(found))
+            page = self._call(self._collection.get, include=["metadatas"], limit=limit, offset=len(found))
             metadatas = (one or {} for one in page["metadatas"])
             found.update(
                 (id_, (one.get("type", ""), one.get("source", "")))
                 for id_, one in zip(page["ids"], metadatas, strict=True)
             )
-            if len(page["ids"]) < PAGE:
+            if len(page["ids"]) < limit:
                 return found
 
     def row_ids(self) -> set[str]:
@@ -151,23 +145,30 @@ class VectorStore:
         """How many rows the collection holds."""
         return int(self._call(self._collection.count))
 
+    def where(self) -> str:
+        """Where Chroma lives, in words."""
+        return self._place.where()
+
+    def is_alive(self) -> bool:
+        """Whether a call can be expected to work; if not, it is to be closed and opened again."""
+        return self._place.is_alive()
+
     def seal(self) -> None:
         """Record the files as they are now: what the next open finds otherwise is looked at first."""
         with self._reporting():
-            seal.seal(self._folder, self._sealed)
+            self._place.seal()
 
     def _unseal(self) -> None:
         with self._reporting():
-            self._sealed = seal.unseal(self._folder) or self._sealed
+            self._place.unseal()
 
     def close(self) -> None:
-        """Let go of the files once the calls that use them are done; sealed, unless Chroma failed on the way."""
+        """Let go of it once the calls that use it are done; sealed, unless Chroma failed on the way."""
         with self._idle:
             self._closed = True
             self._idle.wait_for(lambda: not self._in_use)
-        self._client.close()
-        if self._is_sound:
-            self.seal()
+        with self._reporting():
+            self._place.close(self._is_sound)
 
     def _call(self, method: Any, **arguments: Any) -> Any:
         with self._idle:
@@ -184,62 +185,11 @@ class VectorStore:
 
     @contextmanager
     def _reporting(self) -> Iterator[None]:
-        from chromadb.errors import ChromaError
-
         try:
             yield
-        except OSError as error:
+        except Exception as error:
             self._is_sound = False
-            raise StorageError(f"The vector store failed: {error.strerror}.") from error
-        except (ChromaError, ValueError, AttributeError) as error:  # the last from Chroma's own clean-up
-            self._is_sound = False
-            if is_full(self._folder):
-                raise StorageError("The vector store failed: the disk is full.") from error
-            raise IndexDamaged(f"The vector store failed: Chroma reports {type(error).__name__}.") from error
-
-
-def _open(folder: Path, settings: DatabaseSettings) -> tuple[Any, Collection]:
-    from etl.stores.chroma import open_client
-
-    client = open_client(folder)
-    hnsw: Any = {
-        "space": "cosine",
-        "ef_search": settings.ef_search,
-        "ef_construction": settings.ef_construction,
-        "max_neighbors": settings.max_neighbors,
-    }
-    try:
-        # a collection's own configuration could name a model to load: None keeps it from being asked
-        collection = client.get_or_create_collection(
-            settings.collection, embedding_function=None, configuration={"hnsw": hnsw}
-        )
-    except BaseException:
-        client.close()  # Chroma would hand the broken one out again for the same path
-        raise
-    return client, collection
-
-
-def _inspect(folder: Path, collection: str) -> None:
-    """Look at files that are not as we left them before this process opens them: damaged ones would crash it."""
-    changed = seal.changed(folder)
-    if changed == set() or not any(folder.iterdir()):
-        return
-    if changed and any(name != DATABASE for name in changed):
-        raise IndexDamaged("The vector store is damaged: its files changed since they were closed.")
-    _probe(folder, collection)
-
-
-def _probe(folder: Path, collection: str) -> None:
-    """A first open and a search for rows from everywhere, in a child that may crash.
-
-    `-P`: the folder we are run in is somebody's project, and nothing in it may be imported.
-    """
-    command = [sys.executable, "-P", "-m", "etl.stores.chroma", str(folder), collection]
-    try:
-        done = subprocess.run(
-            command, check=False, timeout=PROBE_SECONDS, capture_output=True, stdin=subprocess.DEVNULL
-        )
-    except subprocess.TimeoutExpired as error:
-        raise IndexDamaged("The vector store does not open within a minute.") from error
-    if done.returncode:
-        raise IndexDamaged("The vector store is damaged: a search does not find what it holds.")
+            explained = self._place.explain(error)
+            if explained is None or explained is error:
+                raise
+            raise explained from error

@@ -1,4 +1,4 @@
-"""The vector store on real Chroma: its limits, its lies, and damaged files."""
+"""The vector store on real Chroma, in this process and as a real `chroma run`: limits, lies, and damaged files."""
 
 from __future__ import annotations
 
@@ -14,11 +14,25 @@ import pytest
 from etl.errors import Busy, IndexDamaged, StorageError
 from etl.settings import DatabaseSettings
 from etl.stores import seal
+from etl.stores.connections import Embedded, Served
+from etl.stores.folders import FolderPlace
 from etl.stores.vectors import Row, Vectors, VectorStore
 from tests.harness.processes import run
 
 SETTINGS = DatabaseSettings()
 CHROMA_LIMIT = 5_461
+Open = Callable[..., VectorStore]
+"""(folder, at_least, settings) -> the store."""
+
+
+@pytest.fixture(params=[Embedded, Served], ids=["embedded", "server"])
+def open_store(request: pytest.FixtureRequest) -> Open:
+    """Opens a folder of vectors in either of the two ways."""
+
+    def opened(folder: Path, at_least: int = 0, settings: DatabaseSettings = SETTINGS) -> VectorStore:
+        return VectorStore(FolderPlace(folder, settings, request.param), at_least)
+
+    return opened
 
 
 def rows_of(count: int, type_: str = "guide") -> list[Row]:
@@ -31,8 +45,8 @@ def vectors_of(count: int, dimension: int = 16, seed: int = 1) -> Vectors:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[VectorStore]:
-    opened = VectorStore(tmp_path / "vectors", SETTINGS)
+def store(tmp_path: Path, open_store: Open) -> Iterator[VectorStore]:
+    opened = open_store(tmp_path / "vectors")
     yield opened
     opened.close()
 
@@ -41,7 +55,7 @@ def store(tmp_path: Path) -> Iterator[VectorStore]:
 def big(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A closed store of 3,000 rows, more than Chroma keeps in its log: its HNSW files are on disk."""
     folder = tmp_path_factory.mktemp("big") / "vectors"
-    filled = VectorStore(folder, SETTINGS)
+    filled = VectorStore(FolderPlace(folder, SETTINGS, Embedded))
     filled.add(rows_of(3_000), vectors_of(3_000))
     filled.close()
     return folder
@@ -59,9 +73,11 @@ def segment_file(folder: Path, name: str) -> Path:
 
 @pytest.mark.parametrize("count", [CHROMA_LIMIT - 1, CHROMA_LIMIT, CHROMA_LIMIT + 1])
 def test_any_number_of_rows_is_added_read_updated_and_deleted_around_the_limit_of_a_batch(
-    tmp_path: Path, count: int
+    tmp_path: Path, open_store: Open, count: int
 ) -> None:
-    store = VectorStore(tmp_path, DatabaseSettings(ef_construction=10, ef_search=10, max_neighbors=4))
+    store = open_store(
+        tmp_path / "vectors", settings=DatabaseSettings(ef_construction=10, ef_search=10, max_neighbors=4)
+    )
     rows, vectors = rows_of(count), vectors_of(count, dimension=4)
 
     store.add(rows, vectors)
@@ -194,15 +210,15 @@ def test_a_vector_of_another_dimension_is_reported(store: VectorStore) -> None:
         store.search(vectors_of(1, dimension=8)[0], 1)
 
 
-def test_a_closed_store_is_sealed_and_opens_with_the_same_rows(big: Path) -> None:
-    assert seal.is_sealed(big)
+def test_a_closed_store_is_sealed_and_opens_with_the_same_rows(copy: Path, open_store: Open) -> None:
+    assert seal.is_sealed(copy)
 
-    store = VectorStore(big, SETTINGS, at_least=3_000)
+    store = open_store(copy, at_least=3_000)
 
     assert store.count() == 3_000
     assert store.missing([row[0] for row in rows_of(3_000)], vectors_of(3_000)) == []
     store.close()
-    assert seal.is_sealed(big)
+    assert seal.is_sealed(copy)
 
 
 def test_a_write_breaks_the_seal_until_it_is_sealed_again(store: VectorStore, tmp_path: Path) -> None:
@@ -216,17 +232,17 @@ def test_a_write_breaks_the_seal_until_it_is_sealed_again(store: VectorStore, tm
     assert seal.is_sealed(folder)
 
 
-def test_a_store_without_its_seal_is_probed_and_opens_if_it_is_sound(copy: Path) -> None:
+def test_a_store_without_its_seal_is_probed_and_opens_if_it_is_sound(copy: Path, open_store: Open) -> None:
     (copy / seal.SEAL).unlink()
 
-    store = VectorStore(copy, SETTINGS, at_least=3_000)
+    store = open_store(copy, at_least=3_000)
 
     assert store.count() == 3_000
     store.close()
 
 
-def test_a_search_under_way_is_finished_before_the_store_closes(tmp_path: Path) -> None:
-    store = VectorStore(tmp_path / "vectors", SETTINGS)
+def test_a_search_under_way_is_finished_before_the_store_closes(tmp_path: Path, open_store: Open) -> None:
+    store = open_store(tmp_path / "vectors")
     store.add(rows_of(2_000), vectors_of(2_000))
     started, outcomes = threading.Barrier(9), list[str]()
 
@@ -272,11 +288,13 @@ DAMAGES: dict[str, Callable[[Path], None]] = {
 
 
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES.keys())
-def test_damaged_files_are_reported_before_this_process_opens_them(copy: Path, damage: Callable[[Path], None]) -> None:
+def test_damaged_files_are_reported_before_they_are_opened(
+    copy: Path, open_store: Open, damage: Callable[[Path], None]
+) -> None:
     damage(copy)
 
     with pytest.raises(IndexDamaged) as caught:
-        VectorStore(copy, SETTINGS, at_least=3_000)
+        open_store(copy, at_least=3_000)
 
     assert "lore sync" in caught.value.hint
     assert not seal.is_sealed(copy)
@@ -284,13 +302,13 @@ def test_damaged_files_are_reported_before_this_process_opens_them(copy: Path, d
 
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES.keys())
 def test_damage_without_a_seal_to_compare_with_is_reported_or_costs_no_row(
-    copy: Path, damage: Callable[[Path], None]
+    copy: Path, open_store: Open, damage: Callable[[Path], None]
 ) -> None:
     damage(copy)
     (copy / seal.SEAL).unlink(missing_ok=True)
 
     try:
-        store = VectorStore(copy, SETTINGS, at_least=3_000)
+        store = open_store(copy, at_least=3_000)
     except IndexDamaged:
         assert not seal.is_sealed(copy)
     else:
@@ -298,13 +316,13 @@ def test_damage_without_a_seal_to_compare_with_is_reported_or_costs_no_row(
         store.close()
 
 
-def test_after_a_failed_open_a_new_store_can_be_made_at_the_same_place(copy: Path) -> None:
+def test_after_a_failed_open_a_new_store_can_be_made_at_the_same_place(copy: Path, open_store: Open) -> None:
     garble(copy / "chroma.sqlite3")
     with pytest.raises(IndexDamaged):
-        VectorStore(copy, SETTINGS)
+        open_store(copy)
 
     shutil.rmtree(copy)
-    store = VectorStore(copy, SETTINGS)
+    store = open_store(copy)
     store.add(rows_of(2), vectors_of(2))
 
     assert store.count() == 2
@@ -320,17 +338,20 @@ def test_modules_of_the_project_in_the_working_folder_are_never_imported(copy: P
 import os, sys
 from pathlib import Path
 from etl.settings import DatabaseSettings
+from etl.stores.connections import Embedded, Served
+from etl.stores.folders import FolderPlace
 from etl.stores.vectors import VectorStore
 sys.path = [one for one in sys.path if one]
 os.chdir(sys.argv[2])
-store = VectorStore(Path(sys.argv[1]), DatabaseSettings())
-print(store.count())
-store.close()
+for connect in (Embedded, Served):
+    store = VectorStore(FolderPlace(Path(sys.argv[1]), DatabaseSettings(), connect))
+    print(store.count())
+    store.close()
 """
 
     done = run(code, copy, trap)
 
-    assert (done.stdout, done.returncode) == ("3000\n", 0)
+    assert (done.stdout, done.returncode) == ("3000\n3000\n", 0)
 
 
 def test_a_seal_that_is_no_seal_counts_as_none(copy: Path) -> None:

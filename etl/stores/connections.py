@@ -1,0 +1,85 @@
+"""Who opens a folder of Chroma's files: this process, or a `chroma run` of our own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from etl.errors import DatabaseUnavailable, LoreError
+from etl.settings import DatabaseSettings
+from etl.stores.address import Address
+from etl.stores.chroma_process import LOG, ChromaProcess
+
+
+class Embedded:
+    """Chroma in this process."""
+
+    def __init__(self, folder: Path, settings: DatabaseSettings) -> None:
+        from etl.stores.chroma import bare, hnsw, open_client
+
+        self._client = open_client(folder)
+        try:
+            # a collection's own configuration could name a model to load: None keeps it from being asked
+            collection = self._client.get_or_create_collection(
+                settings.collection, embedding_function=None, configuration=hnsw(settings)
+            )
+            self.collection = bare(collection)
+        except BaseException:
+            self._client.close()  # Chroma would hand the broken one out again for the same path
+            raise
+
+    def where(self) -> str:
+        """See `Connection`."""
+        return "in this process"
+
+    def is_alive(self) -> bool:
+        """See `Connection`."""
+        return True
+
+    def close(self) -> None:
+        """See `Connection`."""
+        self._client.close()
+
+    def explain(self, error: Exception) -> LoreError | None:
+        """See `Connection`."""
+        return error if isinstance(error, LoreError) else None
+
+
+class Served:
+    """Chroma's server in a process of our own, reached over HTTP on this machine."""
+
+    def __init__(self, folder: Path, settings: DatabaseSettings) -> None:
+        from etl.stores.chroma import hnsw
+        from etl.stores.http import HttpChroma
+
+        self._process = ChromaProcess.start(folder, folder.parent / LOG)
+        try:
+            port, seconds = self._process.port, settings.timeout_seconds
+            self._chroma = HttpChroma(Address("127.0.0.1", port, timeout_seconds=seconds, is_ours=True))
+            try:
+                self.collection = self._chroma.collection(settings.collection, hnsw(settings))
+            except BaseException:
+                self._chroma.close()
+                raise
+        except BaseException:
+            self._process.stop()
+            raise
+
+    def where(self) -> str:
+        """See `Connection`."""
+        return f"on 127.0.0.1:{self._process.port}, process {self._process.pid}"
+
+    def is_alive(self) -> bool:
+        """See `Connection`."""
+        return self._process.is_running()
+
+    def close(self) -> None:
+        """See `Connection`."""
+        self._chroma.close()
+        self._process.stop()
+
+    def explain(self, error: Exception) -> LoreError | None:
+        """See `Connection`."""
+        explained = self._chroma.explain(error)
+        if isinstance(explained, DatabaseUnavailable):
+            return DatabaseUnavailable(explained.message, f"Try again: it is started anew. {LOG} says why it ended.")
+        return explained
