@@ -1,0 +1,181 @@
+"""A Chroma that somebody else runs: the real `chroma run`, and a gate before it that records, refuses, speaks TLS."""
+
+from __future__ import annotations
+
+import datetime
+import http.client
+import ipaddress
+import json
+import socket
+import ssl
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+CHROMA = str(Path(sys.executable).with_name("chroma"))
+DATABASES = "/api/v2/tenants/{tenant}/databases"
+
+
+@dataclass(frozen=True)
+class Running:
+    """The server of `chroma run`."""
+
+    port: int
+    process: subprocess.Popen[str]
+
+    def ask(self, method: str, path: str, body: Any = None) -> Any:
+        """One request to it, as nobody's client."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        content = None if body is None else json.dumps(body)
+        connection.request(method, path, content, {"Content-Type": "application/json"})
+        reply = connection.getresponse()
+        found = json.loads(reply.read())
+        connection.close()
+        assert reply.status < 300, found
+        return found
+
+    def collections(self, tenant: str = "default_tenant", database: str = "default_database") -> dict[str, int]:
+        """Name -> rows of each collection."""
+        base = f"{DATABASES.format(tenant=tenant)}/{database}/collections"
+        return {one["name"]: self.ask("GET", f"{base}/{one['id']}/count") for one in self.ask("GET", base)}
+
+
+@contextmanager
+def chroma_running(folder: Path) -> Iterator[Running]:
+    """Chroma's own console script on a free port of this machine."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    folder.mkdir(parents=True, exist_ok=True)
+    command = [CHROMA, "run", "--path", str(folder), "--host", "127.0.0.1", "--port", str(port)]
+    process = subprocess.Popen(
+        command, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    assert process.stdout
+    for line in process.stdout:
+        if "listening on" in line:
+            break
+    drain = threading.Thread(target=process.stdout.read, daemon=True)
+    drain.start()
+    try:
+        yield Running(port, process)
+    finally:
+        process.terminate()
+        process.wait(30)
+        drain.join()
+        process.stdout.close()
+
+
+@dataclass
+class Gate:
+    """What went through."""
+
+    port: int = 0
+    requests: list[tuple[str, str, Any]] = field(default_factory=list)
+    """Method, path, body."""
+    headers: list[dict[str, str]] = field(default_factory=list)
+    refuse: Callable[[dict[str, str]], tuple[int, str] | None] = lambda headers: None
+    """By its headers in lower case: the status and body of the refusal, or None to let a request through."""
+
+
+@contextmanager
+def gate_before(port: int, certificate: Path | None = None) -> Iterator[Gate]:
+    """A gate before the server on that port; with a certificate, it speaks TLS."""
+    gate = Gate()
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def handle_any(self) -> None:
+            content = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            headers = {key.casefold(): value for key, value in self.headers.items()}
+            gate.headers.append(headers)
+            gate.requests.append((self.command, self.path, json.loads(content) if content else None))
+            refusal = gate.refuse(headers)
+            self.reply(*(refusal or self.forward(content)))
+
+        def forward(self, content: bytes) -> tuple[int, str]:
+            behind = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+            behind.request(self.command, self.path, content or None, {"Content-Type": "application/json"})
+            reply = behind.getresponse()
+            text = reply.read().decode()
+            behind.close()
+            return reply.status, text
+
+        def reply(self, status: int, text: str) -> None:
+            self.send_response(status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(text.encode())))
+            self.end_headers()
+            self.wfile.write(text.encode())
+
+        do_GET = do_POST = do_DELETE = do_PUT = handle_any
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Tests read their own output."""
+
+    class Server(ThreadingHTTPServer):
+        daemon_threads = True
+
+        def handle_error(self, request: object, client_address: object) -> None:
+            """A client that does not trust the certificate hangs up: that is its right."""
+
+    server = Server(("127.0.0.1", 0), Handler)
+    if certificate is not None:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate)
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+    gate.port = server.server_port
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+    thread.start()
+    try:
+        yield gate
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+@contextmanager
+def silent_server() -> Iterator[int]:
+    """A port where connections are taken and nothing is ever said."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        yield listener.getsockname()[1]
+
+
+def self_signed(folder: Path) -> Path:
+    """A certificate for 127.0.0.1 with its key, signed by itself, in one PEM file."""
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+    from cryptography.x509.oid import NameOID
+
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "127.0.0.1")])
+    now = datetime.datetime.now(datetime.UTC)
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - datetime.timedelta(days=1))
+        .not_valid_after(now + datetime.timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    file = folder / "certificate.pem"
+    file.write_bytes(
+        certificate.public_bytes(serialization.Encoding.PEM)
+        + key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    )
+    return file

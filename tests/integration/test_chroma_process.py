@@ -1,0 +1,422 @@
+"""`chroma run` as a process of ours: the server of Rust, ended with us, and never one of somebody else."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from filelock import FileLock
+
+from etl.errors import DatabaseUnavailable, StorageError
+from etl.index import Index
+from etl.settings import DatabaseSettings, Settings
+from etl.stores import seal
+from etl.stores.chroma_process import LOG, ChromaProcess, end_left_over
+from etl.stores.chroma_run import LOCK, NOTE
+from etl.stores.connections import Embedded, Served
+from etl.stores.folders import Connect, FolderPlace
+from etl.stores.note import born
+from etl.stores.vectors import VectorStore
+from etl.sync import sync
+from server.query.retrieve import retrieve
+from tests.harness.chroma import chroma_running
+from tests.harness.indexes import assert_equals_fresh
+from tests.harness.processes import child, run
+from tests.harness.projects import open_index, write_project
+from tests.integration.test_vectors import rows_of, vectors_of
+
+SERVER = Settings.model_validate({"database": {"mode": "server"}})
+needs_proc = pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="reads what a process has mapped")
+
+
+def served(folder: Path, at_least: int = 0) -> VectorStore:
+    return VectorStore(FolderPlace(folder, DatabaseSettings(), Served), at_least)
+
+
+def pid_of(folder: Path) -> int:
+    return int(json.loads((folder / NOTE).read_text(encoding="utf-8"))["pid"])
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    made = tmp_path / "vectors"
+    made.mkdir()
+    return made
+
+
+@pytest.fixture
+def process(folder: Path) -> Iterator[ChromaProcess]:
+    started = ChromaProcess.start(folder, folder.parent / LOG)
+    yield started
+    started.stop()
+
+
+# --- what runs ---------------------------------------------------------------------------------------------------
+
+
+@needs_proc
+def test_the_server_is_the_one_of_rust_and_holds_nothing_of_the_python_one(process: ChromaProcess) -> None:
+    mapped = Path(f"/proc/{process.pid}/maps").read_text(encoding="utf-8")
+    command = Path(f"/proc/{process.pid}/cmdline").read_text(encoding="utf-8").split("\0")
+
+    assert "chromadb_rust_bindings" in mapped
+    # Chroma's Python server is FastAPI on uvicorn: it cannot run without pydantic's compiled core
+    assert not [name for name in ("pydantic_core", "uvloop", "torch", "onnxruntime") if name in mapped]
+    assert command[1:4] == ["-P", "-m", "etl.stores.chroma_run"]
+
+
+POISON = {
+    "type": "known",
+    "name": "sentence_transformer",
+    "config": {
+        "model_name": "nobody/none", "device": "cpu", "normalize_embeddings": False,
+        "kwargs": {"trust_remote_code": True},
+    },
+}  # fmt: skip
+HNSW = {"space": "cosine", "embedding_function": POISON, "source_key": "#document", "hnsw": {"ef_construction": 100}}
+SCHEMA = {
+    "defaults": {"float_list": {"vector_index": {"enabled": False, "config": HNSW}}},
+    "keys": {
+        "#document": {"string": {"fts_index": {"enabled": True, "config": {}}}},
+        "#embedding": {"float_list": {"vector_index": {"enabled": True, "config": HNSW}}},
+    },
+}
+USE_POISONED = """
+import sys
+from pathlib import Path
+import numpy as np
+from etl.settings import DatabaseSettings
+from etl.stores.connections import Embedded, Served
+from etl.stores.folders import FolderPlace
+from etl.stores.vectors import VectorStore
+connect = {"embedded": Embedded, "server": Served}[sys.argv[2]]
+store = VectorStore(FolderPlace(Path(sys.argv[1]), DatabaseSettings(), connect))
+vectors = np.eye(3, dtype=np.float32)
+rows = [(f"{n}.0", "guide", "a.md") for n in range(3)]
+store.add(rows, vectors)
+store.update(rows)
+store.heal(rows, vectors)
+print([one for one, _ in store.search(vectors[0], 1)], store.missing(["1.0"], vectors[1:2]))
+store.close()
+print("sentence_transformers" in sys.modules or "transformers" in sys.modules)
+"""
+
+
+@pytest.mark.parametrize("mode", ["embedded", "server"])
+def test_models_that_a_collection_names_are_never_loaded(tmp_path: Path, mode: str) -> None:
+    """Chroma's client loads them from a collection's schema at every write, whatever embedding function it is given."""
+    with chroma_running(tmp_path / "vectors") as server:
+        made = server.ask(
+            "POST",
+            "/api/v2/tenants/default_tenant/databases/default_database/collections",
+            {"name": "lore", "schema": SCHEMA},
+        )
+        assert "nobody/none" in json.dumps(made)
+
+    done = run(USE_POISONED, tmp_path / "vectors", mode, environment={"HF_HUB_OFFLINE": "1"})
+
+    assert done.stdout == "['0.0'] []\nFalse\n", done.stderr
+    assert "embedding function" not in done.stderr
+
+
+@pytest.mark.parametrize("connect", [Embedded, Served], ids=["embedded", "server"])
+def test_a_collection_that_measures_otherwise_is_refused(tmp_path: Path, connect: Connect) -> None:
+    with chroma_running(tmp_path / "vectors") as server:
+        server.ask(
+            "POST",
+            "/api/v2/tenants/default_tenant/databases/default_database/collections",
+            {"name": "lore", "configuration": {"hnsw": {"space": "l2"}}},
+        )
+    seal.seal(tmp_path / "vectors")
+
+    with pytest.raises(StorageError, match="it measures by l2"):
+        VectorStore(FolderPlace(tmp_path / "vectors", DatabaseSettings(), connect))
+
+
+def test_the_environment_and_a_file_of_the_project_say_nothing_to_the_server(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hostile = {
+        "CHROMA_PERSIST_PATH": str(tmp_path / "elsewhere"),
+        "CHROMA_LISTEN_ADDRESS": "0.0.0.0",
+        "CHROMA_PORT": "9",
+        "CHROMA_MAX_PAYLOAD_SIZE_BYTES": "10",
+        "CHROMA_OPEN_TELEMETRY__ENDPOINT": "http://127.0.0.1:9",
+        "CONFIG_PATH": str(tmp_path / "config.yaml"),
+        "HTTP_PROXY": "http://127.0.0.1:9",
+        "http_proxy": "http://127.0.0.1:9",
+        "ALL_PROXY": "http://127.0.0.1:9",
+    }
+    for key, value in hostile.items():
+        monkeypatch.setenv(key, value)
+    (tmp_path / ".env").write_text("".join(f"{key}={value}\n" for key, value in hostile.items()))
+    (tmp_path / "config.yaml").write_text("port: 9\n")
+    monkeypatch.chdir(tmp_path)
+
+    with closing(served(folder)) as store:
+        store.add(rows_of(3), vectors_of(3))
+        assert store.count() == 3
+
+    assert (folder / "chroma.sqlite3").exists()
+    assert not (tmp_path / "elsewhere").exists()
+
+
+@needs_proc
+def test_the_server_inherits_neither_the_lock_of_the_index_nor_its_files(tmp_path: Path) -> None:
+    write_project(tmp_path, {"a.md": "# Alpha\n\nThe zebra text.\n"})
+    with closing(open_index(tmp_path, SERVER)) as index:
+        sync(index)
+        pid = pid_of(index.folder / "vectors-1")
+        held = {str(one.readlink()) for one in Path(f"/proc/{pid}/fd").iterdir()}
+
+    inside = {Path(one) for one in held if one.startswith(str(index.folder))}
+    assert inside
+    assert {one.relative_to(index.folder).parts[0] for one in inside} <= {"vectors-1", LOG}
+
+
+# --- its life ----------------------------------------------------------------------------------------------------
+
+
+def test_a_port_that_another_chroma_has_is_left_to_it(folder: Path, tmp_path: Path) -> None:
+    with chroma_running(tmp_path / "other") as other:
+        with chroma_running(tmp_path / "free") as free:
+            port = free.port
+
+        process = ChromaProcess.start(folder, tmp_path / LOG, ports=[other.port, port])
+
+        assert process.port == port
+        assert (folder / "chroma.sqlite3").exists()
+        process.stop()
+        assert other.collections() == {}
+
+
+def test_a_server_that_does_not_start_is_reported_with_what_it_said(folder: Path, tmp_path: Path) -> None:
+    with chroma_running(tmp_path / "other") as other, pytest.raises(DatabaseUnavailable) as caught:
+        ChromaProcess.start(folder, tmp_path / LOG, ports=[other.port])
+
+    assert f"{other.port} is not available" in caught.value.message
+    assert LOG in caught.value.hint
+
+
+def test_a_folder_is_served_once(folder: Path, tmp_path: Path, process: ChromaProcess) -> None:
+    with pytest.raises(DatabaseUnavailable, match="Another Chroma holds this folder"):
+        ChromaProcess.start(folder, tmp_path / LOG)
+
+    assert process.is_running()
+
+
+def test_a_log_is_kept_and_does_not_grow_for_ever(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / LOG).write_bytes(b"x" * 2_000_000)
+
+    ChromaProcess.start(folder, tmp_path / LOG).stop()
+
+    text = (tmp_path / LOG).read_text(encoding="utf-8")
+    assert "listening on" in text
+    assert "xxx" not in text
+
+
+HOLD = """
+import sys, time
+from pathlib import Path
+from etl.settings import DatabaseSettings
+from etl.stores.connections import Served
+from etl.stores.folders import FolderPlace
+from etl.stores.vectors import VectorStore
+from tests.integration.test_vectors import rows_of, vectors_of
+store = VectorStore(FolderPlace(Path(sys.argv[1]), DatabaseSettings(), Served))
+store.add(rows_of(1500), vectors_of(1500))
+print("filled", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.mark.parametrize("connect", [Served, Embedded], ids=["server", "embedded"])
+def test_a_killed_lore_leaves_no_server_and_the_next_finds_every_row(folder: Path, connect: Connect) -> None:
+    with child(HOLD, folder) as lore:
+        assert lore.stdout and lore.stdout.readline() == "filled\n"
+        left = pid_of(folder)
+        lore.kill()
+        lore.wait(10)
+
+        store = VectorStore(FolderPlace(folder, DatabaseSettings(), connect), at_least=1_500)
+
+        assert born(left) is None
+        assert store.missing([row[0] for row in rows_of(1_500)], vectors_of(1_500)) == []
+        store.close()
+
+
+def test_a_server_that_hangs_when_its_lore_is_killed_is_killed_by_the_next(folder: Path) -> None:
+    with child(HOLD, folder) as lore:
+        assert lore.stdout and lore.stdout.readline() == "filled\n"
+        left = pid_of(folder)
+        os.kill(left, signal.SIGSTOP)
+        lore.kill()
+        lore.wait(10)
+
+        end_left_over(folder, patience=0.2)
+
+        assert born(left) is None
+        with closing(served(folder, at_least=1_500)) as store:
+            assert store.count() == 1_500
+
+
+HOLD_LOCK = """
+import sys
+from filelock import FileLock
+lock = FileLock(sys.argv[1])
+lock.acquire()
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.mark.parametrize("note", ["the process of somebody else", "another process under its number", "garbage", None])
+def test_a_process_that_is_not_known_to_be_ours_is_never_ended(folder: Path, note: str | None) -> None:
+    with child(HOLD_LOCK, folder / LOCK) as stranger:
+        assert stranger.stdout and stranger.stdout.readline() == "held\n"
+        texts = {
+            "the process of somebody else": json.dumps({"pid": os.getpid(), "born": "1"}),
+            "another process under its number": json.dumps({"pid": stranger.pid, "born": "1"}),
+            "garbage": "garbage",
+        }
+        if note is not None:
+            (folder / NOTE).write_text(texts[note], encoding="utf-8")
+
+        with pytest.raises(StorageError, match="not known to be Lore's"):
+            end_left_over(folder, patience=0.05)
+
+        assert stranger.poll() is None
+
+
+def test_a_note_of_a_server_that_is_gone_ends_nobody(folder: Path) -> None:
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as stranger:
+        (folder / NOTE).write_text(json.dumps({"pid": stranger.pid, "born": born(stranger.pid)}), encoding="utf-8")
+        FileLock(folder / LOCK).acquire().lock.release()
+
+        end_left_over(folder)
+
+        assert stranger.poll() is None
+        stranger.communicate(b"\n", timeout=10)
+
+
+# --- when it dies ------------------------------------------------------------------------------------------------
+
+
+def kill_server(folder: Path, is_alive: Callable[[], bool]) -> None:
+    """Kill it, and wait until its parent can know."""
+    os.kill(pid_of(folder), signal.SIGKILL)
+    while is_alive():
+        os.sched_yield()
+
+
+def test_a_call_to_a_dead_server_is_an_error_and_never_an_empty_result(folder: Path) -> None:
+    store = served(folder)
+    store.add(rows_of(30), vectors_of(30))
+    kill_server(folder, store.is_alive)
+
+    for ask in (
+        lambda: store.search(vectors_of(1)[0], 5),
+        lambda: store.similarities(vectors_of(1)[0], [rows_of(1)[0][0]]),
+        lambda: store.missing([rows_of(1)[0][0]], vectors_of(1)),
+        store.rows,
+        store.count,
+        lambda: store.add(rows_of(1), vectors_of(1)),
+        lambda: store.delete([rows_of(1)[0][0]]),
+    ):
+        with pytest.raises(DatabaseUnavailable) as caught:
+            ask()
+        assert "started anew" in caught.value.hint
+
+    assert not store.is_alive()
+    store.close()
+    assert not seal.is_sealed(folder)  # what it died of may be in its files: the next open looks at them first
+    with closing(served(folder, at_least=30)) as again:
+        assert again.missing([row[0] for row in rows_of(30)], vectors_of(30)) == []
+
+
+def test_a_search_after_the_server_was_killed_starts_it_again_and_is_right(tmp_path: Path) -> None:
+    write_project(tmp_path, {f"docs/{n}.md": f"# Page {n}\n\nsubject{n} lighthouse\n" for n in range(30)})
+    with closing(open_index(tmp_path, SERVER)) as index:
+        sync(index)
+        first = index.vectors.where()
+        kill_server(index.folder / "vectors-1", index.has_open_vectors)
+
+        found = retrieve(index, "subject7 lighthouse", None, 10)
+
+        assert found.by_meaning[0][0] == found.by_word[0][0]
+        assert index.vectors.where() != first
+        assert sync(index).embedded == 0
+        assert_equals_fresh(index, Settings())
+
+
+class KillServerAt:
+    """A progress callback that kills the server at the nth step."""
+
+    def __init__(self, index: Index, step: int) -> None:
+        self.index, self.left = index, step
+
+    def __call__(self, stage: str, done: int, total: int) -> None:
+        self.left -= 1
+        if self.left == 0:
+            newest = max(self.index.folder.glob("vectors-*"), key=lambda one: int(one.name.partition("-")[2]))
+            pid = pid_of(newest)
+            os.kill(pid, signal.SIGKILL)
+            while born(pid) is not None:
+                os.sched_yield()
+
+
+def test_a_sync_whose_server_is_killed_at_any_step_is_finished_by_the_next(tmp_path: Path) -> None:
+    """560 rows, more than half of them replaced every third time: both a load in place and a new generation."""
+    from tests.integration.test_interruption import become
+
+    failed = 0
+    become(tmp_path, 0)
+    with closing(open_index(tmp_path, SERVER)) as index:
+        sync(index)
+        for step in (3, 5, 6, 7, 8, 9):
+            become(tmp_path, step)
+            try:
+                sync(index, KillServerAt(index, step))
+            except DatabaseUnavailable:
+                failed += 1
+            report = sync(index)
+            assert report.failed == []
+        assert_equals_fresh(index, Settings())
+    assert failed > 1
+
+
+@pytest.mark.parametrize("restarts", [4, pytest.param(20, marks=pytest.mark.long)])
+def test_killed_and_restarted_again_and_again_it_finds_every_row(folder: Path, restarts: int) -> None:
+    """chroma#7090, #5925: "Error loading hnsw index" after a restart with more than a thousand rows."""
+    rows, vectors = rows_of(250 * restarts + 2_000), vectors_of(250 * restarts + 2_000)
+    held = 2_000
+    with closing(served(folder)) as store:
+        store.add(rows[:held], vectors[:held])
+    for _ in range(restarts):
+        store = served(folder, at_least=held)
+        store.add(rows[held : held + 250], vectors[held : held + 250])
+        held += 250
+        kill_server(folder, store.is_alive)
+        store.close()
+        with closing(served(folder, at_least=held)) as again:
+            assert again.missing([row[0] for row in rows[:held]], vectors[:held]) == []
+
+
+# --- one way after the other -------------------------------------------------------------------------------------
+
+
+def test_what_one_mode_wrote_the_other_reads_without_writing_it_again(tmp_path: Path) -> None:
+    write_project(tmp_path, {f"docs/{n}.md": f"# Page {n}\n\nsubject{n} lighthouse\n" for n in range(30)})
+    for settings in (Settings(), SERVER, Settings()):
+        with closing(open_index(tmp_path, settings)) as index:
+            report = sync(index)
+            assert report.rebuilt is None
+            assert retrieve(index, "subject7 lighthouse", None, 5).by_meaning
+    assert report.unchanged == 30

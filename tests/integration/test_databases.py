@@ -1,0 +1,447 @@
+"""Chroma on somebody's server and in Chroma Cloud: the real client, the real server, and a gate between them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from etl.errors import ConfigError, DatabaseUnavailable, IndexDamaged, StorageError
+from etl.index import Index
+from etl.load import is_loaded
+from etl.settings import DatabaseSettings, Settings
+from etl.stores.address import cloud_address, http_address
+from etl.stores.places import generations_of
+from etl.sync import delete_all, sync
+from server.query.retrieve import retrieve
+from server.services.database import DatabaseService
+from tests.harness.chroma import Gate, Running, chroma_running, gate_before, self_signed, silent_server
+from tests.harness.indexes import assert_equals_fresh, unfindable
+from tests.harness.models import HashModel
+from tests.harness.projects import open_index, write_project
+from tests.integration.test_vectors import rows_of, vectors_of
+
+PAGES = 40
+SECRET = "ck-s3cret-T0ken"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """A Chroma that somebody runs, with a second tenant and database."""
+    with chroma_running(tmp_path_factory.mktemp("somebody") / "chroma") as running:
+        running.ask("POST", "/api/v2/tenants", {"name": "acme"})
+        running.ask("POST", "/api/v2/tenants/acme/databases", {"name": "team"})
+        yield running
+
+
+@pytest.fixture
+def gate(server: Running) -> Iterator[Gate]:
+    with gate_before(server.port) as opened:
+        yield opened
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    pages = {f"docs/{n}.md": f"# Page {n}\n\nsubject{n} lighthouse\n" for n in range(PAGES)}
+    return write_project(tmp_path / "project", pages)
+
+
+def at(port: int, **more: Any) -> Settings:
+    values = {"mode": "http", "host": "127.0.0.1", "port": port, "timeout_seconds": 20, **more}
+    return Settings.model_validate({"database": values})
+
+
+def mine(server: Running, index: Index, **place: str) -> dict[str, int]:
+    """The collections of an index on the server."""
+    prefix = index.generations.name(0)[:-1]  # type: ignore[attr-defined]
+    return {name: rows for name, rows in server.collections(**place).items() if name.startswith(prefix)}
+
+
+# --- somebody's server -------------------------------------------------------------------------------------------
+
+
+def test_an_index_on_a_server_is_synced_searched_rebuilt_and_deleted(project: Path, server: Running) -> None:
+    with closing(open_index(project, at(server.port))) as index:
+        sync(index)
+        assert_equals_fresh(index, Settings())
+        assert mine(server, index) == {index.generations.name(1): PAGES}  # type: ignore[attr-defined]
+        assert not list(index.folder.glob("vectors-*"))
+
+    with closing(open_index(project, at(server.port))) as index:
+        assert is_loaded(index)
+        found = retrieve(index, "subject7 lighthouse", None, 10)
+        assert found.by_meaning[0][0] == found.by_word[0][0]
+
+        write_project(project, {"docs/7.md": "# Page 7\n\nsubject7 is now about owls\n"})
+        assert sync(index).embedded == 1
+        assert_equals_fresh(index, Settings())
+
+    with closing(open_index(project, at(server.port), HashModel("another"))) as index:
+        assert sync(index).rebuilt == "the embedding model or its input changed"
+        assert mine(server, index) == {index.generations.name(2): PAGES}  # type: ignore[attr-defined]
+        assert unfindable(index) == []
+
+        delete_all(index)
+        assert mine(server, index) == {}
+
+
+def test_two_projects_on_one_server_do_not_meet(tmp_path: Path, server: Running) -> None:
+    one = write_project(tmp_path / "one", {"a.md": "# Alpha\n\nThe zebra text.\n"})
+    two = write_project(tmp_path / "two", {"b.md": "# Beta\n\nThe heron text.\n"})
+    with closing(open_index(one, at(server.port))) as first, closing(open_index(two, at(server.port))) as second:
+        sync(first)
+        sync(second)
+        delete_all(first)
+
+        assert mine(server, first) == {}
+        assert len(mine(server, second)) == 1
+        assert_equals_fresh(second, Settings())
+
+
+def test_a_copied_index_does_not_touch_the_collection_of_the_original(project: Path, server: Running) -> None:
+    import shutil
+
+    with closing(open_index(project, at(server.port))) as index:
+        sync(index)
+    shutil.copytree(project, project.parent / "copy", copy_function=shutil.copyfile)
+
+    with closing(open_index(project.parent / "copy", at(server.port))) as copied:
+        assert sync(copied).embedded == 0
+        assert mine(server, copied) != mine(server, index)
+        delete_all(copied)
+
+    with closing(open_index(project, at(server.port))) as index:
+        assert is_loaded(index)
+        assert unfindable(index) == []
+
+
+def test_a_collection_that_vanished_from_the_server_is_found_out_and_made_again(project: Path, server: Running) -> None:
+    with closing(open_index(project, at(server.port))) as index:
+        sync(index)
+        name = index.generations.name(1)  # type: ignore[attr-defined]
+        path = "/api/v2/tenants/default_tenant/databases/default_database/collections"
+        server.ask("DELETE", f"{path}/{name}")
+
+        with pytest.raises(IndexDamaged, match="gone") as caught:
+            retrieve(index, "subject7", None, 10)
+        assert "lore sync" in caught.value.hint
+        with pytest.raises(IndexDamaged, match="lost"):
+            retrieve(index, "subject7", None, 10)
+        report = sync(index)
+
+        assert (report.embedded, report.failed) == (0, [])
+        assert_equals_fresh(index, Settings())
+
+
+def test_headers_reach_the_server_with_every_request_and_their_secrets_nobody_else(
+    project: Path, gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CHROMA_TOKEN", SECRET)
+    settings = at(gate.port, headers={"Authorization": "Bearer env:CHROMA_TOKEN", "X-Team": "docs"})
+    with closing(open_index(project, settings)) as index:
+        sync(index)
+        retrieve(index, "subject7", None, 10)
+
+        assert len(gate.headers) > 5
+        assert {one.get("authorization") for one in gate.headers} == {f"Bearer {SECRET}"}
+        assert {one.get("x-team") for one in gate.headers} == {"docs"}
+        for path in index.folder.rglob("*"):
+            assert not path.is_file() or SECRET.encode() not in path.read_bytes()
+
+
+def test_what_is_sent_to_a_server_is_vectors_types_and_paths_and_never_a_text(project: Path, gate: Gate) -> None:
+    with closing(open_index(project, at(gate.port))) as index:
+        sync(index)
+        retrieve(index, "subject7 lighthouse", None, 10)
+
+    bodies = [body for _, _, body in gate.requests if body is not None]
+    keys = {key for body in bodies for key, value in body.items() if value is not None}
+    assert "lighthouse" not in str(bodies)
+    assert "documents" not in keys
+    assert {key for body in bodies for one in body.get("metadatas") or () for key in one} == {"type", "source"}
+
+
+def test_only_a_configured_server_is_asked(project: Path, gate: Gate) -> None:
+    with closing(open_index(project, Settings())) as index:
+        sync(index)
+        retrieve(index, "subject7", None, 10)
+
+    assert gate.requests == []
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_a_wrong_token_is_reported_as_such_without_showing_it(
+    project: Path, gate: Gate, monkeypatch: pytest.MonkeyPatch, status: int
+) -> None:
+    monkeypatch.setenv("CHROMA_TOKEN", SECRET)
+    gate.refuse = lambda headers: (status, '{"error":"Unauthorized"}')
+    settings = at(gate.port, headers={"Authorization": "Bearer env:CHROMA_TOKEN"})
+    with closing(open_index(project, settings)) as index, pytest.raises(DatabaseUnavailable) as caught:
+        sync(index)
+
+    assert f"refuses us (HTTP {status})" in caught.value.message
+    assert "database.headers" in caught.value.hint
+    assert SECRET not in caught.value.message + caught.value.hint + repr(index.generations.__dict__)
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "message"),
+    [
+        (429, '{"error":"RateLimitError","message":"slow down"}', "asked too much"),
+        (502, "<html>bad gateway</html>", "answers HTTP 502"),
+        (302, "", "answers HTTP 302"),
+        (200, "<html>a shop</html>", "is no Chroma"),
+        (200, '{"shop": true}', "is no Chroma"),
+        (500, '{"error":"InternalError","message":"broken"}', "reports InternalError: broken"),
+        (404, '{"error":"elsewhere"}', "answers HTTP 404"),
+    ],
+)
+def test_whatever_answers_instead_is_reported_and_the_index_keeps_what_it_has(
+    project: Path, gate: Gate, status: int, body: str, message: str
+) -> None:
+    with closing(open_index(project, at(gate.port))) as index:
+        sync(index)
+    write_project(project, {"docs/7.md": "# Page 7\n\nsubject7 is now about owls\n"})
+    gate.refuse = lambda headers: (status, body)
+    with closing(open_index(project, at(gate.port))) as index:
+        for act in (lambda: sync(index), lambda: index.generations.exists(1)):
+            with pytest.raises(DatabaseUnavailable) as caught:
+                act()
+            assert message in caught.value.message
+
+        gate.refuse = lambda headers: None
+        report = sync(index)
+
+        assert (report.rebuilt, report.embedded) == (None, 1)
+        assert_equals_fresh(index, Settings())
+
+
+def test_a_server_that_is_away_is_an_error_and_one_that_comes_back_is_used(tmp_path: Path, project: Path) -> None:
+    with chroma_running(tmp_path / "chroma") as running:
+        port = running.port
+        with closing(open_index(project, at(port))) as index:
+            sync(index)
+            running.process.kill()
+            running.process.wait(10)
+
+            for _ in range(2):
+                with pytest.raises(DatabaseUnavailable, match="cannot be reached"):
+                    retrieve(index, "subject7", None, 10)
+            with pytest.raises(DatabaseUnavailable):
+                sync(index)
+            assert not index.has_open_vectors()
+
+
+def test_a_server_that_never_answers_is_given_up(project: Path) -> None:
+    with (
+        silent_server() as port,
+        closing(open_index(project, at(port, timeout_seconds=0.3))) as index,
+        pytest.raises(DatabaseUnavailable, match=r"did not answer within 0\.3 s"),
+    ):
+        sync(index)
+
+
+@pytest.mark.parametrize("place", [{"tenant": "nobody"}, {"database": "nothing"}])
+def test_a_tenant_or_database_that_is_not_there_is_named(project: Path, server: Running, place: dict[str, str]) -> None:
+    with closing(open_index(project, at(server.port, **place))) as index, pytest.raises(DatabaseUnavailable) as caught:
+        sync(index)
+
+    assert next(iter(place.values())) in caught.value.message
+    assert "database.tenant" in caught.value.hint
+
+
+def test_a_tenant_and_a_database_of_ones_own_are_used(project: Path, server: Running) -> None:
+    with closing(open_index(project, at(server.port, tenant="acme", database="team"))) as index:
+        sync(index)
+
+        assert mine(server, index) == {}
+        assert list(mine(server, index, tenant="acme", database="team").values()) == [PAGES]
+
+
+def test_tls_is_spoken_and_the_certificate_checked(tmp_path: Path, server: Running) -> None:
+    certificate = self_signed(tmp_path)
+    with gate_before(server.port, certificate) as gate:
+        trusted = DatabaseSettings(mode="http", host="127.0.0.1", port=gate.port, ssl=True, ca_file=str(certificate))
+        with closing(generations_of(tmp_path, trusted).open(1)) as store:
+            store.add(rows_of(3), vectors_of(3))
+            assert store.count() == 3
+
+        for settings in (
+            trusted.model_copy(update={"ca_file": ""}),
+            trusted.model_copy(update={"ca_file": "", "ssl": False}),
+        ):
+            with pytest.raises(DatabaseUnavailable):
+                generations_of(tmp_path, settings).open(1)
+    with pytest.raises(DatabaseUnavailable, match="cannot be read"):
+        generations_of(tmp_path, trusted.model_copy(update={"ca_file": str(tmp_path / "absent.pem")})).open(1)
+
+
+# --- Chroma Cloud, as far as a server of our own can play it -----------------------------------------------------
+
+
+def cloud(port: int, **more: Any) -> Settings:
+    values = {"mode": "cloud", "host": "127.0.0.1", "port": port, "ssl": False, **more}
+    return Settings.model_validate({"database": values})
+
+
+@pytest.fixture
+def key(monkeypatch: pytest.MonkeyPatch, gate: Gate) -> str:
+    """The gate lets through who shows the key as Chroma Cloud wants it shown."""
+    monkeypatch.setenv("CHROMA_API_KEY", SECRET)
+    refused = (403, '{"error":"AuthError","message":"Forbidden"}')
+    gate.refuse = lambda headers: None if headers.get("x-chroma-token") == SECRET else refused
+    return SECRET
+
+
+def test_the_cloud_gets_the_key_with_every_request_and_the_configured_place(
+    project: Path, server: Running, gate: Gate, key: str
+) -> None:
+    with closing(open_index(project, cloud(gate.port, tenant="acme", database="team"))) as index:
+        sync(index)
+        found = retrieve(index, "subject7 lighthouse", None, 10)
+
+        assert found.by_meaning[0][0] == found.by_word[0][0]
+        assert {one.get("x-chroma-token") for one in gate.headers} == {key}
+        assert {path.split("/")[4:7:2] == ["acme", "team"] for _, path, _ in gate.requests if "/databases/" in path}
+        assert list(mine(server, index, tenant="acme", database="team").values()) == [PAGES]
+        made = [body for _, path, body in gate.requests if path.endswith("/collections") and body]
+        assert {one["configuration"]["spann"]["space"] for one in made} == {"cosine"}
+        delete_all(index)
+
+
+def test_without_a_tenant_and_database_the_key_decides(project: Path, server: Running, gate: Gate, key: str) -> None:
+    with closing(open_index(project, cloud(gate.port))) as index:
+        sync(index)
+
+        assert any(path.endswith("/auth/identity") for _, path, _ in gate.requests)
+        assert list(mine(server, index).values()) == [PAGES]
+
+
+def test_the_quotas_of_the_cloud_are_kept(tmp_path: Path, gate: Gate, key: str) -> None:
+    settings = cloud(gate.port).database
+    rows, vectors = rows_of(1_000), vectors_of(1_000)
+    with closing(generations_of(tmp_path, settings).open(1)) as store:
+        store.add(rows, vectors)
+        store.heal(rows[:400], vectors[:400])
+        store.update(rows)
+
+        assert len(store.rows()) == 1_000
+        assert len(store.search(vectors[0], 1_000)) == 300
+        assert len(store.similarities(vectors[0], [row[0] for row in rows])) == 1_000
+        assert store.missing([row[0] for row in rows], vectors) == []
+        store.delete(row[0] for row in rows)
+        assert store.count() == 0
+
+    bodies = [body for _, _, body in gate.requests if body]
+    assert max(len(body["ids"]) for body in bodies if body.get("ids")) <= 300
+    assert max(body[one] for body in bodies for one in ("limit", "n_results") if body.get(one)) <= 300
+
+
+def test_a_wrong_key_is_reported_without_showing_it(
+    project: Path, gate: Gate, key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CHROMA_API_KEY", "ck-wrong")
+    with closing(open_index(project, cloud(gate.port))) as index, pytest.raises(DatabaseUnavailable) as caught:
+        sync(index)
+
+    assert "CHROMA_API_KEY" in caught.value.hint
+    assert "ck-wrong" not in caught.value.message + caught.value.hint
+
+
+# --- starting and stopping it ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mode", ["embedded", "server", "http", "cloud"])
+def test_the_database_is_started_and_stopped_in_every_mode(
+    project: Path, server: Running, gate: Gate, key: str, mode: str
+) -> None:
+    settings = {
+        "embedded": Settings(),
+        "server": Settings.model_validate({"database": {"mode": "server"}}),
+        "http": at(server.port),
+        "cloud": cloud(gate.port),
+    }[mode]
+    with closing(open_index(project, settings)) as index:
+        sync(index)
+        index.release_vectors()
+        service = DatabaseService(index)
+        states = [service.start(), service.start(), service.stop(), service.stop()]
+
+        assert [one["status"] for one in states] == ["started", "already_running", "stopped", "not_running"]
+        assert {one["mode"] for one in states} == {mode}
+        assert f"{PAGES} vectors" in states[0]["detail"]
+        found = retrieve(index, "subject7 lighthouse", None, 10)
+        assert found.by_meaning[0][0] == found.by_word[0][0]
+    assert server.collections() is not None  # others' servers run on
+
+
+# --- the configuration -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("values", "key", "fix"),
+    [
+        ({"host": "example.org"}, "database.host", "Remove it"),
+        ({"mode": "server", "port": 8000}, "database.port", "Remove it"),
+        ({"headers": {"X-A": "b"}}, "database.headers", "Remove it"),
+        ({"mode": "http"}, "database.host", "Say where"),
+        ({"mode": "http", "host": "http://example.org"}, "database.host", "host alone"),
+        ({"mode": "http", "host": "example.org:8000"}, "database.host", "host alone"),
+        ({"mode": "http", "host": "a", "ca_file": "x.pem"}, "database.ca_file", "ssl = true"),
+        ({"mode": "http", "host": "a", "headers": {"Authorization": "Bearer abc"}}, "Authorization", "env:CHROMA_"),
+        ({"mode": "http", "host": "a", "headers": {"X-A": "env:GEMINI_API_KEY"}}, "GEMINI_API_KEY", "CHROMA_"),
+        ({"mode": "http", "host": "a", "headers": {"X-A": "env:CHROMA_ABSENT"}}, "CHROMA_ABSENT", "Set CHROMA_ABSENT"),
+        ({"mode": "http", "host": "a", "headers": {"X A": "b"}}, "database.headers.X A", "Letters"),
+        ({"mode": "http", "host": "a", "headers": {"X-A": "b\r\nX-B: c"}}, "database.headers.X-A", "ASCII"),
+        ({"mode": "http", "host": "a", "collection": "c" * 200}, "database.collection", "shorter"),
+        ({"mode": "cloud"}, "CHROMA_API_KEY", "environment only"),
+        ({"mode": "cloud", "host": "evil.example"}, "database.host", "Remove it"),
+        ({"mode": "cloud", "host": "eviltrychroma.com"}, "database.host", "Remove it"),
+        ({"mode": "cloud", "ssl": False}, "database.ssl", "Remove it"),
+        ({"mode": "cloud", "headers": {"X-A": "b"}}, "database.headers", "Remove it"),
+    ],
+)
+def test_what_does_not_fit_together_is_found_at_the_start_and_names_the_key_and_the_fix(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, values: dict[str, Any], key: str, fix: str
+) -> None:
+    monkeypatch.delenv("CHROMA_API_KEY", raising=False)
+    with pytest.raises(ConfigError) as caught:
+        Index(tmp_path, Settings.model_validate({"database": values}), HashModel())
+
+    assert key in caught.value.message
+    assert fix in caught.value.hint
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_addresses_have_the_usual_ports_and_keep_their_secrets_out_of_their_text() -> None:
+    environment = {"CHROMA_API_KEY": SECRET, "CHROMA_TOKEN": SECRET}
+    plain = DatabaseSettings(mode="http", host="a.example", headers={"Authorization": "env:CHROMA_TOKEN"})
+
+    assert http_address(plain, environment).port == 8000
+    assert http_address(plain.model_copy(update={"ssl": True}), environment).port == 443
+    assert http_address(plain, environment).headers == {"Authorization": SECRET}
+    found = cloud_address(DatabaseSettings(mode="cloud"), environment)
+    assert (found.host, found.port, found.ssl, found.tenant) == ("api.trychroma.com", 443, True, None)
+    eu = DatabaseSettings(mode="cloud", host="europe-west1.gcp.trychroma.com", tenant="t", database="d")
+    assert (cloud_address(eu, environment).tenant, cloud_address(eu, environment).database) == ("t", "d")
+    assert SECRET not in repr((found, http_address(plain, environment)))
+
+
+def test_the_key_of_the_environment_is_sent_to_no_server_that_was_not_configured_for_it(
+    project: Path, gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("CHROMA_API_KEY", "CHROMA_CLIENT_AUTH_CREDENTIALS", "CHROMA_SERVER_HEADERS"):
+        monkeypatch.setenv(name, SECRET if name != "CHROMA_SERVER_HEADERS" else f'{{"X-Secret": "{SECRET}"}}')
+    monkeypatch.setenv("CHROMA_CLIENT_AUTH_PROVIDER", "chromadb.auth.token_authn.TokenAuthClientProvider")
+    with closing(open_index(project, at(gate.port))) as index:
+        sync(index)
+
+    assert SECRET not in str(gate.headers)
+
+
+def test_an_index_folder_that_cannot_be_written_is_reported(tmp_path: Path, server: Running) -> None:
+    with pytest.raises(StorageError):
+        generations_of(tmp_path / "absent", at(server.port).database).open(1)
