@@ -1,0 +1,75 @@
+// The little Markdown that answers are written in, as nodes; `[n]` leads to what it cites.
+
+import { el } from "./dom.js";
+import { link, parse } from "./route.js";
+
+const INLINE = /(`+)([\s\S]+?)\1|\*\*([\s\S]+?)\*\*|\[(\d+(?:\s*,\s*\d+)*)\]/g;
+
+/** The nodes of an answer. Numbers that are not cited stay text. */
+export function answerText(text, citations) {
+  const known = new Set(citations.map((one) => one.n));
+  const nodes = [];
+  let list = null;
+  for (const block of blocksOf(text)) {
+    const item = block.match(/^\s*(?:[-*]|(\d+)[.)])\s+([\s\S]*)/);
+    if (!item) list = null;
+    if (item) {
+      const tag = item[1] ? "ol" : "ul";
+      if (list?.localName !== tag) nodes.push((list = el(tag, item[1] ? { start: item[1] } : {})));
+      list.append(el("li", {}, inline(item[2], known)));
+    } else {
+      nodes.push(blockNode(block, known));
+    }
+  }
+  return nodes;
+}
+
+/** Paragraphs, list items, headings and fences, each as its source. */
+function blocksOf(text) {
+  const blocks = [];
+  let fence = false;
+  let isOpen = false;
+  for (const line of text.split("\n")) {
+    const isMark = line.startsWith("```");
+    if (fence || isMark) {
+      if (isMark && !fence) blocks.push(line);
+      else blocks[blocks.length - 1] += `\n${line}`;
+      if (isMark) fence = !fence;
+      isOpen = false;
+    } else if (!line.trim()) {
+      isOpen = false;
+    } else if (isOpen && !/^\s*([-*]|\d+[.)])\s+|^#{1,6} /.test(line)) {
+      blocks[blocks.length - 1] += `\n${line}`;
+    } else {
+      blocks.push(line);
+      isOpen = !/^#{1,6} /.test(line);
+    }
+  }
+  return blocks;
+}
+
+function blockNode(block, known) {
+  if (block.startsWith("```")) return el("pre", { tabindex: "0" }, el("code", {}, block.replace(/^```.*\n?/, "").replace(/\n?```$/, "")));
+  const heading = block.match(/^#{1,6} (.*)/);
+  return heading ? el("h2", {}, inline(heading[1], known)) : el("p", {}, inline(block, known));
+}
+
+/** A line of text with its code and emphasis; `[n]` is a link where n is known. */
+export function inline(text, known = new Set()) {
+  const nodes = [];
+  let last = 0;
+  for (const match of text.matchAll(INLINE)) {
+    nodes.push(text.slice(last, match.index));
+    last = match.index + match[0].length;
+    if (match[2] !== undefined) nodes.push(el("code", {}, match[2].replace(/^ (?=\S)|(?<=\S) $/g, "")));
+    else if (match[3] !== undefined) nodes.push(el("strong", {}, inline(match[3], known)));
+    else nodes.push(match[4].split(",").map((number) => citation(Number(number), known)));
+  }
+  return [...nodes, text.slice(last)];
+}
+
+function citation(number, known) {
+  if (!known.has(number)) return `[${number}]`;
+  const { params } = parse(location.hash);
+  return el("a", { class: "cite", href: link("ask", "", { ...params, cite: number }), "aria-label": `Source ${number}` }, `[${number}]`);
+}

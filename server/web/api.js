@@ -1,0 +1,108 @@
+// The HTTP API: one function for each operation of the contract that the page uses.
+
+import { readEvents } from "./events.js";
+import { token } from "./project.js";
+import { askForToken } from "./token.js";
+
+/** What the server answered instead of a result: a code, what happened, and what to do. */
+export class Problem extends Error {
+  constructor(record, status = 0) {
+    super(record.message);
+    this.code = record.code;
+    this.hint = record.hint;
+    this.trace = record.trace_id;
+    this.status = status;
+  }
+}
+
+const GONE = {
+  code: "NO_ANSWER",
+  message: "The server does not answer.",
+  hint: "Is `lore serve` still running? Start it again, then try once more.",
+};
+
+/** Ranked passages. */
+export const search = (body, signal) => withFreshness(call("POST", "/documents/query", { body, signal }));
+
+/** The classes under one, or all. */
+export const hierarchy = (query, signal) => call("GET", "/knowledge/hierarchy", { query, signal });
+
+/** A page of the indexed files. */
+export const sources = (query, signal) => call("GET", "/sources", { query, signal });
+
+/** A file with the lines of its chunks. */
+export const source = (query, signal) => call("GET", "/source", { query, signal });
+
+/** The state of every part. */
+export const health = (signal) => call("GET", "/healthcheck", { signal });
+
+/** Start a build, or join the one that runs. */
+export const manage = (body) => call("POST", "/db/data/manage", { body: { wait_seconds: 0, ...body } });
+
+/** A job by id, or the latest. */
+export const job = (id, signal) => call("GET", `/jobs/${encodeURIComponent(id)}`, { signal });
+
+/** End a job at its next step. */
+export const cancel = (id) => call("POST", `/jobs/${encodeURIComponent(id)}/cancel`, {});
+
+/** The events of an answer while it is written: {event, data}. */
+export const ask = (body, signal) => stream("POST", "/knowledge/ask", { body, signal });
+
+/** The records of a job until it ends: {event, data}. */
+export const follow = (id, signal) => stream("GET", `/jobs/${encodeURIComponent(id)}`, { signal });
+
+async function call(method, path, given) {
+  const response = await send(method, path, "application/json", given);
+  return response.json();
+}
+
+async function* stream(method, path, given) {
+  const response = await send(method, path, "text/event-stream", given);
+  try {
+    yield* readEvents(response.body);
+  } catch (error) {
+    throw error.name === "AbortError" ? error : new Problem(GONE);
+  }
+}
+
+async function send(method, path, accept, given) {
+  const response = await request(method, path, accept, given);
+  if (response.status !== 401) return checked(response);
+  if (!(await askForToken(token() !== ""))) return checked(response);
+  return send(method, path, accept, given);
+}
+
+async function request(method, path, accept, { query, body, signal }) {
+  const headers = { Accept: accept };
+  if (token()) headers.Authorization = `Bearer ${token()}`;
+  if (method === "POST") headers["Content-Type"] = "application/json";
+  const sent = method === "POST" ? JSON.stringify(body ?? {}) : undefined;
+  try {
+    return await fetch(`/api${path}${queryOf(query)}`, { method, headers, body: sent, signal, cache: "no-store" });
+  } catch (error) {
+    throw error.name === "AbortError" ? error : new Problem(GONE);
+  }
+}
+
+async function checked(response) {
+  if (response.ok) return response;
+  const text = await response.text();
+  let record;
+  try {
+    record = JSON.parse(text);
+  } catch {
+    record = { code: `HTTP_${response.status}`, message: "The server gave an answer that it should not.", hint: "" };
+  }
+  throw new Problem(record, response.status);
+}
+
+async function withFreshness(reply) {
+  const value = await reply;
+  document.dispatchEvent(new CustomEvent("lore:freshness", { detail: value.freshness }));
+  return value;
+}
+
+function queryOf(query = {}) {
+  const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== null && value !== "");
+  return given.length ? `?${new URLSearchParams(given)}` : "";
+}

@@ -1,0 +1,95 @@
+// Composition: the views, the route between them, and what is around them.
+
+import { askView } from "./ask.js";
+import { classesView } from "./classes.js";
+import { byId, el } from "./dom.js";
+import { documentView } from "./document.js";
+import { healthView } from "./health.js";
+import { indexView } from "./index-view.js";
+import { watchKeys } from "./keys.js";
+import { project } from "./project.js";
+import { go, link, parse, rememberPlace } from "./route.js";
+import { searchView } from "./search.js";
+import { watchStatus } from "./status.js";
+import { themeButton } from "./theme.js";
+
+const BUILDERS = {
+  search: searchView,
+  ask: askView,
+  index: indexView,
+  classes: classesView,
+  source: documentView,
+  health: healthView,
+};
+const built = new Map();
+let shown = null;
+
+function show() {
+  const route = parse(location.hash);
+  const view = viewOf(route.view);
+  const isOther = shown !== view;
+  if (isOther) {
+    if (shown) leave(shown);
+    view.element.hidden = false;
+    scrollTo(0, view.scrolled ?? 0);
+  }
+  const isFirst = shown === null;
+  shown = view;
+  markPlace(route.view);
+  rememberPlace();
+  document.title = `${view.title(route)} · ${project || "Lore"}`;
+  view.show(route);
+  if (isOther) focusIn(view, isFirst);
+}
+
+/** The focus goes where it was in this view; else to its field, if a keyboard is likely; else to its heading. */
+function focusIn(view, isFirst) {
+  const field = matchMedia("(hover: hover)").matches ? view.field : null;
+  const wanted = view.remembered?.isConnected ? view.remembered : (field ?? (isFirst ? null : view.heading));
+  wanted?.focus({ preventScroll: true });
+}
+
+/** A view is built when it is first shown, and kept: coming back shows what was there. */
+function viewOf(name) {
+  if (!built.has(name)) {
+    const view = BUILDERS[name]();
+    view.element = el("section", { class: `view ${name}`, "data-view": name, hidden: true }, view.content);
+    view.heading = view.element.querySelector("h1");
+    view.heading.tabIndex = -1;
+    byId("main").append(view.element);
+    built.set(name, view);
+  }
+  return built.get(name);
+}
+
+function leave(view) {
+  view.scrolled = scrollY;
+  view.remembered = view.element.contains(document.activeElement) ? document.activeElement : null;
+  view.element.hidden = true;
+  view.leave?.();
+}
+
+function markPlace(name) {
+  for (const one of document.querySelectorAll(".nav a")) {
+    if (one.dataset.view === name) one.setAttribute("aria-current", "page");
+    else one.removeAttribute("aria-current");
+  }
+}
+
+function skip(event) {
+  event.preventDefault();
+  byId("main").focus();
+}
+
+byId("project").textContent = project || "Lore";
+byId("skip").addEventListener("click", skip);
+document.addEventListener("lore:focus-search", () => {
+  if (parse(location.hash).view !== "search") go(link("search", "", built.get("search")?.params?.() ?? {}));
+  requestAnimationFrame(() => built.get("search")?.focus());
+});
+history.scrollRestoration = "manual";
+themeButton(byId("theme"));
+watchKeys();
+addEventListener("hashchange", show);
+show();
+watchStatus();

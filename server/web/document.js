@@ -1,0 +1,115 @@
+// A file as it was indexed: its lines, with each chunk marked, and an outline beside it.
+
+import * as api from "./api.js";
+import { editorAnchor, changedMark } from "./result.js";
+import { el, fill, reveal, say } from "./dom.js";
+import { count, plural, span } from "./format.js";
+import { addLines } from "./lines.js";
+import { failure } from "./notes.js";
+import { sourceLink } from "./route.js";
+
+const PAGE_TOKENS = 20_000;
+
+/** The view of `#/source/<path>?line=…&chunk=…`. */
+export function documentView() {
+  const heading = el("h1", {}, "File");
+  const facts = el("p", { class: "where file-head" });
+  const trouble = el("div", {});
+  const text = el("div", { class: "text" });
+  const outline = el("nav", { class: "outline", "aria-label": "Chunks of this file" });
+  const more = el("button", { type: "button", class: "button more", hidden: true, on: { click: () => next() } }, "Load more");
+  const state = { path: null, flight: 0, last: 0, cursor: null, chunks: [], line: null };
+
+  async function load(path) {
+    const mine = (state.flight += 1);
+    Object.assign(state, { path, last: 0, cursor: null, chunks: [], line: null });
+    for (const one of [trouble, text, outline, facts]) fill(one);
+    more.hidden = true;
+    heading.textContent = path;
+    try {
+      const page = await api.source({ path, max_tokens: PAGE_TOKENS });
+      if (mine !== state.flight) return false;
+      state.line = page.lines[0];
+      heading.textContent = page.title;
+      show(page);
+      return true;
+    } catch (problem) {
+      if (mine === state.flight) fill(trouble, failure(problem, () => load(path)));
+      state.path = null;
+      return false;
+    }
+  }
+
+  function show(page) {
+    const known = new Set(state.chunks.map((one) => one.id));
+    state.chunks.push(...page.chunks.filter((one) => !known.has(one.id)));
+    addLines(text, state.path, page, state.chunks);
+    fill(outline, el("h2", {}, plural(state.chunks.length, "chunk")), el("ol", {}, state.chunks.map((one) => outlineRow(state.path, one))));
+    state.last = page.lines[1];
+    state.cursor = page.next_cursor ?? null;
+    more.hidden = !state.cursor;
+    fill(facts, factsOf(page));
+  }
+
+  function factsOf(page) {
+    return [
+      el("code", { class: "path" }, page.source), el("span", { class: "type" }, page.type),
+      el("span", {}, state.cursor ? `lines 1-${count(state.last)}` : plural(state.last, "line")),
+      editorAnchor(page.source, state.line ?? 1), page.changed && changedMark(),
+    ];
+  }
+
+  async function next() {
+    const mine = state.flight;
+    more.disabled = true;
+    try {
+      const page = await api.source({ path: state.path, max_tokens: PAGE_TOKENS, cursor: state.cursor });
+      if (mine === state.flight) show(page);
+    } catch (problem) {
+      state.cursor = null;
+      fill(trouble, failure(problem, () => load(state.path)));
+    } finally {
+      more.disabled = false;
+    }
+  }
+
+  /** Load as far as the target, mark it and go there. */
+  async function showTarget({ line, chunk }) {
+    const isThere = () => (chunk ? state.chunks.some((one) => one.id === chunk) : state.last >= Number(line));
+    while (state.cursor && !isThere()) await next();
+    for (const one of text.querySelectorAll(".is-target")) one.classList.remove("is-target");
+    const part = chunk && text.querySelector(`[data-chunk="${CSS.escape(chunk)}"]`);
+    const row = line && text.querySelector(`#L${Number(line)}`);
+    for (const one of chunk ? text.querySelectorAll(`[data-of~="${CSS.escape(chunk)}"]`) : []) one.classList.add("is-target");
+    if (row && !part) row.classList.add("is-target");
+    if (part ?? row) {
+      reveal(part ?? row, part ? "start" : "center");
+      say(part ? `Chunk ${part.textContent}` : `Line ${line}`);
+    }
+    markOutline(chunk ?? state.chunks.find((one) => one.lines[0] <= line && line <= one.lines[1])?.id);
+    const anchor = facts.querySelector("a.editor");
+    if (anchor && line) anchor.replaceWith(editorAnchor(state.path, Number(line)));
+  }
+
+  function markOutline(id) {
+    for (const one of outline.querySelectorAll("a")) one.setAttribute("aria-current", String(one.dataset.id === id));
+  }
+
+  async function showRoute(route) {
+    if (route.path !== state.path && !(await load(route.path))) return;
+    if (route.params.line || route.params.chunk) await showTarget(route.params);
+    else if (route.path) scrollTo(0, 0);
+  }
+
+  const content = [
+    el("div", { class: "view-head" }, heading), facts, trouble,
+    el("div", { class: "beside file" }, el("div", { class: "paper" }, text, more), outline),
+  ];
+  return { content, title: (route) => route.path, show: showRoute };
+}
+
+function outlineRow(path, one) {
+  const name = one.heading.split(" > ").at(-1) || one.kind;
+  return el("li", {}, el("a", { href: sourceLink(path, one.lines, one.id), "data-id": one.id },
+    el("span", { class: "outline-name" }, name), el("span", { class: "quiet" }, `${one.kind} · ${span(one.lines)}`)));
+}

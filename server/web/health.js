@@ -1,0 +1,69 @@
+// Health: each part, whether it works, and what to do if not.
+
+import * as api from "./api.js";
+import { tellCounts } from "./chips.js";
+import { el, fill, say } from "./dom.js";
+import { ago, bytes, count } from "./format.js";
+import { failure } from "./notes.js";
+
+const SIGNS = { ok: "✓", degraded: "!", failed: "✕" };
+const PARTS = {
+  contract: "Contract", database: "Database", collection: "Passages and vectors", keywords: "Keywords",
+  embedding: "Embedding model", answers: "Answers", disk: "Disk",
+};
+
+/** The view of `#/health`. */
+export function healthView() {
+  const again = el("button", { type: "button", class: "button", on: { click: () => load() } }, "Check again");
+  const verdict = el("p", { class: "verdict" }, "Checking…");
+  const checks = el("ul", { class: "checks" }, Object.keys(PARTS).map((part) => check({ part, status: "unknown", detail: "…" })));
+  const facts = el("dl", { class: "facts" });
+
+  async function load() {
+    again.disabled = true;
+    try {
+      const health = await api.health();
+      tellCounts(health.counts);
+      verdict.textContent = health.status;
+      verdict.dataset.status = health.status;
+      fill(checks, health.checks.map(check));
+      fill(facts, factsOf(health));
+      say(`The server is ${health.status}.`);
+    } catch (problem) {
+      verdict.textContent = "no answer";
+      verdict.dataset.status = "unhealthy";
+      fill(checks, el("li", { class: "plain" }, failure(problem)));
+      fill(facts);
+    } finally {
+      again.disabled = false;
+    }
+  }
+
+  const content = [
+    el("div", { class: "view-head" }, el("h1", {}, "Health"), verdict, el("div", { class: "actions" }, again)),
+    checks, facts,
+  ];
+  return { content, title: () => "Health", show: load };
+}
+
+function check({ part, status, detail }) {
+  return el("li", { "data-status": status },
+    el("span", { class: "sign", "aria-hidden": "true" }, SIGNS[status] ?? "·"),
+    el("div", {},
+      el("h2", {}, PARTS[part] ?? part, el("span", { class: "status-word" }, status === "unknown" ? "" : status)),
+      el("p", {}, codes(detail))));
+}
+
+/** Commands in backquotes as code. */
+function codes(text) {
+  return text.split("`").map((part, at) => (at % 2 ? el("code", {}, part) : part));
+}
+
+function factsOf(health) {
+  const rows = [
+    ["Project", health.project], ["Version", health.version], ["Index", `${count(health.files)} files, ${bytes(health.size_bytes)}`],
+    ["Index updated", ago(health.index_age_seconds)], ["Model", health.model], ["Database", health.database],
+    ...(health.owner ? [["Process", health.owner.pid], ["Connected", count(health.owner.clients)]] : []),
+  ];
+  return rows.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value)));
+}

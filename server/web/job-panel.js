@@ -1,0 +1,120 @@
+// The card of a build: its stages while it runs, with rate, rest and cancel; what it did when it has ended.
+
+import { el, fill, say } from "./dom.js";
+import { ago, count, duration, plural } from "./format.js";
+import { cancelJob, resume, startSync } from "./job.js";
+import { failure, note } from "./notes.js";
+
+const STAGES = { sync: ["reading", "indexing words", "embedding"], create: ["reading"], embed: ["indexing words", "embedding"], delete: [] };
+
+/** A card that shows the job that it is given; null is that there was none yet. */
+export function jobPanel() {
+  const element = el("section", { class: "card job", "aria-label": "Build" }, el("p", { class: "quiet" }, "…"));
+  let stages = [];
+  let shown = null;
+
+  function show(job) {
+    const before = shown;
+    shown = job;
+    if (!job) return fill(element, el("h2", {}, "Last build"), el("p", { class: "quiet" }, "None yet."));
+    if (job.state === "running") return run(job, before);
+    if (before?.state === "running") say(`${job.action} ${job.state}.`);
+    stages = [];
+    return fill(element, job.state === "lost" ? lost(job) : ended(job));
+  }
+
+  function run(job, before) {
+    if (before?.id !== job.id || before.state !== "running") {
+      stages = (STAGES[job.action] ?? []).map((name) => stageRow(name));
+      fill(element, el("div", { class: "job-head" }, el("h2", {}, `${title(job.action)} is running`), cancelButton()),
+        el("div", { class: "stages" }, stages.map((one) => one.element)), el("p", { class: "quiet elapsed" }));
+      say(`${job.action} is running.`);
+    }
+    step(job);
+    element.querySelector(".elapsed").textContent = job.isEnding ? "Ending at the next step…" : `Running for ${duration(job.seconds)}`;
+    element.querySelector("button.cancel").disabled = Boolean(job.isEnding);
+  }
+
+  function step(job) {
+    if (!job.stage || (!job.total && !stages.some((one) => one.name === job.stage))) return;
+    if (!stages.some((one) => one.name === job.stage)) {
+      stages.push(stageRow(job.stage));
+      element.querySelector(".stages").append(stages.at(-1).element);
+    }
+    const at = stages.findIndex((one) => one.name === job.stage);
+    stages.forEach((one, number) => (number === at ? one.show(job) : one.rest(number < at)));
+  }
+
+  return { element, show };
+}
+
+function stageRow(name) {
+  const bar = el("progress", { "aria-label": name, max: 1, value: 0 });
+  const figures = el("span", { class: "figure" }, "waiting");
+  const element = el("div", { class: "stage" }, el("span", { class: "stage-name" }, name), bar, figures);
+  return {
+    name,
+    element,
+    show(job) {
+      element.dataset.state = "running";
+      bar.value = job.total ? job.done / job.total : 0;
+      figures.textContent = job.total ? [`${count(job.done)} of ${count(job.total)}`, ...pace(job)].join(" · ") : "…";
+    },
+    rest(isDone) {
+      element.dataset.state = isDone ? "done" : "waiting";
+      bar.value = isDone ? 1 : 0;
+      figures.textContent = isDone ? "done" : "waiting";
+    },
+  };
+}
+
+function pace(job) {
+  if (!job.rate) return [];
+  const rate = `${job.rate >= 10 ? count(Math.round(job.rate)) : job.rate.toFixed(1)} a second`;
+  return job.done < job.total ? [rate, `${duration(job.eta_seconds ?? 0)} left`] : [rate];
+}
+
+function cancelButton() {
+  return el("button", { type: "button", class: "button cancel", on: { click: () => cancelJob() } }, "Cancel");
+}
+
+function ended(job) {
+  const when = job.started_at ? ago(Math.max(0, (Date.now() - Date.parse(job.started_at)) / 1000 - job.seconds)) : "";
+  const head = el("div", { class: "job-head" },
+    el("h2", {}, `Last ${job.action}`),
+    el("p", { class: "quiet" }, el("span", { class: `state ${job.state}` }, job.state), when && ` ${when}, took ${duration(job.seconds)}`));
+  if (job.report) return [head, figures(job.report), rest(job.report)];
+  if (job.state === "cancelled") return [head, note("info", "What it did stays. The next sync goes on from there.")];
+  return [head, failure(asProblem(job.problem)), job.problem?.code === "SYNC_GUARD" && allowButton()];
+}
+
+function allowButton() {
+  return el("button", { type: "button", class: "button danger", on: { click: () => startSync({ allow_mass_delete: true }) } }, "The files are really gone: sync");
+}
+
+function lost(job) {
+  return [el("h2", {}, "Lost sight of the build"), failure(job.problem, () => resume().catch(() => {}))];
+}
+
+const FIGURES = ["created", "updated", "unchanged", "deleted", "embedded", "files"];
+
+function figures(report) {
+  return el("dl", { class: "figures" }, FIGURES.map((name) => el("div", {}, el("dt", {}, name), el("dd", {}, count(report[name])))));
+}
+
+function rest(report) {
+  const problems = (rows) => rows.map((one) => el("li", {}, el("code", {}, one.source), ` ${one.reason}`));
+  return [
+    report.rebuilt && note("info", `The vectors were built anew: ${report.rebuilt}`),
+    list("warning", report.warnings.map((text) => el("li", {}, text))),
+    list("failed file", problems(report.failed)),
+    list("skipped file", problems(report.skipped)),
+  ];
+}
+
+function list(noun, rows) {
+  return rows.length > 0 && el("details", { class: "problems" }, el("summary", {}, plural(rows.length, noun)), el("ul", {}, rows));
+}
+
+const title = (action) => action[0].toUpperCase() + action.slice(1);
+const asProblem = (problem) => ({ ...problem, message: problem?.message, hint: problem?.hint, trace: problem?.trace ?? problem?.trace_id });

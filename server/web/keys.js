@@ -1,0 +1,78 @@
+// The keyboard: keys that work everywhere, and the dialog that lists them.
+
+import { byId, el } from "./dom.js";
+import { go, link } from "./route.js";
+
+const LIST = [
+  ["/", "search"],
+  ["↓ ↑", "next and previous result"],
+  ["Enter", "open the result"],
+  ["e", "open the result or file in the editor"],
+  ["s", "explain the score of the result"],
+  ["Esc", "back"],
+  ["g then a, i, c, h", "ask, index, classes, health"],
+  ["?", "these keys"],
+];
+const PLACES = { s: "search", a: "ask", i: "index", c: "classes", h: "health" };
+let isGoing = false;
+
+/** Listen for the keys. */
+export function watchKeys() {
+  byId("keys").addEventListener("click", showKeys);
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
+    if (event.key === "Escape") return escape(event);
+    if (isTyping(event.target)) return;
+    const handler = isGoing && PLACES[event.key] ? () => go(link(PLACES[event.key])) : HANDLERS[event.key];
+    isGoing = event.key === "g";
+    if (!handler || (event.target.role === "tree" && event.key.length === 1 && event.key !== "/" && event.key !== "?")) return;
+    event.preventDefault();
+    handler();
+  });
+}
+
+/** The dialog with the keys. */
+export function showKeys() {
+  const dialog = el(
+    "dialog",
+    { class: "dialog", "aria-labelledby": "keys-title" },
+    el("h2", { id: "keys-title" }, "Keys"),
+    el("dl", { class: "keys" }, LIST.map(([keys, what]) => [el("dt", {}, keys.split(" ").map(keyOf)), el("dd", {}, what)])),
+    el("form", { method: "dialog", class: "actions" }, el("button", { class: "button primary" }, "Close")),
+  );
+  dialog.addEventListener("close", () => dialog.remove());
+  document.body.append(dialog);
+  dialog.showModal();
+}
+
+const HANDLERS = {
+  "/": () => document.dispatchEvent(new CustomEvent("lore:focus-search")),
+  "?": showKeys,
+  e: () => current()?.querySelector("a.editor")?.click(),
+  s: () => current()?.querySelector("button.score")?.click(),
+};
+
+/** The result that has the focus, or the file that is shown. */
+function current() {
+  return document.activeElement.closest(".result") ?? document.querySelector("section.view:not([hidden]) .file-head");
+}
+
+function escape(event) {
+  const view = document.querySelector("section.view:not([hidden])")?.dataset.view;
+  if (view === "source") {
+    event.preventDefault();
+    history.length > 1 ? history.back() : go(link("search"));
+  } else if (view === "search" && event.target.closest(".result")) {
+    HANDLERS["/"]();
+  } else {
+    document.activeElement.blur();
+  }
+}
+
+function isTyping(target) {
+  return target.matches("input:not([type=radio]), textarea, select, [contenteditable]");
+}
+
+function keyOf(text) {
+  return /^(then|and)$/.test(text) ? ` ${text} ` : [el("kbd", {}, text.replace(/,$/, "")), " "];
+}

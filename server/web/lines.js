@@ -1,0 +1,33 @@
+// The lines of a page of a file, under the heads of their chunks.
+
+import { el } from "./dom.js";
+import { span } from "./format.js";
+import { link, sourceLink } from "./route.js";
+
+/** Add a page to the lines that are there; `chunks` are all that are known, the page's own among them. */
+export function addLines(text, path, page, chunks) {
+  const lines = page.text.split("\n");
+  if (lines.length > 1 && lines.length > page.lines[1] - page.lines[0] + 1) lines.pop(); // the end of the last line
+  const begun = text.querySelector(`#L${page.lines[0]} code`); // a line that was too long for the page before
+  if (begun) begun.append(lines.shift());
+  const first = page.lines[0] + (begun ? 1 : 0);
+  const fragment = document.createDocumentFragment();
+  lines.forEach((line, at) => {
+    const number = first + at;
+    fragment.append(...chunks.filter((one) => one.lines[0] === number).map((one) => head(path, one)));
+    fragment.append(row(path, number, line, chunks.filter((one) => one.lines[0] <= number && number <= one.lines[1])));
+  });
+  text.append(fragment);
+}
+
+function head(path, one) {
+  return el("p", { class: "chunk-head", "data-chunk": one.id, "data-of": one.id },
+    el("span", { class: "kind" }, one.kind), one.heading && el("span", { class: "chunk-name" }, one.heading.replaceAll(" > ", " › ")),
+    el("a", { class: "chunk-id", href: sourceLink(path, one.lines, one.id), title: `Chunk ${one.id}, lines ${span(one.lines)}` }, one.id.slice(0, 8)));
+}
+
+function row(path, number, line, over) {
+  return el("div", { class: over.length ? "line in" : "line", id: `L${number}`, "data-of": over.map((one) => one.id).join(" ") || null },
+    el("a", { class: "number", href: link("source", path, { line: number }), "aria-label": `Line ${number}` }, String(number)),
+    el("code", {}, line));
+}

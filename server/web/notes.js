@@ -1,0 +1,58 @@
+// Notes beside results: what is doubtful, degraded, stale or left out, and what went wrong.
+
+import { startSync } from "./job.js";
+import { el } from "./dom.js";
+import { plural } from "./format.js";
+import { link } from "./route.js";
+
+/** A line that qualifies what is shown; `kind` is info, warn or bad. */
+export function note(kind, ...children) {
+  return el("p", { class: `note ${kind}` }, ...children);
+}
+
+/** What a reply says of itself. */
+export function notesOf(reply) {
+  const fresh = reply.freshness;
+  return [
+    reply.doubt && note("warn", reply.doubt),
+    reply.degraded && note("warn", `Degraded: ${reply.degraded}`),
+    fresh?.state === "stale" && note("warn", staleness(fresh), " ", el("a", { href: link("index") }, "Sync")),
+    fresh?.state === "partial" && note("warn", partiality(fresh), " ", el("a", { href: link("index") }, "See the index")),
+  ].filter(Boolean);
+}
+
+/** A failure with its code, hint and what can be done; an index that is missing gets its main action. */
+export function failure(problem, retry) {
+  if (problem.code === "INDEX_MISSING") return emptyIndex(problem);
+  return el(
+    "div",
+    { class: "note bad failure", role: "alert" },
+    el("strong", {}, problem.message || "Something went wrong in the page."),
+    problem.hint && el("p", {}, problem.hint),
+    el("p", { class: "quiet" }, el("code", {}, problem.code ?? problem.name), problem.trace && [" · trace ", el("code", {}, problem.trace)]),
+    retry && el("button", { type: "button", class: "button", on: { click: retry } }, "Try again"),
+  );
+}
+
+/** The state before the first sync. */
+export function emptyIndex(problem) {
+  const sync = () => {
+    location.hash = link("index");
+    startSync();
+  };
+  return el(
+    "div",
+    { class: "empty" },
+    el("h2", {}, "Nothing is indexed yet"),
+    el("p", {}, problem?.code === "INDEX_MISSING" && !/no index/i.test(problem.message) ? problem.message
+      : "A sync reads the project's files once. After that only what changed is read again."),
+    el("button", { type: "button", class: "button primary big", on: { click: sync } }, "Sync the project"),
+  );
+}
+
+const staleness = (fresh) => `${plural(fresh.changed_files, "file")} changed since the last sync.`;
+
+function partiality(fresh) {
+  if (!fresh.pending_vectors) return "The last sync did not finish.";
+  return `${plural(fresh.pending_vectors, "passage is", "passages are")} found by words only so far.`;
+}

@@ -1,0 +1,26 @@
+// What the server told the page about the project when it was loaded.
+
+const meta = (name) => document.querySelector(`meta[name="lore-${name}"]`)?.content ?? "";
+
+export const project = meta("project");
+export const version = meta("version");
+const root = meta("root").replace(/\/+$/, "");
+const editor = meta("editor");
+const KEPT = "lore-token";
+
+/** A link that opens a file of the project in the editor, or null if there is no editor. */
+export function editorLink(source, line = 1) {
+  if (!editor || !root) return null;
+  const path = `${root}/${source}`.split("/").map(encodeURIComponent).join("/");
+  return editor.replace("{path}", path).replace("{line}", String(line));
+}
+
+/** The token that changes need: handed to the page, or given by the reader for this session. */
+export function token() {
+  return meta("token") || sessionStorage.getItem(KEPT) || "";
+}
+
+/** Keep the token that the reader gave. */
+export function keepToken(text) {
+  sessionStorage.setItem(KEPT, text.trim());
+}

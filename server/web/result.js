@@ -1,0 +1,53 @@
+// One result of a search: where it is, what it says, and on demand why it is here.
+
+import { el } from "./dom.js";
+import { span } from "./format.js";
+import { marked } from "./highlight.js";
+import { editorLink } from "./project.js";
+import { sourceLink } from "./route.js";
+import { whyPanel } from "./why.js";
+
+const CODE = new Set(["src", "example", "test"]);
+
+/** The card of a result; `asking` is the request that found it, which the explanation repeats. */
+export function resultCard(result, wanted, asking, number) {
+  const { source, lines, title, heading, type } = result;
+  const address = sourceLink(source, lines, result.id);
+  const why = whyPanel(result, asking, number);
+  const under = heading.split(" > ").filter((part) => part && part !== title).join(" › ");
+  return el(
+    "article",
+    { class: "result" },
+    el("div", { class: "result-head" },
+      el("h2", {}, el("a", { class: "title", href: address }, marked(title, wanted))),
+      el("span", { class: "type" }, type),
+      why.button),
+    under && el("p", { class: "heading" }, marked(under, wanted)),
+    el("p", { class: "where" },
+      el("a", { href: address, class: "path" }, source, el("span", {}, `:${span(lines)}`)),
+      editorAnchor(source, lines[0]),
+      result.changed && changedMark()),
+    CODE.has(type) ? el("div", { class: "excerpt code" }, marked(result.excerpt, wanted)) : prose(result, wanted),
+    why.panel,
+  );
+}
+
+const WRAP = /\n(?!\s*([-*+|>#=:`~]|\d+[.)]|\.\.))\s*/g; // a line's end that is no end: not before a list, a table, a heading
+
+/** Paragraphs, without the heading that the card has already. */
+function prose({ excerpt, title, heading }, wanted) {
+  const known = new Set([title, ...heading.split(" > ")]);
+  const parts = excerpt.split(/\n{2,}/).filter((part) => part.trim() && !known.has(part.replace(/^#+\s*/, "").trim()));
+  return el("div", { class: "excerpt" }, parts.map((part) => el("p", {}, marked(part.replace(WRAP, " "), wanted))));
+}
+
+/** A link that opens the editor at a line; nothing where there is no editor. */
+export function editorAnchor(source, line) {
+  const href = editorLink(source, line);
+  return href && el("a", { class: "editor", href, title: "Open in the editor (e)" }, "Open in editor");
+}
+
+/** Says that the file is not as it was read. */
+export function changedMark() {
+  return el("span", { class: "changed", title: "The file changed or is gone since the last sync" }, "changed");
+}

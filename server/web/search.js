@@ -1,0 +1,171 @@
+// Search as you type.
+
+import * as api from "./api.js";
+import { typeChips } from "./chips.js";
+import { el, fill, say } from "./dom.js";
+import { count, plural } from "./format.js";
+import { stems } from "./highlight.js";
+import { failure, notesOf } from "./notes.js";
+import { project } from "./project.js";
+import { resultCard } from "./result.js";
+import { link, settle } from "./route.js";
+
+const PAUSE_MS = 120;
+const PAGE = { limit: 20, max_tokens: 6000 };
+
+/** The view of `#/search?q=…&type=…`. */
+export function searchView() {
+  const input = el("input", {
+    id: "q", type: "search", class: "big-input", placeholder: "Search: a question, or an exact name", maxlength: 2000,
+    autocomplete: "off", autocapitalize: "off", spellcheck: "false", "aria-describedby": "search-said",
+    "aria-keyshortcuts": "/",
+  });
+  const chips = typeChips("search-type", () => ask());
+  const said = el("p", { class: "said", id: "search-said" });
+  const notes = el("div", { class: "notes" });
+  const list = el("ol", { class: "results", "aria-label": "Results" });
+  const more = el("button", { type: "button", class: "button more", hidden: true, on: { click: loadMore } }, "Load more");
+  const state = { asked: null, timer: 0, flight: null, cursor: null, shown: 0, total: 0 };
+
+  input.addEventListener("input", () => {
+    clearTimeout(state.timer);
+    state.timer = setTimeout(ask, PAUSE_MS);
+  });
+  input.addEventListener("keydown", onInputKey);
+  list.addEventListener("keydown", onListKey);
+  document.addEventListener("lore:job", ({ detail }) => detail.ended && state.asked && (state.asked = null));
+
+  async function ask() {
+    clearTimeout(state.timer);
+    const asked = { query: input.value.trim(), type: chips.type };
+    if (state.asked && state.asked.query === asked.query && state.asked.type === asked.type) return state.done;
+    state.flight?.abort();
+    state.asked = asked;
+    settle(link("search", "", params()));
+    state.done = asked.query ? find(asked) : welcome();
+    return state.done;
+  }
+
+  async function find(asked) {
+    const flight = (state.flight = new AbortController());
+    const started = performance.now();
+    list.classList.add("old");
+    list.setAttribute("aria-busy", "true");
+    try {
+      const reply = await api.search({ ...asked, ...PAGE }, flight.signal);
+      if (state.flight === flight) show(asked, reply, performance.now() - started);
+    } catch (problem) {
+      if (problem.name === "AbortError" || state.flight !== flight) return;
+      state.asked = null;
+      empty(failure(problem, ask));
+    }
+  }
+
+  function show(asked, reply, milliseconds) {
+    fill(notes, notesOf(reply));
+    const words = `${plural(reply.total, "file")}${reply.total ? "" : " found"}`;
+    said.textContent = `${words} · ${Math.round(milliseconds)} ms`;
+    say(reply.total ? `${words} found. The first is ${reply.results[0].title}.` : "Nothing found.");
+    settled();
+    state.shown = 0;
+    fill(list);
+    append(asked, reply, undefined);
+    if (!reply.total) fill(list, el("li", { class: "empty" }, el("p", {}, "Nothing found. Try fewer or other words", asked.type === "all" ? "." : ", or all types.")));
+  }
+
+  function append(asked, reply, cursor) {
+    const asking = { ...asked, ...PAGE, cursor };
+    const wanted = stems(asked.query);
+    list.append(...reply.results.map((one, at) => el("li", {}, resultCard(one, wanted, asking, state.shown + at + 1))));
+    state.shown += reply.results.length;
+    state.total = reply.total;
+    state.cursor = reply.next_cursor ?? null;
+    more.hidden = !state.cursor;
+    more.textContent = `Load more (${count(state.total - state.shown)} left)`;
+  }
+
+  async function loadMore() {
+    const { asked, cursor, shown } = state;
+    more.disabled = true;
+    try {
+      const reply = await api.search({ ...asked, ...PAGE, cursor });
+      if (state.asked !== asked) return;
+      append(asked, reply, cursor);
+      say(`${state.shown} of ${state.total} shown.`);
+      titles()[shown]?.focus();
+    } catch (problem) {
+      fill(notes, failure(problem));
+    } finally {
+      more.disabled = false;
+    }
+  }
+
+  function welcome() {
+    said.textContent = "";
+    empty(
+      el("div", { class: "empty" },
+        el("p", {}, `What ${project || "the project"} knows: guides, code, tickets, decisions, release notes, rules, memories.`),
+        el("p", { class: "quiet" }, "Exact names come first. ", el("kbd", {}, "/"), " searches from anywhere, ", el("kbd", {}, "?"), " shows all keys.")),
+    );
+  }
+
+  function empty(what) {
+    settled();
+    fill(notes);
+    fill(list, el("li", {}, what));
+    more.hidden = true;
+  }
+
+  function settled() {
+    list.classList.remove("old");
+    list.removeAttribute("aria-busy");
+  }
+
+  async function onInputKey(event) {
+    if (event.key === "ArrowDown" || event.key === "Enter") {
+      event.preventDefault();
+      await ask();
+      titles()[0]?.focus();
+    } else if (event.key === "Escape" && input.value) {
+      event.preventDefault();
+      input.value = "";
+      ask();
+    }
+  }
+
+  function onListKey(event) {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (!step || event.target.closest(".why")) return;
+    event.preventDefault();
+    const all = titles();
+    const at = all.indexOf(event.target.closest(".result")?.querySelector(".title")) + step;
+    if (at < 0) focus();
+    else if (at < all.length) all[at].focus();
+    else if (!more.hidden) more.focus();
+  }
+
+  const titles = () => [...list.querySelectorAll(".title")];
+  const params = () => ({ q: input.value.trim(), type: chips.type === "all" ? "" : chips.type });
+
+  function focus() {
+    input.focus();
+    input.select();
+  }
+
+  function showRoute(route) {
+    const { q = "", type = "all" } = route.params;
+    if (q !== input.value.trim() || type !== chips.type) {
+      input.value = q;
+      chips.choose(type);
+    }
+    ask();
+  }
+
+  const content = [
+    el("h1", { class: "unseen" }, "Search"),
+    el("form", { class: "ask-row", role: "search", on: { submit: (event) => event.preventDefault() } },
+      el("label", { class: "unseen", for: "q" }, "Search the project"), input),
+    chips.element, said, notes, list, more,
+  ];
+  return { content, title: (route) => route.params.q || "Search", show: showRoute, focus, params, field: input };
+}

@@ -1,0 +1,37 @@
+// Asking the reader for the token, where the server does not hand it to the page.
+
+import { el } from "./dom.js";
+import { keepToken } from "./project.js";
+
+let asking = null;
+
+/** Ask once, however many requests wait for it; whether one was given. */
+export function askForToken(wasRefused) {
+  asking ??= ask(wasRefused).finally(() => (asking = null));
+  return asking;
+}
+
+function ask(wasRefused) {
+  const input = el("input", { id: "token", type: "password", autocomplete: "off", required: true });
+  const dialog = el(
+    "dialog",
+    { class: "dialog", "aria-labelledby": "token-title" },
+    el("h2", { id: "token-title" }, "This server wants its token"),
+    el("p", {}, wasRefused ? "That token was refused. " : "", "`lore serve` printed it where it was started. It is kept until this tab is closed."),
+    el("form", { method: "dialog" },
+      el("label", { for: "token" }, "Token"), input,
+      el("div", { class: "actions" },
+        el("button", { type: "button", class: "button", on: { click: () => dialog.close() } }, "Not now"),
+        el("button", { class: "button primary", value: "given" }, "Use it"))),
+  );
+  document.body.append(dialog);
+  dialog.showModal();
+  return new Promise((resolve) => {
+    dialog.addEventListener("close", () => {
+      const isGiven = dialog.returnValue === "given" && input.value.trim() !== "";
+      if (isGiven) keepToken(input.value);
+      dialog.remove();
+      resolve(isGiven);
+    });
+  });
+}

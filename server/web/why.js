@@ -1,0 +1,64 @@
+// The score of a result, explained: its terms as bars, asked for when someone wants to know.
+
+import * as api from "./api.js";
+import { el, fill } from "./dom.js";
+import { scoreText } from "./format.js";
+import { failure } from "./notes.js";
+
+const explained = new Map(); // one request explains every result of its page
+
+/** A button that shows the score, and the panel that it opens. */
+export function whyPanel(result, asking, number) {
+  const panel = el("div", { class: "why", id: `why-${number}`, hidden: true });
+  const button = el(
+    "button",
+    {
+      type: "button", class: "score", "aria-expanded": "false", "aria-controls": panel.id, title: "Why this score? (s)",
+      on: { click: toggle },
+    },
+    el("span", { class: "unseen" }, "Score "), scoreText(result.score),
+  );
+  return { button, panel };
+
+  async function toggle() {
+    panel.hidden = !panel.hidden;
+    button.setAttribute("aria-expanded", String(!panel.hidden));
+    if (panel.hidden || panel.childElementCount) return;
+    fill(panel, el("p", { class: "quiet" }, "Explaining…"));
+    try {
+      const terms = (await explain(asking)).get(result.id);
+      fill(panel, terms ? bars(terms, result.score) : el("p", { class: "quiet" }, "The index changed since; search again."));
+    } catch (problem) {
+      fill(panel, failure(problem));
+    }
+  }
+}
+
+function explain(asking) {
+  const key = JSON.stringify(asking);
+  if (!explained.has(key)) {
+    const found = api.search({ ...asking, explain: true, max_tokens: 4 * asking.max_tokens });
+    const terms = found.then(({ results }) => new Map(results.map((one) => [one.id, one.why])));
+    terms.catch(() => explained.delete(key));
+    explained.clear();
+    explained.set(key, terms);
+  }
+  return explained.get(key);
+}
+
+function bars(terms, score) {
+  const most = Math.max(...terms.map(({ value }) => Math.abs(value)), 1e-9);
+  return el(
+    "table",
+    { class: "bars" },
+    el("caption", { class: "unseen" }, "Terms of the score"),
+    el("tbody", {}, terms.map(({ term, value }) => el("tr", {},
+      el("th", { scope: "row" }, spaced(term)),
+      el("td", {}, el("span", { class: value < 0 ? "bar minus" : "bar", style: { "--share": String(Math.abs(value) / most) } })),
+      el("td", { class: "figure" }, `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(1)}`)))),
+    el("tfoot", {}, el("tr", {}, el("th", { scope: "row" }, "score"), el("td"), el("td", { class: "figure" }, score.toFixed(1)))),
+  );
+}
+
+/** folderCoherence -> folder coherence */
+const spaced = (term) => term.replace(/([a-z])([A-Z])/g, "$1 $2").toLowerCase();
