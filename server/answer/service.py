@@ -12,6 +12,7 @@ from server.answer.extractive import extract
 from server.answer.grounding import INSTRUCTION, NOT_FOUND, grounded, prompt
 from server.answer.key import api_key
 from server.answer.pack import Passage, pack
+from server.answer.telling import Telling
 from server.listener import unheard
 from server.query.excerpt import excerpt
 from server.query.freshness import Freshness
@@ -24,8 +25,8 @@ QUOTE_CHARACTERS = 300
 class Writer(Protocol):
     """A model that writes text."""
 
-    def write(self, instruction: str, prompt: str) -> str:
-        """The text. Raises ProviderError."""
+    def write(self, instruction: str, prompt: str, hear: Callable[[str], None]) -> str:
+        """The text, its pieces told as they come. Raises ProviderError."""
         ...
 
 
@@ -39,7 +40,7 @@ class AnswerService:
         self._freshness = freshness
 
     def ask(self, question: str, type_: str, limit: int, hear: Callable[[str], None] = unheard) -> dict[str, Any]:
-        """The result of `ask_knowledge_base`."""
+        """The result of `ask_knowledge_base`; `hear` gets its text as it grows, and the result has the last word."""
         found = self._queries.find(question, type_)
         passages = pack(found.ranked, found.candidates, limit, self._settings.context_tokens)
         reply: dict[str, Any] = {
@@ -50,15 +51,18 @@ class AnswerService:
             reply["doubt"] = found.doubt
         if not passages:
             nothing = "Nothing in the index answers this. Try other words, or another type."
+            hear(nothing)
             return {**reply, "answer": nothing, "mode": "extractive", "citations": []}
         writer, reason = self._writer()
         if writer is not None:
+            telling = Telling(passages, hear)
             try:
-                return {**reply, **self._synthesized(writer, found, passages)}
+                return {**reply, **self._synthesized(writer, found, passages, telling)}
             except ProviderError as error:
                 log.warning("answer model failed: %s", error.message)
                 reason = f"{error.message}; these are quotes"
-        return {**reply, **self._extractive(found, passages), "degraded": (reason or "")[:300]}
+            hear = unheard if telling.has_told else hear  # quotes would read as the end of what was begun
+        return {**reply, **self._extractive(found, passages, hear), "degraded": (reason or "")[:300]}
 
     def _writer(self) -> tuple[Writer | None, str | None]:
         if self._settings.provider == "none":
@@ -70,19 +74,24 @@ class AnswerService:
 
         return GeminiWriter(self._settings, key), None
 
-    def _synthesized(self, writer: Writer, found: Found, passages: Sequence[Passage]) -> dict[str, Any]:
-        text = writer.write(INSTRUCTION, prompt(found.query.text, passages))
+    def _synthesized(
+        self, writer: Writer, found: Found, passages: Sequence[Passage], telling: Telling
+    ) -> dict[str, Any]:
+        text = writer.write(INSTRUCTION, prompt(found.query.text, passages), telling.hear)
         if NOT_FOUND in text:
             answer = "The indexed documents do not answer this; the references are the nearest that was found."
+            telling.end(answer)
             return {"answer": answer, "mode": "synthesized", "citations": []}
         answer, cited = grounded(text, passages)
         if not cited or not answer:
             raise ProviderError("the answer model cited no passage")
+        answer = answer[:60_000]
+        telling.end(answer)
         by_number = {one.number: one for one in passages}
         citations = [_citation(number, by_number[number], found) for number in sorted(cited)]
-        return {"answer": answer[:60_000], "mode": "synthesized", "citations": citations}
+        return {"answer": answer, "mode": "synthesized", "citations": citations}
 
-    def _extractive(self, found: Found, passages: Sequence[Passage]) -> dict[str, Any]:
+    def _extractive(self, found: Found, passages: Sequence[Passage], hear: Callable[[str], None]) -> dict[str, Any]:
         embed = None if found.degraded else self._index.embedder.embed
         quotes = extract(found.query, passages, embed)
         lines = [f"- {quote.text} [{number}]" for number, quote in enumerate(quotes, start=1)]
@@ -95,6 +104,8 @@ class AnswerService:
             }
             for number, quote in enumerate(quotes, start=1)
         ]
+        for number, line in enumerate(lines):
+            hear(f"\n{line}" if number else line)
         return {"answer": "\n".join(lines), "mode": "extractive", "citations": citations}
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any
 
 from mcp.server.lowlevel import Server
@@ -16,22 +15,20 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp
 
 from etl.errors import UnknownOperation
-from etl.settings import load_settings
 from server.app import problem
 from server.contract import Contract
 from server.http.guard import Guard
 from server.http.page import page_routes
 from server.http.routes import api_routes
-from server.http.site import Site, site_of
+from server.http.site import Site
 from server.http.tools import protect
 from server.mcp.build import Call
 
 GUARDED_ALREADY = TransportSecuritySettings(enable_dns_rebinding_protection=False)
 
 
-def build_http(contract: Contract, call: Call, mcp: Server[Any], site: Site | None = None) -> ASGIApp:
-    """Page, API and MCP of one project; without a site that of the present folder."""
-    site = site or _here()
+def build_http(contract: Contract, call: Call, mcp: Server[Any], site: Site) -> ASGIApp:
+    """Page, API and MCP of one project."""
     protect(mcp, contract, site)
     mcp_app = mcp.streamable_http_app(
         streamable_http_path="/mcp", stateless_http=True, transport_security=GUARDED_ALREADY
@@ -48,11 +45,6 @@ def build_http(contract: Contract, call: Call, mcp: Server[Any], site: Site | No
         lifespan=lifespan,
     )
     return Guard(app, site)
-
-
-def _here() -> Site:
-    root = Path.cwd()
-    return site_of(root, load_settings(root))
 
 
 async def _not_routed(request: Request, error: Exception) -> Response:

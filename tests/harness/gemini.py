@@ -73,6 +73,72 @@ def text(answer: str) -> Reply:
     return lambda handler, _: send(handler, 200, json.dumps(body).encode())
 
 
+def stream(*pieces: str, finish: str | None = "STOP") -> Reply:
+    """The answer in pieces, as server-sent events; without `finish` the model never says that it is done."""
+    return lambda handler, _: _stream(handler, [*map(_piece, pieces), *([_piece("", finish)] if finish else [])])
+
+
+def cut(*pieces: str) -> Reply:
+    """Pieces, then the connection is gone in the middle of the next one."""
+
+    def reply(handler: BaseHTTPRequestHandler, _: dict[str, Any]) -> None:
+        _stream(handler, [*map(_piece, pieces)], ends=False)
+        handler.wfile.write(b"40\r\ndata: {")
+        handler.close_connection = True
+
+    return reply
+
+
+def fails_after(*pieces: str) -> Reply:
+    """Pieces, then an error in the API's own form."""
+    error = {"error": {"code": 503, "message": "internal detail key=hidden-detail", "status": "UNAVAILABLE"}}
+    return lambda handler, _: _stream(handler, [*map(_piece, pieces), error])
+
+
+def stalls_after(fake: Callable[[], FakeGemini], *pieces: str) -> Reply:
+    """Pieces, then nothing until the test is over."""
+
+    def reply(handler: BaseHTTPRequestHandler, _: dict[str, Any]) -> None:
+        _stream(handler, [*map(_piece, pieces)], ends=False)
+        fake().released.wait(30)
+        handler.close_connection = True
+
+    return reply
+
+
+def drips(fake: Callable[[], FakeGemini]) -> Reply:
+    """A byte now and then: enough that no read ever times out, never enough for an event."""
+
+    def reply(handler: BaseHTTPRequestHandler, _: dict[str, Any]) -> None:
+        _stream(handler, [], ends=False)
+        while not fake().released.wait(0.1):
+            try:
+                handler.wfile.write(b"1\r\n:\r\n")
+            except OSError:
+                break
+        handler.close_connection = True
+
+    return reply
+
+
+def _piece(answer: str, finish: str | None = None) -> dict[str, Any]:
+    candidate: dict[str, Any] = {"content": {"role": "model", "parts": [{"text": answer}]}, "index": 0}
+    return {"candidates": [{**candidate, "finishReason": finish} if finish else candidate], "modelVersion": "fake"}
+
+
+def _stream(handler: BaseHTTPRequestHandler, records: list[dict[str, Any]], ends: bool = True) -> None:
+    handler.send_response(200)
+    handler.send_header("Content-Type", "text/event-stream")
+    handler.send_header("Transfer-Encoding", "chunked")
+    handler.end_headers()
+    for record in records:
+        event = b"data: " + json.dumps(record).encode() + b"\r\n\r\n"
+        handler.wfile.write(f"{len(event):x}\r\n".encode() + event + b"\r\n")
+        handler.wfile.flush()
+    if ends:
+        handler.wfile.write(b"0\r\n\r\n")
+
+
 def blocked(handler: BaseHTTPRequestHandler, _: dict[str, Any]) -> None:
     """A prompt that the model refuses."""
     send(handler, 200, json.dumps({"promptFeedback": {"blockReason": "SAFETY"}}).encode())

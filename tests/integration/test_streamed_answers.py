@@ -1,0 +1,173 @@
+"""An answer that is heard while it is written says nothing that the checked answer does not say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from etl.errors import Cancelled
+from etl.settings import AnswerSettings, Settings
+from server.app import App
+from server.contract import Contract
+from server.listener import Listener
+from tests.harness import gemini
+from tests.harness.gemini import FakeGemini
+
+QUESTION = "How long does Ferry wait between retries?"
+
+
+@pytest.fixture(autouse=True)
+def key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GEMINI_API_KEY", "test-key-that-must-not-leak")
+
+
+def hear(sample: Path, contract: Contract, fake: FakeGemini, **settings: Any) -> tuple[list[str], dict[str, Any]]:
+    """What was told while it was written, and the reply."""
+    told: list[str] = []
+    answer = AnswerSettings(base_url=fake.url, **{"timeout_seconds": 5, "attempts": 2, **settings})
+    app = App(sample, Settings(answer=answer), contract)
+    try:
+        return told, app.call("ask_knowledge_base", {"query": QUESTION}, Listener(text=told.append))
+    finally:
+        app.close()
+
+
+def test_the_pieces_together_are_the_answer_and_the_reply_is_as_without_listening(
+    sample: Path, contract: Contract
+) -> None:
+    whole = "It doubles each time [1]. It is capped [2, 99]. See [the docs. All](https://evil.example/x) too [1]. End."
+    pieces = [whole[n : n + 7] for n in range(0, len(whole), 7)]
+    with gemini.serving(gemini.stream(*pieces), gemini.text(whole)) as fake:
+        told, reply = hear(sample, contract, fake)
+        app = App(sample, Settings(answer=AnswerSettings(base_url=fake.url)), contract)
+        silent = app.call("ask_knowledge_base", {"query": QUESTION})
+        app.close()
+
+    assert len(told) > 2
+    assert "".join(told) == reply["answer"] == silent["answer"]
+    assert reply["citations"] == silent["citations"]
+    assert reply["mode"] == "synthesized"
+    assert fake.paths[0].endswith(":streamGenerateContent?alt=sse")
+    assert fake.paths[1].endswith(":generateContent")
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 13, 1000])
+@pytest.mark.parametrize(
+    "whole",
+    [
+        "Look [here. Now](https://evil.example/?q=secret) [1]. ![x. y](//evil.example/p.png) It waits [1].",
+        "Wrong [77]. Right [1].\nThe end [2]. ",
+        "- one [1]\n- two [1,\n2]\n\n```\nwait(a[0])\n```\nDone [1].",
+        "Nested [[1](https://evil.example/x) , 66] and [1]. Tail without a citation.",
+    ],
+)
+def test_no_piece_shows_a_link_or_a_passage_that_does_not_exist_however_the_text_is_cut(
+    sample: Path, contract: Contract, whole: str, size: int
+) -> None:
+    with gemini.serving(gemini.stream(*(whole[n : n + size] for n in range(0, len(whole), size)))) as fake:
+        told, reply = hear(sample, contract, fake)
+
+    for count in range(len(told) + 1):
+        shown = "".join(told[:count])
+        assert "evil" not in shown
+        assert "77" not in shown
+        assert reply["answer"].startswith(shown)
+    assert "".join(told) == reply["answer"]
+
+
+@pytest.mark.parametrize(
+    ("script", "reason"),
+    [
+        (gemini.status(429), "replied 429"),
+        (gemini.garbage, "cannot be read"),
+        (gemini.nothing, "cannot be reached"),
+        (gemini.blocked, "empty"),
+        (gemini.stream("  "), "empty"),
+        (gemini.stream("I know this ", "without any passage. Really."), "cited no passage"),
+        (gemini.cut(), "cannot be reached"),
+        (gemini.fails_after(), "replied 503"),
+    ],
+    ids=["429", "garbage", "closed", "blocked", "blank", "uncited", "cut at once", "error at once"],
+)
+def test_where_nothing_was_told_yet_the_quotes_are_told_one_by_one(
+    sample: Path, contract: Contract, script: gemini.Reply, reason: str
+) -> None:
+    with gemini.serving(script) as fake:
+        told, reply = hear(sample, contract, fake)
+
+    assert reply["mode"] == "extractive"
+    assert reason in reply["degraded"]
+    assert len(told) == len(reply["citations"]) > 1
+    assert "".join(told) == reply["answer"]
+
+
+@pytest.mark.parametrize(
+    ("script", "reason"),
+    [
+        (gemini.cut("It doubles [1]. ", "Then"), "cannot be reached"),
+        (gemini.fails_after("It doubles [1]. ", "Then"), "replied 503"),
+        (gemini.stream("It doubles [1]. ", "Then", finish=None), "was cut"),
+    ],
+    ids=["cut", "error", "ends without an end"],
+)
+def test_a_stream_that_breaks_ends_in_quotes_that_only_the_reply_tells(
+    sample: Path, contract: Contract, script: gemini.Reply, reason: str
+) -> None:
+    with gemini.serving(script) as fake:
+        told, reply = hear(sample, contract, fake)
+
+    assert told == ["It doubles [1]."]
+    assert (reply["mode"], reason in reply["degraded"]) == ("extractive", True)
+    assert reply["citations"]
+    assert "hidden-detail" not in str(reply)
+
+
+def test_a_failure_that_passes_is_tried_again_before_anything_is_told(sample: Path, contract: Contract) -> None:
+    with gemini.serving(gemini.status(503), gemini.stream("It doubles [1].")) as fake:
+        told, reply = hear(sample, contract, fake)
+
+    assert (told, reply["mode"], len(fake.requests)) == (["It doubles [1]."], "synthesized", 2)
+
+
+def test_a_stream_that_stalls_is_given_up_in_time(sample: Path, contract: Contract) -> None:
+    holder: list[FakeGemini] = []
+    with gemini.serving(gemini.stalls_after(lambda: holder[0], "It doubles [1]. ", "Then")) as fake:
+        holder.append(fake)
+        told, reply = hear(sample, contract, fake, timeout_seconds=1, attempts=1)
+
+    assert told == ["It doubles [1]."]
+    assert "in time" in reply["degraded"]
+
+
+def test_a_stream_that_drips_for_ever_is_given_up_in_time(sample: Path, contract: Contract) -> None:
+    holder: list[FakeGemini] = []
+    with gemini.serving(gemini.drips(lambda: holder[0])) as fake:
+        holder.append(fake)
+        _, reply = hear(sample, contract, fake, timeout_seconds=1, attempts=1)
+
+    assert "in time" in reply["degraded"]
+
+
+def test_a_model_that_finds_no_answer_in_the_passages_is_told_as_one_sentence(sample: Path, contract: Contract) -> None:
+    with gemini.serving(gemini.stream("NOT_IN", "_PASSAGES", "\n")) as fake:
+        told, reply = hear(sample, contract, fake)
+
+    assert told == [reply["answer"]]
+    assert "do not answer" in reply["answer"]
+
+
+def test_who_stops_listening_ends_the_writing(sample: Path, contract: Contract) -> None:
+    def leave(text: str) -> None:
+        raise Cancelled("The client left.")
+
+    holder: list[FakeGemini] = []
+    with gemini.serving(gemini.stalls_after(lambda: holder[0], "It doubles [1]. ", "Then")) as fake:
+        holder.append(fake)
+        app = App(sample, Settings(answer=AnswerSettings(base_url=fake.url, timeout_seconds=20)), contract)
+        with pytest.raises(Cancelled):
+            app.call("ask_knowledge_base", {"query": QUESTION}, Listener(text=leave))
+        app.close()
+
+    assert len(fake.requests) == 1
