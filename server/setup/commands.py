@@ -10,7 +10,8 @@ import typer
 
 from etl.errors import InvalidArgument
 from server import show
-from server.command import cli, command
+from server.command import command
+from server.contract import load_contract
 from server.shell import Session, print_json
 
 if TYPE_CHECKING:
@@ -33,7 +34,9 @@ def install(
     user: Annotated[bool, typer.Option("--user", help="Write the user's file instead of the project's.")] = False,
     print_only: Annotated[bool, typer.Option("--print", help="Print the entry and write nothing.")] = False,
     name: Annotated[str, typer.Option("--name", help="The entry's name.")] = "lore",
-    toolsets: Annotated[str | None, typer.Option("--toolsets", help="Passed on to `lore mcp`.")] = None,
+    toolsets: Annotated[
+        str | None, typer.Option("--toolsets", help="Which tools `lore mcp` offers, such as query,documents.")
+    ] = None,
 ) -> None:
     """Add Lore to an MCP client's configuration; what is there is never overwritten."""
     from server.setup.clients import client_named
@@ -72,9 +75,10 @@ def doctor(session: Session) -> None:
 def _check(name: str, toolsets: str | None) -> None:
     if not name or len(name) > 64 or not all(one.isascii() and (one.isalnum() or one in "-_") for one in name):
         raise InvalidArgument(f"`{name[:100]}` is no name for an entry.", "Use letters, digits, - and _.")
-    known = typer.main.get_command(cli).commands["mcp"].params  # type: ignore[attr-defined]
-    if toolsets is not None and not any("--toolsets" in one.opts for one in known):
-        raise InvalidArgument("This version's `lore mcp` has no --toolsets.", "Leave it out.")
+    known = {operation.toolset for operation in load_contract()}
+    for one in toolsets.split(",") if toolsets is not None else ():
+        if one.strip() not in known:
+            raise InvalidArgument(f"There is no toolset `{one[:100]}`.", f"Toolsets: {', '.join(sorted(known))}.")
 
 
 def _record(client: Client, path: Path, root: Path, name: str, entry: Entry, print_only: bool) -> dict[str, Any]:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import copy
 import os
 from collections.abc import Callable, Iterator
 
-from etl.errors import LoreError
+from etl.errors import Busy, InternalError, LoreError
 from etl.settings import Settings
 from server import __version__
 from server.setup import machine, place, wiring
@@ -21,7 +20,7 @@ def examine(session: Session) -> Report:
     os.environ["HF_HUB_OFFLINE"] = "1"  # a check asks nobody: a model that is not here is a finding
     here = Examined(session.root, _settings(session))
     findings = [_run(name, check) for name, check in _before(session, here)]
-    findings += _index(session, here)
+    findings += _index(session)
     findings += [_run(name, check) for name, check in _after(session, here)]
     return {
         "status": _worst([one["status"] for one in findings]),
@@ -46,7 +45,7 @@ def _before(session: Session, here: Examined) -> Iterator[Check]:
 def _after(session: Session, here: Examined) -> Iterator[Check]:
     """What stands in front of the index."""
     yield "port", lambda: wiring.port(here)
-    yield "mcp", lambda: wiring.handshake(session)
+    yield "mcp", lambda: wiring.handshake(session, here)
     yield "clients", lambda: wiring.clients(here)
 
 
@@ -69,19 +68,21 @@ def _run(name: str, check: Callable[[], Finding]) -> dict[str, str]:
     return finding.told(name)
 
 
-def _index(session: Session, here: Examined) -> list[dict[str, str]]:
+def _index(session: Session) -> list[dict[str, str]]:
     """The stores, the model and the answers: what `lore status` checks."""
     found: list[dict[str, str]] = []
 
     def look() -> Finding:
-        quiet = copy.copy(session)
-        quiet.as_json = False
-        result = quiet.call("healthcheck")
-        found.extend(place.from_health(one, here).told(one["part"]) for one in result["checks"])
+        try:
+            found.extend(place.from_health(one).told(one["part"]) for one in session.ask("healthcheck")["checks"])
+        except Busy as error:  # it works for somebody else
+            return Finding("warn", error.message, error.hint)
+        except InternalError as error:
+            return Finding("failed", error.message, "Run `lore doctor --no-daemon`: it looks in this process.")
         return Finding("ok", "")
 
     outcome = _run("index", look)
-    return found if outcome["status"] == "ok" else [outcome]
+    return found or [outcome]
 
 
 def _worst(statuses: list[str]) -> str:

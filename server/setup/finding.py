@@ -24,13 +24,12 @@ class Finding:
         return {"name": name, "status": self.status, "detail": self.detail, "remedy": self.remedy}
 
 
-@dataclass
+@dataclass(frozen=True)
 class Examined:
-    """The project that is looked at, and what an earlier check learned for a later one."""
+    """The project that is looked at."""
 
     root: Path
     settings: Settings
-    owned_by: str | None = None
 
     @property
     def index(self) -> Path:

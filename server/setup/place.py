@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fcntl
-import json
 import os
 import shutil
 import sqlite3
@@ -18,8 +17,6 @@ from server.shell import Direct, Session
 
 LEAST_FREE_BYTES = 200_000_000
 LEAST_SQLITE = (3, 35, 0)  # RETURNING
-NOTE = "owner.json"
-FOREIGN_OWNER = "Another process owns this index"
 
 
 def configuration(session: Session) -> Finding:
@@ -98,25 +95,22 @@ def _is_locked(file: Path) -> bool:
 
 def owner(here: Examined) -> Finding:
     """Who owns the index now; what a process that died has left behind does not matter."""
+    from etl.stores.note import read_note
     from etl.stores.owner import LOCK
 
-    lock = here.index / LOCK
-    try:
-        note = json.loads((here.index / NOTE).read_text(encoding="utf-8"))
-        told = f"`{note['command']}` (pid {note['pid']}) since {note['since']}"
-    except (OSError, ValueError, KeyError, TypeError):
-        told = "a process that did not say who it is"
+    lock, note = here.index / LOCK, read_note(here.index)
     if not lock.exists() or not _is_locked(lock):
-        return Finding("ok", "nobody")
-    here.owned_by = told
-    return Finding("ok", told)
+        left = " now; a process that died left its note, which does not matter" if note else ""
+        return Finding("ok", f"nobody{left}")
+    if note is None or not note.is_alive:
+        return Finding("warn", "a process that did not say who it is", "Wait for it to finish, or find and end it.")
+    where = f"at {note.web}" if note.web else "in the background" if note.address else "for itself alone"
+    return Finding("ok", f"`{note.command.strip()}` (pid {note.pid}) since {note.since}, {where}")
 
 
-def from_health(one: dict[str, Any], here: Examined) -> Finding:
-    """A check of `healthcheck` as a finding; what another process keeps is looked at there, not here."""
+def from_health(one: dict[str, Any]) -> Finding:
+    """A check of `healthcheck` as a finding."""
     detail, mark, remedy = str(one["detail"]).partition(" Run `")
-    if here.owned_by and FOREIGN_OWNER in detail:
-        return Finding("warn", f"Not looked at: {here.owned_by} owns the index.", "Ask it: its tool `healthcheck`.")
     if one["status"] == "ok":
         return Finding("ok", str(one["detail"]))
     if not mark:

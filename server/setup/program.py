@@ -16,7 +16,7 @@ def running() -> list[str]:
     for file in (Path(sys.argv[0]).absolute(), beside):
         if file.name == NAME and os.access(file, os.X_OK) and file.is_file():
             return [str(file)]
-    return [sys.executable, "-m", "server.cli"]
+    return [sys.executable, "-m", "server.main"]
 
 
 def is_on_path() -> bool:

@@ -67,9 +67,13 @@ def _is_lore(host: str, number: int) -> bool:
         connection.close()
 
 
-def handshake(session: Session) -> Finding:
-    """Start `lore mcp` on the project as a client would, and list its tools."""
+def handshake(session: Session, here: Examined) -> Finding:
+    """Start `lore mcp` on the project as a client would, and list its tools; an owner only where there is an index."""
+    from etl.stores.catalogue import CATALOGUE
+
     command = [*program.running(), "mcp", "-C", str(session.root)]
+    if session.no_daemon or not (here.index / CATALOGUE).exists():
+        command.append("--no-daemon")
     command += ["-c", str(session.config.absolute())] if session.config else []
     lines = "".join(json.dumps(one) + "\n" for one in CONVERSATION)
     started = time.monotonic()

@@ -8,13 +8,11 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-import httpx2
 import pytest
 
 from etl.onnx.cache import cache_folder
-from server.contract import Contract
 from server.setup.clients import CLIENTS
-from tests.harness.faces import run_lore, serving
+from tests.harness.faces import LORE, run_lore
 from tests.harness.projects import write_project
 
 ORDER = [
@@ -45,8 +43,8 @@ def run(project: Path, *arguments: str, **environment: str) -> subprocess.Comple
     return run_lore(*arguments, cwd=project, **given)
 
 
-def look(project: Path, **environment: str) -> tuple[int, dict[str, dict[str, Any]]]:
-    done = run(project, "doctor", "--json", **environment)
+def look(project: Path, *options: str, **environment: str) -> tuple[int, dict[str, dict[str, Any]]]:
+    done = run(project, "doctor", "--json", *options, **environment)
     return done.returncode, {one["name"]: one for one in json.loads(done.stdout)["checks"]}
 
 
@@ -131,27 +129,33 @@ def test_a_port_that_another_program_holds_is_told(project: Path) -> None:
     assert "another program" in found["port"]["detail"]
 
 
-def test_a_running_service_is_recognised_by_its_port_and_its_lock(project: Path, contract: Contract) -> None:
+def test_a_running_service_is_recognised_by_its_port_and_its_lock(project: Path) -> None:
     assert run(project, "sync").returncode == 0
 
-    with serving(project) as url:
-        httpx2.get(f"{url}/api{contract['healthcheck'].path}", timeout=60).raise_for_status()
-        (project / "lore.toml").write_text(with_port(int(url.rpartition(":")[2])))
-        code, found = look(project)
+    with subprocess.Popen([LORE, "serve"], cwd=project, stderr=subprocess.PIPE, text=True) as service:
+        try:
+            assert service.stderr is not None
+            assert "Lore serves" in service.stderr.readline()
+            code, found = look(project)
+        finally:
+            service.terminate()
 
     assert code == 0
     assert "Lore serves there" in found["port"]["detail"]
     assert "lore serve" in found["owner"]["detail"]
-    assert found["mcp"]["status"] == found["embedding"]["status"] == "ok"
+    assert found["mcp"]["status"] == found["keywords"]["status"] == "ok"
 
 
 def test_what_a_dead_process_left_behind_owns_nothing(project: Path) -> None:
-    note = '{"pid": 1, "command": "lore mcp", "since": "2026-01-01 00:00:00"}'
+    note = '{"pid": 1, "born": "1", "command": "lore mcp", "since": "2026-01-01 00:00:00"}'
     write_project(project, {".lore/owner.json": note, ".lore/owner.lock": ""})
 
     _, found = look(project)
 
-    assert (found["owner"]["status"], found["owner"]["detail"]) == ("ok", "nobody")
+    assert (found["owner"]["status"], found["owner"]["detail"]) == (
+        "ok",
+        "nobody now; a process that died left its note, which does not matter",
+    )
 
 
 @pytest.mark.parametrize(
@@ -189,7 +193,7 @@ def test_a_package_that_cannot_be_imported_fails_what_needs_it_and_nothing_else(
     broken = project.parent / "broken"
     write_project(broken, {f"{package}.py": "raise ImportError('it is broken')\n"})
 
-    code, found = look(project, PYTHONPATH=str(broken))
+    code, found = look(project, "--no-daemon", PYTHONPATH=str(broken))
 
     assert code == 1
     assert found[fails]["status"] == "failed"

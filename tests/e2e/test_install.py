@@ -114,6 +114,7 @@ def test_the_outcome_is_data_when_data_was_asked_for(project: Path) -> None:
         (["emacs"], "claude-code"),
         (["cursor", "--name", "a b"], "letters"),
         (["cursor", "--name", ""], "letters"),
+        (["cursor", "--toolsets", "query,nothing"], "Toolsets: "),
         (["-C", "/no/such/folder", "cursor"], "no folder"),
     ],
 )
@@ -123,6 +124,16 @@ def test_a_mistake_is_told_with_exit_code_2(project: Path, arguments: list[str],
     assert done.returncode == 2
     assert told in done.stderr
     assert [one.name for one in project.iterdir()] == [".git"]
+
+
+def test_the_chosen_toolsets_and_configuration_are_part_of_the_command(project: Path) -> None:
+    (project / "over.toml").write_text("")
+
+    assert install(project, "cursor", "--toolsets", "query", "-c", "over.toml").returncode == 0
+
+    assert load(project / ".cursor" / "mcp.json")["mcpServers"]["lore"]["args"] == [
+        "mcp", "-C", "${workspaceFolder}", "-c", "${workspaceFolder}/over.toml", "--toolsets", "query",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("content", [b"{", b"\xff\xff", b'{"mcpServers": 1}'])
