@@ -61,6 +61,11 @@ class DatabaseSettings(Section):
     ef_construction: int = Field(default=200, ge=10, le=10_000)
     max_neighbors: int = Field(default=32, ge=4, le=256)
 
+    def in_this_process(self) -> DatabaseSettings:
+        """The same kind of index, for what is measured and thrown away: no server is asked for that."""
+        kept = ("collection", "ef_search", "ef_construction", "max_neighbors")
+        return DatabaseSettings(**{key: getattr(self, key) for key in kept})
+
 
 class QuerySettings(Section):
     """How candidates are ranked. `weights` overrides single weights of the chosen ranking."""

@@ -14,14 +14,18 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from etl.stores import quiet  # isort: split
+
 import chromadb
 from chromadb.config import Settings
+from chromadb.errors import ChromaError, NotFoundError
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource
 
 from etl.errors import IndexDamaged
 from etl.settings import DatabaseSettings
 from etl.stores.vectors import SAME_PLACE
 
+__all__ = ["ChromaError", "NotFoundError", "OurSettings", "bare", "hnsw", "open_client"]
 SAMPLES, ROWS = 25, 20
 
 
@@ -33,7 +37,7 @@ class OurSettings(Settings):  # type: ignore[misc]
         cls, settings_cls: type[BaseSettings], init_settings: PydanticBaseSettingsSource, *_: Any, **__: Any
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """Neither the environment nor `.env`."""
-        return (init_settings,)
+        return quiet.only_arguments(settings_cls, init_settings)
 
 
 def open_client(folder: Path) -> Any:

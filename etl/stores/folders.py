@@ -137,7 +137,7 @@ class FolderPlace:
 
     def explain(self, error: Exception) -> LoreError | None:
         """See `Place`."""
-        from chromadb.errors import ChromaError
+        from etl.stores.chroma import ChromaError
 
         explained = self._connection.explain(error) if self._connection else None
         if explained is not None:

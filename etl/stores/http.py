@@ -8,6 +8,9 @@ from types import TracebackType
 from typing import Any
 
 import httpx
+
+from etl.stores.chroma import OurSettings, bare  # isort: split
+
 from chromadb.api import ServerAPI
 from chromadb.api.models.Collection import Collection
 from chromadb.auth.token_authn import TokenTransportHeader
@@ -16,7 +19,6 @@ from chromadb.errors import ChromaError, NotFoundError, error_types
 
 from etl.errors import DatabaseUnavailable, LoreError
 from etl.stores.address import API_KEY, Address
-from etl.stores.chroma import OurSettings, bare
 
 CONNECT_SECONDS = 10
 PAGE = 100

@@ -134,7 +134,7 @@ class RemotePlace:
 
 
 def _explained(chroma: HttpChroma, error: Exception) -> LoreError | None:
-    from chromadb.errors import ChromaError, NotFoundError
+    from etl.stores.chroma import ChromaError, NotFoundError
 
     explained = chroma.explain(error)
     if explained is not None:

@@ -95,10 +95,12 @@ def opened(
 
 @contextmanager
 def scratch_index(name: str, settings: Settings, model: Model | None = None) -> Iterator[Index]:
-    """An index outside any project; it is kept, so that the next evaluation embeds only what changed."""
-    configured = sha256(settings.embedding.model_dump_json() + settings.database.model_dump_json())[:12]
+    """An index outside any project, in this process; it is kept: the next evaluation embeds only what changed."""
+    database = settings.database.in_this_process()
+    configured = sha256(settings.embedding.model_dump_json() + database.model_dump_json())[:12]
     folder = cache_folder() / "evaluation" / f"{name}-{configured}"
-    own = settings.model_copy(update={"index": settings.index.model_copy(update={"path": "index"})})
+    path = settings.index.model_copy(update={"path": "index"})
+    own = settings.model_copy(update={"index": path, "database": database})
     index = Index(folder, own, model)
     try:
         yield index

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from etl.corpus import Record, load_records
 from etl.errors import ConfigError, DatabaseUnavailable, IndexDamaged, StorageError
 from etl.index import Index
 from etl.load import is_loaded
@@ -16,6 +17,7 @@ from etl.settings import DatabaseSettings, Settings
 from etl.stores.address import cloud_address, http_address
 from etl.stores.places import generations_of
 from etl.sync import delete_all, sync
+from server.evaluation.bench import scratch_index
 from server.query.retrieve import retrieve
 from server.services.database import DatabaseService
 from tests.harness.chroma import Gate, Running, chroma_running, gate_before, self_signed, silent_server
@@ -168,6 +170,19 @@ def test_only_a_configured_server_is_asked(project: Path, gate: Gate) -> None:
     with closing(open_index(project, Settings())) as index:
         sync(index)
         retrieve(index, "subject7", None, 10)
+
+    assert gate.requests == []
+
+
+def test_what_an_evaluation_indexes_for_a_while_stays_on_this_machine(
+    project: Path, gate: Gate, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LORE_CACHE", str(tmp_path / "cache"))
+    with scratch_index("set", at(gate.port, ef_search=50), HashModel()) as index:
+        load_records(index, [Record("1", "the zebra"), Record("2", "the heron")])
+
+        assert index.vectors.count() == 2
+        assert index.settings.database.ef_search == 50
 
     assert gate.requests == []
 

@@ -21,6 +21,20 @@ HOSTILE = {
 }
 
 
+NONSENSE = {"CHROMA_SERVER_HTTP_PORT": "in words", "CHROMA_HTTP_KEEPALIVE_SECS": "never", "ANONYMIZED_TELEMETRY": "?"}
+
+
+@pytest.mark.parametrize("mode", ["embedded", "server"])
+def test_what_is_no_setting_of_chroma_s_does_not_stop_lore(tmp_path: Path, mode: str) -> None:
+    """Chroma reads both when it is imported."""
+    write_project(tmp_path, {"a.md": "# Alpha\n\nThe zebra text.\n", "lore.toml": f"[database]\nmode = '{mode}'\n"})
+    (tmp_path / ".env").write_text("".join(f"{key}={value}\n" for key, value in NONSENSE.items()))
+
+    synced = run_lore("sync", "--json", cwd=tmp_path, **NONSENSE)
+
+    assert synced.returncode == 0, synced.stderr
+
+
 @pytest.mark.parametrize("through", ["the environment", "a .env in the project"])
 def test_settings_of_chroma_from_outside_have_no_effect(tmp_path: Path, through: str) -> None:
     write_project(tmp_path, {"a.md": "# Alpha\n\nThe zebra text.\n"})

@@ -1,0 +1,89 @@
+"""What a server of our own costs against Chroma in this process: `python -m benchmarks.databases [--rows 20000]`.
+
+The vectors are those of `benchmarks.hnsw`. A killed server is one of `kill -9`, while rows lie unsealed in its files.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.hnsw import QUERIES, TOP, clustered
+from benchmarks.main_job import row
+from etl.settings import DatabaseSettings
+from etl.stores.folders import FolderGenerations
+from etl.stores.places import generations_of
+from etl.stores.vectors import Row, VectorStore
+
+UPSERTS, SHORT = 500, 10
+
+
+def timed(act: Callable[[], object]) -> float:
+    """Seconds."""
+    started = time.perf_counter()
+    act()
+    return time.perf_counter() - started
+
+
+def measure(mode: str, vectors: np.ndarray, queries: np.ndarray) -> None:
+    """One way of holding the same rows."""
+    rows: list[Row] = [(f"{n:032x}.{n:016x}", "src", "a.py") for n in range(len(vectors))]
+    truth = np.argsort(-(queries @ vectors.T), axis=1)[:, :TOP]
+    with tempfile.TemporaryDirectory() as folder:
+        generations = generations_of(Path(folder), DatabaseSettings.model_validate({"mode": mode}))
+        generations.open(1).close()  # the libraries are imported now
+        opened: list[VectorStore] = []
+        row(f"{mode}: open", f"{1000 * timed(lambda: opened.append(generations.open(1))):.0f} ms")
+        store = opened[0]
+        row(f"{mode}: add", f"{1000 * timed(lambda: store.add(rows, vectors)) / len(rows):.2f} ms a row")
+        store.search(queries[0], TOP)
+        found: list[list[tuple[str, float]]] = []
+        took = timed(lambda: found.extend(store.search(query, TOP) for query in queries)) / len(queries)
+        hits = sum(
+            len({rows[n][0] for n in right} & {one for one, _ in got}) for right, got in zip(truth, found, strict=True)
+        )
+        row(f"{mode}: search", f"{1000 * took:.1f} ms, recall@{TOP} {hits / (TOP * len(queries)):.3f}")
+        took = timed(lambda: [store.search(query, SHORT) for query in queries]) / len(queries)
+        row(f"{mode}: search for {SHORT}", f"{1000 * took:.1f} ms")
+        took = timed(lambda: store.heal(rows[:UPSERTS], vectors[:UPSERTS])) / UPSERTS
+        row(f"{mode}: upsert of rows that exist", f"{1000 * took:.1f} ms a row")
+        took = timed(lambda: store.missing([one for one, _, _ in rows], vectors))
+        row(f"{mode}: look up every row", f"{took:.1f} s")
+        row(f"{mode}: close", f"{1000 * timed(store.close):.0f} ms")
+        if mode == "server" and isinstance(generations, FolderGenerations):
+            kill(generations, rows, vectors)
+
+
+def kill(generations: FolderGenerations, rows: list[Row], vectors: np.ndarray) -> None:
+    """Kill the server after the last write, open again, and look for every row."""
+    store = generations.open(2)
+    store.add(rows, vectors)
+    os.kill(int(store.where().rpartition(" ")[2]), signal.SIGKILL)
+    while store.is_alive():
+        os.sched_yield()
+    store.close()
+    opened: list[VectorStore] = []
+    took = timed(lambda: opened.append(generations.open(2, len(rows))))
+    lost = opened[0].missing([one for one, _, _ in rows], vectors)
+    row("server: open after kill -9", f"{1000 * took:.0f} ms with the first look, {len(lost)} of {len(rows)} rows lost")
+    opened[0].close()
+
+
+def main() -> None:
+    """Both ways."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--rows", type=int, default=20_000)
+    vectors = clustered(parser.parse_args().rows + QUERIES)
+    for mode in ("embedded", "server"):
+        measure(mode, vectors[:-QUERIES], vectors[-QUERIES:])
+
+
+if __name__ == "__main__":
+    main()
