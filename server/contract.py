@@ -102,6 +102,11 @@ class Contract:
     def __iter__(self) -> Iterator[Operation]:
         return iter(self.operations.values())
 
+    def toolsets(self) -> dict[str, str]:
+        """Every toolset that has a tool, with what it is for."""
+        used = {operation.toolset for operation in self}
+        return {one["name"]: one["description"] for one in self.document["tags"] if one["name"] in used}
+
 
 def contract_file() -> Path:
     """Where the contract is."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections import defaultdict
+from functools import partial
 from typing import Any
+
+from server.render import render
 
 JSON = dict[str, Any]
 CONFIG_TEMPLATE = """\
@@ -39,107 +41,19 @@ def line(text: str = "") -> None:
     sys.stdout.write(text + "\n")
 
 
-def job(result: JSON) -> None:
-    """A job: what it did, or how far it is."""
-    if "report" in result:
-        report(result["report"])
-    else:
-        line(f"The {result['action']} is {result['state']} (job {result['id']}).")
+def tell(operation: str, result: JSON) -> None:
+    """A result as text: the body on standard output, what a reader must know about it on standard error."""
+    text = render(operation, result)
+    if text.body:
+        line(text.body)
+    for note in text.notes:
+        sys.stderr.write(note + "\n")
 
 
-def report(result: JSON) -> None:
-    """What a sync did."""
-    counts = ", ".join(f"{result[name]} {name}" for name in ("created", "updated", "unchanged", "deleted", "embedded"))
-    line(f"{result['files']} files in {result['duration']:.1f} s: {counts}.")
-    if result["rebuilt"]:
-        line(f"The vectors were built anew: {result['rebuilt']}.")
-    for name in ("failed", "skipped"):
-        for one in result[name]:
-            sys.stderr.write(f"{name}: {one['source']}: {one['reason']}\n")
-    for one in result["warnings"]:
-        sys.stderr.write(f"warning: {one}\n")
-
-
-def results(result: JSON) -> None:
-    """Search results."""
-    for number, one in enumerate(result["results"], start=1):
-        heading = f"  {one['heading']}" if one["heading"] else ""
-        first, last = one["lines"]
-        line(f"{number}. {one['source']}:{first}-{last}  [{one['type']}]  {one['score']:.1f}{heading}")
-        for term in one.get("why", ()):
-            line(f"     {term['value']:+8.2f} {term['term']}")
-        for text in one["excerpt"].split("\n")[:12]:
-            line(f"     {text}")
-    if not result["results"]:
-        line("Nothing found.")
-    _notes(result)
-
-
-def answer(result: JSON) -> None:
-    """An answer, its citations, and the state of the index."""
-    line(result["answer"])
-    line()
-    for one in result["citations"]:
-        line(f"[{one['n']}] {one['source']}:{one['lines'][0]}-{one['lines'][1]}")
-    if not result["citations"]:
-        for one in result["references"]:
-            line(f"see {one['source']}:{one['lines'][0]}-{one['lines'][1]}")
-    _notes(result)
-
-
-def _notes(result: JSON) -> None:
-    for name in ("truncated", "doubt", "degraded"):
-        if result.get(name):
-            sys.stderr.write(f"{name}: {result[name]}\n")
-    freshness = result["freshness"]
-    if freshness["state"] == "stale":
-        sys.stderr.write(f"stale: {freshness['changed_files']} files changed since the last sync. Run `lore sync`.\n")
-    elif freshness["state"] == "partial":
-        sys.stderr.write(f"partial: {freshness['pending_vectors']} chunks have no vector yet. Run `lore sync`.\n")
-
-
-def tree(result: JSON) -> None:
-    """A class tree, indented."""
-    children: dict[str, list[JSON]] = defaultdict(list)
-    by_name = {one["class"]: one for one in result["classes"]}
-    for one in result["classes"]:
-        if one["class"] != result["root"]:
-            for base in one["bases"]:
-                children[base].append(one)
-    if result.get("chain"):
-        line("extends " + " > ".join(result["chain"]))
-    seen: set[str] = set()
-
-    def below(one: JSON, depth: int) -> None:
-        where = f"  {one['source']}:{one['lines'][0]}" if one["source"] else "  (outside the project)"
-        line("  " * depth + one["class"] + where)
-        if one["class"] not in seen:
-            seen.add(one["class"])
-            for child in children[one["class"]]:
-                below(child, depth + 1)
-
-    below(by_name[result["root"]], 0)
-
-
-def document(result: JSON) -> None:
-    """One chunk."""
-    line(f"{result['source']}:{result['lines'][0]}-{result['lines'][1]}  [{result['type']}, {result['kind']}]")
-    line(" > ".join((result["title"], *result["heading"])))
-    line()
-    line(result["text"])
-
-
-def listing(result: JSON) -> None:
-    """A page of documents."""
-    for one in result["documents"]:
-        line(f"{one['id']}  {one['type']:9} {one['source']}:{one['lines'][0]}-{one['lines'][1]}")
-    sys.stderr.write(f"{len(result['documents'])} of {result['total']}\n")
-
-
-def health(result: JSON) -> None:
-    """The state of each part."""
-    line(f"{result['status']}  (Lore {result['version']}, model {result['model']})")
-    for one in result["checks"]:
-        line(f"  {one['status']:9} {one['part']:11} {one['detail']}")
-    if result["counts"]:
-        line("  " + ", ".join(f"{count} {kind}" for kind, count in result["counts"].items()))
+job = partial(tell, "manage_knowledge_base")
+results = partial(tell, "query_documents")
+answer = partial(tell, "ask_knowledge_base")
+tree = partial(tell, "get_class_hierarchy")
+document = partial(tell, "get_document_by_id")
+listing = partial(tell, "list_documents")
+health = partial(tell, "healthcheck")

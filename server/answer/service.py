@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from etl.errors import ProviderError
 from etl.index import Index
+from server.answer.bounds import bounded
 from server.answer.extractive import extract
 from server.answer.grounding import INSTRUCTION, NOT_FOUND, grounded, prompt
 from server.answer.key import api_key
@@ -41,6 +42,9 @@ class AnswerService:
 
     def ask(self, question: str, type_: str, limit: int, hear: Callable[[str], None] = unheard) -> dict[str, Any]:
         """The result of `ask_knowledge_base`; `hear` gets its text as it grows, and the result has the last word."""
+        return bounded(self._answered(question, type_, limit, hear))
+
+    def _answered(self, question: str, type_: str, limit: int, hear: Callable[[str], None]) -> dict[str, Any]:
         found = self._queries.find(question, type_)
         passages = pack(found.ranked, found.candidates, limit, self._settings.context_tokens)
         reply: dict[str, Any] = {

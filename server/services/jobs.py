@@ -23,8 +23,12 @@ from etl.index import Index
 from etl.model import Progress, SyncReport
 from etl.stores.chunkfile import CHUNKS
 from etl.sync import create_only, delete_all, embed_only, sync
+from server import budget
 
 MOST_ROWS = 1000
+ROWS = ("warnings", "failed", "skipped")
+ROWS_CHARACTERS = 18_000  # of the 24,000 that a reply may take; the rest is for what the job says beside
+LONGEST_REASON = 500
 REMEMBERED = 20
 LATEST = "latest"
 Problem = Callable[[BaseException], dict[str, Any]]
@@ -262,7 +266,22 @@ def _pace(stage: str, done: int, total: int, since: float) -> dict[str, Any]:
 
 
 def _record(action: str, report: SyncReport) -> dict[str, Any]:
-    record = asdict(report)
-    for name in ("failed", "skipped", "warnings"):
-        record[name] = record[name][:MOST_ROWS]
-    return {"action": action, **record}
+    """The report within the limit of a reply: as many files and warnings as fit, and a line that counts the others."""
+    record = {"action": action, **asdict(report)}
+    left, cut = ROWS_CHARACTERS, []
+    for number, name in enumerate(ROWS):
+        rows = [_brief(row) for row in record[name][:MOST_ROWS]]
+        kept = budget.fitting(rows, left // (len(ROWS) - number))
+        left -= budget.size(kept)
+        if len(kept) < len(record[name]):
+            cut.append(f"{len(record[name]) - len(kept):,} {name}")
+        record[name] = kept
+    if cut:
+        record["truncated"] = f"{' and '.join(cut)} left out beyond {budget.REPLY_TOKENS:,} tokens."
+    return record
+
+
+def _brief(row: Any) -> Any:
+    if isinstance(row, str):
+        return budget.clipped(row, LONGEST_REASON)
+    return {**row, "reason": budget.clipped(row["reason"], LONGEST_REASON)}

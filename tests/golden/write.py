@@ -13,6 +13,8 @@ from server.app import problem
 from server.contract import load_contract
 from server.mcp.build import build_server
 
+TARGET = Path(__file__).with_name("tools.json")
+
 
 async def tools() -> list[dict[str, Any]]:
     """The tools as a client sees them."""
@@ -22,5 +24,4 @@ async def tools() -> list[dict[str, Any]]:
 
 
 if __name__ == "__main__":
-    target = Path(__file__).with_name("tools.json")
-    target.write_text(json.dumps(anyio.run(tools), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    TARGET.write_text(json.dumps(anyio.run(tools), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")

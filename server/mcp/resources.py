@@ -1,0 +1,157 @@
+"""The resources: the handbook, the index at a glance, and what is indexed by id and by path; in parts if it is long.
+
+Paths and ids are resolved by the operations, so that only what is indexed can be read.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path, PurePosixPath
+from typing import Any
+from urllib.parse import parse_qs, quote, unquote
+
+import anyio.to_thread
+import mcp_types as types
+from mcp.server.context import ServerRequestContext
+from mcp.shared.exceptions import MCPError
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+from etl.errors import DocumentNotFound, InvalidArgument, NotFound
+from server.budget import REPLY_TOKENS
+from server.listener import NOBODY
+from server.mcp.tools import Call, Tell
+from server.render import render
+
+HANDBOOK, INDEX = "lore://handbook", "lore://index"
+DOCUMENT, SOURCE = "lore://document/", "lore://source/"
+HANDBOOK_FILE = Path(__file__).with_name("handbook.md")
+HANDBOOK_TTL_MS = 3_600_000
+NOT_FOUND_BEFORE_2026 = -32002  # the protocol of 2026-07-28 says INVALID_PARAMS instead
+PLAIN = "text/plain"
+_MIME = {
+    ".md": "text/markdown", ".markdown": "text/markdown", ".mdx": "text/markdown", ".rst": "text/x-rst",
+    ".py": "text/x-python", ".pyi": "text/x-python", ".js": "text/javascript", ".mjs": "text/javascript",
+    ".cjs": "text/javascript", ".jsx": "text/javascript", ".ts": "text/x-typescript", ".tsx": "text/x-typescript",
+    ".json": "application/json", ".yaml": "application/yaml", ".yml": "application/yaml", ".toml": "application/toml",
+    ".html": "text/html", ".css": "text/css",
+}  # fmt: skip
+Contents = list[types.TextResourceContents | types.BlobResourceContents]
+
+
+class Resources:
+    """Lists and reads resources."""
+
+    def __init__(self, call: Call, problem: Tell) -> None:
+        self._call, self._problem = call, problem
+
+    async def list(
+        self, context: ServerRequestContext[Any], params: types.PaginatedRequestParams | None
+    ) -> types.ListResourcesResult:
+        """What is there whatever is indexed."""
+        handbook = types.Resource(
+            uri=HANDBOOK,
+            name="handbook",
+            title="Handbook",
+            description="How to use the tools well: queries, types, freshness, jobs, cursors, errors",
+            mime_type="text/markdown",
+            size=HANDBOOK_FILE.stat().st_size,
+        )
+        index = types.Resource(
+            uri=INDEX,
+            name="index",
+            title="Index",
+            description="What is indexed, and whether every part works",
+            mime_type=PLAIN,
+        )
+        return types.ListResourcesResult(resources=[handbook, index])
+
+    async def templates(
+        self, context: ServerRequestContext[Any], params: types.PaginatedRequestParams | None
+    ) -> types.ListResourceTemplatesResult:
+        """What can be read by id and by path."""
+        document = types.ResourceTemplate(
+            uri_template=f"{DOCUMENT}{{id}}",
+            name="document",
+            title="Passage",
+            description="One indexed passage, by the id of a search result",
+        )
+        source = types.ResourceTemplate(
+            uri_template=f"{SOURCE}{{path}}",
+            name="source",
+            title="File",
+            description="An indexed file as it was at the last sync, by its path from the project's root",
+        )
+        return types.ListResourceTemplatesResult(resource_templates=[document, source])
+
+    async def read(
+        self, context: ServerRequestContext[Any], params: types.ReadResourceRequestParams
+    ) -> types.ReadResourceResult:
+        """One resource, or its part that the cursor names."""
+        if params.uri == HANDBOOK:
+            text = _text(HANDBOOK, "text/markdown", HANDBOOK_FILE.read_text(encoding="utf-8"))
+            return types.ReadResourceResult(contents=[text], ttl_ms=HANDBOOK_TTL_MS, cache_scope="public")
+        try:
+            contents = await anyio.to_thread.run_sync(partial(self._contents, params.uri), abandon_on_cancel=True)
+        except Exception as error:  # noqa: BLE001 - the top of a face
+            raise self._failure(error, params.uri, context.protocol_version) from None
+        return types.ReadResourceResult(contents=contents, ttl_ms=0, cache_scope="private")
+
+    def _contents(self, uri: str) -> Contents:
+        if uri == INDEX:
+            return [_text(uri, PLAIN, render("healthcheck", self._call("healthcheck", {}, NOBODY)).whole())]
+        place, _, query = uri.partition("?")
+        cursor = parse_qs(query).get("cursor", [None])[0]
+        more: dict[str, Any] = {"max_tokens": REPLY_TOKENS, **({"cursor": cursor} if cursor else {})}
+        if place.startswith(DOCUMENT):
+            reply = self._call("get_document_by_id", {"id": _decoded(place, DOCUMENT), **more}, NOBODY)
+            about = [f"{_place(reply)}  [{reply['type']}, {reply['kind']}]"]
+        elif place.startswith(SOURCE):
+            reply = self._call("get_source", {"path": _decoded(place, SOURCE), **more}, NOBODY)
+            about = ["The file changed since the last sync."] if reply.get("changed") else []
+        else:
+            raise DocumentNotFound(
+                f"There is no resource `{uri[:200]}`.",
+                f"Resources: {HANDBOOK}, {INDEX}, {DOCUMENT}{{id}}, {SOURCE}{{path}}.",
+            )
+        return _in_parts(uri, place, reply, about)
+
+    def _failure(self, error: Exception, uri: str, protocol_version: str) -> MCPError:
+        record = self._problem(error)
+        code = types.INTERNAL_ERROR
+        if isinstance(error, InvalidArgument):
+            code = types.INVALID_PARAMS
+        elif isinstance(error, NotFound):
+            is_modern = protocol_version in MODERN_PROTOCOL_VERSIONS
+            code = types.INVALID_PARAMS if is_modern else NOT_FOUND_BEFORE_2026
+        return MCPError(code, f"{record['message']} {record['hint']}", {"uri": uri[:1000], **record})
+
+
+def _in_parts(uri: str, place: str, reply: dict[str, Any], about: list[str]) -> Contents:
+    """The text as it is, and beside it where it is from and how to get the rest."""
+    contents: Contents = [_text(uri, _MIME.get(PurePosixPath(reply["source"]).suffix.lower(), PLAIN), reply["text"])]
+    following = uri
+    if "next_cursor" in reply:
+        following = f"{place}?cursor={reply['next_cursor']}"
+        about = [*about, f"This part ends in line {reply['lines'][1]}. The rest is {following}"]
+    return [*contents, _text(following, PLAIN, "\n".join(about))] if about else contents
+
+
+def _decoded(place: str, prefix: str) -> str:
+    """What a URI names: percent-encoded or as it is."""
+    try:
+        return unquote(place.removeprefix(prefix), errors="strict")
+    except UnicodeDecodeError as error:
+        raise InvalidArgument("The URI is not valid UTF-8.", "Percent-encode the path in UTF-8.") from error
+
+
+def source_uri(path: str) -> str:
+    """The URI of an indexed file."""
+    return SOURCE + quote(path)
+
+
+def _place(reply: dict[str, Any]) -> str:
+    return f"{reply['source']}:{reply['lines'][0]}-{reply['lines'][1]}"
+
+
+def _text(uri: str, mime_type: str, text: str) -> types.TextResourceContents:
+    return types.TextResourceContents(uri=uri, mime_type=mime_type, text=text)

@@ -1,0 +1,96 @@
+"""The tools: the operations of the chosen toolsets, listed in few tokens, called through the contract."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import anyio
+import anyio.to_thread
+import mcp_types as types
+from mcp.server.context import ServerRequestContext
+from mcp.shared.exceptions import MCPError
+
+from server.contract import Contract, Operation
+from server.listener import Listener
+from server.mcp.follow import Follower
+from server.mcp.outline import Outline, outlines
+from server.render import render
+
+Call = Callable[[str, dict[str, Any], Listener], dict[str, Any]]
+Tell = Callable[[BaseException], dict[str, Any]]
+WATCHED_SECONDS = 45  # a client that is shown progress waits so long; most give up after 60
+
+
+class Tools:
+    """Lists and calls operations. The SDK's low-level server validates nothing: `call` does."""
+
+    def __init__(self, contract: Contract, call: Call, problem: Tell, toolsets: Sequence[str]) -> None:
+        self._contract, self._call, self._problem = contract, call, problem
+        self._toolsets = toolsets
+        offered = [one for one in contract if one.toolset in toolsets]
+        told = outlines(offered)
+        self._tools = {one.id: _tool(one, told[one.id]) for one in offered}
+
+    async def list(
+        self, context: ServerRequestContext[Any], params: types.PaginatedRequestParams | None
+    ) -> types.ListToolsResult:
+        """All of them: they fit one page."""
+        return types.ListToolsResult(tools=list(self._tools.values()))
+
+    async def call(
+        self, context: ServerRequestContext[Any], params: types.CallToolRequestParams
+    ) -> types.CallToolResult:
+        """Run one; a failure is a result with `isError`, so that the agent reads what to do."""
+        operation = self._offered(params.name)
+        follower, arguments = Follower(context), dict(params.arguments or {})
+        if operation.is_waiting and follower.is_heard:
+            arguments.setdefault("wait_seconds", WATCHED_SECONDS)
+        try:
+            result = await anyio.to_thread.run_sync(
+                self._call, operation.id, arguments, follower.listener, abandon_on_cancel=True
+            )
+        except anyio.get_cancelled_exc_class():
+            follower.leave()
+            raise
+        except Exception as error:  # noqa: BLE001 - the top of a face: an exception's text must not reach the client
+            return _result(operation.id, self._problem(error))
+        return _result(operation.id, result)
+
+    def _offered(self, name: str) -> Operation:
+        if name in self._tools:
+            return self._contract[name]
+        if name not in self._contract.operations:
+            known = ", ".join(self._tools)
+            raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {name[:100]}. Tools: {known}.")
+        toolset = self._contract[name].toolset
+        raise MCPError(
+            types.INVALID_PARAMS,
+            f"{name} is in the toolset `{toolset}`, which this server was started without. "
+            f"Start it with --toolsets {','.join((*self._toolsets, toolset))}.",
+        )
+
+
+def _tool(operation: Operation, outline: Outline) -> types.Tool:
+    arguments, result = outline
+    return types.Tool(
+        name=operation.id,
+        title=operation.title,
+        description=operation.description,
+        input_schema=arguments,
+        output_schema=result,
+        annotations=types.ToolAnnotations.model_validate(_hints(operation)),
+    )
+
+
+def _hints(operation: Operation) -> dict[str, bool]:
+    """What a tool that changes nothing destroys or repeats means nothing, so it is not said."""
+    return {
+        name: value for name, value in operation.hints.items() if operation.changes_state or name != "idempotentHint"
+    }
+
+
+def _result(operation: str, value: dict[str, Any]) -> types.CallToolResult:
+    """The result as data, and the same as a short text for clients that take no data."""
+    text = types.TextContent(type="text", text=render(operation, value).whole())
+    return types.CallToolResult(content=[text], structured_content=value, is_error=bool(value.get("error")))
