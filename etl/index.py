@@ -54,8 +54,8 @@ class Index:
         """Whether there is an index on disk; creates nothing."""
         return (self.folder / CATALOGUE).exists()
 
-    def own(self) -> None:
-        """Create the folder if need be and take the lock. Raises Busy, StorageError."""
+    def own(self, kind: str = "direct") -> None:
+        """Create the folder if need be and take the lock, as what kind of owner (`Note`). Raises Busy, StorageError."""
         with self._guard:
             if self._ownership is not None:
                 return
@@ -65,7 +65,7 @@ class Index:
                     (self.folder / ".gitignore").write_text(_IGNORE_ITSELF, encoding="utf-8")
             except OSError as error:
                 raise StorageError(f"Cannot create the index folder: {error.strerror}.") from error
-            ownership = Ownership(self.folder)
+            ownership = Ownership(self.folder, kind)
             ownership.take()
             self._ownership = ownership
             for left_by_a_crash in self.folder.glob("*.tmp"):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,7 +15,9 @@ from etl.settings import Settings
 from etl.sync import sync
 from server.app import App
 from server.contract import Contract, load_contract
+from server.owner.runtime import VARIABLE
 from tests.harness.models import HashModel
+from tests.harness.owners import stop_owners
 from tests.harness.projects import SAMPLE, settle
 
 
@@ -23,6 +27,21 @@ def no_key(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GEMINI_BASE_URL"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def own_runtime() -> Iterator[None]:
+    """Owners of the tests are kept apart from the user's; the folder's name is short, since sockets are in it."""
+    with tempfile.TemporaryDirectory(prefix="lore-") as folder:
+        os.environ[VARIABLE] = folder
+        yield
+
+
+@pytest.fixture(autouse=True)
+def no_owner_is_left() -> Iterator[None]:
+    """What a test started ends with it."""
+    yield
+    stop_owners()
 
 
 @pytest.fixture(scope="session")

@@ -40,7 +40,8 @@ class Note(NamedTuple):
 
 def my_note(kind: str = "direct", **more: str) -> Note:
     """A note about this process."""
-    command = " ".join([Path(sys.argv[0]).name, *sys.argv[1:3]])[:100]
+    here = [Path(sys.argv[0]).name, *sys.argv[1:3]]
+    command = "lore in the background" if kind == "background" else " ".join(here)[:100]
     return Note(os.getpid(), born(os.getpid()) or "", command, time.strftime("%Y-%m-%dT%H:%M:%S%z"), kind, **more)
 
 

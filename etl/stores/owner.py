@@ -16,11 +16,11 @@ LOCK = "owner.lock"
 class Ownership:
     """Held from the first use of an index to its close; the lock goes with the process, however it ends."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, kind: str = "direct") -> None:
         self._folder = folder
         # taken in one thread, released in another
         self._lock = FileLock(folder / LOCK, mode=0o600, thread_local=False)
-        self._note = my_note()
+        self._note = my_note(kind)
 
     def take(self, wait_seconds: float = 0) -> None:
         """Own the index.

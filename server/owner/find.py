@@ -78,7 +78,7 @@ def connect(place: Place, hello: JSON, may_replace: bool = True) -> tuple[Line, 
         elif note is not None and note.address:
             _replace(place.folder, note, may_replace)
             continue
-        elif note is not None and time.monotonic() > busy_until:
+        elif note is not None and note.kind == "direct" and time.monotonic() > busy_until:
             raise Refused(_busy(note), 75)
         if starting is None and (note is None or note.address):
             starting = Starting(place)

@@ -11,8 +11,7 @@ from typing import Any
 
 import anyio
 
-from etl.errors import ConfigError, StorageError
-from etl.project import Place, place_of
+from etl.errors import StorageError
 from etl.settings import load_settings
 from etl.stores.note import Note, my_note, read_note, remove_note, write_note
 from server import __version__
@@ -21,6 +20,7 @@ from server.contract import load_contract
 from server.owner.find import wanted
 from server.owner.line import UNIX
 from server.owner.listen import Desk, Door, listen, until_quiet
+from server.owner.remote import place
 from server.owner.runtime import register, unregister
 
 log = logging.getLogger(__name__)
@@ -38,12 +38,12 @@ class Owner:
 
     def __init__(self, root: Path, config: Path | None, kind: str) -> None:
         self.settings = load_settings(root, config)
-        self.place = _place(root, config)
+        self.place = place(root, config)
         self._kind = kind
         self._note: Note | None = None
         self._door: Door | None = None
         self.app = App(root, self.settings, load_contract(), owner=self._record)
-        self.app.index.own()
+        self.app.index.own(kind)
 
     async def run(self, ready: Callable[[], None], serve: Serving | None = None, web: str = "") -> None:
         """Answer until nobody needs it, it is told to stop, or `serve` ends."""
@@ -137,10 +137,3 @@ async def _stop_on_signal(door: Door) -> None:
     with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
         async for _ in signals:
             door.stopping.set()
-
-
-def _place(root: Path, config: Path | None) -> Place:
-    try:
-        return place_of(root, config)
-    except (OSError, ValueError) as error:
-        raise ConfigError(f"The configuration cannot be read: {error}.") from error

@@ -9,6 +9,7 @@ from typing import Any
 from etl.errors import ConfigError, Unavailable, from_record
 from etl.model import Progress
 from etl.project import Place, place_of
+from etl.settings import load_settings
 from etl.stores.note import read_note
 from server.contract import load_contract
 from server.owner import find
@@ -74,6 +75,7 @@ def place(root: Path, config: Path | None) -> Place:
     try:
         return place_of(root, config)
     except (OSError, ValueError) as error:
+        load_settings(root, config)  # says it better
         raise ConfigError(f"The configuration cannot be read: {error}.") from error
 
 

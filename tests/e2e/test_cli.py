@@ -51,17 +51,19 @@ def test_the_project_is_the_nearest_folder_with_a_configuration_or_git(tmp_path:
 
     done = run_lore("sync", "--json", cwd=tmp_path / "deep" / "er")
 
-    assert json.loads(done.stdout)["files"] == 2
+    assert json.loads(done.stdout)["report"]["files"] == 2
     assert (tmp_path / ".lore").is_dir()
 
 
 def test_sync_prints_its_report_as_data(project: Path) -> None:
-    report = json.loads(run_lore("sync", "--json", cwd=project).stdout)
+    job = json.loads(run_lore("sync", "--json", cwd=project).stdout)
+    report = job["report"]
     listed = json.loads(run_lore("docs", "--json", cwd=project).stdout)
 
     assert {name: report[name] for name in ("created", "updated", "deleted", "embedded", "failed")} == {
         "created": 0, "updated": 0, "deleted": 0, "embedded": 0, "failed": [],
     }  # fmt: skip
+    assert job["state"] == "done"
     assert report["unchanged"] == listed["total"] > 0
 
 
@@ -163,7 +165,7 @@ def test_a_second_configuration_is_merged_over_the_first(tmp_path: Path) -> None
 
     done = run_lore("sync", "--json", "-c", "over.json", cwd=tmp_path)
 
-    assert json.loads(done.stdout)["files"] == 1
+    assert json.loads(done.stdout)["report"]["files"] == 1
     assert (tmp_path / "two").is_dir()
     assert not (tmp_path / "one").exists()
 

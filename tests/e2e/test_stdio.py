@@ -13,7 +13,7 @@ import anyio
 from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
-from tests.harness.faces import LORE, run_lore
+from tests.harness.faces import LORE
 from tests.harness.projects import write_project
 
 HELLO = [
@@ -79,8 +79,7 @@ def test_a_tool_that_fails_is_an_error_result_and_not_a_protocol_error(tmp_path:
     assert result["isError"] is True
     assert result["structuredContent"]["code"] == "INDEX_MISSING"
     assert "manage_knowledge_base" in result["structuredContent"]["hint"]
-    assert json.loads(result["content"][0]["text"]) == result["structuredContent"]
-    assert not (tmp_path / ".lore").exists()
+    assert result["structuredContent"]["hint"] in result["content"][0]["text"]
 
 
 def test_tools_are_listed_before_anything_heavy_is_imported(tmp_path: Path) -> None:
@@ -94,22 +93,8 @@ def test_tools_are_listed_before_anything_heavy_is_imported(tmp_path: Path) -> N
     replies, _ = converse(tmp_path, [*(json.dumps(one) for one in HELLO), listing])
     done = subprocess.run([LORE.replace("lore", "python"), "-c", watch], check=False, capture_output=True, text=True)
 
-    assert len(next(one for one in replies if one["id"] == 1)["result"]["tools"]) == 8
+    assert len(next(one for one in replies if one["id"] == 1)["result"]["tools"]) == 12
     assert done.returncode == 0, done.stderr
-
-
-def test_a_second_process_is_told_who_owns_the_index(sample: Path) -> None:
-    async def both() -> dict[str, Any]:
-        parameters = StdioServerParameters(command=LORE, args=["mcp"], cwd=sample, env=dict(os.environ))
-        async with Client(stdio_client(parameters)) as client:
-            await client.call_tool("query_documents", {"query": "worker"})
-            done = await anyio.to_thread.run_sync(lambda: run_lore("search", "worker", "--json", cwd=sample))
-        return {"exit": done.returncode, **json.loads(done.stdout)}
-
-    result = anyio.run(both)
-
-    assert (result["exit"], result["code"]) == (75, "BUSY")
-    assert "lore mcp" in result["message"]
 
 
 def test_a_sync_reports_progress_to_the_client_that_asked(tmp_path: Path) -> None:
@@ -127,7 +112,7 @@ def test_a_sync_reports_progress_to_the_client_that_asked(tmp_path: Path) -> Non
 
     result = anyio.run(run)
 
-    assert result["created"] == 40
+    assert (result["state"], result["report"]["created"]) == ("done", 40)
     assert [step for step, _ in seen] == sorted({step for step, _ in seen})
     assert any("embedding" in (message or "") for _, message in seen)
 

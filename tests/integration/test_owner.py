@@ -12,7 +12,8 @@ import pytest
 from etl.errors import Busy
 from etl.index import Index
 from etl.settings import Settings
-from etl.stores.owner import NOTE, Ownership
+from etl.stores.note import NOTE
+from etl.stores.owner import Ownership
 from tests.harness.models import HashModel
 from tests.harness.processes import child, run
 

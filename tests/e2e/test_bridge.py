@@ -1,0 +1,195 @@
+"""`lore mcp` between an agent and the owner: small, quick, and an owner's death is not the agent's business."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from server.owner import find
+from tests.harness.faces import LORE, run_lore
+from tests.harness.owners import kill, owner_of, owners, stop_owners, wait_until
+from tests.harness.projects import write_project
+from tests.harness.stdio import INITIALIZE, StdioClient
+
+PAGES = {f"docs/{n}.md": f"# Page {n}\n\nThe ferry number {n} crosses the river.\n" for n in range(5)}
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    write_project(tmp_path, PAGES)
+    assert run_lore("sync", cwd=tmp_path).returncode == 0
+    return tmp_path
+
+
+def test_two_agents_share_one_owner(project: Path) -> None:
+    with StdioClient(project) as one, StdioClient(project) as two:
+        found = [client.call("query_documents", query="ferry")["total"] for client in (one, two)]
+
+        assert found == [5, 5]
+        assert len(owners()) == 1
+
+
+@pytest.mark.parametrize("moment", ["between calls", "during a call"])
+def test_the_next_call_after_the_owners_death_works(project: Path, moment: str) -> None:
+    with StdioClient(project) as client:
+        client.call("query_documents", query="ferry")
+        dead = owner_of(project)
+        if moment == "between calls":
+            kill(dead)
+            client.begin("tools/call", {"name": "query_documents", "arguments": {"query": "river"}})
+        else:
+            client.begin("tools/call", {"name": "query_documents", "arguments": {"query": "river"}})
+            kill(dead)
+        reply = client.reply()
+        after = client.call("query_documents", query="ferry number 3")
+
+        assert reply["result"]["structuredContent"]["total"] == 5
+        assert after["results"][0]["source"] == "docs/3.md"
+        assert owner_of(project).pid != dead.pid
+
+
+def test_a_sync_that_lost_its_owner_is_done_by_the_next(tmp_path: Path) -> None:
+    write_project(tmp_path, {f"docs/{n}.md": f"# Page {n}\n\nText about subject {n}.\n" for n in range(400)})
+    with StdioClient(tmp_path) as client:
+        client.begin(
+            "tools/call", {"name": "manage_knowledge_base", "arguments": {"action": "sync", "wait_seconds": 60}}
+        )
+        wait_until((tmp_path / ".lore" / "chunks.jsonl").exists)
+        kill(owner_of(tmp_path))
+        job = client.reply()["result"]["structuredContent"]
+        health = client.call("healthcheck")
+
+    assert job["state"] == "done"
+    assert health["status"] == "healthy"
+    assert health["counts"] == {"guide": 400}
+
+
+def test_a_call_that_must_not_be_repeated_is_reported_and_the_next_one_works(project: Path) -> None:
+    with StdioClient(project) as client:
+        client.call("query_documents", query="ferry")
+        owner = owner_of(project)
+        os.kill(owner.pid, 19)  # SIGSTOP: the call is sent and stays open
+        client.begin("tools/call", {"name": "no_such_tool", "arguments": {}})
+        wait_until(lambda: client.process.poll() is None)
+        kill(owner)
+        reply = client.reply()
+
+        assert "ended during this call" in reply["error"]["message"]
+        assert client.call("query_documents", query="ferry")["total"] == 5
+
+
+def test_requests_of_the_stateless_protocol_outlive_an_owner_too(project: Path) -> None:
+    meta = {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
+        "io.modelcontextprotocol/clientCapabilities": {},
+    }
+    params = {"name": "query_documents", "arguments": {"query": "ferry"}, "_meta": meta}
+    with StdioClient(project, handshake=False) as client:
+        first = client.request("tools/call", params)
+        kill(owner_of(project))
+        second = client.request("tools/call", params)
+
+    assert [one["result"]["structuredContent"]["total"] for one in (first, second)] == [5, 5]
+
+
+def test_the_bridge_ends_with_its_input_and_the_owner_stays(project: Path) -> None:
+    client = StdioClient(project)
+
+    assert client.close() == 0
+    assert len(owners()) == 1
+
+
+def test_the_bridge_ends_when_its_parent_dies_although_its_input_stays_open(project: Path) -> None:
+    code = (
+        "import subprocess, sys, time\n"
+        "bridge = subprocess.Popen([sys.argv[1], 'mcp'], stdin=0, stdout=subprocess.PIPE)\n"
+        "print(bridge.pid, flush=True)\n"
+        "sys.stdin.close(); time.sleep(60)"
+    )
+    read, write = os.pipe()
+    parent = subprocess.Popen([sys.executable, "-c", code, LORE], cwd=project, stdin=read, stdout=subprocess.PIPE)
+    try:
+        assert parent.stdout is not None
+        bridge = int(parent.stdout.readline())
+        wait_until(lambda: (find.ask(owner_of(project), "status") or {}).get("clients") == 1)
+        parent.kill()
+        parent.wait()
+        wait_until(lambda: not Path(f"/proc/{bridge}/status").exists() or "zombie" in _status(bridge))
+    finally:
+        os.close(read)
+        os.close(write)
+        parent.stdout.close()
+
+
+def test_every_line_on_standard_output_is_a_message(project: Path) -> None:
+    lines = [
+        json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": INITIALIZE}),
+        json.dumps({"jsonrpc": "2.0", "method": "notifications/initialized"}),
+        json.dumps({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "healthcheck"}}),
+    ]
+    done = subprocess.run(
+        [LORE, "mcp", "-v"],
+        cwd=project,
+        input="\n".join(lines),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )  # the last line has no end
+
+    assert [json.loads(line)["id"] for line in done.stdout.splitlines()] == [1, 2]
+
+
+def test_the_bridge_imports_nothing_but_the_standard_library_and_lore(project: Path) -> None:
+    def imported(*command: str) -> set[str]:
+        done = subprocess.run(
+            [sys.executable, "-I", "-X", "importtime", *command], cwd=project, capture_output=True, text=True,
+            check=True, stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+        return {line.rpartition("|")[2].strip().partition(".")[0] for line in done.stderr.splitlines()}
+
+    assert imported("-m", "server.main", "mcp") - imported("-c", "pass") - sys.stdlib_module_names == {"etl", "server"}
+
+
+def test_a_bridge_takes_little_memory(project: Path) -> None:
+    with StdioClient(project) as client:
+        client.call("query_documents", query="ferry")
+        resident = next(line for line in _status(client.process.pid).splitlines() if line.startswith("VmRSS"))
+
+        assert int(resident.split()[1]) < 30_000
+
+
+def test_a_wrong_configuration_ends_the_bridge_with_its_key(tmp_path: Path) -> None:
+    write_project(tmp_path, {**PAGES, "lore.toml": "[qurey]\n"})
+
+    done = run_lore("mcp", cwd=tmp_path)
+
+    assert done.returncode == 2
+    assert "qurey" in done.stderr
+    assert done.stdout == ""
+
+
+def test_a_configuration_that_is_mended_is_taken_up_without_a_new_session(project: Path) -> None:
+    with StdioClient(project) as client:
+        client.call("query_documents", query="ferry")
+        (project / "lore.toml").write_text("[qurey]\n", encoding="utf-8")
+        stop_owners()
+        failed = client.request("tools/call", {"name": "query_documents", "arguments": {"query": "ferry"}})
+        (project / "lore.toml").write_text("[query]\nnResults = 50\n", encoding="utf-8")
+        mended = client.call("query_documents", query="ferry")
+
+    assert "qurey" in failed["error"]["message"]
+    assert mended["total"] == 5
+
+
+def _status(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return "zombie"

@@ -1,0 +1,299 @@
+"""One owner process an index: found, started, replaced, stopped; and every command through it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import stat
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from etl.stores.note import NOTE, my_note, read_note, write_note
+from server.owner import find
+from server.owner.line import dial
+from server.owner.runtime import registered, runtime_folder
+from tests.harness.faces import LORE, run_lore
+from tests.harness.owners import kill, owner_of, owners, stop_owners, wait_until
+from tests.harness.processes import child
+from tests.harness.projects import write_project
+
+PAGE = {"docs/ferry.md": "# Ferry\n\nThe ferry crosses the river at dawn.\n"}
+HOLD = """
+import sys
+from pathlib import Path
+from etl.stores.owner import Ownership
+owner = Ownership(Path(sys.argv[1]))
+owner.take()
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A small project with an index and a running owner."""
+    write_project(tmp_path, PAGE)
+    assert run_lore("sync", cwd=tmp_path).returncode == 0
+    return tmp_path
+
+
+def search(project: Path, *options: str, **environment: str) -> dict[str, Any]:
+    done = run_lore("search", "ferry", "--json", *options, cwd=project, **environment)
+    return {"exit": done.returncode, **json.loads(done.stdout)}
+
+
+def test_commands_share_one_owner_and_leave_it_running(project: Path) -> None:
+    before = owner_of(project)
+
+    found = [search(project)["results"][0]["source"] for _ in range(2)]
+
+    assert found == ["docs/ferry.md"] * 2
+    assert owner_of(project) == before
+    assert len(owners()) == 1
+
+
+def test_many_starters_at_once_end_with_one_owner(tmp_path: Path) -> None:
+    write_project(tmp_path, PAGE)
+    with ThreadPoolExecutor(6) as pool:
+        jobs = list(pool.map(lambda _: run_lore("sync", "--json", cwd=tmp_path), range(6)))
+
+    assert [one.returncode for one in jobs] == [0] * 6
+    assert len(owners()) == 1
+    assert {json.loads(one.stdout)["report"]["failed"].__len__() for one in jobs} == {0}
+
+
+def test_a_killed_owner_is_replaced_by_the_next_command(project: Path) -> None:
+    dead = owner_of(project)
+    kill(dead)
+
+    result = search(project)
+
+    assert result["results"][0]["source"] == "docs/ferry.md"
+    assert owner_of(project).pid != dead.pid
+
+
+def test_a_note_of_a_process_id_that_is_used_again_is_recognised(project: Path) -> None:
+    note = owner_of(project)
+    kill(note)
+    write_note(project / ".lore", note._replace(pid=os.getpid(), born="1"))  # we run, but did not begin then
+
+    result = search(project)
+
+    assert result["exit"] == 0
+    assert owner_of(project).pid not in (os.getpid(), note.pid)
+
+
+@pytest.mark.parametrize("content", ["", "garbage", "[]", "{}", '{"pid": "x"}', '{"pid": 1, "born": 7}'])
+def test_a_broken_note_is_no_hindrance(project: Path, content: str) -> None:
+    kill(owner_of(project))
+    (project / ".lore" / NOTE).write_text(content, encoding="utf-8")
+
+    assert search(project)["exit"] == 0
+
+
+def test_an_owner_of_another_configuration_is_replaced(project: Path) -> None:
+    before = owner_of(project)
+    (project / "lore.toml").write_text("[query]\nnResults = 50\n", encoding="utf-8")
+
+    assert search(project)["exit"] == 0
+    assert owner_of(project).pid != before.pid
+    assert not before.is_alive
+    assert len(owners()) == 1
+
+
+def test_an_owner_of_another_build_of_lore_is_replaced(project: Path) -> None:
+    before = owner_of(project)
+    write_note(project / ".lore", before._replace(build="older"))
+
+    assert search(project)["exit"] == 0
+    assert owner_of(project).pid != before.pid
+
+
+def test_a_key_is_reason_enough_for_another_owner_but_none_is_not(project: Path) -> None:
+    without = owner_of(project).pid
+    search(project, GEMINI_API_KEY="k" * 20)
+    with_key = owner_of(project)
+    search(project)
+
+    assert with_key.pid != without
+    assert owner_of(project).pid == with_key.pid
+    assert "k" * 20 not in (project / ".lore" / NOTE).read_text()
+
+
+def test_who_has_not_the_token_is_not_answered(project: Path) -> None:
+    note = owner_of(project)
+
+    for token in ("", "x" * 32):
+        line, reply = dial(note.address, {"want": "status", "token": token})
+        assert reply == {"ok": False}
+        line.close()
+    assert find.ask(note, "status")
+
+
+def test_only_this_user_can_reach_the_owner(project: Path) -> None:
+    note = owner_of(project)
+    socket = Path(note.address.removeprefix("unix:"))
+
+    assert stat.S_IMODE(socket.stat().st_mode) == 0o600
+    assert stat.S_IMODE((project / ".lore" / NOTE).stat().st_mode) == 0o600
+    assert stat.S_IMODE(runtime_folder().stat().st_mode) == 0o700
+
+
+def test_where_there_are_no_sockets_a_port_of_this_machine_serves(tmp_path: Path) -> None:
+    write_project(tmp_path, {**PAGE, "lore.toml": '[owner]\ntransport = "loopback"\n'})
+
+    assert run_lore("sync", cwd=tmp_path).returncode == 0
+    assert search(tmp_path)["exit"] == 0
+    assert owner_of(tmp_path).address.startswith("tcp:127.0.0.1:")
+
+
+def test_looking_at_a_project_without_an_index_leaves_no_trace(tmp_path: Path) -> None:
+    for command in (["search", "x"], ["status"], ["docs"], ["hierarchy", "X"]):
+        run_lore(*command, cwd=tmp_path)
+
+    assert list(tmp_path.iterdir()) == []
+    assert owners() == []
+
+
+def test_ps_lists_what_runs_and_stop_ends_it(project: Path) -> None:
+    note = owner_of(project)
+
+    listed = json.loads(run_lore("ps", "--json", cwd=project).stdout)["owners"]
+    told = run_lore("ps", cwd=project).stdout
+    stopped = json.loads(run_lore("stop", "--json", cwd=project).stdout)
+    after = json.loads(run_lore("ps", "--json", cwd=project).stdout)
+
+    assert [(one["pid"], one["project"], one["clients"], one["answers"]) for one in listed] == [
+        (note.pid, str(project), 0, True)
+    ]
+    assert str(note.pid) in told
+    assert stopped == {"stopped": [note.pid]}
+    assert after == {"owners": []}
+    assert not (project / ".lore" / NOTE).exists()
+    assert not Path(note.address.removeprefix("unix:")).exists()
+
+
+def test_stop_ends_an_owner_that_does_not_answer(project: Path) -> None:
+    note = owner_of(project)
+    os.kill(note.pid, signal.SIGSTOP)
+
+    done = run_lore("stop", cwd=project)
+
+    assert done.returncode == 0
+    assert not note.is_alive
+
+
+def test_stop_all_ends_every_owner_and_without_it_only_this_projects(tmp_path: Path) -> None:
+    projects = [write_project(tmp_path / name, PAGE) for name in ("one", "two", "three")]
+    for project in projects:
+        run_lore("sync", cwd=project)
+
+    run_lore("stop", cwd=projects[0])
+    left = len(owners())
+    run_lore("stop", "--all", cwd=projects[0])
+
+    assert (left, owners()) == (2, [])
+
+
+def test_an_owner_that_nobody_needs_ends_by_itself(tmp_path: Path) -> None:
+    write_project(tmp_path, {**PAGE, "lore.toml": "[owner]\nidle_minutes = 0.02\n"})
+    run_lore("sync", cwd=tmp_path)
+    note = owner_of(tmp_path)
+
+    wait_until(lambda: not note.is_alive)
+
+    assert list(registered()) == []
+    assert read_note(tmp_path / ".lore") is None
+
+
+def test_an_owner_ends_when_its_index_is_gone(tmp_path: Path) -> None:
+    write_project(tmp_path, {**PAGE, "lore.toml": "[owner]\nidle_minutes = 0.02\n"})
+    run_lore("sync", cwd=tmp_path)
+    note = owner_of(tmp_path)
+
+    subprocess.run(["rm", "-rf", str(tmp_path / ".lore")], check=True)
+
+    wait_until(lambda: not note.is_alive)
+
+
+def test_with_no_daemon_the_index_is_opened_here_and_an_idle_owner_steps_aside(project: Path) -> None:
+    before = owner_of(project)
+
+    result = search(project, "--no-daemon")
+
+    assert result["results"][0]["source"] == "docs/ferry.md"
+    assert not before.is_alive
+    assert owners() == []
+
+
+def test_a_sync_in_this_process_reports_as_one_through_the_owner(tmp_path: Path) -> None:
+    write_project(tmp_path, PAGE)
+
+    job = json.loads(run_lore("sync", "--json", "--no-daemon", cwd=tmp_path).stdout)
+
+    assert (job["state"], job["report"]["created"]) == ("done", 1)
+    assert owners() == []
+
+
+def test_an_index_that_another_command_holds_is_reported_with_who_holds_it(project: Path) -> None:
+    stop_owners()
+    with child(HOLD, project / ".lore") as holder:
+        assert holder.stdout and holder.stdout.readline() == "held\n"
+
+        result = search(project)
+
+    assert (result["exit"], result["code"]) == (75, "BUSY")
+    assert f"pid {holder.pid}" in result["message"]
+
+
+def test_an_owner_that_cannot_start_says_why(tmp_path: Path) -> None:
+    write_project(tmp_path, {**PAGE, "lore.toml": '[sources]\nnonsense = ["x"]\n'})
+
+    done = run_lore("sync", "--json", cwd=tmp_path)
+
+    assert done.returncode == 2
+    assert json.loads(done.stdout)["code"] == "CONFIG_ERROR"
+    assert owners() == []
+
+
+def test_a_serving_process_takes_the_index_over_and_is_not_replaced(project: Path) -> None:
+    background = owner_of(project)
+    serving = subprocess.Popen(
+        [LORE, "serve", "--port", "0"], cwd=project, stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL
+    )
+    try:
+        assert serving.stderr is not None
+        assert "page" in serving.stderr.readline()
+        result = search(project)
+        second = run_lore("serve", "--port", "0", "--json", cwd=project)
+        (project / "lore.toml").write_text("[query]\nnResults = 50\n", encoding="utf-8")
+        other = search(project)
+    finally:
+        serving.terminate()
+        serving.communicate(timeout=30)
+
+    assert not background.is_alive
+    assert result["exit"] == 0
+    assert (second.returncode, json.loads(second.stdout)["code"]) == (75, "BUSY")
+    assert (other["exit"], other["code"]) == (75, "BUSY")
+    assert "lore serve" in other["message"]
+
+
+def test_health_names_the_owner_and_its_clients(project: Path) -> None:
+    health = json.loads(run_lore("status", "--json", cwd=project).stdout)
+
+    assert health["owner"]["pid"] == owner_of(project).pid
+    assert health["owner"]["clients"] == 1
+
+
+def test_a_note_names_this_process_and_when_it_began() -> None:
+    note = my_note("direct")
+
+    assert note.is_alive
+    assert not note._replace(born="1").is_alive
+    assert not note._replace(pid=2**22 + 1).is_alive

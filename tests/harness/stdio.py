@@ -1,0 +1,93 @@
+"""`lore mcp` by its pipes: raw lines in, raw lines out, from several processes at once."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import threading
+from pathlib import Path
+from queue import Queue
+from typing import Any
+
+from tests.harness.faces import LORE
+
+JSON = dict[str, Any]
+INITIALIZE = {
+    "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"},
+}  # fmt: skip
+REPLY_SECONDS = 60
+
+
+class StdioClient:
+    """One agent: speaks to its own `lore mcp`, calls one tool after another."""
+
+    def __init__(self, project: Path, *options: str, handshake: bool = True) -> None:
+        self.process = subprocess.Popen(
+            [LORE, "mcp", *options], cwd=project, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, env=dict(os.environ),
+        )  # fmt: skip
+        self._replies: Queue[JSON] = Queue()
+        self._number = 0
+        self.notifications: list[JSON] = []
+        self._reader = threading.Thread(target=self._read)
+        self._reader.start()
+        if handshake:
+            self.request("initialize", INITIALIZE)
+            self.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            message = json.loads(line)
+            if "id" in message:
+                self._replies.put(message)
+            else:
+                self.notifications.append(message)
+
+    def send(self, message: JSON) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(json.dumps(message).encode() + b"\n")
+        self.process.stdin.flush()
+
+    def begin(self, method: str, params: JSON) -> int:
+        """Send a request without waiting for its reply."""
+        self._number += 1
+        self.send({"jsonrpc": "2.0", "id": self._number, "method": method, "params": params})
+        return self._number
+
+    def reply(self) -> JSON:
+        """The next reply, whatever it answers."""
+        return self._replies.get(timeout=REPLY_SECONDS)
+
+    def request(self, method: str, params: JSON) -> JSON:
+        number = self.begin(method, params)
+        reply = self.reply()
+        assert reply["id"] == number
+        return reply
+
+    def call(self, name: str, **arguments: Any) -> JSON:
+        """The structured result of a tool; errors are results too."""
+        result = self.request("tools/call", {"name": name, "arguments": arguments})["result"]
+        structured: JSON = result["structuredContent"]
+        return structured
+
+    def close(self) -> int:
+        """End the input and wait for the process."""
+        assert self.process.stdin is not None
+        if not self.process.stdin.closed:
+            self.process.stdin.close()
+        code = self.process.wait(timeout=30)
+        self._reader.join()
+        for pipe in (self.process.stdout, self.process.stderr):
+            if pipe is not None:
+                pipe.close()
+        return code
+
+    def __enter__(self) -> StdioClient:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.process.poll() is None and self.process.stdin is not None and self.process.stdin.closed:
+            self.process.kill()
+        self.close()
