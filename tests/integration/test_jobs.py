@@ -1,0 +1,270 @@
+"""Builds as jobs: they are waited for, joined, followed, cancelled; searches go on and see whole files."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from etl.embedding.base import Vectors
+from etl.errors import Busy, ConfirmationRequired, GuardTripped, JobNotFound
+from etl.settings import Settings
+from server.app import App
+from server.contract import Contract
+from server.listener import Listener
+from tests.harness.indexes import assert_equals_fresh
+from tests.harness.models import HashEmbedder, HashModel
+from tests.harness.projects import settle, write_project
+
+JSON = dict[str, Any]
+
+
+class Held(HashEmbedder):
+    """Embeds only while it is let: a test decides when a build goes on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.reached, self.free = threading.Event(), threading.Event()
+        self.free.set()
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        self.reached.set()
+        assert self.free.wait(60)
+        return super().embed(texts)
+
+    def hold(self) -> None:
+        self.reached.clear()
+        self.free.clear()
+
+
+@pytest.fixture
+def model() -> HashModel:
+    model = HashModel()
+    model.embedder = Held()
+    return model
+
+
+@pytest.fixture
+def app(tmp_path: Path, contract: Contract, model: HashModel) -> Iterator[App]:
+    write_project(tmp_path, {f"docs/{n}.md": f"# Page {n}\n\nAbout subject{n}.\n" for n in range(5)})
+    app = App(tmp_path.resolve(), Settings(), contract, model)
+    yield app
+    model.embedder.free.set()
+    app.close()
+
+
+def manage(app: App, action: str = "sync", **more: Any) -> JSON:
+    return app.call("manage_knowledge_base", {"action": action, **more})
+
+
+def held_sync(app: App, model: HashModel) -> JSON:
+    """A sync that has begun to embed and waits there."""
+    model.embedder.hold()
+    job = manage(app, wait_seconds=0)
+    assert model.embedder.reached.wait(30)
+    return job
+
+
+def ended(app: App, id_: str = "latest") -> JSON:
+    return app.call("get_job", {"id": id_, "wait_seconds": 60})
+
+
+def test_a_short_job_is_done_when_the_call_returns(app: App) -> None:
+    job = manage(app, wait_seconds=60)
+
+    assert (job["state"], job["report"]["created"]) == ("done", 5)
+    assert job == app.call("get_job", {"id": job["id"]})
+
+
+def test_a_long_job_gives_its_id_and_goes_on(app: App, model: HashModel) -> None:
+    started = time.monotonic()
+    job = held_sync(app, model)
+    returned = time.monotonic() - started
+    running = app.call("get_job", {"id": job["id"]})
+    health = app.call("healthcheck", {})
+    model.embedder.free.set()
+
+    assert job["state"] == "running"
+    assert returned < 10
+    assert (running["stage"], running["total"]) == ("embedding", 5)
+    assert health["job"]["id"] == job["id"]
+    assert ended(app, job["id"])["report"]["embedded"] == 5
+
+
+def test_a_second_request_joins_and_sees_what_changed_after_the_first_began(app: App, model: HashModel) -> None:
+    first = held_sync(app, model)
+    write_project(app.index.root, {"docs/late.md": "# Late\n\nWritten while the first pass was running.\n"})
+    second = manage(app, wait_seconds=0)
+    model.embedder.free.set()
+    job = ended(app, first["id"])
+
+    assert (second["id"], second["joined"]) == (first["id"], True)
+    assert (job["state"], job["report"]["created"]) == ("done", 6)
+    assert app.call("query_documents", {"query": "late"})["results"][0]["source"] == "docs/late.md"
+
+
+def test_another_kind_of_job_has_to_wait(app: App, model: HashModel) -> None:
+    job = held_sync(app, model)
+
+    with pytest.raises(Busy, match=job["id"]):
+        manage(app, "delete", confirm=True)
+
+
+def test_a_cancelled_job_ends_at_its_next_step_and_the_index_is_consistent(app: App, model: HashModel) -> None:
+    manage(app, wait_seconds=60)
+    write_project(app.index.root, {"docs/0.md": "# Page 0\n\nEdited text.\n", "docs/new.md": "# New\n\nNew text.\n"})
+    job = held_sync(app, model)
+    cancelled = app.call("cancel_job", {"id": job["id"]})
+    model.embedder.free.set()
+    after = ended(app, job["id"])
+    reply = app.call("query_documents", {"query": "edited"})
+    manage(app, wait_seconds=60)
+
+    assert (cancelled["state"], after["state"]) == ("running", "cancelled")
+    assert after["problem"]["code"] == "CANCELLED"
+    assert reply["results"][0]["source"] == "docs/0.md"  # by words: its vector is not there yet
+    assert reply["freshness"]["state"] == "partial"
+    assert_equals_fresh(app.index)
+
+
+def test_a_job_after_a_cancelled_one_starts_anew(app: App, model: HashModel) -> None:
+    job = held_sync(app, model)
+    app.call("cancel_job", {"id": "latest"})
+    model.embedder.free.set()
+
+    again = manage(app, wait_seconds=60)
+
+    assert again["id"] != job["id"]
+    assert again["state"] == "done"
+
+
+def test_a_job_that_fails_within_the_wait_fails_the_call_and_is_remembered(app: App) -> None:
+    manage(app, wait_seconds=60)
+    for path in app.index.root.glob("docs/*.md"):
+        path.unlink()
+
+    with pytest.raises(GuardTripped):
+        manage(app, wait_seconds=60)
+    job = app.call("get_job", {"id": "latest"})
+
+    assert (job["state"], job["problem"]["code"]) == ("failed", "SYNC_GUARD")
+
+
+def test_the_last_job_outlives_the_process(app: App, contract: Contract) -> None:
+    job = manage(app, wait_seconds=60)
+    app.close()
+    other = App(app.index.root, Settings(), contract, HashModel())
+
+    assert other.call("get_job", {"id": "latest"}) == job
+    assert other.call("get_job", {"id": job["id"]}) == job
+    other.close()
+
+
+def test_an_unknown_job_is_not_found(app: App) -> None:
+    for id_ in ("latest", "no-such-job"):
+        with pytest.raises(JobNotFound):
+            app.call("get_job", {"id": id_})
+        with pytest.raises(JobNotFound):
+            app.call("cancel_job", {"id": id_})
+
+
+def test_delete_needs_a_confirmation_before_it_becomes_a_job(app: App) -> None:
+    with pytest.raises(ConfirmationRequired):
+        manage(app, "delete")
+    with pytest.raises(JobNotFound):
+        app.call("get_job", {"id": "latest"})
+
+
+def test_who_waits_hears_every_stage(app: App) -> None:
+    heard: list[str] = []
+
+    app.call(
+        "manage_knowledge_base", {"action": "sync", "wait_seconds": 60}, Listener(lambda stage, *_: heard.append(stage))
+    )
+
+    assert "embedding" in heard
+
+
+def test_sixteen_who_wait_leave_room_for_a_search(app: App, model: HashModel) -> None:
+    manage(app, wait_seconds=60)
+    write_project(app.index.root, {"docs/x.md": "# X\n\nSomething to embed.\n"})
+    job = held_sync(app, model)
+    waiting = [threading.Thread(target=ended, args=(app, job["id"])) for _ in range(20)]
+    for thread in waiting:
+        thread.start()
+
+    found = app.call("query_documents", {"query": "subject1"})["total"]
+
+    model.embedder.free.set()
+    for thread in waiting:
+        thread.join()
+    assert found
+
+
+def test_closing_ends_a_running_job_and_keeps_what_it_did(app: App, model: HashModel, contract: Contract) -> None:
+    held_sync(app, model)
+    closing = threading.Thread(target=app.close)
+    closing.start()
+    model.embedder.free.set()
+    closing.join(30)
+    other = App(app.index.root, Settings(), contract, HashModel())
+
+    assert not closing.is_alive()
+    assert other.call("get_job", {"id": "latest"})["state"] == "cancelled"
+    assert manage(other, wait_seconds=60)["state"] == "done"
+    other.close()
+
+
+def test_replies_name_the_job_that_runs(app: App, model: HashModel) -> None:
+    manage(app, wait_seconds=60)
+    write_project(app.index.root, {"docs/x.md": "# X\n\nSomething to embed.\n"})
+    job = held_sync(app, model)
+
+    during = app.call("query_documents", {"query": "subject1"})["freshness"]
+    model.embedder.free.set()
+    ended(app)
+    after = app.call("query_documents", {"query": "subject1"})["freshness"]
+
+    assert during["job"] == job["id"]
+    assert "job" not in after
+
+
+def test_a_search_during_a_sync_sees_all_of_a_files_change_or_nothing_of_it(tmp_path: Path, contract: Contract) -> None:
+    """Both sections of a file always carry the same edition; a reader that saw two would have seen half a change."""
+
+    def edition(number: int) -> str:
+        return "".join(f"## Part {part}\n\nlighthouse edition{number} {'words ' * 120}\n\n" for part in range(2))
+
+    write_project(tmp_path, {"a.md": edition(0), "b.md": "# B\n\nother\n"})
+    app = App(tmp_path.resolve(), Settings(), contract, HashModel())
+    manage(app, wait_seconds=60)
+    stop, seen, mixed = threading.Event(), set[str](), list[set[str]]()
+
+    def read() -> None:
+        while not stop.is_set():
+            with app.index.gate.reading():
+                ids = [one for one, _ in app.index.keywords.search("lighthouse", 10)]
+                texts = [chunk.text for chunk in app.index.catalogue.chunks(ids).values()]
+            editions = {word for text in texts for word in text.split() if word.startswith("edition")}
+            seen.update(editions)
+            if len(editions) != 1 or len(texts) < 2:
+                mixed.append(editions)
+
+    readers = [threading.Thread(target=read) for _ in range(3)]
+    for reader in readers:
+        reader.start()
+    for number in range(1, 15):
+        (tmp_path / "a.md").write_text(edition(number), encoding="utf-8")
+        settle(tmp_path)
+        manage(app, wait_seconds=60)
+    stop.set()
+    for reader in readers:
+        reader.join()
+    app.close()
+
+    assert mixed == []
+    assert len(seen) > 3

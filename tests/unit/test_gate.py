@@ -1,0 +1,70 @@
+"""The gate between readers and the moment in which the stores move on."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from etl.stores.gate import Gate
+
+SECONDS = 20
+
+
+def test_readers_do_not_exclude_each_other() -> None:
+    gate, both = Gate(), threading.Barrier(2)
+
+    def read() -> None:
+        with gate.reading():
+            both.wait(SECONDS)
+
+    threads = [threading.Thread(target=read) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(SECONDS)
+
+    assert not both.broken
+
+
+def test_a_switch_waits_for_readers_and_goes_before_new_ones() -> None:
+    gate, order = Gate(), list[str]()
+    reading, let_go = threading.Event(), threading.Event()
+
+    def first() -> None:
+        with gate.reading():
+            reading.set()
+            let_go.wait(SECONDS)
+            order.append("first reader")
+
+    def switch() -> None:
+        with gate.switching():
+            order.append("switch")
+
+    def second() -> None:
+        with gate.reading():
+            order.append("second reader")
+
+    threads = [threading.Thread(target=first), threading.Thread(target=switch), threading.Thread(target=second)]
+    threads[0].start()
+    reading.wait(SECONDS)
+    threads[1].start()
+    while not gate._switching:
+        assert threads[1].is_alive()
+    threads[2].start()
+    let_go.set()
+    for thread in threads:
+        thread.join(SECONDS)
+
+    assert order == ["first reader", "switch", "second reader"]
+
+
+def test_an_error_inside_opens_the_gate_again() -> None:
+    gate = Gate()
+
+    for way in (gate.reading, gate.switching):
+        with pytest.raises(ValueError, match="inside"), way():
+            raise ValueError("inside")
+
+    with gate.switching():
+        pass
