@@ -1,0 +1,98 @@
+"""The owner notices changed files, syncs a few of them unasked, and replies say what is behind."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.harness.evaluation import commit, git
+from tests.harness.faces import run_lore
+from tests.harness.owners import wait_until
+from tests.harness.projects import settle, write_project
+from tests.harness.stdio import StdioClient
+
+PAGES = {f"docs/{n}.md": f"# Page {n}\n\nAbout subject{n}.\n" for n in range(5)}
+
+
+def indexed(folder: Path, configuration: str = "") -> Path:
+    write_project(folder, {**PAGES, "lore.toml": configuration})
+    assert run_lore("sync", "--no-daemon", cwd=folder).returncode == 0
+    return folder
+
+
+def search(client: StdioClient, query: str = "subject3") -> dict[str, Any]:
+    return client.call("query_documents", query=query)
+
+
+def test_a_changed_file_is_synced_without_being_asked(tmp_path: Path) -> None:
+    indexed(tmp_path)
+    with StdioClient(tmp_path) as client:
+        search(client)
+        (tmp_path / "docs" / "3.md").write_text("# Page 3\n\nNow about lighthouses.\n", encoding="utf-8")
+
+        wait_until(lambda: "lighthouses" in search(client, "lighthouses")["results"][0]["excerpt"])
+        wait_until(lambda: search(client)["freshness"]["state"] == "fresh")
+
+
+@pytest.mark.parametrize("configuration", ["[owner]\nauto_sync_files = 0\n", "[owner]\nwatch = false\n"])
+def test_where_that_is_not_wanted_replies_mark_what_changed(tmp_path: Path, configuration: str) -> None:
+    indexed(tmp_path, configuration)
+    with StdioClient(tmp_path) as client:
+        before = search(client)
+        write_project(tmp_path, {"docs/3.md": "# Page 3\n\nNow about lighthouses.\n", "docs/new.md": "# New\n"})
+        after = search(client)
+        wait_until(lambda: search(client)["freshness"]["changed_files"] == 2)
+        behind = search(client)["freshness"]
+        client.call("manage_knowledge_base", action="sync", wait_seconds=60)
+        synced = search(client, "lighthouses")
+
+    assert before["freshness"]["state"] == "fresh"
+    assert "changed" not in before["results"][0]
+    assert after["results"][0]["source"] == "docs/3.md"
+    assert after["results"][0]["changed"] is True
+    assert behind["state"] == "stale"
+    assert synced["freshness"]["state"] == "fresh"
+    assert "changed" not in synced["results"][0]
+
+
+def test_more_changes_than_a_few_wait_for_a_sync(tmp_path: Path) -> None:
+    indexed(tmp_path, "[owner]\nauto_sync_files = 2\n")
+    with StdioClient(tmp_path) as client:
+        search(client)
+        write_project(tmp_path, {f"docs/{n}.md": f"# Page {n}\n\nEdited{n}.\n" for n in range(4)})
+
+        wait_until(lambda: search(client)["freshness"]["changed_files"] == 4)
+        job = client.call("get_job", id="latest")
+
+    assert job["report"]["created"] == 5  # the first sync still is the last
+
+
+def test_a_deleted_file_marks_its_result(tmp_path: Path) -> None:
+    indexed(tmp_path, "[owner]\nauto_sync_files = 0\n")
+    with StdioClient(tmp_path) as client:
+        search(client)
+        (tmp_path / "docs" / "3.md").unlink()
+
+        assert search(client)["results"][0]["changed"] is True
+
+
+def test_replies_say_where_git_stands_and_where_it_stood_at_the_sync(tmp_path: Path) -> None:
+    write_project(tmp_path, {**PAGES, "lore.toml": "[owner]\nauto_sync_files = 0\n"})
+    commit(tmp_path, "first")
+    git(tmp_path, "branch", "-M", "main")
+    run_lore("sync", cwd=tmp_path)
+    first = json.loads(run_lore("search", "subject1", "--json", cwd=tmp_path).stdout)["freshness"]
+    git(tmp_path, "checkout", "-q", "-b", "side")
+    commit(tmp_path, "second")
+    settle(tmp_path)
+    second = json.loads(run_lore("search", "subject1", "--json", cwd=tmp_path).stdout)["freshness"]
+
+    assert first["branch"] == "main"
+    assert "synced_commit" not in first
+    assert second["branch"] == "side"
+    assert second["synced_commit"] == first["commit"] != second["commit"]
+    assert (second["vectors_ready"], second["pending_vectors"]) == (1, 0)
+    assert second["age_seconds"] >= 0
