@@ -1,0 +1,164 @@
+"""Many agents on one index at once, some of them syncing, one editing; and owners that are killed under them."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from etl.index import Index
+from etl.settings import Settings
+from server.contract import Contract
+from tests.harness.faces import run_lore
+from tests.harness.indexes import unfindable
+from tests.harness.owners import kill, owner_of, owners, wait_until
+from tests.harness.projects import write_project
+from tests.harness.stdio import StdioClient
+
+JSON = dict[str, Any]
+AGENTS, SYNCING = 8, 2
+BRIDGE_KILOBYTES = 30_000
+
+
+@dataclass
+class Scene:
+    """A project that is edited while agents search it: each edit is a new page with a word of its own."""
+
+    project: Path
+    written: int = 0
+    failures: list[str] = field(default_factory=list)
+    over: threading.Event = field(default_factory=threading.Event)
+
+    def edit(self) -> None:
+        number = self.written + 1
+        page = self.project / "docs" / f"live{number}.md"
+        page.write_text(f"# Live {number}\n\nA harbour{number}x for the ferry.\n", encoding="utf-8")
+        self.written = number
+
+    def keep_editing(self) -> None:
+        while not self.over.wait(0.2):
+            self.edit()
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Scene:
+    files = {f"docs/{n}.md": f"# Page {n}\n\nThe ferry number{n} crosses the river.\n" for n in range(60)}
+    write_project(tmp_path, {**files, "lore.toml": "[owner]\nidle_minutes = 0.05\n"})
+    assert run_lore("sync", cwd=tmp_path).returncode == 0
+    return Scene(tmp_path)
+
+
+@pytest.mark.parametrize("searches", [10, pytest.param(100, marks=pytest.mark.long)])
+def test_eight_agents_share_an_index_that_two_of_them_sync_while_files_are_edited(
+    scene: Scene, contract: Contract, searches: int
+) -> None:
+    clients = [StdioClient(scene.project) for _ in range(AGENTS)]
+    editor = threading.Thread(target=scene.keep_editing)
+    editor.start()
+
+    def work(number: int) -> int:
+        largest = 0
+        for n in range(searches):
+            _search(scene, contract, clients[number], f"ferry number{(number * 7 + n) % 60}")
+            if number < SYNCING and n % 10 == 0:
+                _sync_and_find(scene, clients[number])
+            largest = max(largest, _resident(clients[number].process.pid), len(owners()) - 1 and 10**9)
+        return largest
+
+    with ThreadPoolExecutor(AGENTS) as pool:
+        largest = max(pool.map(work, range(AGENTS)))
+    scene.over.set()
+    editor.join()
+    owner = owner_of(scene.project)
+    codes = [client.close() for client in clients]
+    wait_until(lambda: not owner.is_alive)
+
+    assert scene.failures == []
+    assert largest < BRIDGE_KILOBYTES
+    assert codes == [0] * AGENTS
+    assert owners() == []
+
+
+@pytest.mark.parametrize("kills", [3, pytest.param(25, marks=pytest.mark.long)])
+def test_owners_are_killed_during_searches_and_syncs_and_no_agent_notices(
+    scene: Scene, contract: Contract, kills: int
+) -> None:
+    clients = [StdioClient(scene.project) for _ in range(4)]
+    chance = random.Random(7)
+
+    def repeat(act: Callable[[], None]) -> None:
+        while not scene.over.is_set():
+            act()
+
+    def sync(client: StdioClient) -> None:
+        scene.edit()
+        _sync_and_find(scene, client)
+
+    acts: list[Callable[[], None]] = [lambda: sync(clients[0])]
+    acts += [lambda one=one: _search(scene, contract, one, "ferry number7") for one in clients[1:]]
+    threads = [threading.Thread(target=repeat, args=(act,)) for act in acts]
+    for thread in threads:
+        thread.start()
+    for _ in range(kills):
+        wait_until(lambda: len(owners()) == 1)
+        scene.over.wait(1 + chance.random())  # at any moment of a search or a sync
+        kill(owner_of(scene.project))
+    scene.over.set()
+    for thread in threads:
+        thread.join()
+    last = clients[0].call("manage_knowledge_base", action="sync", wait_seconds=120)
+    health = clients[1].call("healthcheck")
+    for client in clients:
+        client.close()
+
+    assert scene.failures == []
+    assert last["state"] == "done"
+    assert health["status"] == "healthy"
+    assert _lost_rows(scene.project) == []
+
+
+def _search(scene: Scene, contract: Contract, client: StdioClient, query: str) -> None:
+    reply = client.call("query_documents", query=query)
+    if reply.get("error"):
+        scene.failures.append(f"{query}: {reply}")
+        return
+    contract["query_documents"].check_result(reply)
+    wanted = f"docs/{query.rpartition('number')[2]}.md"
+    if wanted != reply["results"][0]["source"]:
+        scene.failures.append(f"{query}: {reply['results'][0]['source']}")
+
+
+def _sync_and_find(scene: Scene, client: StdioClient) -> None:
+    """What was written before a sync was asked for is found when it has ended."""
+    number = scene.written
+    job = client.call("manage_knowledge_base", action="sync", wait_seconds=120)
+    if job.get("error") or job["state"] != "done":
+        scene.failures.append(str(job))
+    elif number:
+        results = client.call("query_documents", query=f"harbour{number}x").get("results", [])
+        if not results or results[0]["source"] != f"docs/live{number}.md":
+            scene.failures.append(f"stale: harbour{number}x is not found after the sync")
+
+
+def _resident(pid: int) -> int:
+    """Kilobytes of memory of a process."""
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS"))
+
+
+def _lost_rows(project: Path) -> list[str]:
+    deadline = time.monotonic() + 30
+    while owners():
+        assert time.monotonic() < deadline
+    index = Index(project, Settings())
+    try:
+        return unfindable(index)
+    finally:
+        index.close()
