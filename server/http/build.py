@@ -44,6 +44,7 @@ def build_http(contract: Contract, call: Call, mcp: Server[Any], site: Site) -> 
         exception_handlers={HTTPException: _not_routed, Exception: _unforeseen},
         lifespan=lifespan,
     )
+    app.router.redirect_slashes = False  # what is not there is not there
     return Guard(app, site)
 
 

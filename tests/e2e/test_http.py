@@ -1,4 +1,4 @@
-"""`lore serve` refuses what a foreign page could send, and answers every bad request in the same form."""
+"""`lore serve` answers what the contract says, and every bad request in the same form."""
 
 from __future__ import annotations
 
@@ -13,42 +13,18 @@ from hypothesis import HealthCheck, given, settings
 from schemathesis import GenerationMode
 
 from server.contract import Contract, contract_file
-from tests.harness.faces import serving
+from tests.harness.faces import bearer, serving
+
+
+@pytest.fixture(autouse=True)
+def no_owner_is_left() -> None:
+    """The server here lives as long as its module: it is ended by who started it."""
 
 
 @pytest.fixture(scope="module")
 def url(sample: Path) -> Iterator[str]:
     with serving(sample) as address:
         yield address
-
-
-ROUTES = [
-    ("GET", "/api/healthcheck"), ("GET", "/api/documents"), ("GET", "/api/openapi.yaml"),
-    ("POST", "/api/documents/query"), ("POST", "/mcp"), ("GET", "/nowhere"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("method", "path"), ROUTES)
-@pytest.mark.parametrize(
-    ("header", "value", "status"),
-    [
-        ("Host", "evil.example", 421), ("Host", "127.0.0.1.evil.example", 421), ("Host", "", 421),
-        ("Host", "[::1", 421), ("Origin", "http://evil.example", 403), ("Origin", "null", 403),
-        ("Origin", "file://", 403), ("Origin", "http://127.0.0.1@evil.example", 403),
-        ("Origin", "http://localhost.evil.example", 403),
-    ],
-)  # fmt: skip
-def test_a_foreign_host_or_origin_is_refused_on_every_route(
-    url: str, method: str, path: str, header: str, value: str, status: int
-) -> None:
-    reply = httpx2.request(method, url + path, headers={header: value})
-
-    assert reply.status_code == status
-
-
-@pytest.mark.parametrize("origin", ["http://127.0.0.1:7317", "http://localhost:3000", "http://[::1]:80"])
-def test_pages_of_this_machine_are_answered(url: str, origin: str) -> None:
-    assert httpx2.get(f"{url}/api/documents?limit=1", headers={"Origin": origin}).status_code == 200
 
 
 @pytest.mark.parametrize(
@@ -68,30 +44,50 @@ def test_pages_of_this_machine_are_answered(url: str, origin: str) -> None:
         ("GET", "/api/documents/nope", {}, 404, "DOCUMENT_NOT_FOUND"),
         ("GET", "/api/knowledge/hierarchy?root=Nope9", {}, 404, "CLASS_NOT_FOUND"),
         ("GET", "/api/nowhere", {}, 404, "UNKNOWN_OPERATION"),
+        ("GET", "/api/documents?limit=5&limit=6", {}, 400, "INVALID_ARGUMENT"),
+        ("POST", "/api/documents/query?limit=5", {"content": b'{"query": "x"}'}, 400, "INVALID_ARGUMENT"),
+        ("GET", "/api/jobs/nope", {}, 404, "JOB_NOT_FOUND"),
+        ("GET", "/api/jobs/nope?wait_seconds=x", {}, 400, "INVALID_ARGUMENT"),
         ("DELETE", "/api/documents", {}, 405, "UNKNOWN_OPERATION"),
         ("POST", "/api/db/data/manage", {"content": b'{"action": "delete"}'}, 409, "CONFIRMATION_REQUIRED"),
+        ("POST", "/api/jobs/nope/cancel", {}, 404, "JOB_NOT_FOUND"),
+        ("POST", "/api/jobs/nope/cancel", {"content": b'{"id": 3, "x": 4}'}, 400, "INVALID_ARGUMENT"),
     ],
 )
 def test_a_bad_request_gets_its_status_and_the_common_error(
-    url: str, method: str, path: str, sent: dict[str, bytes], status: int, code: str
+    url: str, sample: Path, method: str, path: str, sent: dict[str, bytes], status: int, code: str
 ) -> None:
-    reply = httpx2.request(method, url + path, headers={"Content-Type": "application/json"}, **sent)  # type: ignore[arg-type]
+    headers = {"Content-Type": "application/json", **bearer(sample)}
+    reply = httpx2.request(method, url + path, headers=headers, **sent)  # type: ignore[arg-type]
 
     assert (reply.status_code, reply.json()["code"]) == (status, code)
     assert reply.json().keys() == {"error", "code", "message", "hint", "trace_id"}
 
 
-def test_a_body_of_another_type_is_refused(url: str) -> None:
-    reply = httpx2.post(f"{url}/api/documents/query", content=b'{"query": "x"}', headers={"Content-Type": "text/plain"})
+@pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""])
+def test_a_body_of_another_type_is_refused(url: str, kind: str) -> None:
+    headers = {"Content-Type": kind} if kind else {}
+    reply = httpx2.post(f"{url}/api/documents/query", content=b'{"query": "x"}', headers=headers)
 
-    assert reply.status_code == 415
+    assert (reply.status_code, reply.json()["code"]) == (415, "INVALID_ARGUMENT")
+
+
+def test_a_sync_over_http_is_a_job(url: str, sample: Path) -> None:
+    with httpx2.Client(base_url=f"{url}/api", headers=bearer(sample), timeout=60) as client:
+        job = client.post("/db/data/manage", json={"action": "sync", "wait_seconds": 60}).json()
+
+        assert (job["state"], job["report"]["failed"]) == ("done", [])
+        assert client.get(f"/jobs/{job['id']}").json() == client.get("/jobs/latest").json() == job
+        assert client.post(f"/jobs/{job['id']}/cancel").json() == job
 
 
 def test_the_contract_itself_is_served(url: str) -> None:
     assert yaml.safe_load(httpx2.get(f"{url}/api/openapi.yaml").text) == yaml.safe_load(contract_file().read_text())
 
 
-SAFE = ["query_documents", "get_class_hierarchy", "list_documents", "get_document_by_id"]
+SAFE = [
+    "query_documents", "get_class_hierarchy", "list_documents", "get_document_by_id", "list_sources", "get_source",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("mode", [GenerationMode.POSITIVE, GenerationMode.NEGATIVE], ids=["right", "wrong"])
@@ -106,6 +102,10 @@ def test_generated_requests_never_break_the_contract(
     @settings(max_examples=25, deadline=None, database=None, suppress_health_check=list(HealthCheck))
     @given(operation.as_strategy(generation_mode=mode))
     def check(case: schemathesis.Case) -> None:
+        if mode is GenerationMode.POSITIVE:  # a cursor that no reply gave fits the schema and is refused all the same
+            for part in (case.query, case.body):
+                if isinstance(part, dict):
+                    part.pop("cursor", None)
         case.call_and_validate(base_url=f"{url}/api")
 
     check()

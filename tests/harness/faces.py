@@ -7,8 +7,8 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,8 @@ import anyio
 import httpx2
 from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared._httpx_utils import create_mcp_http_client
 
 from server.contract import load_contract
 
@@ -46,14 +48,14 @@ def through_stdio(project: Path, calls: Calls, mode: str = "auto") -> Answers:
 
 
 def through_mcp_http(project: Path, calls: Calls, mode: str = "auto") -> Answers:
-    """One `lore serve` process, through the official client."""
+    """One `lore serve` process, through the official client, which has the token."""
     with serving(project) as url:
-        return anyio.run(_call_all, lambda: f"{url}/mcp", calls, mode)
+        return anyio.run(_call_all, lambda: mcp_over_http(url, bearer(project)), calls, mode)
 
 
 def through_http(project: Path, calls: Calls) -> Answers:
     """One `lore serve` process, through its HTTP API."""
-    with serving(project) as url, httpx2.Client(base_url=f"{url}/api", timeout=60) as client:
+    with serving(project) as url, httpx2.Client(base_url=f"{url}/api", timeout=60, headers=bearer(project)) as client:
         return [_request(client, name, arguments).json() for name, arguments in calls]
 
 
@@ -67,12 +69,28 @@ FACES: Mapping[str, Callable[[Path, Calls], Answers]] = {
 }
 
 
+def bearer(project: Path) -> dict[str, str]:
+    """The header that lets a client change the index."""
+    return {"Authorization": f"Bearer {(project / '.lore' / 'token').read_text(encoding='ascii').strip()}"}
+
+
+@asynccontextmanager
+async def mcp_over_http(url: str, headers: Mapping[str, str]) -> AsyncIterator[Any]:
+    """The official client's transport to `lore serve`."""
+    async with (
+        create_mcp_http_client(headers=dict(headers)) as client,
+        streamable_http_client(f"{url}/mcp", http_client=client) as streams,
+    ):
+        yield streams
+
+
 @contextmanager
-def serving(project: Path) -> Iterator[str]:
+def serving(project: Path, **environment: str) -> Iterator[str]:
     """`lore serve` on a free port; gives its address."""
     process = subprocess.Popen(
-        [LORE, "serve", "--port", "0"], cwd=project, stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL
-    )
+        [LORE, "serve", "--port", "0"], cwd=project, stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL,
+        env={**os.environ, **environment},
+    )  # fmt: skip
     try:
         assert process.stderr is not None
         line = process.stderr.readline()

@@ -1,0 +1,108 @@
+"""An answer and a job are followed over a real connection as server-sent events."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from tests.harness import gemini
+from tests.harness.faces import bearer, serving
+from tests.harness.projects import settle
+
+EVENTS = {"Accept": "text/event-stream"}
+
+
+@pytest.fixture(scope="module")
+def project(sample: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy that tests may change."""
+    folder = tmp_path_factory.mktemp("events") / "ferry"
+    shutil.copytree(sample, folder, ignore=shutil.ignore_patterns("token", "owner.*"))
+    settle(folder)
+    return folder
+
+
+def events(reply: httpx2.Response) -> Iterator[tuple[str, Any]]:
+    """The events of a response as they come."""
+    name = ""
+    for line in reply.iter_lines():
+        if line.startswith("event: "):
+            name = line.removeprefix("event: ")
+        elif line.startswith("data: "):
+            yield name, json.loads(line.removeprefix("data: "))
+
+
+def ask(url: str, query: str, **headers: str) -> list[tuple[str, Any]]:
+    with httpx2.stream("POST", f"{url}/api/knowledge/ask", json={"query": query}, headers=headers, timeout=60) as reply:
+        assert reply.headers["content-type"].startswith("text/event-stream")
+        return list(events(reply))
+
+
+def test_an_answer_streams_and_its_result_is_the_ordinary_reply(project: Path) -> None:
+    with serving(project) as url:
+        *texts, (last, result) = ask(url, "How do retries back off?", **EVENTS)
+        plain = httpx2.post(f"{url}/api/knowledge/ask", json={"query": "How do retries back off?"}, timeout=60).json()
+        refused = httpx2.post(f"{url}/api/knowledge/ask", json={"query": ""}, headers=EVENTS)
+        unasked = httpx2.post(
+            f"{url}/api/knowledge/ask",
+            json={"query": "x"},
+            headers={"Accept": "*/*, text/event-stream;q=0"},
+            timeout=60,
+        )
+
+    assert last == "result"
+    assert {name for name, _ in texts} == {"text"}
+    assert len(texts) > 1
+    assert "".join(text for _, text in texts) == result["answer"]
+    assert {**result, "freshness": None} == {**plain, "freshness": None}
+    assert (refused.status_code, refused.json()["code"]) == (400, "INVALID_ARGUMENT")
+    assert unasked.headers["content-type"] == "application/json"
+
+
+def test_gemini_s_answer_arrives_while_it_is_still_being_written(project: Path) -> None:
+    holder: list[gemini.FakeGemini] = []
+    stalled = gemini.stalls_after(lambda: holder[0], "It doubles [1]. ", "Then")
+    with gemini.serving(stalled) as fake:
+        holder.append(fake)
+        endpoint = {"GEMINI_API_KEY": "k", "GOOGLE_GEMINI_BASE_URL": fake.url}
+        with (
+            serving(project, **endpoint) as url,
+            httpx2.stream(
+                "POST", f"{url}/api/knowledge/ask", json={"query": "retry"}, headers=EVENTS, timeout=60
+            ) as reply,
+        ):
+            found = events(reply)
+            assert next(found) == ("text", "It doubles [1].")
+            fake.released.set()
+            name, result = next(found)
+
+    assert (name, result["mode"]) == ("result", "extractive")
+    assert "cannot be reached" in result["degraded"]
+
+
+def test_a_missing_index_is_told_as_a_problem(tmp_path: Path) -> None:
+    with serving(tmp_path) as url:
+        ((name, problem),) = ask(url, "anything", **EVENTS)
+
+    assert (name, problem["code"]) == ("problem", "INDEX_MISSING")
+
+
+def test_a_sync_is_followed_from_its_beginning_to_its_end(project: Path) -> None:
+    (project / "docs" / "new.md").write_text("# New\n\nA page that the sync finds.\n")
+    settle(project)
+    with serving(project) as url, httpx2.Client(base_url=f"{url}/api", headers=bearer(project), timeout=60) as client:
+        job = client.post("/db/data/manage", json={"action": "sync", "wait_seconds": 0}).json()
+        with client.stream("GET", f"/jobs/{job['id']}", headers=EVENTS) as reply:
+            found = list(events(reply))
+        missing = client.get("/jobs/nope", headers=EVENTS)
+
+    assert {name for name, _ in found} == {"job"}
+    assert {record["id"] for _, record in found} == {job["id"]}
+    assert [record["state"] for _, record in found][-1] == "done"
+    assert found[-1][1]["report"]["created"] >= 1
+    assert missing.status_code == 404

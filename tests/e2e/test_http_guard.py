@@ -1,0 +1,251 @@
+"""Nobody reaches `lore serve` but those who may: each rule on each route, tried from outside."""
+
+from __future__ import annotations
+
+import html
+import http.client
+import json
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import anyio
+import httpx2
+import pytest
+from mcp.client.client import Client
+
+from server.contract import Contract
+from server.http.guard import HEADERS
+from tests.harness.faces import bearer, mcp_over_http, run_lore, serving
+
+ROUTES = [
+    ("GET", "/"), ("GET", "/assets/app.js"), ("GET", "/assets/nothing.js"), ("GET", "/api/healthcheck"),
+    ("GET", "/api/documents"), ("GET", "/api/openapi.yaml"), ("POST", "/api/documents/query"),
+    ("POST", "/api/knowledge/ask"), ("GET", "/api/jobs/latest"), ("POST", "/api/jobs/latest/cancel"),
+    ("POST", "/api/db/data/manage"), ("POST", "/mcp"), ("GET", "/mcp"), ("DELETE", "/mcp"), ("GET", "/nowhere"),
+]  # fmt: skip
+PUBLIC = ("/", "/assets/app.js", "/assets/nothing.js")
+OPEN_TOKEN = "a-token-of-the-environment-0123456789"
+
+
+@pytest.fixture(autouse=True)
+def no_owner_is_left() -> None:
+    """The servers here live as long as the module: they are ended by who started them."""
+
+
+@pytest.fixture(scope="module")
+def url(sample: Path) -> Iterator[str]:
+    with serving(sample) as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def open_url(sample: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A server that other machines reach."""
+    project = tmp_path_factory.mktemp("open") / "ferry"
+    shutil.copytree(sample, project, ignore=shutil.ignore_patterns("token", "owner.*"))
+    (project / "lore.toml").write_text('[server]\nhost = "0.0.0.0"\nallowed_hosts = ["kb.example"]\n')
+    with serving(project, LORE_TOKEN=OPEN_TOKEN) as address:
+        yield address.replace("0.0.0.0", "127.0.0.1")
+
+
+def send(url: str, method: str, path: str, headers: dict[str, str], body: Any = None) -> httpx2.Response:
+    """A request, with a body where the route wants one; of a stream no more than its beginning is waited for."""
+    content = json.dumps(body if body is not None else {"query": "retry"}) if method == "POST" else None
+    sent = {"Content-Type": "application/json", "Accept": "text/event-stream, application/json", **headers}
+    with (
+        httpx2.Client(timeout=60) as client,
+        client.stream(method, url + path, headers=sent, content=content) as reply,
+    ):
+        if (method, path, reply.status_code) != ("GET", "/mcp", 200):
+            reply.read()
+        return reply
+
+
+@pytest.mark.parametrize(("method", "path"), ROUTES)
+@pytest.mark.parametrize(
+    ("header", "value", "status"),
+    [
+        ("Host", "evil.example", 421), ("Host", "127.0.0.1.evil.example", 421), ("Host", "", 421),
+        ("Host", "[::1", 421), ("Host", "me@127.0.0.1", 421), ("Host", "127.0.0.1:x", 421), ("Host", "0.0.0.0", 421),
+        ("Origin", "http://evil.example", 403), ("Origin", "null", 403), ("Origin", "", 403),
+        ("Origin", "file://", 403), ("Origin", "http://127.0.0.1@evil.example", 403),
+        ("Origin", "http://localhost.evil.example", 403), ("Origin", "http://127.0.0.1:1", 403),
+        ("Origin", "http://localhost", 403), ("Origin", "chrome-extension://abcdefgh", 403),
+    ],
+)  # fmt: skip
+def test_a_foreign_host_or_origin_is_refused_on_every_route_even_with_the_token(
+    url: str, sample: Path, method: str, path: str, header: str, value: str, status: int
+) -> None:
+    reply = send(url, method, path, {**bearer(sample), header: value})
+
+    assert reply.status_code == status
+
+
+def test_a_host_that_is_sent_twice_is_refused(url: str) -> None:
+    connection = http.client.HTTPConnection(url.removeprefix("http://"))
+    connection.putrequest("GET", "/api/healthcheck", skip_host=True)
+    connection.putheader("Host", url.removeprefix("http://"))
+    connection.putheader("Host", "evil.example")
+    connection.endheaders()
+
+    assert connection.getresponse().status in (400, 421)
+    connection.close()
+
+
+def test_the_page_of_this_very_address_is_answered_and_by_any_name_of_this_machine(url: str) -> None:
+    port = url.rpartition(":")[2]
+    for name in ("127.0.0.1", "localhost", "LOCALHOST", "[::1]"):
+        headers = {"Host": f"{name}:{port}", "Origin": f"http://{name.lower()}:{port}"}
+        assert httpx2.get(f"{url}/api/documents?limit=1", headers=headers).status_code == 200
+
+
+@pytest.mark.parametrize(("method", "path"), ROUTES)
+def test_every_response_has_the_headers_and_none_opens_it_to_other_origins(url: str, method: str, path: str) -> None:
+    wanted = {name.decode(): value.decode() for name, value in HEADERS}
+    for headers in ({}, {"Host": "evil.example"}, {"Origin": "http://evil.example"}):
+        reply = send(url, method, path, headers)
+        assert wanted.items() <= dict(reply.headers).items(), reply.status_code
+        assert not [name for name in reply.headers if name.startswith("access-control-")]
+        assert "cache-control" in reply.headers
+
+
+@pytest.mark.parametrize("path", [path for _, path in ROUTES])
+def test_a_preflight_is_refused(url: str, path: str) -> None:
+    headers = {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "authorization"}
+    for origin in ({}, {"Origin": url}, {"Origin": "http://evil.example"}):
+        reply = httpx2.request("OPTIONS", url + path, headers={**headers, **origin})
+        assert reply.status_code in (403, 405)
+        assert not [name for name in reply.headers if name.startswith("access-control-")]
+
+
+def changing(contract: Contract) -> list[tuple[str, str]]:
+    found = [(one.method, "/api" + one.path.replace("{id}", "latest")) for one in contract if one.changes_state]
+    assert len(found) >= 3
+    return found
+
+
+@pytest.mark.parametrize("given", [None, "", "Bearer", "Bearer wrong", "Basic {}", "{}", "Bearer {}x", "Bearer é"])
+def test_what_changes_something_wants_the_token(url: str, sample: Path, contract: Contract, given: str | None) -> None:
+    token = bearer(sample)["Authorization"].removeprefix("Bearer ")
+    headers = {} if given is None else {"Authorization": given.format(token).encode("latin-1")}
+    for method, path in changing(contract):
+        for place in ("", f"?token={token}", f"?access_token={token}"):
+            reply = httpx2.request(method, url + path + place, headers=headers, json={"action": "start"})
+            assert (reply.status_code, reply.json()["code"]) == (401, "TOKEN_REQUIRED")
+            assert reply.headers["www-authenticate"].startswith("Bearer")
+            assert "LORE_TOKEN" in reply.json()["hint"]
+            assert token not in reply.text
+
+
+def test_with_the_token_it_is_done(url: str, sample: Path) -> None:
+    for scheme in ("Bearer", "bearer", "BEARER"):
+        headers = {"Authorization": bearer(sample)["Authorization"].replace("Bearer", scheme)}
+        reply = httpx2.post(f"{url}/api/db/manage", headers=headers, json={"action": "start"})
+        assert reply.json()["status"] == "already_running"
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_an_mcp_client_without_the_token_sees_and_calls_only_what_reads(
+    url: str, sample: Path, contract: Contract, mode: str
+) -> None:
+    async def look(headers: dict[str, str]) -> tuple[set[str], Any, Any]:
+        async with Client(mcp_over_http(url, headers), mode=mode) as client:
+            names = {tool.name for tool in (await client.list_tools()).tools}
+            changed = await client.call_tool("manage_database", {"action": "start"})
+            read = await client.call_tool("query_documents", {"query": "retry"})
+            return names, changed, read
+
+    names, changed, read = anyio.run(look, {})
+    assert names and not names & {one.id for one in contract if one.changes_state}
+    assert (changed.is_error, changed.structured_content["code"]) == (True, "TOKEN_REQUIRED")
+    assert "Configure the client" in changed.structured_content["hint"]
+    assert not read.is_error
+
+    names, changed, _ = anyio.run(look, bearer(sample))
+    assert {"manage_database", "manage_knowledge_base", "cancel_job"} <= names
+    assert (changed.is_error, changed.structured_content["status"]) == (False, "already_running")
+
+
+def test_the_page_is_handed_what_it_needs_and_is_kept_by_nobody(url: str, sample: Path) -> None:
+    reply = httpx2.get(url)
+    metas = dict(re.findall(r'<meta name="lore-(\w+)" content="([^"]*)">', reply.text))
+
+    assert reply.headers["content-type"] == "text/html; charset=utf-8"
+    assert reply.headers["cache-control"] == "no-store"
+    assert metas["token"] == bearer(sample)["Authorization"].removeprefix("Bearer ")
+    assert (metas["project"], html.unescape(metas["root"])) == (sample.name, str(sample))
+    assert metas["editor"] == "vscode://file/{path}:{line}"
+
+
+def test_assets_have_their_type_and_are_sent_again_only_if_they_changed(url: str) -> None:
+    reply = httpx2.get(f"{url}/assets/app.js")
+
+    assert reply.headers["content-type"].startswith("text/javascript")
+    assert reply.headers["cache-control"] == "no-cache"
+    again = httpx2.get(f"{url}/assets/app.js", headers={"If-None-Match": reply.headers["etag"]})
+    assert (again.status_code, again.content) == (304, b"")
+    assert httpx2.get(f"{url}/assets/app.js", headers={"If-None-Match": '"old"'}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/assets/../token.py", "/assets/../../openapi.yaml", "/assets/%2e%2e/token.py", "/assets/..%2ftoken.py",
+        "/assets/%2e%2e%2f%2e%2e%2fopenapi.yaml", "/assets//etc/passwd", "/assets/%2fetc%2fpasswd", "/assets/./app.js",
+        "/assets/app.js%00.css", "/assets/..%5ctoken.py", "/assets/index.html", "/assets/", "/assets", "/index.html",
+        "/assets/%c0%ae%c0%ae/token.py", "/assets/app.js/", "//assets/app.js", "/server/token.py", "/.lore/token",
+    ],
+)  # fmt: skip
+def test_no_path_leads_out_of_the_assets(url: str, path: str) -> None:
+    connection = http.client.HTTPConnection(url.removeprefix("http://"))  # sends a path as it is
+    connection.request("GET", path)
+    reply = connection.getresponse()
+    connection.close()
+
+    assert reply.status == 404
+
+
+@pytest.mark.parametrize(("method", "path"), [one for one in ROUTES if one[1] not in PUBLIC])
+@pytest.mark.parametrize("given", [{}, {"Authorization": "Bearer wrong"}, {"Host": "kb.example"}])
+def test_where_other_machines_get_in_every_request_wants_the_token(
+    open_url: str, method: str, path: str, given: dict[str, str]
+) -> None:
+    reply = send(open_url, method, path, given)
+
+    assert (reply.status_code, reply.json()["code"]) == (401, "TOKEN_REQUIRED")
+
+
+def test_where_other_machines_get_in_the_token_opens_and_foreign_names_stay_out(open_url: str) -> None:
+    token = {"Authorization": f"Bearer {OPEN_TOKEN}"}
+
+    for host in ("127.0.0.1", "kb.example", "KB.example:8080"):
+        assert send(open_url, "GET", "/api/documents", {**token, "Host": host}).status_code == 200
+    for host in ("evil.example", "x.kb.example", "kb.example.evil.example", "0.0.0.0"):
+        assert send(open_url, "GET", "/api/documents", {**token, "Host": host}).status_code == 421
+    behind_tls = {**token, "Host": "kb.example", "Origin": "https://kb.example"}
+    assert send(open_url, "GET", "/api/documents", behind_tls).status_code == 200
+    assert send(open_url, "GET", "/api/documents", {**behind_tls, "Origin": "https://a.example"}).status_code == 403
+
+
+def test_where_other_machines_get_in_the_page_is_handed_nothing(open_url: str) -> None:
+    page = httpx2.get(open_url).text
+    metas = dict(re.findall(r'<meta name="lore-(\w+)" content="([^"]*)">', page))
+
+    assert (metas["token"], metas["project"], metas["root"]) == ("", "", "")
+    assert OPEN_TOKEN not in page
+    assert httpx2.get(f"{open_url}/assets/app.js").status_code == 200
+
+
+def test_without_a_token_it_does_not_open_to_other_machines(tmp_path: Path) -> None:
+    (tmp_path / "lore.toml").write_text('[server]\nhost = "0.0.0.0"\nport = 0\n')
+
+    plain = run_lore("serve", cwd=tmp_path)
+    short = run_lore("serve", cwd=tmp_path, LORE_TOKEN="short")
+
+    assert (plain.returncode, short.returncode) == (2, 2)
+    assert "LORE_TOKEN" in plain.stderr
+    assert "LORE_TOKEN is no usable token" in short.stderr
+    assert "short" not in short.stderr.replace("too short", "")

@@ -1,0 +1,161 @@
+"""Server-sent events: what is told when, and what becomes of the work when the client leaves."""
+
+from __future__ import annotations
+
+import json
+import threading
+from typing import Any
+
+import anyio
+import pytest
+
+from etl.errors import Busy, Cancelled, InvalidArgument, JobNotFound
+from server.contract import Contract
+from server.http import events
+from server.http.calls import Calls
+from server.http.events import Events, events_of, streaming_operations
+from server.listener import Listener
+
+JSON = dict[str, Any]
+
+
+def told(chunks: list[bytes]) -> list[tuple[str, Any]]:
+    """Events by their names; heartbeats as such."""
+    found = []
+    for block in b"".join(chunks).decode().split("\n\n")[:-1]:
+        if block.startswith(":"):
+            found.append(("heartbeat", None))
+        else:
+            name, data = block.split("\n")
+            found.append((name.removeprefix("event: "), json.loads(data.removeprefix("data: "))))
+    return found
+
+
+async def read_all(response: Events) -> list[bytes]:
+    return [bytes(chunk) async for chunk in response.body_iterator]  # type: ignore[arg-type]
+
+
+def test_the_contract_says_which_operations_stream(contract: Contract) -> None:
+    assert streaming_operations(contract) == {"ask_knowledge_base", "get_job"}
+
+
+def test_an_answer_is_told_in_order_and_ends_with_its_result(contract: Contract) -> None:
+    def call(name: str, arguments: JSON, listener: Listener) -> JSON:
+        for piece in ("Zwölf", "\n[1]", "\u2028"):
+            listener.text(piece)
+        return {"answer": "Zwölf\n[1]", "asked": arguments["query"]}
+
+    async def run() -> list[tuple[str, Any]]:
+        return told(await read_all(await events_of(contract["ask_knowledge_base"], {"query": "x"}, Calls(call))))
+
+    assert anyio.run(run) == [
+        ("text", "Zwölf"), ("text", "\n[1]"), ("text", "\u2028"), ("result", {"answer": "Zwölf\n[1]", "asked": "x"}),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("error", "code"), [(Busy("It is taken."), "BUSY"), (ValueError("a secret"), "INTERNAL_ERROR")]
+)
+def test_a_failure_is_told_as_the_common_error(contract: Contract, error: Exception, code: str) -> None:
+    def call(name: str, arguments: JSON, listener: Listener) -> JSON:
+        listener.text("Well")
+        raise error
+
+    async def run() -> list[tuple[str, Any]]:
+        return told(await read_all(await events_of(contract["ask_knowledge_base"], {"query": "x"}, Calls(call))))
+
+    first, last = anyio.run(run)
+    assert first == ("text", "Well")
+    assert (last[0], last[1]["code"]) == ("problem", code)
+    assert "secret" not in str(last)
+
+
+def test_what_is_wrong_before_the_beginning_is_an_ordinary_error(contract: Contract) -> None:
+    def call(name: str, arguments: JSON, listener: Listener) -> JSON:
+        raise JobNotFound("There is no such job.")
+
+    with pytest.raises(InvalidArgument):
+        anyio.run(events_of, contract["ask_knowledge_base"], {"query": ""}, Calls(call))
+    with pytest.raises(JobNotFound):
+        anyio.run(events_of, contract["get_job"], {"id": "nope"}, Calls(call))
+
+
+def test_silence_is_filled_with_heartbeats(contract: Contract, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(events, "HEARTBEAT_SECONDS", 0.01)
+    go_on = threading.Event()
+
+    def call(name: str, arguments: JSON, listener: Listener) -> JSON:
+        assert go_on.wait(30)
+        return {}
+
+    async def run() -> list[bytes]:
+        response = await events_of(contract["ask_knowledge_base"], {"query": "x"}, Calls(call))
+        chunks = []
+        async for chunk in response.body_iterator:
+            chunks.append(bytes(chunk))  # type: ignore[arg-type]
+            if len(chunks) == 3:
+                go_on.set()
+        return chunks
+
+    found = told(anyio.run(run))
+    assert found[:3] == [("heartbeat", None)] * 3
+    assert found[-1] == ("result", {})
+
+
+def test_a_client_that_leaves_ends_the_work_at_its_next_word(contract: Contract) -> None:
+    left, ended, outcome = threading.Event(), threading.Event(), list[BaseException]()
+
+    def call(name: str, arguments: JSON, listener: Listener) -> JSON:
+        listener.text("first")
+        assert left.wait(30)
+        try:
+            listener.text("second")
+        except Cancelled as error:
+            outcome.append(error)
+            raise
+        finally:
+            ended.set()
+        return {}
+
+    async def run() -> None:
+        response = await events_of(contract["ask_knowledge_base"], {"query": "x"}, Calls(call))
+        there = anyio.Event()
+
+        async def send(message: Any) -> None:
+            if message.get("body"):
+                there.set()
+
+        async def receive() -> Any:
+            await there.wait()
+            return {"type": "http.disconnect"}
+
+        with anyio.fail_after(20):
+            await response({"type": "http", "asgi": {"spec_version": "2.3"}}, receive, send)
+        left.set()
+        assert await anyio.to_thread.run_sync(ended.wait, 20)
+
+    anyio.run(run)
+    assert len(outcome) == 1
+
+
+def test_a_job_is_told_when_it_changes_and_once_more_at_its_end(contract: Contract) -> None:
+    states = [
+        {"id": "j", "state": "running", "stage": "read", "done": 1, "seconds": 0.1},
+        {"id": "j", "state": "running", "stage": "read", "done": 1, "seconds": 0.3, "rate": 2},
+        {"id": "j", "state": "running", "stage": "read", "done": 2, "seconds": 0.5},
+        {"id": "j", "state": "cancelled", "seconds": 0.6},
+    ]
+    asked: list[JSON] = []
+
+    def call(name: str, arguments: JSON, listener: Listener) -> JSON:
+        asked.append(arguments)
+        return states.pop(0)
+
+    async def run() -> list[tuple[str, Any]]:
+        arguments = {"id": "latest", "wait_seconds": 60}
+        return told(await read_all(await events_of(contract["get_job"], arguments, Calls(call))))
+
+    found = anyio.run(run)
+    assert [(name, job["seconds"]) for name, job in found] == [("job", 0.1), ("job", 0.5), ("job", 0.6)]
+    assert [one["id"] for one in asked] == ["latest", "j", "j", "j"]
+    assert all(one["wait_seconds"] == 0 for one in asked)

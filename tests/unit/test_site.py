@@ -1,0 +1,85 @@
+"""Where `lore serve` listens, what follows from that, and what the page is told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from etl.errors import ConfigError
+from etl.settings import Settings
+from server.http.page import filled, told_to_the_page
+from server.http.site import is_loopback, listening, site_of
+
+LONG = "0123456789abcdef0123456789abcdef"
+
+
+def settings(**server: object) -> Settings:
+    return Settings.model_validate({"server": server})
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.1.2.3", "localhost", "LOCALHOST", "::1"])
+def test_only_this_machine_reaches_a_loopback_address(host: str) -> None:
+    assert is_loopback(host)
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.5", "kb.example", "localhost.example", "10.0.0.1", "::2"])
+def test_any_other_address_is_open(host: str) -> None:
+    assert not is_loopback(host)
+
+
+def test_the_command_line_goes_over_the_configuration() -> None:
+    server = listening(settings(host="192.168.1.5", port=1, allowed_hosts=["kb.example"]), "127.0.0.1", 0)
+
+    assert (server.host, server.port, server.allowed_hosts) == ("127.0.0.1", 0, ["kb.example"])
+    assert listening(settings(port=5)).port == 5
+
+
+@pytest.mark.parametrize("host", ["", "http://x", "a:80", "a/b", "a b", "-x", "*", "x" * 300, "é.example"])
+def test_what_is_no_address_is_refused(host: str) -> None:
+    with pytest.raises(ConfigError, match="cannot be the host"):
+        listening(Settings(), host)
+
+
+@pytest.mark.parametrize("port", [-1, 65536])
+def test_what_is_no_port_is_refused(port: int) -> None:
+    with pytest.raises(ConfigError, match="cannot be the port"):
+        listening(Settings(), None, port)
+
+
+def test_an_open_site_needs_a_token_says_so_and_answers_to_its_names_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(ConfigError, match="no token yet"):
+        site_of(tmp_path, Settings(), "0.0.0.0")
+    monkeypatch.setenv("LORE_TOKEN", LONG)
+    site = site_of(tmp_path, settings(allowed_hosts=["KB.example"]), "0.0.0.0")
+
+    assert site.is_open
+    assert site.hosts == {"127.0.0.1", "localhost", "::1", "kb.example"}
+    assert "OPEN TO OTHER MACHINES" in site.notice
+    assert LONG not in site.notice + repr(site)
+    assert site_of(tmp_path, Settings(), "192.168.1.5").hosts >= {"192.168.1.5"}
+
+
+def test_a_page_of_this_machine_is_handed_the_token_and_an_open_one_is_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LORE_TOKEN", LONG)
+
+    assert told_to_the_page(site_of(tmp_path, Settings()))["token"] == LONG
+    told = told_to_the_page(site_of(tmp_path, Settings(), "0.0.0.0"))
+    assert (told["token"], told["project"], told["root"]) == ("", "", "")
+
+
+def test_what_a_project_is_called_stays_text() -> None:
+    page = '<meta name="lore-project" content="x"><meta name="lore-root" content=""><meta name="other" content="y">'
+    hostile = '"><script>alert(1)</script><meta name="lore-token" content="'
+
+    shown = filled(page, {"project": hostile, "root": r"\1 \g<0> {path}"})
+
+    assert "<script>" not in shown
+    assert shown.count("<meta") == 3
+    assert "&quot;&gt;&lt;script&gt;" in shown
+    assert r'content="\1 \g<0> {path}"'.replace("<", "&lt;").replace(">", "&gt;") in shown
+    assert 'name="other" content="y"' in shown
