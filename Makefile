@@ -5,7 +5,7 @@ LORE := $(BIN)/lore
 DEMO := -c data/demo.toml
 SETS ?= ../shared/benchmarks
 
-.PHONY: install demo test test-all lint golden bench clean
+.PHONY: install demo inspector test test-all lint golden bench clean
 
 install: .venv/installed
 
@@ -28,10 +28,16 @@ demo: install
 	@printf '{"mcpServers": {"lore": {"command": "%s", "args": ["mcp", "-C", "%s", "-c", "%s"]}}}\n' \
 		"$(CURDIR)/$(LORE)" "$(CURDIR)" "$(CURDIR)/data/demo.toml"
 
-test: install lint
+# The official MCP Inspector, a client that is not ours; 0.15 is the newest that runs on Node.js 20.
+inspector: install
+	@if command -v npm >/dev/null; then test -d .venv/inspector || \
+		npm install --silent --no-audit --no-fund --ignore-scripts --prefix .venv/inspector \
+		@modelcontextprotocol/inspector@0.15.0; else echo "no npm: the Inspector's tests are skipped" >&2; fi
+
+test: install lint inspector
 	$(BIN)/python -m pytest -q -n 2 --dist loadscope
 
-test-all: install lint
+test-all: install lint inspector
 	$(BIN)/python -m pytest -q -m "long or not long"
 
 lint: install

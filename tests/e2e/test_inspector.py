@@ -1,0 +1,85 @@
+"""A client that is not ours: the official MCP Inspector's CLI, from npm, lists and calls every tool.
+
+`make inspector` installs it; without npm there is nothing to test with.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from server.contract import Contract
+from tests.harness.faces import LORE, run_lore
+from tests.harness.projects import ROOT, settle
+
+INSPECTOR = ROOT / ".venv" / "inspector" / "node_modules" / ".bin" / "mcp-inspector"
+CALLS: dict[str, dict[str, str]] = {
+    "query_documents": {"query": "how do retries back off", "limit": "2"},
+    "ask_knowledge_base": {"query": "Why is SQLite the default store?"},
+    "get_class_hierarchy": {"root": "Store"},
+    "list_documents": {"type": "ticket", "limit": "3"},
+    "get_document_by_id": {},
+    "list_sources": {"type": "adr"},
+    "get_source": {"path": "docs/workers.md"},
+    "manage_knowledge_base": {"action": "sync"},
+    "get_job": {"id": "latest"},
+    "cancel_job": {"id": "latest"},
+    "manage_database": {"action": "start"},
+    "healthcheck": {},
+}
+
+pytestmark = pytest.mark.skipif(
+    not INSPECTOR.exists() and "CI" not in os.environ, reason="the Inspector is not installed: run `make inspector`"
+)
+
+
+@pytest.fixture(scope="module")
+def project(sample: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("inspector") / "ferry"
+    shutil.copytree(sample, folder)
+    settle(folder)
+    assert run_lore("sync", cwd=folder).returncode == 0
+    return folder
+
+
+def inspect(project: Path, *arguments: str) -> dict[str, Any]:
+    done = subprocess.run(
+        [str(INSPECTOR), "--cli", LORE, "mcp", *arguments], cwd=project, capture_output=True, text=True, timeout=120,
+        check=False, stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    value: dict[str, Any] = json.loads(done.stdout)
+    return value
+
+
+def test_it_lists_every_tool_resource_and_prompt(project: Path, contract: Contract) -> None:
+    tools = inspect(project, "--method", "tools/list")["tools"]
+    resources = inspect(project, "--method", "resources/list")["resources"]
+    templates = inspect(project, "--method", "resources/templates/list")["resourceTemplates"]
+    prompts = inspect(project, "--method", "prompts/list")["prompts"]
+
+    assert {one["name"] for one in tools} == set(contract.operations) == set(CALLS)
+    assert "lore://handbook" in {one["uri"] for one in resources}
+    assert {"lore://document/{id}", "lore://source/{path}"} <= {one["uriTemplate"] for one in templates}
+    assert len(prompts) == 3
+
+
+@pytest.mark.parametrize("tool", CALLS)
+def test_it_calls_every_tool(project: Path, contract: Contract, tool: str) -> None:
+    arguments = dict(CALLS[tool])
+    if tool == "get_document_by_id":
+        listed = json.loads(run_lore("docs", "--json", "-n", "1", cwd=project).stdout)
+        arguments["id"] = listed["documents"][0]["id"]
+    pairs = [part for name, value in arguments.items() for part in ("--tool-arg", f"{name}={value}")]
+
+    result = inspect(project, "--method", "tools/call", "--tool-name", tool, *pairs)
+
+    assert not result.get("isError"), result
+    assert result["content"][0]["text"]
+    contract[tool].check_result(result["structuredContent"])
