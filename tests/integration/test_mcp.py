@@ -1,0 +1,459 @@
+"""The MCP face, through the official client, in the protocol of 2026-07-28 and in the one with a handshake."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import anyio
+import anyio.to_thread
+import mcp_types as types
+import pytest
+from jsonschema import Draft202012Validator
+from mcp.client._memory import InMemoryTransport as wired  # as over a pipe: messages, not calls
+from mcp.client.client import Client
+from mcp.shared.exceptions import MCPError
+
+from etl.errors import ConfigError, LoreError
+from etl.model import KnowledgeType
+from etl.settings import Settings
+from server.app import App, problem
+from server.contract import Contract
+from server.listener import Listener
+from server.mcp.build import DEFAULT_TOOLSETS, build_server
+from server.mcp.resources import HANDBOOK_FILE
+from server.render import render
+from tests.harness.models import HashModel
+from tests.harness.projects import write_project
+
+JSON = dict[str, Any]
+LONG = "\n".join(f"Line {n} of a file that is long." for n in range(3000)) + "\n"
+FILES = {
+    "docs/guide.md": "# Guide\n\nThe zebra is striped.\n",
+    "docs/a b/ü#1.md": "# Odd\n\nAn odd path.\n",
+    "docs/long.md": f"# Long\n\n{LONG}",
+    "pkg/__init__.py": "",
+    "pkg/base.py": "class Base:\n    def run(self) -> int:\n        return 1\n",
+    "pkg/child.py": "from pkg.base import Base\n\n\nclass Child(Base):\n    pass\n",
+    "release-notes/v1.0.0.md": "# v1.0.0\n\nThe first one.\n",
+}
+BOTH = pytest.mark.parametrize("mode", ["auto", "legacy"])
+
+
+@pytest.fixture(scope="module")
+def app(tmp_path_factory: pytest.TempPathFactory, contract: Contract) -> Iterator[App]:
+    root = write_project(tmp_path_factory.mktemp("mcp").resolve(), FILES)
+    app = App(root, Settings(), contract, HashModel())
+    assert app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 300})["state"] == "done"
+    yield app
+    app.close()
+
+
+def asked(
+    app: App, mode: str, question: Callable[[Client], Awaitable[Any]], toolsets: tuple[str, ...] = DEFAULT_TOOLSETS
+) -> Any:
+    """What a client of the app gets."""
+
+    async def run() -> Any:
+        async with Client(wired(build_server(app.contract, app.call, problem, toolsets)), mode=mode) as client:
+            return await question(client)
+
+    return anyio.run(run)
+
+
+def failure(app: App, mode: str, question: Callable[[Client], Awaitable[Any]], **more: Any) -> MCPError:
+    """The protocol's error that a client of the app gets."""
+
+    async def refused(client: Client) -> MCPError:
+        with pytest.raises(MCPError) as caught:
+            await question(client)
+        return caught.value
+
+    return asked(app, mode, refused, **more)
+
+
+CALLS: list[tuple[str, JSON]] = [
+    ("query_documents", {"query": "zebra", "explain": True}),
+    ("ask_knowledge_base", {"query": "What is striped?"}),
+    ("get_class_hierarchy", {"root": "Base"}),
+    ("get_class_hierarchy", {"max_tokens": 200}),
+    ("list_documents", {"limit": 2}),
+    ("list_sources", {}),
+    ("get_source", {"path": "docs/long.md"}),
+    ("manage_knowledge_base", {"action": "sync"}),
+    ("get_job", {"id": "latest"}),
+    ("cancel_job", {"id": "latest"}),
+    ("manage_database", {"action": "start"}),
+    ("healthcheck", {}),
+]
+
+
+@BOTH
+def test_every_reply_fits_the_published_schema_and_has_a_short_text_beside_its_data(app: App, mode: str) -> None:
+    document = app.call("list_documents", {"source": "docs/guide.md"})["documents"][0]["id"]
+
+    async def all_of_them(client: Client) -> None:
+        for name, arguments in [*CALLS, ("get_document_by_id", {"id": document})]:
+            result = await client.call_tool(name, arguments)  # the client validates against the listed schema
+            text = result.content[0]
+            assert isinstance(text, types.TextContent)
+            assert text.text == render(name, result.structured_content).whole()
+            assert '{"' not in text.text
+            app.contract[name].check_result(result.structured_content)
+
+    asked(app, mode, all_of_them)
+
+
+@BOTH
+def test_what_a_client_is_told_of_tools_is_valid_and_complete(app: App, mode: str) -> None:
+    listed = asked(app, mode, lambda client: client.list_tools())
+
+    for tool in listed.tools:
+        operation = app.contract[tool.name]
+        assert tool.output_schema is not None
+        assert tool.annotations is not None
+        Draft202012Validator.check_schema(tool.input_schema)
+        Draft202012Validator.check_schema(tool.output_schema)
+        assert tool.input_schema["properties"].keys() == operation.input_schema["properties"].keys()
+        assert set(operation.output_schema["required"]) <= tool.output_schema["properties"].keys()
+        assert (tool.title, tool.description) == (operation.title, operation.description)
+        assert tool.annotations.read_only_hint is not operation.changes_state
+    assert [tool.name for tool in listed.tools] == [one.id for one in app.contract if one.toolset in DEFAULT_TOOLSETS]
+
+
+def test_lists_and_the_handbook_may_be_cached_and_what_is_indexed_may_not(app: App) -> None:
+    async def look(client: Client) -> list[tuple[int | None, str | None]]:
+        results = (
+            await client.list_tools(), await client.list_prompts(), await client.list_resources(),
+            await client.list_resource_templates(), await client.read_resource("lore://handbook"),
+            await client.read_resource("lore://source/docs/guide.md"),
+        )  # fmt: skip
+        return [(one.ttl_ms, one.cache_scope) for one in results]
+
+    assert asked(app, "auto", look) == [(3_600_000, "public")] * 5 + [(0, "private")]
+
+
+@BOTH
+def test_only_the_tools_of_the_chosen_toolsets_are_listed_and_called(app: App, mode: str) -> None:
+    listed = asked(app, mode, lambda client: client.list_tools(), ("query",))
+    other = failure(app, mode, lambda client: client.call_tool("healthcheck", {}), toolsets=("query",))
+    unknown = failure(app, mode, lambda client: client.call_tool("nope", {}), toolsets=("query",))
+
+    assert {one.name for one in listed.tools} == {"query_documents", "ask_knowledge_base", "get_class_hierarchy"}
+    assert "toolset `manage`" in other.message
+    assert "--toolsets query,manage" in other.message
+    assert "Unknown tool: nope. Tools: query_documents" in unknown.message
+
+
+@pytest.mark.parametrize("toolsets", [("query", "nope"), ()])
+def test_an_unknown_toolset_is_told_with_the_known_ones(contract: Contract, toolsets: tuple[str, ...]) -> None:
+    with pytest.raises(ConfigError) as caught:
+        build_server(contract, lambda *_: {}, problem, toolsets)
+
+    assert "query, documents, manage" in caught.value.hint
+
+
+@BOTH
+def test_an_error_is_told_as_data_and_as_text_with_what_to_do(app: App, mode: str) -> None:
+    result = asked(app, mode, lambda client: client.call_tool("get_class_hierarchy", {"root": "Bose"}))
+
+    assert result.is_error
+    assert result.structured_content["code"] == "CLASS_NOT_FOUND"
+    assert re.fullmatch(r"There is no class `Bose`.*\nDid you mean pkg\.base\.Base\?.*\(CLASS_NOT_FOUND, .*\)",
+                        result.content[0].text)  # fmt: skip
+
+
+@BOTH
+def test_the_handbook_is_a_resource_that_knows_every_tool_type_and_common_error(app: App, mode: str) -> None:
+    listed = asked(app, mode, lambda client: client.list_resources())
+    read = asked(app, mode, lambda client: client.read_resource("lore://handbook")).contents[0]
+
+    assert [one.uri for one in listed.resources] == ["lore://handbook", "lore://index"]
+    assert all(one.title and one.description and one.mime_type for one in listed.resources)
+    assert isinstance(read, types.TextResourceContents)
+    assert read.mime_type == "text/markdown"
+    for name in (*app.contract.operations, *KnowledgeType):
+        assert f"`{name}`" in read.text or name == "manage_database"
+    assert listed.resources[0].size == len(read.text.encode()) < 8_000
+
+
+def test_the_errors_of_the_handbook_exist() -> None:
+    table = HANDBOOK_FILE.read_text(encoding="utf-8").partition("## Errors")[2].partition("## Resources")[0]
+    named = set(re.findall(r"`([A-Z_]+)`", table))
+
+    assert named
+    assert named <= set(_codes(LoreError))
+
+
+def _codes(kind: type[LoreError]) -> Iterator[str]:
+    yield kind.code
+    for inner in kind.__subclasses__():
+        yield from _codes(inner)
+
+
+@BOTH
+def test_the_index_at_a_glance_is_a_resource(app: App, mode: str) -> None:
+    read = asked(app, mode, lambda client: client.read_resource("lore://index")).contents[0]
+
+    assert isinstance(read, types.TextResourceContents)
+    assert read.text.startswith("healthy")
+    assert "2 src" in read.text or "src" in read.text
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("uri", "mime", "text"),
+    [
+        ("lore://source/docs/guide.md", "text/markdown", FILES["docs/guide.md"]),
+        ("lore://source/docs%2Fguide.md", "text/markdown", FILES["docs/guide.md"]),
+        ("lore://source/docs/a%20b/%C3%BC%231.md", "text/markdown", FILES["docs/a b/ü#1.md"]),
+        ("lore://source/docs/a b/ü#1.md", "text/markdown", FILES["docs/a b/ü#1.md"]),
+        ("lore://source/pkg/base.py", "text/x-python", FILES["pkg/base.py"]),
+    ],
+)
+def test_a_file_is_read_by_its_path(app: App, mode: str, uri: str, mime: str, text: str) -> None:
+    contents = asked(app, mode, lambda client: client.read_resource(uri)).contents
+
+    assert [(one.uri, one.mime_type) for one in contents] == [(uri, mime)]
+    assert contents[0].text == text.rstrip("\n")  # type: ignore[union-attr]
+
+
+@BOTH
+def test_a_long_file_comes_in_parts_each_of_which_says_how_to_read_on(app: App, mode: str) -> None:
+    async def whole(client: Client) -> list[str]:
+        uri, parts = "lore://source/docs/long.md", []
+        while True:
+            read = await client.read_resource(uri)
+            parts.append(read.contents[0].text)
+            if len(read.contents) == 1:
+                return parts
+            assert f"The rest is {read.contents[1].uri}" in read.contents[1].text
+            uri = read.contents[1].uri
+
+    parts = asked(app, mode, whole)
+
+    assert len(parts) > 3
+    assert max(map(len, parts)) <= 24_000
+    assert "".join(parts) == FILES["docs/long.md"].rstrip("\n")
+
+
+@BOTH
+def test_a_passage_is_read_by_its_id_and_says_where_it_stands(app: App, mode: str) -> None:
+    row = app.call("list_documents", {"source": "docs/guide.md"})["documents"][0]
+
+    text, about = asked(app, mode, lambda client: client.read_resource(f"lore://document/{row['id']}")).contents
+
+    assert text.text == "# Guide\n\nThe zebra is striped."  # type: ignore[union-attr]
+    assert about.text == "docs/guide.md:1-3  [guide, section]"  # type: ignore[union-attr]
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("uri", "told"),
+    [
+        ("lore://source/docs/gude.md", "Did you mean docs/guide.md"),
+        ("lore://source/../../etc/passwd", "No indexed file"),
+        ("lore://source/%2Fetc%2Fpasswd", "No indexed file"),
+        ("lore://source/lore.toml", "No indexed file"),
+        ("lore://document/nope", "no document"),
+        ("lore://nope", "There is no resource"),
+        ("file:///etc/passwd", "There is no resource"),
+    ],
+)
+def test_what_is_not_there_is_the_protocols_error_with_our_hint(app: App, mode: str, uri: str, told: str) -> None:
+    error = failure(app, mode, lambda client: client.read_resource(uri))
+
+    assert error.code == (types.INVALID_PARAMS if mode == "auto" else -32002)
+    assert told in error.message
+    assert error.data["uri"] == uri
+    assert error.data["hint"] in error.message
+
+
+@BOTH
+@pytest.mark.parametrize("uri", ["lore://source/", "lore://source/%FF", "lore://source/docs/guide.md?cursor=x"])
+def test_a_uri_that_cannot_be_read_is_a_wrong_argument(app: App, mode: str, uri: str) -> None:
+    assert failure(app, mode, lambda client: client.read_resource(uri)).code == types.INVALID_PARAMS
+
+
+@BOTH
+def test_templates_name_what_can_be_read(app: App, mode: str) -> None:
+    listed = asked(app, mode, lambda client: client.list_resource_templates())
+
+    assert [one.uri_template for one in listed.resource_templates] == ["lore://document/{id}", "lore://source/{path}"]
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("ref", "name", "typed", "expected"),
+    [
+        (types.ResourceTemplateReference(uri="lore://source/{path}"), "path", "docs/g", ["docs/guide.md"]),
+        (types.ResourceTemplateReference(uri="lore://source/{path}"), "path", "pkg/C", ["pkg/child.py"]),
+        (types.ResourceTemplateReference(uri="lore://document/{id}"), "id", "a", []),
+        (types.PromptReference(name="explain_class"), "class_name", "chi", ["pkg.child.Child"]),
+        (types.PromptReference(name="explain_class"), "class_name", "pkg.b", ["pkg.base.Base"]),
+        (types.PromptReference(name="what_changed_since"), "since", "", ["v1.0.0"]),
+    ],
+)
+def test_arguments_are_completed_from_the_index(
+    app: App, mode: str, ref: Any, name: str, typed: str, expected: list[str]
+) -> None:
+    done = asked(app, mode, lambda client: client.complete(ref, {"name": name, "value": typed}))
+
+    assert (done.completion.values, done.completion.has_more) == (expected, False)
+
+
+@BOTH
+def test_nothing_is_completed_where_nothing_is_indexed(hash_app: App, mode: str) -> None:
+    ref = types.PromptReference(name="explain_class")
+
+    done = asked(hash_app, mode, lambda client: client.complete(ref, {"name": "class_name", "value": ""}))
+
+    assert done.completion.values == []
+
+
+@BOTH
+def test_prompts_say_what_to_do_with_tools_that_exist(app: App, mode: str) -> None:
+    async def filled(client: Client) -> dict[str, str]:
+        texts = {}
+        for prompt in (await client.list_prompts()).prompts:
+            assert prompt.title
+            assert prompt.description
+            assert prompt.arguments is not None
+            assert all(one.required and one.title and one.description for one in prompt.arguments)
+            got = await client.get_prompt(prompt.name, {prompt.arguments[0].name: "v1.0.0"})
+            texts[prompt.name] = got.messages[0].content.text
+        return texts
+
+    texts = asked(app, mode, filled)
+
+    assert list(texts) == ["research_question", "explain_class", "what_changed_since"]
+    for text in texts.values():
+        assert '"v1.0.0"' in text
+        assert "{" not in text
+        assert {one for one in re.findall(r"[a-z]+(?:_[a-z]+)+", text)} - {
+            "changed_files",
+            "synced_commit",
+            "next_cursor",
+        } <= set(app.contract.operations)
+    assert "git log --oneline 'v1.0.0..HEAD'" in texts["what_changed_since"]
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("name", "arguments", "told"),
+    [
+        ("nope", {}, "Prompts: research_question"),
+        ("research_question", {}, "`question` is missing"),
+        ("research_question", {"question": " "}, "`question` is missing"),
+        ("research_question", {"question": "x" * 2001}, "at most 2,000"),
+        ("explain_class", {"class_name": "A", "more": "B"}, "no argument `more`"),
+        ("what_changed_since", {"since": "--output=/tmp/x"}, "commit, tag or version"),
+        ("what_changed_since", {"since": "v1'; rm -rf ~; '"}, "commit, tag or version"),
+    ],
+)
+def test_a_wrong_argument_of_a_prompt_is_named(app: App, mode: str, name: str, arguments: JSON, told: str) -> None:
+    error = failure(app, mode, lambda client: client.get_prompt(name, arguments))
+
+    assert error.code == types.INVALID_PARAMS
+    assert told in error.message
+
+
+class Slow:
+    """Stands where the app does: a call that tells its progress and ends when it is let go."""
+
+    def __init__(self) -> None:
+        self.arguments: JSON = {}
+        self.told = threading.Event()
+        self.go = threading.Event()
+        self.left = threading.Event()
+
+    def call(self, operation: str, arguments: JSON, listener: Listener) -> JSON:
+        self.arguments = arguments
+        try:
+            for stage, done, total in (
+                ("starting", 0, 0), ("reading", 0, 4), ("reading", 2, 4), ("reading", 4, 4), ("embedding", 0, 2),
+                ("embedding", 2, 2), ("reading", 0, 4), ("reading", 4, 4),
+            ):  # fmt: skip
+                listener.progress(stage, done, total)
+            self.told.set()
+            for _ in range(3000):  # as a wait does: a look at each step, until it is let go
+                if self.go.wait(0.01):
+                    break
+                listener.progress("reading", 4, 4)
+        except LoreError:
+            self.left.set()
+            raise
+        return {"id": "1", "action": "sync", "state": "running", "started_at": "", "seconds": 0.0,
+                "stage": "reading", "done": 4, "total": 4}  # fmt: skip
+
+
+@BOTH
+@pytest.mark.parametrize("name", ["manage_knowledge_base", "get_job"])
+def test_a_client_that_follows_progress_waits_longer_and_sees_numbers_that_only_grow(
+    contract: Contract, mode: str, name: str
+) -> None:
+    slow, seen = Slow(), list[tuple[float, float | None, str | None]]()
+    slow.go.set()
+
+    async def watch(progress: float, total: float | None, message: str | None) -> None:
+        seen.append((progress, total, message))
+
+    async def run() -> list[int | None]:
+        async with Client(wired(build_server(contract, slow.call, problem)), mode=mode) as client:
+            waited = []
+            for given, follow in (({}, watch), ({}, None), ({"wait_seconds": 7}, watch)):
+                await client.call_tool(name, given, progress_callback=follow)
+                waited.append(slow.arguments.get("wait_seconds"))
+            return waited
+
+    assert anyio.run(run) == [45, None, 7]
+    steps = [progress for progress, _, _ in seen[: len(seen) // 2]]
+    assert steps == sorted(set(steps))
+    assert [message for _, _, message in seen[:3]] == ["starting", "reading: 0 of 4", "reading: 4 of 4"]
+    assert all(total is None or progress <= total for progress, total, _ in seen)
+
+
+@BOTH
+def test_who_gives_a_call_up_ends_the_waiting_and_not_the_server(contract: Contract, mode: str) -> None:
+    slow = Slow()
+
+    async def run() -> str:
+        async with Client(wired(build_server(contract, slow.call, problem)), mode=mode) as client:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(client.call_tool, "manage_knowledge_base", {"action": "sync"})
+                await anyio.to_thread.run_sync(slow.told.wait, 30)
+                tasks.cancel_scope.cancel()
+            assert await anyio.to_thread.run_sync(slow.left.wait, 30)
+            return (await client.list_tools()).tools[0].name
+
+    assert anyio.run(run) == "query_documents"
+
+
+def test_giving_up_a_sync_does_not_cancel_its_job(tmp_path: Path, contract: Contract) -> None:
+    write_project(tmp_path.resolve(), {f"docs/{n}.md": f"# Page {n}\n\nText {n}.\n" for n in range(300)})
+    app = App(tmp_path.resolve(), Settings(), contract, HashModel())
+
+    async def run(client: Client) -> None:
+        begun = anyio.Event()
+
+        async def watch(progress: float, total: float | None, message: str | None) -> None:
+            begun.set()
+
+        async def start() -> None:
+            await client.call_tool("manage_knowledge_base", {"action": "sync"}, progress_callback=watch)
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(start)
+            await begun.wait()
+            tasks.cancel_scope.cancel()
+
+    try:
+        asked(app, "auto", run)
+        ended = app.call("get_job", {"id": "latest", "wait_seconds": 60})
+    finally:
+        app.close()
+
+    assert (ended["state"], ended["report"]["created"]) == ("done", 300)
