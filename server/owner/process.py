@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import anyio.to_thread
 
 from etl.errors import StorageError
 from etl.settings import load_settings
@@ -60,7 +61,7 @@ class Owner:
                 tasks.start_soon(listener.serve, desk.welcome)
                 tasks.start_soon(_stop_on_signal, door)
                 ready()
-                tasks.start_soon(anyio.to_thread.run_sync, self.app.warm)
+                tasks.start_soon(_abandoned, self._warm)
                 if self.settings.owner.watch:
                     from server.owner.watch import watch
 
@@ -75,6 +76,13 @@ class Owner:
             await listener.aclose()
             if address.startswith(UNIX):
                 Path(address.removeprefix(UNIX)).unlink(missing_ok=True)
+
+    def _warm(self) -> None:
+        """First what answers the handshake, then what answers the first search: the client waits for the former."""
+        import server.mcp.build
+        import server.mcp.lines  # noqa: F401
+
+        self.app.warm()
 
     def close(self) -> None:
         """End what runs, close the stores, take the note back, let go of the lock."""
@@ -131,6 +139,11 @@ def own(root: Path, config: Path | None, ready: Callable[[], None]) -> None:
         anyio.run(owner.run, ready)
     finally:
         owner.close()
+
+
+async def _abandoned(work: Callable[[], None]) -> None:
+    """In a thread that nobody waits for when the owner ends."""
+    await anyio.to_thread.run_sync(work, abandon_on_cancel=True)
 
 
 async def _stop_on_signal(door: Door) -> None:

@@ -1,0 +1,151 @@
+"""What sharing an index costs: the bridge's start with and without a running owner, memory, and many agents at once.
+
+python -m benchmarks.owner [PROJECT]      # PROJECT: a synced project; the sample project by default
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+from etl.stores.note import read_note
+from server.owner import find
+from server.owner.runtime import VARIABLE
+
+ROOT = Path(__file__).parents[1]
+LORE = str(Path(sys.executable).with_name("lore"))
+ROUNDS = 9
+HELLO = [
+    {
+        "jsonrpc": "2.0", "id": 0, "method": "initialize",
+        "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "b", "version": "1"}},
+    },
+    {"jsonrpc": "2.0", "method": "notifications/initialized"},
+]  # fmt: skip
+LISTING = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+SEARCH = {"name": "query_documents", "arguments": {"query": "graceful shutdown"}}
+
+
+class Agent:
+    """One `lore mcp` and its pipes."""
+
+    def __init__(self, project: Path) -> None:
+        self._process = subprocess.Popen(
+            [LORE, "mcp"], cwd=project, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        )
+
+    def send(self, *messages: dict[str, Any]) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write("".join(json.dumps(one) + "\n" for one in messages).encode())
+        self._process.stdin.flush()
+
+    def reply(self, number: int) -> dict[str, Any]:
+        assert self._process.stdout is not None
+        while True:
+            message: dict[str, Any] = json.loads(self._process.stdout.readline())
+            if message.get("id") == number:
+                return message
+
+    def megabytes(self) -> float:
+        return _megabytes(self._process.pid)
+
+    def close(self) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self._process.wait()
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory(prefix="lore-") as folder:
+        os.environ[VARIABLE] = str(Path(folder, "run"))
+        project = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(folder, "sample")
+        if len(sys.argv) == 1:
+            shutil.copytree(ROOT / "data" / "sample", project)
+            subprocess.run([LORE, "sync"], cwd=project, check=True, capture_output=True)
+        try:
+            _starts(project)
+            _shell(project)
+            _agents(project, 8, 50)
+        finally:
+            _stop(project)
+
+
+def _starts(project: Path) -> None:
+    for name, before in (("a running owner", lambda: None), ("none: it starts one", lambda: _stop(project))):
+        times, sizes = [], []
+        for _ in range(ROUNDS):
+            before()
+            started = time.perf_counter()
+            agent = Agent(project)
+            agent.send(*HELLO, LISTING)
+            agent.reply(1)
+            times.append(time.perf_counter() - started)
+            sizes.append(agent.megabytes())
+            agent.close()
+        print(
+            f"lore mcp to tools/list, {name}: median {statistics.median(times):.3f} s, max {max(times):.3f} s;", end=" "
+        )
+        print(f"bridge {max(sizes):.1f} MB")
+
+
+def _shell(project: Path) -> None:
+    times = []
+    for _ in range(ROUNDS):
+        started = time.perf_counter()
+        subprocess.run([LORE, "search", "graceful shutdown"], cwd=project, check=True, capture_output=True)
+        times.append(time.perf_counter() - started)
+    print(f"lore search through the owner, whole process: median {statistics.median(times):.3f} s")
+
+
+def _agents(project: Path, agents: int, searches: int) -> None:
+    latencies: list[float] = []
+    all_of_them = [Agent(project) for _ in range(agents)]
+
+    def work(agent: Agent) -> None:
+        agent.send(*HELLO)
+        for number in range(1, searches + 1):
+            started = time.perf_counter()
+            agent.send({"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": SEARCH})
+            agent.reply(number)
+            latencies.append(time.perf_counter() - started)
+
+    threads = [threading.Thread(target=work, args=(agent,)) for agent in all_of_them]
+    started = time.perf_counter()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    elapsed = time.perf_counter() - started
+    note = read_note(project / ".lore")
+    latencies.sort()
+    p50, p95 = (1000 * latencies[int(share * len(latencies))] for share in (0.5, 0.95))
+    rate, bridges = len(latencies) / elapsed, sum(agent.megabytes() for agent in all_of_them)
+    owner = _megabytes(note.pid) if note else 0
+    print(f"{agents} agents at once, {searches} searches each: {rate:.0f} a second, p50 {p50:.0f} ms, p95 {p95:.0f} ms")
+    print(f"memory: owner {owner:.0f} MB, {agents} bridges {bridges:.0f} MB")
+    for agent in all_of_them:
+        agent.close()
+
+
+def _stop(project: Path) -> None:
+    note = read_note(project / ".lore")
+    if note is not None and note.is_alive:
+        find.stop(project / ".lore", note)
+
+
+def _megabytes(pid: int) -> float:
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS")) / 1000
+
+
+if __name__ == "__main__":
+    main()
