@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import inspect
+import json
 import logging
 import secrets
-import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from concurrent.futures import TimeoutError as FutureTimeout
 from pathlib import Path
 from typing import Any
 
 from etl.embedding import Model
-from etl.errors import Busy, ConfigError, DeadlineExceeded, InternalError, LoreError
+from etl.errors import ConfigError, InternalError, LoreError
 from etl.index import Index
 from etl.settings import Settings
 from etl.sources import SourceSet
 from etl.sources.base import Project
 from server.answer.service import AnswerService
 from server.contract import Contract, Operation
+from server.lane import Lane, Together
 from server.listener import NOBODY, Listener
 from server.operations import HANDLERS, Services
 from server.query.freshness import Freshness
@@ -32,7 +31,7 @@ from server.services.search import SearchService
 
 log = logging.getLogger(__name__)
 CONCURRENT_CALLS = 16
-QUEUE_SECONDS = 10.0
+QUEUE_SECONDS = 20.0
 
 
 class App:
@@ -65,8 +64,9 @@ class App:
             database=DatabaseService(self.index),
             health=HealthService(self.index, contract, self.jobs.running, owner),
         )
-        self._slots = threading.BoundedSemaphore(CONCURRENT_CALLS)
-        self._pool = ThreadPoolExecutor(CONCURRENT_CALLS, thread_name_prefix="call")
+        self._calls = Lane[dict[str, Any]]("call", CONCURRENT_CALLS, QUEUE_SECONDS)
+        self._calls_out = Lane[dict[str, Any]]("call out", CONCURRENT_CALLS, QUEUE_SECONDS)
+        self._together = Together[dict[str, Any]]()
 
     def call(self, operation_id: str, arguments: dict[str, Any], listener: Listener = NOBODY) -> dict[str, Any]:
         """Validate in, take a slot, run under the deadline, validate out.
@@ -76,24 +76,22 @@ class App:
         """
         operation = self.contract[operation_id]
         accepted = operation.accept(arguments)
-        if operation.is_waiting:
-            result = HANDLERS[operation_id](self._services, listener, **accepted)
-        else:
-            result = self._work(operation, accepted, listener)
-        operation.check_result(result)
-        return result
 
-    def _work(self, operation: Operation, accepted: dict[str, Any], listener: Listener) -> dict[str, Any]:
-        if not self._slots.acquire(timeout=QUEUE_SECONDS):
-            raise Busy(f"{CONCURRENT_CALLS} calls are running already.")
-        future = self._pool.submit(HANDLERS[operation.id], self._services, listener, **accepted)
-        future.add_done_callback(lambda _: self._slots.release())
-        try:
-            return future.result(timeout=operation.deadline_seconds)
-        except FutureTimeout as error:
-            if future.done():
-                raise InternalError("A part of Lore timed out.") from error
-            raise DeadlineExceeded(f"{operation.id} took over {operation.deadline_seconds:g} s.") from error
+        def work() -> dict[str, Any]:
+            result = HANDLERS[operation_id](self._services, listener, **accepted)
+            operation.check_result(result)
+            return result
+
+        def in_lane() -> dict[str, Any]:
+            lane = self._calls_out if operation.hints["openWorldHint"] else self._calls
+            return lane.run(operation.id, work, operation.deadline_seconds)
+
+        if operation.is_waiting:
+            return work()
+        if listener == NOBODY and _gives_all_the_same(operation):
+            moment = self.index.gate.switches, self.jobs.running_id()  # nobody gets what was found before a change
+            return self._together.run((operation.id, json.dumps(accepted, sort_keys=True), moment), in_lane)
+        return in_lane()
 
     def warm(self) -> None:
         """Load what the first search would have to load; what fails is told to the first who asks."""
@@ -109,7 +107,8 @@ class App:
     def close(self) -> None:
         """End a running build at its next step, finish other calls, let go of the index."""
         self.jobs.stop()
-        self._pool.shutdown(wait=True)
+        self._calls.close()
+        self._calls_out.close()
         self.index.close()
 
 
@@ -131,6 +130,12 @@ def problem(error: BaseException) -> dict[str, Any]:
         "hint": error.hint[:2000],
         "trace_id": trace_id,
     }
+
+
+def _gives_all_the_same(operation: Operation) -> bool:
+    """Whether two calls at the same moment may share one reply."""
+    hints = operation.hints
+    return hints["readOnlyHint"] and hints["idempotentHint"] and not hints["openWorldHint"]
 
 
 def _check_handlers(contract: Contract) -> None:

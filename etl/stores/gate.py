@@ -17,6 +17,7 @@ class Gate:
         self._changed = threading.Condition()
         self._readers = 0
         self._switching = False
+        self.switches = 0  # how often they moved on
 
     @contextmanager
     def reading(self) -> Iterator[None]:
@@ -43,4 +44,5 @@ class Gate:
         finally:
             with self._changed:
                 self._switching = False
+                self.switches += 1
                 self._changed.notify_all()

@@ -11,6 +11,7 @@ from server.query import classic, hybrid, legs, structure
 from server.query.confidence import DOUBT, DOUBTFUL, confidence
 from server.query.parse import Query, parse
 from server.query.ranked import Ranked
+from server.query.recent import Recent
 from server.query.rerank import Reranker
 from server.query.retrieve import Candidate, Candidates, retrieve
 from server.query.weights import Weights, weights
@@ -49,6 +50,7 @@ class QueryService:
         self._index = index
         self._ranking = settings.ranking
         self._depth = settings.nResults
+        self._recent = Recent[Found](index)
         self._weights = weights(settings.ranking, settings.weights)
         threads = index.settings.embedding.threads
         self._reranker = Reranker(settings, threads) if settings.reranker and settings.ranking == "hybrid" else None
@@ -56,11 +58,19 @@ class QueryService:
     def find(self, text: str, type_: str) -> Found:
         """Files by score, best first. Raises IndexMissing, IndexDamaged, ModelMismatch."""
         with self._index.gate.reading():
-            retrieved = self.retrieve(text, type_)
-            _, ranked = self.rank(retrieved, self._ranking, self._weights)
-            sure = self.confidence(retrieved)
+            self._index.require()
+            state = self._recent.state()
+            found = self._recent.get(text, type_, state)
+            if found is None:
+                found = self._find(text, type_)
+                self._recent.put(text, type_, None if found.degraded else state, found)
+            return found
+
+    def _find(self, text: str, type_: str) -> Found:
+        retrieved = self.retrieve(text, type_)
+        _, ranked = self.rank(retrieved, self._ranking, self._weights)
         candidates = retrieved.candidates
-        return Found(retrieved.query, ranked, candidates.found, sure, candidates.degraded)
+        return Found(retrieved.query, ranked, candidates.found, self.confidence(retrieved), candidates.degraded)
 
     def confidence(self, retrieved: Retrieved) -> float:
         """How sure it is that the index answers the question, between 0 and 1."""

@@ -48,10 +48,10 @@ def test_merging_changes_neither_side() -> None:
     [
         ("[indx]\n", "Unknown configuration key `indx`.", "Did you mean `index`?"),
         ("[index]\nexclud = []\n", "Unknown configuration key `index.exclud`.", "Did you mean `exclude`?"),
-        ("[server]\nzzz = 1\n", "Unknown configuration key `server.zzz`.", "Known keys here: host, port."),
+        ("[server]\nzzz = 1\n", "Unknown configuration key `server.zzz`.", "Known keys here: allowed_hosts, host, port."),
         ("x = 1\n[index]\n", "Unknown configuration key `x`.", None),
         ("[server]\nport = 'a'\n", "Configuration key `server.port`: ", None),
-        ("[server]\nhost = '0.0.0.0'\n", "Configuration key `server.host`: ", None),
+        ("[server]\nhost = 'http://a'\n", "Configuration key `server.host`: ", None),
         ("[index]\nguard_share = 0\n", "Configuration key `index.guard_share`: ", None),
         ("index = 3\n", "Configuration key `index`: ", None),
         ("[query]\nrerank_depth = 1\n", "Configuration key `query.rerank_depth`: ", None),

@@ -1,0 +1,67 @@
+"""A question that was just asked is not searched for again, unless the index has changed since."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from etl.index import Index
+from etl.sync import sync
+from server.query.recent import KEPT
+from server.query.service import QueryService
+from tests.harness.projects import open_index, settle, write_project
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> Iterator[Index]:
+    write_project(tmp_path, {"a.md": "# Alpha\n\nThe zebra text.\n", "b.md": "# Beta\n\nThe okapi text.\n"})
+    index = open_index(tmp_path)
+    sync(index)
+    yield index
+    index.close()
+
+
+def test_the_same_question_is_searched_for_once(index: Index) -> None:
+    queries = QueryService(index)
+    first = queries.find("zebra", "all")
+
+    assert queries.find("zebra", "all") is first
+    assert queries.find("zebra", "guide") is not first
+    assert queries.find("okapi", "all") is not first
+
+
+def test_after_a_sync_it_is_searched_for_anew(index: Index) -> None:
+    queries = QueryService(index)
+    first = queries.find("zebra", "all")
+    (index.root / "c.md").write_text("# Gamma\n\nAnother zebra text.\n")
+    settle(index.root)
+    sync(index)
+    second = queries.find("zebra", "all")
+
+    assert {one.source for one in second.ranked} == {one.source for one in first.ranked} | {"c.md"}
+    (index.root / "c.md").unlink()
+    sync(index)
+    assert {one.source for one in queries.find("zebra", "all").ranked} == {one.source for one in first.ranked}
+
+
+def test_while_a_load_is_at_it_nothing_is_kept(index: Index) -> None:
+    queries = QueryService(index)
+    kept = queries.find("zebra", "all")
+    index.catalogue.set_meta(dirty="1")
+    first = queries.find("zebra", "all")
+
+    assert first is not kept
+    assert queries.find("zebra", "all") is not first
+
+
+def test_only_the_last_questions_are_kept(index: Index) -> None:
+    queries = QueryService(index)
+    first, second = queries.find("zebra 0", "all"), queries.find("zebra 1", "all")
+    for number in range(2, KEPT + 1):
+        queries.find(f"zebra {number}", "all")
+        assert queries.find("zebra 1", "all") is second  # who is asked again stays
+
+    assert queries.find("zebra 1", "all") is second
+    assert queries.find("zebra 0", "all") is not first

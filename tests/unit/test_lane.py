@@ -1,0 +1,87 @@
+"""Calls share what they may share and nothing else: threads up to a number, and results of the same moment."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import Future, ThreadPoolExecutor
+
+import pytest
+
+from etl.errors import Busy, DeadlineExceeded
+from server.lane import Lane, Together
+
+
+def test_a_lane_that_is_full_says_so_and_is_free_again_afterwards() -> None:
+    lane, go_on, began = Lane[int]("test", 1, queue_seconds=0.01), threading.Event(), threading.Event()
+
+    def slow() -> int:
+        began.set()
+        assert go_on.wait(30)
+        return 1
+
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(lane.run, "slow", slow, 30)
+        assert began.wait(30)
+        with pytest.raises(Busy, match="1 calls are running"):
+            lane.run("second", lambda: 2, 30)
+        go_on.set()
+        assert first.result(30) == 1
+    assert Lane[int]("test", 1, 30).run("third", lambda: 3, 30) == 3
+    lane.close()
+
+
+def test_what_takes_too_long_is_given_up_and_keeps_its_slot_until_it_ends() -> None:
+    lane, go_on, ended = Lane[int]("test", 1, queue_seconds=0.01), threading.Event(), threading.Event()
+
+    def slow() -> int:
+        assert go_on.wait(30)
+        ended.set()
+        return 1
+
+    with pytest.raises(DeadlineExceeded, match="slow took over"):
+        lane.run("slow", slow, 0.01)
+    with pytest.raises(Busy):
+        lane.run("next", lambda: 2, 30)
+    go_on.set()
+    assert ended.wait(30)
+    lane.close()
+
+
+def test_the_same_at_the_same_time_runs_once_and_all_get_the_result() -> None:
+    together, go_on, began, runs = Together[int](), threading.Event(), threading.Event(), list[int]()
+
+    def work() -> int:
+        runs.append(1)
+        began.set()
+        assert go_on.wait(30)
+        return 7
+
+    with ThreadPoolExecutor(21) as pool:
+        first = pool.submit(together.run, "a", work)
+        assert began.wait(30)
+        others: list[Future[int]] = [pool.submit(together.run, "a", work) for _ in range(19)]
+        assert pool.submit(together.run, "b", lambda: 8).result(30) == 8
+        go_on.set()
+        results = [one.result(30) for one in (first, *others)]
+
+    assert set(results) == {7}
+    assert len(runs) < 20
+
+
+def test_a_failure_is_everyone_s_and_the_next_one_tries_again() -> None:
+    together, go_on, began = Together[int](), threading.Event(), threading.Event()
+
+    def fail() -> int:
+        began.set()
+        assert go_on.wait(30)
+        raise Busy("It is taken.")
+
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(together.run, "a", fail)
+        assert began.wait(30)
+        second = pool.submit(together.run, "a", fail)
+        go_on.set()
+        for one in (first, second):
+            with pytest.raises(Busy):
+                one.result(30)
+    assert together.run("a", lambda: 1) == 1
