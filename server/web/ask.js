@@ -17,7 +17,6 @@ export function askView() {
   const type = el("select", { id: "ask-type" }, ["all", ...TYPES].map((one) => el("option", { value: one }, one === "all" ? "all types" : one)));
   const button = el("button", { class: "button primary big" }, "Ask");
   const said = el("p", { class: "said" });
-  const notes = el("div", { class: "notes" });
   const answer = el("div", { class: "answer", "aria-label": "Answer", role: "region", tabindex: "-1" });
   const side = el("aside", { class: "side", "aria-label": "Sources" });
   const state = { asked: "", flight: null, reply: null, text: "" };
@@ -56,7 +55,6 @@ export function askView() {
     button.textContent = "Stop";
     said.textContent = "Looking for passages…";
     say("Asking.");
-    fill(notes);
     fill(side);
     fill(answer, el("p", { class: "waiting" }, el("span", { class: "caret" })));
     answer.setAttribute("aria-busy", "true");
@@ -78,8 +76,8 @@ export function askView() {
   function finish(reply, milliseconds) {
     state.reply = reply;
     said.textContent = `Answer ${MODES[reply.mode]} · ${duration(milliseconds / 1000)}`;
-    fill(notes, reply.degraded && note("info", reply.degraded), notesOf({ ...reply, degraded: undefined }));
-    fill(answer, answerText(reply.answer, reply.citations));
+    const notes = [reply.degraded && note("info", reply.degraded), notesOf({ ...reply, degraded: undefined })];
+    fill(answer, notes, answerText(reply.answer, reply.citations));
     fill(side, citationList(reply.citations), referenceList(reply.references));
     say(`Answered with ${reply.citations.length} citations.`);
     document.dispatchEvent(new CustomEvent("lore:freshness", { detail: reply.freshness }));
@@ -119,7 +117,7 @@ export function askView() {
     el("form", { class: "ask-row", on: { submit } },
       el("label", { class: "unseen", for: "question" }, "Question"), input,
       el("label", { class: "unseen", for: "ask-type" }, "Answer from"), type, button),
-    said, notes,
+    said,
     el("div", { class: "beside" }, answer, side),
   ];
   return { content, title: (route) => route.params.q || "Ask", show: showRoute, field: input };

@@ -18,19 +18,21 @@ export function documentView() {
   const text = el("div", { class: "text" });
   const outline = el("nav", { class: "outline", "aria-label": "Chunks of this file" });
   const more = el("button", { type: "button", class: "button more", hidden: true, on: { click: () => next() } }, "Load more");
+  const body = el("div", { class: "beside file", hidden: true }, el("div", { class: "paper" }, text, more), outline);
   const state = { path: null, flight: 0, last: 0, cursor: null, chunks: [], line: null };
 
   async function load(path) {
     const mine = (state.flight += 1);
     Object.assign(state, { path, last: 0, cursor: null, chunks: [], line: null });
     for (const one of [trouble, text, outline, facts]) fill(one);
-    more.hidden = true;
+    more.hidden = body.hidden = true;
     heading.textContent = path;
     try {
       const page = await api.source({ path, max_tokens: PAGE_TOKENS });
       if (mine !== state.flight) return false;
       state.line = page.lines[0];
       heading.textContent = page.title;
+      body.hidden = false;
       show(page);
       return true;
     } catch (problem) {
@@ -102,8 +104,7 @@ export function documentView() {
   }
 
   const content = [
-    el("div", { class: "view-head" }, heading), facts, trouble,
-    el("div", { class: "beside file" }, el("div", { class: "paper" }, text, more), outline),
+    el("div", { class: "view-head" }, heading), facts, trouble, body,
   ];
   return { content, title: (route) => route.path, show: showRoute };
 }

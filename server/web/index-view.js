@@ -20,13 +20,16 @@ export function indexView() {
   const files = filesPanel();
   const trouble = el("div", {});
   let name = project;
+  let stage;
   const body = el("div", { class: "index-body" }, el("section", { class: "card types-card" }, el("h2", {}, "Passages by type"), types), files.element);
 
   document.addEventListener("lore:job", ({ detail: { job, ended } }) => {
+    const isOtherStage = job.stage !== stage;
+    stage = job.stage;
     sync.disabled = job.state === "running";
     sync.textContent = job.state === "running" ? "Running…" : "Sync";
     panel.show(job);
-    if (ended) load();
+    if (ended || isOtherStage) load();
   });
 
   async function load() {

@@ -26,12 +26,13 @@ export function jobPanel() {
   function run(job, before) {
     if (before?.id !== job.id || before.state !== "running") {
       stages = (STAGES[job.action] ?? []).map((name) => stageRow(name));
-      fill(element, el("div", { class: "job-head" }, el("h2", {}, `${title(job.action)} is running`), cancelButton()),
-        el("div", { class: "stages" }, stages.map((one) => one.element)), el("p", { class: "quiet elapsed" }));
+      fill(element,
+        el("div", { class: "job-head" }, el("h2", {}, `${title(job.action)} is running`), el("p", { class: "quiet elapsed" }), cancelButton()),
+        el("div", { class: "stages" }, stages.map((one) => one.element)));
       say(`${job.action} is running.`);
     }
     step(job);
-    element.querySelector(".elapsed").textContent = job.isEnding ? "Ending at the next step…" : `Running for ${duration(job.seconds)}`;
+    element.querySelector(".elapsed").textContent = job.isEnding ? "ending at the next step…" : `for ${duration(Math.floor(job.seconds))}`;
     element.querySelector("button.cancel").disabled = Boolean(job.isEnding);
   }
 

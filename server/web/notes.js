@@ -53,6 +53,7 @@ export function emptyIndex(problem) {
 const staleness = (fresh) => `${plural(fresh.changed_files, "file")} changed since the last sync.`;
 
 function partiality(fresh) {
+  if (fresh.job) return "The index is being brought up to date.";
   if (!fresh.pending_vectors) return "The last sync did not finish.";
   return `${plural(fresh.pending_vectors, "passage is", "passages are")} found by words only so far.`;
 }

@@ -12,7 +12,7 @@ const KEPT = "lore-token";
 export function editorLink(source, line = 1) {
   if (!editor || !root) return null;
   const path = `${root}/${source}`.split("/").map(encodeURIComponent).join("/");
-  return editor.replace("{path}", path).replace("{line}", String(line));
+  return editor.replace(path.startsWith("/") ? /\/?\{path\}/ : "{path}", path).replace("{line}", String(line));
 }
 
 /** The token that changes need: handed to the page, or given by the reader for this session. */

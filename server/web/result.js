@@ -38,7 +38,12 @@ const WRAP = /\n(?!\s*([-*+|>#=:`~]|\d+[.)]|\.\.))\s*/g; // a line's end that is
 function prose({ excerpt, title, heading }, wanted) {
   const known = new Set([title, ...heading.split(" > ")]);
   const parts = excerpt.split(/\n{2,}/).filter((part) => part.trim() && !known.has(part.replace(/^#+\s*/, "").trim()));
-  return el("div", { class: "excerpt" }, parts.map((part) => el("p", {}, marked(part.replace(WRAP, " "), wanted))));
+  return el("div", { class: "excerpt" }, parts.map((part) => el("p", {}, pieces(part.replace(WRAP, " "), wanted))));
+}
+
+/** Text with what stands in backquotes as code, and the words marked in both. */
+function pieces(text, wanted) {
+  return text.split(/`+([^`\n]+)`+/).map((part, at) => (at % 2 ? el("code", {}, marked(part, wanted)) : marked(part, wanted)));
 }
 
 /** A link that opens the editor at a line; nothing where there is no editor. */

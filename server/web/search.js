@@ -33,7 +33,7 @@ export function searchView() {
   });
   input.addEventListener("keydown", onInputKey);
   list.addEventListener("keydown", onListKey);
-  document.addEventListener("lore:job", ({ detail }) => detail.ended && state.asked && (state.asked = null));
+  document.addEventListener("lore:job", ({ detail }) => detail.ended && askAgain());
 
   async function ask() {
     clearTimeout(state.timer);
@@ -44,6 +44,12 @@ export function searchView() {
     settle(link("search", "", params()));
     state.done = asked.query ? find(asked) : welcome();
     return state.done;
+  }
+
+  /** The index is another one: ask again, but take nothing away from who is among the results. */
+  function askAgain() {
+    state.asked = null;
+    if (list.offsetParent && !list.contains(document.activeElement)) ask();
   }
 
   async function find(asked) {
