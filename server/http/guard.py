@@ -28,7 +28,7 @@ PORTS = {"http": 80, "https": 443}
 
 
 class Guard:
-    """Refuses what a web page elsewhere could have caused, on every route; where other machines get in, whoever
+    """Refuses what a web page elsewhere could have caused, on every route; and whoever may come from elsewhere and
     has no token."""
 
     def __init__(self, app: ASGIApp, site: Site) -> None:
@@ -64,7 +64,8 @@ class Guard:
         if scope["method"] == "OPTIONS":
             unasked = InvalidArgument("Other origins are not answered.", "Call without a preflight, from no browser.")
             return refused(unasked, 405, {"Allow": "GET, POST"})
-        if self._site.is_open and not _is_shell(scope["path"]) and not has_token(scope, self._site):
+        is_private = self._site.is_private(name.hostname) or _is_shell(scope["path"])
+        if not is_private and not has_token(scope, self._site):
             return refused(TokenRequired("Every request to this server needs the token."))
         return None
 

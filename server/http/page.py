@@ -36,7 +36,7 @@ def page_routes(site: Site, folder: Path = WEB) -> list[Route]:
         file = folder / SHELL
         if not file.is_file():
             raise HTTPException(404)
-        page = filled(file.read_text(encoding="utf-8"), told_to_the_page(site))
+        page = filled(file.read_text(encoding="utf-8"), told_to_the_page(site, request.url.hostname))
         return HTMLResponse(page, headers={"Cache-Control": "no-store"})
 
     def asset(request: Request) -> Response:
@@ -53,10 +53,10 @@ def page_routes(site: Site, folder: Path = WEB) -> list[Route]:
     return [Route("/", shell, methods=["GET"]), Route(ASSETS + "{name:path}", asset, methods=["GET"])]
 
 
-def told_to_the_page(site: Site) -> dict[str, str]:
-    """What the page is handed; where other machines can load it, nothing that only a holder of the token may know."""
+def told_to_the_page(site: Site, name: str | None) -> dict[str, str]:
+    """What the page is handed; where others can load it, nothing that only a holder of the token may know."""
     known = {"editor": EDITOR, "version": __version__, "token": "", "project": "", "root": ""}
-    if site.is_open:
+    if not site.is_private(name):
         return known
     return {**known, "token": site.token.value, "project": site.project, "root": str(site.root)}
 

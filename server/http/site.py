@@ -28,6 +28,11 @@ class Site:
     hosts: frozenset[str] = LOCAL_HOSTS
     is_open: bool = False
 
+    def is_private(self, name: str | None) -> bool:
+        """Whether who asks under this name sits at this machine. A name that a project's configuration allows may be
+        anybody's: a page of theirs could be led here under it, and is not handed the token."""
+        return not self.is_open and name in LOCAL_HOSTS
+
     @property
     def notice(self) -> str:
         """What is said at the start, for a person; never the token itself."""

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import anyio
+import httpx2
 import pytest
+from starlette.applications import Starlette
 
 from etl.errors import ConfigError
 from etl.settings import Settings
-from server.http.page import filled, told_to_the_page
+from server.http.guard import Guard
+from server.http.page import filled, page_routes, told_to_the_page
 from server.http.site import is_loopback, listening, site_of
 
 LONG = "0123456789abcdef0123456789abcdef"
@@ -67,9 +71,28 @@ def test_a_page_of_this_machine_is_handed_the_token_and_an_open_one_is_not(
 ) -> None:
     monkeypatch.setenv("LORE_TOKEN", LONG)
 
-    assert told_to_the_page(site_of(tmp_path, Settings()))["token"] == LONG
-    told = told_to_the_page(site_of(tmp_path, Settings(), "0.0.0.0"))
+    assert told_to_the_page(site_of(tmp_path, Settings()), "localhost")["token"] == LONG
+    told = told_to_the_page(site_of(tmp_path, Settings(), "0.0.0.0"), "localhost")
     assert (told["token"], told["project"], told["root"]) == ("", "", "")
+
+
+def test_a_name_that_a_project_s_configuration_allows_is_not_trusted_with_the_token(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else a project could let its author's page in: that name leads to this machine whenever the author wants."""
+    monkeypatch.setenv("LORE_TOKEN", LONG)
+    site = site_of(tmp_path, settings(allowed_hosts=["evil.example"]))
+    (tmp_path / "index.html").write_text('<meta name="lore-token" content="">')
+    app = Guard(Starlette(routes=page_routes(site, tmp_path)), site)
+
+    async def get(url: str, **headers: str) -> httpx2.Response:
+        async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app)) as client:
+            return await client.get(url, headers=headers)
+
+    assert LONG in anyio.run(get, "http://localhost:7317/").text
+    assert LONG not in anyio.run(get, "http://evil.example:7317/").text
+    assert anyio.run(get, "http://localhost:7317/api/x").status_code == 404
+    assert anyio.run(get, "http://evil.example:7317/api/x").status_code == 401
 
 
 def test_what_a_project_is_called_stays_text() -> None:
