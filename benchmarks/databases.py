@@ -1,4 +1,4 @@
-"""What a server of our own costs against Chroma in this process: `python -m benchmarks.databases [--rows 20000]`.
+"""What a server of our own costs against Chroma in this process: `python -m benchmarks.databases [--rows 5000]`.
 
 The vectors are those of `benchmarks.hnsw`. A killed server is one of `kill -9`, while rows lie unsealed in its files.
 """
@@ -79,7 +79,7 @@ def kill(generations: FolderGenerations, rows: list[Row], vectors: np.ndarray) -
 def main() -> None:
     """Both ways."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("--rows", type=int, default=20_000)
+    parser.add_argument("--rows", type=int, default=5_000)
     vectors = clustered(parser.parse_args().rows + QUERIES)
     for mode in ("embedded", "server"):
         measure(mode, vectors[:-QUERIES], vectors[-QUERIES:])

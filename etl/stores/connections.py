@@ -9,6 +9,8 @@ from etl.settings import DatabaseSettings
 from etl.stores.address import Address
 from etl.stores.chroma_process import LOG, ChromaProcess
 
+BUSY_SECONDS = 300  # ours is known to live or not; what lives may be writing a thousand rows to its index first
+
 
 class Embedded:
     """Chroma in this process."""
@@ -51,10 +53,11 @@ class Served:
         from etl.stores.chroma import hnsw
         from etl.stores.http import HttpChroma
 
+        self._is_lost = False
         self._process = ChromaProcess.start(folder, folder.parent / LOG)
         try:
-            port, seconds = self._process.port, settings.timeout_seconds
-            self._chroma = HttpChroma(Address("127.0.0.1", port, timeout_seconds=seconds, is_ours=True))
+            address = Address("127.0.0.1", self._process.port, timeout_seconds=BUSY_SECONDS, is_ours=True)
+            self._chroma = HttpChroma(address)
             try:
                 self.collection = self._chroma.collection(settings.collection, hnsw(settings))
             except BaseException:
@@ -69,8 +72,8 @@ class Served:
         return f"on 127.0.0.1:{self._process.port}, process {self._process.pid}"
 
     def is_alive(self) -> bool:
-        """See `Connection`."""
-        return self._process.is_running()
+        """See `Connection`. One that did not answer is given up: it hangs, or is about to be known as dead."""
+        return not self._is_lost and self._process.is_running()
 
     def close(self) -> None:
         """See `Connection`."""
@@ -81,5 +84,6 @@ class Served:
         """See `Connection`."""
         explained = self._chroma.explain(error)
         if isinstance(explained, DatabaseUnavailable):
+            self._is_lost = True
             return DatabaseUnavailable(explained.message, f"Try again: it is started anew. {LOG} says why it ended.")
         return explained

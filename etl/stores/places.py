@@ -24,6 +24,8 @@ class Limits:
     """How much is asked for at once."""
 
     write: int = 2_000
+    heal: int = 100
+    """Rows that exist: one alone can take 60 ms on a busy machine, and a request has a time-out."""
     read: int = 5_000
     results: int = 10_000
     lookups: int = 200

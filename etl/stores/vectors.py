@@ -51,19 +51,18 @@ class VectorStore:
 
     def add(self, rows: Sequence[Row], vectors: Vectors) -> None:
         """Add rows. One that exists already stays as it is."""
-        self._write(self._collection.add, rows, vectors)
+        self._write(self._collection.add, rows, vectors, self._place.limits.write)
 
     def heal(self, rows: Sequence[Row], vectors: Vectors) -> None:
         """Write rows again that a search does not find; re-inserting is what brings them back."""
-        self._write(self._collection.upsert, rows, vectors)
+        self._write(self._collection.upsert, rows, vectors, self._place.limits.heal)
 
     def update(self, rows: Sequence[Row]) -> None:
         """Set type and source of rows, vectors untouched."""
-        self._write(self._collection.update, rows, None)
+        self._write(self._collection.update, rows, None, self._place.limits.write)
 
-    def _write(self, method: Any, rows: Sequence[Row], vectors: Vectors | None) -> None:
+    def _write(self, method: Any, rows: Sequence[Row], vectors: Vectors | None, step: int) -> None:
         self._unseal()
-        step = self._place.limits.write
         for start in range(0, len(rows), step):
             some = rows[start : start + step]
             self._call(

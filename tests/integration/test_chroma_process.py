@@ -341,6 +341,25 @@ def test_a_call_to_a_dead_server_is_an_error_and_never_an_empty_result(folder: P
         assert again.missing([row[0] for row in rows_of(30)], vectors_of(30)) == []
 
 
+def test_a_server_that_hangs_is_given_up_and_ended(folder: Path) -> None:
+    store = served(folder)
+    store.add(rows_of(30), vectors_of(30))
+    connection = store._place._connection
+    connection._chroma._session.timeout = 0.3  # in place of minutes
+    pid = pid_of(folder)
+    os.kill(pid, signal.SIGSTOP)
+
+    with pytest.raises(DatabaseUnavailable, match="did not answer"):
+        store.count()
+
+    assert not store.is_alive()
+    os.kill(pid, signal.SIGCONT)  # only so that the test need not wait until it is killed
+    store.close()
+    assert born(pid) is None
+    with closing(served(folder, at_least=30)) as again:
+        assert again.count() == 30
+
+
 def test_a_search_after_the_server_was_killed_starts_it_again_and_is_right(tmp_path: Path) -> None:
     write_project(tmp_path, {f"docs/{n}.md": f"# Page {n}\n\nsubject{n} lighthouse\n" for n in range(30)})
     with closing(open_index(tmp_path, SERVER)) as index:
@@ -366,10 +385,8 @@ class KillServerAt:
         self.left -= 1
         if self.left == 0:
             newest = max(self.index.folder.glob("vectors-*"), key=lambda one: int(one.name.partition("-")[2]))
-            pid = pid_of(newest)
-            os.kill(pid, signal.SIGKILL)
-            while born(pid) is not None:
-                os.sched_yield()
+            pid, is_in_use = pid_of(newest), newest.name == f"vectors-{self.index.generation}"
+            kill_server(newest, self.index.has_open_vectors if is_in_use else lambda: born(pid) is not None)
 
 
 def test_a_sync_whose_server_is_killed_at_any_step_is_finished_by_the_next(tmp_path: Path) -> None:

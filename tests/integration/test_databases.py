@@ -58,7 +58,7 @@ def at(port: int, **more: Any) -> Settings:
 
 def mine(server: Running, index: Index, **place: str) -> dict[str, int]:
     """The collections of an index on the server."""
-    prefix = index.generations.name(0)[:-1]  # type: ignore[attr-defined]
+    prefix = index.generations.name(0)[:-1]
     return {name: rows for name, rows in server.collections(**place).items() if name.startswith(prefix)}
 
 
@@ -69,7 +69,7 @@ def test_an_index_on_a_server_is_synced_searched_rebuilt_and_deleted(project: Pa
     with closing(open_index(project, at(server.port))) as index:
         sync(index)
         assert_equals_fresh(index, Settings())
-        assert mine(server, index) == {index.generations.name(1): PAGES}  # type: ignore[attr-defined]
+        assert mine(server, index) == {index.generations.name(1): PAGES}
         assert not list(index.folder.glob("vectors-*"))
 
     with closing(open_index(project, at(server.port))) as index:
@@ -83,7 +83,7 @@ def test_an_index_on_a_server_is_synced_searched_rebuilt_and_deleted(project: Pa
 
     with closing(open_index(project, at(server.port), HashModel("another"))) as index:
         assert sync(index).rebuilt == "the embedding model or its input changed"
-        assert mine(server, index) == {index.generations.name(2): PAGES}  # type: ignore[attr-defined]
+        assert mine(server, index) == {index.generations.name(2): PAGES}
         assert unfindable(index) == []
 
         delete_all(index)
@@ -123,7 +123,7 @@ def test_a_copied_index_does_not_touch_the_collection_of_the_original(project: P
 def test_a_collection_that_vanished_from_the_server_is_found_out_and_made_again(project: Path, server: Running) -> None:
     with closing(open_index(project, at(server.port))) as index:
         sync(index)
-        name = index.generations.name(1)  # type: ignore[attr-defined]
+        name = index.generations.name(1)
         path = "/api/v2/tenants/default_tenant/databases/default_database/collections"
         server.ask("DELETE", f"{path}/{name}")
 
