@@ -24,6 +24,9 @@ CONFIG_TEMPLATE = """\
 # provider = "local"                         # or "gemini", with GEMINI_API_KEY set
 # model = "all-MiniLM-L6-v2"                 # any sentence-transformers model, by name or folder
 
+[database]
+# mode = "embedded"                          # where Chroma lives; or "server", "http", "cloud"
+
 [query]
 # ranking = "hybrid"                         # or "classic"
 # weights = { ticketPenalty = -30 }
