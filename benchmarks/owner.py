@@ -44,11 +44,13 @@ class Agent:
         )
 
     def send(self, *messages: dict[str, Any]) -> None:
+        """Write messages."""
         assert self._process.stdin is not None
         self._process.stdin.write("".join(json.dumps(one) + "\n" for one in messages).encode())
         self._process.stdin.flush()
 
     def reply(self, number: int) -> dict[str, Any]:
+        """The reply to the request of this number; what comes before is passed over."""
         assert self._process.stdout is not None
         while True:
             message: dict[str, Any] = json.loads(self._process.stdout.readline())
@@ -56,9 +58,11 @@ class Agent:
                 return message
 
     def megabytes(self) -> float:
+        """Memory of the bridge."""
         return _megabytes(self._process.pid)
 
     def close(self) -> None:
+        """End its input and wait for it."""
         assert self._process.stdin is not None
         self._process.stdin.close()
         self._process.wait()

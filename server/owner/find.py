@@ -75,6 +75,8 @@ def connect(place: Place, hello: JSON, may_replace: bool = True) -> tuple[Line, 
                 if reply.get("ok"):
                     return line, reply
                 line.close()
+                if "problem" in reply:
+                    raise Refused(reply["problem"], reply["exit_code"])
         elif note is not None and note.address:
             _replace(place.folder, note, may_replace)
             continue

@@ -14,7 +14,11 @@ from tests.harness.projects import ROOT
 
 MAX_MODULE_LINES = 400
 MAX_FUNCTION_LINES = 60
-BOUNDARIES = {"server/mcp/build.py", "server/command.py", "server/services/jobs.py"}  # where the last resort may catch everything
+BOUNDARIES = {  # where the last resort may catch everything: the top of a face, of a thread, of a check
+    "server/answer/deadline.py", "server/command.py", "server/http/events.py", "server/mcp/lines.py",
+    "server/mcp/resources.py", "server/mcp/tools.py", "server/owner/listen.py", "server/services/jobs.py",
+    "server/setup/doctor.py",
+}  # fmt: skip
 MODULES = sorted(
     path.relative_to(ROOT).as_posix() for part in ("etl", "server") for path in (ROOT / part).rglob("*.py")
 )
@@ -25,9 +29,8 @@ def parsed(module: str) -> ast.Module:
 
 
 def catches_everything(handler: ast.ExceptHandler) -> bool:
-    """To clean up and raise again is not to catch."""
-    last = handler.body[-1]
-    if isinstance(last, ast.Raise) and last.exc is None:
+    """To clean up and raise again, or to raise what explains it, is not to catch."""
+    if isinstance(handler.body[-1], ast.Raise):
         return False
     names = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
     return any(one is None or (isinstance(one, ast.Name) and one.id in ("Exception", "BaseException")) for one in names)
