@@ -1,0 +1,40 @@
+"""Fixtures of the browser tests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from tests.harness.browser import Reader, reading, running
+from tests.harness.faces import serving
+
+expect.set_options(timeout=20_000)
+
+
+@pytest.fixture(autouse=True)
+def no_owner_is_left() -> None:
+    """A server here lives as long as its module: it is ended by who started it."""
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """One Chromium a module: its event loop must not outlive it, other tests have their own."""
+    with running() as browser:
+        yield browser
+
+
+@pytest.fixture(scope="module")
+def url(sample: Path) -> Iterator[str]:
+    """The address of a server of the sample project."""
+    with serving(sample) as address:
+        yield address
+
+
+@pytest.fixture
+def reader(browser: Browser, url: str) -> Iterator[Reader]:
+    """A reader of the sample project."""
+    with reading(browser, url) as reader:
+        yield reader

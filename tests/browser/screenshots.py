@@ -1,0 +1,83 @@
+"""Pictures of the page for the documentation: `python -m tests.browser.screenshots`, with the sample project.
+
+What is looked at: each view in the light theme, the search in the dark one and on a phone, a sync as it goes.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+from playwright.sync_api import Browser, Page, expect
+
+from tests.harness.browser import PHONE, reading, running
+from tests.harness.faces import run_lore, serving
+from tests.harness.projects import ROOT, SAMPLE
+
+IMAGES = ROOT / "docs" / "images"
+WINDOW = {"width": 1200, "height": 780}
+VIEWS = {
+    "search": ("#/search?q=retry policy", ".result", {}),
+    "ask": ("#/ask?q=What happens to running jobs when a worker is stopped?&cite=2", "#cited-2.is-target", {}),
+    "classes": ("#/classes/ferry.pool.PoolWorker", ".class-card .members", {}),
+    "document": ("#/source/ferry/retry.py?line=48", "#L48.is-target", {}),
+    "health": ("#/health", ".verdict[data-status]", {}),
+    "dark": ("#/search?q=graceful shutdown", ".result", {"color_scheme": "dark"}),
+    "phone": (
+        "#/search?q=graceful shutdown",
+        ".result",
+        {"viewport": PHONE, "device_scale_factor": 1.5, "has_touch": True},
+    ),
+}
+
+
+def main() -> None:
+    """Write them all."""
+    IMAGES.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory() as folder, running() as browser:
+        project = Path(folder) / "ferry"
+        shutil.copytree(SAMPLE, project)
+        _commit(project)
+        with serving(project) as url:
+            _picture_of_a_sync(browser, url)
+            for name, (fragment, content, options) in VIEWS.items():
+                with reading(browser, url, **{"viewport": WINDOW, "reduced_motion": "reduce", **options}) as reader:
+                    page = reader.open(fragment)
+                    expect(page.locator(content).first).to_be_visible()
+                    if name == "search":
+                        page.locator("button.score").first.click()
+                        expect(page.locator(".why tfoot")).to_be_visible()
+                    _picture(page, name)
+        run_lore("stop", cwd=project)
+
+
+def _picture_of_a_sync(browser: Browser, url: str) -> None:
+    with reading(browser, url, viewport=WINDOW) as reader:
+        reader.expected += ["409"]
+        page = reader.open("#/index")
+        page.get_by_role("button", name="Sync", exact=True).click()
+        expect(page.locator(".stage", has_text="embedding")).to_contain_text(" left", timeout=120_000)
+        _picture(page, "sync")
+        expect(page.locator(".job .state")).to_have_text("done", timeout=120_000)
+        expect(page.locator(".files td").first).to_be_visible()
+        _picture(page, "index")
+
+
+def _picture(page: Page, name: str) -> None:
+    expect(page.locator(".pill .dot")).to_be_visible()
+    expect(page.locator("#pill-text")).not_to_have_text("…")
+    page.mouse.move(0, 0)
+    page.screenshot(path=IMAGES / f"page-{name}.png", animations="disabled", caret="hide")
+
+
+def _commit(project: Path) -> None:
+    """A branch and a commit for the pill."""
+    name = ["-c", "user.name=Ferry", "-c", "user.email=ferry@example.org"]
+    for arguments in (["init", "-q", "-b", "main"], ["add", "."], [*name, "commit", "-q", "-m", "Ferry"]):
+        subprocess.run(["git", *arguments], cwd=project, check=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,132 @@
+"""For everyone: no barrier that axe-core finds, nothing that jumps, a phone, both themes, and no stranger asked."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page, expect
+
+from tests.harness.browser import PHONE, Reader, reading
+
+VIEWS = {
+    "search": ("#/search?q=graceful shutdown", ".result"),
+    "ask": ("#/ask?q=Why is SQLite the default store?", ".citations li"),
+    "index": ("#/index", ".files td"),
+    "classes": ("#/classes/ferry.pool.PoolWorker", ".class-card .members"),
+    "document": ("#/source/ferry/pool.py?line=62", "#L62.is-target"),
+    "health": ("#/health", ".verdict[data-status]"),
+}
+
+
+def loaded(reader: Reader, name: str) -> Page:
+    fragment, content = VIEWS[name]
+    page = reader.open(fragment)
+    expect(page.locator(content).first).to_be_visible()
+    page.wait_for_load_state("networkidle")
+    return page
+
+
+def barriers(page: Page, *rules: str) -> list[str]:
+    """What axe-core finds, by all its rules or by these."""
+    options = {"resultTypes": ["violations"], **({"runOnly": list(rules)} if rules else {})}
+    found: dict[str, Any] = Axe().run(page, options=options).response
+    return [f"{one['id']}: {json.dumps([node['html'][:120] for node in one['nodes']])}" for one in found["violations"]]
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_a_view_loads_without_a_jump_and_has_no_barrier_in_either_theme(reader: Reader, name: str) -> None:
+    page = loaded(reader, name)
+    assert reader.shifted() < 0.02
+    assert barriers(page) == []
+
+    page.emulate_media(color_scheme="dark")
+
+    assert barriers(page, "color-contrast") == []
+
+
+def test_axe_finds_no_barrier_in_what_opens(reader: Reader) -> None:
+    page = loaded(reader, "search")
+    page.locator("button.score").first.click()
+    expect(page.locator(".why tfoot").first).to_be_visible()
+    assert barriers(page) == []
+    page.get_by_role("button", name="Keyboard keys").click()
+    assert barriers(page) == []
+    page.keyboard.press("Escape")
+    page.goto(f"{reader.url}/#/index")
+    page.locator(".menu summary").click()
+    page.get_by_role("button", name="Delete…").click()
+    assert barriers(page) == []
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_a_phone_shows_each_view_without_scrolling_sideways(browser: Browser, url: str, name: str) -> None:
+    with reading(browser, url, viewport=PHONE, has_touch=True) as reader:
+        page = loaded(reader, name)
+
+        assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+        assert page.locator(".nav a").evaluate_all("all => all.every((one) => one.offsetHeight >= 24)")
+        assert barriers(page) == []
+        assert reader.shifted() < 0.02
+
+
+def test_the_theme_that_is_chosen_is_remembered(reader: Reader) -> None:
+    page = reader.open()
+    ground = "getComputedStyle(document.body).backgroundColor"
+    light = page.evaluate(ground)
+
+    page.get_by_role("button", name="Use the dark theme").click()
+    dark = page.evaluate(ground)
+    page.reload()
+
+    assert dark != light
+    assert page.evaluate(ground) == dark
+    expect(page.get_by_role("button", name="Use the light theme")).to_be_visible()
+
+
+def test_the_focus_is_seen_and_the_content_can_be_skipped_to(reader: Reader) -> None:
+    page = reader.open("#/health")
+    expect(page.locator(".verdict[data-status]")).to_be_visible()
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator("main")).to_be_focused()
+    page.keyboard.press("Tab")
+
+    focused = page.get_by_role("button", name="Check again")
+    expect(focused).to_be_focused()
+    assert focused.evaluate("one => getComputedStyle(one).outlineStyle") == "solid"
+
+
+def test_the_policy_of_the_server_stops_what_is_not_its_own(reader: Reader) -> None:
+    reader.expected += ["Content Security Policy", "foreign request"]
+    page = reader.open()
+
+    ran = page.evaluate(
+        """async () => {
+          const script = document.createElement("script");
+          script.textContent = "window.ran = true";
+          document.body.append(script);
+          const asked = await fetch("https://example.org/").then(() => true, () => false);
+          return [window.ran === true, asked];
+        }"""
+    )
+
+    assert ran == [False, False]
+
+
+def test_the_modules_of_the_page_never_make_markup_of_text() -> None:
+    web = Path(__file__).parents[2] / "server" / "web"
+    modules = sorted(web.glob("*.js"))
+
+    assert len(modules) > 20
+    for module in modules:
+        text = module.read_text(encoding="utf-8")
+        assert not any(
+            word in text for word in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(")
+        )
+        assert len(text.splitlines()) <= 200, module.name
+    assert " style=" not in (web / "index.html").read_text(encoding="utf-8")

@@ -1,0 +1,94 @@
+"""Asking in the page: the answer, what it cites, and where the citations lead."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from tests.harness import gemini
+from tests.harness.browser import Reader, reading
+from tests.harness.faces import run_lore, serving
+from tests.harness.projects import write_project
+
+QUESTION = "Why is SQLite the default store?"
+
+
+def test_an_answer_without_a_model_is_quoted_and_says_so(reader: Reader) -> None:
+    page = reader.open("#/ask")
+    page.locator("#question").fill(QUESTION)
+    page.keyboard.press("Enter")
+
+    expect(page.locator(".ask .said")).to_contain_text("quoted from the sources")
+    expect(page.locator(".ask .note")).to_contain_text("GEMINI_API_KEY")
+    expect(page.locator(".answer")).to_contain_text("SQLite")
+    expect(page).to_have_url(re.compile("#/ask\\?q=Why"))
+    assert page.locator(".citations li").count() == page.locator(".answer a.cite").count() > 1
+    assert page.locator(".references li").count() > 1
+
+
+def test_a_citation_jumps_to_its_passage_and_that_to_the_file(reader: Reader) -> None:
+    page = reader.open(f"#/ask?q={QUESTION}")
+    page.locator(".answer a.cite").nth(1).click()
+
+    expect(page).to_have_url(re.compile("cite=2"))
+    cited = page.locator("#cited-2")
+    expect(cited).to_have_class(re.compile("is-target"))
+    expect(cited).to_be_focused()
+    expect(cited).to_be_in_viewport()
+    cited.locator("a.path").click()
+
+    expect(page).to_have_url(re.compile(r"#/source/.+\?line=\d+$"))
+    expect(page.locator(".line.is-target")).to_be_in_viewport()
+    page.go_back()
+    expect(page.locator("#cited-2.is-target")).to_be_visible()
+
+
+def test_an_answer_is_kept_while_other_views_are_looked_at(reader: Reader) -> None:
+    page = reader.open(f"#/ask?q={QUESTION}")
+    expect(page.locator(".answer a.cite").first).to_be_visible()
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url) if request.url.endswith("/ask") else None)
+
+    page.get_by_role("link", name="Health").click()
+    expect(page.locator(".verdict")).to_have_text("healthy")
+    page.get_by_role("link", name="Ask").click()
+
+    expect(page.locator(".answer a.cite").first).to_be_visible()
+    assert asked == []
+
+
+def test_a_written_answer_streams_in_can_be_stopped_and_ends_with_links_to_what_it_cites(
+    browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = write_project(
+        tmp_path / "depot", {"docs/store.md": "# Store\n\nSQLite is the default store: one file.\n"}
+    )
+    run_lore("--no-daemon", "sync", cwd=project)
+    pieces = ["SQLite needs **no server** beside the worker [1].\n\n", "- one file [1]\n- nothing else [7]"]
+    players: list[gemini.FakeGemini] = []
+    slow, whole = gemini.stalls_after(lambda: players[0], *pieces[:1]), gemini.stream(*pieces)
+    with gemini.serving(slow, whole) as fake:
+        players.append(fake)
+        monkeypatch.setenv("GEMINI_API_KEY", "played")
+        monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", fake.url)
+        with serving(project) as url, reading(browser, url) as reader:
+            page = reader.open("#/ask")
+            page.locator("#question").fill(QUESTION)
+            page.get_by_role("button", name="Ask", exact=True).click()
+            expect(page.locator(".answer strong")).to_have_text("no server")
+            expect(page.locator(".answer[aria-busy=true]")).to_contain_text("beside the worker [1].")
+            expect(page.locator(".answer a.cite")).to_have_count(0)
+
+            page.get_by_role("button", name="Stop").click()
+            expect(page.locator(".ask .said")).to_have_text("Stopped.")
+            expect(page.locator(".answer")).to_contain_text("beside the worker")
+            fake.released.set()
+            page.get_by_role("button", name="Ask", exact=True).click()
+
+            expect(page.locator(".ask .said")).to_contain_text("written by the answer model")
+            expect(page.locator(".answer a.cite")).to_have_count(2)
+            expect(page.locator(".answer")).not_to_contain_text("[7]")
+            expect(page.locator(".citations li")).to_have_count(1)

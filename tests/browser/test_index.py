@@ -1,0 +1,175 @@
+"""The index in the page: built with progress, cancelled, picked up after a reload, deleted; what a build met."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.harness.browser import Reader, reading
+from tests.harness.faces import serving
+from tests.harness.projects import write_project
+
+EXPECTED = ["409"]  # there is no index
+
+
+def guides(first: int, last: int) -> dict[str, str]:
+    return {f"docs/page-{n:03}.md": f"# Page {n}\n\nWhat is said of {n}.\n" for n in range(first, last)}
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    by_hand = {"lore.toml": "[owner]\nauto_sync_files = 0\n"}
+    return write_project(tmp_path / "depot", {**guides(0, 12), **by_hand})
+
+
+@pytest.fixture
+def reader(browser: Browser, project: Path) -> Iterator[Reader]:
+    with serving(project) as url, reading(browser, url) as reader:
+        reader.expected += EXPECTED
+        yield reader
+
+
+def synced(reader: Reader) -> Page:
+    """The page after a first sync."""
+    page = reader.open("#/index")
+    page.get_by_role("button", name="Sync", exact=True).click()
+    expect(page.locator(".job .state")).to_have_text("done")
+    return page
+
+
+def choose(page: Page, action: str) -> None:
+    page.locator(".menu summary").click()
+    page.get_by_role("button", name=f"{action}…").click()
+
+
+def test_without_an_index_every_view_says_so_and_offers_the_sync(reader: Reader) -> None:
+    page = reader.open("#/search?q=anything")
+    expect(page.get_by_role("heading", name="Nothing is indexed yet")).to_be_visible()
+    expect(page.locator(".pill")).to_have_text("no index")
+    for view in ("ask?q=why", "classes"):
+        page.goto(f"{reader.url}/#/{view}")
+        expect(page.get_by_role("heading", name="Nothing is indexed yet").locator("visible=true")).to_be_visible()
+
+    page.get_by_role("button", name="Sync the project").locator("visible=true").click()
+
+    expect(page).to_have_url(re.compile("#/index$"))
+    expect(page.locator(".job .state")).to_have_text("done")
+    expect(page.locator(".facts")).to_contain_text("Passages12")
+    expect(page.locator(".pill")).to_contain_text("fresh")
+    page.get_by_role("link", name="Search").click()
+    page.locator("#q").fill("page 7")
+    expect(page.locator(".result").first).to_be_visible()
+
+
+def test_a_sync_shows_its_progress_survives_a_reload_and_says_what_it_did(reader: Reader, project: Path) -> None:
+    write_project(project, guides(12, 560))
+    page = reader.open("#/index")
+
+    page.get_by_role("button", name="Sync", exact=True).click()
+
+    embedding = page.locator(".stage", has_text="embedding")
+    expect(embedding).to_have_attribute("data-state", "running")
+    expect(page.locator(".stage", has_text="reading")).to_contain_text("done")
+    expect(page.locator(".pill")).to_have_attribute("data-state", "running")
+    expect(embedding).to_contain_text(re.compile(r"256 of 560 · \d+ a second · .+ left"))
+    assert page.locator(".stage progress").nth(2).evaluate("bar => bar.value") > 0.4
+    page.reload()
+    expect(page.get_by_role("heading", name="Sync is running")).to_be_visible()
+
+    expect(page.locator(".job .state")).to_have_text("done")
+    expect(page.locator(".figures")).to_contain_text("created560")
+    expect(page.locator("#said")).to_contain_text("sync done")
+    expect(page.locator(".files .said")).to_have_text("560 files")
+    expect(page.get_by_role("button", name="Sync", exact=True)).to_be_enabled()
+    page.locator("#file-filter").fill("page-55")
+    expect(page.locator(".files .said")).to_have_text("10 of 560 files")
+
+
+def test_a_cancelled_sync_ends_at_its_next_step_and_the_next_one_goes_on(reader: Reader, project: Path) -> None:
+    write_project(project, guides(12, 300))
+    page = reader.open("#/index")
+    page.get_by_role("button", name="Sync", exact=True).click()
+    expect(page.locator(".stage", has_text="embedding")).to_have_attribute("data-state", "running")
+
+    page.get_by_role("button", name="Cancel").click()
+
+    expect(page.locator(".elapsed")).to_have_text("ending at the next step…")
+    expect(page.locator(".job .state")).to_have_text("cancelled")
+    expect(page.locator(".pill")).to_contain_text("partial")
+    page.get_by_role("button", name="Sync", exact=True).click()
+    expect(page.locator(".job .state")).to_have_text("done")
+    expect(page.locator(".pill")).to_contain_text("fresh")
+
+
+def test_a_file_that_changed_is_marked_until_the_next_sync(reader: Reader, project: Path) -> None:
+    page = synced(reader)
+    write_project(project, {"docs/page-003.md": "# Page 3\n\nNow about lighthouses.\n"})
+
+    page.get_by_role("link", name="Search").click()
+    page.locator("#q").fill("what is said of 3")
+
+    expect(page.locator(".result", has_text="page-003.md").locator(".changed")).to_be_visible()
+    expect(page.locator(".note.warn")).to_contain_text("1 file changed since the last sync")
+    expect(page.locator(".pill")).to_contain_text("stale, 1 file")
+
+
+def test_deleting_wants_the_name_of_the_project(reader: Reader) -> None:
+    page = synced(reader)
+    choose(page, "Delete")
+    dialog = page.get_by_role("dialog", name="Delete the index?")
+    yes = dialog.get_by_role("button", name="Delete the index")
+    expect(yes).to_be_disabled()
+    dialog.get_by_role("textbox").fill("depo")
+    expect(yes).to_be_disabled()
+    dialog.get_by_role("textbox").fill("depot")
+
+    yes.click()
+
+    expect(page.get_by_role("heading", name="Last delete")).to_be_visible()
+    expect(page.locator(".figures")).to_contain_text("deleted12")
+
+
+def test_reading_and_loading_apart_are_asked_about_first(reader: Reader) -> None:
+    page = reader.open("#/index")
+    choose(page, "Create")
+    page.get_by_role("button", name="Keep as it is").click()
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    choose(page, "Create")
+    page.get_by_role("button", name="Read the files").click()
+    expect(page.get_by_role("heading", name="Last create")).to_be_visible()
+    choose(page, "Embed")
+    page.get_by_role("button", name="Load the chunks").click()
+
+    expect(page.get_by_role("heading", name="Last embed")).to_be_visible()
+    expect(page.locator(".job .state")).to_have_text("done")
+
+
+def test_a_sync_that_would_delete_much_is_refused_until_it_is_meant(reader: Reader, project: Path) -> None:
+    page = synced(reader)
+    shutil.rmtree(project / "docs")
+    write_project(project, {"notes.md": "# Notes\n\nLeft.\n"})
+
+    page.get_by_role("button", name="Sync", exact=True).click()
+    expect(page.locator(".job")).to_contain_text("SYNC_GUARD")
+    page.get_by_role("button", name="The files are really gone: sync").click()
+
+    expect(page.locator(".job .state")).to_have_text("done")
+    expect(page.locator(".figures")).to_contain_text("deleted12")
+
+
+def test_markup_in_the_project_stays_text(reader: Reader, project: Path) -> None:
+    evil = '<img src=x onerror="document.title=1"><script>alert(1)</script>'
+    write_project(project, {"docs/evil.md": f"# Evil {evil}\n\nA payload {evil} here.\n"})
+    page = synced(reader)
+
+    page.goto(f"{reader.url}/#/search?q=evil payload")
+    expect(page.locator(".result").first).to_contain_text("<img src=x")
+    page.goto(f"{reader.url}/#/source/docs/evil.md")
+    expect(page.locator("#L3")).to_contain_text("<script>")
+
+    assert page.locator("main img, main script").count() == 0

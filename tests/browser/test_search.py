@@ -1,0 +1,168 @@
+"""Searching in the page: while typing, by keyboard, filtered, explained."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from playwright.sync_api import Route, expect
+
+from tests.harness.browser import Reader
+
+
+def test_results_come_while_typing_with_the_words_marked_and_the_address_follows(reader: Reader) -> None:
+    page = reader.open()
+    steps = page.evaluate("history.length")
+
+    page.keyboard.type("graceful shutdown", delay=15)
+
+    expect(page.locator(".result").first).to_contain_text("docs/workers.md:57-66")
+    assert {"graceful", "shutdown"} <= {one.lower() for one in page.locator(".results mark").all_inner_texts()}
+    expect(page).to_have_url(re.compile(r"#/search\?q=graceful\+shutdown$"))
+    assert page.evaluate("history.length") == steps
+    expect(page.locator("#said")).to_contain_text("files found")
+
+
+def test_the_reply_to_what_is_typed_no_more_is_never_shown(reader: Reader) -> None:
+    page = reader.open()
+    held: list[Route] = []
+    ended: list[str] = []
+    page.on("requestfailed", lambda request: ended.append(request.post_data or ""))
+
+    def hold(route: Route) -> None:
+        if "idempotent" in str(route.request.post_data):
+            held.append(route)
+        else:
+            route.continue_()
+
+    page.route("**/documents/query", hold)
+
+    page.keyboard.type("idempotent")
+    expect(page.locator(".results.old")).to_have_count(1)
+    page.locator("#q").fill("graceful shutdown")
+    expect(page.locator(".result").first).to_contain_text("docs/workers.md")
+
+    assert len(held) == 1
+    assert any("idempotent" in one for one in ended)
+
+
+def test_old_results_stay_dimmed_until_the_new_ones_are_there(reader: Reader) -> None:
+    page = reader.open("#/search?q=graceful shutdown")
+    expect(page.locator(".result").first).to_contain_text("docs/workers.md")
+    held: list[Route] = []
+    page.route("**/documents/query", lambda route, _: held.append(route))
+
+    page.locator("#q").fill("thundering herd")
+    expect(page.locator(".results.old[aria-busy=true] .result").first).to_contain_text("docs/workers.md")
+    held[-1].continue_()
+
+    expect(page.locator(".result").first).to_contain_text("thundering", ignore_case=True)
+    expect(page.locator(".results")).not_to_have_class(re.compile("old"))
+
+
+def test_a_type_narrows_the_results_and_is_part_of_the_address(reader: Reader) -> None:
+    page = reader.open("#/search?q=worker")
+    expect(page.locator(".result").first).to_be_visible()
+    expect(page.locator(".chip", has_text="ticket")).to_contain_text(re.compile(r"\d+"))
+
+    page.get_by_label(re.compile("^ticket")).check(force=True)
+    expect(page).to_have_url(re.compile("type=ticket"))
+    expect(page.locator(".result .type").first).to_have_text("ticket")
+    page.reload()
+
+    expect(page.locator(".result .type").first).to_have_text("ticket")
+    assert set(page.locator(".result .type").all_inner_texts()) == {"ticket"}
+
+
+def test_a_score_is_explained_by_terms_that_add_up_to_it(reader: Reader) -> None:
+    page = reader.open("#/search?q=graceful shutdown")
+    button = page.locator("button.score").nth(1)
+
+    button.click()
+
+    panel = page.locator(".result").nth(1).locator(".why")
+    expect(panel.locator("tfoot .figure")).to_be_visible()
+    terms = panel.locator("tbody .figure").all_inner_texts()
+    total = float(panel.locator("tfoot .figure").inner_text())
+    assert len(terms) >= 3
+    assert abs(sum(float(one.replace("−", "-")) for one in terms) - total) < 0.5
+    expect(button).to_have_attribute("aria-expanded", "true")
+    button.click()
+    expect(panel).to_be_hidden()
+
+
+def test_a_result_leads_to_its_chunk_and_to_its_line_in_the_editor(reader: Reader, sample: Path) -> None:
+    page = reader.open("#/search?q=graceful shutdown")
+    result = page.locator(".result").first
+
+    expect(result.locator("a.editor")).to_have_attribute("href", f"vscode://file{sample}/docs/workers.md:57")
+    result.locator("a.title").click()
+
+    expect(page).to_have_url(re.compile(r"#/source/docs/workers\.md\?line=57&chunk=[0-9a-f]+$"))
+    expect(page.locator("#L57")).to_be_in_viewport()
+    expect(page.locator("#L57.is-target")).to_contain_text("## Graceful shutdown")
+    page.go_back()
+    expect(page.locator("#q")).to_have_value("graceful shutdown")
+
+
+def test_more_results_are_loaded_without_repeating_any(reader: Reader) -> None:
+    page = reader.open("#/search?q=job")
+    expect(page.locator(".result")).to_have_count(20)
+
+    page.get_by_role("button", name="Load more").click()
+    expect(page.locator(".result").nth(20)).to_be_visible()
+
+    paths = page.locator(".result .title").evaluate_all("all => all.map((one) => one.href)")
+    assert len(paths) == len(set(paths)) > 20
+    expect(page.locator(".result").nth(20).locator(".title")).to_be_focused()
+
+
+def test_a_question_that_the_index_does_not_answer_is_marked_as_doubtful(reader: Reader) -> None:
+    page = reader.open("#/search?q=" + "recipe for a chocolate cake with strawberries")
+
+    expect(page.locator(".note.warn").first).to_be_visible()
+
+
+def test_the_keyboard_alone_finds_opens_and_comes_back(reader: Reader) -> None:
+    page = reader.open("#/health")
+    expect(page.locator(".verdict")).to_have_text("healthy")
+    page.keyboard.press("/")
+    expect(page.locator("#q")).to_be_focused()
+    page.keyboard.type("retry policy")
+    expect(page.locator(".result").first).to_be_visible()
+
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowDown")
+    expect(page.locator(".result .title").nth(1)).to_be_focused()
+    page.keyboard.press("s")
+    expect(page.locator(".result").nth(1).locator(".why")).to_be_visible()
+    page.keyboard.press("Enter")
+    expect(page.locator("section.source h1")).to_be_visible()
+    page.keyboard.press("Escape")
+
+    expect(page.locator(".result .title").nth(1)).to_be_focused()
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("ArrowUp")
+    expect(page.locator("#q")).to_be_focused()
+
+
+def test_a_key_opens_the_editor_and_another_lists_the_keys(reader: Reader) -> None:
+    page = reader.open("#/search?q=graceful shutdown")
+    expect(page.locator(".result").first).to_be_visible()
+    page.evaluate(
+        """() => document.addEventListener("click", (event) => {
+             const link = event.target.closest("a.editor");
+             if (link) { event.preventDefault(); window.opened = link.href; }
+           })"""
+    )
+
+    page.locator("#q").press("ArrowDown")
+    page.keyboard.press("e")
+    assert page.evaluate("window.opened").endswith("docs/workers.md:57")
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog", name="Keys")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    page.keyboard.press("g")
+    page.keyboard.press("h")
+    expect(page).to_have_url(re.compile("#/health$"))

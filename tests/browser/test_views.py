@@ -1,0 +1,139 @@
+"""The class tree, a file with its chunks, health; deep links and what goes wrong."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from playwright.sync_api import Browser, expect
+
+from tests.harness.browser import Reader, reading
+from tests.harness.faces import run_lore, serving
+from tests.harness.projects import write_project
+
+
+def test_the_class_tree_opens_by_keyboard_and_shows_chain_members_and_subclasses(reader: Reader) -> None:
+    page = reader.open("#/classes")
+    tree = page.get_by_role("tree")
+    expect(page.get_by_role("treeitem").first).to_be_visible()
+
+    tree.focus()
+    page.keyboard.type("wor")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+
+    expect(page).to_have_url(re.compile(r"#/classes/ferry\.pool\.PoolWorker$"))
+    card = page.locator(".class-card")
+    expect(card.locator("h2")).to_have_text("PoolWorker")
+    assert card.locator(".chain li").all_inner_texts() == ["Worker", "PoolWorker"]
+    expect(card).to_contain_text("_collect")
+    expect(card.get_by_role("link", name="ThreadWorker")).to_be_visible()
+    expect(page.get_by_role("treeitem", selected=True)).to_contain_text("PoolWorker")
+    page.keyboard.press("ArrowLeft")
+    expect(page.get_by_role("treeitem", selected=True)).to_have_attribute("aria-expanded", "false")
+
+
+def test_the_class_tree_is_filtered_and_keeps_what_is_above(reader: Reader) -> None:
+    page = reader.open("#/classes")
+    page.locator("#class-filter").fill("threadworker")
+
+    expect(page.locator(".said:visible")).to_have_text(re.compile(r"^1 of \d+ classes$"))
+    names = page.locator(".row .name").all_inner_texts()
+    assert names == ["Worker", "PoolWorker", "ThreadWorker"]
+
+
+def test_a_member_leads_to_its_line(reader: Reader) -> None:
+    page = reader.open("#/classes/Worker")
+
+    page.locator(".members").get_by_role("link", name="settle", exact=True).click()
+
+    expect(page).to_have_url(re.compile(r"#/source/ferry/worker\.py\?line=99&chunk="))
+    expect(page.locator("#L99")).to_contain_text("def settle")
+
+
+def test_thousands_of_classes_are_a_few_rows_in_the_page(browser: Browser, tmp_path: Path) -> None:
+    text = "class Base:\n    pass\n\n\n" + "\n\n".join(f"class Kind{n:04}(Base): pass" for n in range(1500))
+    project = write_project(tmp_path / "many", {"kinds.py": text})
+    run_lore(
+        "--no-daemon",
+        "call",
+        "manage_knowledge_base",
+        "--json-args",
+        '{"action": "create", "wait_seconds": 60}',
+        cwd=project,
+    )
+    with serving(project) as url, reading(browser, url) as reader:
+        reader.expected += ["409"]  # nothing can be searched yet
+        page = reader.open("#/classes/kinds.Kind1234")
+
+        expect(page.locator(".said:visible")).to_have_text("1,501 classes")
+        expect(page.get_by_role("treeitem", selected=True)).to_contain_text("Kind1234")
+        expect(page.get_by_role("treeitem", selected=True)).to_be_in_viewport()
+        assert page.get_by_role("treeitem").count() < 100
+        page.get_by_role("tree").press("End")
+        expect(page.locator(".row.is-active")).to_contain_text("Kind1499")
+        expect(page.locator(".row.is-active")).to_be_in_viewport()
+
+
+def test_a_file_shows_its_lines_with_each_chunk_marked(reader: Reader) -> None:
+    page = reader.open("#/source/ferry/pool.py?line=62")
+
+    heads = page.locator(".chunk-head")
+    expect(heads.first).to_be_visible()
+    assert heads.count() == page.locator(".outline li").count() > 5
+    expect(page.locator(".chunk-head", has_text="PoolWorker › _fill")).to_contain_text("method")
+    expect(page.locator("#L62.is-target")).to_be_in_viewport()
+    expect(page.locator(".outline a[aria-current=true]")).to_contain_text("_fill")
+    expect(page.locator(".file-head a.editor")).to_have_attribute("href", re.compile(r"ferry/pool\.py:62$"))
+
+    page.locator(".outline a", has_text="_shut").first.click()
+
+    expect(page).to_have_url(re.compile("chunk="))
+    expect(page.locator(".chunk-head.is-target")).to_contain_text("_shut")
+
+
+def test_deep_links_survive_reload_back_and_forward(reader: Reader) -> None:
+    page = reader.open("#/classes/ferry.worker.Worker")
+    expect(page.locator(".class-card h2")).to_have_text("Worker")
+    page.reload()
+    expect(page.locator(".class-card h2")).to_have_text("Worker")
+    page.get_by_role("link", name="Health").click()
+    expect(page).to_have_title(re.compile("^Health · "))
+    page.go_back()
+    expect(page.locator(".class-card h2")).to_have_text("Worker")
+    page.go_forward()
+    expect(page.locator(".nav [aria-current=page]")).to_have_text("Health")
+
+
+def test_health_names_each_part_and_how_it_is(reader: Reader) -> None:
+    page = reader.open("#/health")
+
+    expect(page.locator(".verdict")).to_have_text("healthy")
+    assert page.locator(".checks li").count() >= 7
+    expect(page.locator(".checks li", has_text="Embedding model")).to_contain_text("all-MiniLM-L6-v2")
+    page.get_by_role("button", name="Check again").click()
+    expect(page.locator("#said")).to_contain_text("healthy")
+
+
+def test_what_is_not_there_is_said_with_code_and_hint(reader: Reader) -> None:
+    reader.expected += ["404"]
+    page = reader.open("#/source/docs/nowhere.md")
+    expect(page.get_by_role("alert")).to_contain_text("DOCUMENT_NOT_FOUND")
+
+    page.goto(f"{reader.url}/#/classes/Wroker")
+    expect(page.get_by_role("alert")).to_contain_text("Did you mean")
+
+
+def test_a_server_that_does_not_answer_is_said_and_can_be_tried_again(reader: Reader) -> None:
+    reader.expected += ["ERR_INTERNET_DISCONNECTED"]
+    page = reader.open("#/search?q=graceful shutdown")
+    expect(page.locator(".result").first).to_be_visible()
+    page.context.set_offline(True)
+
+    page.locator("#q").fill("retry policy")
+    expect(page.get_by_role("alert")).to_contain_text("The server does not answer")
+    page.context.set_offline(False)
+    page.get_by_role("button", name="Try again").click()
+
+    expect(page.locator(".result").first).to_be_visible()

@@ -1,0 +1,108 @@
+"""A real Chromium before the page of a real `lore serve`. What the browser complains of fails the test."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, ConsoleMessage, Page, Request, sync_playwright
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+ARGUMENTS = [
+    "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync",
+]  # fmt: skip
+DESK = {"width": 1280, "height": 860}
+PHONE = {"width": 360, "height": 740}
+SHIFTS = """
+window.shifted = 0;
+new PerformanceObserver((list) => {
+  for (const one of list.getEntries()) if (!one.hadRecentInput) window.shifted += one.value;
+}).observe({ type: "layout-shift", buffered: true });
+"""
+
+
+def chromium() -> str:
+    """The system's Chromium. Without one the test is skipped; never where `CI` is set."""
+    for name in NAMES:
+        path = shutil.which(name)
+        if path:
+            return path
+    reason = "no Chromium: install Debian's package chromium"
+    if os.environ.get("CI"):
+        pytest.fail(reason)
+    pytest.skip(reason)
+
+
+@contextmanager
+def running() -> Iterator[Browser]:
+    """A headless Chromium."""
+    path = chromium()
+    # the sandbox needs a user that is not root
+    arguments = [*ARGUMENTS, "--no-sandbox"] if os.getuid() == 0 else ARGUMENTS
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=arguments)
+        try:
+            yield browser
+        finally:
+            browser.close()
+
+
+@dataclass
+class Reader:
+    """Someone before the page, and what the browser complained of meanwhile."""
+
+    page: Page
+    url: str
+    expected: list[str] = field(default_factory=lambda: ["404.*/jobs/latest"])
+    """Patterns of complaints that the test brings about; that there was no job yet is told as 404."""
+    troubles: list[str] = field(default_factory=list)
+
+    def open(self, fragment: str = "") -> Page:
+        """Load the page at a fragment."""
+        self.page.goto(f"{self.url}/{fragment}")
+        return self.page
+
+    def shifted(self) -> float:
+        """How far the layout jumped since the page was loaded."""
+        shift: float = self.page.evaluate("new Promise((done) => requestAnimationFrame(() => done(window.shifted)))")
+        return shift
+
+    def check(self) -> None:
+        """Fail on what was not expected."""
+        unexpected = [one for one in self.troubles if not any(re.search(like, one) for like in self.expected)]
+        assert unexpected == []
+
+    def on_console(self, message: ConsoleMessage) -> None:
+        """Errors and warnings are troubles; a refusal by the policy is an error."""
+        if message.type in ("error", "warning"):
+            self.troubles.append(f"{message.type}: {message.text} ({message.location.get('url', '')})")
+
+    def on_request(self, request: Request) -> None:
+        """The page asks nobody but its own server."""
+        if not request.url.startswith((f"{self.url}/", "data:")):
+            self.troubles.append(f"foreign request: {request.url}")
+
+
+@contextmanager
+def reading(browser: Browser, url: str, **options: Any) -> Iterator[Reader]:
+    """A reader with a browser profile of their own; at the end nothing unexpected may have happened."""
+    context = browser.new_context(**{"viewport": DESK, **options})
+    context.set_default_timeout(20_000)
+    page = context.new_page()
+    page.add_init_script(SHIFTS)
+    reader = Reader(page, url)
+    page.on("console", reader.on_console)
+    page.on("pageerror", lambda error: reader.troubles.append(f"uncaught: {error}"))
+    page.on("request", reader.on_request)
+    try:
+        yield reader
+        reader.check()
+    finally:
+        context.close()
