@@ -50,7 +50,7 @@ export function emptyIndex(problem) {
   );
 }
 
-const staleness = (fresh) => `${plural(fresh.changed_files, "file")} changed since the last sync.`;
+const staleness = (fresh) => `${fresh.changed_files ? plural(fresh.changed_files, "file") : "Files"} changed since the last sync.`;
 
 function partiality(fresh) {
   if (fresh.job) return "The index is being brought up to date.";

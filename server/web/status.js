@@ -60,6 +60,6 @@ function resting() {
 }
 
 function pending() {
-  if (fresh.state === "stale") return `, ${plural(fresh.changed_files, "file")}`;
+  if (fresh.state === "stale" && fresh.changed_files) return `, ${plural(fresh.changed_files, "file")}`;
   return fresh.state === "partial" && fresh.pending_vectors ? `, ${count(fresh.pending_vectors)} pending` : "";
 }

@@ -4,9 +4,11 @@ import { el } from "./dom.js";
 import { keepToken } from "./project.js";
 
 let asking = null;
+let wasDeclined = false;
 
-/** Ask once, however many requests wait for it; whether one was given. */
-export function askForToken(wasRefused) {
+/** Ask once, however many requests wait for it; whether one was given. Who declined is asked again when they act. */
+export async function askForToken(wasRefused) {
+  if (wasDeclined && !navigator.userActivation.isActive) return false;
   asking ??= ask(wasRefused).finally(() => (asking = null));
   return asking;
 }
@@ -17,7 +19,7 @@ function ask(wasRefused) {
     "dialog",
     { class: "dialog", "aria-labelledby": "token-title" },
     el("h2", { id: "token-title" }, "This server wants its token"),
-    el("p", {}, wasRefused ? "That token was refused. " : "", "`lore serve` printed it where it was started. It is kept until this tab is closed."),
+    el("p", {}, wasRefused ? "That token was refused. " : "", "It is in the file that `lore serve` named when it was started. It is kept until this tab is closed."),
     el("form", { method: "dialog" },
       el("label", { for: "token" }, "Token"), input,
       el("div", { class: "actions" },
@@ -30,6 +32,7 @@ function ask(wasRefused) {
     dialog.addEventListener("close", () => {
       const isGiven = dialog.returnValue === "given" && input.value.trim() !== "";
       if (isGiven) keepToken(input.value);
+      wasDeclined = !isGiven;
       dialog.remove();
       resolve(isGiven);
     });

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
-from tests.harness.browser import PHONE, Reader, reading
+from tests.harness.browser import PHONE, Reader, barriers, reading
 
 VIEWS = {
     "search": ("#/search?q=graceful shutdown", ".result"),
@@ -28,13 +25,6 @@ def loaded(reader: Reader, name: str) -> Page:
     expect(page.locator(content).first).to_be_visible()
     page.wait_for_load_state("networkidle")
     return page
-
-
-def barriers(page: Page, *rules: str) -> list[str]:
-    """What axe-core finds, by all its rules or by these."""
-    options = {"resultTypes": ["violations"], **({"runOnly": list(rules)} if rules else {})}
-    found: dict[str, Any] = Axe().run(page, options=options).response
-    return [f"{one['id']}: {json.dumps([node['html'][:120] for node in one['nodes']])}" for one in found["violations"]]
 
 
 @pytest.mark.parametrize("name", VIEWS)

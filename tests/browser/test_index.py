@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.harness.browser import Reader, reading
+from tests.harness.browser import Reader, barriers, reading
 from tests.harness.faces import serving
 from tests.harness.projects import write_project
 
@@ -51,6 +51,7 @@ def test_without_an_index_every_view_says_so_and_offers_the_sync(reader: Reader)
     page = reader.open("#/search?q=anything")
     expect(page.get_by_role("heading", name="Nothing is indexed yet")).to_be_visible()
     expect(page.locator(".pill")).to_have_text("no index")
+    assert barriers(page) == []
     for view in ("ask?q=why", "classes"):
         page.goto(f"{reader.url}/#/{view}")
         expect(page.get_by_role("heading", name="Nothing is indexed yet").locator("visible=true")).to_be_visible()
@@ -76,10 +77,10 @@ def test_a_sync_shows_its_progress_survives_a_reload_and_says_what_it_did(reader
     expect(embedding).to_have_attribute("data-state", "running")
     expect(page.locator(".stage", has_text="reading")).to_contain_text("done")
     expect(page.locator(".pill")).to_have_attribute("data-state", "running")
-    expect(embedding).to_contain_text(re.compile(r"256 of 560 · \d+ a second · .+ left"))
-    assert page.locator(".stage progress").nth(2).evaluate("bar => bar.value") > 0.4
     page.reload()
     expect(page.get_by_role("heading", name="Sync is running")).to_be_visible()
+    expect(embedding).to_contain_text(re.compile(r"256 of 560 · \d+ a second · .+ left"))
+    assert page.locator(".stage progress").nth(2).evaluate("bar => bar.value") > 0.4
 
     expect(page.locator(".job .state")).to_have_text("done")
     expect(page.locator(".figures")).to_contain_text("created560")
@@ -116,6 +117,9 @@ def test_a_file_that_changed_is_marked_until_the_next_sync(reader: Reader, proje
     expect(page.locator(".result", has_text="page-003.md").locator(".changed")).to_be_visible()
     expect(page.locator(".note.warn")).to_contain_text("1 file changed since the last sync")
     expect(page.locator(".pill")).to_contain_text("stale, 1 file")
+    assert barriers(page) == []
+    page.goto(f"{reader.url}/#/source/docs/page-003.md")
+    expect(page.locator(".file-head .changed")).to_be_visible()
 
 
 def test_deleting_wants_the_name_of_the_project(reader: Reader) -> None:
@@ -156,6 +160,7 @@ def test_a_sync_that_would_delete_much_is_refused_until_it_is_meant(reader: Read
 
     page.get_by_role("button", name="Sync", exact=True).click()
     expect(page.locator(".job")).to_contain_text("SYNC_GUARD")
+    assert barriers(page) == []
     page.get_by_role("button", name="The files are really gone: sync").click()
 
     expect(page.locator(".job .state")).to_have_text("done")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -11,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, ConsoleMessage, Page, Request, sync_playwright
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -106,3 +108,10 @@ def reading(browser: Browser, url: str, **options: Any) -> Iterator[Reader]:
         reader.check()
     finally:
         context.close()
+
+
+def barriers(page: Page, *rules: str) -> list[str]:
+    """What axe-core finds, by all its rules or by these."""
+    options = {"resultTypes": ["violations"], **({"runOnly": list(rules)} if rules else {})}
+    found: dict[str, Any] = Axe().run(page, options=options).response
+    return [f"{one['id']}: {json.dumps([node['html'][:120] for node in one['nodes']])}" for one in found["violations"]]

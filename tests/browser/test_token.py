@@ -1,0 +1,36 @@
+"""A server that other machines reach hands its page no token: the page asks for it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from playwright.sync_api import Browser, expect
+
+from tests.harness.browser import barriers, reading
+from tests.harness.faces import serving
+from tests.harness.projects import write_project
+
+OPEN = '[server]\nhost = "0.0.0.0"\n'
+TOKEN = "a-token-that-is-long-enough-for-a-server-that-others-reach"
+
+
+def test_without_a_token_the_page_asks_once_and_keeps_it_for_the_session(browser: Browser, tmp_path: Path) -> None:
+    project = write_project(tmp_path / "depot", {"notes.md": "# Notes\n\nLeft.\n", "lore.toml": OPEN})
+    with serving(project, LORE_TOKEN=TOKEN) as url, reading(browser, url.replace("0.0.0.0", "127.0.0.1")) as reader:
+        reader.expected += ["401", "409"]
+        page = reader.open("#/index")
+        dialog = page.get_by_role("dialog", name="This server wants its token")
+        expect(dialog).to_be_visible()
+        assert barriers(page) == []
+        dialog.get_by_label("Token").fill("a wrong one")
+        page.keyboard.press("Enter")
+        expect(dialog).to_contain_text("That token was refused")
+        dialog.get_by_label("Token").fill(TOKEN)
+        dialog.get_by_role("button", name="Use it").click()
+
+        page.get_by_role("button", name="Sync", exact=True).click()
+        expect(page.locator(".job .state")).to_have_text("done")
+        page.reload()
+
+        expect(page.locator(".facts")).to_contain_text("Passages1")
+        expect(dialog).to_have_count(0)
