@@ -5,7 +5,9 @@ from __future__ import annotations
 import datetime
 import http.client
 import ipaddress
+import itertools
 import json
+import os
 import socket
 import ssl
 import subprocess
@@ -49,18 +51,9 @@ class Running:
 @contextmanager
 def chroma_running(folder: Path) -> Iterator[Running]:
     """Chroma's own console script on a free port of this machine."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
     folder.mkdir(parents=True, exist_ok=True)
-    command = [CHROMA, "run", "--path", str(folder), "--host", "127.0.0.1", "--port", str(port)]
-    process = subprocess.Popen(
-        command, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    )
+    process, port = _started(folder)
     assert process.stdout
-    for line in process.stdout:
-        if "listening on" in line:
-            break
     drain = threading.Thread(target=process.stdout.read, daemon=True)
     drain.start()
     try:
@@ -70,6 +63,27 @@ def chroma_running(folder: Path) -> Iterator[Running]:
         process.wait(30)
         drain.join()
         process.stdout.close()
+
+
+def _started(folder: Path) -> tuple[subprocess.Popen[str], int]:
+    """Start it and wait until it takes connections; on another port where somebody took the first one meanwhile."""
+    while True:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        process = subprocess.Popen(
+            [CHROMA, "run", "--path", str(folder), "--host", "127.0.0.1", "--port", str(port)],
+            cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        )  # fmt: skip
+        assert process.stdout
+        said = list(itertools.takewhile(lambda line: "listening on" not in line, process.stdout))
+        while process.poll() is None:
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", port)) == 0:
+                    return process, port
+            os.sched_yield()
+        process.stdout.close()
+        assert any("is not available" in line for line in said), said
 
 
 @dataclass
