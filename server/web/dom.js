@@ -14,6 +14,11 @@ export function fill(node, ...children) {
   return node;
 }
 
+/** A text whose parts in backquotes are code. */
+export function codes(text) {
+  return text.split("`").map((part, at) => (at % 2 ? el("code", {}, part) : part));
+}
+
 /** The element with this id. */
 export const byId = (id) => document.getElementById(id);
 

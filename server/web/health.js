@@ -2,7 +2,7 @@
 
 import * as api from "./api.js";
 import { tellCounts } from "./chips.js";
-import { el, fill, say } from "./dom.js";
+import { codes, el, fill, say } from "./dom.js";
 import { ago, bytes, count } from "./format.js";
 import { failure } from "./notes.js";
 
@@ -52,11 +52,6 @@ function check({ part, status, detail }) {
     el("div", {},
       el("h2", {}, PARTS[part] ?? part, el("span", { class: "status-word" }, status === "unknown" ? "" : status)),
       el("p", {}, codes(detail))));
-}
-
-/** Commands in backquotes as code. */
-function codes(text) {
-  return text.split("`").map((part, at) => (at % 2 ? el("code", {}, part) : part));
 }
 
 function factsOf(health) {

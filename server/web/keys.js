@@ -10,7 +10,7 @@ const LIST = [
   ["e", "open the result or file in the editor"],
   ["s", "explain the score of the result"],
   ["Esc", "back"],
-  ["g then a, i, c, h", "ask, index, classes, health"],
+  ["g then s a i c h", "search, ask, index, classes, health"],
   ["?", "these keys"],
 ];
 const PLACES = { s: "search", a: "ask", i: "index", c: "classes", h: "health" };
@@ -74,5 +74,5 @@ function isTyping(target) {
 }
 
 function keyOf(text) {
-  return /^(then|and)$/.test(text) ? ` ${text} ` : [el("kbd", {}, text.replace(/,$/, "")), " "];
+  return text === "then" ? ` ${text} ` : [el("kbd", {}, text), " "];
 }

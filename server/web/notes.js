@@ -1,7 +1,7 @@
 // Notes beside results: what is doubtful, degraded, stale or left out, and what went wrong.
 
 import { startSync } from "./job.js";
-import { el } from "./dom.js";
+import { codes, el } from "./dom.js";
 import { plural } from "./format.js";
 import { link } from "./route.js";
 
@@ -27,8 +27,8 @@ export function failure(problem, retry) {
   return el(
     "div",
     { class: "note bad failure", role: "alert" },
-    el("strong", {}, problem.message || "Something went wrong in the page."),
-    problem.hint && el("p", {}, problem.hint),
+    el("strong", {}, codes(problem.message || "Something went wrong in the page.")),
+    problem.hint && el("p", {}, codes(problem.hint)),
     el("p", { class: "quiet" }, el("code", {}, problem.code ?? problem.name), problem.trace && [" · trace ", el("code", {}, problem.trace)]),
     retry && el("button", { type: "button", class: "button", on: { click: retry } }, "Try again"),
   );
