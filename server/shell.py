@@ -92,6 +92,10 @@ class Session:
                 self.close()  # the line is in the middle of a reply
             raise
 
+    def hold_index(self) -> None:
+        """For a command that opens the index itself: a background owner that nobody uses steps aside."""
+        step_aside(place(self.root, self.config_file))
+
     def close(self) -> None:
         """Let go of the owner, or of the index."""
         if self._answering is not None:
@@ -103,7 +107,7 @@ class Session:
         has_index = (where.folder / CATALOGUE).exists()
         if self.no_daemon or not (has_index or load_contract()[operation].changes_state):
             if self.no_daemon:
-                step_aside(where)
+                self.hold_index()
             return Direct(self.root, self.settings)
         return Remote(where)
 

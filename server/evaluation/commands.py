@@ -76,6 +76,7 @@ def _measured(
     from server.evaluation.evaluate import evaluate_folder
 
     _check_source(folder, from_git)
+    session.hold_index()
     with progress_bar(session.as_json) as progress:
         return evaluate_folder(folder, split, session.root, session.settings, rankings, progress)
 
@@ -139,6 +140,7 @@ def tune(
     from server.evaluation.evaluate import on_bench
 
     _check_source(folder, from_git)
+    session.hold_index()
     with progress_bar(session.as_json) as progress:
         fit = on_bench(folder, split, session.root, session.settings, tuning.fit, progress)
     is_written = fit.generalises and not dry_run
