@@ -6,16 +6,29 @@ LoreError                       exit  HTTP
 │   ├── UnknownOperation           2   404
 │   ├── TokenRequired              2   401   a change over HTTP without the server's token
 │   ├── ConfigError                2   500   lore.toml or -c is wrong
-│   └── ConfirmationRequired       2   409   a destructive action without `confirm`
+│   ├── ConfirmationRequired       2   409   a destructive action without `confirm`
+│   ├── InvalidProjectId           2   400   a name that cannot be a project's
+│   ├── InvalidFilename            2   400   a name that cannot be a document's
+│   └── InvalidContent             2   400   a text that would break its document
 ├── NotFound                       1   404
 │   ├── DocumentNotFound           1   404
 │   ├── JobNotFound                1   404
-│   └── ClassNotFound              1   404
+│   ├── ClassNotFound              1   404
+│   ├── ProjectNotFound            1   404
+│   ├── ChapterNotFound            1   404
+│   ├── SectionNotFound            1   404   of a project's main document
+│   └── CommitNotFound             1   404   in the history of what was written
+├── FileExists                     1   409   a document of that name is there
+├── SectionExists                  1   409   a section or chapter of that title is there
+├── Conflict                       1   409   somebody else changed it meanwhile
 ├── IndexMissing                   1   409   nothing has been synced yet
 ├── GuardTripped                   1   409   a sync would delete too much
 ├── Cancelled                      1   409   somebody cancelled the build
 ├── ModelMismatch                  1   409   the index was built with another model
 ├── StorageError                  74   500   files, disk, permissions
+│   ├── InvalidPath               74   403   a link or a device where a file should be
+│   ├── AccessDenied              74   403   the system does not let us
+│   ├── GitError                  74   500   git failed, or is not there
 │   ├── DatabaseUnavailable       74   503   Chroma does not answer, or refuses us
 │   └── IndexDamaged              74   500   a store cannot be read; a sync rebuilds it
 │       └── CatalogueDamaged      74   500   the same of the catalogue
@@ -92,6 +105,27 @@ class ConfirmationRequired(UsageError):
     default_hint = "Repeat the call with confirm=true if you mean it."
 
 
+class InvalidProjectId(UsageError):
+    """The name cannot be a project's."""
+
+    code = "INVALID_PROJECT_ID"
+    default_hint = "Use the name of the repository or of the folder."
+
+
+class InvalidFilename(UsageError):
+    """The name cannot be a document's."""
+
+    code = "INVALID_FILENAME"
+    default_hint = "Use a plain name as `api-guide.md`."
+
+
+class InvalidContent(UsageError):
+    """The text is too long, or would change more of its document than it should."""
+
+    code = "INVALID_CONTENT"
+    default_hint = "Correct the text and call again."
+
+
 class NotFound(LoreError):
     """What was asked for is not in the index."""
 
@@ -116,6 +150,55 @@ class ClassNotFound(NotFound):
     """No class of that name is known; the hint names the nearest."""
 
     code = "CLASS_NOT_FOUND"
+
+
+class ProjectNotFound(NotFound):
+    """Nothing was written for a project of that id."""
+
+    code = "PROJECT_NOT_FOUND"
+    default_hint = "Check the project's id: a project begins with the first thing that is written for it."
+
+
+class ChapterNotFound(NotFound):
+    """The document has no such chapter."""
+
+    code = "CHAPTER_NOT_FOUND"
+    default_hint = "List the chapters of the document: titles are told apart by upper and lower case."
+
+
+class SectionNotFound(NotFound):
+    """The main document has no such section."""
+
+    code = "SECTION_NOT_FOUND"
+    default_hint = "Read the main document: a section's header is a whole line as `## Build`."
+
+
+class CommitNotFound(NotFound):
+    """The history has no such commit."""
+
+    code = "COMMIT_NOT_FOUND"
+    default_hint = "Read the history: it lists the commits."
+
+
+class FileExists(LoreError):
+    """A document of that name is there already."""
+
+    code, http_status, exit_code = "FILE_ALREADY_EXISTS", 409, 1
+    default_hint = "Change its chapters, or take another name."
+
+
+class SectionExists(LoreError):
+    """A section or chapter of that title is there already."""
+
+    code, http_status, exit_code = "SECTION_ALREADY_EXISTS", 409, 1
+    default_hint = "Change the one that is there, or take another title."
+
+
+class Conflict(LoreError):
+    """What was to be changed is not what the caller last saw."""
+
+    code, http_status, exit_code = "CONFLICT", 409, 1
+    default_hint = "Read it again, and repeat the change on what is there now."
 
 
 class IndexMissing(LoreError):
@@ -151,6 +234,27 @@ class StorageError(LoreError):
 
     code, http_status, exit_code = "STORAGE_ERROR", 500, 74
     default_hint = "Check the permissions and the free space of the index folder."
+
+
+class InvalidPath(StorageError):
+    """A link, a device or a folder stands where a file of ours should be."""
+
+    code, http_status = "INVALID_PATH", 403
+    default_hint = "Look at the named path in the knowledge folder: links are not followed."
+
+
+class AccessDenied(StorageError):
+    """The system does not let us read or write there."""
+
+    code, http_status = "ACCESS_DENIED", 403
+    default_hint = "Check who owns the knowledge folder, and its permissions."
+
+
+class GitError(StorageError):
+    """Git failed. What was written stays, and is committed with the next write."""
+
+    code = "GIT_ERROR"
+    default_hint = "Check that git runs in the knowledge folder: `git status`."
 
 
 class DatabaseUnavailable(StorageError):

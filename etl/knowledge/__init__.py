@@ -1,0 +1,1 @@
+"""Knowledge that agents write: projects, documents, chapters, with their history."""

@@ -1,0 +1,286 @@
+"""The history of a knowledge folder: each write is one commit. All that changes it needs the store's lock."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from etl.errors import CommitNotFound, GitError
+from etl.head import head
+from etl.knowledge.files import TEMPORARY, Files
+from etl.knowledge.git import Git, finish
+from etl.knowledge.lock import StoreLock
+from etl.knowledge.objects import FILE_MODE, Entry, Objects, blob_id
+
+BRANCH = "main"
+EMAIL = "lore@localhost"
+COMMITTER = "Lore"
+SESSION = "Session: "
+LOCK = "lore.lock"
+_WRITING = "lore-writing"  # what is being written, while it is: after a kill it tells that locks are stale
+_BEHIND = "lore-index-behind"
+_IGNORED = ("activity.log*", TEMPORARY)
+_RAW = "* -text -ident -filter !eol !working-tree-encoding\n"  # no byte of a document is git's to change
+_FIELDS = ("%H", "%P", "%an", "%cI", "%B")
+_NONE = "0" * 40
+
+
+class Author(NamedTuple):
+    """Who writes: the agent's name, and the session it is in."""
+
+    agent: str = ""
+    session: str = ""
+
+
+@dataclass(frozen=True)
+class Commit:
+    """One entry of the history; `date` is ISO 8601."""
+
+    id: str
+    parents: tuple[str, ...]
+    agent: str
+    session: str
+    date: str
+    message: str
+
+
+Changes = Mapping[str, bytes | None]  # path -> content, None to delete
+
+
+class History:
+    """The repository in the folder. It is made by the first write; until then reading finds an empty history."""
+
+    def __init__(self, home: Path, lock: StoreLock) -> None:
+        self.home = home
+        self.files = Files(home)
+        self.git = Git(home)
+        self._lock = lock
+        self._opened: Objects | None = None
+
+    @property
+    def exists(self) -> bool:
+        """Whether there is a repository."""
+        return (self.home / ".git" / "HEAD").is_file()
+
+    @property
+    def objects(self) -> Objects:
+        """The object database; made if need be."""
+        if self._opened is None:
+            if not self.exists:
+                self.git.run("init", "-q", "-b", BRANCH, "--template=", keep=[self._lock.descriptor])
+            self._prepare(self.home / ".git" / "info")
+            kind = self.git.run("rev-parse", "--show-object-format").decode().strip()
+            self._opened = Objects(self.home, self.git, kind)
+        return self._opened
+
+    @property
+    def branch(self) -> str:
+        """The branch that is written to."""
+        return head(self.home).branch or "HEAD"
+
+    @property
+    def tip(self) -> str | None:
+        """The last commit."""
+        return head(self.home).commit if self.exists else None
+
+    # --- writing -----------------------------------------------------------------------------------------------------
+
+    def commit(self, changes: Changes, message: str, author: Author, parents: Sequence[str] | None = None) -> str:
+        """Write files and their commit, and say its id. The objects come first: what fails there has changed nothing.
+
+        Raises:
+            GitError: the files may be written then, and are committed by the next write.
+            StorageError, InvalidPath: a file cannot be written.
+        """
+        objects, tip = self.objects, self.tip
+        blobs = {path: None if data is None else objects.write("blob", data) for path, data in changes.items()}
+        entries = {path: Entry(FILE_MODE, blob) if blob else None for path, blob in blobs.items()}
+        tree = objects.changed_tree(objects.tree_of(tip) if tip else None, entries) or objects.empty_tree()
+        above = list(parents) if parents is not None else [tip] if tip else []
+        commit = objects.write("commit", _commit_text(tree, above, message, author))
+        with self._marked(message):
+            for path, data in changes.items():
+                if data is None:
+                    self.files.remove(path)
+                else:
+                    self.files.write(path, data)
+            self._move(commit, tip, list(changes))
+        return commit
+
+    def commit_all(self, message: str, author: Author) -> int:
+        """Commit whatever is in the folder, and say how many files differed."""
+        _ = self.objects
+        changed = self.uncommitted()
+        if changed:
+            keep = [self._lock.descriptor]
+            self.git.run("add", "-A", "--", ".", keep=keep)
+            tree = self.git.run("write-tree").decode().strip()
+            tip = self.tip
+            commit = self.objects.write("commit", _commit_text(tree, [tip] if tip else [], message, author))
+            self._move(commit, tip, [])
+        return len(changed)
+
+    def recover(self) -> int:
+        """Finish what a killed process began, remove what it left; how many files were committed."""
+        marker = self.home / ".git" / _WRITING
+        if not self.exists:
+            return 0
+        message = "Changes made outside of Lore"
+        if marker.exists():
+            message = f"After an interruption: {marker.read_text(encoding='utf-8', errors='replace')}"
+            for stale in (*(self.home / ".git").glob("*.lock"), *(self.home / ".git" / "refs").rglob("*.lock")):
+                if stale.name != LOCK:
+                    stale.unlink(missing_ok=True)
+            for left in (self.home / ".git" / "objects").glob("??/tmp_obj_*"):
+                left.unlink(missing_ok=True)
+        self.files.remove_temporary()
+        count = self.commit_all(message, Author())
+        marker.unlink(missing_ok=True)
+        return count
+
+    def holds(self, path: str, data: bytes) -> bool:
+        """Whether the last commit has this content at the path."""
+        objects, tip = self.objects, self.tip
+        return tip is not None and objects.entry_at(tip, path) == blob_id(data, objects.algorithm)
+
+    def refresh_index(self) -> None:
+        """Bring git's index to the last commit, if a write could not."""
+        marker = self.home / ".git" / _BEHIND
+        if marker.exists():
+            self.git.run("read-tree", "HEAD", keep=[self._lock.descriptor])
+            marker.unlink(missing_ok=True)
+
+    @property
+    def was_interrupted(self) -> bool:
+        """Whether a writer died before it was done."""
+        return (self.home / ".git" / _WRITING).exists()
+
+    def uncommitted(self) -> list[str]:
+        """Paths that differ from the last commit."""
+        if not self.exists:
+            return []
+        found = self.git.run("status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames")
+        return [line[3:] for line in found.decode(errors="surrogateescape").split("\0") if line]
+
+    def tidy(self) -> None:
+        """Let git pack what has become many small files; it looks itself whether it is time."""
+        self.git.run("-c", "gc.auto=6700", "-c", "gc.autoDetach=false", "gc", "--auto", "--quiet", seconds=300)
+
+    def _move(self, commit: str, tip: str | None, paths: Sequence[str]) -> None:
+        """Branch and index to the new commit, side by side: whichever is late after a kill, `recover` sees it."""
+        keep = [self._lock.descriptor]
+        moving = self.git.start("update-ref", "-m", "lore", "HEAD", commit, tip or _NONE, keep=keep)
+        if paths:
+            data = b"".join(path.encode("utf-8", "surrogateescape") + b"\0" for path in paths)
+            indexing = self.git.start("update-index", "--add", "--remove", "-z", "--stdin", keep=keep)
+            try:
+                finish(indexing, data)
+            except GitError:  # somebody's own git holds the index; the commit is made all the same
+                (self.home / ".git" / _BEHIND).touch()
+        finish(moving)
+
+    @contextlib.contextmanager
+    def _marked(self, message: str) -> Iterator[None]:
+        """The marker stays if we do not come to the end."""
+        marker = self.home / ".git" / _WRITING
+        marker.write_text(message.replace("\0", "").encode("utf-8", "replace").decode()[:2000], encoding="utf-8")
+        yield
+        marker.unlink(missing_ok=True)
+
+    def _prepare(self, info: Path) -> None:
+        info.mkdir(exist_ok=True)
+        _add_lines(info / "exclude", _IGNORED)
+        _add_lines(info / "attributes", [_RAW.strip()])
+
+    # --- reading -----------------------------------------------------------------------------------------------------
+
+    def log(self, paths: Sequence[str] = (), limit: int = 50, skip: int = 0) -> list[Commit]:
+        """The commits, newest first; only those that touch one of the paths, if any are given."""
+        if self.tip is None:
+            return []
+        options = ["-z", f"--format={'%x00'.join(_FIELDS)}", f"--max-count={limit}", f"--skip={skip}"]
+        found = self.git.run("log", *options, "--end-of-options", "HEAD", "--", *map(_literal, paths))
+        parts = found.decode(errors="replace").split("\0")
+        width = len(_FIELDS)
+        return [_commit(parts[at : at + width]) for at in range(0, len(parts) - width + 1, width)]
+
+    def resolve(self, commit: str) -> str:
+        """The whole id of a commit of this branch's history. Raises CommitNotFound."""
+        name = commit.strip()
+        if self.tip is None or not name or not all(letter in "0123456789abcdef" for letter in name.lower()):
+            raise CommitNotFound(f"There is no commit `{commit[:80]}`.")
+        try:
+            found = self.git.run("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
+        except GitError as error:
+            raise CommitNotFound(f"There is no commit `{commit[:80]}`.") from error
+        return found.decode().split()[-1]
+
+    def entry(self, commit: str) -> Commit:
+        """One commit. Raises CommitNotFound."""
+        found = self.git.run("log", "-z", "-1", f"--format={'%x00'.join(_FIELDS)}", self.resolve(commit))
+        return _commit(found.decode(errors="replace").split("\0"))
+
+    def diff(self, old: str | None, new: str | None, paths: Sequence[str] = ()) -> str:
+        """What changed, as a patch: from a commit (None: from nothing) to another (None: to the files as they are)."""
+        first = self.resolve(old) if old else self.objects.empty_tree()
+        ends = [first, *([self.resolve(new)] if new else [])]
+        options = ("--no-ext-diff", "--no-textconv", "--no-color", "--no-renames", "--src-prefix=a/", "--dst-prefix=b/")
+        found = self.git.run("diff", *options, "--end-of-options", *ends, "--", *map(_literal, paths))
+        return found.decode(errors="replace")
+
+    def changed_between(self, old: str | None, new: str) -> dict[str, tuple[Entry | None, Entry | None]]:
+        """Path -> entry before and after, of two commits."""
+        first = old or self.objects.empty_tree()
+        options = ("-r", "-z", "--raw", "--no-abbrev", "--no-renames", "--no-commit-id")
+        parts = self.git.run("diff-tree", *options, "--end-of-options", first, new).split(b"\0")
+        found = {}
+        for line, path in zip(parts[::2], parts[1::2], strict=False):
+            before, after, one, two, _ = line.removeprefix(b":").decode().split(" ")
+            found[path.decode("utf-8", "surrogateescape")] = (_entry(before, one), _entry(after, two))
+        return found
+
+
+def _commit_text(tree: str, parents: Sequence[str], message: str, author: Author) -> bytes:
+    now = f"{int(time.time())} +0000"
+    agent = _ident(author.agent) or COMMITTER
+    text = message.replace("\0", "\N{SYMBOL FOR NULL}").strip("\n") or "Update knowledge"
+    if session := " ".join(_ident(author.session).split()):
+        text += f"\n\n{SESSION}{session}"
+    lines = [f"tree {tree}", *(f"parent {parent}" for parent in parents)]
+    lines += [f"author {agent} <{EMAIL}> {now}", f"committer {COMMITTER} <{EMAIL}> {now}", "", text]
+    return ("\n".join(lines) + "\n").encode("utf-8", "replace")
+
+
+def _ident(name: str) -> str:
+    """Without what ends a field of a commit (git's own rule, ident.c)."""
+    kept = "".join(letter for letter in name if letter not in "<>" and letter >= " ")
+    return kept.strip(" .,:;\"\\'")[:100]
+
+
+def _commit(fields: Sequence[str]) -> Commit:
+    name, parents, agent, date, message = fields
+    text, _, last = message.rstrip("\n").rpartition("\n\n")
+    if last.startswith(SESSION) and "\n" not in last:
+        return Commit(name, tuple(parents.split()), agent, last.removeprefix(SESSION), date, text)
+    return Commit(name, tuple(parents.split()), agent, "", date, message.rstrip("\n"))
+
+
+def _entry(mode: str, name: str) -> Entry | None:
+    return None if set(mode) == {"0"} else Entry(mode.encode(), name)
+
+
+def _literal(path: str) -> str:
+    return f":(top,literal){path}"
+
+
+def _add_lines(path: Path, lines: Sequence[str]) -> None:
+    with contextlib.suppress(FileNotFoundError):
+        known = path.read_text(encoding="utf-8", errors="replace")
+        lines = [line for line in lines if line not in known.splitlines()]
+    if lines:
+        with open(path, "a", encoding="utf-8") as file:
+            file.write("".join(f"{line}\n" for line in lines))

@@ -1,0 +1,164 @@
+"""Git's objects, written here: `git add` and `git commit` take 20 ms of processor time, this less than 1.
+
+The formats are gitformat-loose(5) and those in "Git Internals - Git Objects". `git fsck` in the tests is the judge.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from etl.errors import GitError
+from etl.knowledge.git import Git
+
+FILE_MODE, FOLDER_MODE = b"100644", b"40000"
+_FASTEST = 1  # of zlib: a tenth larger, four times as fast
+_CACHED_TREES = 64
+
+
+class Entry(NamedTuple):
+    """A line of a tree: a file, a folder, a link."""
+
+    mode: bytes
+    id: str
+
+
+Tree = dict[bytes, Entry]
+
+
+def blob_id(data: bytes, algorithm: str = "sha1") -> str:
+    """The name that git gives to a content."""
+    return _name(b"blob", data, algorithm)
+
+
+class Objects:
+    """The object database of one repository; not for several threads at once."""
+
+    def __init__(self, home: Path, git: Git, algorithm: str) -> None:
+        self._folder = home / ".git" / "objects"
+        self._git = git
+        self.algorithm = algorithm
+        self._trees: dict[str, Tree] = {}
+
+    def has(self, name: str) -> bool:
+        """Whether an object is there, loose or packed."""
+        if self._path(name).exists():
+            return True
+        try:
+            self._git.run("cat-file", "-e", name)
+        except GitError:
+            return False
+        return True
+
+    def read(self, kind: str, name: str) -> bytes:
+        """The content of an object. Raises GitError."""
+        try:
+            whole = zlib.decompress(self._path(name).read_bytes())
+        except FileNotFoundError:
+            return self._git.run("cat-file", kind, name)
+        except (OSError, zlib.error) as error:
+            raise GitError(f"The object {name} of the history cannot be read.") from error
+        head, _, data = whole.partition(b"\0")
+        if head.split(b" ")[0] != kind.encode():
+            raise GitError(f"The object {name} of the history is no {kind}.")
+        return data
+
+    def write(self, kind: str, data: bytes) -> str:
+        """Store an object, and say its name."""
+        name = _name(kind.encode(), data, self.algorithm)
+        path = self._path(name)
+        if path.exists():
+            return name
+        try:
+            path.parent.mkdir(exist_ok=True)
+            # git takes files of this name for what a dead process left; it is not synced, as git does not by default:
+            # the document itself is, and after a power cut the next start commits it
+            temporary = path.parent / f"tmp_obj_{os.getpid()}"
+            temporary.write_bytes(zlib.compress(_head(kind.encode(), data) + data, _FASTEST))
+            temporary.chmod(0o444)
+            temporary.rename(path)
+        except OSError as error:
+            raise GitError(f"Cannot write to the history: {error.strerror}.") from error
+        return name
+
+    def tree_of(self, commit: str) -> str:
+        """The tree of a commit."""
+        return self.read("commit", commit).split(b"\n", 1)[0].removeprefix(b"tree ").decode()
+
+    def tree(self, name: str) -> Tree:
+        """The entries of a tree."""
+        if name not in self._trees:
+            while len(self._trees) >= _CACHED_TREES:
+                del self._trees[next(iter(self._trees))]
+            self._trees[name] = self._parsed(self.read("tree", name))
+        return self._trees[name]
+
+    def entry_at(self, commit: str, path: str) -> str | None:
+        """The object at a path of a commit."""
+        name: str | None = self.tree_of(commit)
+        for part in path.split("/"):
+            entry = self.tree(name).get(os.fsencode(part)) if name else None
+            name = entry.id if entry else None
+        return name
+
+    def changed_tree(self, tree: str | None, changes: Mapping[str, Entry | None]) -> str | None:
+        """The tree with these paths set or, where None, left out; None if nothing remains in it."""
+        entries = dict(self.tree(tree)) if tree else {}
+        below: dict[bytes, dict[str, Entry | None]] = {}
+        for path, entry in changes.items():
+            first, _, rest = path.partition("/")
+            if rest:
+                below.setdefault(os.fsencode(first), {})[rest] = entry
+            elif entry is None:
+                entries.pop(os.fsencode(first), None)
+            else:
+                entries[os.fsencode(first)] = entry
+        for name, inner in below.items():
+            old = entries.get(name)
+            new = self.changed_tree(old.id if old and old.mode == FOLDER_MODE else None, inner)
+            if new is None:
+                entries.pop(name, None)
+            else:
+                entries[name] = Entry(FOLDER_MODE, new)
+        return self._write_tree(entries) if entries else None
+
+    def empty_tree(self) -> str:
+        """The tree without entries."""
+        return self._write_tree({})
+
+    def _write_tree(self, entries: Tree) -> str:
+        def place(item: tuple[bytes, Entry]) -> bytes:
+            return item[0] + b"/" if item[1].mode == FOLDER_MODE else item[0]
+
+        lines = (
+            entry.mode + b" " + name + b"\0" + bytes.fromhex(entry.id)
+            for name, entry in sorted(entries.items(), key=place)
+        )
+        name = self.write("tree", b"".join(lines))
+        self._trees[name] = entries
+        return name
+
+    def _parsed(self, data: bytes) -> Tree:
+        size = hashlib.new(self.algorithm).digest_size
+        entries, start = Tree(), 0
+        while start < len(data):
+            end = data.index(b"\0", start)
+            mode, _, name = data[start:end].partition(b" ")
+            entries[name] = Entry(mode, data[end + 1 : end + 1 + size].hex())
+            start = end + 1 + size
+        return entries
+
+    def _path(self, name: str) -> Path:
+        return self._folder / name[:2] / name[2:]
+
+
+def _head(kind: bytes, data: bytes) -> bytes:
+    return b"%s %d\0" % (kind, len(data))
+
+
+def _name(kind: bytes, data: bytes, algorithm: str) -> str:
+    return hashlib.new(algorithm, _head(kind, data) + data, usedforsecurity=False).hexdigest()

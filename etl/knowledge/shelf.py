@@ -1,0 +1,186 @@
+"""Reading a knowledge folder: projects, main documents, knowledge documents. Needs no lock and makes nothing."""
+
+from __future__ import annotations
+
+import os
+import time
+import unicodedata
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from etl.errors import DocumentNotFound
+from etl.files import RACY_NS
+from etl.knowledge.document import KnowledgeDocument
+from etl.knowledge.files import Files
+from etl.knowledge.metadata import Metadata
+from etl.knowledge.names import SUFFIX, checked_filename, checked_project_id, document_name
+from etl.knowledge.objects import blob_id
+from etl.knowledge.registry import INDEX, read_index
+
+MAIN = "main.md"
+
+
+@dataclass(frozen=True)
+class Project:
+    """A project; `slug` is None if nothing was written for it yet."""
+
+    id: str
+    slug: str | None
+
+    @property
+    def exists(self) -> bool:
+        """Whether it is known."""
+        return self.slug is not None
+
+    @property
+    def main_path(self) -> str:
+        """Its main document, relative to the folder."""
+        return f"projects/{self.slug}/{MAIN}"
+
+    @property
+    def knowledge_path(self) -> str:
+        """The folder of its documents, relative to the folder."""
+        return f"projects/{self.slug}/knowledge"
+
+
+@dataclass(frozen=True)
+class MainDocument:
+    """A project's instructions; without any, `exists` is False, the content empty and the version None."""
+
+    project_id: str
+    exists: bool
+    content: str
+    version: str | None
+    path: str | None
+
+
+@dataclass(frozen=True)
+class DocumentInfo:
+    """A document as a list shows it. `version` is the name that git gives to its content."""
+
+    project_id: str
+    filename: str
+    path: str
+    title: str
+    metadata: Metadata
+    version: str
+    bytes: int
+
+
+@dataclass(frozen=True)
+class StoredDocument:
+    """A document with its content."""
+
+    info: DocumentInfo
+    document: KnowledgeDocument
+
+
+Stamp = tuple[int, int, int, int]
+
+
+class Shelf:
+    """What is in the folder. A document is read again only if its stamp changed; threads may share it."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self.files = Files(home)
+        self._seen: dict[str, tuple[Stamp, DocumentInfo]] = {}
+
+    def projects(self) -> list[Project]:
+        """All projects that have a folder, by id."""
+        folders = set(self.files.folders("projects"))
+        index = read_index(self.files.read(INDEX))
+        return [Project(name, slug) for name, slug in sorted(index.items()) if slug in folders]
+
+    def project(self, project_id: str) -> Project:
+        """A project, known or not. Raises InvalidProjectId."""
+        name = checked_project_id(project_id)
+        return Project(name, read_index(self.files.read(INDEX)).get(name))
+
+    def main(self, project_id: str) -> MainDocument:
+        """A project's main document; never an error because there is none."""
+        project = self.project(project_id)
+        data = self.files.read(project.main_path) if project.exists else None
+        if data is None:
+            return MainDocument(project.id, False, "", None, None)
+        return MainDocument(project.id, True, shown(data), blob_id(data), project.main_path)
+
+    def documents(self, project_id: str) -> list[DocumentInfo]:
+        """The documents of a project by file name; none if there is no such project."""
+        project = self.project(project_id)
+        if not project.exists:
+            return []
+        found = [
+            self._info(project, name, facts)
+            for name, facts in self.files.entries(project.knowledge_path)
+            if is_document(name)
+        ]
+        return sorted((info for info in found if info), key=lambda info: info.filename)
+
+    def document(self, project_id: str, filename: str) -> StoredDocument:
+        """One document.
+
+        Raises:
+            DocumentNotFound: the project has none of that name.
+        """
+        project = self.project(project_id)
+        name = self.existing_name(project, filename)
+        path = f"{project.knowledge_path}/{name}"
+        data = self.files.read(path) if name else None
+        if name is None or data is None:
+            raise missing(project, filename)
+        text = KnowledgeDocument(shown(data))
+        return StoredDocument(_described(project, name, data, text), text)
+
+    def existing_name(self, project: Project, filename: str) -> str | None:
+        """The file that is meant: one of exactly that name, else one of its slug. Raises InvalidFilename."""
+        given = checked_filename(filename)
+        if not project.exists:
+            return None
+        exact = given if given.endswith(SUFFIX) else given + SUFFIX
+        for name in (exact, document_name(given)):
+            if is_document(name) and self.files.exists(f"{project.knowledge_path}/{name}"):
+                return name
+        return None
+
+    def _info(self, project: Project, name: str, facts: os.stat_result) -> DocumentInfo | None:
+        path = f"{project.knowledge_path}/{name}"
+        stamp = (facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns, facts.st_ino)
+        known = self._seen.get(path)
+        if known and known[0] == stamp:
+            return replace(known[1], project_id=project.id)
+        data = self.files.read(path)
+        if data is None:
+            return None
+        info = _described(project, name, data, KnowledgeDocument(shown(data)))
+        if time.time_ns() - facts.st_ctime_ns > RACY_NS:  # else it may change once more under the same stamp
+            self._seen[path] = (stamp, info)
+        return info
+
+
+def is_document(name: str) -> bool:
+    """Whether a file of this name is a document."""
+    return name.endswith(SUFFIX) and not name.startswith(".") and unicodedata.is_normalized("NFC", name)
+
+
+def shown(data: bytes) -> str:
+    """The text as readers get it; what is no UTF-8 is marked."""
+    return data.decode("utf-8", "replace")
+
+
+def exact(data: bytes) -> str:
+    """The text as it is edited: whatever the bytes are, they are written back."""
+    return data.decode("utf-8", "surrogateescape")
+
+
+def missing(project: Project, filename: str) -> DocumentNotFound:
+    """The error that says so."""
+    what = f"Project `{project.id}` has no document `{filename}`."
+    hint = "List the project's documents." if project.exists else "Nothing was written for this project yet."
+    return DocumentNotFound(what, hint)
+
+
+def _described(project: Project, name: str, data: bytes, document: KnowledgeDocument) -> DocumentInfo:
+    title = document.metadata.title or name.removesuffix(SUFFIX)
+    path = f"{project.knowledge_path}/{name}"
+    return DocumentInfo(project.id, name, path, title, document.metadata, blob_id(data), len(data))
