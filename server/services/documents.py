@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from etl.errors import ClassNotFound, DocumentNotFound, IndexMissing, InvalidArgument
@@ -13,6 +14,7 @@ from server import budget, pages
 from server.services.filepart import file_part
 
 JSON = dict[str, Any]
+_METHOD = r"^[ \t]*(?:(?:async|def|static|get|set|public|private|protected|override|abstract)[ \t]+)*[*#]?{}[ \t]*[(<]"
 
 
 class DocumentService:
@@ -92,10 +94,10 @@ class DocumentService:
         found: dict[str, JSON] = {}
         for chunk in self._index.catalogue.of_source(node.source):
             if chunk.class_name == node.name:
-                kind = "method" if chunk.kind == "method" else "attribute"
                 for symbol in chunk.symbols:
                     _, dot, name = symbol.rpartition(".")
                     if dot and not node.name.endswith("." + symbol):  # a nested class is a symbol of itself
+                        kind = "method" if _is_method(name, chunk) else "attribute"
                         member = {"name": name, "kind": kind, "id": chunk.id, "lines": list(chunk.lines)}
                         found.setdefault(name, member)
         return list(found.values())
@@ -118,6 +120,11 @@ def _row(one: Chunk) -> JSON:
         "lines": list(one.lines),
         "hash": one.content_hash,
     }
+
+
+def _is_method(name: str, chunk: Chunk) -> bool:
+    """A small class is one chunk with its methods, so its text has to say what they are."""
+    return chunk.kind == "method" or re.search(_METHOD.format(re.escape(name)), chunk.text, re.MULTILINE) is not None
 
 
 def _brief(record: JSON) -> JSON:

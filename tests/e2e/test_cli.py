@@ -43,7 +43,7 @@ def test_options_may_stand_before_or_after_the_command(project: Path, tmp_path: 
     before = run_lore("-C", str(project), "--json", "search", "zebra", cwd=tmp_path)
     after = run_lore("search", "zebra", "--json", "-C", str(project), cwd=tmp_path)
 
-    assert json.loads(before.stdout) == json.loads(after.stdout)
+    assert json.loads(before.stdout)["results"] == json.loads(after.stdout)["results"] != []
 
 
 def test_the_project_is_the_nearest_folder_with_a_configuration_or_git(tmp_path: Path) -> None:
@@ -67,10 +67,13 @@ def test_sync_prints_its_report_as_data(project: Path) -> None:
     assert report["unchanged"] == listed["total"] > 0
 
 
-def test_the_class_tree_is_drawn(project: Path) -> None:
+def test_the_class_tree_is_drawn_with_the_members_of_its_root(project: Path) -> None:
     assert run_lore("hierarchy", "Base", cwd=project).stdout.splitlines() == [
         "pkg.base.Base  pkg/base.py:1",
         "  pkg.child.Child  pkg/child.py:4",
+        "",
+        "members:",
+        "  .run  method, lines 1-3",
     ]
 
 

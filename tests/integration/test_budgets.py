@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -167,6 +168,25 @@ def test_a_long_passage_comes_whole_with_each_symbol_tag_and_ancestor_once(app: 
     assert joined(iter(replies), "symbols") == list(LONG_CHUNK.symbols)
     assert joined(iter(replies), "tags") == list(LONG_CHUNK.tags)
     assert [Ancestor(**one) for one in joined(iter(replies), "chain")] == list(LONG_CHUNK.chain)
+
+
+def test_the_members_of_a_class_are_methods_or_attributes_however_its_chunks_were_cut(
+    tmp_path: Path, contract: Contract
+) -> None:
+    files = {
+        "a.py": "class Small:\n    size = len(())\n\n    async def run(self) -> int:\n        return self.size\n",
+        "b.js": "export class Other {\n  count = make();\n  static async go(x) {\n    return 1;\n  }\n}\n",
+    }
+    app = App(write_project(tmp_path.resolve(), files), Settings(), contract, HashModel())
+    app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 60})
+    kinds = {
+        root: {one["name"]: one["kind"] for one in app.call("get_class_hierarchy", {"root": root})["members"]}
+        for root in ("Small", "Other")
+    }
+    app.close()
+
+    assert kinds["Small"] == {"size": "attribute", "run": "method"}
+    assert kinds["Other"]["go"] == "method"
 
 
 def test_what_was_cut_is_said_with_how_to_get_it(app: App) -> None:
