@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from etl.errors import IndexDamaged, IndexMissing, ModelMismatch, ProviderError
+from etl.errors import DatabaseUnavailable, IndexDamaged, IndexMissing, ModelMismatch, ProviderError
 from etl.index import Index
 from etl.model import Chunk, row_id
 
@@ -48,7 +48,10 @@ def retrieve(index: Index, text: str, type_: str | None, limit: int) -> Candidat
     _check(index)
     by_word = index.keywords.search(text, limit, type_)
     vector, degraded = _embedded(index, text)
-    rows = dict(index.vectors.search(vector, limit, type_)) if vector is not None else {}
+    try:
+        rows = dict(index.vectors.search(vector, limit, type_)) if vector is not None else {}
+    except DatabaseUnavailable as error:  # it is another process: words are found without it
+        vector, rows, degraded = None, {}, f"Searched by words only: {error.message}"
     hits = {row.partition(".")[0]: row for row in rows}
     known = index.catalogue.chunks([*(one for one, _ in by_word), *hits])
     known = {one: chunk for one, chunk in known.items() if type_ is None or chunk.type == type_}
