@@ -48,7 +48,11 @@ def test_merging_changes_neither_side() -> None:
     [
         ("[indx]\n", "Unknown configuration key `indx`.", "Did you mean `index`?"),
         ("[index]\nexclud = []\n", "Unknown configuration key `index.exclud`.", "Did you mean `exclude`?"),
-        ("[server]\nzzz = 1\n", "Unknown configuration key `server.zzz`.", "Known keys here: allowed_hosts, host, port."),
+        (
+            "[server]\nzzz = 1\n",
+            "Unknown configuration key `server.zzz`.",
+            "Known keys here: allowed_hosts, host, port.",
+        ),
         ("x = 1\n[index]\n", "Unknown configuration key `x`.", None),
         ("[server]\nport = 'a'\n", "Configuration key `server.port`: ", None),
         ("[server]\nhost = 'http://a'\n", "Configuration key `server.host`: ", None),
