@@ -8,13 +8,18 @@ import socket
 import tomllib
 from pathlib import Path
 from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from etl.errors import ConfigError
 from etl.project import CONFIG_NAME, INDEX_NAME
 
 HOST = r"^([a-zA-Z0-9_]([a-zA-Z0-9._-]{0,251}[a-zA-Z0-9])?|[0-9a-fA-F]{0,4}:[0-9a-fA-F:.]{0,40}:[0-9a-fA-F.]{0,15})$"
+
+
+LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
+GOOGLE = "googleapis.com"
 
 
 class Section(BaseModel):
@@ -32,13 +37,29 @@ class IndexSettings(Section):
     guard_share: float = Field(default=0.3, gt=0, le=1, description="a sync that deletes more is refused")
 
 
+def _ours_or_googles(url: str | None) -> str | None:
+    """The key goes to this address, and a `lore.toml` may be somebody else's: it cannot send it anywhere it likes."""
+    if url is None:
+        return None
+    parts = urlsplit(url)
+    host = parts.hostname or ""
+    if host in LOOPBACK or (parts.scheme == "https" and (host == GOOGLE or host.endswith(f".{GOOGLE}"))):
+        return url
+    raise ValueError(f"{host or url} would get the key: set GOOGLE_GEMINI_BASE_URL in the environment for it")
+
+
+GeminiAddress = Annotated[
+    str | None, AfterValidator(_ours_or_googles), Field(description="another endpoint: Google's or this machine's")
+]
+
+
 class EmbeddingSettings(Section):
     """Which model turns text into vectors."""
 
     provider: Literal["local", "gemini"] = "local"
     model: str = Field(default="", description="name or path; empty is the provider's default")
     threads: int = Field(default=0, ge=0, description="0: one for each core")
-    base_url: str | None = Field(default=None, description="another endpoint for the Gemini API")
+    base_url: GeminiAddress = None
 
 
 class DatabaseSettings(Section):
@@ -82,7 +103,7 @@ class AnswerSettings(Section):
 
     provider: Literal["auto", "gemini", "none"] = "auto"
     model: str = "gemini-2.5-flash"
-    base_url: str | None = None
+    base_url: GeminiAddress = None
     timeout_seconds: float = Field(default=20, gt=0, le=600)
     attempts: int = Field(default=3, ge=1, le=10)
     context_tokens: int = Field(default=6000, ge=200, le=200_000)
