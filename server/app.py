@@ -62,7 +62,7 @@ class App:
             documents=DocumentService(self.index),
             jobs=self.jobs,
             database=DatabaseService(self.index),
-            health=HealthService(self.index, contract, self.jobs.running, owner),
+            health=HealthService(self.index, contract, self.jobs.running, owner, self.freshness),
         )
         self._calls = Lane[dict[str, Any]]("call", CONCURRENT_CALLS, QUEUE_SECONDS)
         self._calls_out = Lane[dict[str, Any]]("call out", CONCURRENT_CALLS, QUEUE_SECONDS)
@@ -108,7 +108,7 @@ class App:
         """End a running build at its next step, finish other calls, let go of the index."""
         self.jobs.stop()
         self._calls.close()
-        self._calls_out.close()
+        self._calls_out.close(wait=False)  # a model elsewhere may take a minute, and its answer reaches nobody any more
         self.index.close()
 
 

@@ -17,7 +17,9 @@ from server.evaluation import commands as _measuring  # noqa: F401 - it adds its
 from server.setup import commands as _setting_up  # noqa: F401 - it adds its commands
 from server.shell import Session, print_json
 
+WHOLE = 1_000_000  # tokens: a shell has a pager, not a context window
 LONGEST_WAIT = 86_400  # seconds: a shell waits for the end, with a bar of progress
+CursorOption = Annotated[str | None, typer.Option(help="The rest of a reply that was cut: its next_cursor.")]
 TypeOption = Annotated[str, typer.Option("-t", "--type", help="Only this kind of document.")]
 
 
@@ -64,10 +66,7 @@ def sync(
         raise
     if "problem" in result and result["state"] == "failed":
         raise from_record(result["problem"])
-    if session.as_json:
-        print_json(result)
-    else:
-        show.job(result)
+    session.tell("manage_knowledge_base", result)
     if result["state"] != "done":
         raise typer.Exit(Cancelled.exit_code)
 
@@ -80,13 +79,13 @@ def search(
     limit: Annotated[int, typer.Option("-n", "--limit", help="Most results.")] = 10,
     explain: Annotated[bool, typer.Option(help="Show every term of each score.")] = False,
     max_tokens: Annotated[int, typer.Option(help="Budget of the reply.")] = 2000,
+    cursor: CursorOption = None,
 ) -> None:
     """Search: ranked passages with file and lines."""
+    rest = {} if cursor is None else {"cursor": cursor}
     result = session.call(
-        "query_documents", query=query, type=type, limit=limit, explain=explain, max_tokens=max_tokens
+        "query_documents", query=query, type=type, limit=limit, explain=explain, max_tokens=max_tokens, **rest
     )
-    if not session.as_json:
-        show.results(result)
     if not result["results"]:
         raise typer.Exit(NotFound.exit_code)
 
@@ -99,17 +98,13 @@ def ask(
     limit: Annotated[int, typer.Option("-n", "--limit", help="Most files to answer from.")] = 5,
 ) -> None:
     """Ask: an answer with citations."""
-    result = session.call("ask_knowledge_base", query=query, type=type, limit=limit)
-    if not session.as_json:
-        show.answer(result)
+    session.call("ask_knowledge_base", query=query, type=type, limit=limit)
 
 
 @command
 def hierarchy(session: Session, root: str) -> None:
     """Show a class and all below it."""
-    result = session.call("get_class_hierarchy", root=root)
-    if not session.as_json:
-        show.tree(result)
+    session.call("get_class_hierarchy", root=root, max_tokens=WHOLE)
 
 
 @command
@@ -123,22 +118,16 @@ def docs(
 ) -> None:
     """List what is indexed, or show one chunk."""
     if id is not None:
-        result = session.call("get_document_by_id", id=id)
-        if not session.as_json:
-            show.document(result)
+        session.call("get_document_by_id", id=id, max_tokens=WHOLE)
         return
     only = {} if source is None else {"source": source}
-    result = session.call("list_documents", type=type, limit=limit, offset=offset, **only)
-    if not session.as_json:
-        show.listing(result)
+    session.call("list_documents", type=type, limit=limit, offset=offset, max_tokens=WHOLE, **only)
 
 
 @command
 def status(session: Session) -> None:
     """Check every part and say what to do."""
     result = session.call("healthcheck")
-    if not session.as_json:
-        show.health(result)
     if result["status"] == "unhealthy":
         raise typer.Exit(1)
 

@@ -40,9 +40,9 @@ class Lane(Generic[Result]):
                 raise InternalError("A part of Lore timed out.") from error
             raise DeadlineExceeded(f"{name} took over {seconds:g} s.") from error
 
-    def close(self) -> None:
-        """Wait for what is running."""
-        self._pool.shutdown(wait=True)
+    def close(self, wait: bool = True) -> None:
+        """Take no more calls, and wait for those that run."""
+        self._pool.shutdown(wait=wait, cancel_futures=True)
 
 
 class Together(Generic[Result]):

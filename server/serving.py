@@ -58,7 +58,7 @@ def serve_stdio(session: Session, toolsets: list[str] | None) -> None:
 def serve_http(session: Session, host: str | None, port: int | None) -> None:
     """Own the index and serve page, API and MCP until interrupted; the address goes to standard error."""
     from server.http import listening, site_of
-    from server.owner.process import Owner
+    from server.owner.process import Owner, leave
 
     settings = session.settings
     site = site_of(session.root, settings, host)
@@ -78,6 +78,7 @@ def serve_http(session: Session, host: str | None, port: int | None) -> None:
             anyio.run(owner.run, ready, lambda app, door: _serve(app, door, site, listener), address)
         finally:
             owner.close()
+    leave()
 
 
 def make_way(root: Path, config: Path | None) -> None:

@@ -17,6 +17,7 @@ from etl.model import Progress, silent
 from etl.project import find_project
 from etl.settings import Settings, load_settings
 from etl.stores.catalogue import CATALOGUE
+from server import show
 from server.contract import load_contract
 from server.listener import Listener
 from server.owner.remote import Remote, place, step_aside
@@ -112,11 +113,17 @@ class Session:
         return Remote(where)
 
     def call(self, operation: str, **arguments: Any) -> dict[str, Any]:
-        """Run one operation and print its result as JSON if that was asked for."""
+        """Run one operation and print its result."""
         result = self.ask(operation, **arguments)
+        self.tell(operation, result)
+        return result
+
+    def tell(self, operation: str, result: dict[str, Any]) -> None:
+        """Print a result: as text, or as data if that was asked for."""
         if self.as_json:
             print_json(result)
-        return result
+        else:
+            show.tell(operation, result)
 
     @property
     def config_file(self) -> Path | None:

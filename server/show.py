@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from functools import partial
 from typing import Any
 
 from server.render import render
@@ -33,6 +32,10 @@ CONFIG_TEMPLATE = """\
 # reranker = ""                              # a cross-encoder, by name or folder; empty is off
 # rerank_depth = 20                          # results that it reads
 
+[owner]
+# idle_minutes = 30                          # then the process in the background ends
+# auto_sync_files = 50                       # up to so many changed files are synced unasked; 0 is never
+
 [answer]
 # provider = "auto"                          # Gemini if GEMINI_API_KEY is set; "none" always quotes
 # model = "gemini-2.5-flash"
@@ -51,12 +54,3 @@ def tell(operation: str, result: JSON) -> None:
         line(text.body)
     for note in text.notes:
         sys.stderr.write(note + "\n")
-
-
-job = partial(tell, "manage_knowledge_base")
-results = partial(tell, "query_documents")
-answer = partial(tell, "ask_knowledge_base")
-tree = partial(tell, "get_class_hierarchy")
-document = partial(tell, "get_document_by_id")
-listing = partial(tell, "list_documents")
-health = partial(tell, "healthcheck")

@@ -234,6 +234,10 @@ class Catalogue:
         """How many chunks there are."""
         return int(self._rows("SELECT count(*) FROM chunk")[0][0])
 
+    def files_with_chunks(self) -> int:
+        """How many files have chunks."""
+        return int(self._rows("SELECT count(DISTINCT source) FROM chunk")[0][0])
+
     def sources(self, type_: str | None, under: str | None) -> list[dict[str, Any]]:
         """Files that have chunks, by path: type, title, number of chunks, last line."""
         where, values = "WHERE 1", list[object]()

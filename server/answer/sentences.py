@@ -14,7 +14,7 @@ SHORTEST = 20
 FEWEST_WORDS = 4
 PROSE_SHARE = 0.75
 _END = re.compile(r"(?<=[.!?])[ ]+(?=[A-Z`\"'(\[])")
-_NOISE = re.compile(r"^(?:#{1,6} |```|~~~|\|[-: |]+\|?$|---+$|===+$|<!--)")
+_NOISE = re.compile(r"^(?:#{1,6} |```|~~~|\|[-: |]+\|?$|[-=+~^*\s]{3,}$|<!--)")  # headings, fences, borders of tables
 _MARKER = re.compile(r"^\s*(?:[-*+] |\d+[.)] |> ?|# ?|//+ ?|\*+ ?|\"\"\")")
 _COMMENT = re.compile(r"^\s*(?:#+|//+|/\*+|\*+/?)\s?")
 _STATEMENT = re.compile(r"^(?:from \S+ import|import|export|return|raise|yield|del|assert) ")

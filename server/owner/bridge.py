@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from etl.project import Place, place_of
+from etl.stores.note import is_running
 from server.owner.find import Refused, connect, problem
 from server.owner.line import Line
 
@@ -39,7 +40,9 @@ class Bridge:
         self._open: dict[str, JSON] = {}
         self._repeated: set[str] = set()
         self._has_ended = False
-        self._line, self._repeatable = self._dial(place, may_replace=True)
+        self._owner = (0, "")
+        self._repeatable: frozenset[str] = frozenset()
+        self._line = self._dial(place, may_replace=True)
 
     def run(self) -> None:
         """Pass lines on until the input ends and every request has its reply."""
@@ -55,9 +58,11 @@ class Bridge:
             self._line.end()
         listener.join()
 
-    def _dial(self, place: Place, may_replace: bool) -> tuple[Line, frozenset[str]]:
+    def _dial(self, place: Place, may_replace: bool) -> Line:
         line, reply = connect(place, self._hello, may_replace)
-        return line, frozenset(reply.get("repeatable", ()))
+        self._repeatable = frozenset(reply.get("repeatable", ()))
+        self._owner = int(reply.get("pid", 0)), str(reply.get("born", ""))
+        return line
 
     def _note(self, line: bytes) -> None:
         """Remember what a new owner would have to know."""
@@ -81,8 +86,13 @@ class Bridge:
                     self._write(line)
                 continue
             with self._guard:
-                if (self._has_ended and not self._open) or not self._reconnect():
+                if self._is_done() or not self._reconnect():
                     return
+
+    def _is_done(self) -> bool:
+        """Whether the input has ended and nothing more will come: an owner that lives leaves only what it never
+        answers, such as requests that are none."""
+        return self._has_ended and (not self._open or is_running(*self._owner))
 
     def _is_for_the_client(self, line: bytes) -> bool:
         message = _parsed(line)
@@ -101,7 +111,7 @@ class Bridge:
         while True:
             try:
                 place = place_of(self._place.root, self._place.config)
-                self._line, self._repeatable = self._dial(place, may_replace=False)
+                self._line = self._dial(place, may_replace=False)
                 break
             except Refused as refused:
                 self._fail_open(refused.problem)

@@ -20,6 +20,7 @@ from anyio.abc import ByteStream, Listener
 from anyio.streams.buffered import BufferedByteReceiveStream
 
 from etl.errors import LoreError
+from etl.stores.note import born
 from server.app import App, problem
 from server.listener import Listener as Hearer
 from server.owner.line import TCP, UNIX
@@ -104,7 +105,8 @@ class Desk:
             await _tell(stream, {"ok": False, "problem": problem(error), "exit_code": error.exit_code})
             return
         repeatable = [one.id for one in contract if one.hints["idempotentHint"] or one.hints["readOnlyHint"]]
-        await _tell(stream, {"ok": True, "repeatable": repeatable})
+        me = os.getpid()
+        await _tell(stream, {"ok": True, "repeatable": repeatable, "pid": me, "born": born(me) or ""})
         await serve_lines(server, received, stream)
 
     async def _calls(self, hello: JSON, received: BufferedByteReceiveStream, stream: ByteStream) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+import os
 import secrets
 import signal
+import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -139,6 +141,14 @@ def own(root: Path, config: Path | None, ready: Callable[[], None]) -> None:
         anyio.run(owner.run, ready)
     finally:
         owner.close()
+    leave()
+
+
+def leave() -> None:
+    """End this process now that all is closed: Python would wait for threads that wait for a model elsewhere."""
+    logging.shutdown()
+    sys.stderr.flush()
+    os._exit(0)
 
 
 async def _abandoned(work: Callable[[], None]) -> None:

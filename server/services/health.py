@@ -16,7 +16,7 @@ from etl.index import Index
 from server import __version__
 from server.answer.key import api_key
 from server.contract import Contract
-from server.query.freshness import age_of
+from server.query.freshness import Freshness, age_of
 
 HEALTHY_SECONDS = 300
 LEAST_FREE_BYTES = 200_000_000
@@ -33,11 +33,13 @@ class HealthService:
         contract: Contract,
         job: Callable[[], dict[str, Any] | None],
         owner: Callable[[], dict[str, Any]],
+        freshness: Freshness,
     ) -> None:
         self._index = index
         self._contract = contract
         self._job = job
         self._owner = owner
+        self._freshness = freshness
         self._guard = threading.Lock()
         self._healthy: tuple[float, dict[str, Any]] | None = None
 
@@ -58,6 +60,9 @@ class HealthService:
             moving["job"] = job
         if owner := self._owner():
             moving["owner"] = owner
+        with contextlib.suppress(LoreError):  # the checks say what is broken
+            if self._index.exists():
+                moving["freshness"] = self._freshness.record()
         return moving
 
     def _record(self) -> dict[str, Any]:
@@ -97,7 +102,7 @@ class HealthService:
 
     def _files(self) -> int:
         try:
-            return len(self._index.catalogue.stamps()) if self._index.exists() else 0
+            return self._index.catalogue.files_with_chunks() if self._index.exists() else 0
         except LoreError:
             return 0
 

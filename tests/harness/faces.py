@@ -94,6 +94,7 @@ def serving(project: Path, **environment: str) -> Iterator[str]:
     try:
         assert process.stderr is not None
         line = process.stderr.readline()
+        assert line.startswith("Lore serves"), line + process.stderr.read()
         match = re.search(r"http://[\d.]+:\d+", line)
         assert match, line + process.stderr.read()
         yield match.group()
