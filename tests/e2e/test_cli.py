@@ -148,7 +148,7 @@ def test_a_search_in_an_unsynced_folder_says_what_to_do(tmp_path: Path) -> None:
         ("[sources]\nticket = ['x']\n", "Known sources: rules"),
         ("[index]\nmax_file_bytes = -1\n", "index.max_file_bytes"),
         ("[index\n", "not valid"),
-        ("[server]\nhost = '0.0.0.0'\n", "server.host"),
+        ("[server]\nhost = 'http://a'\n", "server.host"),
         ("[embedding]\nmodel = './no-such-model'\n", "embedding.model"),
     ],
 )
@@ -179,7 +179,7 @@ def test_init_writes_a_configuration_that_is_valid_and_keeps_one_that_is_there(t
     (tmp_path / "lore.toml").write_text("[index]\n")
     second = run_lore("init", cwd=tmp_path)
 
-    assert tomllib.loads(written).keys() == {"index", "sources", "embedding", "database", "query", "answer"}
+    assert tomllib.loads(written).keys() == {"index", "sources", "embedding", "database", "query", "owner", "answer"}
     assert "Wrote" in first.stdout
     assert "Kept" in second.stdout
     assert (tmp_path / "lore.toml").read_text() == "[index]\n"
