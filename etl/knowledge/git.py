@@ -16,6 +16,7 @@ _OPTIONS = {
     "core.fsmonitor": "false",
     "core.autocrlf": "false",
     "core.quotePath": "false",
+    "core.fileMode": "false",  # a document is no program
     "core.attributesFile": "/dev/null",
     "core.excludesFile": "/dev/null",
     "commit.gpgSign": "false",

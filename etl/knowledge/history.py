@@ -14,13 +14,15 @@ from etl.head import head
 from etl.knowledge.files import TEMPORARY, Files
 from etl.knowledge.git import Git, finish
 from etl.knowledge.lock import StoreLock
-from etl.knowledge.objects import FILE_MODE, Entry, Objects, blob_id
+from etl.knowledge.objects import FILE_MODE, TEMPORARY_OBJECT, Entry, Objects, blob_id
 
 BRANCH = "main"
 EMAIL = "lore@localhost"
 COMMITTER = "Lore"
+FOREIGN = "Changes made outside of Lore"
 SESSION = "Session: "
 LOCK = "lore.lock"
+INTERRUPTED = "After an interruption: "
 _WRITING = "lore-writing"  # what is being written, while it is: after a kill it tells that locks are stale
 _BEHIND = "lore-index-behind"
 _IGNORED = ("activity.log*", TEMPORARY)
@@ -102,6 +104,12 @@ class History:
         tree = objects.changed_tree(objects.tree_of(tip) if tip else None, entries) or objects.empty_tree()
         above = list(parents) if parents is not None else [tip] if tip else []
         commit = objects.write("commit", _commit_text(tree, above, message, author))
+        self.apply(changes, commit, message)
+        return commit
+
+    def apply(self, changes: Changes, commit: str, message: str) -> None:
+        """Write the files that a commit has, then move the branch to it. Raises as `commit`."""
+        tip = self.tip
         with self._marked(message):
             for path, data in changes.items():
                 if data is None:
@@ -109,18 +117,20 @@ class History:
                 else:
                     self.files.write(path, data)
             self._move(commit, tip, list(changes))
-        return commit
 
     def commit_all(self, message: str, author: Author) -> int:
         """Commit whatever is in the folder, and say how many files differed."""
-        _ = self.objects
+        objects, tip = self.objects, self.tip
         changed = self.uncommitted()
-        if changed:
-            keep = [self._lock.descriptor]
+        if not changed:
+            return 0
+        keep = [self._lock.descriptor]
+        with self._marked(message):
             self.git.run("add", "-A", "--", ".", keep=keep)
-            tree = self.git.run("write-tree").decode().strip()
-            tip = self.tip
-            commit = self.objects.write("commit", _commit_text(tree, [tip] if tip else [], message, author))
+            tree = self.git.run("write-tree", keep=keep).decode().strip()
+            if tip and tree == objects.tree_of(tip):
+                return 0  # only the index was behind
+            commit = objects.write("commit", _commit_text(tree, [tip] if tip else [], message, author))
             self._move(commit, tip, [])
         return len(changed)
 
@@ -129,14 +139,15 @@ class History:
         marker = self.home / ".git" / _WRITING
         if not self.exists:
             return 0
-        message = "Changes made outside of Lore"
+        message = FOREIGN
         if marker.exists():
-            message = f"After an interruption: {marker.read_text(encoding='utf-8', errors='replace')}"
+            told = marker.read_text(encoding="utf-8", errors="replace").removeprefix(INTERRUPTED)
+            message = INTERRUPTED + (told or "unknown")
             for stale in (*(self.home / ".git").glob("*.lock"), *(self.home / ".git" / "refs").rglob("*.lock")):
                 if stale.name != LOCK:
                     stale.unlink(missing_ok=True)
-            for left in (self.home / ".git" / "objects").glob("??/tmp_obj_*"):
-                left.unlink(missing_ok=True)
+        for left in (self.home / ".git" / "objects").glob(f"??/{TEMPORARY_OBJECT}*"):
+            left.unlink(missing_ok=True)
         self.files.remove_temporary()
         count = self.commit_all(message, Author())
         marker.unlink(missing_ok=True)
@@ -151,7 +162,8 @@ class History:
         """Bring git's index to the last commit, if a write could not."""
         marker = self.home / ".git" / _BEHIND
         if marker.exists():
-            self.git.run("read-tree", "HEAD", keep=[self._lock.descriptor])
+            with self._marked("Refresh the index"):
+                self.git.run("read-tree", "HEAD", keep=[self._lock.descriptor])
             marker.unlink(missing_ok=True)
 
     @property
@@ -222,12 +234,12 @@ class History:
     def entry(self, commit: str) -> Commit:
         """One commit. Raises CommitNotFound."""
         found = self.git.run("log", "-z", "-1", f"--format={'%x00'.join(_FIELDS)}", self.resolve(commit))
-        return _commit(found.decode(errors="replace").split("\0"))
+        return _commit(found.decode(errors="replace").split("\0")[: len(_FIELDS)])
 
     def diff(self, old: str | None, new: str | None, paths: Sequence[str] = ()) -> str:
         """What changed, as a patch: from a commit (None: from nothing) to another (None: to the files as they are)."""
-        first = self.resolve(old) if old else self.objects.empty_tree()
-        ends = [first, *([self.resolve(new)] if new else [])]
+        first = self.resolve(old) if old is not None else self.objects.empty_tree()
+        ends = [first, *([self.resolve(new)] if new is not None else [])]
         options = ("--no-ext-diff", "--no-textconv", "--no-color", "--no-renames", "--src-prefix=a/", "--dst-prefix=b/")
         found = self.git.run("diff", *options, "--end-of-options", *ends, "--", *map(_literal, paths))
         return found.decode(errors="replace")

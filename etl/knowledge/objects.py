@@ -16,6 +16,7 @@ from etl.errors import GitError
 from etl.knowledge.git import Git
 
 FILE_MODE, FOLDER_MODE = b"100644", b"40000"
+TEMPORARY_OBJECT = "tmp_obj_lore_"  # what begins with tmp_obj_ git's own pruning takes for a dead process's
 _FASTEST = 1  # of zlib: a tenth larger, four times as fast
 _CACHED_TREES = 64
 
@@ -75,9 +76,8 @@ class Objects:
             return name
         try:
             path.parent.mkdir(exist_ok=True)
-            # git takes files of this name for what a dead process left; it is not synced, as git does not by default:
-            # the document itself is, and after a power cut the next start commits it
-            temporary = path.parent / f"tmp_obj_{os.getpid()}"
+            # not synced, as git does not by default: the document is, and after a power cut the next start commits it
+            temporary = path.parent / f"{TEMPORARY_OBJECT}{os.getpid()}"
             temporary.write_bytes(zlib.compress(_head(kind.encode(), data) + data, _FASTEST))
             temporary.chmod(0o444)
             temporary.rename(path)

@@ -87,10 +87,8 @@ class Shelf:
         self._seen: dict[str, tuple[Stamp, DocumentInfo]] = {}
 
     def projects(self) -> list[Project]:
-        """All projects that have a folder, by id."""
-        folders = set(self.files.folders("projects"))
-        index = read_index(self.files.read(INDEX))
-        return [Project(name, slug) for name, slug in sorted(index.items()) if slug in folders]
+        """All projects that the index knows, by id."""
+        return [Project(name, slug) for name, slug in sorted(read_index(self.files.read(INDEX)).items())]
 
     def project(self, project_id: str) -> Project:
         """A project, known or not. Raises InvalidProjectId."""
@@ -134,14 +132,17 @@ class Shelf:
 
     def existing_name(self, project: Project, filename: str) -> str | None:
         """The file that is meant: one of exactly that name, else one of its slug. Raises InvalidFilename."""
-        given = checked_filename(filename)
-        if not project.exists:
-            return None
-        exact = given if given.endswith(SUFFIX) else given + SUFFIX
-        for name in (exact, document_name(given)):
-            if is_document(name) and self.files.exists(f"{project.knowledge_path}/{name}"):
+        names = self.possible_names(filename)
+        for name in names if project.exists else ():
+            if self.files.exists(f"{project.knowledge_path}/{name}"):
                 return name
         return None
+
+    def possible_names(self, filename: str) -> list[str]:
+        """The files that a name may mean, the likeliest first. Raises InvalidFilename."""
+        given = checked_filename(filename)
+        exact_name = given if given.endswith(SUFFIX) else given + SUFFIX
+        return [name for name in (exact_name, document_name(given)) if is_document(name)]
 
     def _info(self, project: Project, name: str, facts: os.stat_result) -> DocumentInfo | None:
         path = f"{project.knowledge_path}/{name}"

@@ -1,0 +1,200 @@
+"""A remote copy of the history: fetched and merged at start, pushed after commits. It never costs a local commit."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+
+from etl.errors import GitError, LoreError
+from etl.knowledge.history import FOREIGN, Author, Changes, History
+from etl.knowledge.merge import Clash, merged
+
+NAME = "origin"
+NETWORK_SECONDS = 60.0
+_FILE_MODES = (b"100644", b"100755")
+
+
+@dataclass(frozen=True)
+class RemoteState:
+    """What is known of the remote: `none`, `unknown`, `up to date`, `ahead`, `behind`, `diverged` or `failed`."""
+
+    state: str = "none"
+    ahead: int = 0
+    behind: int = 0
+    problem: str | None = None
+
+    @property
+    def is_there(self) -> bool:
+        """Whether a remote is configured."""
+        return self.state != "none"
+
+
+class Remote:
+    """`origin`, if it is configured. `writing` holds the store's lock; `changed` is told when files came from there."""
+
+    def __init__(
+        self, history: History, writing: Callable[[], AbstractContextManager[int]], changed: Callable[[], None]
+    ) -> None:
+        self._history = history
+        self._git = history.git
+        self._writing = writing
+        self._changed = changed
+        self._configured: bool | None = None
+        self._problem: str | None = None
+        self._network = threading.Lock()  # one conversation at a time
+        self._wanted = threading.Condition()
+        self._pushes = self._pushed = 0
+        self._thread: threading.Thread | None = None
+
+    def look(self) -> bool:
+        """Whether there is a remote, asked of git again."""
+        self._configured = False
+        if self._history.exists:
+            try:
+                self._configured = bool(self._git.run("config", "--get", f"remote.{NAME}.url").strip())
+            except GitError:
+                self._configured = False
+        return self._configured
+
+    def state(self) -> RemoteState:
+        """Where the remote stands as far as is known without asking it."""
+        if not self.look():
+            return RemoteState()
+        try:
+            ahead, behind = self._distance()
+        except GitError:
+            return RemoteState("failed" if self._problem else "unknown", problem=self._problem)
+        names = {(False, False): "up to date", (True, False): "ahead", (False, True): "behind"}
+        state = RemoteState(names.get((ahead > 0, behind > 0), "diverged"), ahead, behind, self._problem)
+        return replace(state, state="failed") if self._problem and state.state in ("up to date", "ahead") else state
+
+    def pull(self) -> bool:
+        """Fetch, then fast-forward or merge; whether files changed. What cannot be done is told by `state`."""
+        with self._network:
+            return self._attempt(self._pull)
+
+    def push(self) -> bool:
+        """Push what is new, after merging what came meanwhile; whether the remote has all of it now."""
+        with self._network:
+            return self._attempt(self._push)
+
+    def push_soon(self) -> None:
+        """Push in the background; pushes that are wanted meanwhile become one."""
+        if self._configured is None:
+            self.look()
+        if not self._configured:
+            return
+        with self._wanted:
+            self._pushes += 1
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="knowledge push", daemon=True)
+                self._thread.start()
+
+    def wait(self, seconds: float) -> bool:
+        """Wait until nothing is left to push, or it failed; False if that takes longer."""
+        with self._wanted:
+            return self._wanted.wait_for(lambda: self._thread is None, seconds)
+
+    def _run(self) -> None:
+        while True:
+            with self._wanted:
+                if self._pushed == self._pushes:
+                    self._thread = None
+                    self._wanted.notify_all()
+                    return
+                upto = self._pushes
+            self.push()
+            with self._wanted:
+                self._pushed = upto
+
+    def _attempt(self, act: Callable[[], bool]) -> bool:
+        try:
+            done = act()
+        except Clash as clash:
+            self._problem = f"Both sides changed {clash}: merge it with git in the knowledge folder."
+        except LoreError as error:
+            self._problem = error.message
+        else:
+            self._problem = None
+            return done
+        return False
+
+    def _pull(self) -> bool:
+        branch = self._history.branch
+        try:
+            # without + a remote that was rewritten would be refused; it is only looked at, and never taken over
+            spec = f"+refs/heads/{branch}:refs/remotes/{NAME}/{branch}"
+            self._git.run("fetch", "-q", "--no-tags", NAME, spec, seconds=NETWORK_SECONDS, remote=True)
+        except GitError as error:
+            if "couldn't find remote ref" in error.message:
+                return False  # an empty remote
+            raise
+        with self._writing():
+            return self._take_over()
+
+    def _push(self) -> bool:
+        try:
+            self._send()
+        except GitError:
+            self._pull()  # it may be ahead of us; if that is not it, the second attempt says what it is
+            self._send()
+        return True
+
+    def _send(self) -> None:
+        tip, branch = self._history.tip, self._history.branch
+        if tip is None:
+            return
+        self._git.run(
+            "push", "-q", "--no-verify", NAME, f"{tip}:refs/heads/{branch}", seconds=NETWORK_SECONDS, remote=True
+        )
+        self._git.run("update-ref", f"refs/remotes/{NAME}/{branch}", tip)  # as `_pull` names it, whatever is configured
+
+    def _take_over(self) -> bool:
+        """Bring what was fetched into our branch; the lock is held."""
+        history, branch = self._history, self._history.branch
+        history.commit_all(FOREIGN, Author())
+        theirs = self._git.run("rev-parse", "--verify", "-q", f"refs/remotes/{NAME}/{branch}").decode().strip()
+        tip = history.tip
+        base = self._base(tip, theirs)
+        if theirs == base:
+            return False
+        changes = self._merge(base, tip, theirs)
+        if base == tip:
+            history.apply(changes, theirs, f"Fast-forward to {NAME}/{branch}")
+        else:
+            history.commit(changes, f"Merge {NAME}/{branch}", Author(), [tip or theirs, theirs])
+        self._changed()
+        return True
+
+    def _base(self, tip: str | None, theirs: str) -> str | None:
+        if tip is None:
+            return None
+        try:
+            return self._git.run("merge-base", tip, theirs).decode().split()[0]
+        except GitError:
+            return None  # histories without a common beginning are merged file by file all the same
+
+    def _merge(self, base: str | None, tip: str | None, theirs: str) -> Changes:
+        """What changes in our files when theirs come in. Raises Clash."""
+        history = self._history
+        objects = history.objects
+        ours = history.changed_between(base, tip) if tip and tip != base else {}
+        changes: dict[str, bytes | None] = {}
+        for path, (before, after) in history.changed_between(base, theirs).items():
+            if any(entry and entry.mode not in _FILE_MODES for entry in (before, after)):
+                raise Clash(f"{path} (a link or a repository, which no document is)")
+            old, new, mine = (
+                entry and objects.read("blob", entry.id) for entry in (before, after, ours.get(path, (None, before))[1])
+            )
+            found = merged(self._git, path, old, mine, new)
+            if found != mine:
+                changes[path] = found
+        return changes
+
+    def _distance(self) -> tuple[int, int]:
+        branch = self._history.branch
+        found = self._git.run("rev-list", "--left-right", "--count", f"HEAD...refs/remotes/{NAME}/{branch}", "--")
+        ahead, behind = found.split()
+        return int(ahead), int(behind)

@@ -1,0 +1,246 @@
+"""Care of the knowledge folder: opening it after whatever happened, its history, its state, its remote."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from etl.errors import Conflict, LoreError, ProjectNotFound
+from etl.knowledge.history import FOREIGN, Author, Commit
+from etl.knowledge.merge import Clash, merged
+from etl.knowledge.names import checked_project_id
+from etl.knowledge.objects import Entry
+from etl.knowledge.registry import INDEX, index_with, read_index
+from etl.knowledge.remote import RemoteState
+from etl.knowledge.shelf import Project, shown
+from etl.knowledge.writer import Changes, Writer
+
+CLOSE_SECONDS = 5.0
+
+
+class Opened(NamedTuple):
+    """What opening found: files that were not committed yet, and whether files came from the remote."""
+
+    recovered: int
+    pulled: bool
+    problem: str | None = None
+
+
+@dataclass(frozen=True)
+class StoreStatus:
+    """The state of the folder and of its repository; `problem` says why git cannot tell."""
+
+    storage_path: str
+    exists: bool
+    current_branch: str
+    last_commit: Commit | None
+    uncommitted: tuple[str, ...]
+    remote: RemoteState
+    problem: str | None = None
+
+
+class Synced(NamedTuple):
+    """What a sync did; `pushed` is False also without a remote."""
+
+    files_committed: int
+    pulled: bool
+    pushed: bool
+    remote: RemoteState
+
+
+class Reverted(NamedTuple):
+    """What a revert did; `commit` is None if there was nothing to take back any more."""
+
+    commit: str | None
+    paths: tuple[str, ...]
+    message: str
+
+
+class Shown(NamedTuple):
+    """A commit with its changes as a patch."""
+
+    commit: Commit
+    paths: tuple[str, ...]
+    patch: str
+
+
+class Upkeep(Writer):
+    """A folder that is written, with its history."""
+
+    def open(self, pull: bool = True) -> Opened:
+        """Finish what a killed process began, commit what was written past Lore, bring in the remote.
+
+        Nothing is made where there is nothing, and nothing is raised: reading works in any case.
+        """
+        if not self.history.exists:
+            return Opened(0, False)
+        try:
+            with self.writing() as before:
+                count = before + self.history.recover()
+            self.history.tidy()
+        except LoreError as error:
+            return Opened(0, False, error.message)
+        pulled = pull and self.remote.look() and self.remote.pull()
+        if self.remote.look() and self.remote.state().ahead:
+            self.remote.push_soon()
+        return Opened(count, pulled)
+
+    def close(self, wait_seconds: float = CLOSE_SECONDS) -> bool:
+        """Wait for what is being pushed; False if it is not done. It is pushed at the next start then."""
+        return self.remote.wait(wait_seconds)
+
+    def status(self) -> StoreStatus:
+        """Where folder and remote stand; never an error."""
+        history, problem = self.history, None
+        last: Commit | None = None
+        uncommitted: tuple[str, ...] = ()
+        remote = RemoteState()
+        try:
+            last = next(iter(history.log(limit=1)), None)
+            uncommitted = tuple(history.uncommitted())
+            remote = self.remote.state()
+        except LoreError as error:
+            problem = error.message
+        branch = history.branch if history.exists else ""
+        return StoreStatus(str(self.home), history.exists, branch, last, uncommitted, remote, problem)
+
+    def sync(self, author: Author) -> Synced:
+        """Commit what was written past Lore; fetch, merge and push if there is a remote. Raises GitError, Busy."""
+        with self.writing():
+            count = self.history.commit_all(FOREIGN, author)
+        pulled = pushed = False
+        if self.remote.look():
+            pulled = self.remote.pull()
+            pushed = self.remote.push()
+        return Synced(count, pulled, pushed, self.remote.state())
+
+    # --- history -----------------------------------------------------------------------------------------------------
+
+    def log(
+        self,
+        project_id: str | None = None,
+        filename: str | None = None,
+        main: bool = False,
+        limit: int = 50,
+        skip: int = 0,
+    ) -> list[Commit]:
+        """The history of everything, of a project, of a document or (`main`) of a main document, newest first.
+
+        What was deleted has its history too.
+
+        Raises:
+            ProjectNotFound: there never was such a project.
+        """
+        return self.history.log(self._paths(project_id, filename, main), limit, skip)
+
+    def show(self, commit: str) -> Shown:
+        """One commit with what it changed. Raises CommitNotFound."""
+        entry = self.history.entry(commit)
+        parent = entry.parents[0] if entry.parents else None
+        paths = tuple(self.history.changed_between(parent, entry.id))
+        return Shown(entry, paths, self.history.diff(parent, entry.id))
+
+    def diff(
+        self,
+        old: str | None,
+        new: str | None = None,
+        project_id: str | None = None,
+        filename: str | None = None,
+        main: bool = False,
+    ) -> str:
+        """What changed from a commit to another, or (None) to the files as they are, as a patch.
+
+        Raises:
+            CommitNotFound, ProjectNotFound: there is no such commit, or never was such a project.
+        """
+        return self.history.diff(old, new, self._paths(project_id, filename, main))
+
+    def at(self, commit: str, project_id: str, filename: str | None = None) -> str | None:
+        """The text of a document (None: the main document) as a commit has it; None if it had none.
+
+        Raises:
+            CommitNotFound: there is no such commit.
+        """
+        tip = self.history.resolve(commit)
+        slug = read_index(self._at(tip, INDEX)).get(checked_project_id(project_id))  # it may be another's by now
+        if slug is None:
+            return None
+        project = Project(project_id, slug)
+        names = [] if filename is None else self.possible_names(filename)
+        paths = [f"{project.knowledge_path}/{name}" for name in names] or [project.main_path]
+        found = (data for path in paths if (data := self._at(tip, path)) is not None)
+        return next((shown(data) for data in found), None)
+
+    def _at(self, commit: str, path: str) -> bytes | None:
+        objects = self.history.objects
+        name = objects.entry_at(commit, path)
+        return objects.read("blob", name) if name else None
+
+    def revert(self, commit: str, author: Author) -> Reverted:
+        """Take back what a commit did, by a new one; later changes of other lines stay.
+
+        Raises:
+            CommitNotFound: there is no such commit.
+            Conflict: what it wrote was changed since.
+        """
+        with self.writing():
+            entry = self.history.entry(commit)
+            parent = entry.parents[0] if entry.parents else None
+            changed = self.history.changed_between(parent, entry.id)
+            wanted = self._taken_back(changed)
+            subject = entry.message.partition("\n")[0]
+            message = f'Revert "{subject}"\n\nThis reverts commit {entry.id}.'
+            done = self.commit(wanted, message, author) if wanted else None
+            return Reverted(done, tuple(wanted), message)
+
+    def _taken_back(self, changed: dict[str, tuple[Entry | None, Entry | None]]) -> Changes:
+        history, wanted, clashes = self.history, Changes(), list[str]()
+        for path, ends in changed.items():
+            before, after = (end and history.objects.read("blob", end.id) for end in ends)
+            ours = self.files.read(path)
+            if ours is not None:
+                self.keep_foreign({path: ours})
+            try:
+                found = merged(history.git, path, after, ours, before)
+            except Clash as clash:
+                clashes.append(str(clash))
+                continue
+            if found != ours:
+                wanted[path] = found
+        if clashes:
+            raise Conflict(f"Changed since: {', '.join(clashes)[:500]}.", "Revert the later commits first, or edit it.")
+        return self._with_projects(wanted)
+
+    def _with_projects(self, wanted: Changes) -> Changes:
+        """A project that still has documents stays in the index, whatever is taken back."""
+        if INDEX not in wanted:
+            return wanted
+        now, then = read_index(self.files.read(INDEX)), read_index(wanted[INDEX])
+        for name, slug in now.items():
+            rest = set(self.files.below(f"projects/{slug}")) - {path for path, data in wanted.items() if data is None}
+            if name not in then and rest:
+                wanted[INDEX] = index_with(wanted[INDEX], name, slug)
+        return wanted
+
+    def _paths(self, project_id: str | None, filename: str | None, main: bool) -> list[str]:
+        if project_id is None:
+            return []
+        project = self.project(project_id)
+        slug = project.slug or self._former_slug(project.id)
+        if slug is None:
+            raise ProjectNotFound(f"Nothing was ever written for project `{project.id}`.")
+        if main:
+            return [Project(project.id, slug).main_path]
+        if filename is None:
+            return [f"projects/{slug}"]
+        return [f"projects/{slug}/knowledge/{name}" for name in dict.fromkeys(self.possible_names(filename))]
+
+    def _former_slug(self, project_id: str) -> str | None:
+        """The folder of a project that was deleted."""
+        for commit in self.history.log([INDEX], limit=200):
+            for tip in (commit.id, *commit.parents):
+                with contextlib.suppress(LoreError):
+                    if slug := read_index(self._at(tip, INDEX)).get(project_id):
+                        return slug
+        return None

@@ -1,0 +1,286 @@
+"""Every write is in git's own history, whatever its message holds; it can be shown, compared and taken back."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from etl.errors import CommitNotFound, Conflict, GitError, ProjectNotFound
+from etl.knowledge.edit import NewChapter, Which
+from etl.knowledge.history import FOREIGN, INTERRUPTED, Author
+from etl.knowledge.store import KnowledgeStore
+from tests.harness.knowledge import AGENT, PROJECT, assert_sound, create, git, messages
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> KnowledgeStore:
+    return KnowledgeStore(tmp_path / "home")
+
+
+def chapter(store: KnowledgeStore, title: str, filename: str = "guide") -> str:
+    return store.document(PROJECT, filename).document.chapter(title).content
+
+
+@pytest.mark.parametrize(
+    "title",
+    [
+        "; rm -rf ~ & | `id` $(id) $HOME",
+        "-m",
+        "--amend",
+        "'\"\\",
+        "#hash",
+        "{}",
+        "{0!r}",
+        "%H%x00",
+        "日本 é",
+        "<a> \x7f",
+    ],
+)
+def test_any_text_survives_in_a_message(store: KnowledgeStore, title: str) -> None:
+    create(store)
+
+    store.add_chapter(PROJECT, "guide", NewChapter(title, "x"), Author(title, title))
+
+    last = store.log(limit=1)[0]
+    assert last.message == f"Update knowledge for {PROJECT}: Added chapter '{title}' to guide.md"
+    assert git(store.home, "log", "-1", "--format=%B").startswith(last.message)
+    assert_sound(store.home)
+
+
+@given(st.text(max_size=60), st.text(max_size=30), st.text(max_size=30))
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_any_message_and_author_make_a_commit_that_git_reads(
+    tmp_path_factory: pytest.TempPathFactory, message: str, agent: str, session: str
+) -> None:
+    store = KnowledgeStore(tmp_path_factory.mktemp("home"))
+    with store.writing():
+        store.commit({"a.md": b"x"}, message, Author(agent, session))
+
+    assert len(store.log()) == 1
+    git(store.home, "fsck", "--strict")
+
+
+def test_the_history_is_told_of_all_of_a_project_of_a_document_and_of_what_is_gone(store: KnowledgeStore) -> None:
+    store.write_main(PROJECT, "x", AGENT)
+    create(store)
+    create(store, "other")
+    store.delete_document(PROJECT, "other", AGENT)
+    store.write_main("second", "y", AGENT)
+
+    def subjects(*names: str, main: bool = False) -> list[str]:
+        return [one.message.partition(": ")[2] for one in store.log(*names, main=main)]
+
+    assert subjects() == [
+        "Updated main.md",
+        "Deleted other.md",
+        "Created other.md",
+        "Created guide.md",
+        "Updated main.md",
+    ]
+    assert subjects(PROJECT) == ["Deleted other.md", "Created other.md", "Created guide.md", "Updated main.md"]
+    assert subjects(PROJECT, "Other") == ["Deleted other.md", "Created other.md"]
+    assert subjects(PROJECT, main=True) == ["Updated main.md"]
+    assert [one.message for one in store.log(limit=2, skip=1)] == [one.message for one in store.log()][1:3]
+    store.delete_project(PROJECT, AGENT)
+    assert subjects(PROJECT, "other") == ["Deleted other.md", "Created other.md"]
+    with pytest.raises(ProjectNotFound):
+        store.log("never")
+
+
+def test_a_commit_is_shown_with_its_patch_and_two_are_compared(store: KnowledgeStore) -> None:
+    first = create(store).commit
+    second = store.update_chapter(PROJECT, "guide", Which("First"), "changed", AGENT).commit
+    assert first and second
+
+    shown = store.show(second[:12])
+    assert (shown.commit.agent, shown.commit.session) == AGENT
+    assert shown.paths == ("projects/my-app/knowledge/guide.md",)
+    assert "+changed" in shown.patch and "-Text of First." in shown.patch
+    assert store.diff(first, second, PROJECT, "guide") == shown.patch
+    assert "-changed" in store.diff(second, first)
+    assert store.diff(first, second, PROJECT, main=True) == ""
+    assert "index.json" in store.show(first).paths
+    assert "Text of First." in (store.at(first, PROJECT, "guide") or "")
+    assert store.at(first, PROJECT) is None
+
+
+@pytest.mark.parametrize("name", ["", "0" * 40, "HEAD", "--all", "main", "abc..def", "g123", "\0"])
+def test_what_is_no_commit_is_told_so(store: KnowledgeStore, name: str) -> None:
+    with pytest.raises(CommitNotFound):
+        store.show(name)
+    create(store)
+    for act in (lambda: store.show(name), lambda: store.revert(name, AGENT), lambda: store.diff(None, name)):
+        with pytest.raises(CommitNotFound):
+            act()
+
+
+def test_a_commit_is_taken_back_by_a_new_one_and_later_changes_stay(store: KnowledgeStore) -> None:
+    create(store)
+    changed = store.update_chapter(PROJECT, "guide", Which("First"), "bad", AGENT).commit
+    store.update_chapter(PROJECT, "guide", Which("Second"), "good", AGENT)
+    assert changed
+
+    reverted = store.revert(changed, AGENT)
+
+    assert reverted.commit and reverted.paths == ("projects/my-app/knowledge/guide.md",)
+    assert (chapter(store, "First"), chapter(store, "Second")) == ("Text of First.", "good")
+    assert messages(store.home)[-1] == f"Revert \"Update knowledge for {PROJECT}: Updated chapter 'First' in guide.md\""
+    assert store.revert(reverted.commit, AGENT).commit
+    assert chapter(store, "First") == "bad"
+    assert_sound(store.home)
+
+
+def test_what_was_changed_since_is_not_taken_back(store: KnowledgeStore) -> None:
+    create(store)
+    changed = store.update_chapter(PROJECT, "guide", Which("First"), "one", AGENT).commit
+    store.update_chapter(PROJECT, "guide", Which("First"), "two", AGENT)
+    assert changed
+
+    with pytest.raises(Conflict, match="guide"):
+        store.revert(changed, AGENT)
+    assert chapter(store, "First") == "two"
+    assert len(messages(store.home)) == 3
+
+
+def test_a_deleted_project_comes_back_and_a_begun_one_keeps_its_later_documents(store: KnowledgeStore) -> None:
+    begun = create(store).commit
+    create(store, "later")
+    assert begun
+    store.revert(begun, AGENT)
+    assert [one.filename for one in store.documents(PROJECT)] == ["later.md"]
+
+    deleted = store.delete_project(PROJECT, AGENT).commit
+    assert store.projects() == [] and deleted
+    store.revert(deleted, AGENT)
+    assert [one.filename for one in store.documents(PROJECT)] == ["later.md"]
+    assert store.revert(store.log()[0].id, AGENT).paths
+    assert store.projects() == []
+    assert_sound(store.home)
+
+
+def test_what_somebody_wrote_past_lore_is_in_the_history_before_it_is_replaced(store: KnowledgeStore) -> None:
+    path = store.home / create(store).path
+    path.write_text("by hand", encoding="utf-8")
+
+    store.write_document(PROJECT, "guide", "by an agent", AGENT)
+
+    assert messages(store.home)[-2] == FOREIGN
+    assert store.at(store.log()[1].id, PROJECT, "guide") == "by hand"
+    store.write_main("new", "x", AGENT)
+    assert_sound(store.home)
+
+
+def test_opening_commits_what_was_left_and_removes_what_is_temporary(store: KnowledgeStore) -> None:
+    written = create(store)
+    path = store.home / written.path
+    path.write_text("half way", encoding="utf-8")
+    for place in (store.home, store.home / "projects", path.parent.parent, path.parent):
+        (place / ".lore-123-4.tmp").write_text("x", encoding="utf-8")
+    git_folder = store.home / ".git"
+    (git_folder / "lore-writing").write_text("Update knowledge", encoding="utf-8")
+    (git_folder / "index.lock").touch()
+    (git_folder / "refs" / "heads" / "main.lock").touch()
+    (git_folder / "objects" / "aa").mkdir(exist_ok=True)
+    (git_folder / "objects" / "aa" / "tmp_obj_lore_9").touch()
+
+    assert KnowledgeStore(store.home).open() == (1, False, None)
+
+    assert messages(store.home)[-1] == f"{INTERRUPTED}Update knowledge"
+    assert_sound(store.home)
+
+
+def test_the_next_write_finishes_what_a_killed_one_began(store: KnowledgeStore) -> None:
+    path = store.home / create(store).path
+    path.write_text("half way", encoding="utf-8")
+    (store.home / ".git" / "lore-writing").write_text("killed", encoding="utf-8")
+    (store.home / ".git" / "index.lock").touch()
+
+    store.write_main(PROJECT, "x", AGENT)
+
+    assert messages(store.home)[-2:] == [f"{INTERRUPTED}killed", f"Update knowledge for {PROJECT}: Updated main.md"]
+    assert_sound(store.home)
+
+
+def test_the_users_configuration_hooks_and_environment_do_not_count(
+    store: KnowledgeStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hooks = tmp_path / "hooks"
+    hooks.mkdir()
+    for name in ("pre-commit", "commit-msg", "post-commit", "reference-transaction", "post-index-change"):
+        (hooks / name).write_text(f"#!/bin/sh\ntouch {tmp_path}/ran-{name}\nexit 1\n", encoding="utf-8")
+        (hooks / name).chmod(0o755)
+    config = tmp_path / "config"
+    config.write_text(
+        f"[core]\nhooksPath={hooks}\nautocrlf=true\n[commit]\ngpgSign=true\n[user]\nname=Me\n", encoding="utf-8"
+    )
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(config))
+    monkeypatch.setenv("GIT_DIR", str(tmp_path / "elsewhere"))
+    monkeypatch.setenv("GIT_AUTHOR_NAME", "Somebody")
+    monkeypatch.setenv("GIT_INDEX_FILE", str(tmp_path / "index"))
+
+    store.write_main(PROJECT, "a\r\nb\n", Author())
+    store.sync(AGENT)
+
+    for name in [name for name in os.environ if name.startswith("GIT_")]:
+        monkeypatch.delenv(name)
+    assert not list(tmp_path.glob("ran-*")) and not (tmp_path / "elsewhere").exists()
+    assert git(store.home, "log", "--format=%an") == "Lore\n"
+    assert git(store.home, "cat-file", "-p", "HEAD:projects/my-app/main.md") == "a\r\nb\n"
+    assert_sound(store.home)
+
+
+def test_attributes_in_the_folder_do_not_change_a_byte(store: KnowledgeStore) -> None:
+    create(store)
+    (store.home / ".gitattributes").write_text("* text=auto eol=crlf ident\n", encoding="utf-8")
+    store.sync(AGENT)
+
+    store.write_main(PROJECT, "a\r\nb\n$Id$\n", AGENT)
+    store.open()
+
+    assert git(store.home, "cat-file", "-p", "HEAD:projects/my-app/main.md") == "a\r\nb\n$Id$\n"
+    assert_sound(store.home)
+
+
+def test_without_git_reading_works_and_a_write_says_what_is_missing(
+    store: KnowledgeStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create(store)
+    monkeypatch.setenv("PATH", "")
+
+    again = KnowledgeStore(store.home)
+    assert len(again.documents(PROJECT)) == 1
+    assert "git" in (again.status().problem or "").lower()
+    with pytest.raises(GitError) as caught:
+        again.write_main(PROJECT, "x", AGENT)
+    assert "Install git" in caught.value.hint
+    assert not again.main(PROJECT).exists
+
+
+def test_history_goes_on_after_git_packed_it(store: KnowledgeStore) -> None:
+    first = create(store).commit
+    git(store.home, "gc", "-q", "--prune=now")
+    git(store.home, "pack-refs", "--all")
+
+    again = KnowledgeStore(store.home)
+    again.update_chapter(PROJECT, "guide", Which("First"), "x", AGENT)
+
+    assert first and again.at(first, PROJECT, "guide")
+    assert_sound(store.home)
+
+
+def test_status_and_sync_tell_of_what_is_not_committed(store: KnowledgeStore) -> None:
+    path = store.home / create(store).path
+    (path.parent / "by hand.md").write_text("x", encoding="utf-8")
+
+    status = store.status()
+    assert (status.exists, status.current_branch, status.remote.state) == (True, "main", "none")
+    assert status.uncommitted == ("projects/my-app/knowledge/by hand.md",)
+    assert status.last_commit and status.last_commit.message.endswith("Created guide.md")
+    synced = store.sync(AGENT)
+    assert (synced.files_committed, synced.pushed) == (1, False)
+    assert store.status().uncommitted == ()
+    assert store.document(PROJECT, "by hand.md").document.text == "x"

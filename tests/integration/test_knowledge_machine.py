@@ -1,0 +1,178 @@
+"""Whatever is written in whatever order, folder, history and a plain dictionary agree, and nothing is lost."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from pathlib import Path
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, invariant, multiple, rule
+
+from etl.errors import Conflict, DocumentNotFound, FileExists, ProjectNotFound
+from etl.knowledge.edit import NewChapter, Which
+from etl.knowledge.store import KnowledgeStore
+from tests.harness.knowledge import AGENT, assert_sound, git, is_linear
+
+PROJECTS = st.sampled_from(["app", "App", "git@host:a/b.git"])
+NAMES = st.sampled_from(["guide", "notes", "api"])
+WORDS = st.text(alphabet="abcé \n#`-", max_size=12).map(lambda text: text.replace("#", "\\#").replace("`", "'"))
+Key = tuple[str, str]
+Model = dict[Key, str]
+
+
+class Writers(RuleBasedStateMachine):
+    """The model is what every document's text should be, and what it was after every commit."""
+
+    commits = Bundle("commits")
+
+    @initialize()
+    def begin(self) -> None:
+        self.home = Path(tempfile.mkdtemp(prefix="lore-"))
+        self.store = KnowledgeStore(self.home / "home")
+        self.model: Model = {}
+        self.count = 0
+        self.past: list[tuple[str, Model]] = []
+
+    def teardown(self) -> None:
+        if self.past:
+            assert is_linear(self.store.home)
+            assert_sound(self.store.home)
+            for commit, model in self.past[::4]:
+                for project, name in {*model, *self.model}:
+                    assert self.store.at(commit, project, None if name == "main" else name) == model.get(
+                        (project, name)
+                    )
+        shutil.rmtree(self.home)
+
+    def did(self, commit: str | None) -> object:
+        if commit is None:
+            return multiple()
+        self.count += 1
+        self.past.append((commit, dict(self.model)))
+        return commit
+
+    def text(self, key: Key) -> str:
+        return self.store.document(*key).document.text
+
+    @rule(target=commits, project=PROJECTS, text=WORDS)
+    def write_main(self, project: str, text: str) -> object:
+        self.model[project, "main"] = text
+        return self.did(self.store.write_main(project, text, AGENT).commit)
+
+    @rule(target=commits, project=PROJECTS, name=NAMES, text=WORDS)
+    def create(self, project: str, name: str, text: str) -> object:
+        chapters = (NewChapter("One", text), NewChapter("Two", "two"))
+        try:
+            written = self.store.create_document(project, name, name, text, (), chapters, AGENT)
+        except FileExists:
+            assert (project, name) in self.model
+            return multiple()
+        assert (project, name) not in self.model
+        self.model[project, name] = self.text((project, name))
+        return self.did(written.commit)
+
+    @rule(target=commits, project=PROJECTS, name=NAMES, title=st.sampled_from(["One", "Two"]), text=WORDS)
+    def update_chapter(self, project: str, name: str, title: str, text: str) -> object:
+        try:
+            written = self.store.update_chapter(project, name, Which(title), text, AGENT)
+        except DocumentNotFound:
+            assert (project, name) not in self.model
+            return multiple()
+        before, now = self.model[project, name], self.text((project, name))
+        other = {"One": "## Two", "Two": "## One"}[title]
+        assert now.partition(other)[2].partition("## ")[0] == before.partition(other)[2].partition("## ")[0]
+        self.model[project, name] = now
+        return self.did(written.commit)
+
+    @rule(target=commits, project=PROJECTS, name=NAMES)
+    def delete(self, project: str, name: str) -> object:
+        try:
+            written = self.store.delete_document(project, name, AGENT)
+        except DocumentNotFound:
+            assert (project, name) not in self.model
+            return multiple()
+        del self.model[project, name]
+        return self.did(written.commit)
+
+    @rule(target=commits, project=PROJECTS, name=NAMES, new=NAMES)
+    def rename(self, project: str, name: str, new: str) -> object:
+        try:
+            written = self.store.rename_document(project, name, new, AGENT)
+        except DocumentNotFound:
+            assert (project, name) not in self.model
+            return multiple()
+        except FileExists:
+            assert {(project, name), (project, new)} <= set(self.model) and name != new
+            return multiple()
+        self.model[project, new] = self.model.pop((project, name))
+        return self.did(written.commit)
+
+    @rule(target=commits, project=PROJECTS)
+    def delete_project(self, project: str) -> object:
+        try:
+            written = self.store.delete_project(project, AGENT)
+        except ProjectNotFound:
+            assert not any(key[0] == project for key in self.model)
+            return multiple()
+        self.model = {key: text for key, text in self.model.items() if key[0] != project}
+        return self.did(written.commit)
+
+    @rule(target=commits, commit=consumes(commits))
+    def revert(self, commit: str) -> object:
+        before = dict(self.model)
+        number = next(n for n, (name, _) in enumerate(self.past) if name == commit)
+        after, was = self.past[number][1], self.past[number - 1][1] if number else {}
+        changed = {key for key in {*after, *was} if after.get(key) != was.get(key)}
+        try:
+            reverted = self.store.revert(commit, AGENT)
+        except Conflict:
+            assert any(before.get(key) not in (after.get(key), was.get(key)) for key in changed) or changed != set(
+                before
+            )
+            return multiple()
+        for project, name in changed:
+            key = (project, name)
+            if before.get(key) in (after.get(key), was.get(key)):  # nothing else happened to it
+                assert self.content(key) == was.get(key)
+            found = self.content(key)
+            self.model.pop(key, None)
+            if found is not None:
+                self.model[key] = found
+        return self.did(reverted.commit)
+
+    @rule()
+    def begin_anew(self) -> None:
+        self.store = KnowledgeStore(self.home / "home")
+        assert self.store.open() == (0, False, None)
+
+    def content(self, key: Key) -> str | None:
+        if key[1] == "main":
+            main = self.store.main(key[0])
+            return main.content if main.exists else None
+        try:
+            return self.text(key)
+        except DocumentNotFound:
+            return None
+
+    @invariant()
+    def the_folder_is_what_the_model_says(self) -> None:
+        found: Model = {}
+        for project in self.store.projects():
+            if (text := self.content((project.id, "main"))) is not None:
+                found[project.id, "main"] = text
+            names = [info.filename for info in self.store.documents(project.id)]
+            assert names == sorted(names)
+            found |= {(project.id, name.removesuffix(".md")): self.text((project.id, name)) for name in names}
+        assert found == self.model
+
+    @invariant()
+    def the_history_has_every_write_in_order(self) -> None:
+        assert [one.id for one in self.store.log(limit=1000)] == [commit for commit, _ in reversed(self.past)]
+        if self.past:
+            assert git(self.store.home, "status", "--porcelain") == ""
+
+
+TestWriters = Writers.TestCase
+TestWriters.settings = settings(max_examples=6, stateful_step_count=12, deadline=None)

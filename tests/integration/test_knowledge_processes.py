@@ -1,0 +1,144 @@
+"""Several processes write to one folder, and some are killed: no write is lost, the history stays one line."""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import signal
+import time
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from etl.knowledge.edit import NewChapter
+from etl.knowledge.history import INTERRUPTED
+from etl.knowledge.store import KnowledgeStore
+from tests.harness.knowledge import AGENT, PROJECT, assert_sound, create, git, is_linear, messages
+from tests.harness.processes import child
+
+# each write counts in a document by `expected_version`, and again from the start if somebody else was faster
+COUNTER = """
+import sys
+from pathlib import Path
+from etl.errors import Conflict
+from etl.knowledge.edit import Which
+from etl.knowledge.history import Author
+from etl.knowledge.store import KnowledgeStore
+store, name, count = KnowledgeStore(Path(sys.argv[1]), wait_seconds=300), sys.argv[2], int(sys.argv[3])
+print("ready", flush=True)
+sys.stdin.readline()
+done = 0
+while done < count:
+    stored = store.document("My App", name)
+    number = int(stored.document.chapter("Count").content)
+    try:
+        store.update_chapter("My App", name, Which("Count"), str(number + 1), Author(sys.argv[4]),
+                             expected_version=stored.info.version)
+    except Conflict:
+        continue
+    done += 1
+print("done", flush=True)
+"""
+# writes the numbers from `start` on, each told after it is acknowledged; forks, so that a kill costs no new start
+WRITER = """
+import os, sys
+from pathlib import Path
+from etl.knowledge.edit import Which
+from etl.knowledge.history import Author
+from etl.knowledge.store import KnowledgeStore
+print("ready", flush=True)
+for line in sys.stdin:
+    start = int(line)
+    pid = os.fork()
+    if not pid:
+        store = KnowledgeStore(Path(sys.argv[1]), wait_seconds=60)
+        os.write(1, b"pid %d\\n" % os.getpid())
+        for number in range(start, start + 1000):
+            store.update_chapter("My App", "guide", Which("Count"), str(number), Author("writer"))
+            os.write(1, b"wrote %d\\n" % number)
+        os._exit(0)
+    os.waitpid(pid, 0)
+    print("ended", flush=True)
+"""
+
+
+def count_together(home: Path, processes: int, writes: int, names: list[str]) -> None:
+    store = KnowledgeStore(home)
+    for name in names:
+        create(store, name)
+        store.add_chapter(PROJECT, name, NewChapter("Count", "0"), AGENT)
+    begun = len(messages(home))
+    with ExitStack() as stack:
+        running = [
+            stack.enter_context(child(COUNTER, home, names[n % len(names)], writes, f"agent {n}"))
+            for n in range(processes)
+        ]
+        for one in running:
+            assert one.stdout and one.stdout.readline() == "ready\n"
+        for one in running:
+            assert one.stdin
+            one.stdin.write("go\n")
+            one.stdin.flush()
+        for one in running:
+            assert one.stdout and one.stdout.readline() == "done\n"
+    counted = [int(store.document(PROJECT, name).document.chapter("Count").content) for name in names]
+    assert counted == [processes * writes // len(names)] * len(names)
+    assert len(messages(home)) == begun + processes * writes
+    assert {one.agent for one in store.log(limit=5000)} == {"claude", *(f"agent {n}" for n in range(processes))}
+    assert is_linear(home)
+    assert_sound(home)
+
+
+@pytest.mark.parametrize("names", [["guide"], ["a", "b", "c"]], ids=["one document", "many"])
+def test_processes_that_write_at_the_same_time_lose_nothing(tmp_path: Path, names: list[str]) -> None:
+    count_together(tmp_path / "home", 3, 6, names)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("names", [["guide"], ["a", "b", "c", "d"]], ids=["one document", "many"])
+def test_four_processes_write_a_hundred_times_each_and_lose_nothing(tmp_path: Path, names: list[str]) -> None:
+    count_together(tmp_path / "home", 4, 100, names)
+
+
+def kill_writers(home: Path, kills: int) -> None:
+    """After each kill the last acknowledged write is there, or the one that was being made, and all is in order."""
+    store = KnowledgeStore(home)
+    create(store)
+    store.add_chapter(PROJECT, "guide", NewChapter("Count", "0"), AGENT)
+    dice, last = random.Random(5), 0
+    with child(WRITER, home) as writer:
+        assert writer.stdin and writer.stdout and writer.stdout.readline() == "ready\n"
+        for _ in range(kills):
+            writer.stdin.write(f"{last + 1}\n")
+            writer.stdin.flush()
+            pid = int(writer.stdout.readline().removeprefix("pid "))
+            for _ in range(dice.randrange(1, 3)):
+                last = int(writer.stdout.readline().removeprefix("wrote "))
+            time.sleep(dice.uniform(0, 0.08))  # the moment of the kill; nothing waits for anything here
+            os.kill(pid, signal.SIGKILL)
+            while (line := writer.stdout.readline()) != "ended\n":
+                last = int(line.removeprefix("wrote "))
+
+            after = KnowledgeStore(home, wait_seconds=60)
+            assert after.open().problem is None
+            now = int(after.document(PROJECT, "guide").document.chapter("Count").content)
+            assert now in (last, last + 1)
+            assert_sound(home)
+            last = now
+    told = [line for line in messages(home) if "chapter 'Count' in" in line]
+    assert len(told) == last
+    contents = git(home, "log", "-p", "--reverse", "--format=", "--", "projects/my-app/knowledge/guide.md")
+    assert [int(found) for found in re.findall(r"^\+(\d+)$", contents, re.MULTILINE)] == list(range(last + 1))
+    assert is_linear(home)
+    assert all(line.startswith(("Update knowledge", INTERRUPTED)) for line in messages(home))
+
+
+def test_a_killed_writer_loses_nothing_that_it_acknowledged(tmp_path: Path) -> None:
+    kill_writers(tmp_path / "home", 6)
+
+
+@pytest.mark.long
+def test_fifty_killed_writers_lose_nothing_that_they_acknowledged(tmp_path: Path) -> None:
+    kill_writers(tmp_path / "home", 50)

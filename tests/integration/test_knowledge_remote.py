@@ -1,0 +1,216 @@
+"""A remote that is ahead, behind, diverged, unreachable or read-only never costs a local commit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from etl.knowledge.edit import Which
+from etl.knowledge.store import KnowledgeStore
+from tests.harness.knowledge import AGENT, PROJECT, assert_sound, bare_remote, create, git, messages
+
+
+class Pair:
+    """Two machines with one remote; both begin with the same document."""
+
+    def __init__(self, folder: Path) -> None:
+        self.ours = KnowledgeStore(folder / "ours")
+        create(self.ours)
+        self.remote = bare_remote(folder / "remote.git", self.ours.home)
+        assert self.ours.sync(AGENT).pushed
+        git(folder, "clone", "-q", str(self.remote), str(folder / "theirs"))
+        self.theirs = KnowledgeStore(folder / "theirs")
+
+    def update(self, store: KnowledgeStore, title: str, content: str) -> None:
+        store.update_chapter(PROJECT, "guide", Which(title), content, AGENT)
+        assert store.close(30)
+
+    def forget_remote(self, store: KnowledgeStore) -> None:
+        """What it writes from now on is not pushed."""
+        git(store.home, "remote", "rename", "origin", "away")
+
+    def find_remote(self, store: KnowledgeStore) -> None:
+        git(store.home, "remote", "rename", "away", "origin")
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> Pair:
+    return Pair(tmp_path)
+
+
+def content(store: KnowledgeStore, title: str) -> str:
+    return store.document(PROJECT, "guide").document.chapter(title).content
+
+
+def heads(pair: Pair) -> set[str]:
+    return {git(home, "rev-parse", "main").strip() for home in (pair.remote, pair.ours.home, pair.theirs.home)}
+
+
+def test_a_write_is_pushed_in_the_background(pair: Pair) -> None:
+    pair.update(pair.ours, "First", "pushed")
+
+    assert git(pair.remote, "rev-parse", "main") == git(pair.ours.home, "rev-parse", "main")
+    assert pair.ours.status().remote.state == "up to date"
+
+
+def test_a_remote_that_is_ahead_is_followed_at_the_start(pair: Pair) -> None:
+    pair.update(pair.ours, "First", "from elsewhere")
+    create(pair.ours, "new")
+    pair.ours.delete_document(PROJECT, "new", AGENT)
+    create(pair.ours, "newer", project="Other")
+    pair.ours.close(30)
+    told = list[str]()
+    theirs = KnowledgeStore(pair.theirs.home, changed=lambda: told.append("changed"))
+
+    assert theirs.open() == (0, True, None)
+
+    assert told == ["changed"]
+    assert content(theirs, "First") == "from elsewhere"
+    assert [one.filename for one in theirs.documents("Other")] == ["newer.md"]
+    assert len(heads(pair)) == 1
+    assert_sound(theirs.home)
+
+
+def test_a_remote_that_is_behind_gets_what_was_not_pushed(pair: Pair) -> None:
+    pair.forget_remote(pair.ours)
+    pair.ours = KnowledgeStore(pair.ours.home)
+    pair.update(pair.ours, "First", "not pushed")
+    pair.find_remote(pair.ours)
+    assert pair.ours.status().remote.ahead == 1
+
+    assert pair.ours.open() == (0, False, None)
+    assert pair.ours.close(30)
+
+    assert git(pair.remote, "rev-parse", "main") == git(pair.ours.home, "rev-parse", "main")
+
+
+def diverge(pair: Pair, ours: str, theirs: str) -> KnowledgeStore:
+    pair.update(pair.theirs, theirs, "theirs")
+    create(pair.theirs, "b", project="Theirs")
+    assert pair.theirs.close(30)
+    pair.forget_remote(pair.ours)
+    store = KnowledgeStore(pair.ours.home)
+    pair.update(store, ours, "ours")
+    create(store, "a", project="Ours")
+    pair.find_remote(store)
+    return KnowledgeStore(store.home)
+
+
+def test_histories_that_diverged_in_different_lines_are_merged_and_pushed(pair: Pair) -> None:
+    store = diverge(pair, "First", "Second")
+
+    assert store.open() == (0, True, None)
+    assert store.close(30)
+
+    assert (content(store, "First"), content(store, "Second")) == ("ours", "theirs")
+    assert [one.id for one in store.projects()] == [PROJECT, "Ours", "Theirs"]
+    assert messages(store.home)[-1] == "Merge origin/main"
+    assert pair.theirs.sync(AGENT).pulled
+    assert len(heads(pair)) == 1
+    assert_sound(store.home)
+    assert_sound(pair.theirs.home)
+
+
+def test_histories_that_contradict_each_other_are_left_and_reported_and_writing_goes_on(pair: Pair) -> None:
+    store = diverge(pair, "First", "First")
+    before = messages(store.home)
+
+    assert not store.open().pulled
+
+    state = store.status().remote
+    assert (state.state, state.ahead, state.behind) == ("diverged", 2, 2)
+    assert "guide.md" in (state.problem or "")
+    assert messages(store.home) == before
+    assert content(store, "First") == "ours"
+    pair.update(store, "Second", "more")
+    assert not store.sync(AGENT).pushed
+    assert content(store, "Second") == "more"
+    assert git(pair.remote, "rev-parse", "main") == git(pair.theirs.home, "rev-parse", "main")
+    assert_sound(store.home)
+
+
+def test_a_write_that_comes_second_is_merged_before_it_is_pushed(pair: Pair) -> None:
+    pair.update(pair.theirs, "Second", "theirs")
+
+    pair.update(pair.ours, "First", "ours")
+
+    assert (content(pair.ours, "First"), content(pair.ours, "Second")) == ("ours", "theirs")
+    assert pair.ours.status().remote.state == "up to date"
+
+
+def test_a_remote_that_was_rewritten_costs_no_local_commit(pair: Pair, tmp_path: Path) -> None:
+    pair.update(pair.ours, "First", "ours")
+    git(tmp_path, "clone", "-q", str(pair.remote), "rewriter")
+    git(tmp_path / "rewriter", "commit", "-q", "--amend", "-m", "rewritten")
+    git(tmp_path / "rewriter", "push", "-q", "--force")
+    before = set(git(pair.ours.home, "rev-list", "main").split())
+
+    pair.ours.open()
+
+    assert before <= set(git(pair.ours.home, "rev-list", "main").split())
+    assert content(pair.ours, "First") == "ours"
+
+
+@pytest.mark.parametrize(
+    "address", ["/nowhere/at/all.git", "ssh://127.0.0.1:1/x.git", "http://127.0.0.1:1/x.git", "ext::sh -c id"]
+)
+def test_a_remote_that_cannot_be_reached_is_reported_and_hinders_nothing(pair: Pair, address: str) -> None:
+    git(pair.ours.home, "remote", "set-url", "origin", address)
+    store = KnowledgeStore(pair.ours.home)
+
+    assert store.open() == (0, False, None)
+    pair.update(store, "First", "offline")
+
+    assert content(store, "First") == "offline"
+    state = store.status().remote
+    assert (state.state, state.ahead) == ("failed", 1)
+    assert state.problem
+    git(store.home, "remote", "set-url", "origin", str(pair.remote))
+    assert store.sync(AGENT).pushed
+    assert store.status().remote.problem is None
+
+
+def test_a_remote_that_may_only_be_read_is_reported_and_hinders_nothing(pair: Pair) -> None:
+    hook = pair.remote / "hooks" / "pre-receive"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text("#!/bin/sh\necho 'read only' >&2\nexit 1\n", encoding="utf-8")
+    hook.chmod(0o755)
+
+    pair.update(pair.ours, "First", "kept")
+
+    state = pair.ours.status().remote
+    assert (state.state, state.ahead) == ("failed", 1)
+    assert "read only" in (state.problem or "") or "declined" in (state.problem or "")
+    assert content(pair.ours, "First") == "kept"
+
+
+def test_links_that_a_remote_brings_are_not_taken_over(pair: Pair, tmp_path: Path) -> None:
+    git(tmp_path, "clone", "-q", str(pair.remote), "evil")
+    evil = tmp_path / "evil"
+    (evil / "projects" / "my-app" / "knowledge" / "link.md").symlink_to("/etc/passwd")
+    git(evil, "add", "-A")
+    git(evil, "commit", "-q", "-m", "x")
+    git(evil, "push", "-q")
+
+    assert not pair.ours.open().pulled
+
+    assert "link" in (pair.ours.status().remote.problem or "")
+    assert [one.filename for one in pair.ours.documents(PROJECT)] == ["guide.md"]
+
+
+def test_an_empty_remote_gets_everything_and_an_empty_folder_takes_everything(tmp_path: Path) -> None:
+    first = KnowledgeStore(tmp_path / "first")
+    create(first)
+    remote = bare_remote(tmp_path / "remote.git", first.home)
+    assert first.open() == (0, False, None)
+    assert first.sync(AGENT).pushed
+
+    second = tmp_path / "second"
+    second.mkdir()
+    git(second, "init", "-q", "-b", "main")
+    git(second, "remote", "add", "origin", str(remote))
+    store = KnowledgeStore(second)
+    assert store.open().pulled
+    assert content(store, "First") == "Text of First."
+    assert_sound(second)

@@ -1,0 +1,345 @@
+"""The knowledge folder: what is written is there and committed, what is hostile is refused, links are not followed."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from etl.errors import (
+    Busy,
+    ChapterNotFound,
+    Conflict,
+    DocumentNotFound,
+    FileExists,
+    InvalidContent,
+    InvalidFilename,
+    InvalidPath,
+    InvalidProjectId,
+    LoreError,
+    ProjectNotFound,
+    StorageError,
+)
+from etl.knowledge.edit import NewChapter, Which
+from etl.knowledge.history import Author
+from etl.knowledge.store import KnowledgeStore, knowledge_home
+from tests.harness.knowledge import (
+    AGENT,
+    HOSTILE_FILENAMES,
+    HOSTILE_IDS,
+    PROJECT,
+    SAFE_FILENAMES,
+    assert_sound,
+    create,
+    git,
+    messages,
+    seed_store,
+)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> KnowledgeStore:
+    return KnowledgeStore(tmp_path / "home")
+
+
+def test_the_folder_is_named_by_the_environment() -> None:
+    assert knowledge_home({"LORE_HOME": "/a", "KNOWLEDGE_MCP_HOME": "/b"}) == Path("/a")
+    assert knowledge_home({"LORE_HOME": "", "KNOWLEDGE_MCP_HOME": "/b"}) == Path("/b")
+    assert knowledge_home({}) == Path.home() / ".lore"
+
+
+def test_reading_what_is_not_there_makes_nothing(store: KnowledgeStore) -> None:
+    assert store.projects() == []
+    assert not store.project(PROJECT).exists
+    assert store.main(PROJECT) == type(store.main(PROJECT))(PROJECT, False, "", None, None)
+    assert store.documents(PROJECT) == []
+    assert store.log() == []
+    assert store.status().exists is False
+    assert store.open() == (0, False, None)
+    with pytest.raises(DocumentNotFound):
+        store.document(PROJECT, "guide")
+    assert not store.home.exists()
+
+
+def test_what_is_missing_is_told_by_its_own_error_and_makes_no_project(store: KnowledgeStore) -> None:
+    with pytest.raises(ProjectNotFound):
+        store.delete_project(PROJECT, AGENT)
+    with pytest.raises(ProjectNotFound):
+        store.update_section(PROJECT, "## A", "x", AGENT)
+    for act in (store.delete_document, lambda *more: store.update_chapter(*more[:2], Which("A"), "x", more[2])):
+        with pytest.raises(DocumentNotFound):
+            act(PROJECT, "guide", AGENT)
+    with pytest.raises(InvalidContent):
+        store.write_main(PROJECT, "x\0", AGENT)
+    assert store.projects() == []
+
+    create(store)
+    with pytest.raises(ChapterNotFound):
+        store.update_chapter(PROJECT, "guide", Which("None"), "x", AGENT)
+    assert len(messages(store.home)) == 1
+
+
+def test_the_layout_is_the_seeds_and_each_write_is_one_commit_by_its_author(store: KnowledgeStore) -> None:
+    store.write_main(PROJECT, "# App\n", AGENT)
+    written = create(store, "API Guide", "A", "B")
+    store.update_chapter(PROJECT, "API Guide", Which("A"), "new", AGENT, "short")
+    store.add_chapter(PROJECT, "api-guide.md", NewChapter("C", "c"), AGENT, "before", Which("A"))
+    store.remove_chapter(PROJECT, "api-guide", Which("B"), AGENT)
+    store.add_section(PROJECT, "## Build", "make", AGENT)
+    store.update_section(PROJECT, "## Build", "ninja", AGENT)
+    store.remove_section(PROJECT, "## Build", AGENT)
+    store.rename_document(PROJECT, "api-guide", "Other", AGENT)
+    store.delete_document(PROJECT, "other", AGENT)
+    store.delete_project(PROJECT, AGENT)
+
+    assert written.path == "projects/my-app/knowledge/api-guide.md"
+    prefix = f"Update knowledge for {PROJECT}: "
+    assert [line.removeprefix(prefix) for line in messages(store.home)] == [
+        "Updated main.md", "Created api-guide.md", "Updated chapter 'A' in api-guide.md",
+        "Added chapter 'C' to api-guide.md", "Removed chapter 'B' from api-guide.md",
+        "Added section '## Build' to main.md",
+        "Updated section '## Build' in main.md", "Removed section '## Build' from main.md",
+        "Renamed api-guide.md to other.md", "Deleted other.md", "Deleted project",
+    ]  # fmt: skip
+    assert git(store.home, "log", "--format=%an %ae %cn") == "claude lore@localhost Lore\n" * 11
+    assert {one.session for one in store.log()} == {"session-1"}
+    assert sorted(path.name for path in store.home.iterdir()) == [".git", ".gitignore", "index.json", "projects"]
+    assert_sound(store.home)
+
+
+def test_a_document_is_given_back_to_the_byte_and_its_version_is_gits(store: KnowledgeStore) -> None:
+    create(store)
+    text = "\ufeff---\r\ntitle: x\r\n---\r\n\r\n## A\r\nno final line end \u2028 \x0c"
+
+    written = store.write_document(PROJECT, "guide", text, AGENT)
+
+    stored = store.document(PROJECT, "guide")
+    assert stored.document.text == text
+    assert stored.info.version == written.version == git(store.home, "rev-parse", f"HEAD:{written.path}").strip()
+    assert (store.home / written.path).read_bytes() == text.encode()
+    assert git(store.home, "status", "--porcelain") == ""
+
+
+def test_bytes_that_are_no_text_survive_a_change_of_a_chapter(store: KnowledgeStore) -> None:
+    path = store.home / create(store).path
+    path.write_bytes(b"\xff\xfe broken\n\n## A\n\nx\n\n## B\n\n\xe9\n")
+
+    store.update_chapter(PROJECT, "guide", Which("A"), "new", AGENT)
+
+    assert path.read_bytes() == b"\xff\xfe broken\n\n## A\n\nnew\n\n## B\n\n\xe9\n"
+    assert "\ufffd" in store.document(PROJECT, "guide").document.text
+
+
+def test_a_write_on_what_was_changed_meanwhile_is_a_conflict(store: KnowledgeStore) -> None:
+    first = create(store).version
+    second = store.update_chapter(PROJECT, "guide", Which("First"), "mine", AGENT, expected_version=first).version
+
+    for act in (
+        lambda: store.update_chapter(PROJECT, "guide", Which("First"), "yours", AGENT, expected_version=first),
+        lambda: store.write_document(PROJECT, "guide", "yours", AGENT, first),
+        lambda: store.delete_document(PROJECT, "guide", AGENT, first),
+        lambda: store.rename_document(PROJECT, "guide", "new", AGENT, first),
+        lambda: store.write_main(PROJECT, "yours", AGENT, first),
+    ):
+        with pytest.raises(Conflict):
+            act()
+
+    assert store.document(PROJECT, "guide").info.version == second
+
+
+def test_a_write_that_changes_nothing_is_no_commit(store: KnowledgeStore) -> None:
+    version = store.write_main(PROJECT, "x", AGENT).version
+
+    again = store.write_main(PROJECT, "x", AGENT)
+
+    assert (again.version, again.commit) == (version, None)
+    assert len(messages(store.home)) == 1
+
+
+def test_projects_with_one_slug_have_folders_of_their_own(store: KnowledgeStore) -> None:
+    for name in ("My App", "my-app", "my app!", "日本"):
+        store.write_main(name, name, AGENT)
+
+    assert [(one.id, one.slug) for one in store.projects()] == [
+        ("My App", "my-app"), ("my app!", "my-app-2"), ("my-app", "my-app-1"), ("日本", "x-cf2abf0c"),
+    ]  # fmt: skip
+    store.delete_project("my-app", AGENT)
+    assert [store.main(name).content for name in ("My App", "my-app", "my app!")] == ["My App", "", "my app!"]
+
+
+def test_a_document_is_created_once(store: KnowledgeStore) -> None:
+    create(store, "API Guide")
+
+    for name in ("api-guide", "Api Guide.md", "api-guide.md"):
+        with pytest.raises(FileExists):
+            create(store, name)
+    create(store, "other")
+    with pytest.raises(FileExists):
+        store.rename_document(PROJECT, "other", "api guide", AGENT)
+
+
+@pytest.mark.parametrize("name", HOSTILE_FILENAMES, ids=ascii)
+def test_hostile_file_names_are_refused_by_every_method(store: KnowledgeStore, name: str) -> None:
+    create(store, "ok")
+
+    for act in (
+        lambda: create(store, name),
+        lambda: store.document(PROJECT, name),
+        lambda: store.delete_document(PROJECT, name, AGENT),
+        lambda: store.rename_document(PROJECT, "ok", name, AGENT),
+        lambda: store.log(PROJECT, name),
+    ):
+        with pytest.raises(InvalidFilename):
+            act()
+
+
+def test_names_that_are_made_safe_are_found_by_what_they_were(store: KnowledgeStore) -> None:
+    for name in dict.fromkeys(SAFE_FILENAMES.values()):
+        create(store, next(given for given, safe in SAFE_FILENAMES.items() if safe == name))
+
+    for given, safe in SAFE_FILENAMES.items():
+        assert store.document(PROJECT, given).info.filename == safe
+    assert_sound(store.home)
+
+
+@pytest.mark.parametrize("name", HOSTILE_IDS, ids=ascii)
+def test_hostile_project_ids_are_refused(store: KnowledgeStore, name: str) -> None:
+    for act in (lambda: store.write_main(name, "x", AGENT), lambda: store.main(name), lambda: store.documents(name)):
+        with pytest.raises(InvalidProjectId):
+            act()
+
+
+def test_links_in_the_folder_are_not_followed(store: KnowledgeStore, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "main.md").write_text("secret", encoding="utf-8")
+    (outside / "x.md").write_text("secret", encoding="utf-8")
+    create(store, "real")
+    store.write_main("other", "x", AGENT)
+    knowledge = store.home / "projects" / "my-app" / "knowledge"
+    (knowledge / "link.md").symlink_to(outside / "x.md")
+    (knowledge / "dangling.md").symlink_to(outside / "new.md")
+    (store.home / "projects" / "my-app" / "main.md").symlink_to(outside / "main.md")
+    (store.home / "projects" / "other" / "main.md").unlink()
+    (store.home / "projects" / "other").rmdir()
+    (store.home / "projects" / "other").symlink_to(outside)
+
+    assert [one.filename for one in store.documents(PROJECT)] == ["real.md"]
+    for act in (
+        lambda: store.document(PROJECT, "link"),
+        lambda: store.main(PROJECT),
+        lambda: store.main("other"),
+        lambda: store.documents("other"),
+        lambda: store.write_main(PROJECT, "x", AGENT),
+        lambda: store.write_main("other", "x", AGENT),
+        lambda: store.write_document(PROJECT, "link", "x", AGENT),
+        lambda: create(store, "new", project="other"),
+        lambda: store.delete_project("other", AGENT),
+    ):
+        with pytest.raises(InvalidPath):
+            act()
+    for name in ("link", "dangling"):
+        with pytest.raises((FileExists, InvalidPath)):
+            create(store, name)
+    store.delete_project(PROJECT, AGENT)
+    assert sorted(path.name for path in outside.iterdir()) == ["main.md", "x.md"]
+    assert {path.read_text(encoding="utf-8") for path in outside.iterdir()} == {"secret"}
+
+
+def test_a_git_folder_that_leads_elsewhere_is_refused(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / ".git").write_text("gitdir: ../elsewhere\n", encoding="utf-8")
+
+    with pytest.raises(LoreError):
+        KnowledgeStore(home).write_main(PROJECT, "x", AGENT)
+
+
+def test_a_folder_of_the_seed_opens_unchanged_and_is_written_as_it_is(tmp_path: Path) -> None:
+    home = seed_store(tmp_path / "seed")
+    before = {path: path.read_bytes() for path in home.rglob("*") if path.is_file() and ".git" not in path.parts}
+    store = KnowledgeStore(home)
+
+    assert store.open() == (0, False, None)
+    assert [one.id for one in store.projects()] == ["My App", "git@host:team/other.git"]
+    assert store.main("My App").content.startswith("# My App\r\n")
+    assert [(one.filename, one.title, one.metadata.keywords) for one in store.documents("My App")] == [
+        ("API_Notes.md", "API_Notes", ()),
+        ("api-guide.md", "API Documentation Guide", ("api", "rest")),
+    ]
+    assert store.document("My App", "API_Notes.md").document.introduction == "no front matter"
+    assert before == {path: path.read_bytes() for path in before}
+    assert len(messages(home)) == 1
+
+    store.update_section("My App", "## Build", "ninja", AGENT)
+    store.update_chapter("My App", "api-guide", Which("Errors"), "Some.", AGENT)
+    store.write_main("git@host:team/other.git", "x", AGENT)
+
+    assert (home / "projects" / "git-host-team-other-git" / "main.md").read_text(encoding="utf-8") == "x"
+    assert store.status().current_branch == "master"
+    assert len(store.log()) == 4
+    assert_sound(home)
+
+
+@pytest.mark.parametrize("front", ["a: &a [1,1]\nb: &b [*a,*a]\nc: [*b,*b]", "a: !!python/name:os.system", "{" * 5000])
+def test_hostile_front_matter_is_listed_with_its_problem_and_can_be_edited(store: KnowledgeStore, front: str) -> None:
+    path = store.home / create(store).path
+    path.write_text(f"---\ntitle: x\n{front}\n---\n\n## A\n\nold\n", encoding="utf-8")
+
+    assert store.documents(PROJECT)[0].metadata.problem
+    store.update_chapter(PROJECT, "guide", Which("A"), "new", AGENT)
+
+    assert path.read_text(encoding="utf-8") == f"---\ntitle: x\n{front}\n---\n\n## A\n\nnew\n"
+
+
+def test_a_damaged_index_is_an_error_and_nothing_is_overwritten(store: KnowledgeStore) -> None:
+    create(store)
+    (store.home / "index.json").write_text("{", encoding="utf-8")
+
+    for act in (store.projects, lambda: store.main("new"), lambda: store.write_main("new", "x", AGENT)):
+        with pytest.raises(StorageError, match="cannot be read"):
+            act()
+    assert (store.home / "index.json").read_text(encoding="utf-8") == "{"
+
+
+def test_a_listing_sees_what_changed_in_place(store: KnowledgeStore) -> None:
+    path = store.home / create(store).path
+    assert store.documents(PROJECT)[0].title == "Guide"
+    for title in ("Aaaaa", "Bbbbb", "Ccccc"):
+        path.write_text(f"---\ntitle: {title}\n---\n", encoding="utf-8")
+        assert store.documents(PROJECT)[0].title == title
+
+
+def test_threads_of_one_process_queue_as_processes_do_and_give_up_at_the_deadline(tmp_path: Path) -> None:
+    store = KnowledgeStore(tmp_path / "home", wait_seconds=0.05)
+    with store.writing():
+        for other in (store, KnowledgeStore(store.home, wait_seconds=0.05)):
+            with pytest.raises(Busy):
+                other.write_main(PROJECT, "x", AGENT)
+
+    store = KnowledgeStore(tmp_path / "home")
+    create(store)
+    threads = [
+        threading.Thread(target=store.add_chapter, args=(PROJECT, "guide", NewChapter(f"T{n}", "x"), AGENT))
+        for n in range(8)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(store.document(PROJECT, "guide").document.chapters) == 10
+
+
+def test_somebodys_own_git_in_the_folder_is_waited_for_and_not_broken(tmp_path: Path) -> None:
+    store = KnowledgeStore(tmp_path / "home", wait_seconds=0.05)
+    create(store)
+    lock = store.home / ".git" / "index.lock"
+    lock.touch()
+
+    with pytest.raises(Busy, match="Git is at work"):
+        store.write_main(PROJECT, "x", AGENT)
+    assert lock.exists()
+    lock.unlink()
+    store.write_main(PROJECT, "x", Author())
+    assert_sound(store.home)

@@ -1,0 +1,53 @@
+"""The activity log has the seed's fields, no content, and is in nobody's way."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+from etl.knowledge.activity import ACTIVITY, KEPT, Activity, ActivityLog
+
+
+def lines(home: Path) -> list[dict[str, object]]:
+    return [json.loads(line) for line in (home / ACTIVITY).read_text(encoding="utf-8").splitlines()]
+
+
+def test_a_call_is_one_line_with_the_fields_of_the_seed(tmp_path: Path) -> None:
+    log = ActivityLog(tmp_path)
+
+    log.add(Activity("get_project_main", True, "t1", 1.23, project_id="My App\n"))
+    log.add(Activity("update_chapter", False, "t2", 45, "p", "f.md", "A", "No such.", "CHAPTER_NOT_FOUND", {"x": "y"}))
+
+    first, second = lines(tmp_path)
+    assert set(first) == {"timestamp", "method", "success", "project_id", "traceId", "duration"}
+    assert {**second, "timestamp": ""} == {
+        "timestamp": "", "method": "update_chapter", "success": False, "project_id": "p", "filename": "f.md",
+        "chapter_title": "A", "traceId": "t2", "duration": 45, "error": "No such.", "errorCode": "CHAPTER_NOT_FOUND",
+        "errorContext": {"x": "y"},
+    }  # fmt: skip
+
+
+def test_the_log_is_rotated_and_a_few_old_ones_are_kept(tmp_path: Path) -> None:
+    log = ActivityLog(tmp_path, largest_bytes=500)
+
+    for n in range(100):
+        log.add(Activity("m", True, f"t{n}", 1))
+
+    names = sorted(path.name for path in tmp_path.iterdir())
+    assert set(names) - {ACTIVITY} == {f"{ACTIVITY}.{n}" for n in range(1, KEPT + 1)}
+    assert all(path.stat().st_size < 700 for path in tmp_path.iterdir())
+
+
+def test_what_hinders_the_log_does_not_hinder_the_call(tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.write_text("mine", encoding="utf-8")
+    for n, hinder in enumerate((lambda path: path.symlink_to(outside), os.mkfifo, os.mkdir)):
+        home = tmp_path / str(n)
+        home.mkdir()
+        hinder(home / ACTIVITY)
+        ActivityLog(home).add(Activity("m", True, "\ud800", 1))
+    ActivityLog(tmp_path / "none").add(Activity("m", True, "t", 1))
+
+    assert outside.read_text(encoding="utf-8") == "mine"
+    assert not (tmp_path / "none").exists()

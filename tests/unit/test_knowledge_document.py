@@ -1,0 +1,318 @@
+"""Knowledge documents: every byte is kept, a change touches its chapter and nothing else."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from etl.errors import ChapterNotFound, InvalidArgument, InvalidContent, LoreError, SectionExists
+from etl.knowledge import limits
+from etl.knowledge.document import KnowledgeDocument
+from etl.knowledge.edit import NewChapter, Which, add_chapter, new_document, remove_chapter, update_chapter
+from etl.knowledge.outline import lines_of
+
+NOW = "2026-01-02T03:04:05.000Z"
+GUIDE = """---
+title: "API: the guide"
+keywords: [api, rest]
+owner: {team: core, members: [a, b]}
+updated: 2024-01-01T12:00:00Z # by hand
+created: 2024-01-01T12:00:00Z
+---
+
+What this is about.
+
+## Getting Started
+
+First paragraph
+over two lines.
+
+Details.
+
+```python
+## not a chapter
+```
+
+### Setup
+
+Install it.
+
+## Errors
+
+- one
+
+## Getting Started
+
+Again.
+"""
+LINES = st.sampled_from(
+    [
+        "## A", "## B", "### C", "#### D", "text", "", "", "text", " ", "## A", "### A", "#### C ##", "# T", "##### deep",
+        "##", "#no", "   ## in", "    ## code", "```", "~~~", "````", "```py", "- ```", "  ```", "1. ~~~", "\t```", "---",
+        "===", "title: x", "> ## q", "\ufeff", "keywords: [a", "updated: 2024", "{updated: x}", "a: &a [*a]", "é", "日本",
+        "\x0b## A", "\u2028## A", "- a", "  b",
+    ]
+)  # fmt: skip
+ENDS = st.sampled_from(["\n", "\n", "\n", "\r\n", "\r"])
+TEXTS = st.one_of(
+    st.lists(st.tuples(LINES, ENDS), max_size=25).map(lambda parts: "".join(a + b for a, b in parts)),
+    st.lists(st.tuples(LINES, ENDS), max_size=25).map(lambda parts: "---\n" + "".join(a + b for a, b in parts) + "x"),
+    st.text(max_size=200),
+)
+
+
+def titles(text: str) -> list[tuple[int, str]]:
+    return [(one.level, one.title) for one in KnowledgeDocument(text).chapters]
+
+
+def test_a_document_is_read_with_its_front_matter_introduction_and_chapters() -> None:
+    document = KnowledgeDocument(GUIDE)
+
+    assert document.metadata.title == "API: the guide"
+    assert document.metadata.keywords == ("api", "rest")
+    assert document.metadata.updated == "2024-01-01T12:00:00Z"
+    assert document.metadata.extra == {"owner": {"team": "core", "members": ["a", "b"]}}
+    assert document.introduction == "What this is about."
+    assert [(one.index, one.level, one.title, one.occurrence, one.summary) for one in document.chapters] == [
+        (0, 2, "Getting Started", 0, "First paragraph over two lines."),
+        (1, 3, "Setup", 0, "Install it."),
+        (2, 2, "Errors", 0, ""),
+        (3, 2, "Getting Started", 1, "Again."),
+    ]
+    assert document.chapters[0].content.endswith("## not a chapter\n```")
+    assert [one.lines for one in document.chapters] == [(11, 21), (22, 25), (26, 29), (30, 32)]
+
+
+def test_chapters_of_one_title_are_told_apart_by_their_index() -> None:
+    document = KnowledgeDocument(GUIDE)
+
+    assert document.chapter("Getting Started", 3).content == "Again."
+    assert document.chapter(index=1).title == "Setup"
+    with pytest.raises(InvalidArgument, match="2 chapters") as caught:
+        document.chapter("Getting Started")
+    assert "[0, 3]" in caught.value.hint
+    with pytest.raises(ChapterNotFound):
+        document.chapter("Getting Started", 1)
+    with pytest.raises(ChapterNotFound) as missing:
+        document.chapter("errors")
+    assert "`Errors`" in missing.value.hint
+    with pytest.raises(InvalidArgument):
+        document.chapter()
+
+
+def test_an_update_keeps_heading_level_subheadings_and_all_other_lines() -> None:
+    text = update_chapter(GUIDE, Which("Getting Started", 0), "New text.", "In short.", NOW)
+
+    expected = GUIDE.replace("updated: 2024-01-01T12:00:00Z # by hand", f"updated: {NOW}")
+    begin, end = expected.index("First paragraph"), expected.index("### Setup")
+    assert text == expected[:begin] + "In short.\n\nNew text.\n\n" + expected[end:]
+    assert KnowledgeDocument(text).chapters[0].summary == "In short."
+
+
+def test_a_summary_that_the_content_begins_with_is_not_written_twice() -> None:
+    text = update_chapter("## A\n", Which("A"), "In short.\n\nMore.", "In short.", NOW)
+
+    assert text == "## A\n\nIn short.\n\nMore.\n"
+
+
+def test_the_heading_of_the_chapter_itself_may_come_along_with_its_content() -> None:
+    assert update_chapter("## A\nold\n", Which("A"), "## A\n\nnew", None, NOW) == "## A\n\nnew\n"
+
+
+@pytest.mark.parametrize(
+    "content", ["## Other\nx", "#### ok\n\n## B", "```\nno end", "x\0y", "half \ud800", "x" * 1_000_001]
+)
+def test_content_that_would_run_into_other_chapters_is_refused(content: str) -> None:
+    with pytest.raises(InvalidContent):
+        update_chapter(GUIDE, Which("Errors"), content, None, NOW)
+
+
+def test_subheadings_come_with_the_content_but_not_twice() -> None:
+    text = update_chapter("## A\n\n### Sub\n\nx\n", Which("A"), "a\n\n### New\n\nb", None, NOW)
+
+    assert titles(text) == [(2, "A"), (3, "New"), (3, "Sub")]
+    with pytest.raises(SectionExists):
+        update_chapter(text, Which("A"), "### Sub\n\nagain", None, NOW)
+
+
+def test_chapters_are_added_at_the_end_before_and_after_with_the_level_of_their_reference() -> None:
+    chapter = NewChapter("New", "Text.")
+
+    assert titles(add_chapter(GUIDE, chapter, NOW))[-1] == (2, "New")
+    assert titles(add_chapter(GUIDE, chapter, NOW, "before", Which("Errors")))[2] == (2, "New")
+    assert titles(add_chapter(GUIDE, chapter, NOW, "after", Which("Getting Started", 0)))[2] == (2, "New")
+    assert titles(add_chapter(GUIDE, chapter, NOW, "after", Which("Setup")))[2] == (3, "New")
+    with pytest.raises(SectionExists):
+        add_chapter(GUIDE, NewChapter("Errors", ""), NOW)
+    with pytest.raises(InvalidArgument):
+        add_chapter(GUIDE, chapter, NOW, "before")
+
+
+def test_a_chapter_is_removed_with_its_subchapters() -> None:
+    text = remove_chapter(GUIDE, Which("Getting Started", 0), NOW)
+
+    assert titles(text) == [(2, "Errors"), (2, "Getting Started")]
+    assert text.endswith(GUIDE[GUIDE.index("## Errors") :])
+
+
+@pytest.mark.parametrize(
+    "title", ["C#", "Foo #", "#", "a ## b ##", "`code` & <b>", "title: x", "日本語", "\\", "a" * 200]
+)
+def test_any_title_on_one_line_reads_as_it_was_given(title: str) -> None:
+    text = new_document(title, "Intro.", [title[:50]], [NewChapter(title, "Text.")], NOW, [title], "2026-12-31")
+
+    document = KnowledgeDocument(text)
+    assert document.metadata.title == document.title == title
+    assert document.metadata.keywords == (title[:50],)
+    assert document.metadata.supersedes == (title,)
+    assert document.metadata.valid_until == "2026-12-31"
+    assert [one.title for one in document.chapters] == [title]
+
+
+def test_limits_are_those_of_the_seed() -> None:
+    def create(
+        title: str = "t", introduction: str = "", keywords: int = 0, chapters: int = 0, summary: str = ""
+    ) -> str:
+        parts = [NewChapter(f"c{n}", "text", summary) for n in range(chapters)]
+        return new_document(title, introduction, ["k" * keywords] if keywords else [], parts, NOW)
+
+    assert len(KnowledgeDocument(create("t" * 200, "i" * 2000, 50, 50, "s" * 500)).chapters) == limits.CHAPTERS
+    for bad in (
+        ("t" * 201,),
+        ("",),
+        (" \n ",),
+        ("t", "i" * 2001),
+        ("t", "", 51),
+        ("t", "", 1, 51),
+        ("t", "", 1, 1, "s" * 501),
+    ):
+        with pytest.raises(InvalidContent):
+            create(*bad)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["- ```", "  ## in a list", "  ```", "## A"],
+        ["1. ~~~", "   ## in a list", "## A"],
+        ["    ```", "## A"],
+        ["````", "```", "## no", "````", "## A"],
+        ["~~~ `x`", "## no", "~~~", "## A"],
+        ["``` a`b", "## A"],
+        ["\ufeff## A"],
+    ],
+)
+def test_what_stands_in_a_fence_is_no_chapter(lines: list[str]) -> None:
+    assert titles("\n".join(lines)) == [(2, "A")]
+
+
+def test_a_front_matter_that_cannot_be_read_is_left_as_it_is() -> None:
+    text = "---\ntitle: [\nupdated: 2024\n---\n## A\n"
+
+    assert KnowledgeDocument(text).metadata.problem
+    assert update_chapter(text, Which("A"), "b", None, NOW) == text + "\nb\n"
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        "a: &a [x]\nb: *a",
+        "a: !!python/object/apply:os.system [id]",
+        "!x {}",
+        "- a",
+        "a: " + "[" * 30,
+        "? [a]\n: b",
+        "\x00: a",
+    ],
+)
+def test_bombs_tags_and_what_is_no_mapping_are_problems_and_not_errors(block: str) -> None:
+    metadata = KnowledgeDocument(f"---\n{block}\n---\n").metadata
+
+    assert metadata.problem
+    assert not metadata.extra
+
+
+def test_values_are_text_whatever_yaml_makes_of_them() -> None:
+    metadata = KnowledgeDocument("---\ntitle: 2024-01-01\nkeywords: no, 1e3\nn: 0x10\n---\n").metadata
+
+    assert (metadata.title, metadata.keywords, metadata.extra) == ("2024-01-01", ("no", "1e3"), {"n": "0x10"})
+
+
+def test_an_update_of_a_large_document_takes_time_in_proportion() -> None:
+    text = "".join(f"## Chapter {n}\n\n{'word ' * 2000}\n- ```\n  x\n  ```\n\n" for n in range(50)) + "`" * 100_000
+
+    assert titles(update_chapter(text, Which("Chapter 7"), "new", None, NOW))[7] == (2, "Chapter 7")
+
+
+@given(TEXTS)
+@settings(max_examples=300)
+def test_parsing_keeps_the_text(text: str) -> None:
+    document = KnowledgeDocument(text)
+
+    assert document.text == text
+    assert "".join(document.outline.lines) == "".join(lines_of(text)) == text
+    spans = [one.lines for one in document.chapters]
+    assert all(end + 1 == start for (_, end), (start, _) in pairwise(spans))
+
+
+@given(TEXTS, st.integers(0, 5), TEXTS)
+@example("---\nupdated: x\n---\n## A\n```\n## B", 0, "c")
+@settings(max_examples=300)
+def test_an_update_changes_the_lines_of_its_chapter_and_no_others(text: str, index: int, content: str) -> None:
+    before = KnowledgeDocument(text)
+    if not before.chapters:
+        return
+    index %= len(before.chapters)
+    try:
+        after = KnowledgeDocument(update_chapter(text, Which(index=index), content, None, NOW))
+    except LoreError:
+        return
+    first, last = before.chapters[index].lines
+    added = len(after.chapters) - len(before.chapters)
+    begin, end = after.chapters[index].lines[0], after.chapters[index + added].lines[1]
+    assert after.outline.lines[end:] == before.outline.lines[last:]
+    assert after.chapters[index].level == before.chapters[index].level
+    kept, was = after.outline.lines[: begin - 1], before.outline.lines[: first - 1]
+    new = [line for line in kept if NOW in line]
+    assert len(new) <= 1
+    if not new:
+        assert kept == was
+    else:
+        at = kept.index(new[0])
+        assert kept[:at] == was[:at]
+        assert kept[at + 1 :] == was[len(was) - len(kept) + at + 1 :]
+        assert after.metadata.updated == NOW
+
+
+@given(TEXTS, st.text(min_size=1, max_size=20), TEXTS, st.sampled_from(["end", "before", "after"]), st.integers(0, 5))
+@settings(max_examples=300)
+def test_what_is_added_and_removed_again_leaves_the_other_chapters(
+    text: str, title: str, content: str, place: str, index: int
+) -> None:
+    before = titles(text)
+    index %= len(before) or 1
+    contents = [one.content for one in KnowledgeDocument(text).chapters]
+    try:
+        added = add_chapter(text, NewChapter(title, content), NOW, place, Which(index=index))  # type: ignore[arg-type]
+        at = [one for _, one in titles(added)].index(" ".join(title.split()))
+        after = remove_chapter(added, Which(index=at), NOW)
+    except LoreError:
+        return
+    assert titles(after) == before
+    assert [one.content for one in KnowledgeDocument(after).chapters] == contents
+
+
+@given(st.lists(st.text(max_size=30), max_size=4), st.text(max_size=60), st.text(min_size=1, max_size=60))
+@settings(max_examples=300)
+def test_front_matter_says_what_it_was_given(keywords: list[str], introduction: str, title: str) -> None:
+    try:
+        document = KnowledgeDocument(new_document(title, introduction, keywords, [], NOW))
+    except LoreError:
+        return
+    assert document.metadata.problem is None
+    assert document.metadata.title == " ".join(title.split())
+    assert document.metadata.keywords == tuple(dict.fromkeys(" ".join(word.split()) for word in keywords))
+    assert document.metadata.created == document.metadata.updated == NOW

@@ -1,0 +1,70 @@
+"""Sections of a main document, and the index of projects."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from etl.errors import InvalidArgument, InvalidContent, SectionExists, SectionNotFound, StorageError
+from etl.knowledge.registry import index_with, merged_index, read_index
+from etl.knowledge.sections import add_section, remove_section, section_titles, update_section
+
+MAIN = "# App\r\n\r\n## Build\r\n\r\nmake\r\n\r\n### Deep\r\n\r\nx\r\n\r\n```\r\n## no\r\n```\r\n\r\n## Test\r\n\r\nx"
+
+
+def test_a_section_is_replaced_with_what_is_below_it_and_line_ends_stay() -> None:
+    text = update_section(MAIN, "## Build", "ninja\n\n### New")
+
+    assert text == "# App\r\n\r\n## Build\r\n\r\nninja\r\n\r\n### New\r\n\r\n" + MAIN[MAIN.index("## Test") :]
+
+
+def test_sections_are_added_and_removed() -> None:
+    assert section_titles(add_section(MAIN, "## New", "x")) == ["Build", "Test", "New"]
+    assert section_titles(add_section(MAIN, "## New", "x", "before", "## Build")) == ["New", "Build", "Test"]
+    assert section_titles(add_section(MAIN, "## New", "", "after", "## Build")) == ["Build", "New", "Test"]
+    assert remove_section(MAIN, "## Build") == "# App\r\n\r\n" + MAIN[MAIN.index("## Test") :]
+    assert remove_section(add_section("", "## New", "x"), "## New") == ""
+
+
+def test_what_is_no_section_or_exists_or_runs_into_others_is_refused() -> None:
+    with pytest.raises(SectionNotFound):
+        update_section(MAIN, "## no", "x")
+    with pytest.raises(SectionExists):
+        add_section(MAIN, "## Build", "x")
+    for header in ("Build", "# Build", "### Deep", "##", "## " + "x" * 200, ""):
+        with pytest.raises(InvalidArgument):
+            update_section(MAIN, header, "x")
+    for content in ("## Other", "# Other", "```", "\0"):
+        with pytest.raises(InvalidContent):
+            update_section(MAIN, "## Build", content)
+    with pytest.raises(InvalidContent):
+        add_section("```\nopen", "## New", "x")
+    with pytest.raises(InvalidArgument):
+        update_section("## A\n## A\n", "## A", "x")
+
+
+def test_the_index_keeps_what_it_does_not_know_and_refuses_what_leads_out() -> None:
+    data = json.dumps(
+        {"version": 1, "projects": {"a": "a", "b": "../b", "c": "/c", "d": ".git", "e": 5, "f": ""}}
+    ).encode()
+
+    assert read_index(data) == {"a": "a"}
+    assert json.loads(index_with(data, "new", "new"))["version"] == 1
+    assert read_index(index_with(index_with(data, "new", "new"), "a", None)) == {"new": "new"}
+    assert read_index(None) == read_index(b"") == {}
+
+
+@pytest.mark.parametrize("data", [b"{", b"[]", b'{"projects": []}', b"\xff", b"[" * 100_000])
+def test_an_index_that_cannot_be_read_is_an_error_and_not_an_empty_store(data: bytes) -> None:
+    with pytest.raises(StorageError):
+        read_index(data)
+
+
+def test_two_sides_that_added_projects_are_merged_unless_they_share_a_folder() -> None:
+    base = index_with(None, "a", "a")
+    ours, theirs = index_with(base, "b", "b"), index_with(index_with(base, "c", "c"), "a", None)
+
+    assert read_index(merged_index(base, ours, theirs)) == {"b": "b", "c": "c"}
+    assert merged_index(base, index_with(base, "B", "b"), ours) is None
+    assert merged_index(base, index_with(base, "a", "x"), index_with(base, "a", "y")) is None
