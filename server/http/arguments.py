@@ -1,18 +1,24 @@
-"""Requests read as the contract says: path, query and body as one set of arguments. What they hold it judges itself."""
+"""Requests read as the contract says: path, query and body as one set of arguments.
+
+openapi-core reads them (media types, styles and types of parameters); what they hold, the contract's own validators
+judge once more for every face, and say it better.
+"""
 
 from __future__ import annotations
 
 import json
-import re
 from typing import Any
 
+from openapi_core import OpenAPI
+from openapi_core.contrib.starlette import StarletteOpenAPIRequest
+from openapi_core.exceptions import OpenAPIError
+from openapi_core.templating.media_types.exceptions import MediaTypeNotFound
 from starlette.requests import Request
 
 from etl.errors import InvalidArgument
 from server.contract import Contract, Operation
 
 MAX_BODY_BYTES = 1_048_576
-_INTEGER = re.compile(r"-?[0-9]{1,15}")
 
 
 class WrongMediaType(InvalidArgument):
@@ -22,46 +28,53 @@ class WrongMediaType(InvalidArgument):
 
 
 class Reader:
-    """Reads the requests of one operation."""
+    """Reads the requests of one operation; the checker is shared by all."""
 
-    def __init__(self, contract: Contract, operation: Operation) -> None:
+    def __init__(self, contract: Contract, operation: Operation, checker: OpenAPI) -> None:
         spec = contract.document["paths"][operation.path][operation.method.lower()]
-        places = {one["name"]: one["in"] for one in spec.get("parameters", ())}
-        schemas = operation.input_schema["properties"]
-        self._kinds = {name: schemas[name].get("type") for name, place in places.items() if place == "query"}
+        self._operation = operation
+        self._checker = checker
+        self._known = [one["name"] for one in spec.get("parameters", ()) if one["in"] == "query"]
         self._has_body = "requestBody" in spec
 
     async def arguments(self, request: Request) -> dict[str, Any]:
         """What was given, with numbers for numbers. Raises InvalidArgument."""
-        given: dict[str, Any] = {**request.path_params, **self._query(request)}
+        given: dict[str, Any] = {**self._query(request), **request.path_params}
         body = await _body(request)
-        if self._has_body:
-            kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-            if kind != "application/json":
-                raise WrongMediaType("The body must be of type application/json.")
-        if not body and not self._has_body:
-            return given
-        return {**_json_object(body), **given}
+        if body and _is_json(request):
+            given = {**_json_object(body), **given}
+        try:
+            result = self._checker.unmarshal_request(StarletteOpenAPIRequest(request, body))
+            result.raise_for_errors()
+        except OpenAPIError as error:
+            if self._has_body and _is_of_media_type(error):
+                raise WrongMediaType("The body must be of type application/json.") from error
+            self._operation.accept(given)
+            raise InvalidArgument("The request does not fit the contract.") from error
+        except RecursionError as error:
+            raise InvalidArgument("The body is nested too deeply.") from error
+        return {**given, **result.parameters.query, **result.parameters.path}
 
     def _query(self, request: Request) -> dict[str, Any]:
         given: dict[str, Any] = {}
         for name, text in request.query_params.multi_items():
             if name in given:
                 raise InvalidArgument(f"`{name[:60]}` is given twice.")
-            if name not in self._kinds:
-                known = ", ".join(self._kinds) or "none"
+            if name not in self._known:
+                known = ", ".join(self._known) or "none"
                 raise InvalidArgument(f"There is no parameter `{name[:60]}`.", f"Parameters: {known}.")
-            given[name] = _value(text, self._kinds[name])
+            given[name] = text
         return given
 
 
-def _value(text: str, kind: str | None) -> Any:
-    """The text as what the contract wants; what does not fit is left for the contract to refuse."""
-    if kind == "integer" and _INTEGER.fullmatch(text):
-        return int(text)
-    if kind == "boolean" and text in ("true", "false"):
-        return text == "true"
-    return text
+def _is_json(request: Request) -> bool:
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower() == "application/json"
+
+
+def _is_of_media_type(error: BaseException | None) -> bool:
+    while error is not None and not isinstance(error, MediaTypeNotFound):
+        error = error.__cause__
+    return error is not None
 
 
 async def _body(request: Request) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from openapi_core import OpenAPI
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
@@ -20,10 +21,10 @@ API = "/api"
 
 def api_routes(contract: Contract, call: Call, site: Site) -> list[Route]:
     """One route for each operation, and the contract as text."""
-    calls, streaming = Calls(call), streaming_operations(contract)
+    calls, streaming, checker = Calls(call), streaming_operations(contract), OpenAPI.from_dict(contract.document)
 
     def route(operation: Operation) -> Route:
-        reader = Reader(contract, operation)
+        reader = Reader(contract, operation, checker)
 
         async def endpoint(request: Request) -> Response:
             try:
