@@ -12,6 +12,7 @@ from pathlib import Path
 
 from etl.errors import AccessDenied, Busy
 
+_NOTE_BYTES = 4_000
 _PAUSE_SECONDS = 0.002  # the kernel has no wait with a deadline; a write takes some 10 ms
 
 
@@ -29,6 +30,16 @@ class StoreLock:
         """To be inherited by git: if we are killed, the lock is held until git, which works on, has ended too."""
         assert self._descriptor is not None, "only while the lock is held"
         return self._descriptor
+
+    def note(self, text: str) -> None:
+        """Say what is being done; empty when it is done. After a kill the next one reads it, see `left_off`."""
+        data = text.encode("utf-8", "replace")[:_NOTE_BYTES]
+        os.ftruncate(self.descriptor, len(data))
+        os.pwrite(self.descriptor, data, 0)
+
+    def left_off(self) -> str:
+        """What a writer that died was doing; empty if none did."""
+        return os.pread(self.descriptor, _NOTE_BYTES, 0).decode("utf-8", "replace").replace("\0", "").strip()
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import time
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
@@ -75,11 +76,10 @@ class Objects:
         if path.exists():
             return name
         try:
-            path.parent.mkdir(exist_ok=True)
             # not synced, as git does not by default: the document is, and after a power cut the next start commits it
-            temporary = path.parent / f"{TEMPORARY_OBJECT}{os.getpid()}"
-            temporary.write_bytes(zlib.compress(_head(kind.encode(), data) + data, _FASTEST))
-            temporary.chmod(0o444)
+            temporary = path.parent / f"{TEMPORARY_OBJECT}{os.getpid()}-{time.time_ns()}"
+            with open(_opened(temporary), "wb") as file:
+                file.write(zlib.compress(_head(kind.encode(), data) + data, _FASTEST))
             temporary.rename(path)
         except OSError as error:
             raise GitError(f"Cannot write to the history: {error.strerror}.") from error
@@ -154,6 +154,15 @@ class Objects:
 
     def _path(self, name: str) -> Path:
         return self._folder / name[:2] / name[2:]
+
+
+def _opened(path: Path) -> int:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+    try:
+        return os.open(path, flags, 0o444)
+    except FileNotFoundError:
+        path.parent.mkdir(exist_ok=True)
+        return os.open(path, flags, 0o444)
 
 
 def _head(kind: bytes, data: bytes) -> bytes:

@@ -149,7 +149,7 @@ class Shelf:
         stamp = (facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns, facts.st_ino)
         known = self._seen.get(path)
         if known and known[0] == stamp:
-            return replace(known[1], project_id=project.id)
+            return known[1] if known[1].project_id == project.id else replace(known[1], project_id=project.id)
         data = self.files.read(path)
         if data is None:
             return None

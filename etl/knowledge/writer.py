@@ -71,7 +71,7 @@ class Writer(Shelf):
         except OSError as error:
             raise AccessDenied(f"The knowledge folder cannot be written: {error.strerror}.") from error
         with self._lock.held():
-            count = self.history.recover() if self.history.was_interrupted else 0
+            count = self.history.recover() if self._lock.left_off() else 0
             self._wait_for_others()
             self.history.refresh_index()
             yield count

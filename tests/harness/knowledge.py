@@ -48,7 +48,7 @@ def assert_sound(home: Path) -> None:
     assert git(home, "status", "--porcelain") == ""
     left = [path.name for path in home.rglob("*") if path.name.endswith((".tmp", ".lock")) or "tmp_obj" in path.name]
     assert set(left) <= {"lore.lock"}
-    assert not (home / ".git" / "lore-writing").exists()
+    assert (home / ".git" / "lore.lock").read_bytes() == b""
 
 
 def messages(home: Path) -> list[str]:

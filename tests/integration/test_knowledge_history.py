@@ -181,7 +181,7 @@ def test_opening_commits_what_was_left_and_removes_what_is_temporary(store: Know
     for place in (store.home, store.home / "projects", path.parent.parent, path.parent):
         (place / ".lore-123-4.tmp").write_text("x", encoding="utf-8")
     git_folder = store.home / ".git"
-    (git_folder / "lore-writing").write_text("Update knowledge", encoding="utf-8")
+    (git_folder / "lore.lock").write_text("Update knowledge", encoding="utf-8")
     (git_folder / "index.lock").touch()
     (git_folder / "refs" / "heads" / "main.lock").touch()
     (git_folder / "objects" / "aa").mkdir(exist_ok=True)
@@ -196,7 +196,7 @@ def test_opening_commits_what_was_left_and_removes_what_is_temporary(store: Know
 def test_the_next_write_finishes_what_a_killed_one_began(store: KnowledgeStore) -> None:
     path = store.home / create(store).path
     path.write_text("half way", encoding="utf-8")
-    (store.home / ".git" / "lore-writing").write_text("killed", encoding="utf-8")
+    (store.home / ".git" / "lore.lock").write_text("killed", encoding="utf-8")
     (store.home / ".git" / "index.lock").touch()
 
     store.write_main(PROJECT, "x", AGENT)

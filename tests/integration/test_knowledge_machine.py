@@ -6,9 +6,19 @@ import shutil
 import tempfile
 from pathlib import Path
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, invariant, multiple, rule
+from hypothesis.stateful import (
+    Bundle,
+    RuleBasedStateMachine,
+    consumes,
+    initialize,
+    invariant,
+    multiple,
+    rule,
+    run_state_machine_as_test,
+)
 
 from etl.errors import Conflict, DocumentNotFound, FileExists, ProjectNotFound
 from etl.knowledge.edit import NewChapter, Which
@@ -175,4 +185,9 @@ class Writers(RuleBasedStateMachine):
 
 
 TestWriters = Writers.TestCase
-TestWriters.settings = settings(max_examples=6, stateful_step_count=12, deadline=None)
+TestWriters.settings = settings(max_examples=8, stateful_step_count=15, deadline=None)
+
+
+@pytest.mark.long
+def test_long_stories_of_writes_agree_with_the_model() -> None:
+    run_state_machine_as_test(Writers, settings=settings(max_examples=150, stateful_step_count=40, deadline=None))

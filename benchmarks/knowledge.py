@@ -1,0 +1,100 @@
+"""What a knowledge folder of many documents costs: `python -m benchmarks.knowledge [--documents 1000]`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from benchmarks.main_job import row
+from etl.knowledge.edit import NewChapter, Which
+from etl.knowledge.history import Author
+from etl.knowledge.store import KnowledgeStore
+
+AUTHOR = Author("benchmark")
+PROJECT = "benchmark"
+CHAPTERS = 5
+WORDS = "knowledge that agents write is kept in documents with chapters and a history " * 12
+
+
+def percentiles(act: Callable[[int], object], calls: int) -> str:
+    """Median and 95th percentile in milliseconds."""
+    times = []
+    for number in range(calls):
+        started = time.perf_counter()
+        act(number)
+        times.append(1000 * (time.perf_counter() - started))
+    times.sort()
+    return f"{times[calls // 2]:.1f} ms, p95 {times[int(calls * 0.95)]:.1f} ms"
+
+
+def fill(store: KnowledgeStore, documents: int) -> str:
+    """One document is created as callers do, the others are copies; a sync commits them."""
+    chapters = tuple(NewChapter(f"Chapter {n}", WORDS) for n in range(CHAPTERS))
+    path = store.home / store.create_document(PROJECT, "doc-0", "A", "B", ("c",), chapters, AUTHOR).path
+    for number in range(1, documents):
+        (path.parent / f"doc-{number}.md").write_bytes(path.read_bytes().replace(b"title: A", b"title: A%d" % number))
+    started = time.perf_counter()
+    store.sync(AUTHOR)
+    return f"{time.perf_counter() - started:.2f} s"
+
+
+def by_command_line(home: Path, number: int) -> None:
+    """The same change as `git add` and `git commit` make it, for comparison."""
+    path = f"projects/benchmark/knowledge/doc-{number}.md"
+    with open(home / path, "a", encoding="utf-8") as file:
+        file.write("more\n")
+        file.flush()
+        os.fsync(file.fileno())
+    git = ["git", "-c", "user.name=b", "-c", "user.email=b@localhost", "-c", "maintenance.auto=false"]
+    subprocess.run([*git, "add", "--", path], cwd=home, check=True)
+    subprocess.run([*git, "commit", "-q", "-m", "b", "--", path], cwd=home, check=True)
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--documents", type=int, default=1000)
+    options.add_argument("--calls", type=int, default=200)
+    values = options.parse_args()
+    documents, calls = values.documents, values.calls
+    with tempfile.TemporaryDirectory() as folder:
+        home = Path(folder)
+        row(f"commit {documents} documents", fill(KnowledgeStore(home), documents))
+        store = KnowledgeStore(home)
+        row("open", percentiles(lambda _: store.open(), 10))
+        row("list, the first time", percentiles(lambda _: KnowledgeStore(home).documents(PROJECT), 3))
+        row("list", percentiles(lambda _: store.documents(PROJECT), calls))
+        row(
+            "read a document",
+            percentiles(lambda n: store.document(PROJECT, f"doc-{n % documents}").document.chapters, calls),
+        )
+        chapter = Which("Chapter 2")
+        row(
+            "update a chapter",
+            percentiles(
+                lambda n: store.update_chapter(PROJECT, f"doc-{n % documents}", chapter, f"text {n}", AUTHOR), calls
+            ),
+        )
+        row(
+            "create a document",
+            percentiles(lambda n: store.create_document(PROJECT, f"new-{n}", "A", "B", (), (), AUTHOR), calls),
+        )
+        row("list after a write", percentiles(lambda n: listed_after(store, n), calls // 4))
+        row("delete a document", percentiles(lambda n: store.delete_document(PROJECT, f"new-{n}", AUTHOR), calls))
+        row("history of a document", percentiles(lambda n: store.log(PROJECT, f"doc-{n}"), 20))
+        row("status", percentiles(lambda _: store.status(), 20))
+        row("git add, git commit", percentiles(lambda n: by_command_line(home, n % documents), calls // 4))
+
+
+def listed_after(store: KnowledgeStore, number: int) -> None:
+    """A write and the list that shows it."""
+    store.update_chapter(PROJECT, "doc-1", Which("Chapter 1"), f"again {number}", AUTHOR)
+    store.documents(PROJECT)
+
+
+if __name__ == "__main__":
+    main()
