@@ -11,8 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks.main_job import row
+from etl.knowledge.commits import Author
 from etl.knowledge.edit import NewChapter, Which
-from etl.knowledge.history import Author
 from etl.knowledge.store import KnowledgeStore
 
 AUTHOR = Author("benchmark")

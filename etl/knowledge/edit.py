@@ -85,6 +85,8 @@ def update_chapter(text: str, which: Which, content: str, summary: str | None, n
     head = lines[heading.line].rstrip("\r\n") + eol
     changed = [*lines[: heading.line], head, *spaced(body, eol, end < len(lines)), *lines[end:]]
     titles = titles_of(document.headings)
+    if added and len(titles) + len(added) > limits.CHAPTERS:
+        raise InvalidContent(f"A document has up to {limits.CHAPTERS} chapters, sub-headings included.")
     return _finished(changed, [*titles[: index + 1], *added, *titles[index + 1 :]], now)
 
 

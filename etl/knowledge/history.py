@@ -3,51 +3,25 @@
 from __future__ import annotations
 
 import contextlib
-import os
-import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 from etl.errors import CommitNotFound, GitError
 from etl.head import head
+from etl.knowledge.branch import move_branch
+from etl.knowledge.commits import FIELDS, Author, Commit, commit_text, parsed
 from etl.knowledge.files import TEMPORARY, Files
 from etl.knowledge.git import Git, finish
 from etl.knowledge.lock import StoreLock
 from etl.knowledge.objects import FILE_MODE, TEMPORARY_OBJECT, Entry, Objects, blob_id
 
 BRANCH = "main"
-EMAIL = "lore@localhost"
-COMMITTER = "Lore"
 FOREIGN = "Changes made outside of Lore"
-SESSION = "Session: "
 LOCK = "lore.lock"
 INTERRUPTED = "After an interruption: "
 _BEHIND = "lore-index-behind"
 _IGNORED = ("activity.log*", TEMPORARY)
 _RAW = "* -text -ident -filter !eol !working-tree-encoding\n"  # no byte of a document is git's to change
-_FIELDS = ("%H", "%P", "%an", "%cI", "%B")
-_NONE = "0" * 40
-
-
-class Author(NamedTuple):
-    """Who writes: the agent's name, and the session it is in."""
-
-    agent: str = ""
-    session: str = ""
-
-
-@dataclass(frozen=True)
-class Commit:
-    """One entry of the history; `date` is ISO 8601."""
-
-    id: str
-    parents: tuple[str, ...]
-    agent: str
-    session: str
-    date: str
-    message: str
 
 
 Changes = Mapping[str, bytes | None]  # path -> content, None to delete
@@ -103,7 +77,7 @@ class History:
         entries = {path: Entry(FILE_MODE, blob) if blob else None for path, blob in blobs.items()}
         tree = objects.changed_tree(objects.tree_of(tip) if tip else None, entries) or objects.empty_tree()
         above = list(parents) if parents is not None else [tip] if tip else []
-        commit = objects.write("commit", _commit_text(tree, above, message, author))
+        commit = objects.write("commit", commit_text(tree, above, message, author))
         self.apply(changes, commit, message)
         return commit
 
@@ -130,14 +104,12 @@ class History:
             tree = self.git.run("write-tree", keep=keep).decode().strip()
             if tip and tree == objects.tree_of(tip):
                 return 0  # only the index was behind
-            commit = objects.write("commit", _commit_text(tree, [tip] if tip else [], message, author))
+            commit = objects.write("commit", commit_text(tree, [tip] if tip else [], message, author))
             self._move(commit, tip, [])
         return len(changed)
 
     def recover(self) -> int:
         """Finish what a killed process began, remove what it left; how many files were committed."""
-        if not self.exists:
-            return 0
         message = FOREIGN
         if left_off := self._lock.left_off():
             message = INTERRUPTED + left_off.removeprefix(INTERRUPTED)
@@ -180,7 +152,7 @@ class History:
         keep = [self._lock.descriptor]
         indexing = self.git.start("update-index", "--add", "--remove", "-z", "--stdin", keep=keep) if paths else None
         try:
-            self._move_branch(commit, tip)
+            move_branch(self.home, self.git, commit, tip, keep)
         finally:
             if indexing is not None:
                 data = b"".join(path.encode("utf-8", "surrogateescape") + b"\0" for path in paths)
@@ -188,38 +160,6 @@ class History:
                     finish(indexing, data)
                 except GitError:  # somebody's own git holds the index; the commit is made all the same
                     (self.home / ".git" / _BEHIND).touch()
-
-    def _move_branch(self, commit: str, tip: str | None) -> None:
-        """As `git update-ref` does, by its lock (gitrepository-layout(5)); that takes 5 ms of processor time more."""
-        branch = head(self.home).branch
-        folder = self.home / ".git"
-        if branch is None or (folder / "reftable").exists():
-            self.git.run("update-ref", "HEAD", commit, tip or _NONE, keep=[self._lock.descriptor])
-            return
-        ref = folder / "refs" / "heads" / branch
-        lock = ref.with_name(f"{ref.name}.lock")
-        try:
-            ref.parent.mkdir(parents=True, exist_ok=True)
-            descriptor = os.open(lock, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
-            with open(descriptor, "w", encoding="ascii") as file:
-                file.write(f"{commit}\n")
-            if self.tip != tip:
-                lock.unlink()
-                raise GitError("Somebody's own git moved the branch meanwhile.", "Try again.")
-            lock.rename(ref)
-        except OSError as error:
-            raise GitError(f"The branch cannot be moved: {error.strerror}.") from error
-        self._note_move(branch, commit, tip)
-
-    def _note_move(self, branch: str, commit: str, tip: str | None) -> None:
-        """The reflog: what git itself says to have been where."""
-        line = f"{tip or '0' * len(commit)} {commit} {COMMITTER} <{EMAIL}> {int(time.time())} +0000\tlore\n"
-        for name in ("HEAD", f"refs/heads/{branch}"):
-            with contextlib.suppress(OSError):
-                path = self.home / ".git" / "logs" / name
-                path.parent.mkdir(parents=True, exist_ok=True)
-                with open(path, "a", encoding="utf-8") as file:
-                    file.write(line)
 
     @contextlib.contextmanager
     def _marked(self, message: str) -> Iterator[None]:
@@ -239,11 +179,11 @@ class History:
         """The commits, newest first; only those that touch one of the paths, if any are given."""
         if self.tip is None:
             return []
-        options = ["-z", f"--format={'%x00'.join(_FIELDS)}", f"--max-count={limit}", f"--skip={skip}"]
+        options = ["-z", f"--format={'%x00'.join(FIELDS)}", f"--max-count={limit}", f"--skip={skip}"]
         found = self.git.run("log", *options, "--end-of-options", "HEAD", "--", *map(_literal, paths))
         parts = found.decode(errors="replace").split("\0")
-        width = len(_FIELDS)
-        return [_commit(parts[at : at + width]) for at in range(0, len(parts) - width + 1, width)]
+        width = len(FIELDS)
+        return [parsed(parts[at : at + width]) for at in range(0, len(parts) - width + 1, width)]
 
     def resolve(self, commit: str) -> str:
         """The whole id of a commit of this branch's history. Raises CommitNotFound."""
@@ -258,8 +198,8 @@ class History:
 
     def entry(self, commit: str) -> Commit:
         """One commit. Raises CommitNotFound."""
-        found = self.git.run("log", "-z", "-1", f"--format={'%x00'.join(_FIELDS)}", self.resolve(commit))
-        return _commit(found.decode(errors="replace").split("\0")[: len(_FIELDS)])
+        found = self.git.run("log", "-z", "-1", f"--format={'%x00'.join(FIELDS)}", self.resolve(commit))
+        return parsed(found.decode(errors="replace").split("\0")[: len(FIELDS)])
 
     def diff(self, old: str | None, new: str | None, paths: Sequence[str] = ()) -> str:
         """What changed, as a patch: from a commit (None: from nothing) to another (None: to the files as they are)."""
@@ -279,31 +219,6 @@ class History:
             before, after, one, two, _ = line.removeprefix(b":").decode().split(" ")
             found[path.decode("utf-8", "surrogateescape")] = (_entry(before, one), _entry(after, two))
         return found
-
-
-def _commit_text(tree: str, parents: Sequence[str], message: str, author: Author) -> bytes:
-    now = f"{int(time.time())} +0000"
-    agent = _ident(author.agent) or COMMITTER
-    text = message.replace("\0", "\N{SYMBOL FOR NULL}").strip("\n") or "Update knowledge"
-    if session := " ".join(_ident(author.session).split()):
-        text += f"\n\n{SESSION}{session}"
-    lines = [f"tree {tree}", *(f"parent {parent}" for parent in parents)]
-    lines += [f"author {agent} <{EMAIL}> {now}", f"committer {COMMITTER} <{EMAIL}> {now}", "", text]
-    return ("\n".join(lines) + "\n").encode("utf-8", "replace")
-
-
-def _ident(name: str) -> str:
-    """Without what ends a field of a commit (git's own rule, ident.c)."""
-    kept = "".join(letter for letter in name if letter not in "<>" and letter >= " ")
-    return kept.strip(" .,:;\"\\'")[:100]
-
-
-def _commit(fields: Sequence[str]) -> Commit:
-    name, parents, agent, date, message = fields
-    text, _, last = message.rstrip("\n").rpartition("\n\n")
-    if last.startswith(SESSION) and "\n" not in last:
-        return Commit(name, tuple(parents.split()), agent, last.removeprefix(SESSION), date, text)
-    return Commit(name, tuple(parents.split()), agent, "", date, message.rstrip("\n"))
 
 
 def _entry(mode: str, name: str) -> Entry | None:

@@ -8,7 +8,8 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 
 from etl.errors import GitError, LoreError
-from etl.knowledge.history import FOREIGN, Author, Changes, History
+from etl.knowledge.commits import Author
+from etl.knowledge.history import FOREIGN, Changes, History
 from etl.knowledge.merge import Clash, merged
 
 NAME = "origin"

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from etl.errors import FileExists
 from etl.knowledge import edit, limits, sections
+from etl.knowledge.commits import Author
 from etl.knowledge.edit import NewChapter, Place, Which
-from etl.knowledge.history import Author
 from etl.knowledge.names import document_name
 from etl.knowledge.registry import INDEX, index_with
 from etl.knowledge.upkeep import Upkeep

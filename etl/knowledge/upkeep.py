@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from etl.errors import Conflict, LoreError, ProjectNotFound
-from etl.knowledge.history import FOREIGN, Author, Commit
+from etl.knowledge.commits import Author, Commit
+from etl.knowledge.history import FOREIGN
 from etl.knowledge.merge import Clash, merged
 from etl.knowledge.names import checked_project_id
 from etl.knowledge.objects import Entry
@@ -73,7 +74,7 @@ class Upkeep(Writer):
 
         Nothing is made where there is nothing, and nothing is raised: reading works in any case.
         """
-        if not self.history.exists:
+        if not self.history.exists and not self.files.exists(INDEX):
             return Opened(0, False)
         try:
             with self.writing() as before:

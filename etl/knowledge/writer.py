@@ -10,7 +10,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from etl.errors import AccessDenied, Busy, Conflict, InvalidPath, ProjectNotFound
-from etl.knowledge.history import FOREIGN, LOCK, Author, History
+from etl.knowledge.commits import Author
+from etl.knowledge.history import FOREIGN, LOCK, History
 from etl.knowledge.lock import StoreLock
 from etl.knowledge.names import project_slug
 from etl.knowledge.objects import blob_id
@@ -64,6 +65,8 @@ class Writer(Shelf):
     @contextlib.contextmanager
     def writing(self) -> Iterator[int]:
         """Hold the folder, in order; how many files of a killed writer had to be committed for that."""
+        if (self.home / ".git").is_symlink():
+            raise InvalidPath("`.git` of the knowledge folder is a link.")
         try:
             (self.home / ".git").mkdir(mode=0o700, parents=True, exist_ok=True)
         except FileExistsError as error:

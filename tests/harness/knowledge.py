@@ -6,8 +6,8 @@ import json
 import subprocess
 from pathlib import Path
 
+from etl.knowledge.commits import Author
 from etl.knowledge.edit import NewChapter
-from etl.knowledge.history import Author
 from etl.knowledge.store import KnowledgeStore, Written
 
 AGENT = Author("claude", "session-1")

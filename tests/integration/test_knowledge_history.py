@@ -10,8 +10,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from etl.errors import CommitNotFound, Conflict, GitError, ProjectNotFound
+from etl.knowledge.commits import Author
 from etl.knowledge.edit import NewChapter, Which
-from etl.knowledge.history import FOREIGN, INTERRUPTED, Author
+from etl.knowledge.history import FOREIGN, INTERRUPTED
 from etl.knowledge.store import KnowledgeStore
 from tests.harness.knowledge import AGENT, PROJECT, assert_sound, create, git, messages
 
@@ -202,6 +203,20 @@ def test_the_next_write_finishes_what_a_killed_one_began(store: KnowledgeStore) 
     store.write_main(PROJECT, "x", AGENT)
 
     assert messages(store.home)[-2:] == [f"{INTERRUPTED}killed", f"Update knowledge for {PROJECT}: Updated main.md"]
+    assert_sound(store.home)
+
+
+def test_an_index_that_could_not_be_written_is_brought_up_by_the_next_write(store: KnowledgeStore) -> None:
+    create(store)
+    lock = store.home / ".git" / "index.lock"
+    with store.writing():
+        lock.touch()  # as somebody's own git would at this moment
+        store.commit({"projects/my-app/main.md": b"x"}, "x", AGENT)
+    assert messages(store.home)[-1] == "x"
+    assert git(store.home, "status", "--porcelain") != ""
+
+    lock.unlink()
+    store.write_main("other", "x", AGENT)
     assert_sound(store.home)
 
 

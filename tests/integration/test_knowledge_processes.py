@@ -24,7 +24,7 @@ import sys
 from pathlib import Path
 from etl.errors import Conflict
 from etl.knowledge.edit import Which
-from etl.knowledge.history import Author
+from etl.knowledge.commits import Author
 from etl.knowledge.store import KnowledgeStore
 store, name, count = KnowledgeStore(Path(sys.argv[1]), wait_seconds=300), sys.argv[2], int(sys.argv[3])
 print("ready", flush=True)
@@ -46,7 +46,7 @@ WRITER = """
 import os, sys
 from pathlib import Path
 from etl.knowledge.edit import Which
-from etl.knowledge.history import Author
+from etl.knowledge.commits import Author
 from etl.knowledge.store import KnowledgeStore
 print("ready", flush=True)
 for line in sys.stdin:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 from pathlib import Path
 
@@ -21,8 +22,8 @@ from etl.errors import (
     ProjectNotFound,
     StorageError,
 )
+from etl.knowledge.commits import Author
 from etl.knowledge.edit import NewChapter, Which
-from etl.knowledge.history import Author
 from etl.knowledge.store import KnowledgeStore, knowledge_home
 from tests.harness.knowledge import (
     AGENT,
@@ -254,6 +255,27 @@ def test_a_git_folder_that_leads_elsewhere_is_refused(tmp_path: Path) -> None:
 
     with pytest.raises(LoreError):
         KnowledgeStore(home).write_main(PROJECT, "x", AGENT)
+
+
+def test_a_git_folder_that_is_a_link_is_refused(tmp_path: Path) -> None:
+    home, outside = tmp_path / "home", tmp_path / "outside"
+    home.mkdir()
+    outside.mkdir()
+    (home / ".git").symlink_to(outside)
+
+    with pytest.raises(InvalidPath):
+        KnowledgeStore(home).write_main(PROJECT, "x", AGENT)
+    assert not list(outside.iterdir())
+
+
+def test_a_folder_that_is_no_repository_yet_becomes_one_with_all_that_is_in_it(tmp_path: Path) -> None:
+    home = seed_store(tmp_path / "seed")
+    shutil.rmtree(home / ".git")
+
+    assert KnowledgeStore(home).open().recovered == 6
+
+    assert "activity.log" not in git(home, "ls-files")
+    assert_sound(home)
 
 
 def test_a_folder_of_the_seed_opens_unchanged_and_is_written_as_it_is(tmp_path: Path) -> None:

@@ -191,6 +191,11 @@ def test_limits_are_those_of_the_seed() -> None:
     ):
         with pytest.raises(InvalidContent):
             create(*bad)  # type: ignore[arg-type]
+    full = create(chapters=50)
+    with pytest.raises(InvalidContent):
+        add_chapter(full, NewChapter("more", "x"), NOW)
+    with pytest.raises(InvalidContent):
+        update_chapter(full, Which("c1"), "### more", None, NOW)
 
 
 @pytest.mark.parametrize(
