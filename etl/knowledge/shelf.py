@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import time
-import unicodedata
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -161,7 +160,7 @@ class Shelf:
 
 def is_document(name: str) -> bool:
     """Whether a file of this name is a document."""
-    return name.endswith(SUFFIX) and not name.startswith(".") and unicodedata.is_normalized("NFC", name)
+    return name.endswith(SUFFIX) and not name.startswith(".") and name.isprintable()
 
 
 def shown(data: bytes) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -18,6 +17,7 @@ from etl.knowledge.shelf import Project, shown
 from etl.knowledge.writer import Changes, Writer
 
 CLOSE_SECONDS = 5.0
+_BY_HAND = "Read the commit, and write again what you need of it."
 
 
 class Opened(NamedTuple):
@@ -69,10 +69,11 @@ class Shown(NamedTuple):
 class Upkeep(Writer):
     """A folder that is written, with its history."""
 
-    def open(self, pull: bool = True) -> Opened:
+    def open(self, wait_for_remote: bool = True) -> Opened:
         """Finish what a killed process began, commit what was written past Lore, bring in the remote.
 
-        Nothing is made where there is nothing, and nothing is raised: reading works in any case.
+        That may take a minute if the remote does not answer; without waiting it happens in the background, and
+        `changed` is told if files came. Nothing is made where there is nothing, and nothing is raised.
         """
         if not self.history.exists and not self.files.exists(INDEX):
             return Opened(0, False)
@@ -82,9 +83,10 @@ class Upkeep(Writer):
             self.history.tidy()
         except LoreError as error:
             return Opened(0, False, error.message)
-        pulled = pull and self.remote.look() and self.remote.pull()
-        if self.remote.look() and self.remote.state().ahead:
-            self.remote.push_soon()
+        has_remote = self.remote.look()
+        pulled = has_remote and wait_for_remote and self.remote.pull()
+        if has_remote and (not wait_for_remote or self.remote.state().ahead):
+            self.remote.push_soon()  # it pulls if the remote is ahead
         return Opened(count, pulled)
 
     def close(self, wait_seconds: float = CLOSE_SECONDS) -> bool:
@@ -164,19 +166,14 @@ class Upkeep(Writer):
             CommitNotFound: there is no such commit.
         """
         tip = self.history.resolve(commit)
-        slug = read_index(self._at(tip, INDEX)).get(checked_project_id(project_id))  # it may be another's by now
+        slug = read_index(self.at_commit(tip, INDEX)).get(checked_project_id(project_id))  # it may be another's by now
         if slug is None:
             return None
         project = Project(project_id, slug)
         names = [] if filename is None else self.possible_names(filename)
         paths = [f"{project.knowledge_path}/{name}" for name in names] or [project.main_path]
-        found = (data for path in paths if (data := self._at(tip, path)) is not None)
+        found = (data for path in paths if (data := self.at_commit(tip, path)) is not None)
         return next((shown(data) for data in found), None)
-
-    def _at(self, commit: str, path: str) -> bytes | None:
-        objects = self.history.objects
-        name = objects.entry_at(commit, path)
-        return objects.read("blob", name) if name else None
 
     def revert(self, commit: str, author: Author) -> Reverted:
         """Take back what a commit did, by a new one; later changes of other lines stay.
@@ -189,7 +186,7 @@ class Upkeep(Writer):
             entry = self.history.entry(commit)
             parent = entry.parents[0] if entry.parents else None
             changed = self.history.changed_between(parent, entry.id)
-            wanted = self._taken_back(changed)
+            wanted = self._with_projects(entry, self._taken_back(changed))
             subject = entry.message.partition("\n")[0]
             message = f'Revert "{subject}"\n\nThis reverts commit {entry.id}.'
             done = self.commit(wanted, message, author) if wanted else None
@@ -211,24 +208,37 @@ class Upkeep(Writer):
                 wanted[path] = found
         if clashes:
             raise Conflict(f"Changed since: {', '.join(clashes)[:500]}.", "Revert the later commits first, or edit it.")
-        return self._with_projects(wanted)
-
-    def _with_projects(self, wanted: Changes) -> Changes:
-        """A project that still has documents stays in the index, whatever is taken back."""
-        if INDEX not in wanted:
-            return wanted
-        now, then = read_index(self.files.read(INDEX)), read_index(wanted[INDEX])
-        for name, slug in now.items():
-            rest = set(self.files.below(f"projects/{slug}")) - {path for path, data in wanted.items() if data is None}
-            if name not in then and rest:
-                wanted[INDEX] = index_with(wanted[INDEX], name, slug)
         return wanted
+
+    def _with_projects(self, entry: Commit, wanted: Changes) -> Changes:
+        """The index follows the files: a project that has some is in it, and its folder is nobody else's."""
+        now = read_index(self.files.read(INDEX))
+        data = wanted.get(INDEX, self.files.read(INDEX))
+        touched = {path.split("/")[1] for path in wanted if path.startswith("projects/")}
+        ends = [read_index(self.at_commit(tip, INDEX)) for tip in (*entry.parents[:1], entry.id)]
+        owners = {name: slug for index in ends for name, slug in index.items() if slug in touched}
+        for name, slug in owners.items():
+            if now.get(name, slug) != slug:
+                raise Conflict(f"Project `{name}` has another folder by now.", _BY_HAND)
+        for name, slug in now.items():
+            if slug in touched and owners.get(name) != slug:
+                raise Conflict(f"The folder {slug} is project `{name}`'s by now.", _BY_HAND)
+        gone = {path for path, new in wanted.items() if new is None}
+        for name, slug in (now | owners).items():
+            if name in read_index(data):
+                continue
+            folder = f"projects/{slug}"
+            files = {*self.files.below(folder), *(path for path in wanted if path.startswith(f"{folder}/"))}
+            if files - gone:
+                data = index_with(data, name, slug)
+        rest = {path: new for path, new in wanted.items() if path != INDEX}
+        return rest if data == self.files.read(INDEX) else rest | {INDEX: data}
 
     def _paths(self, project_id: str | None, filename: str | None, main: bool) -> list[str]:
         if project_id is None:
             return []
         project = self.project(project_id)
-        slug = project.slug or self._former_slug(project.id)
+        slug = project.slug or self.former_slug(project.id)
         if slug is None:
             raise ProjectNotFound(f"Nothing was ever written for project `{project.id}`.")
         if main:
@@ -236,12 +246,3 @@ class Upkeep(Writer):
         if filename is None:
             return [f"projects/{slug}"]
         return [f"projects/{slug}/knowledge/{name}" for name in dict.fromkeys(self.possible_names(filename))]
-
-    def _former_slug(self, project_id: str) -> str | None:
-        """The folder of a project that was deleted."""
-        for commit in self.history.log([INDEX], limit=200):
-            for tip in (commit.id, *commit.parents):
-                with contextlib.suppress(LoreError):
-                    if slug := read_index(self._at(tip, INDEX)).get(project_id):
-                        return slug
-        return None

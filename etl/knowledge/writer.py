@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from etl.errors import AccessDenied, Busy, Conflict, InvalidPath, ProjectNotFound
+from etl.errors import AccessDenied, Busy, Conflict, InvalidPath, LoreError, ProjectNotFound
 from etl.knowledge.commits import Author
 from etl.knowledge.history import FOREIGN, LOCK, History
 from etl.knowledge.lock import StoreLock
@@ -171,7 +171,34 @@ class Writer(Shelf):
         data = self.files.read(INDEX)
         taken = {*read_index(data).values(), *self.files.folders("projects")}
         slug = project_slug(project.id, taken)
+        if self.history.log([f"projects/{slug}"], limit=1):  # a folder that had an owner is only his again
+            slug = self._free_slug(project.id, taken)
         return Project(project.id, slug), {INDEX: index_with(data, project.id, slug)}
+
+    def _free_slug(self, project_id: str, taken: set[str]) -> str:
+        former = self.former_slug(project_id)
+        if former and former not in taken:
+            return former
+        while True:
+            slug = project_slug(project_id, taken)
+            if not self.history.log([f"projects/{slug}"], limit=1):
+                return slug
+            taken.add(slug)
+
+    def former_slug(self, project_id: str) -> str | None:
+        """The folder of a project that was deleted."""
+        for commit in self.history.log([INDEX], limit=200):
+            for tip in (commit.id, *commit.parents):
+                with contextlib.suppress(LoreError):
+                    if slug := read_index(self.at_commit(tip, INDEX)).get(project_id):
+                        return slug
+        return None
+
+    def at_commit(self, commit: str, path: str) -> bytes | None:
+        """The content of a path as a commit has it."""
+        objects = self.history.objects
+        name = objects.entry_at(commit, path)
+        return objects.read("blob", name) if name else None
 
     def found(self, project_id: str, filename: str, expected: str | None) -> tuple[Project, str, bytes]:
         """A document that exists and has the expected version: its path and content."""

@@ -163,6 +163,18 @@ def test_a_deleted_project_comes_back_and_a_begun_one_keeps_its_later_documents(
     assert_sound(store.home)
 
 
+def test_a_document_that_comes_back_brings_its_project_along(store: KnowledgeStore) -> None:
+    create(store)
+    deleted = store.delete_document(PROJECT, "guide", AGENT).commit
+    store.delete_project(PROJECT, AGENT)
+    assert deleted
+
+    store.revert(deleted, AGENT)
+
+    assert [one.id for one in store.projects()] == [PROJECT]
+    assert [one.filename for one in store.documents(PROJECT)] == ["guide.md"]
+
+
 def test_what_somebody_wrote_past_lore_is_in_the_history_before_it_is_replaced(store: KnowledgeStore) -> None:
     path = store.home / create(store).path
     path.write_text("by hand", encoding="utf-8")

@@ -85,6 +85,18 @@ def test_a_remote_that_is_behind_gets_what_was_not_pushed(pair: Pair) -> None:
     assert git(pair.remote, "rev-parse", "main") == git(pair.ours.home, "rev-parse", "main")
 
 
+def test_a_remote_can_be_followed_without_waiting_for_it(pair: Pair) -> None:
+    pair.update(pair.ours, "First", "from elsewhere")
+    told = list[str]()
+    theirs = KnowledgeStore(pair.theirs.home, changed=lambda: told.append("changed"))
+
+    assert theirs.open(wait_for_remote=False) == (0, False, None)
+    assert theirs.close(30)
+
+    assert (told, content(theirs, "First")) == (["changed"], "from elsewhere")
+    assert theirs.status().remote.problem is None
+
+
 def diverge(pair: Pair, ours: str, theirs: str) -> KnowledgeStore:
     pair.update(pair.theirs, theirs, "theirs")
     create(pair.theirs, "b", project="Theirs")

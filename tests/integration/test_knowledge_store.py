@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import threading
 from pathlib import Path
@@ -169,6 +170,16 @@ def test_projects_with_one_slug_have_folders_of_their_own(store: KnowledgeStore)
     assert [store.main(name).content for name in ("My App", "my-app", "my app!")] == ["My App", "", "my app!"]
 
 
+def test_the_folder_of_a_deleted_project_is_only_its_own_again(store: KnowledgeStore) -> None:
+    store.write_main("app", "x", AGENT)
+    store.delete_project("app", AGENT)
+
+    store.write_main("App", "y", AGENT)
+    store.write_main("app", "z", AGENT)
+
+    assert [(one.id, one.slug) for one in store.projects()] == [("App", "app-1"), ("app", "app")]
+
+
 def test_a_document_is_created_once(store: KnowledgeStore) -> None:
     create(store, "API Guide")
 
@@ -255,6 +266,20 @@ def test_a_git_folder_that_leads_elsewhere_is_refused(tmp_path: Path) -> None:
 
     with pytest.raises(LoreError):
         KnowledgeStore(home).write_main(PROJECT, "x", AGENT)
+
+
+def test_what_only_looks_like_a_document_is_not_listed_and_is_no_trap(store: KnowledgeStore) -> None:
+    folder = (store.home / create(store).path).parent
+    (folder / "folder.md").mkdir()
+    os.mkfifo(folder / "pipe.md")
+    (folder / os.fsdecode(b"\xff.md")).touch()
+
+    assert [one.filename for one in store.documents(PROJECT)] == ["guide.md"]
+    for name in ("folder", "pipe"):
+        with pytest.raises(InvalidPath):
+            store.document(PROJECT, name)
+        with pytest.raises(InvalidPath):
+            store.write_document(PROJECT, name, "x", AGENT)
 
 
 def test_a_git_folder_that_is_a_link_is_refused(tmp_path: Path) -> None:
