@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import threading
 import time
 import zlib
 from collections.abc import Mapping
@@ -38,13 +39,14 @@ def blob_id(data: bytes, algorithm: str = "sha1") -> str:
 
 
 class Objects:
-    """The object database of one repository; not for several threads at once."""
+    """The object database of one repository."""
 
     def __init__(self, home: Path, git: Git, algorithm: str) -> None:
         self._folder = home / ".git" / "objects"
         self._git = git
         self.algorithm = algorithm
         self._trees: dict[str, Tree] = {}
+        self._guard = threading.Lock()  # of the cache; a tree in it is never changed
 
     def has(self, name: str) -> bool:
         """Whether an object is there, loose or packed."""
@@ -91,11 +93,9 @@ class Objects:
 
     def tree(self, name: str) -> Tree:
         """The entries of a tree."""
-        if name not in self._trees:
-            while len(self._trees) >= _CACHED_TREES:
-                del self._trees[next(iter(self._trees))]
-            self._trees[name] = self._parsed(self.read("tree", name))
-        return self._trees[name]
+        with self._guard:
+            known = self._trees.get(name)
+        return known if known is not None else self._kept(name, self._parsed(self.read("tree", name)))
 
     def entry_at(self, commit: str, path: str) -> str | None:
         """The object at a path of a commit."""
@@ -139,8 +139,15 @@ class Objects:
             for name, entry in sorted(entries.items(), key=place)
         )
         name = self.write("tree", b"".join(lines))
-        self._trees[name] = entries
+        self._kept(name, entries)
         return name
+
+    def _kept(self, name: str, entries: Tree) -> Tree:
+        with self._guard:
+            while len(self._trees) >= _CACHED_TREES:
+                del self._trees[next(iter(self._trees))]
+            self._trees[name] = entries
+        return entries
 
     def _parsed(self, data: bytes) -> Tree:
         size = hashlib.new(self.algorithm).digest_size

@@ -111,8 +111,9 @@ def test_a_commit_is_shown_with_its_patch_and_two_are_compared(store: KnowledgeS
 
 @pytest.mark.parametrize("name", ["", "0" * 40, "HEAD", "--all", "main", "abc..def", "g123", "\0"])
 def test_what_is_no_commit_is_told_so(store: KnowledgeStore, name: str) -> None:
-    with pytest.raises(CommitNotFound):
-        store.show(name)
+    for act in (lambda: store.show(name), lambda: store.diff(None), lambda: store.at(name, PROJECT)):
+        with pytest.raises(CommitNotFound):
+            act()
     create(store)
     for act in (lambda: store.show(name), lambda: store.revert(name, AGENT), lambda: store.diff(None, name)):
         with pytest.raises(CommitNotFound):
