@@ -38,8 +38,17 @@ def own_runtime() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def no_owner_is_left() -> Iterator[None]:
-    """What a test started ends with it."""
+def no_owner_is_left(request: pytest.FixtureRequest) -> Iterator[None]:
+    """What a test started on a project of its own ends with it."""
+    yield
+    own = request.node.funcargs.get("tmp_path")
+    if own is not None:
+        stop_owners(own)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def no_owner_is_left_by_a_module() -> Iterator[None]:
+    """Owners of projects that the tests of a module share end with the module."""
     yield
     stop_owners()
 

@@ -23,6 +23,7 @@ from server.owner.line import Line
 JSON = dict[str, Any]
 PARENT_SECONDS = 1.0
 SERVER_ERROR = -32000
+MOST_REPEATS = 3  # a request that kills its owner would kill the next as well
 INITIALIZE = "initialize"
 
 
@@ -38,7 +39,7 @@ class Bridge:
         self._handshake: list[bytes] = []
         self._swallow: set[str] = set()
         self._open: dict[str, JSON] = {}
-        self._repeated: set[str] = set()
+        self._repeats: dict[str, int] = {}
         self._has_ended = False
         self._owner = (0, "")
         self._repeatable: frozenset[str] = frozenset()
@@ -101,6 +102,7 @@ class Bridge:
         key = _key(message["id"])
         with self._guard:
             self._open.pop(key, None)
+            self._repeats.pop(key, None)
             is_ours = key in self._swallow
             self._swallow.discard(key)
         return not is_ours
@@ -133,7 +135,7 @@ class Bridge:
                 self._guard.acquire()
 
     def _introduce(self) -> None:
-        """The handshake again, its reply swallowed, then what is open and may be repeated, each once."""
+        """The handshake again, its reply swallowed, then what is open and may be repeated."""
         try:
             for line in self._handshake:
                 message = _parsed(line)
@@ -143,10 +145,10 @@ class Bridge:
             for key, message in list(self._open.items()):
                 if message.get("method") == INITIALIZE:
                     continue
-                if key in self._repeated or not self._may_repeat(message):
+                if self._repeats.get(key, 0) >= MOST_REPEATS or not self._may_repeat(message):
                     self._fail(key, problem("The owner of the index ended during this call.", "Call again."))
                     continue
-                self._repeated.add(key)
+                self._repeats[key] = self._repeats.get(key, 0) + 1
                 self._line.send(json.dumps(message).encode() + b"\n")
             if self._has_ended:
                 self._line.end()
@@ -162,6 +164,7 @@ class Bridge:
 
     def _fail(self, key: str, record: JSON) -> None:
         message = self._open.pop(key)
+        self._repeats.pop(key, None)
         error = {"code": SERVER_ERROR, "message": f"{record['message']} {record['hint']}", "data": record}
         self._write(json.dumps({"jsonrpc": "2.0", "id": message["id"], "error": error}).encode() + b"\n")
 

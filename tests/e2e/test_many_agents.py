@@ -94,8 +94,12 @@ def test_owners_are_killed_during_searches_and_syncs_and_no_agent_notices(
     chance = random.Random(7)
 
     def repeat(act: Callable[[], None]) -> None:
-        while not scene.over.is_set():
-            act()
+        try:
+            while not scene.over.is_set():
+                act()
+        except Exception as error:  # of a thread: the test must see it
+            scene.failures.append(repr(error))
+            raise
 
     def sync(client: StdioClient) -> None:
         scene.edit()

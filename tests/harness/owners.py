@@ -26,9 +26,11 @@ def owner_of(project: Path) -> Note:
     return note
 
 
-def stop_owners() -> None:
-    """End them all, and wait until they have."""
+def stop_owners(below: Path = Path("/")) -> None:
+    """End those of projects below a folder, and wait until they have."""
     for folder, note in owners():
+        if not folder.is_relative_to(below.resolve()):
+            continue
         assert find.stop(folder, note), f"the owner of {folder} does not end"
 
 

@@ -68,8 +68,9 @@ class StdioClient:
 
     def call(self, name: str, **arguments: Any) -> JSON:
         """The structured result of a tool; errors are results too."""
-        result = self.request("tools/call", {"name": name, "arguments": arguments})["result"]
-        structured: JSON = result["structuredContent"]
+        reply = self.request("tools/call", {"name": name, "arguments": arguments})
+        assert "result" in reply, reply
+        structured: JSON = reply["result"]["structuredContent"]
         return structured
 
     def close(self) -> int:
