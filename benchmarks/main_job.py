@@ -155,8 +155,10 @@ def first_tools_list(project: Path) -> None:
 def peak_memory(project: Path) -> None:
     """Largest resident size of the programs that a user runs."""
     (project / "bench_new_file.py").write_text("def a_new_function() -> int:\n    return 1\n")
-    for label, command in (("sync of one new file", ["sync"]), ("search", ["search", "client"])):
-        command = [*command, "--no-daemon"]
+    for label, command in (
+        ("sync of one new file", ["sync", "--no-daemon"]),
+        ("search", ["search", "client", "--no-daemon"]),
+    ):
         script = (
             "import resource, subprocess, sys;"
             "subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, check=True);"
