@@ -91,12 +91,13 @@ def test_owners_are_killed_during_searches_and_syncs_and_no_agent_notices(
     scene: Scene, contract: Contract, kills: int
 ) -> None:
     clients = [StdioClient(scene.project) for _ in range(4)]
-    chance = random.Random(7)
+    chance, done = random.Random(7), [0] * len(clients)
 
-    def repeat(act: Callable[[], None]) -> None:
+    def repeat(number: int, act: Callable[[], None]) -> None:
         try:
             while not scene.over.is_set():
                 act()
+                done[number] += 1
         except Exception as error:  # of a thread: the test must see it
             scene.failures.append(repr(error))
             raise
@@ -107,12 +108,13 @@ def test_owners_are_killed_during_searches_and_syncs_and_no_agent_notices(
 
     acts: list[Callable[[], None]] = [lambda: sync(clients[0])]
     acts += [lambda one=one: _search(scene, contract, one, "ferry number7") for one in clients[1:]]
-    threads = [threading.Thread(target=repeat, args=(act,)) for act in acts]
+    threads = [threading.Thread(target=repeat, args=each) for each in enumerate(acts)]
     for thread in threads:
         thread.start()
     for _ in range(kills):
-        wait_until(lambda: len(owners()) == 1)
-        scene.over.wait(1 + chance.random())  # at any moment of a search or a sync
+        before = list(done)
+        wait_until(lambda before=before: scene.failures or all(map(int.__gt__, done, before)), seconds=60)
+        scene.over.wait(chance.random())  # at any moment of a search or a sync
         kill(owner_of(scene.project))
     scene.over.set()
     for thread in threads:
