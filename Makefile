@@ -53,6 +53,7 @@ bench: install
 	$(BIN)/python -m benchmarks.main_job
 	$(BIN)/python -m benchmarks.exact_names
 	$(BIN)/python -m benchmarks.hnsw
+	$(BIN)/python -m benchmarks.owner
 	test ! -d "$(SETS)" || $(BIN)/python -m benchmarks.retrieval "$(SETS)"
 
 clean:
