@@ -3,6 +3,8 @@
 LoreError                       exit  HTTP
 ├── UsageError                     2   400   the request is wrong
 │   ├── InvalidArgument            2   400   an argument breaks the contract
+│   │   ├── InvalidInput           2   400   the same, as the tools of projects call it
+│   │   └── InvalidSearchQuery     2   400
 │   ├── UnknownOperation           2   404
 │   ├── TokenRequired              2   401   a change over HTTP without the server's token
 │   ├── ConfigError                2   500   lore.toml or -c is wrong
@@ -29,6 +31,8 @@ LoreError                       exit  HTTP
 │   ├── InvalidPath               74   403   a link or a device where a file should be
 │   ├── AccessDenied              74   403   the system does not let us
 │   ├── GitError                  74   500   git failed, or is not there
+│   ├── FileSystemError           74   500   any other, as the tools of projects call it
+│   ├── ProjectDeleteFailed       74   500
 │   ├── DatabaseUnavailable       74   503   Chroma does not answer, or refuses us
 │   └── IndexDamaged              74   500   a store cannot be read; a sync rebuilds it
 │       └── CatalogueDamaged      74   500   the same of the catalogue
@@ -59,6 +63,7 @@ class LoreError(Exception):
         self.message = message
         self.hint = hint or self.default_hint
         self.trace_id: str | None = None  # of an error that another process reported
+        self.context: Mapping[str, str] | None = None  # of a call whose errors are told in an envelope
 
 
 class UsageError(LoreError):
@@ -73,6 +78,19 @@ class InvalidArgument(UsageError):
 
     code = "INVALID_ARGUMENT"
     default_hint = "Correct the argument and call again."
+
+
+class InvalidInput(InvalidArgument):
+    """As InvalidArgument, by the name that the tools of projects have for it."""
+
+    code = "INVALID_INPUT"
+
+
+class InvalidSearchQuery(InvalidArgument):
+    """A search of knowledge without words, or with too many."""
+
+    code = "INVALID_SEARCH_QUERY"
+    default_hint = "Search for a few words."
 
 
 class UnknownOperation(UsageError):
@@ -257,6 +275,20 @@ class GitError(StorageError):
     default_hint = "Check that git runs in the knowledge folder: `git status`."
 
 
+class FileSystemError(StorageError):
+    """As StorageError, by the name that the tools of projects have for it."""
+
+    code = "FILE_SYSTEM_ERROR"
+    default_hint = "Check the permissions and the free space of the knowledge folder."
+
+
+class ProjectDeleteFailed(StorageError):
+    """The project could not be deleted; it is as it was, or the next write finishes it."""
+
+    code = "PROJECT_DELETE_FAILED"
+    default_hint = "Check the permissions of the knowledge folder, then call again."
+
+
 class DatabaseUnavailable(StorageError):
     """Chroma is another process, and it does not answer or refuses us. Nothing is lost by that."""
 
@@ -327,4 +359,5 @@ def from_record(record: Mapping[str, Any]) -> LoreError:
     kind = next((one for one in kinds if one.code == record["code"]), LoreError)
     error = kind(record["message"], record["hint"])
     error.trace_id = record.get("trace_id") or None
+    error.context = record.get("context")
     return error

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,6 +29,12 @@ def find_project(start: Path) -> Path:
         if (folder / CONFIG_NAME).exists() or (folder / ".git").exists():
             return folder
     return start
+
+
+def knowledge_home(environment: Mapping[str, str]) -> Path:
+    """Where knowledge is kept: `LORE_HOME`, else the seed's `KNOWLEDGE_MCP_HOME`, else `~/.lore`."""
+    named = environment.get("LORE_HOME") or environment.get("KNOWLEDGE_MCP_HOME")
+    return Path(named or "~/.lore").expanduser().absolute()
 
 
 def place_of(root: Path, config: Path | None = None) -> Place:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import logging
+import os
 import secrets
 from collections.abc import Callable
 from pathlib import Path
@@ -13,21 +14,30 @@ from typing import Any
 from etl.embedding import Model
 from etl.errors import ConfigError, InternalError, LoreError
 from etl.index import Index
+from etl.project import knowledge_home
 from etl.settings import Settings
 from etl.sources import SourceSet
 from etl.sources.base import Project
+from server import project_operations as _projects  # noqa: F401 - it adds its handlers
 from server.answer.service import AnswerService
 from server.contract import Contract, Operation
+from server.envelope import enveloped
 from server.lane import Lane, Together
 from server.listener import NOBODY, Listener
 from server.operations import HANDLERS, Services
 from server.query.freshness import Freshness
 from server.query.service import QueryService
+from server.services.activity import Recorder
+from server.services.chapters import ChapterService
 from server.services.database import DatabaseService
 from server.services.documents import DocumentService
 from server.services.health import HealthService
 from server.services.jobs import JobService
+from server.services.knowledge import KnowledgeSearch
+from server.services.library import Library
+from server.services.projects import ProjectService
 from server.services.search import SearchService
+from server.services.storage import StorageService
 
 log = logging.getLogger(__name__)
 CONCURRENT_CALLS = 16
@@ -48,6 +58,7 @@ class App:
         contract: Contract,
         model: Model | None = None,
         owner: Callable[[], dict[str, Any]] = dict,
+        home: Path | None = None,
     ) -> None:
         _check_handlers(contract)
         SourceSet(Project((), lambda path: None), settings.sources)
@@ -56,6 +67,8 @@ class App:
         self.jobs = JobService(self.index, problem)
         self.freshness = Freshness(self.index, self.jobs.running_id)
         queries = QueryService(self.index)
+        self._library = Library(home or knowledge_home(os.environ), root)
+        self._recorder = Recorder(self._library)
         self._services = Services(
             search=SearchService(self.index, queries, self.freshness),
             answers=AnswerService(self.index, queries, self.freshness),
@@ -63,6 +76,10 @@ class App:
             jobs=self.jobs,
             database=DatabaseService(self.index),
             health=HealthService(self.index, contract, self.jobs.running, owner, self.freshness),
+            projects=ProjectService(self._library),
+            chapters=ChapterService(self._library),
+            knowledge=KnowledgeSearch(self._library),
+            storage=StorageService(self._library),
         )
         self._calls = Lane[dict[str, Any]]("call", CONCURRENT_CALLS, QUEUE_SECONDS)
         self._calls_out = Lane[dict[str, Any]]("call out", CONCURRENT_CALLS, QUEUE_SECONDS)
@@ -75,10 +92,15 @@ class App:
             LoreError: every failure, our own mistakes included.
         """
         operation = self.contract[operation_id]
+        if operation.envelope:
+            return self._recorder.run(operation.id, arguments, lambda: self._answer(operation, arguments, listener))
+        return self._answer(operation, arguments, listener)
+
+    def _answer(self, operation: Operation, arguments: dict[str, Any], listener: Listener) -> dict[str, Any]:
         accepted = operation.accept(arguments)
 
         def work() -> dict[str, Any]:
-            result = HANDLERS[operation_id](self._services, listener, **accepted)
+            result = HANDLERS[operation.id](self._services, listener, **accepted)
             operation.check_result(result)
             return result
 
@@ -108,6 +130,7 @@ class App:
         """End a running build at its next step, finish other calls, let go of the index."""
         self.jobs.stop()
         self._calls.close()
+        self._library.close()
         self._calls_out.close(wait=False)  # a model elsewhere may take a minute, and its answer reaches nobody any more
         self.index.close()
 
@@ -123,19 +146,21 @@ def problem(error: BaseException) -> dict[str, Any]:
         log.info("%s: %s trace_id=%s", error.code, error.message, trace_id)
         if isinstance(error, InternalError):
             log.error("%s trace_id=%s", error.message, trace_id, exc_info=error)
-    return {
+    record = {
         "error": True,
         "code": error.code,
         "message": error.message[:2000],
         "hint": error.hint[:2000],
         "trace_id": trace_id,
     }
+    return record if error.context is None else enveloped(record, error.context)
 
 
 def _gives_all_the_same(operation: Operation) -> bool:
-    """Whether two calls at the same moment may share one reply."""
+    """Whether two calls at the same moment may share one reply; what agents write changes between them."""
     hints = operation.hints
-    return hints["readOnlyHint"] and hints["idempotentHint"] and not hints["openWorldHint"]
+    is_steady = hints["readOnlyHint"] and hints["idempotentHint"] and not hints["openWorldHint"]
+    return is_steady and not operation.envelope
 
 
 def _check_handlers(contract: Contract) -> None:

@@ -10,6 +10,7 @@ import typer
 from etl.errors import Cancelled, InvalidArgument, NotFound, from_record
 from etl.project import CONFIG_NAME
 from server import __version__, show
+from server import knowledge as _knowledge  # noqa: F401 - it adds its commands
 from server import running as _running  # noqa: F401 - it adds its commands
 from server.command import ConfigOption, DirectOption, JsonOption, ProjectOption, VerboseOption, cli, command
 from server.contract import load_contract
@@ -20,6 +21,9 @@ from server.shell import Session, print_json
 WHOLE = 1_000_000  # tokens: a shell has a pager, not a context window
 LONGEST_WAIT = 86_400  # seconds: a shell waits for the end, with a bar of progress
 CursorOption = Annotated[str | None, typer.Option(help="The rest of a reply that was cut: its next_cursor.")]
+ToolsetsOption = Annotated[
+    str, typer.Option(help="Which MCP tools: query,documents,manage by default; projects writes knowledge.")
+]
 TypeOption = Annotated[str, typer.Option("-t", "--type", help="Only this kind of document.")]
 
 
@@ -150,20 +154,21 @@ def serve(
     session: Session,
     port: Annotated[int | None, typer.Option(help="Port; 0 picks a free one.")] = None,
     host: Annotated[str | None, typer.Option(help="Address; other than this machine's own, it needs a token.")] = None,
+    toolsets: ToolsetsOption = "",
 ) -> None:
     """Serve the page at /, MCP at /mcp and the HTTP API at /api."""
     from server.serving import serve_http
 
-    serve_http(session, host, port)
+    serve_http(session, host, port, _chosen(toolsets))
 
 
 @command
 def mcp(
     session: Session,
-    toolsets: Annotated[str, typer.Option(help="Which tools: query,documents,manage by default.")] = "",
+    toolsets: ToolsetsOption = "",
 ) -> None:
     """Serve MCP over standard input and output, through the owner of the index."""
-    chosen = [one.strip() for one in toolsets.split(",")] if toolsets else None
+    chosen = _chosen(toolsets)
     if session.no_daemon:
         from server.serving import serve_stdio
 
@@ -181,6 +186,10 @@ def version(session: Session) -> None:
         print_json({"version": __version__})
     else:
         show.line(__version__)
+
+
+def _chosen(toolsets: str) -> list[str] | None:
+    return [one.strip() for one in toolsets.split(",")] if toolsets else None
 
 
 def _arguments(operation: str, pairs: list[str], json_args: str | None) -> dict[str, Any]:

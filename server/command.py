@@ -36,7 +36,12 @@ _COMMON = {
 }
 
 
-def command(function: Callable[..., None]) -> Callable[..., None]:
+def commands_of(group: typer.Typer) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """What makes commands of this group."""
+    return functools.partial(_command, group)
+
+
+def _command(group: typer.Typer, function: Callable[..., None]) -> Callable[..., None]:
     """Make a command of a function of (session, …): it gets the common options and tells errors properly."""
     own = [one for name, one in inspect.signature(function, eval_str=True).parameters.items() if name != "session"]
     common = [
@@ -63,4 +68,7 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
     parameters = [inspect.Parameter("context", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)]
     run.__signature__ = inspect.Signature([*parameters, *own, *common])  # type: ignore[attr-defined]
     run.__annotations__ = {one.name: one.annotation for one in (*parameters, *own, *common)}
-    return cli.command(name=function.__name__.rstrip("_"))(run)
+    return group.command(name=function.__name__.rstrip("_"))(run)
+
+
+command = commands_of(cli)

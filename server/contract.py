@@ -34,6 +34,7 @@ class Operation:
     hints: Mapping[str, bool]
     deadline_seconds: float
     toolset: str
+    envelope: str
     input_schema: Schema
     output_schema: Schema
 
@@ -143,6 +144,7 @@ def _operation(document: Schema, method: str, path: str, spec: Schema) -> Operat
         hints=hints,
         deadline_seconds=float(spec["x-deadline-seconds"]),
         toolset=spec["tags"][0],
+        envelope=spec.get("x-envelope", ""),
         input_schema=_resolved(document, _arguments(spec)),
         output_schema=_resolved(document, reply),
     )

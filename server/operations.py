@@ -8,11 +8,15 @@ from typing import Any
 
 from server.answer.service import AnswerService
 from server.listener import Listener
+from server.services.chapters import ChapterService
 from server.services.database import DatabaseService
 from server.services.documents import DocumentService
 from server.services.health import HealthService
 from server.services.jobs import JobService
+from server.services.knowledge import KnowledgeSearch
+from server.services.projects import ProjectService
 from server.services.search import SearchService
+from server.services.storage import StorageService
 
 JSON = dict[str, Any]
 
@@ -27,6 +31,10 @@ class Services:
     jobs: JobService
     database: DatabaseService
     health: HealthService
+    projects: ProjectService
+    chapters: ChapterService
+    knowledge: KnowledgeSearch
+    storage: StorageService
 
 
 Handler = Callable[..., JSON]

@@ -3,47 +3,27 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
+from server import render_projects as _projects  # noqa: F401 - it adds its renderers
+from server.text import RENDERERS, Text, renders
+
 JSON = dict[str, Any]
-_RENDERERS: dict[str, Callable[[JSON], Text]] = {}
 SYNC = " (`lore sync`, or manage_knowledge_base with action=sync)."
 _SAID = ("truncated", "doubt", "degraded")
-
-
-@dataclass(frozen=True)
-class Text:
-    """What was asked for, and what a reader must know about it."""
-
-    body: str
-    notes: tuple[str, ...] = ()
-    cursor: str | None = None
-
-    def whole(self) -> str:
-        """All of it, for an agent: it can go on with the cursor."""
-        cursor = f"next_cursor: {self.cursor}" if self.cursor else ""
-        return "\n".join(filter(None, (self.body, *self.notes, cursor)))
 
 
 def render(operation: str, result: JSON) -> Text:
     """The result of an operation, or the error that it met, as text."""
     if result.get("error"):
         return Text(f"{result['message']}\n{result['hint']} ({result['code']}, trace_id {result['trace_id']})")
-    text = _RENDERERS[operation](result)
+    text = RENDERERS[operation](result)
     return replace(text, cursor=result.get("next_cursor"))
 
 
-def _renders(*operations: str) -> Callable[[Callable[[JSON], Text]], Callable[[JSON], Text]]:
-    def register(function: Callable[[JSON], Text]) -> Callable[[JSON], Text]:
-        _RENDERERS.update(dict.fromkeys(operations, function))
-        return function
-
-    return register
-
-
-@_renders("query_documents")
+@renders("query_documents")
 def _search(result: JSON) -> Text:
     rows = [line for number, one in enumerate(result["results"], start=1) for line in _result(number, one)]
     return Text("\n".join(rows) or "Nothing found.", _notes(result))
@@ -61,14 +41,14 @@ def _result(number: int, one: JSON) -> Iterator[str]:
         yield f"   (whole: document {one['id']})"
 
 
-@_renders("ask_knowledge_base")
+@renders("ask_knowledge_base")
 def _answer(result: JSON) -> Text:
     cited = [f"[{one['n']}] {_place(one)}" for one in result["citations"]]
     seen = [] if cited else [f"see {_place(one)}" for one in result["references"]]
     return Text("\n".join([result["answer"], "", *cited, *seen]).rstrip(), _notes(result))
 
 
-@_renders("get_class_hierarchy")
+@renders("get_class_hierarchy")
 def _tree(result: JSON) -> Text:
     chain = [f"extends {' > '.join(result['chain'])}"] if result.get("chain") else []
     members = [f"  .{one['name']}  {one['kind']}, lines {_span(one)}" for one in result.get("members", ())]
@@ -97,31 +77,31 @@ def _branches(result: JSON) -> Iterator[str]:
             waiting += [(child, depth + 1) for child in reversed(children[one["class"]])]
 
 
-@_renders("list_documents")
+@renders("list_documents")
 def _documents(result: JSON) -> Text:
     rows = [f"{one['id']}  {one['type']:9} {_place(one)}" for one in result["documents"]]
     return Text("\n".join(rows), (f"{len(rows)} of {result['total']}", *_notes(result)))
 
 
-@_renders("get_document_by_id")
+@renders("get_document_by_id")
 def _document(result: JSON) -> Text:
     title = " > ".join((result["title"], *result["heading"]))
     return Text(f"{_place(result)}  [{result['type']}, {result['kind']}]\n{title}\n\n{result['text']}", _notes(result))
 
 
-@_renders("list_sources")
+@renders("list_sources")
 def _sources(result: JSON) -> Text:
     rows = [f"{one['source']}  [{one['type']}]  {one['lines']} lines" for one in result["sources"]]
     return Text("\n".join(rows), (f"{len(rows)} of {result['total']}", *_notes(result)))
 
 
-@_renders("get_source")
+@renders("get_source")
 def _source(result: JSON) -> Text:
     changed = "  (changed since the last sync)" if result.get("changed") else ""
     return Text(f"{_place(result)}  [{result['type']}]{changed}\n\n{result['text']}", _notes(result))
 
 
-@_renders("manage_knowledge_base", "get_job", "cancel_job")
+@renders("manage_knowledge_base", "get_job", "cancel_job")
 def _job(result: JSON) -> Text:
     problem = [render("", result["problem"]).body] if "problem" in result else []
     if "report" not in result:
@@ -146,12 +126,12 @@ def _pace(result: JSON) -> str:
     return f" {result['stage']}: {result['done']} of {result['total']}{left}."
 
 
-@_renders("manage_database")
+@renders("manage_database")
 def _database(result: JSON) -> Text:
     return Text(f"{result['status']}: {result['detail']}")
 
 
-@_renders("healthcheck")
+@renders("healthcheck")
 def _health(result: JSON) -> Text:
     rows = [f"{result['status']}  (Lore {result['version']}, model {result['model']})"]
     rows += [f"  {one['status']:9} {one['part']:11} {one['detail']}" for one in result["checks"]]

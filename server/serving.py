@@ -55,12 +55,14 @@ def serve_stdio(session: Session, toolsets: list[str] | None) -> None:
             loaded.get().close()
 
 
-def serve_http(session: Session, host: str | None, port: int | None) -> None:
+def serve_http(session: Session, host: str | None, port: int | None, toolsets: list[str] | None) -> None:
     """Own the index and serve page, API and MCP until interrupted; the address goes to standard error."""
     from server.http import listening, site_of
+    from server.mcp.build import DEFAULT_TOOLSETS, check_toolsets
     from server.owner.process import Owner, leave
 
-    settings = session.settings
+    settings, chosen = session.settings, tuple(toolsets or DEFAULT_TOOLSETS)
+    check_toolsets(load_contract(), chosen)
     site = site_of(session.root, settings, host)
     where = listening(settings, host, port)
     with contextlib.closing(_listener(where.host, where.port)) as listener:
@@ -75,7 +77,7 @@ def serve_http(session: Session, host: str | None, port: int | None) -> None:
                 sys.stderr.write(f"Lore serves {session.root.name}: {about}\n{site.notice}\n")
                 sys.stderr.flush()
 
-            anyio.run(owner.run, ready, lambda app, door: _serve(app, door, site, listener), address)
+            anyio.run(owner.run, ready, lambda app, door: _serve(app, door, site, listener, chosen), address)
         finally:
             owner.close()
     leave()
@@ -97,7 +99,7 @@ def make_way(root: Path, config: Path | None) -> None:
         raise Busy(f"The owner of this index (pid {note.pid}) does not end.", "Run `lore stop`, then try again.")
 
 
-async def _serve(app: App, door: Door, site: Site, listener: socket.socket) -> None:
+async def _serve(app: App, door: Door, site: Site, listener: socket.socket, toolsets: tuple[str, ...]) -> None:
     import uvicorn
 
     from server.app import problem
@@ -110,7 +112,7 @@ async def _serve(app: App, door: Door, site: Site, listener: socket.socket) -> N
             """The owner hears them."""
             yield
 
-    web = build_http(app.contract, app.call, build_server(app.contract, app.call, problem), site)
+    web = build_http(app.contract, app.call, build_server(app.contract, app.call, problem, toolsets), site)
     server = Server(uvicorn.Config(web, log_level="warning", access_log=False, timeout_graceful_shutdown=5))
     async with anyio.create_task_group() as tasks:
 

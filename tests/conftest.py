@@ -31,9 +31,10 @@ def no_key(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(autouse=True, scope="session")
 def own_runtime() -> Iterator[None]:
-    """Owners of the tests are kept apart from the user's; the folder's name is short, since sockets are in it."""
+    """Owners and knowledge of the tests are kept apart from the user's; the name is short, since sockets are in it."""
     with tempfile.TemporaryDirectory(prefix="lore-") as folder:
         os.environ[VARIABLE] = folder
+        os.environ["LORE_HOME"] = f"{folder}/home"
         yield
 
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
-
 from etl.errors import FileExists
 from etl.knowledge import edit, limits, sections
 from etl.knowledge.commits import Author
@@ -13,12 +10,6 @@ from etl.knowledge.names import document_name
 from etl.knowledge.registry import INDEX, index_with
 from etl.knowledge.upkeep import Upkeep
 from etl.knowledge.writer import Changes, Written, file_name
-
-
-def knowledge_home(environment: Mapping[str, str]) -> Path:
-    """Where knowledge is kept: `LORE_HOME`, else the seed's `KNOWLEDGE_MCP_HOME`, else `~/.lore`."""
-    named = environment.get("LORE_HOME") or environment.get("KNOWLEDGE_MCP_HOME")
-    return Path(named).expanduser() if named else Path.home() / ".lore"
 
 
 class KnowledgeStore(Upkeep):

@@ -36,11 +36,12 @@ class Reader:
         self._checker = checker
         self._known = [one["name"] for one in spec.get("parameters", ()) if one["in"] == "query"]
         self._has_body = "requestBody" in spec
+        self._most_bytes: int = spec.get("x-max-body-bytes", MAX_BODY_BYTES)
 
     async def arguments(self, request: Request) -> dict[str, Any]:
         """What was given, with numbers for numbers. Raises InvalidArgument."""
         given: dict[str, Any] = {**self._query(request), **request.path_params}
-        body = await _body(request)
+        body = await _body(request, self._most_bytes)
         if body and _is_json(request):
             given = {**_json_object(body), **given}
         try:
@@ -49,11 +50,20 @@ class Reader:
         except OpenAPIError as error:
             if self._has_body and _is_of_media_type(error):
                 raise WrongMediaType("The body must be of type application/json.") from error
-            self._operation.accept(given)
-            raise InvalidArgument("The request does not fit the contract.") from error
+            return self._refused(given, error)
         except RecursionError as error:
             raise InvalidArgument("The body is nested too deeply.") from error
         return {**given, **result.parameters.query, **result.parameters.path}
+
+    def _refused(self, given: dict[str, Any], error: OpenAPIError) -> dict[str, Any]:
+        """What the call will refuse, if it writes down what it refuses. Raises InvalidArgument."""
+        try:
+            self._operation.accept(given)
+        except InvalidArgument:
+            if self._operation.envelope:
+                return given
+            raise
+        raise InvalidArgument("The request does not fit the contract.") from error
 
     def _query(self, request: Request) -> dict[str, Any]:
         given: dict[str, Any] = {}
@@ -77,12 +87,12 @@ def _is_of_media_type(error: BaseException | None) -> bool:
     return error is not None
 
 
-async def _body(request: Request) -> bytes:
+async def _body(request: Request, most: int) -> bytes:
     parts, size = [], 0
     async for part in request.stream():
         size += len(part)
-        if size > MAX_BODY_BYTES:
-            raise InvalidArgument(f"The body is over {MAX_BODY_BYTES:,} bytes.")
+        if size > most:
+            raise InvalidArgument(f"The body is over {most:,} bytes.")
         parts.append(part)
     return b"".join(parts)
 

@@ -9,6 +9,7 @@ from starlette.routing import Route
 
 from etl.errors import LoreError, TokenRequired
 from server.contract import Contract, Operation, contract_file
+from server.envelope import in_envelope
 from server.http.arguments import Reader
 from server.http.calls import Calls
 from server.http.events import events_of, streaming_operations, wants_events
@@ -35,7 +36,7 @@ def api_routes(contract: Contract, call: Call, site: Site) -> list[Route]:
                     return await events_of(operation, arguments, calls)
                 return JSONResponse(await calls.run(operation, arguments))
             except LoreError as error:
-                return refused(error)
+                return refused(in_envelope(error, operation.envelope, {}))
 
         return Route(API + operation.path, endpoint, methods=[operation.method])
 

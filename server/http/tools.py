@@ -11,7 +11,8 @@ from mcp.server.lowlevel import Server
 
 from etl.errors import TokenRequired
 from server.app import problem
-from server.contract import Contract
+from server.contract import Contract, Operation
+from server.envelope import in_envelope
 from server.http.guard import has_token
 from server.http.site import Site
 
@@ -34,7 +35,7 @@ def protect(mcp: Server[Any], contract: Contract, site: Site) -> None:
 
     async def call_tool(context: Context, params: types.CallToolRequestParams) -> Any:
         if params.name in changing and not _is_allowed(context, site):
-            return _refusal(params.name)
+            return _refusal(contract[params.name])
         return await calling.handler(context, params)
 
     mcp.add_request_handler("tools/list", types.PaginatedRequestParams, list_tools)
@@ -45,8 +46,9 @@ def _is_allowed(context: Context, site: Site) -> bool:
     return context.request is not None and has_token(context.request.scope, site)
 
 
-def _refusal(name: str) -> types.CallToolResult:
-    record = problem(TokenRequired(f"{name} changes something, and this client has no token."))
+def _refusal(operation: Operation) -> types.CallToolResult:
+    error = TokenRequired(f"{operation.id} changes something, and this client has no token.")
+    record = problem(in_envelope(error, operation.envelope, {}))
     record["hint"] = f"Configure the client to send a header. {record['hint']}"
     text = types.TextContent(type="text", text=json.dumps(record, ensure_ascii=False))
     return types.CallToolResult(content=[text], structured_content=record, is_error=True)

@@ -16,11 +16,12 @@ from etl.errors import ConfigError
 from server import __version__
 from server.contract import Contract
 from server.mcp.completion import Completions
+from server.mcp.project_resources import TOOLSET
 from server.mcp.prompts import get_prompt, list_prompts
 from server.mcp.resources import Resources
 from server.mcp.tools import Call, Tell, Tools
 
-__all__ = ["DEFAULT_TOOLSETS", "Call", "Tell", "build_server"]
+__all__ = ["DEFAULT_TOOLSETS", "Call", "Tell", "build_server", "check_toolsets"]
 
 DEFAULT_TOOLSETS = ("query", "documents", "manage")
 INSTRUCTIONS = (
@@ -47,8 +48,8 @@ def build_server(
     Raises:
         ConfigError: there is no toolset of that name.
     """
-    _check(contract, toolsets)
-    tools, resources = Tools(contract, call, problem, toolsets), Resources(call, problem)
+    check_toolsets(contract, toolsets)
+    tools, resources = Tools(contract, call, problem, toolsets), Resources(call, problem, TOOLSET in toolsets)
     hint = CacheHint(ttl_ms=LISTS_TTL_MS, scope="public")
     return Server(
         "lore",
@@ -67,7 +68,8 @@ def build_server(
     )
 
 
-def _check(contract: Contract, toolsets: Sequence[str]) -> None:
+def check_toolsets(contract: Contract, toolsets: Sequence[str]) -> None:
+    """Raises ConfigError where one is none, or none is given."""
     known = contract.toolsets()
     wrong = [one for one in toolsets if one not in known]
     if wrong or not toolsets:

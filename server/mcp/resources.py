@@ -16,9 +16,10 @@ from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from etl.errors import DocumentNotFound, InvalidArgument, NotFound
+from etl.errors import DocumentNotFound, InvalidArgument, NotFound, UsageError
 from server.budget import REPLY_TOKENS
 from server.listener import NOBODY
+from server.mcp.project_resources import PREFIX, project_mains, project_templates, read_project
 from server.mcp.tools import Call, Tell
 from server.render import render
 
@@ -41,13 +42,13 @@ Contents = list[types.TextResourceContents | types.BlobResourceContents]
 class Resources:
     """Lists and reads resources."""
 
-    def __init__(self, call: Call, problem: Tell) -> None:
-        self._call, self._problem = call, problem
+    def __init__(self, call: Call, problem: Tell, has_projects: bool = False) -> None:
+        self._call, self._problem, self._has_projects = call, problem, has_projects
 
     async def list(
         self, context: ServerRequestContext[Any], params: types.PaginatedRequestParams | None
     ) -> types.ListResourcesResult:
-        """What is there whatever is indexed."""
+        """What is there whatever is indexed; with the toolset `projects`, their main documents."""
         handbook = types.Resource(
             uri=HANDBOOK,
             name="handbook",
@@ -63,7 +64,10 @@ class Resources:
             description="What is indexed, and whether every part works",
             mime_type=PLAIN,
         )
-        return types.ListResourcesResult(resources=[handbook, index])
+        if not self._has_projects:
+            return types.ListResourcesResult(resources=[handbook, index])
+        mains = await anyio.to_thread.run_sync(lambda: [*project_mains(self._call)], abandon_on_cancel=True)
+        return types.ListResourcesResult(resources=[handbook, index, *mains], ttl_ms=0, cache_scope="private")
 
     async def templates(
         self, context: ServerRequestContext[Any], params: types.PaginatedRequestParams | None
@@ -81,7 +85,8 @@ class Resources:
             title="File",
             description="An indexed file as it was at the last sync, by its path from the project's root",
         )
-        return types.ListResourceTemplatesResult(resource_templates=[document, source])
+        more = project_templates() if self._has_projects else []
+        return types.ListResourceTemplatesResult(resource_templates=[document, source, *more])
 
     async def read(
         self, context: ServerRequestContext[Any], params: types.ReadResourceRequestParams
@@ -99,6 +104,8 @@ class Resources:
     def _contents(self, uri: str) -> Contents:
         if uri == INDEX:
             return [_text(uri, PLAIN, render("healthcheck", self._call("healthcheck", {}, NOBODY)).whole())]
+        if uri.startswith(PREFIX):
+            return read_project(uri, self._call)
         place, _, query = uri.partition("?")
         cursor = parse_qs(query).get("cursor", [None])[0]
         more: dict[str, Any] = {"max_tokens": REPLY_TOKENS, **({"cursor": cursor} if cursor else {})}
@@ -118,7 +125,7 @@ class Resources:
     def _failure(self, error: Exception, uri: str, protocol_version: str) -> MCPError:
         record = self._problem(error)
         code = types.INTERNAL_ERROR
-        if isinstance(error, InvalidArgument):
+        if isinstance(error, UsageError):
             code = types.INVALID_PARAMS
         elif isinstance(error, NotFound):
             is_modern = protocol_version in MODERN_PROTOCOL_VERSIONS

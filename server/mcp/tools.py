@@ -20,6 +20,7 @@ from server.render import render
 Call = Callable[[str, dict[str, Any], Listener], dict[str, Any]]
 Tell = Callable[[BaseException], dict[str, Any]]
 WATCHED_SECONDS = 45  # a client that is shown progress waits so long; most give up after 60
+LONGEST_NAME = 200  # of a client, as an author
 
 
 class Tools:
@@ -46,6 +47,8 @@ class Tools:
         follower, arguments = Follower(context), dict(params.arguments or {})
         if operation.is_waiting and follower.is_heard:
             arguments.setdefault("wait_seconds", WATCHED_SECONDS)
+        if "author" in operation.input_schema["properties"] and (client := context.session.client_params):
+            arguments.setdefault("author", client.client_info.name[:LONGEST_NAME])
         try:
             result = await anyio.to_thread.run_sync(
                 self._call, operation.id, arguments, follower.listener, abandon_on_cancel=True

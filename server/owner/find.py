@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from etl.project import Place, build_of
+from etl.project import Place, build_of, knowledge_home
 from etl.stores.note import Note, read_note
 from server.owner.line import Line, dial
 
@@ -36,7 +36,7 @@ class Refused(Exception):
 
 
 class Wanted(NamedTuple):
-    """What an owner must be: of this build of Lore and this configuration, and with this key if there is one."""
+    """What an owner must be: of this build of Lore, this configuration and knowledge folder, with this key if any."""
 
     build: str
     config: str
@@ -50,7 +50,12 @@ class Wanted(NamedTuple):
 def wanted(place: Place) -> Wanted:
     """What the owner of this place must be, as of now."""
     server = Path(__file__).parents[1]
-    return Wanted(build_of(server, server.parent / "etl"), place.digest, key_digest())
+    return Wanted(build_of(server, server.parent / "etl"), f"{place.digest}-{home_digest()}", key_digest())
+
+
+def home_digest() -> str:
+    """Tells knowledge folders apart: an owner writes to the one that its environment named."""
+    return hashlib.sha256(os.fsencode(knowledge_home(os.environ))).hexdigest()[:8]
 
 
 def key_digest() -> str:
@@ -178,7 +183,7 @@ def _spawned(place: Place) -> subprocess.Popen[bytes]:
         with open(log, "ab") as errors:
             return subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, start_new_session=True,
-                cwd=place.root.anchor,
+                cwd=place.root.anchor, env={**os.environ, "LORE_HOME": str(knowledge_home(os.environ))},
             )  # fmt: skip
     except OSError as error:
         message = f"Cannot write to the index folder {place.folder.name}/: {error.strerror}."

@@ -22,6 +22,7 @@ from mcp.shared._httpx_utils import create_mcp_http_client
 from server.contract import load_contract
 
 LORE = str(Path(sys.executable).with_name("lore"))
+ALL_TOOLSETS = ",".join(load_contract().toolsets())
 JSON = dict[str, Any]
 Calls = list[tuple[str, JSON]]
 Answers = list[JSON]
@@ -49,7 +50,7 @@ def through_stdio(project: Path, calls: Calls, mode: str = "auto") -> Answers:
 
 def through_mcp_http(project: Path, calls: Calls, mode: str = "auto") -> Answers:
     """One `lore serve` process, through the official client, which has the token."""
-    with serving(project) as url:
+    with serving(project, ALL_TOOLSETS) as url:
         return anyio.run(_call_all, lambda: mcp_over_http(url, bearer(project)), calls, mode)
 
 
@@ -85,11 +86,11 @@ async def mcp_over_http(url: str, headers: Mapping[str, str]) -> AsyncIterator[A
 
 
 @contextmanager
-def serving(project: Path, **environment: str) -> Iterator[str]:
+def serving(project: Path, toolsets: str = "", **environment: str) -> Iterator[str]:
     """`lore serve` on a free port; gives its address."""
     process = subprocess.Popen(
-        [LORE, "serve", "--port", "0"], cwd=project, stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL,
-        env={**os.environ, **environment},
+        [LORE, "serve", "--port", "0", "--toolsets", toolsets], cwd=project, stderr=subprocess.PIPE, text=True,
+        stdin=subprocess.DEVNULL, env={**os.environ, **environment},
     )  # fmt: skip
     try:
         assert process.stderr is not None
@@ -104,7 +105,8 @@ def serving(project: Path, **environment: str) -> Iterator[str]:
 
 
 def _stdio(project: Path) -> StdioServerParameters:
-    return StdioServerParameters(command=LORE, args=["mcp"], cwd=project, env=dict(os.environ))
+    arguments = ["mcp", "--toolsets", ALL_TOOLSETS]
+    return StdioServerParameters(command=LORE, args=arguments, cwd=project, env=dict(os.environ))
 
 
 async def _call_all(target: Callable[[], Any], calls: Calls, mode: str) -> Answers:

@@ -25,7 +25,8 @@ from etl.errors import (
 )
 from etl.knowledge.commits import Author
 from etl.knowledge.edit import NewChapter, Which
-from etl.knowledge.store import KnowledgeStore, knowledge_home
+from etl.knowledge.store import KnowledgeStore
+from etl.project import knowledge_home
 from tests.harness.knowledge import (
     AGENT,
     HOSTILE_FILENAMES,

@@ -1,0 +1,164 @@
+"""What agents write, by the whole program: two homes, two agents, the shell, HTTP."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, given, settings
+from schemathesis import GenerationMode
+from schemathesis.specs.openapi.checks import positive_data_acceptance
+
+from server.contract import Contract
+from tests.harness.agent import agent
+from tests.harness.faces import bearer, run_lore, serving
+from tests.harness.knowledge import assert_sound, git, seed_store
+from tests.harness.owners import owner_of
+from tests.harness.projects import write_project
+
+JSON = dict[str, Any]
+READING = ["get_project_main", "get_knowledge_file", "get_chapter", "get_knowledge_history", "search_knowledge"]
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    return write_project(tmp_path / "some-app", {"README.md": "# App\n"})
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    return tmp_path / "home"
+
+
+def test_a_folder_of_the_seed_is_found_by_its_variable_and_kept_as_it_is(project: Path, home: Path) -> None:
+    seed_store(home)
+    files = {path: path.read_bytes() for path in (home / "projects").rglob("*.md")}
+    with agent(project, Path(), LORE_HOME="", KNOWLEDGE_MCP_HOME=str(home)) as me:
+        assert me.call("get_server_info")["storage_path"] == str(home)
+        document = me.call("get_knowledge_file", project_id="My App", filename="api-guide.md")["document"]
+        assert me.call("get_storage_status")["current_branch"] == "master"
+
+    assert document["metadata"]["updated"] == "2024-01-01T12:00:00.000Z"
+    assert {path: path.read_bytes() for path in files} == files
+    assert "create_knowledge_file" in (home / "activity.log").read_text().splitlines()[0]
+
+
+def test_two_homes_are_not_mixed_up_though_the_project_is_one(project: Path, tmp_path: Path) -> None:
+    with agent(project, tmp_path / "one") as me:
+        me.call("update_project_main", content="one")
+        first = owner_of(project)
+    with agent(project, tmp_path / "two") as me:
+        me.call("update_project_main", content="two")
+        assert owner_of(project).pid != first.pid
+    with agent(project, tmp_path / "one") as me:
+        assert me.call("get_project_main")["content"] == "one"
+
+
+def test_two_agents_share_what_they_write_and_the_history_names_the_client(project: Path, home: Path) -> None:
+    with agent(project, home) as one, agent(project, home) as two:
+        version = one.call("update_project_main", content="of one")["version"]
+        assert two.call("get_project_main") == {**two.call("get_project_main"), "content": "of one", "version": version}
+        two.call("update_project_main", content="of two", expected_version=version, author="two", session="s")
+        conflict = one.fail("update_project_main", content="of one again", expected_version=version)
+        history = one.call("get_knowledge_history", main=True)["commits"]
+
+    assert conflict["code"] == "CONFLICT"
+    assert (history[0]["author"], history[0]["session"]) == ("two", "s")
+    assert history[1]["author"] == "mcp"
+    assert_sound(home)
+
+
+def test_the_tools_have_honest_hints_and_are_not_offered_unless_asked_for(project: Path, home: Path) -> None:
+    with agent(project, home) as me:
+        tools = me.tools()
+
+    assert len(tools) == 22
+    assert all(tool.title and tool.description for tool in tools.values())
+    assert tools["get_knowledge_file"].annotations.read_only_hint is True
+    assert tools["delete_project"].annotations.destructive_hint is True
+    assert tools["create_knowledge_file"].annotations.destructive_hint is False
+    assert tools["update_chapter"].annotations.idempotent_hint is False
+    assert tools["sync_storage"].annotations.idempotent_hint is True
+
+
+# --- the shell -------------------------------------------------------------------------------------------------------
+
+
+def shell(project: Path, home: Path, *arguments: str) -> tuple[str, str, int]:
+    done = run_lore("knowledge", *arguments, cwd=project, LORE_HOME=str(home))
+    return done.stdout, done.stderr, done.returncode
+
+
+def test_the_shell_lists_reads_compares_and_takes_back(project: Path, home: Path) -> None:
+    def write(content: str) -> str:
+        arguments = json.dumps({"content": content, "author": "ann"})
+        done = run_lore("call", "update_project_main", "--json-args", arguments, cwd=project, LORE_HOME=str(home))
+        return str(json.loads(done.stdout)["commit"])
+
+    first, second = write("# One\n"), write("# Two\n")
+
+    assert shell(project, home, "get")[0] == "# Two\n"
+    assert shell(project, home, "list", "--all")[0] == "some-app\n"
+    log = shell(project, home, "log")[0].splitlines()
+    assert [line.split("  ")[0] for line in log] == [second[:10], first[:10]]
+    assert "ann  Update knowledge for some-app: Updated main.md" in log[0]
+    assert "+# Two" in shell(project, home, "show", second)[0]
+    assert "-# One\n+# Two" in shell(project, home, "diff", first, "--main")[0]
+    assert shell(project, home, "diff", first, first)[0] == "No history.\n"
+    assert shell(project, home, "revert", second[:12])[2] == 0
+    assert shell(project, home, "get")[0] == "# One\n"
+    assert git(home, "log", "-1", "--format=%s").startswith("Revert ")
+    listed = json.loads(shell(project, home, "log", "-n", "1", "--json")[0])
+    assert listed["commits"][0]["message"].startswith("Revert ")
+    assert_sound(home)
+
+
+def test_the_shell_says_what_went_wrong(project: Path, home: Path) -> None:
+    out, told, code = shell(project, home, "show", "abc")
+    wrong = json.loads(shell(project, home, "get", "nope", "--json")[0])
+
+    assert (out, code) == ("", 1)
+    assert told.startswith("There is no commit `abc`.")
+    assert (wrong["code"], wrong["success"]) == ("DOCUMENT_NOT_FOUND", False)
+    assert not home.exists()
+
+
+# --- HTTP ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def url(project: Path, home: Path) -> Iterator[str]:
+    with serving(project, LORE_HOME=str(home)) as url:
+        yield url
+
+
+def test_over_http_writing_wants_the_token_and_errors_have_the_envelope(project: Path, url: str) -> None:
+    without = httpx2.post(f"{url}/api/projects/main", json={"content": "x"})
+    wrong = httpx2.get(f"{url}/api/projects/chapter", params={"filename": "x", "chapter_index": "first"})
+    done = httpx2.post(f"{url}/api/projects/main", json={"content": "x" * 3_000_000}, headers=bearer(project))
+    read = httpx2.get(f"{url}/api/projects/main", params={"project_id": "some-app"})
+
+    assert (without.status_code, without.json()["code"], without.json()["success"]) == (401, "TOKEN_REQUIRED", False)
+    assert (wrong.status_code, wrong.json()["code"]) == (400, "INVALID_INPUT")
+    assert wrong.json()["context"]["filename"] == "x"
+    assert (done.status_code, len(read.json()["content"])) == (200, 3_000_000)
+
+
+@pytest.mark.parametrize("mode", [GenerationMode.POSITIVE, GenerationMode.NEGATIVE], ids=["right", "wrong"])
+def test_generated_requests_never_break_the_contract(url: str, contract: Contract, mode: GenerationMode) -> None:
+    schema = schemathesis.openapi.from_dict(contract.document)
+    for name in READING:
+        strategy = schema.find_operation_by_id(name).as_strategy(generation_mode=mode)
+
+        @settings(max_examples=15, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+        @given(strategy)
+        def check(case: schemathesis.Case) -> None:
+            # what fits the schema may be no name of a document or commit, and is refused then
+            case.call_and_validate(base_url=f"{url}/api", excluded_checks=[positive_data_acceptance])
+
+        check()

@@ -1,0 +1,84 @@
+"""One agent with the tools of projects: the official MCP client over standard input and output."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from anyio.from_thread import BlockingPortal, start_blocking_portal
+from mcp.client.client import Client
+from mcp.client.stdio import StdioServerParameters, stdio_client
+
+from tests.harness.faces import LORE
+
+JSON = dict[str, Any]
+
+
+class Agent:
+    """Calls tools and reads resources, one after the other."""
+
+    def __init__(self, portal: BlockingPortal, client: Client) -> None:
+        self._portal, self._client = portal, client
+
+    def call(self, name: str, **arguments: Any) -> JSON:
+        """The result of a tool that works."""
+        reply = self._reply(name, arguments)
+        assert not reply.is_error, reply
+        assert reply.structured_content["success"] is True
+        result: JSON = reply.structured_content
+        return result
+
+    def fail(self, name: str, **arguments: Any) -> JSON:
+        """The error of a tool that does not: in the seed's envelope, and as ours."""
+        reply = self._reply(name, arguments)
+        assert reply.is_error, reply
+        record: JSON = reply.structured_content
+        assert record["success"] is False
+        assert record["error"] == record["message"]
+        assert record["context"]["traceId"] == record["trace_id"]
+        assert record["context"]["timestamp"].endswith("Z")
+        assert record["hint"]
+        return record
+
+    def read(self, uri: str) -> tuple[str, str]:
+        """Type and text of a resource."""
+        content = self._portal.call(self._client.read_resource, uri).contents[0]
+        return str(content.mime_type), content.text
+
+    def read_data(self, uri: str) -> JSON:
+        """A resource of JSON."""
+        kind, text = self.read(uri)
+        assert kind == "application/json"
+        data: JSON = json.loads(text)
+        return data
+
+    def tools(self) -> dict[str, Any]:
+        """The tools that are offered."""
+        return {one.name: one for one in self._portal.call(self._client.list_tools).tools}
+
+    def resources(self) -> list[str]:
+        """The addresses of what can be read."""
+        return [str(one.uri) for one in self._portal.call(self._client.list_resources).resources]
+
+    def templates(self) -> list[str]:
+        """The forms of further addresses."""
+        found = self._portal.call(self._client.list_resource_templates).resource_templates
+        return [one.uri_template for one in found]
+
+    def _reply(self, name: str, arguments: JSON) -> Any:
+        return self._portal.call(self._client.call_tool, name, arguments)
+
+
+@contextmanager
+def agent(project: Path, home: Path, **environment: str) -> Iterator[Agent]:
+    """An agent in a project whose knowledge is kept in `home`."""
+    env = {**os.environ, "LORE_HOME": str(home), **environment}
+    parameters = StdioServerParameters(command=LORE, args=["mcp", "--toolsets", "projects"], cwd=project, env=env)
+    with start_blocking_portal() as portal:
+        client = Client(stdio_client(parameters))
+        with portal.wrap_async_context_manager(client):
+            yield Agent(portal, client)

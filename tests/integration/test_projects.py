@@ -1,0 +1,408 @@
+"""The operations of projects: which project is meant, versions, errors, history, search, the activity log."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from etl.errors import LoreError
+from etl.settings import Settings
+from server.app import App, problem
+from server.contract import Contract
+from server.render import render
+from tests.harness.knowledge import HOSTILE_FILENAMES, HOSTILE_IDS, SAFE_FILENAMES, assert_sound, git, seed_store
+from tests.harness.models import HashModel
+
+JSON = dict[str, Any]
+Call = Callable[..., JSON]
+SECRET = "correct horse battery staple"
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    folder = tmp_path.resolve() / "My App"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def app(root: Path, home: Path, contract: Contract) -> Iterator[App]:
+    app = App(root, Settings(), contract, HashModel(), home=home)
+    yield app
+    app.close()
+
+
+@pytest.fixture
+def call(app: App) -> Call:
+    def call(name: str, **arguments: Any) -> JSON:
+        result = app.call(name, arguments)
+        assert render(name, result).whole()
+        return result
+
+    return call
+
+
+def failed(call: Call, name: str, **arguments: Any) -> JSON:
+    with pytest.raises(LoreError) as caught:
+        call(name, **arguments)
+    return problem(caught.value)
+
+
+def write(call: Call, filename: str = "guide", *titles: str, **more: Any) -> JSON:
+    chapters = [{"title": title, "content": f"Text of {title}."} for title in titles or ("First", "Second")]
+    return call("create_knowledge_file", filename=filename, title=filename, chapters=chapters, **more)
+
+
+# --- which project, and what is touched ------------------------------------------------------------------------------
+
+
+def test_without_an_id_the_folder_is_the_project(call: Call) -> None:
+    assert call("update_project_main", content="x")["project_id"] == "My App"
+    assert call("get_project_main", project_id="My App")["content"] == "x"
+
+
+def test_without_an_id_the_git_remote_is_the_project(root: Path, call: Call) -> None:
+    git(root, "init", "-q")
+    git(root, "remote", "add", "origin", "git@host:team/other.git")
+
+    assert call("list_projects")["current"] == "other"
+
+
+def test_looking_makes_nothing(call: Call, home: Path) -> None:
+    for name in ("list_projects", "get_project_main", "list_knowledge_files", "get_server_info", "get_storage_status"):
+        call(name)
+    call("search_knowledge", query="x")
+
+    assert not home.exists()
+
+
+def test_what_is_no_use_of_the_tools_leaves_the_folder_alone(call: Call, home: Path) -> None:
+    seed_store(home)
+    before = {path: path.stat().st_mtime_ns for path in home.rglob("*")}
+    call("healthcheck")
+
+    assert {path: path.stat().st_mtime_ns for path in home.rglob("*")} == before
+
+
+def test_a_folder_of_the_seed_opens_unchanged(call: Call, home: Path) -> None:
+    seed_store(home)
+    files = {path: path.read_bytes() for path in (home / "projects").rglob("*.md")}
+
+    assert [one["project_id"] for one in call("list_projects")["projects"]] == ["My App", "git@host:team/other.git"]
+    assert call("get_project_main")["content"].startswith("# My App\r\n")
+    guide = call("get_knowledge_file", filename="api-guide.md")["document"]
+    assert guide["metadata"]["keywords"] == ["api", "rest"]
+    assert call("search_knowledge", query="begin")["results"][0]["file"] == "api-guide.md"
+    call("update_chapter", filename="API_Notes", chapter_title="Notes", new_content="y")
+    changed = {path for path, data in files.items() if path.read_bytes() != data}
+    assert changed == {home / "projects" / "my-app" / "knowledge" / "API_Notes.md"}
+    assert_sound(home)
+
+
+# --- versions --------------------------------------------------------------------------------------------------------
+
+
+def test_a_write_on_an_older_version_is_a_conflict_and_changes_nothing(call: Call) -> None:
+    first = write(call)["version"]
+    second = call("update_chapter", filename="guide", chapter_index=0, new_content="a", expected_version=first)
+    record = failed(call, "update_chapter", filename="guide", chapter_index=0, new_content="b", expected_version=first)
+
+    assert record["code"] == "CONFLICT"
+    assert call("get_knowledge_file", filename="guide")["version"] == second["version"]
+
+
+def test_many_threads_that_expect_a_version_lose_no_update(call: Call) -> None:
+    call("update_project_main", content="")
+
+    def add(name: str) -> None:
+        while True:
+            main = call("get_project_main")
+            try:
+                call("update_project_main", content=f"{main['content']}{name}\n", expected_version=main["version"])
+                return
+            except LoreError as error:
+                assert error.code == "CONFLICT"
+
+    threads = [threading.Thread(target=add, args=(str(number),)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert sorted(call("get_project_main")["content"].split()) == [str(number) for number in range(8)]
+
+
+# --- chapters and sections -------------------------------------------------------------------------------------------
+
+
+def test_chapters_are_added_listed_read_and_removed(call: Call) -> None:
+    write(call)
+    call("add_chapter", filename="guide", chapter_title="Middle", content="m", position="after", reference_index=0)
+    call("add_chapter", filename="guide", chapter_title="Last", content="l", summary="In short.")
+    call("remove_chapter", filename="guide", chapter_title="First")
+
+    listed = call("list_chapters", filename="guide")
+    assert [one["title"] for one in listed["chapters"]] == ["Middle", "Second", "Last"]
+    assert call("get_chapter", filename="guide", chapter_index=2)["chapter"]["content"] == "In short.\n\nl"
+    assert failed(call, "add_chapter", filename="guide", chapter_title="Last", content="")["code"] == (
+        "SECTION_ALREADY_EXISTS"
+    )
+
+
+def test_sections_of_the_main_document_are_changed_one_by_one(call: Call) -> None:
+    call("update_project_main", content="# App\n\n## Build\n\nmake\n")
+    call("add_project_section", section_header="## Test", content="make test")
+    call("add_project_section", section_header="## First", content="1", position="before", reference_header="## Build")
+    call("update_project_section", section_header="## Build", new_content="make all")
+    call("remove_project_section", section_header="## First")
+
+    assert call("get_project_main")["content"] == "# App\n\n## Build\n\nmake all\n\n## Test\n\nmake test\n"
+    assert failed(call, "update_project_section", section_header="## No", new_content="")["code"] == "SECTION_NOT_FOUND"
+    assert failed(call, "update_project_section", section_header="Build", new_content="")["code"] == "INVALID_INPUT"
+
+
+# --- history ---------------------------------------------------------------------------------------------------------
+
+
+def test_history_tells_who_wrote_what_and_a_commit_can_be_taken_back(call: Call, home: Path) -> None:
+    write(call, author="claude", session="s-1")
+    call("delete_knowledge_file", filename="guide", author="ann")
+    history = call("get_knowledge_history", filename="guide")["commits"]
+    deletion = history[0]
+
+    assert [(one["author"], one["session"]) for one in history] == [("ann", ""), ("claude", "s-1")]
+    shown = call("get_knowledge_history", commit=deletion["id"])
+    assert shown["paths"] == ["projects/my-app/knowledge/guide.md"]
+    assert "-Text of First." in shown["patch"]
+    since = call("get_knowledge_history", since=history[1]["id"], everything=True)
+    assert "-Text of First." in since["patch"]
+    assert call("revert_knowledge", commit=deletion["id"])["paths"] == shown["paths"]
+    assert call("get_knowledge_file", filename="guide")["document"]["chapters"][0]["content"] == "Text of First."
+    assert_sound(home)
+
+
+def test_a_deleted_project_comes_back_whole(call: Call) -> None:
+    write(call)
+    call("update_project_main", content="x")
+    done = call("delete_project", project_id="My App")
+
+    assert done["message"] == "Project 'My App' successfully deleted"
+    assert call("list_projects")["count"] == 0
+    call("revert_knowledge", commit=done["commit"])
+    assert call("get_project_main")["content"] == "x"
+    assert call("list_knowledge_files")["count"] == 1
+
+
+# --- errors ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", HOSTILE_FILENAMES)
+def test_hostile_file_names_are_refused_and_touch_nothing(call: Call, home: Path, tmp_path: Path, name: str) -> None:
+    record = failed(call, "create_knowledge_file", filename=name, title="x")
+
+    assert record["code"] in ("INVALID_FILENAME", "INVALID_INPUT")
+    json.dumps(record).encode()
+    assert sorted(one.name for one in tmp_path.iterdir()) in (["My App"], ["My App", "home"])
+    assert not list(home.rglob("*.md"))
+
+
+@pytest.mark.parametrize(("name", "file"), SAFE_FILENAMES.items())
+def test_odd_file_names_are_made_safe(call: Call, name: str, file: str) -> None:
+    assert call("create_knowledge_file", filename=name, title="x")["filename"] == file
+    assert call("get_knowledge_file", filename=name)["document"]["filename"] == file
+
+
+@pytest.mark.parametrize("name", HOSTILE_IDS)
+def test_hostile_project_ids_are_refused(call: Call, home: Path, name: str) -> None:
+    record = failed(call, "update_project_main", project_id=name, content="x")
+
+    assert record["code"] in ("INVALID_PROJECT_ID", "INVALID_INPUT")
+    assert not list(home.rglob("*.md"))
+
+
+@pytest.mark.parametrize("name", ["../../etc", "a/b", "C:\\x", "con", "--help", "日本語", "🎉", "a" * 200])
+def test_any_other_id_is_a_project_in_a_folder_of_its_own(call: Call, home: Path, name: str) -> None:
+    call("update_project_main", project_id=name, content="x")
+
+    assert call("get_project_main", project_id=name)["content"] == "x"
+    assert [one.parent.parent for one in home.rglob("main.md")] == [home / "projects"]
+
+
+def test_a_symlink_in_the_folder_is_not_followed(call: Call, home: Path, tmp_path: Path) -> None:
+    write(call)
+    secret = tmp_path / "secret.md"
+    secret.write_text(SECRET)
+    (home / "projects" / "my-app" / "knowledge" / "link.md").symlink_to(secret)
+
+    assert failed(call, "get_knowledge_file", filename="link")["code"] == "INVALID_PATH"
+    assert call("search_knowledge", query="battery")["total_documents"] == 0
+    failed(call, "update_chapter", filename="link", chapter_index=0, new_content="x")
+    assert secret.read_text() == SECRET
+
+
+def test_a_bomb_in_front_matter_is_told_and_the_document_is_found_all_the_same(call: Call, home: Path) -> None:
+    write(call)
+    bomb = "---\na: &a [x, x]\nb: &b [*a, *a]\n---\n\n## Here\n\nneedle\n"
+    (home / "projects" / "my-app" / "knowledge" / "bomb.md").write_text(bomb)
+
+    found = call("search_knowledge", query="needle")["results"][0]
+    assert "aliases are not allowed" in found["metadata"]["problem"]
+    assert call("get_knowledge_file", filename="bomb")["document"]["full_content"] == bomb
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "code"),
+    [
+        ("create_knowledge_file", {"filename": "guide", "title": "x"}, "FILE_ALREADY_EXISTS"),
+        ("create_knowledge_file", {"filename": "x", "title": ""}, "INVALID_CONTENT"),
+        ("create_knowledge_file", {"filename": "x", "title": "x", "keywords": ["k" * 51]}, "INVALID_CONTENT"),
+        ("create_knowledge_file", {"filename": "x"}, "INVALID_INPUT"),
+        ("update_project_main", {"content": "x" * 10_000_001}, "INVALID_CONTENT"),
+        ("update_project_main", {"content": 5}, "INVALID_INPUT"),
+        ("get_chapter", {"filename": "guide"}, "INVALID_INPUT"),
+        ("get_chapter", {"filename": "guide", "chapter_index": 9}, "CHAPTER_NOT_FOUND"),
+        ("search_knowledge", {"query": " "}, "INVALID_SEARCH_QUERY"),
+        ("search_knowledge", {"query": "x" * 201}, "INVALID_SEARCH_QUERY"),
+        ("search_knowledge", {"query": " ".join(map(str, range(21)))}, "INVALID_SEARCH_QUERY"),
+        ("delete_project", {}, "INVALID_INPUT"),
+        ("get_knowledge_history", {"commit": "--all"}, "COMMIT_NOT_FOUND"),
+        ("get_knowledge_history", {"project_id": "nobody"}, "PROJECT_NOT_FOUND"),
+        ("remove_project_section", {"section_header": "## X", "project_id": "nobody"}, "PROJECT_NOT_FOUND"),
+    ],
+)
+def test_errors_have_the_codes_of_the_seed(call: Call, name: str, arguments: JSON, code: str) -> None:
+    write(call)
+    record = failed(call, name, **arguments)
+
+    assert record["code"] == code
+    assert record["error"] == record["message"] != ""
+    assert set(record) == {"success", "error", "code", "context", "message", "hint", "trace_id"}
+
+
+def test_an_error_fits_its_schema(call: Call, contract: Contract) -> None:
+    schema = contract.document["components"]["schemas"]["KnowledgeError"]
+    for record in (
+        failed(call, "get_knowledge_file", filename="nope" * 200, project_id="p"),
+        failed(call, "get_knowledge_file", filename="\ud800"),
+        failed(call, "revert_knowledge", commit="abc"),
+        failed(call, "create_knowledge_file"),
+    ):
+        jsonschema.validate(record, schema)
+
+
+def test_a_folder_that_cannot_be_is_told(root: Path, tmp_path: Path, contract: Contract) -> None:
+    (tmp_path / "file").write_text("")
+    app = App(root, Settings(), contract, HashModel(), home=tmp_path / "file" / "home")
+    try:
+        with pytest.raises(LoreError) as caught:
+            app.call("update_project_main", {"content": "x"})
+    finally:
+        app.close()
+
+    assert problem(caught.value)["code"] == "INVALID_PATH"
+
+
+# --- search ----------------------------------------------------------------------------------------------------------
+
+
+def test_titles_and_keywords_count_more_than_text(call: Call) -> None:
+    call("create_knowledge_file", filename="c", title="C", introduction="About retry, retry and retry.")
+    call("create_knowledge_file", filename="b", title="B", keywords=["retry"])
+    call("create_knowledge_file", filename="a", title="Retry")
+    call("create_knowledge_file", filename="d", title="Nothing")
+
+    found = call("search_knowledge", query="retry")
+    assert [one["file"] for one in found["results"]] == ["a.md", "b.md", "c.md"]
+    assert found["results"][2]["matching_chapters"][0]["chapter"] == "(Document Introduction)"
+
+
+def test_a_document_with_more_of_the_words_comes_first_and_rare_words_count_more(call: Call) -> None:
+    for number in range(5):
+        call("create_knowledge_file", filename=f"n{number}", title="N", introduction="common common common")
+    call("create_knowledge_file", filename="both", title="N", introduction="common rare")
+
+    assert call("search_knowledge", query="common rare")["results"][0]["file"] == "both.md"
+
+
+def test_context_is_about_sixty_characters_on_each_side_and_a_few_places(call: Call) -> None:
+    text = " ".join(f"{'word ' * 30}needle" for _ in range(9))
+    call("create_knowledge_file", filename="x", title="X", chapters=[{"title": "T", "content": text}])
+
+    contexts = call("search_knowledge", query="needle")["results"][0]["matching_chapters"][0]["match_context"]["needle"]
+    assert len(contexts) == 2
+    assert all(len(one) <= 130 and one.startswith("…") and one.endswith("…") for one in contexts)
+
+
+def test_what_was_just_written_changed_or_deleted_is_found_so(call: Call) -> None:
+    write(call, "one", "Alpha")
+    assert call("search_knowledge", query="alpha")["total_documents"] == 1
+    call("update_chapter", filename="one", chapter_index=0, new_content="beta")
+    assert call("search_knowledge", query="beta")["total_documents"] == 1
+    call("delete_knowledge_file", filename="one")
+    assert call("search_knowledge", query="alpha beta")["total_documents"] == 0
+
+
+def test_what_somebody_writes_past_lore_is_found(call: Call, home: Path) -> None:
+    write(call, "one", "Alpha")
+    call("search_knowledge", query="alpha")
+    path = home / "projects" / "my-app" / "knowledge" / "one.md"
+    path.write_text(path.read_text().replace("Alpha", "Omega"))
+    os.utime(path, ns=(1, 1))
+
+    assert call("search_knowledge", query="omega")["total_documents"] == 1
+
+
+def test_all_documents_are_counted_and_the_limit_is_kept(call: Call) -> None:
+    for number in range(4):
+        write(call, f"n{number}", "Same")
+    found = call("search_knowledge", query="same", limit=2)
+
+    assert (found["total_documents"], found["total_matches"], len(found["results"])) == (4, 4, 2)
+
+
+def test_a_projects_documents_are_not_found_from_another(call: Call) -> None:
+    write(call, "one", "Alpha")
+
+    assert call("search_knowledge", query="alpha", project_id="other")["total_documents"] == 0
+
+
+# --- the activity log ------------------------------------------------------------------------------------------------
+
+
+def test_every_call_is_logged_with_its_trace_and_without_content(call: Call, home: Path) -> None:
+    call("create_knowledge_file", filename="guide", title=SECRET, introduction=SECRET)
+    call("search_knowledge", query=SECRET)
+    missing = failed(call, "get_chapter", filename="guide", chapter_title="Nope")
+    wrong = failed(call, "update_project_main", content={"a": SECRET})
+    fence = failed(call, "update_project_main", content=f"{SECRET}\0")
+
+    text = (home / "activity.log").read_text()
+    rows = [json.loads(line) for line in text.splitlines()]
+    assert SECRET not in text
+    assert [row["method"] for row in rows] == [
+        "create_knowledge_file", "search_knowledge", "get_chapter", "update_project_main", "update_project_main",
+    ]  # fmt: skip
+    assert [row["success"] for row in rows] == [True, True, False, False, False]
+    assert [row["traceId"] for row in rows[2:]] == [one["trace_id"] for one in (missing, wrong, fence)]
+    assert (rows[2]["chapter_title"], rows[2]["errorCode"]) == ("Nope", "CHAPTER_NOT_FOUND")
+    assert all(row["duration"] >= 0 and row["project_id"] == "My App" for row in rows)
+
+
+def test_a_log_that_cannot_be_written_is_in_no_ones_way(call: Call, home: Path) -> None:
+    write(call)
+    (home / "activity.log").unlink()
+    os.mkfifo(home / "activity.log")
+
+    assert call("list_knowledge_files")["count"] == 1
