@@ -14,6 +14,7 @@ from server.query.service import Found, QueryService
 
 JSON = dict[str, Any]
 LONGEST_ECHO = 300  # characters of the question in the reply
+SHORTEST_TITLE = 24  # characters
 SMALL_BUDGET = 500  # tokens, below which every character counts
 SHORT_NOTE = 40
 MATTERS = ("state", "changed_files", "pending_vectors", "job")
@@ -41,7 +42,7 @@ class SearchService:
         texts = [one.chunk.text for one in top]
         fitting = fit_results(results, texts, found.query.words, left)
         if results and not fitting:
-            results = [budget.shortened(one) for one in results]
+            results = [_smallest(one) for one in results]
             budget.check(budget.size(results[0]) + 2 - left, "The next of the results", max_tokens)
             fitting = fit_results(results[:1], texts[:1], found.query.words, left)
         reply["results"] = results[:fitting]
@@ -50,6 +51,12 @@ class SearchService:
         if start + fitting < len(found.ranked):
             reply["next_cursor"] = budget.cursor(mark, start + fitting)
         return reply
+
+
+def _smallest(result: JSON) -> JSON:
+    """In the smallest budgets a passage matters more than its title and the terms of its score."""
+    short = {name: budget.clipped(result[name], SHORTEST_TITLE) for name in ("title", "heading")}
+    return {name: value for name, value in {**result, **short}.items() if name != "why"}
 
 
 def _head(text: str, found: Found, has_results: bool, freshness: JSON, max_tokens: int) -> JSON:
