@@ -44,7 +44,11 @@ class Wanted(NamedTuple):
 
     def is_met_by(self, note: Note) -> bool:
         """Whether that owner will do. One with a key does for who has none."""
-        return (note.build, note.config) == (self.build, self.config) and (not self.key or note.key == self.key)
+        return self.is_same_program(note) and (not self.key or note.key == self.key)
+
+    def is_same_program(self, note: Note) -> bool:
+        """Whether at most the key differs."""
+        return (note.build, note.config) == (self.build, self.config)
 
 
 def wanted(place: Place) -> Wanted:
@@ -67,6 +71,9 @@ def key_digest() -> str:
 def connect(place: Place, hello: JSON, may_replace: bool = True) -> tuple[Line, JSON]:
     """A line to an owner of the index that is as it must be; started, or replaced if it may be.
 
+    Who comes back after an owner's death may not replace one of another configuration, else two that differ would do so
+    for ever. It takes one with another key, and replaces one without: that can happen only once.
+
     Raises:
         Refused: somebody else holds the index, or an owner cannot start.
     """
@@ -74,7 +81,8 @@ def connect(place: Place, hello: JSON, may_replace: bool = True) -> tuple[Line, 
     deadline, busy_until, starting = now + START_SECONDS, now + DIRECT_SECONDS, None
     while time.monotonic() < deadline:
         note = _living(place.folder)
-        if note is not None and note.address and need.is_met_by(note):
+        is_returning = note is not None and not may_replace and need.is_same_program(note)
+        if note is not None and note.address and (need.is_met_by(note) or (is_returning and note.key)):
             with contextlib.suppress(OSError):
                 line, reply = dial(note.address, {**hello, "token": note.token})
                 if reply.get("ok"):
@@ -83,7 +91,7 @@ def connect(place: Place, hello: JSON, may_replace: bool = True) -> tuple[Line, 
                 if "problem" in reply:
                     raise Refused(reply["problem"], reply["exit_code"])
         elif note is not None and note.address:
-            _replace(place.folder, note, may_replace)
+            _replace(place.folder, note, may_replace or is_returning)
             continue
         elif note is not None and note.kind == "direct" and time.monotonic() > busy_until:
             raise Refused(_busy(note), 75)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -96,6 +97,23 @@ def test_requests_of_the_stateless_protocol_outlive_an_owner_too(project: Path) 
         second = client.request("tools/call", params)
 
     assert [one["result"]["structuredContent"]["total"] for one in (first, second)] == [5, 5]
+
+
+def test_an_agent_with_a_key_gets_an_owner_with_it_again(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GEMINI_API_KEY", "k" * 20)
+    with StdioClient(project) as client:
+        client.call("query_documents", query="ferry")
+        with_key = owner_of(project)
+        client.process.send_signal(signal.SIGSTOP)  # so that the shell is quicker than the bridge
+        kill(with_key)
+        monkeypatch.delenv("GEMINI_API_KEY")
+        run_lore("search", "ferry", cwd=project)
+        without = owner_of(project)
+        client.process.send_signal(signal.SIGCONT)
+        found = client.call("query_documents", query="ferry")["total"]
+
+        assert (with_key.key != "", without.key, found) == (True, "", 5)
+        assert owner_of(project).key == with_key.key
 
 
 def test_the_bridge_ends_with_its_input_and_the_owner_stays(project: Path) -> None:
