@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from server.contract import Contract
+from server.mcp.build import DEFAULT_TOOLSETS
 from tests.harness.faces import LORE, run_lore
 from tests.harness.projects import ROOT, settle
 
@@ -64,7 +65,8 @@ def test_it_lists_every_tool_resource_and_prompt(project: Path, contract: Contra
     templates = inspect(project, "--method", "resources/templates/list")["resourceTemplates"]
     prompts = inspect(project, "--method", "prompts/list")["prompts"]
 
-    assert {one["name"] for one in tools} == set(contract.operations) == set(CALLS)
+    default = {operation.id for operation in contract if operation.toolset in DEFAULT_TOOLSETS}
+    assert {one["name"] for one in tools} == default == set(CALLS)
     assert "lore://handbook" in {one["uri"] for one in resources}
     assert {"lore://document/{id}", "lore://source/{path}"} <= {one["uriTemplate"] for one in templates}
     assert len(prompts) == 3
