@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from etl.errors import Busy
-from etl.stores.note import Note, read_note
+from etl.stores.note import Note, living_note
 from server import show
 from server.command import command
 from server.owner import find
@@ -57,8 +57,8 @@ def _living() -> list[tuple[Path, Note]]:
     """The owners that run; entries of those that do not are cleared away."""
     found = []
     for folder in registered():
-        note = read_note(folder)
-        if note is not None and note.address and note.is_alive:
+        note = living_note(folder)
+        if note is not None and note.address:
             found.append((folder, note))
         else:
             unregister(folder)

@@ -85,13 +85,13 @@ def serve_http(session: Session, host: str | None, port: int | None, toolsets: l
 
 def make_way(root: Path, config: Path | None) -> None:
     """End a background owner: its clients come to us. Raises Busy where another `lore serve` runs."""
-    from etl.stores.note import read_note
+    from etl.stores.note import living_note
     from server.owner import find
     from server.owner.remote import place
 
     where = place(root, config)
-    note = read_note(where.folder)
-    if note is None or not note.address or not note.is_alive:
+    note = living_note(where.folder)
+    if note is None or not note.address:
         return
     if note.kind == "serve":
         raise Busy(f"`lore serve` (pid {note.pid}) serves this index already at {note.web}.", "`lore stop` ends it.")

@@ -55,6 +55,12 @@ def read_note(folder: Path) -> Note | None:
         return None
 
 
+def living_note(folder: Path) -> Note | None:
+    """What the note says, if the process that wrote it still runs."""
+    note = read_note(folder)
+    return note if note is not None and note.is_alive else None
+
+
 def write_note(folder: Path, note: Note) -> None:
     """Replace the note in one step; only this user may read it, for it holds the token. Raises OSError."""
     temporary = folder / f"{NOTE}.{os.getpid()}.tmp"

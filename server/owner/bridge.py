@@ -35,7 +35,7 @@ class Bridge:
         self._hello: JSON = {"want": "mcp", **({"toolsets": toolsets} if toolsets else {})}
         self._source, self._target = source, target
         self._writing = threading.Lock()
-        self._guard = threading.RLock()  # of everything below; never held while a client or an owner is waited for
+        self._guard = threading.Condition()  # of everything below; never held while a client or an owner is waited for
         self._handshake: list[bytes] = []
         self._swallow: set[str] = set()
         self._open: dict[str, JSON] = {}
@@ -52,10 +52,12 @@ class Bridge:
         for line in self._source:
             with self._guard:
                 self._note(line)
+                self._guard.notify_all()
                 owner = self._line
             _send(owner, line if line.endswith(b"\n") else line + b"\n")
         with self._guard:
             self._has_ended = True
+            self._guard.notify_all()
             self._line.end()
         listener.join()
 
@@ -121,18 +123,10 @@ class Bridge:
                 self._fail_open(problem(f"The configuration cannot be read: {error}.", "Correct lore.toml."))
             if self._has_ended:
                 return False
-            self._wait_for_a_request()
+            # the client goes on, and its next request is a reason to try again
+            self._guard.wait_for(lambda: self._open or self._has_ended)
         self._introduce()
         return True
-
-    def _wait_for_a_request(self) -> None:
-        """Let the client go on; its next request is a reason to try again."""
-        while not self._open and not self._has_ended:
-            self._guard.release()
-            try:
-                time.sleep(0.05)
-            finally:
-                self._guard.acquire()
 
     def _introduce(self) -> None:
         """The handshake again, its reply swallowed, then what is open and may be repeated."""

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from etl.project import Place, build_of, knowledge_home
-from etl.stores.note import Note, read_note
+from etl.stores.note import Note, living_note, remove_note
 from server.owner.line import Line, dial
 
 START_SECONDS = 60.0
@@ -80,7 +80,7 @@ def connect(place: Place, hello: JSON, may_replace: bool = True) -> tuple[Line, 
     need, now = wanted(place), time.monotonic()
     deadline, busy_until, starting = now + START_SECONDS, now + DIRECT_SECONDS, None
     while time.monotonic() < deadline:
-        note = _living(place.folder)
+        note = living_note(place.folder)
         is_returning = note is not None and not may_replace and need.is_same_program(note)
         if note is not None and note.address and (need.is_met_by(note) or (is_returning and note.key)):
             with contextlib.suppress(OSError):
@@ -104,11 +104,6 @@ def connect(place: Place, hello: JSON, may_replace: bool = True) -> tuple[Line, 
     raise Refused(_silent(place.folder), 75)
 
 
-def _living(folder: Path) -> Note | None:
-    note = read_note(folder)
-    return note if note is not None and note.is_alive else None
-
-
 def ask(note: Note, want: str) -> JSON | None:
     """One question to a running owner; None if it does not answer."""
     try:
@@ -127,10 +122,8 @@ def stop(folder: Path, note: Note) -> bool:
         if time.monotonic() > deadline:
             return False
         time.sleep(PAUSE_SECONDS)
-    left = read_note(folder)
-    if left is not None and left.pid == note.pid and left.born == note.born:
-        with contextlib.suppress(OSError):
-            (folder / "owner.json").unlink()
+    with contextlib.suppress(OSError):
+        remove_note(folder, note)
     return True
 
 

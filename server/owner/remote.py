@@ -10,7 +10,7 @@ from etl.errors import ConfigError, Unavailable, from_record
 from etl.model import Progress
 from etl.project import Place, place_of
 from etl.settings import load_settings
-from etl.stores.note import read_note
+from etl.stores.note import living_note
 from server.contract import load_contract
 from server.owner import find
 from server.owner.line import Line
@@ -81,8 +81,8 @@ def place(root: Path, config: Path | None) -> Place:
 
 def step_aside(where: Place) -> None:
     """End a background owner that nobody uses, for a command that must hold the index itself."""
-    note = read_note(where.folder)
-    if note is None or not note.is_alive or note.kind != "background":
+    note = living_note(where.folder)
+    if note is None or note.kind != "background":
         return
     status = find.ask(note, "status")
     if status is not None and not status.get("clients"):
