@@ -72,7 +72,7 @@ class App:
         self._services = Services(
             search=SearchService(self.index, queries, self.freshness),
             answers=AnswerService(self.index, queries, self.freshness),
-            documents=DocumentService(self.index),
+            documents=DocumentService(self.index, self.freshness),
             jobs=self.jobs,
             database=DatabaseService(self.index),
             health=HealthService(self.index, contract, self.jobs.running, owner, self.freshness),

@@ -6,11 +6,11 @@ import re
 from typing import Any
 
 from etl.errors import ClassNotFound, DocumentNotFound, IndexMissing, InvalidArgument
-from etl.files import stamp_of
 from etl.hierarchy import ClassNode, Hierarchy
 from etl.index import Index
 from etl.model import Chunk, sha256
 from server import budget, pages
+from server.query.freshness import Freshness
 from server.services.filepart import file_part
 
 JSON = dict[str, Any]
@@ -20,8 +20,9 @@ _METHOD = r"^[ \t]*(?:(?:async|def|static|get|set|public|private|protected|overr
 class DocumentService:
     """Reads the catalogue and the class tree; needs neither model nor vectors."""
 
-    def __init__(self, index: Index) -> None:
+    def __init__(self, index: Index, freshness: Freshness) -> None:
         self._index = index
+        self._freshness = freshness
 
     def page(
         self, type_: str, source: str | None, limit: int, offset: int, max_tokens: int, cursor: str | None
@@ -67,7 +68,7 @@ class DocumentService:
         mark = self._mark(path, *(one.content_hash for one in chunks))
         start = budget.offset_of(cursor, mark)
         reply: JSON = {"source": path, "type": chunks[0].type.value, "title": chunks[0].title}
-        if stamp_of(self._index.root / path) != self._index.catalogue.stamps_of([path]).get(path):
+        if self._freshness.changed_of([path]):
             reply["changed"] = True
         return file_part(reply, chunks, start, mark, max_tokens)
 
