@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -74,7 +75,8 @@ def read_front_matter(text: str) -> FrontMatter:
 
 def _mapping(block: str) -> dict[str, Any]:
     try:
-        _refuse_bombs(block)
+        for _ in checked_events(block):
+            continue
         values = yaml.load(block, Loader=_LOADER)
     except (yaml.YAMLError, ValueError) as error:
         mark = getattr(error, "problem_mark", None)
@@ -87,15 +89,21 @@ def _mapping(block: str) -> dict[str, Any]:
     return values
 
 
-def _refuse_bombs(block: str) -> None:
-    """Look at the events, which come one by one, before anything is built of them."""
+def checked_events(block: str) -> Iterator[yaml.Event]:
+    """The events of a YAML text one by one, to be looked at before anything is built of them.
+
+    Raises:
+        ValueError: it holds an alias, or is nested too deeply.
+        YAMLError: it is no YAML.
+    """
     depth = 0
     for event in yaml.parse(block, Loader=_LOADER):
         if isinstance(event, yaml.AliasEvent):
-            raise yaml.YAMLError("aliases are not allowed in front matter")
+            raise ValueError("aliases are not allowed")
+        yield event
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
         if depth > MAX_DEPTH:
-            raise yaml.YAMLError("front matter is nested too deeply")
+            raise ValueError("it is nested too deeply")
 
 
 def _text(value: object) -> str | None:

@@ -10,10 +10,10 @@ from typing import Any
 
 import yaml
 
+from etl.frontmatter import checked_events
 from etl.knowledge.outline import lines_of
 
 MAX_BYTES = 64_000
-MAX_DEPTH = 20  # libyaml recurses on the C stack, where a deep text ends the process
 # strings, lists and mappings and nothing else: `title: 2024-01-01` is a title, `title: no` as well
 _LOADER = yaml.CBaseLoader if yaml.__with_libyaml__ else yaml.BaseLoader
 _KNOWN = ("title", "keywords", "created", "updated", "supersedes", "valid_until")
@@ -139,7 +139,8 @@ def _is_text(text: str) -> bool:
 
 
 def _mapping(block: str) -> dict[str, Any]:
-    _refuse_bombs(block)
+    if any(getattr(event, "tag", None) for event in checked_events(block)):
+        raise ValueError("tags are not allowed")
     values = yaml.load(block, Loader=_LOADER)
     if values is None or values == "":
         return {}
@@ -148,19 +149,6 @@ def _mapping(block: str) -> dict[str, Any]:
     if not all(isinstance(key, str) for key in values):
         raise ValueError("a key is not a word")
     return values
-
-
-def _refuse_bombs(block: str) -> None:
-    """Look at the events, which come one by one, before anything is built of them."""
-    depth = 0
-    for event in yaml.parse(block, Loader=_LOADER):
-        if isinstance(event, yaml.AliasEvent):
-            raise ValueError("aliases are not allowed")
-        if getattr(event, "tag", None):
-            raise ValueError("tags are not allowed")
-        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-        if depth > MAX_DEPTH:
-            raise ValueError("it is nested too deeply")
 
 
 def _text(value: object) -> str | None:
