@@ -25,9 +25,10 @@ export function searchView() {
   const notes = el("div", { class: "notes" });
   const list = el("ol", { class: "results", "aria-label": "Results" });
   const more = el("button", { type: "button", class: "button more", hidden: true, on: { click: loadMore } }, "Load more");
-  const state = { asked: null, timer: 0, flight: null, cursor: null, shown: 0, total: 0 };
+  const state = { asked: null, timer: 0, flight: null, cursor: null, shown: 0, total: 0, steps: 0 };
 
   input.addEventListener("input", () => {
+    state.steps = 0;
     clearTimeout(state.timer);
     state.timer = setTimeout(ask, PAUSE_MS);
   });
@@ -130,13 +131,21 @@ export function searchView() {
   async function onInputKey(event) {
     if (event.key === "ArrowDown" || event.key === "Enter") {
       event.preventDefault();
+      state.steps = event.key === "Enter" ? Math.max(state.steps, 1) : state.steps + 1;
       await ask();
-      titles()[0]?.focus();
+      enterList();
     } else if (event.key === "Escape" && input.value) {
       event.preventDefault();
       input.value = "";
       ask();
     }
+  }
+
+  /** Go as far down as keys were pressed while the answer was awaited. */
+  function enterList() {
+    const { steps } = state;
+    state.steps = 0;
+    if (steps) titles().slice(0, steps).at(-1)?.focus();
   }
 
   function onListKey(event) {
