@@ -11,12 +11,13 @@ from etl.assemble import assemble
 from etl.chunking import CHUNKER_VERSION, chunk
 from etl.chunking.tokens import TokenCounter
 from etl.diff import check_guard
+from etl.digest import Digest, digest
 from etl.errors import IndexDamaged
 from etl.files import FileEntry, Scan, Unreadable, read_text, scan, settle
 from etl.frontmatter import FrontMatterError
 from etl.hierarchy import Hierarchy
 from etl.index import Index
-from etl.model import Chunk, ClassDefinition, FileFacts, Problem, Progress, SyncReport, canonical_json, sha256
+from etl.model import Chunk, ClassDefinition, Document, FileFacts, Problem, Progress, SyncReport, canonical_json, sha256
 from etl.redaction import redact
 from etl.sources import SourceSet
 from etl.sources.base import Project, Source
@@ -154,33 +155,31 @@ def _read(run: _Run, entry: FileEntry, source: Source, tokens: TokenCounter) -> 
         notes = canonical_json([["failed", str(error)]])
         run.rows[path] = FileRow(path, UNREAD + entry.stamp, "", row.recipe, row.facts, notes)
         return
-    digest, recipe = sha256(text), _recipe(run.index, source, path)
+    seal, recipe = sha256(text), _recipe(run.index, source, path)
     remarks: list[list[str]] = []
-    if old and old.hash == digest and old.recipe == recipe and path in run.chunks:
+    if old and old.hash == seal and old.recipe == recipe and path in run.chunks:
         run.keep(path, entry.stamp)
         return
     text, secrets = redact(text)
     if secrets:
         remarks.append(["warning", f"{path}: {secrets} secrets were left out"])
-    chunks, facts, warning = _chunked(source, path, text, tokens, remarks)
+    document = _document(source, path, text, remarks)
+    chunks, facts, warning = chunk(document, tokens)
     if warning:
         remarks.append(["warning", f"{path}: {warning}"])
     run.chunks[path] = chunks
     run.changed = True
     members = {one.id: one.class_name for one in chunks if one.class_name}
-    run.rows[path] = FileRow(path, entry.stamp, digest, recipe, _packed(facts, members), canonical_json(remarks))
+    packed = _packed(facts, members, digest(document))
+    run.rows[path] = FileRow(path, entry.stamp, seal, recipe, packed, canonical_json(remarks))
 
 
-def _chunked(
-    source: Source, path: str, text: str, tokens: TokenCounter, notes: list[list[str]]
-) -> tuple[list[Chunk], FileFacts, str | None]:
+def _document(source: Source, path: str, text: str, notes: list[list[str]]) -> Document:
     try:
-        document = source.document(path, text)
+        return source.document(path, text)
     except FrontMatterError as error:
         notes.append(["failed", f"{error}; its text was indexed without it"])
-        document = source.document(path, "\n" + text)
-        document = replace(document, text=text)
-    return chunk(document, tokens)
+        return replace(source.document(path, "\n" + text), text=text)
 
 
 def _drop_gone(run: _Run) -> None:
@@ -225,9 +224,10 @@ def _report_known(index: Index, found: Scan, rows: Mapping[str, FileRow], report
             report.warnings.append(f"The configured source `sources.{name}` matches no file.")
 
 
-def _packed(facts: FileFacts, members: Mapping[str, str | None]) -> str:
+def _packed(facts: FileFacts, members: Mapping[str, str | None], short: Digest | None) -> str:
     classes = [asdict(one) for one in facts.classes]
-    return canonical_json({"classes": classes, "imports": facts.imports, "members": members})
+    known = {"classes": classes, "imports": facts.imports, "members": members}
+    return canonical_json(known if short is None else {**known, "digest": short.model_dump(mode="json")})
 
 
 def _unpacked(packed: str) -> tuple[FileFacts, dict[str, str]]:

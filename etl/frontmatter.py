@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import yaml
@@ -37,13 +37,14 @@ class FrontMatterError(Exception):
 
 @dataclass(frozen=True)
 class FrontMatter:
-    """The keys that Lore understands, and how many lines the block takes."""
+    """The keys that Lore understands, how many lines the block takes, and all that it says."""
 
     title: str | None = None
     tags: tuple[str, ...] = ()
     created: str | None = None
     updated: str | None = None
     lines: int = 0
+    values: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
 
 def front_matter_lines(text: str) -> int:
@@ -70,6 +71,7 @@ def read_front_matter(text: str) -> FrontMatter:
         created=_date(values, "created", "createdAt", "date", "timestamp"),
         updated=_date(values, "updated", "updatedAt", "closedAt", "publishedAt", "last_updated"),
         lines=count,
+        values=values,
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
@@ -34,7 +34,7 @@ class KnowledgeType(StrEnum):
 
 @dataclass(frozen=True)
 class Document:
-    """A source file as read: text with `\\n` line ends, and what its source knows of it."""
+    """A source file as read: text with `\\n` line ends, what its source knows of it, and its whole front matter."""
 
     source: str
     type: KnowledgeType
@@ -44,6 +44,7 @@ class Document:
     tags: tuple[str, ...] = ()
     created: str | None = None
     updated: str | None = None
+    front: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def lines(self) -> list[str]:

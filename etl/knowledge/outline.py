@@ -24,10 +24,12 @@ class Heading(NamedTuple):
 
 @dataclass(frozen=True)
 class Outline:
-    """The lines of a text with their ends, the headings among them, and the fence that is never closed, if any."""
+    """The lines of a text with their ends, the headings among them, which lines are code in a fence (its marks
+    included), and the fence that is never closed, if any."""
 
     lines: list[str]
     headings: list[Heading]
+    fenced: frozenset[int] = frozenset()
     open_fence: int | None = None
 
 
@@ -61,20 +63,25 @@ def outline(text: str, skip: int = 0) -> Outline:
     """The headings of a text; the first `skip` lines are front matter."""
     lines = lines_of(text)
     headings: list[Heading] = []
+    fenced: set[int] = set()
     fence: _Fence | None = None
     for number in range(skip, len(lines)):
         line = lines[number].rstrip("\r\n").removeprefix("" if number else "\ufeff")
         if fence is not None:
             if fence.ends_with(line):
+                fenced.add(number)
                 fence = None
                 continue
             if not fence.is_left_by(line):
+                fenced.add(number)
                 continue
             fence = None
         fence = _fence_at(number, line)
-        if fence is None and (heading := heading_of(line)):
+        if fence is not None:
+            fenced.add(number)
+        elif heading := heading_of(line):
             headings.append(Heading(number, *heading))
-    return Outline(lines, headings, fence.line if fence else None)
+    return Outline(lines, headings, frozenset(fenced), fence.line if fence else None)
 
 
 def heading_of(line: str) -> tuple[int, str] | None:

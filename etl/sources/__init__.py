@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 
 from etl.errors import ConfigError
 from etl.sources.base import Project, Source
-from etl.sources.code import Examples, JavaScriptCode, Jsdoc, OtherCode, PythonCode, Tests
+from etl.sources.code import Examples, JavaScriptCode, Jsdoc, OtherCode, Patterns, PythonCode, Tests
 from etl.sources.prose import Adrs, Blogs, Guides, Knowledge, Memories, Prps, Releases, Rules, Tickets
 
 REGISTRY: tuple[type[Source], ...] = (
-    Rules, Memories, Prps, Adrs, Tickets, Releases, Blogs, Knowledge,
+    Rules, Patterns, Memories, Prps, Adrs, Tickets, Releases, Blogs, Knowledge,
     Tests, Examples, Jsdoc, Guides, PythonCode, JavaScriptCode, OtherCode,
 )  # fmt: skip
 

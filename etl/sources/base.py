@@ -61,6 +61,7 @@ class Source:
             tags=front.tags,
             created=front.created,
             updated=front.updated,
+            front=front.values,
         )
 
     def title(self, path: str, text: str, syntax: str) -> str:

@@ -22,6 +22,17 @@ class Examples(Source):
     patterns = (*_below("examples", "example", "samples", "demos"), "**/examples/**/*.md", *_GENERATED)
 
 
+class Patterns(Source):
+    """Examples to be followed: those of the framework in `.ce/`, and the project's own."""
+
+    name, type = "patterns", KnowledgeType.EXAMPLE
+    patterns = tuple(
+        f"**/{folder}/**/*.{suffix}"
+        for folder in (".ce/examples", "examples/patterns")
+        for suffix in ("md", *_SUFFIXES)
+    )  # fmt: skip
+
+
 class Tests(Source):
     """Code that shows how the project is expected to behave."""
 

@@ -173,12 +173,25 @@ class Catalogue:
 
     def stamps_of(self, paths: Iterable[str]) -> dict[str, str]:
         """Path -> stamp of those of these files that were read."""
+        return self._of_files("stamp", paths)
+
+    def files_of(self, recipes: Sequence[str]) -> dict[str, FileRow]:
+        """Every file that one of these sources owns, without its facts and notes: to see what changed."""
+        marks = " OR ".join(["recipe LIKE ?"] * len(recipes))
+        sql = f"SELECT path, stamp, hash, recipe, '', '' FROM file WHERE {marks} ORDER BY path"
+        return {row[0]: FileRow(*row) for row in self._rows(sql, [f"{one}:%" for one in recipes])}
+
+    def facts_of(self, paths: Iterable[str]) -> dict[str, str]:
+        """Path -> facts of those of these files that were read."""
+        return self._of_files("facts", paths)
+
+    def _of_files(self, column: str, paths: Iterable[str]) -> dict[str, str]:
         found: dict[str, str] = {}
         wanted = list(dict.fromkeys(paths))
         for start in range(0, len(wanted), VARIABLES):
             some = wanted[start : start + VARIABLES]
             marks = ",".join("?" * len(some))
-            found.update(self._rows(f"SELECT path, stamp FROM file WHERE path IN ({marks})", some))  # type: ignore[arg-type]
+            found.update(self._rows(f"SELECT path, {column} FROM file WHERE path IN ({marks})", some))  # type: ignore[arg-type]
         return found
 
     def replace_files(self, changed: Iterable[FileRow], gone: Iterable[str]) -> None:

@@ -1,0 +1,34 @@
+"""The rules of a file of rules: the lines that demand or forbid something."""
+
+from __future__ import annotations
+
+import re
+
+from pydantic import BaseModel, ConfigDict
+
+from etl.digest.text import Text, clip
+
+LONGEST = 200  # characters
+_DEMANDS = re.compile(r"\b(?:MANDATORY|REQUIRED|FORBIDDEN)\b|[✅❌]")
+_SIGNS = re.compile(r"[✅❌\N{VARIATION SELECTOR-16}]")
+_LEAST = 6  # characters: a bare sign or word is the head of a list, not a rule
+
+
+class Rule(BaseModel):
+    """A rule and the line where it stands, 1-based."""
+
+    model_config = ConfigDict(frozen=True)
+
+    line: int
+    text: str
+
+
+def rules_of(text: Text) -> tuple[Rule, ...]:
+    """Each line with MANDATORY, REQUIRED, FORBIDDEN or a sign for right or wrong, in the order of the file."""
+    found = []
+    for number, line in text.prose():
+        if _DEMANDS.search(line):
+            said = clip(_SIGNS.sub("", text.plain(line)), LONGEST)
+            if len(said) >= _LEAST:
+                found.append(Rule(line=number, text=said))
+    return tuple(found)

@@ -1,0 +1,41 @@
+"""Which PRPs name which patterns."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import PurePosixPath
+
+from server.docs.entry import Entry
+
+COMMON = frozenset({"readme", "index", "main", "__init__", "conftest", "template"})  # these mean nothing by themselves
+
+
+def references(patterns: Iterable[Entry], prps: Iterable[Entry]) -> Mapping[str, tuple[str, ...]]:
+    """Path of a pattern -> ids of the PRPs that name it, in their order.
+
+    A pattern is named by its path or an ending of it from a folder on, by its file's name, or by that without ending.
+    """
+    meant: dict[str, list[str]] = defaultdict(list)
+    for pattern in patterns:
+        for name in _names(pattern.path):
+            meant[name].append(pattern.path)
+    found: dict[str, dict[str, None]] = defaultdict(dict)
+    for prp in prps:
+        words = prp.spec.names.split(" ") if prp.spec else ()
+        for word in words:
+            for path in meant.get(word, ()):
+                found[path][prp.key] = None
+    return {path: tuple(ids) for path, ids in found.items()}
+
+
+def _names(path: str) -> Iterator[str]:
+    parts = path.split("/")
+    stem = PurePosixPath(path).stem
+    for start in range(len(parts) - 1):
+        folder = "/".join(parts[start:-1])
+        yield f"{folder}/{parts[-1]}"
+        yield f"{folder}/{stem}"
+    if stem.lower() not in COMMON:
+        yield parts[-1]
+        yield stem

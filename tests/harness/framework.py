@@ -1,0 +1,43 @@
+"""A project that is laid out as the framework of the seeds: `.ce/`, PRPs, patterns, memories, rules."""
+
+from __future__ import annotations
+
+TOPICS = ("error handling", "job isolation", "validation gates", "cache expiry", "tool naming")
+_SIDES = {
+    "CLAUDE.md": "# Project guide\n\nRead `.ce/RULES.md` before you change anything.\n",
+    "ce/validate.py": '"""The gates of validation."""\n\n\ndef validate() -> bool:\n    return True\n',
+    ".ce/examples/system/patterns/error-recovery.py": (
+        '"""Retry with exponential backoff, and break the circuit when nothing answers.\n\n'
+        'Tags: resilience, retry, circuit-breaker\n"""\n\n\ndef recover() -> None:\n    return\n'
+    ),
+    "examples/patterns/api-errors.md": (
+        "---\ntags: [api, error, fastapi]\n---\n# API errors\n\nAnswer every failure with a problem record.\n"
+    ),
+    ".ce/PRPs/system/executed/PRP-1-validation.md": (
+        "---\nname: Core Validation Framework\nprp_id: PRP-1\nstatus: executed\ntags: [validation, L1-L4]\n"
+        "context_sync:\n  ce_updated: true\n---\n# Core Validation Framework\n\n"
+        "Four levels of gates say whether a change may go in.\n\n**File:** `ce/validate.py`\n\n"
+        "Follows `.ce/examples/system/patterns/error-recovery.py`.\n"
+    ),
+    ".ce/RULES.md": (
+        "# Framework rules\n\n- ✅ **Fast Failure**: Let exceptions bubble up\n"
+        "- ❌ Fishy fallbacks that mask errors\n\n**MANDATORY**: every change has a test\n"
+    ),
+    ".serena/memories/tool-usage-guide.md": (
+        "# Tool usage\n\nThe naming convention of tools, and when to use which.\n\n## MCP\n\n### Naming\n\nText.\n"
+    ),
+}
+
+
+def framework(prps: int = 3) -> dict[str, str]:
+    """Path -> text of a small project with so many PRPs of its own, `PRPs/executed/PRP-10.md` and on."""
+    own = {f"PRPs/executed/PRP-{10 + number}-task.md": _prp(number) for number in range(prps)}
+    return {**_SIDES, **own}
+
+
+def _prp(number: int) -> str:
+    topic = TOPICS[number % len(TOPICS)]
+    return (
+        f"---\nname: {topic.title()} {number}\nstatus: executed\ntags: [{topic.split()[0]}]\n---\n# Task {number}\n\n"
+        f"How {topic} works in part {number}, and why it was done so.\n\nThe pattern api-errors is followed.\n"
+    )

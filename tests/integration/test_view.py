@@ -1,0 +1,122 @@
+"""The view of the framework's knowledge is made of the index, and follows it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from etl.errors import IndexMissing
+from etl.index import Index
+from etl.sync import sync
+from server.docs.groups import Group
+from server.docs.view import TTL_SECONDS, View
+from tests.harness.framework import framework
+from tests.harness.projects import open_index, write_project
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> Iterator[Index]:
+    index = open_index(write_project(tmp_path, framework()))
+    sync(index)
+    yield index
+    index.close()
+
+
+def keys(view: View) -> dict[str, list[str]]:
+    return {group.value: [one.key for one in rows] for group, rows in view.entries().by_group.items()}
+
+
+def test_every_group_has_its_entries_with_the_fields_of_the_seed(index: Index) -> None:
+    found = View(index).entries()
+
+    records = {one.key: one.record() for one in found.all}
+    assert records["error-recovery"] == {
+        "source": ".ce/examples/system/patterns/error-recovery.py",
+        "tags": ["resilience", "retry", "circuit-breaker"],
+        "excerpt": "Retry with exponential backoff, and break the circuit when nothing answers.",
+        "referenced_by": ["PRP-1"],
+    }
+    assert records["PRP-1"] == {
+        "source": ".ce/PRPs/system/executed/PRP-1-validation.md",
+        "title": "Core Validation Framework",
+        "implementations": ["ce/validate.py"],
+        "verified": True,
+        "tags": ["validation", "L1-L4"],
+        "excerpt": "Four levels of gates say whether a change may go in.",
+    }
+    assert records["tool-usage-guide"] == {
+        "source": ".serena/memories/tool-usage-guide.md",
+        "tags": ["mcp", "naming"],
+        "excerpt": "The naming convention of tools, and when to use which.",
+    }
+    assert records["fast-failure-let-exceptions-bubble-up"] == {
+        "source": ".ce/RULES.md",
+        "line": 3,
+        "excerpt": "Fast Failure: Let exceptions bubble up",
+    }
+    assert records["api-errors"]["referenced_by"] == ["PRP-10", "PRP-11", "PRP-12"]
+    assert [one.key for one in found.by_group[Group.USER_PRPS]] == ["PRP-10", "PRP-11", "PRP-12"]
+    assert [one.line for one in found.by_path[".ce/RULES.md"]] == [3, 4, 6]
+
+
+def test_files_of_the_same_name_are_both_there(tmp_path: Path) -> None:
+    paths = ["PRPs/PRP-1.md", "PRPs/a/PRP-1-b.md", "PRPs/c/PRP-1-b.md", "PRPs/d/PRP-1-b.md"]
+    index = open_index(write_project(tmp_path, {path: "# Text\n" for path in paths}))
+    sync(index)
+
+    found = View(index).entries().by_group[Group.USER_PRPS]
+
+    assert [one.path for one in found] == paths
+    assert [one.key for one in found] == ["PRP-1", "PRP-1-b", "PRP-1-b.md", "PRPs/d/PRP-1-b.md"]
+    index.close()
+
+
+def test_the_view_follows_the_index_and_not_the_files(index: Index, tmp_path: Path) -> None:
+    view = View(index)
+    before = view.entries()
+    write_project(
+        tmp_path,
+        {"examples/patterns/new.md": "# New\n\nA new one.\n", ".ce/RULES.md": "# None\n", "PRPs/PRP-9.md": "`new`\n"},
+    )
+    (tmp_path / ".serena/memories/tool-usage-guide.md").unlink()
+
+    assert view.entries() is before
+    sync(index, allow_mass_delete=True)
+    after = view.entries()
+
+    assert [one.key for one in after.by_group[Group.USER_PATTERNS]] == ["api-errors", "new"]
+    assert after.by_path["examples/patterns/new.md"][0].referenced_by == ("PRP-9",)
+    assert after.by_group[Group.MEMORIES] == after.by_group[Group.SYSTEM_RULES] == ()
+    assert after.all == View(index).entries().all
+
+
+def test_what_was_kept_is_read_again_after_five_minutes(index: Index) -> None:
+    now = [0.0]
+    view = View(index, lambda: now[0])
+    first = view.entries()
+
+    now[0] = TTL_SECONDS - 1
+    kept = view.entries()
+    now[0] = TTL_SECONDS
+    again = view.entries()
+
+    assert kept is first
+    assert again is not first
+    assert again == first
+
+
+def test_a_project_without_the_folders_has_empty_groups(tmp_path: Path) -> None:
+    index = open_index(write_project(tmp_path, {"README.md": "# Read me\n"}))
+    sync(index)
+
+    assert keys(View(index)) == {group.value: [] for group in Group}
+    index.close()
+
+
+def test_without_an_index_there_is_no_view(tmp_path: Path) -> None:
+    with pytest.raises(IndexMissing):
+        View(open_index(tmp_path)).entries()
+
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,60 @@
+"""Which group a file belongs to, and what the names of both seeds mean."""
+
+from __future__ import annotations
+
+import pytest
+
+from etl.errors import InvalidArgument
+from etl.model import KnowledgeType
+from etl.sources import SourceSet
+from etl.sources.base import Project
+from server.docs.groups import SOURCES, Group, group_of, groups_named
+
+LAYOUT = {
+    ".ce/examples/system/patterns/error-recovery.py": "system_patterns",
+    ".ce/examples/system/patterns/test_plan.py": "system_patterns",
+    ".ce/examples/overview.md": "system_patterns",
+    "sub/.ce/examples/a.md": "system_patterns",
+    "examples/patterns/api.py": "user_patterns",
+    "examples/api-errors.md": "user_patterns",
+    "context-engineering/examples/a.md": "user_patterns",
+    ".ce/PRPs/system/executed/PRP-1.md": "system_prps",
+    ".ce/PRPs/system/PRP-2.md": "system_prps",
+    "PRPs/executed/PRP-29.md": "user_prps",
+    "PRPs/feature-requests/PRP-30.md": "user_prps",
+    "context-engineering/PRPs/PRP-8.6.md": "user_prps",
+    ".serena/memories/guide.md": "memories",
+    ".ce/memories/guide.md": "memories",
+    ".ce/RULES.md": "system_rules",
+    ".ce/rules/python.md": "system_rules",
+    "CLAUDE.md": None,
+    ".cefoo/PRPs/PRP-1.md": "user_prps",
+    ".ce": None,
+    "src/app.py": None,
+    "docs/guide.md": None,
+}
+
+
+@pytest.mark.parametrize(("path", "group"), LAYOUT.items())
+def test_the_group_of_a_file_goes_by_where_it_lies(path: str, group: str | None) -> None:
+    source = SourceSet(Project((), lambda _: None), {}).owner(path)
+
+    assert (source and group_of(path, source.type)) == group
+
+
+def test_a_project_that_keeps_its_specs_elsewhere_has_them_in_the_same_group() -> None:
+    assert group_of("specs/one.md", KnowledgeType.PRP) is Group.USER_PRPS
+
+
+def test_the_names_of_the_other_seed_are_unions_of_groups() -> None:
+    assert groups_named(["framework"]) == (Group.SYSTEM_PATTERNS, Group.SYSTEM_PRPS, Group.SYSTEM_RULES)
+    assert groups_named(["memory", "prp"]) == (Group.SYSTEM_PRPS, Group.USER_PRPS, Group.MEMORIES)
+    assert groups_named(["example", "user_patterns"]) == (Group.SYSTEM_PATTERNS, Group.USER_PATTERNS)
+    assert groups_named(["framework", "prp", "example", "memory"]) == tuple(Group) == groups_named(SOURCES)
+
+
+def test_an_unknown_source_is_refused_with_the_names_that_there_are() -> None:
+    with pytest.raises(InvalidArgument, match="no source `prps`") as error:
+        groups_named(["memory", "prps"])
+
+    assert "framework, prp, example, memory, system_patterns" in error.value.hint
