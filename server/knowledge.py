@@ -30,12 +30,18 @@ def list_(session: Session, project_id: ProjectIdOption = None, all: AllOption =
 
 
 @command
-def get(session: Session, file: FileArgument = None, project_id: ProjectIdOption = None) -> None:
+def get(
+    session: Session,
+    file: FileArgument = None,
+    project_id: ProjectIdOption = None,
+    at: Annotated[str | None, typer.Option(metavar="COMMIT", help="As this commit has it.")] = None,
+) -> None:
     """Print a document, or without FILE the main document."""
+    about = _given(project_id=project_id, commit=at)
     if file is None:
-        session.call("get_project_main", **_given(project_id=project_id))
+        session.call("get_project_main", **about)
     else:
-        session.call("get_knowledge_file", filename=file, **_given(project_id=project_id))
+        session.call("get_knowledge_file", filename=file, **about)
 
 
 @command

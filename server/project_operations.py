@@ -28,9 +28,11 @@ def list_projects(services: Services, listener: Listener) -> JSON:
 
 
 @handles
-def get_project_main(services: Services, listener: Listener, *, project_id: str | None = None) -> JSON:
+def get_project_main(
+    services: Services, listener: Listener, *, project_id: str | None = None, commit: str | None = None
+) -> JSON:
     """A main document."""
-    return services.projects.main(project_id)
+    return services.projects.main(project_id, commit)
 
 
 @handles
@@ -138,9 +140,32 @@ def create_knowledge_file(
 
 
 @handles
-def get_knowledge_file(services: Services, listener: Listener, *, filename: str, project_id: str | None = None) -> JSON:
+def get_knowledge_file(
+    services: Services,
+    listener: Listener,
+    *,
+    filename: str,
+    project_id: str | None = None,
+    commit: str | None = None,
+) -> JSON:
     """A whole document."""
-    return services.chapters.file(project_id, filename)
+    return services.chapters.file(project_id, filename, commit)
+
+
+@handles
+def write_knowledge_file(
+    services: Services,
+    listener: Listener,
+    *,
+    filename: str,
+    content: str,
+    project_id: str | None = None,
+    expected_version: str | None = None,
+    author: str | None = None,
+    session: str | None = None,
+) -> JSON:
+    """A document's text replaced."""
+    return services.chapters.write(project_id, filename, content, expected_version, _author(author, session))
 
 
 @handles

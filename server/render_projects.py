@@ -26,8 +26,8 @@ def _main(result: JSON) -> Text:
 
 @renders(
     "update_project_main", "update_project_section", "add_project_section", "remove_project_section",
-    "create_knowledge_file", "delete_knowledge_file", "update_chapter", "add_chapter", "remove_chapter",
-    "delete_project",
+    "create_knowledge_file", "write_knowledge_file", "delete_knowledge_file", "update_chapter", "add_chapter",
+    "remove_chapter", "delete_project",
 )  # fmt: skip
 def _written(result: JSON) -> Text:
     unchanged = () if result["commit"] else ("Nothing had to be changed.",)

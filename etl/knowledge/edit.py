@@ -62,6 +62,20 @@ def new_document(
     return limits.checked_text("".join(parts), limits.DOCUMENT_BYTES, "document")
 
 
+def rewritten(old: str, new: str, now: str) -> str:
+    """The new text of a document, to the byte; but an `updated` that its writer left as it was becomes now.
+
+    Raises:
+        InvalidContent: it is too long, or has too many chapters.
+    """
+    limits.checked_text(new, limits.DOCUMENT_BYTES, "document")
+    before, after = KnowledgeDocument(old), KnowledgeDocument(new)
+    if len(after.headings) > max(limits.CHAPTERS, len(before.headings)):
+        raise InvalidContent(f"A document has up to {limits.CHAPTERS} chapters, not {len(after.headings)}.")
+    updated = after.metadata.updated
+    return with_values(new, {"updated": now}) if new != old and updated and updated == before.metadata.updated else new
+
+
 def update_chapter(text: str, which: Which, content: str, summary: str | None, now: str) -> str:
     """Replace what a chapter says. Its heading stays, its sub-chapters too.
 

@@ -6,6 +6,7 @@ import os
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Protocol
 
 from etl.errors import DocumentNotFound
 from etl.files import RACY_NS
@@ -55,7 +56,7 @@ class MainDocument:
 
 @dataclass(frozen=True)
 class DocumentInfo:
-    """A document as a list shows it. `version` is the name that git gives to its content."""
+    """A document as a list shows it. `version` is the name that git gives to its content; `chapters` are counted."""
 
     project_id: str
     filename: str
@@ -64,6 +65,7 @@ class DocumentInfo:
     metadata: Metadata
     version: str
     bytes: int
+    chapters: int
 
 
 @dataclass(frozen=True)
@@ -77,30 +79,77 @@ class StoredDocument:
 Stamp = tuple[int, int, int, int]
 
 
-class Shelf:
+class Readable(Protocol):
+    """Files of a knowledge folder: as they are, or as a commit has them."""
+
+    def read(self, path: str) -> bytes | None:
+        """The content; None if there is none."""
+
+    def exists(self, path: str) -> bool:
+        """Whether there is such a file."""
+
+
+class Documents:
+    """Main documents and knowledge documents, as these files have them."""
+
+    def __init__(self, files: Readable) -> None:
+        self._files = files
+
+    def project(self, project_id: str) -> Project:
+        """A project, known or not. Raises InvalidProjectId."""
+        name = checked_project_id(project_id)
+        return Project(name, read_index(self._files.read(INDEX)).get(name))
+
+    def main(self, project_id: str) -> MainDocument:
+        """A project's main document; never an error because there is none."""
+        project = self.project(project_id)
+        data = self._files.read(project.main_path) if project.exists else None
+        if data is None:
+            return MainDocument(project.id, False, "", None, None)
+        return MainDocument(project.id, True, shown(data), blob_id(data), project.main_path)
+
+    def document(self, project_id: str, filename: str) -> StoredDocument:
+        """One document.
+
+        Raises:
+            DocumentNotFound: the project has none of that name.
+        """
+        project = self.project(project_id)
+        name = self.existing_name(project, filename)
+        path = f"{project.knowledge_path}/{name}"
+        data = self._files.read(path) if name else None
+        if name is None or data is None:
+            raise missing(project, filename)
+        text = KnowledgeDocument(shown(data))
+        return StoredDocument(_described(project, name, data, text), text)
+
+    def existing_name(self, project: Project, filename: str) -> str | None:
+        """The file that is meant: one of exactly that name, else one of its slug. Raises InvalidFilename."""
+        names = self.possible_names(filename)
+        for name in names if project.exists else ():
+            if self._files.exists(f"{project.knowledge_path}/{name}"):
+                return name
+        return None
+
+    def possible_names(self, filename: str) -> list[str]:
+        """The files that a name may mean, the likeliest first. Raises InvalidFilename."""
+        given = checked_filename(filename)
+        exact_name = given if given.endswith(SUFFIX) else given + SUFFIX
+        return [name for name in (exact_name, document_name(given)) if is_document(name)]
+
+
+class Shelf(Documents):
     """What is in the folder. A document is read again only if its stamp changed; threads may share it."""
 
     def __init__(self, home: Path) -> None:
         self.home = home
         self.files = Files(home)
+        super().__init__(self.files)
         self._seen: dict[str, tuple[Stamp, DocumentInfo]] = {}
 
     def projects(self) -> list[Project]:
         """All projects that the index knows, by id."""
         return [Project(name, slug) for name, slug in sorted(read_index(self.files.read(INDEX)).items())]
-
-    def project(self, project_id: str) -> Project:
-        """A project, known or not. Raises InvalidProjectId."""
-        name = checked_project_id(project_id)
-        return Project(name, read_index(self.files.read(INDEX)).get(name))
-
-    def main(self, project_id: str) -> MainDocument:
-        """A project's main document; never an error because there is none."""
-        project = self.project(project_id)
-        data = self.files.read(project.main_path) if project.exists else None
-        if data is None:
-            return MainDocument(project.id, False, "", None, None)
-        return MainDocument(project.id, True, shown(data), blob_id(data), project.main_path)
 
     def documents(self, project_id: str) -> list[DocumentInfo]:
         """The documents of a project by file name; none if there is no such project."""
@@ -113,35 +162,6 @@ class Shelf:
             if is_document(name)
         ]
         return sorted((info for info in found if info), key=lambda info: info.filename)
-
-    def document(self, project_id: str, filename: str) -> StoredDocument:
-        """One document.
-
-        Raises:
-            DocumentNotFound: the project has none of that name.
-        """
-        project = self.project(project_id)
-        name = self.existing_name(project, filename)
-        path = f"{project.knowledge_path}/{name}"
-        data = self.files.read(path) if name else None
-        if name is None or data is None:
-            raise missing(project, filename)
-        text = KnowledgeDocument(shown(data))
-        return StoredDocument(_described(project, name, data, text), text)
-
-    def existing_name(self, project: Project, filename: str) -> str | None:
-        """The file that is meant: one of exactly that name, else one of its slug. Raises InvalidFilename."""
-        names = self.possible_names(filename)
-        for name in names if project.exists else ():
-            if self.files.exists(f"{project.knowledge_path}/{name}"):
-                return name
-        return None
-
-    def possible_names(self, filename: str) -> list[str]:
-        """The files that a name may mean, the likeliest first. Raises InvalidFilename."""
-        given = checked_filename(filename)
-        exact_name = given if given.endswith(SUFFIX) else given + SUFFIX
-        return [name for name in (exact_name, document_name(given)) if is_document(name)]
 
     def _info(self, project: Project, name: str, facts: os.stat_result) -> DocumentInfo | None:
         path = f"{project.knowledge_path}/{name}"
@@ -183,4 +203,5 @@ def missing(project: Project, filename: str) -> DocumentNotFound:
 def _described(project: Project, name: str, data: bytes, document: KnowledgeDocument) -> DocumentInfo:
     title = document.metadata.title or name.removesuffix(SUFFIX)
     path = f"{project.knowledge_path}/{name}"
-    return DocumentInfo(project.id, name, path, title, document.metadata, blob_id(data), len(data))
+    chapters = len(document.headings)
+    return DocumentInfo(project.id, name, path, title, document.metadata, blob_id(data), len(data), chapters)

@@ -94,8 +94,11 @@ class KnowledgeStore(Upkeep):
         self, project_id: str, filename: str, text: str, author: Author, expected_version: str | None = None
     ) -> Written:
         """Replace the whole text of a document. Raises DocumentNotFound."""
-        limits.checked_text(text, limits.DOCUMENT_BYTES, "document")
-        return self.edit(project_id, filename, author, expected_version, "Updated ", lambda _: text)
+
+        def change(old: str) -> str:
+            return edit.rewritten(old, text, self.now())
+
+        return self.edit(project_id, filename, author, expected_version, "Updated ", change)
 
     def rename_document(
         self, project_id: str, filename: str, new_filename: str, author: Author, expected_version: str | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -9,11 +10,10 @@ from etl.errors import Conflict, LoreError, ProjectNotFound
 from etl.knowledge.commits import Author, Commit
 from etl.knowledge.history import FOREIGN
 from etl.knowledge.merge import Clash, merged
-from etl.knowledge.names import checked_project_id
 from etl.knowledge.objects import Entry
 from etl.knowledge.registry import INDEX, index_with, read_index
 from etl.knowledge.remote import RemoteState
-from etl.knowledge.shelf import Project, shown
+from etl.knowledge.shelf import Documents, Project
 from etl.knowledge.writer import Changes, Writer
 
 CLOSE_SECONDS = 5.0
@@ -64,6 +64,17 @@ class Shown(NamedTuple):
     commit: Commit
     paths: tuple[str, ...]
     patch: str
+
+
+@dataclass(frozen=True)
+class Past:
+    """The files of a commit."""
+
+    read: Callable[[str], bytes | None]
+
+    def exists(self, path: str) -> bool:
+        """Whether the commit has such a file."""
+        return self.read(path) is not None
 
 
 class Upkeep(Writer):
@@ -159,21 +170,10 @@ class Upkeep(Writer):
         """
         return self.history.diff(old, new, self._paths(project_id, filename, main))
 
-    def at(self, commit: str, project_id: str, filename: str | None = None) -> str | None:
-        """The text of a document (None: the main document) as a commit has it; None if it had none.
-
-        Raises:
-            CommitNotFound: there is no such commit.
-        """
+    def at(self, commit: str) -> Documents:
+        """The documents as a commit has them. Raises CommitNotFound."""
         tip = self.history.resolve(commit)
-        slug = read_index(self.at_commit(tip, INDEX)).get(checked_project_id(project_id))  # it may be another's by now
-        if slug is None:
-            return None
-        project = Project(project_id, slug)
-        names = [] if filename is None else self.possible_names(filename)
-        paths = [f"{project.knowledge_path}/{name}" for name in names] or [project.main_path]
-        found = (data for path in paths if (data := self.at_commit(tip, path)) is not None)
-        return next((shown(data) for data in found), None)
+        return Documents(Past(lambda path: self.at_commit(tip, path)))
 
     def revert(self, commit: str, author: Author) -> Reverted:
         """Take back what a commit did, by a new one; later changes of other lines stay.

@@ -213,9 +213,10 @@ class Writer(Shelf):
 
 
 def _expect(version: str | None, data: bytes | None) -> None:
-    now = None if data is None else blob_id(data)
+    """None expects nothing; an empty version, that there is no document yet."""
+    now = "" if data is None else blob_id(data)
     if version is not None and version != now:
-        raise Conflict(f"It was changed meanwhile: its version is {now}, not {version[:64]}.")
+        raise Conflict(f"It was changed meanwhile: its version is {now or 'none'}, not {version[:64] or 'none'}.")
 
 
 def file_name(path: str) -> str:

@@ -28,10 +28,8 @@ class ChapterService:
         rows = [
             {
                 "filename": one.filename,
-                "title": one.title,
-                "keywords": list(one.metadata.keywords),
-                "created": one.metadata.created,
-                "updated": one.metadata.updated,
+                **metadata_of(one.title, one.metadata),
+                "chapters": one.chapters,
                 "version": one.version,
                 "bytes": one.bytes,
             }
@@ -39,9 +37,9 @@ class ChapterService:
         ]
         return {"success": True, "project_id": name, "files": rows, "count": len(rows)}
 
-    def file(self, project_id: str | None, filename: str) -> JSON:
+    def file(self, project_id: str | None, filename: str, commit: str | None) -> JSON:
         """The result of `get_knowledge_file`."""
-        found = self._found(project_id, filename)
+        found = self._library.documents(commit).document(self._library.named(project_id), filename)
         whole = {
             "filename": found.info.filename,
             "metadata": metadata_of(found.info.title, found.info.metadata),
@@ -71,6 +69,11 @@ class ChapterService:
             tuple(supersedes), valid_until,
         )  # fmt: skip
         return written(done)
+
+    def write(self, project_id: str | None, filename: str, content: str, expected: str | None, author: Author) -> JSON:
+        """The result of `write_knowledge_file`."""
+        name = self._library.named(project_id)
+        return written(self._library.store.write_document(name, filename, content, author, expected))
 
     def delete(self, project_id: str | None, filename: str, expected: str | None, author: Author) -> JSON:
         """The result of `delete_knowledge_file`."""

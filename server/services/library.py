@@ -9,6 +9,7 @@ from pathlib import Path
 from etl.errors import GitError
 from etl.knowledge.git import Git
 from etl.knowledge.names import name_from_remote
+from etl.knowledge.shelf import Documents
 from etl.knowledge.store import KnowledgeStore
 
 GIT_SECONDS = 5.0
@@ -36,6 +37,10 @@ class Library:
                 self.unopened.open(wait_for_remote=False)
                 self._is_open = True
         return self.unopened
+
+    def documents(self, commit: str | None) -> Documents:
+        """The documents as they are, or as a commit has them. Raises CommitNotFound."""
+        return self.store if commit is None else self.store.at(commit)
 
     @cached_property
     def current(self) -> str:

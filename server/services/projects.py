@@ -25,9 +25,9 @@ class ProjectService:
         rows = [{"project_id": one.id, "has_main": store.files.exists(one.main_path)} for one in store.projects()]
         return {"success": True, "current": self._library.current, "projects": rows, "count": len(rows)}
 
-    def main(self, project_id: str | None) -> JSON:
+    def main(self, project_id: str | None, commit: str | None) -> JSON:
         """The result of `get_project_main`."""
-        main = self._library.store.main(self._library.named(project_id))
+        main = self._library.documents(commit).main(self._library.named(project_id))
         return {
             "success": True,
             "project_id": main.project_id,

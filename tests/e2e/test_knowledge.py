@@ -77,7 +77,7 @@ def test_the_tools_have_honest_hints_and_are_not_offered_unless_asked_for(projec
     with agent(project, home) as me:
         tools = me.tools()
 
-    assert len(tools) == 22
+    assert len(tools) == 23
     assert all(tool.title and tool.description for tool in tools.values())
     assert tools["get_knowledge_file"].annotations.read_only_hint is True
     assert tools["delete_project"].annotations.destructive_hint is True
@@ -103,6 +103,7 @@ def test_the_shell_lists_reads_compares_and_takes_back(project: Path, home: Path
     first, second = write("# One\n"), write("# Two\n")
 
     assert shell(project, home, "get")[0] == "# Two\n"
+    assert shell(project, home, "get", "--at", first)[0] == "# One\n"
     assert shell(project, home, "list", "--all")[0] == "some-app\n"
     log = shell(project, home, "log")[0].splitlines()
     assert [line.split("  ")[0] for line in log] == [second[:10], first[:10]]

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from etl.errors import CommitNotFound, Conflict, GitError, ProjectNotFound
+from etl.errors import CommitNotFound, Conflict, DocumentNotFound, GitError, ProjectNotFound
 from etl.knowledge.commits import Author
 from etl.knowledge.edit import NewChapter, Which
 from etl.knowledge.history import FOREIGN, INTERRUPTED
@@ -105,13 +105,15 @@ def test_a_commit_is_shown_with_its_patch_and_two_are_compared(store: KnowledgeS
     assert "-changed" in store.diff(second, first)
     assert store.diff(first, second, PROJECT, main=True) == ""
     assert "index.json" in store.show(first).paths
-    assert "Text of First." in (store.at(first, PROJECT, "guide") or "")
-    assert store.at(first, PROJECT) is None
+    assert "Text of First." in store.at(first).document(PROJECT, "guide").document.text
+    assert not store.at(first).main(PROJECT).exists
+    with pytest.raises(DocumentNotFound):
+        store.at(first).document(PROJECT, "later")
 
 
 @pytest.mark.parametrize("name", ["", "0" * 40, "HEAD", "--all", "main", "abc..def", "g123", "\0"])
 def test_what_is_no_commit_is_told_so(store: KnowledgeStore, name: str) -> None:
-    for act in (lambda: store.show(name), lambda: store.diff(None), lambda: store.at(name, PROJECT)):
+    for act in (lambda: store.show(name), lambda: store.diff(None), lambda: store.at(name)):
         with pytest.raises(CommitNotFound):
             act()
     create(store)
@@ -183,7 +185,7 @@ def test_what_somebody_wrote_past_lore_is_in_the_history_before_it_is_replaced(s
     store.write_document(PROJECT, "guide", "by an agent", AGENT)
 
     assert messages(store.home)[-2] == FOREIGN
-    assert store.at(store.log()[1].id, PROJECT, "guide") == "by hand"
+    assert store.at(store.log()[1].id).document(PROJECT, "guide").document.text == "by hand"
     store.write_main("new", "x", AGENT)
     assert_sound(store.home)
 
@@ -296,7 +298,7 @@ def test_history_goes_on_after_git_packed_it(store: KnowledgeStore) -> None:
     again = KnowledgeStore(store.home)
     again.update_chapter(PROJECT, "guide", Which("First"), "x", AGENT)
 
-    assert first and again.at(first, PROJECT, "guide")
+    assert first and again.at(first).document(PROJECT, "guide")
     assert_sound(store.home)
 
 

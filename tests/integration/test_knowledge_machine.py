@@ -22,6 +22,7 @@ from hypothesis.stateful import (
 
 from etl.errors import Conflict, DocumentNotFound, FileExists, ProjectNotFound
 from etl.knowledge.edit import NewChapter, Which
+from etl.knowledge.shelf import Documents
 from etl.knowledge.store import KnowledgeStore
 from tests.harness.knowledge import AGENT, assert_sound, git, is_linear
 
@@ -30,6 +31,16 @@ NAMES = st.sampled_from(["guide", "notes", "api"])
 WORDS = st.text(alphabet="abcé \n#`-", max_size=12).map(lambda text: text.replace("#", "\\#").replace("`", "'"))
 Key = tuple[str, str]
 Model = dict[Key, str]
+
+
+def text_of(documents: Documents, project: str, name: str) -> str | None:
+    if name == "main":
+        main = documents.main(project)
+        return main.content if main.exists else None
+    try:
+        return documents.document(project, name).document.text
+    except DocumentNotFound:
+        return None
 
 
 class Writers(RuleBasedStateMachine):
@@ -51,9 +62,7 @@ class Writers(RuleBasedStateMachine):
             assert_sound(self.store.home)
             for commit, model in self.past[::4]:
                 for project, name in {*model, *self.model}:
-                    assert self.store.at(commit, project, None if name == "main" else name) == model.get(
-                        (project, name)
-                    )
+                    assert text_of(self.store.at(commit), project, name) == model.get((project, name))
         shutil.rmtree(self.home)
 
     def did(self, commit: str | None) -> object:
@@ -158,13 +167,7 @@ class Writers(RuleBasedStateMachine):
         assert self.store.open() == (0, False, None)
 
     def content(self, key: Key) -> str | None:
-        if key[1] == "main":
-            main = self.store.main(key[0])
-            return main.content if main.exists else None
-        try:
-            return self.text(key)
-        except DocumentNotFound:
-            return None
+        return text_of(self.store, *key)
 
     @invariant()
     def the_folder_is_what_the_model_says(self) -> None:

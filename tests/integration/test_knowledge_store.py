@@ -151,6 +151,15 @@ def test_a_write_on_what_was_changed_meanwhile_is_a_conflict(store: KnowledgeSto
     assert store.document(PROJECT, "guide").info.version == second
 
 
+def test_an_empty_version_expects_that_there_is_no_document_yet(store: KnowledgeStore) -> None:
+    store.write_main(PROJECT, "first", AGENT, "")
+
+    with pytest.raises(Conflict):
+        store.write_main(PROJECT, "second", AGENT, "")
+
+    assert store.main(PROJECT).content == "first"
+
+
 def test_a_write_that_changes_nothing_is_no_commit(store: KnowledgeStore) -> None:
     version = store.write_main(PROJECT, "x", AGENT).version
 

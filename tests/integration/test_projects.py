@@ -144,6 +144,23 @@ def test_many_threads_that_expect_a_version_lose_no_update(call: Call) -> None:
     assert sorted(call("get_project_main")["content"].split()) == [str(number) for number in range(8)]
 
 
+def test_a_whole_text_is_replaced_and_what_it_was_is_read_by_its_commit(call: Call) -> None:
+    first = write(call, "guide", "First")
+    text = call("get_knowledge_file", filename="guide")["document"]["full_content"]
+    call("update_project_main", content="now")
+    done = call("write_knowledge_file", filename="guide", content=f"{text}\n## More\n\nx\n", author="ann")
+
+    listed = call("list_knowledge_files")["files"]
+    assert [(one["filename"], one["chapters"], one["version"]) for one in listed] == [("guide.md", 2, done["version"])]
+    record = failed(call, "write_knowledge_file", filename="guide", content="x", expected_version=first["version"])
+    assert record["code"] == "CONFLICT"
+    then = call("get_knowledge_file", filename="guide", commit=first["commit"])
+    assert (then["document"]["full_content"], then["version"]) == (text, first["version"])
+    assert not call("get_project_main", commit=first["commit"])["exists"]
+    assert failed(call, "get_knowledge_file", filename="guide", commit="0" * 40)["code"] == "COMMIT_NOT_FOUND"
+    assert failed(call, "write_knowledge_file", filename="no", content="x")["code"] == "DOCUMENT_NOT_FOUND"
+
+
 # --- chapters and sections -------------------------------------------------------------------------------------------
 
 

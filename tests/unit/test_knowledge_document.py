@@ -11,7 +11,15 @@ from hypothesis import strategies as st
 from etl.errors import ChapterNotFound, InvalidArgument, InvalidContent, LoreError, SectionExists
 from etl.knowledge import limits
 from etl.knowledge.document import KnowledgeDocument
-from etl.knowledge.edit import NewChapter, Which, add_chapter, new_document, remove_chapter, update_chapter
+from etl.knowledge.edit import (
+    NewChapter,
+    Which,
+    add_chapter,
+    new_document,
+    remove_chapter,
+    rewritten,
+    update_chapter,
+)
 from etl.knowledge.outline import lines_of
 
 NOW = "2026-01-02T03:04:05.000Z"
@@ -170,6 +178,24 @@ def test_any_title_on_one_line_reads_as_it_was_given(title: str) -> None:
     assert document.metadata.supersedes == (title,)
     assert document.metadata.valid_until == "2026-12-31"
     assert [one.title for one in document.chapters] == [title]
+
+
+def test_a_whole_text_is_taken_to_the_byte_but_an_updated_that_its_writer_left_becomes_now() -> None:
+    left = GUIDE.replace("Install it.", "Install it twice.")
+    chosen = left.replace("updated: 2024-01-01T12:00:00Z # by hand", "updated: yesterday")
+
+    assert rewritten(GUIDE, GUIDE, NOW) == GUIDE
+    assert rewritten(GUIDE, left, NOW) == left.replace("updated: 2024-01-01T12:00:00Z # by hand", f"updated: {NOW}")
+    assert rewritten(GUIDE, chosen, NOW) == chosen
+    assert rewritten(GUIDE, "\ufeffnothing of it\r\n", NOW) == "\ufeffnothing of it\r\n"
+
+
+def test_a_whole_text_has_no_more_chapters_than_a_document_may_have_unless_it_had_them() -> None:
+    many = "".join(f"## {number}\n" for number in range(limits.CHAPTERS + 1))
+
+    with pytest.raises(InvalidContent, match="up to 50 chapters"):
+        rewritten(GUIDE, many, NOW)
+    assert rewritten(many, f"{many}text\n", NOW) == f"{many}text\n"
 
 
 def test_limits_are_those_of_the_seed() -> None:
