@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 def serve_stdio(session: Session, toolsets: list[str] | None) -> None:
     """MCP on standard input and output, the index in this process. The rest loads behind the handshake."""
     from server.lazy import Lazy
-    from server.mcp.build import DEFAULT_TOOLSETS, build_server
+    from server.mcp.build import build_server
     from server.mcp.lines import serve_stdio as run
 
     contract, root, settings = load_contract(), session.root, session.settings
@@ -49,7 +49,7 @@ def serve_stdio(session: Session, toolsets: list[str] | None) -> None:
 
     try:
         loaded.begin()
-        run(build_server(contract, call, problem, tuple(toolsets or DEFAULT_TOOLSETS)))
+        run(build_server(contract, call, problem, toolsets))
     finally:
         if loaded.is_built():
             loaded.get().close()
@@ -58,11 +58,12 @@ def serve_stdio(session: Session, toolsets: list[str] | None) -> None:
 def serve_http(session: Session, host: str | None, port: int | None, toolsets: list[str] | None) -> None:
     """Own the index and serve page, API and MCP until interrupted; the address goes to standard error."""
     from server.http import listening, site_of
-    from server.mcp.build import DEFAULT_TOOLSETS, check_toolsets
+    from server.mcp.build import check_toolsets
     from server.owner.process import Owner, leave
 
-    settings, chosen = session.settings, tuple(toolsets or DEFAULT_TOOLSETS)
-    check_toolsets(load_contract(), chosen)
+    settings = session.settings
+    if toolsets is not None:
+        check_toolsets(load_contract(), toolsets)
     site = site_of(session.root, settings, host)
     where = listening(settings, host, port)
     with contextlib.closing(_listener(where.host, where.port)) as listener:
@@ -77,7 +78,7 @@ def serve_http(session: Session, host: str | None, port: int | None, toolsets: l
                 sys.stderr.write(f"Lore serves {session.root.name}: {about}\n{site.notice}\n")
                 sys.stderr.flush()
 
-            anyio.run(owner.run, ready, lambda app, door: _serve(app, door, site, listener, chosen), address)
+            anyio.run(owner.run, ready, lambda app, door: _serve(app, door, site, listener, toolsets), address)
         finally:
             owner.close()
     leave()
@@ -99,7 +100,7 @@ def make_way(root: Path, config: Path | None) -> None:
         raise Busy(f"The owner of this index (pid {note.pid}) does not end.", "Run `lore stop`, then try again.")
 
 
-async def _serve(app: App, door: Door, site: Site, listener: socket.socket, toolsets: tuple[str, ...]) -> None:
+async def _serve(app: App, door: Door, site: Site, listener: socket.socket, toolsets: list[str] | None) -> None:
     import uvicorn
 
     from server.app import problem

@@ -40,16 +40,19 @@ _LISTS: tuple[CacheableMethod, ...] = (
 LISTS_TTL_MS = 3_600_000
 
 
-def build_server(
-    contract: Contract, call: Call, problem: Tell, toolsets: Sequence[str] = DEFAULT_TOOLSETS
-) -> Server[Any]:
+def build_server(contract: Contract, call: Call, problem: Tell, toolsets: Sequence[str] | None = None) -> Server[Any]:
     """An MCP server with the tools of these toolsets, whose calls go through `call`.
+
+    Where none were chosen, the default ones are listed, which keeps the list short, and every tool can be called.
 
     Raises:
         ConfigError: there is no toolset of that name.
     """
-    check_toolsets(contract, toolsets)
-    tools, resources = Tools(contract, call, problem, toolsets), Resources(call, problem, TOOLSET in toolsets)
+    if toolsets is not None:
+        check_toolsets(contract, toolsets)
+    listed = DEFAULT_TOOLSETS if toolsets is None else toolsets
+    tools = Tools(contract, call, problem, listed, list(contract.toolsets()) if toolsets is None else toolsets)
+    resources = Resources(call, problem, TOOLSET in listed)
     hint = CacheHint(ttl_ms=LISTS_TTL_MS, scope="public")
     return Server(
         "lore",

@@ -24,12 +24,17 @@ LONGEST_NAME = 200  # of a client, as an author
 
 
 class Tools:
-    """Lists and calls operations. The SDK's low-level server validates nothing: `call` does."""
+    """Lists the operations of some toolsets and calls those of others, which are these and maybe more.
 
-    def __init__(self, contract: Contract, call: Call, problem: Tell, toolsets: Sequence[str]) -> None:
+    The SDK's low-level server validates nothing: `call` does.
+    """
+
+    def __init__(
+        self, contract: Contract, call: Call, problem: Tell, listed: Sequence[str], allowed: Sequence[str]
+    ) -> None:
         self._contract, self._call, self._problem = contract, call, problem
-        self._toolsets = toolsets
-        offered = [one for one in contract if one.toolset in toolsets]
+        self._allowed = allowed
+        offered = [one for one in contract if one.toolset in listed]
         told = outlines(offered)
         self._tools = {one.id: _tool(one, told[one.id]) for one in offered}
 
@@ -61,16 +66,16 @@ class Tools:
         return _result(operation.id, result)
 
     def _offered(self, name: str) -> Operation:
-        if name in self._tools:
-            return self._contract[name]
         if name not in self._contract.operations:
             known = ", ".join(self._tools)
             raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {name[:100]}. Tools: {known}.")
-        toolset = self._contract[name].toolset
+        operation = self._contract[name]
+        if operation.toolset in self._allowed:
+            return operation
         raise MCPError(
             types.INVALID_PARAMS,
-            f"{name} is in the toolset `{toolset}`, which this server was started without. "
-            f"Start it with --toolsets {','.join((*self._toolsets, toolset))}.",
+            f"{name} is in the toolset `{operation.toolset}`, which this server was started without. "
+            f"Start it with --toolsets {','.join((*self._allowed, operation.toolset))}.",
         )
 
 

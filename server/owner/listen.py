@@ -94,13 +94,13 @@ class Desk:
                 await (self._mcp if want == "mcp" else self._calls)(hello, received, stream)
 
     async def _mcp(self, hello: JSON, received: BufferedByteReceiveStream, stream: ByteStream) -> None:
-        from server.mcp.build import DEFAULT_TOOLSETS, build_server
+        from server.mcp.build import build_server
         from server.mcp.lines import serve_lines
 
         contract = self._app.contract
         try:
-            toolsets = tuple(map(str, hello.get("toolsets") or DEFAULT_TOOLSETS))
-            server = build_server(contract, self._app.call, problem, toolsets)
+            chosen = hello.get("toolsets")
+            server = build_server(contract, self._app.call, problem, list(map(str, chosen)) if chosen else None)
         except LoreError as error:
             await _tell(stream, {"ok": False, "problem": problem(error), "exit_code": error.exit_code})
             return

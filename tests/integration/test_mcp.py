@@ -53,7 +53,7 @@ def app(tmp_path_factory: pytest.TempPathFactory, contract: Contract) -> Iterato
 
 
 def asked(
-    app: App, mode: str, question: Callable[[Client], Awaitable[Any]], toolsets: tuple[str, ...] = DEFAULT_TOOLSETS
+    app: App, mode: str, question: Callable[[Client], Awaitable[Any]], toolsets: tuple[str, ...] | None = None
 ) -> Any:
     """What a client of the app gets."""
 
@@ -146,6 +146,20 @@ def test_only_the_tools_of_the_chosen_toolsets_are_listed_and_called(app: App, m
     assert "toolset `manage`" in other.message
     assert "--toolsets query,manage" in other.message
     assert "Unknown tool: nope. Tools: query_documents" in unknown.message
+
+
+@BOTH
+def test_where_no_toolset_was_chosen_every_tool_can_be_called_and_only_the_default_ones_are_listed(
+    app: App, mode: str
+) -> None:
+    async def question(client: Client) -> tuple[set[str], JSON]:
+        listed = {app.contract[tool.name].toolset for tool in (await client.list_tools()).tools}
+        return listed, (await client.call_tool("list_projects", {})).structured_content
+
+    listed, called = asked(app, mode, question)
+
+    assert listed == set(DEFAULT_TOOLSETS)
+    assert called["success"] is True
 
 
 @pytest.mark.parametrize("toolsets", [("query", "nope"), ()])
