@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from itertools import groupby
 
@@ -13,16 +13,30 @@ from etl.chunking.tokens import TokenCounter
 from etl.diff import check_guard
 from etl.digest import Digest, digest
 from etl.errors import IndexDamaged
-from etl.files import FileEntry, Scan, Unreadable, read_text, scan, settle
+from etl.files import FileEntry, Scan, Unreadable
 from etl.frontmatter import FrontMatterError
 from etl.hierarchy import Hierarchy
 from etl.index import Index
 from etl.model import Chunk, ClassDefinition, Document, FileFacts, Problem, Progress, SyncReport, canonical_json, sha256
+from etl.project_files import ProjectFiles, differing
 from etl.redaction import redact
 from etl.sources import SourceSet
 from etl.sources.base import Project, Source
 from etl.stores import chunkfile
 from etl.stores.catalogue import UNREAD, FileRow
+
+Look = Callable[[ProjectFiles, Mapping[str, str]], Scan]
+"""Which files to look at, given the stamps of those that are known."""
+
+
+def whole_project(files: ProjectFiles, known: Mapping[str, str]) -> Scan:
+    """Look at every file."""
+    return files.scan()
+
+
+def only_knowledge(files: ProjectFiles, known: Mapping[str, str]) -> Scan:
+    """Look at what agents wrote, and leave the project's own files as they are known."""
+    return files.scan_knowledge(known) if known else files.scan()
 
 
 @dataclass
@@ -43,17 +57,23 @@ class _Run:
         self.rows[path] = FileRow(path, stamp, old.hash, old.recipe, old.facts, old.notes)
 
 
-def create(index: Index, report: SyncReport, progress: Progress, allow_mass_delete: bool = False) -> None:
-    """Bring `chunks.jsonl` and the class tree up to date with the files.
+def create(
+    index: Index,
+    report: SyncReport,
+    progress: Progress,
+    allow_mass_delete: bool = False,
+    look: Look = whole_project,
+) -> None:
+    """Bring `chunks.jsonl` and the class tree up to date with the files that are looked at.
 
     Raises:
         GuardTripped: too much would be deleted; nothing was written.
     """
     settings = index.settings
-    found = scan(index.root, settings.index.exclude, index.folder)
-    settle(index.root, found)
     is_current = index.catalogue.meta("chunks") == chunkfile.signature(index.folder) is not None
     known = index.catalogue.files() if is_current else {}
+    found = look(index.files, {path: row.stamp for path, row in known.items()})
+    index.files.settle(found)
     layout = _layout(index, found)
     same_layout = index.catalogue.meta("layout") == layout
     if same_layout and not _differs(found, known):
@@ -88,16 +108,8 @@ def _layout(index: Index, found: Scan) -> str:
 
 
 def _differs(found: Scan, known: Mapping[str, FileRow]) -> bool:
-    if any(
-        path not in known or known[path].stamp != entry.stamp or not entry.stamp for path, entry in found.files.items()
-    ):
-        return True
-    return any(path not in found.files and not _is_hidden(path, found) for path in known)
-
-
-def _is_hidden(path: str, found: Scan) -> bool:
-    """Whether the file lies in a folder that could not be read: nothing is known of it, so it is kept."""
-    return any(one.source in (".", path) or path.startswith(one.source) for one in found.unreadable)
+    is_gone_meanwhile = any(not entry.stamp for entry in found.files.values())
+    return is_gone_meanwhile or bool(differing(found, {path: row.stamp for path, row in known.items()}))
 
 
 def _chunks_by_source(index: Index, is_current: bool, report: SyncReport) -> dict[str, list[Chunk]]:
@@ -140,7 +152,7 @@ def _recipe(index: Index, source: Source, path: str) -> str:
 
 def _read_quietly(run: _Run, path: str) -> str | None:
     try:
-        return read_text(run.index.root, run.scan.files[path], run.index.settings.index.max_file_bytes)
+        return run.index.files.read(run.scan.files[path], run.index.settings.index.max_file_bytes)
     except (Unreadable, KeyError):
         return None
 
@@ -148,7 +160,7 @@ def _read_quietly(run: _Run, path: str) -> str | None:
 def _read(run: _Run, entry: FileEntry, source: Source, tokens: TokenCounter) -> None:
     path, old = entry.path, run.known.get(entry.path)
     try:
-        text = read_text(run.index.root, entry, run.index.settings.index.max_file_bytes)
+        text = run.index.files.read(entry, run.index.settings.index.max_file_bytes)
     except Unreadable as error:
         # what was indexed of it stays; marked and without a hash it is read again by the next sync
         row = old or FileRow(path, "", "", "", "{}", "[]")
@@ -184,11 +196,11 @@ def _document(source: Source, path: str, text: str, notes: list[list[str]]) -> D
 
 def _drop_gone(run: _Run) -> None:
     for path in {*run.chunks, *(path for path, row in run.known.items() if row.recipe)}:
-        if path not in run.scan.files and not _is_hidden(path, run.scan):
+        if path not in run.scan.files and not run.scan.hides(path):
             run.chunks.pop(path, None)  # an empty `__init__.py` has none, and yet names a package
             run.changed = True
     for path, row in run.known.items():
-        if path not in run.scan.files and _is_hidden(path, run.scan):
+        if path not in run.scan.files and run.scan.hides(path):
             run.rows[path] = row
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -38,6 +38,16 @@ class Scan:
     unreadable: list[Problem] = field(default_factory=list)
     refused: list[Problem] = field(default_factory=list)
 
+    def hides(self, path: str) -> bool:
+        """Whether the file lies in a folder that could not be read: nothing is known of it."""
+        return any(one.source in (".", path) or path.startswith(one.source) for one in self.unreadable)
+
+    def add(self, other: Scan) -> None:
+        """What another walk found."""
+        self.files = dict(sorted((self.files | other.files).items()))
+        self.unreadable += other.unreadable
+        self.refused += other.refused
+
 
 class _Rules:
     """The ignore files that apply in one folder, the nearest last."""
@@ -62,18 +72,21 @@ class _Rules:
         return False
 
 
-def scan(root: Path, exclude: list[str], skip: Path | None = None) -> Scan:
-    """Walk the project; symlinks are not followed, and those that leave it are reported. Raises ConfigError."""
+def scan(root: Path, exclude: list[str], skip: Collection[Path] = (), under: str = "") -> Scan:
+    """Walk a folder; symlinks are not followed, and those that leave it are reported. Raises ConfigError.
+
+    `under` stands before every path that is found.
+    """
     found = Scan()
     rules = _Rules((("", configured("index.exclude", exclude)),))
     now = time.time_ns()
-    stack = [(root, "", rules)]
+    stack = [(root, under, rules)]
     while stack:
         folder, relative, above = stack.pop()
         here = above.entering(folder, relative)
         for entry in _entries(folder, relative, found):
             path = relative + entry.name
-            if _is_uninteresting(entry) or Path(entry.path) == skip:
+            if _is_uninteresting(entry) or Path(entry.path) in skip:
                 continue
             if not _is_text(path):
                 found.refused.append(Problem(path.encode("utf-8", "replace").decode(), "its name is not UTF-8"))
@@ -116,14 +129,17 @@ def _refuse_if_outside(root: Path, entry: os.DirEntry[str], path: str, found: Sc
         found.refused.append(Problem(path, "symlink leaves the project; not followed"))
 
 
-def settle(root: Path, found: Scan) -> None:
-    """Wait a clock tick for files that were just written, so that their stamps can be trusted from now on."""
+def settle(place: Callable[[str], Path], found: Scan) -> None:
+    """Wait a clock tick for files that were just written, so that their stamps can be trusted from now on.
+
+    `place` says where the file of a path is.
+    """
     young = [path for path, entry in found.files.items() if not entry.stamp]
     if young:
         time.sleep(RACY_NS / 1e9)
     for path in young:
         try:
-            info = (root / path).lstat()
+            info = place(path).lstat()
         except OSError:
             continue  # gone again: reading it will say so
         found.files[path] = FileEntry(path, info.st_size, _stamp(info, time.time_ns()))
@@ -161,7 +177,7 @@ class Unreadable(Exception):
     """A file that cannot become text; the message is its line in the report."""
 
 
-def read_text(root: Path, entry: FileEntry, max_bytes: int) -> str:
+def read_text(file: Path, entry: FileEntry, max_bytes: int) -> str:
     """The text of a file with `\\n` line ends and without a byte order mark.
 
     Raises:
@@ -170,7 +186,7 @@ def read_text(root: Path, entry: FileEntry, max_bytes: int) -> str:
     if entry.size > max_bytes:
         raise Unreadable(f"too large: {entry.size:,} bytes, the limit is {max_bytes:,} (index.max_file_bytes)")
     try:
-        data = _bytes(root / entry.path, max_bytes + 1)
+        data = _bytes(file, max_bytes + 1)
     except OSError as error:
         raise Unreadable(f"cannot be read: {error.strerror}") from error
     if len(data) > max_bytes:

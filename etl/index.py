@@ -11,6 +11,7 @@ from etl.chunking.recipe import RECIPE_VERSION
 from etl.embedding import ConfiguredModel, Model
 from etl.errors import IndexMissing, StorageError
 from etl.hierarchy import Hierarchy
+from etl.project_files import KnowledgeFolder, ProjectFiles
 from etl.settings import Settings
 from etl.stores import chunkfile
 from etl.stores.atomic import put_aside, remove_folder
@@ -35,11 +36,18 @@ class Index:
         ConfigError: what the configuration says of the database does not fit together.
     """
 
-    def __init__(self, root: Path, settings: Settings, model: Model | None = None) -> None:
+    def __init__(
+        self,
+        root: Path,
+        settings: Settings,
+        model: Model | None = None,
+        knowledge: KnowledgeFolder | None = None,
+    ) -> None:
         self.root = root
         self.settings = settings
         self._model = model or ConfiguredModel(settings.embedding)
         self.folder = (root / settings.index.path).resolve()
+        self.files = ProjectFiles(root, settings.index.exclude, self.folder, knowledge)
         self.generations = generations_of(self.folder, settings.database)
         self.gate = Gate()
         self._guard = threading.RLock()

@@ -7,14 +7,12 @@ finds it set compares the stores id by id.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from etl.diff import Plan, plan
 from etl.errors import CatalogueDamaged, IndexDamaged
 from etl.fill import Filler, row_of
-from etl.head import head
 from etl.index import KEYWORDS, Index
 from etl.model import Chunk, Progress, SyncReport, row_id
 from etl.stores import chunkfile
@@ -51,8 +49,8 @@ def is_loaded(index: Index) -> bool:
     )
 
 
-def load(index: Index, report: SyncReport, progress: Progress) -> None:
-    """Load the wanted chunks into both stores and the catalogue.
+def load(index: Index, report: SyncReport, progress: Progress, looked: Mapping[str, str | None]) -> None:
+    """Load the wanted chunks into both stores and the catalogue, and note there how the project was `looked` at.
 
     Raises:
         StorageError: the disk failed; the next load goes on from there.
@@ -74,7 +72,7 @@ def load(index: Index, report: SyncReport, progress: Progress) -> None:
         _rebuild(run, reason)
     else:
         _load_vectors(run, stale)
-    _finish(run)
+    _finish(run, looked)
 
 
 def _load_words(run: _Load, was_dirty: bool) -> None:
@@ -205,16 +203,14 @@ def _rebuild(run: _Load, reason: str) -> None:
         run.report.warnings.append(f"{len(lost)} vectors cannot be found by a search. The next sync tries again.")
 
 
-def _finish(run: _Load) -> None:
+def _finish(run: _Load, looked: Mapping[str, str | None]) -> None:
     index = run.index
     index.generations.keep_only(index.generation)
     index.cache.keep_only({chunk.content_hash for chunk in run.wanted})
-    synced_at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     index.catalogue.set_meta(
         dirty=None,
         loaded=chunkfile.signature(index.folder),
         model=index.model,
         replaced=str(run.replaced),
-        synced_at=synced_at,
-        synced_commit=head(index.root).commit,
+        **looked,
     )

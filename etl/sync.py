@@ -5,9 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from etl.create import create
+from etl.create import create, only_knowledge
 from etl.diff import plan
 from etl.errors import CatalogueDamaged, IndexDamaged
+from etl.head import head
 from etl.index import Index
 from etl.load import is_loaded, load
 from etl.model import Chunk, Progress, SyncReport, silent
@@ -28,6 +29,20 @@ def sync(index: Index, progress: Progress = silent, allow_mass_delete: bool = Fa
     def steps(report: SyncReport) -> None:
         create(index, report, progress, allow_mass_delete)
         _load_if_needed(index, report, progress)
+
+    return _run(index, steps)
+
+
+def sync_knowledge(index: Index, progress: Progress = silent) -> SyncReport:
+    """Bring the index up to date with what agents wrote. Changes of the project's files wait for the next `sync`.
+
+    Raises what `sync` raises, but the guard: who deletes through Lore means it.
+    """
+
+    def steps(report: SyncReport) -> None:
+        create(index, report, progress, allow_mass_delete=True, look=only_knowledge)
+        if not is_loaded(index):
+            load(index, report, progress, {})
 
     return _run(index, steps)
 
@@ -81,7 +96,11 @@ def _load_if_needed(index: Index, report: SyncReport, progress: Progress) -> Non
     if is_loaded(index):
         report.unchanged = sum(index.catalogue.counts().values())
     else:
-        load(index, report, progress)
+        load(index, report, progress, {"synced_at": _now(), "synced_commit": head(index.root).commit})
+
+
+def _now() -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
 
 
 def _delete(index: Index, report: SyncReport) -> None:

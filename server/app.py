@@ -63,11 +63,11 @@ class App:
         _check_handlers(contract)
         SourceSet(Project((), lambda path: None), settings.sources)
         self.contract = contract
-        self.index = Index(root, settings, model)
+        self._library = Library(home or knowledge_home(os.environ), root, self._knowledge_changed)
+        self.index = Index(root, settings, model, self._library)
         self.jobs = JobService(self.index, problem)
         self.freshness = Freshness(self.index, self.jobs.running_id)
         queries = QueryService(self.index)
-        self._library = Library(home or knowledge_home(os.environ), root)
         self._recorder = Recorder(self._library)
         self._services = Services(
             search=SearchService(self.index, queries, self.freshness),
@@ -114,6 +114,10 @@ class App:
             moment = self.index.gate.switches, self.jobs.running_id()  # nobody gets what was found before a change
             return self._together.run((operation.id, json.dumps(accepted, sort_keys=True), moment), in_lane)
         return in_lane()
+
+    def _knowledge_changed(self) -> None:
+        """What agents write is found at once; the folder is there before the jobs that look at it."""
+        self.jobs.index_knowledge()
 
     def warm(self) -> None:
         """Load what the first search would have to load; what fails is told to the first who asks."""

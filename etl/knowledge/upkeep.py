@@ -102,6 +102,8 @@ class Upkeep(Writer):
 
     def close(self, wait_seconds: float = CLOSE_SECONDS) -> bool:
         """Wait for what is being pushed; False if it is not done. It is pushed at the next start then."""
+        if self._tidying is not None:
+            self._tidying.join()
         return self.remote.wait(wait_seconds)
 
     def status(self) -> StoreStatus:

@@ -8,6 +8,7 @@ from etl.errors import ConfigError
 from etl.sources.base import Project, Source
 from etl.sources.code import Examples, JavaScriptCode, Jsdoc, OtherCode, Patterns, PythonCode, Tests
 from etl.sources.prose import Adrs, Blogs, Guides, Knowledge, Memories, Prps, Releases, Rules, Tickets
+from etl.sources.written import Written
 
 REGISTRY: tuple[type[Source], ...] = (
     Rules, Patterns, Memories, Prps, Adrs, Tickets, Releases, Blogs, Knowledge,
@@ -29,7 +30,8 @@ class SourceSet:
                 raise ConfigError(f"Unknown source `sources.{name}`.", f"Known sources: {', '.join(known)}.")
         # what a user configured wins over what a layout suggests
         order = sorted(REGISTRY, key=lambda kind: kind.name not in configured)
-        self._sources = [kind(project, configured.get(kind.name)) for kind in order]
+        # and neither changes what agents wrote through Lore
+        self._sources = [Written(project), *(kind(project, configured.get(kind.name)) for kind in order)]
 
     def owner(self, path: str) -> Source | None:
         """The source that the file belongs to, if any."""

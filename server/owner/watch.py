@@ -16,26 +16,41 @@ from server.app import App
 
 log = logging.getLogger(__name__)
 DEBOUNCE_MS = 400
+LOOK_AGAIN_MS = 5_000
 Filter = Callable[[Change, str], bool]
 
 
 async def watch(app: App, stop: anyio.Event) -> None:
     """Until told to stop. Where the system cannot watch, replies look at the files themselves, as without an owner."""
-    index = app.index
-    limit = most_files(index.settings)
     try:
-        events = awatch(
-            index.root, watch_filter=_Ours(index.folder), debounce=DEBOUNCE_MS, stop_event=stop, recursive=True
-        )
         app.freshness.watched = True
-        async for _ in events:
-            app.freshness.notice()
-            if limit:
-                await anyio.to_thread.run_sync(sync_if_few, app, limit)
+        while not stop.is_set():
+            await _watch(app, stop, app.index.files.folders())
     except (OSError, RuntimeError) as error:  # the latter is what the watcher raises at the limit of watches
         log.warning("files are not watched: %s", error)
     finally:
         app.freshness.watched = False
+
+
+async def _watch(app: App, stop: anyio.Event, folders: list[Path]) -> None:
+    """Until told to stop, or there are other folders to watch: the knowledge folder begins with the first document."""
+    limit = most_files(app.index.settings)
+    events = awatch(
+        *folders,
+        watch_filter=_Ours(app.index.folder),
+        debounce=DEBOUNCE_MS,
+        stop_event=stop,
+        rust_timeout=LOOK_AGAIN_MS,
+        yield_on_timeout=True,
+    )
+    async for changes in events:
+        has_moved = app.index.files.folders() != folders
+        if changes or has_moved:
+            app.freshness.notice()
+            if limit:
+                await anyio.to_thread.run_sync(sync_if_few, app, limit)
+        if has_moved:
+            return
 
 
 def most_files(settings: Settings) -> int:

@@ -8,9 +8,9 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from etl.files import scan, stamp_of
 from etl.head import head
 from etl.index import Index
+from etl.project_files import differing
 from etl.stores.catalogue import UNREAD
 
 SHARE_OF_TIME = 0.1  # looking at the files takes at most a tenth of the time
@@ -26,7 +26,7 @@ class Freshness:
         self._guard = threading.Lock()
         self._changed: frozenset[str] = frozenset()
         self._look_again_at = 0.0
-        self._synced_at: str | None = None
+        self._state: tuple[str | None, ...] = ()
         self.watched = False
 
     def record(self) -> dict[str, Any]:
@@ -55,14 +55,16 @@ class Freshness:
     def changed_files(self) -> frozenset[str]:
         """Files added, changed or deleted since the last sync, as of a moment ago."""
         with self._guard:
-            synced_at = self._index.catalogue.meta("synced_at")
+            catalogue = self._index.catalogue
+            state = catalogue.meta("synced_at"), catalogue.meta("loaded")
             started = time.monotonic()
-            if started >= self._look_again_at or synced_at != self._synced_at:
-                self._changed = _differing(self._index)
+            if started >= self._look_again_at or state != self._state:
+                known = {path: stamp.removeprefix(UNREAD) for path, stamp in catalogue.stamps().items()}
+                self._changed = differing(self._index.files.scan(), known)
                 now = time.monotonic()
                 pause = WATCHED_SECONDS if self.watched else (now - started) / SHARE_OF_TIME
                 self._look_again_at = now + pause
-                self._synced_at = synced_at
+                self._state = state
             return self._changed
 
     def notice(self) -> None:
@@ -71,10 +73,8 @@ class Freshness:
 
     def changed_of(self, sources: Iterable[str]) -> set[str]:
         """Which of these files are not as the index read them: one look at each, for the results of a reply."""
-        root = self._index.root
-        return {
-            path for path, stamp in self._index.catalogue.stamps_of(sources).items() if stamp_of(root / path) != stamp
-        }
+        known, files = self._index.catalogue.stamps_of(sources), self._index.files
+        return {path for path, stamp in known.items() if files.stamp(path) != stamp}
 
 
 def age_of(time_text: str | None) -> int | None:
@@ -82,12 +82,3 @@ def age_of(time_text: str | None) -> int | None:
     if time_text is None:
         return None
     return max(0, int(time.time() - calendar.timegm(time.strptime(time_text, "%Y-%m-%dT%H:%M:%SZ"))))
-
-
-def _differing(index: Index) -> frozenset[str]:
-    found = scan(index.root, index.settings.index.exclude, index.folder)
-    known = {path: stamp.removeprefix(UNREAD) for path, stamp in index.catalogue.stamps().items()}
-    stamps = {path: entry.stamp for path, entry in found.files.items()}
-    added_or_changed = {path for path, stamp in stamps.items() if known.get(path) != stamp and stamp}
-    just_written = {path for path, stamp in stamps.items() if not stamp and path not in known}
-    return frozenset(added_or_changed | just_written | (known.keys() - stamps.keys()))

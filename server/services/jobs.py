@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import secrets
 import threading
 import time
@@ -22,14 +23,16 @@ from etl.errors import (
 from etl.index import Index
 from etl.model import Progress, SyncReport
 from etl.stores.chunkfile import CHUNKS
-from etl.sync import create_only, delete_all, embed_only, sync
+from etl.sync import create_only, delete_all, embed_only, sync, sync_knowledge
 from server import budget
 
+log = logging.getLogger(__name__)
 MOST_ROWS = 1000
 ROWS = ("warnings", "failed", "skipped")
 ROWS_CHARACTERS = 18_000  # of the 24,000 that a reply may take; the rest is for what the job says beside
 LONGEST_REASON = 500
 REMEMBERED = 20
+KNOWLEDGE_SECONDS = 5.0  # a process that ends waits as long for what was written to be found
 LATEST = "latest"
 Problem = Callable[[BaseException], dict[str, Any]]
 
@@ -39,7 +42,8 @@ class Job:
     """One build. Its lock guards every field; `changed` wakes who waits for an end or a step.
 
     A request that joins is served by a pass over the files that begins after it came: a running pass may have looked
-    at a file before that was edited. So a job makes one more pass for those who joined.
+    at a file before that was edited. So a job makes one more pass for those who joined. `knowledge` asks for a short
+    pass over what agents wrote, unless another begins that looks at all files.
     """
 
     action: str
@@ -51,8 +55,10 @@ class Job:
     report: SyncReport | None = None
     error: LoreError | None = None
     problem: dict[str, Any] | None = None
+    begun: int = 0
     passes: int = 0
     wanted: int = 1
+    knowledge: bool = False
     allow_mass_delete: bool = False
     cancelled: threading.Event = field(default_factory=threading.Event)
     changed: threading.Condition = field(default_factory=threading.Condition)
@@ -105,9 +111,20 @@ class JobService:
         """
         if action == "delete" and not confirm:
             raise ConfirmationRequired("Deleting the index needs a confirmation.")
-        job, number, joined = self._start_or_join(action, allow_mass_delete)
+        job, number, joined = self._start_or_join(action, allow_mass_delete=allow_mass_delete)
         record = self._wait(job, number, wait_seconds, progress)
         return {**record, "joined": True} if joined else record
+
+    def index_knowledge(self) -> None:
+        """Begin to index what agents wrote just now, and return at once.
+
+        Where nothing was synced yet the first sync finds it. What hinders is logged, and told by `freshness`.
+        """
+        try:
+            if self._is_loaded():
+                self._start_or_join("sync", wanted=0, knowledge=True)
+        except LoreError as error:
+            log.warning("what was written is not indexed yet: %s %s", error.message, error.hint)
 
     def get(self, id_: str, wait_seconds: float, progress: Progress) -> dict[str, Any]:
         """A job, after waiting for its end at most so long. Raises JobNotFound."""
@@ -137,12 +154,16 @@ class JobService:
         with self._guard:
             self._stopped = True
             job, thread = self._current, self._thread
+        if thread is not None and job is not None and not job.wanted:
+            thread.join(KNOWLEDGE_SECONDS)
         if job is not None:
             job.cancelled.set()
         if thread is not None:
             thread.join()
 
-    def _start_or_join(self, action: str, allow_mass_delete: bool) -> tuple[Job, int, bool]:
+    def _start_or_join(
+        self, action: str, wanted: int = 1, knowledge: bool = False, allow_mass_delete: bool = False
+    ) -> tuple[Job, int, bool]:
         """The job, the pass that answers this request, and whether it was running already."""
         with self._guard:
             if self._stopped:
@@ -151,36 +172,58 @@ class JobService:
             if job is not None:
                 with job.changed:
                     if job.state == "running" and not job.cancelled.is_set():
+                        if knowledge:
+                            job.knowledge = True
+                            return job, 0, True
                         if job.action != action:
                             raise Busy(f"A {job.action} is running (job {job.id}).", "Wait for it, or cancel_job.")
-                        job.wanted = job.passes + 2
+                        job.wanted = job.begun + 1
                         job.allow_mass_delete |= allow_mass_delete
                         return job, job.wanted, True
                 if self._thread is not None:
                     self._thread.join()
-            job = Job(action, allow_mass_delete=allow_mass_delete)
+            job = Job(action, wanted=wanted, knowledge=knowledge, allow_mass_delete=allow_mass_delete)
             self._current = self._jobs[job.id] = job
             for old in list(self._jobs)[:-REMEMBERED]:
                 del self._jobs[old]
             self._thread = threading.Thread(target=self._work, args=(job,), name=f"job {job.id}")
             self._thread.start()
-            return job, 1, False
+            return job, wanted, False
 
     def _work(self, job: Job) -> None:
         try:
-            while job.passes < job.wanted:
-                report = self._act(job)
+            while (step := self._next_pass(job)) is not None:
+                report = step(job)
                 with job.changed:
                     job.report = report if job.report is None else job.report.then(report)
-                    job.passes += 1
-                    if job.passes >= job.wanted:
-                        job.state, job.ended = "done", time.time()
+                    job.passes += step == self._act
                     job.changed.notify_all()
         except Cancelled as error:
             self._end(job, "cancelled", error)
         except Exception as error:  # noqa: BLE001 - the top of a thread: whatever it is ends the job, and is told
             self._end(job, "failed", error)
         self._remember(job)
+
+    def _next_pass(self, job: Job) -> Callable[[Job], SyncReport] | None:
+        """What is to be done next; None if that was all, and the job is done with it."""
+        with job.changed:
+            if job.passes < job.wanted:
+                job.begun += 1
+                job.knowledge &= job.action != "sync"  # which looks at all files
+                return self._act
+            if job.knowledge:
+                job.knowledge = False
+                return self._index_knowledge
+            job.state, job.ended = "done", time.time()
+            job.changed.notify_all()
+            return None
+
+    def _index_knowledge(self, job: Job) -> SyncReport:
+        return sync_knowledge(self._index, job.told) if self._is_loaded() else SyncReport()
+
+    def _is_loaded(self) -> bool:
+        """Whether there is an index that a sync filled."""
+        return self._index.exists() and self._index.catalogue.meta("loaded") is not None
 
     def _end(self, job: Job, state: str, error: BaseException) -> None:
         record = self._problem(error)

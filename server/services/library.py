@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
 
@@ -16,10 +17,11 @@ GIT_SECONDS = 5.0
 
 
 class Library:
-    """One knowledge folder as one project sees it. Nothing is touched before it is used."""
+    """One knowledge folder as one project sees it; `changed` is told of every write. Nothing is touched before it is
+    used."""
 
-    def __init__(self, home: Path, root: Path) -> None:
-        self.unopened = KnowledgeStore(home)
+    def __init__(self, home: Path, root: Path, changed: Callable[[], None] = lambda: None) -> None:
+        self.unopened = KnowledgeStore(home, changed=changed)
         self._root = root
         self._guard = threading.Lock()
         self._is_open = False
@@ -53,6 +55,11 @@ class Library:
             if name := name_from_remote(address.decode("utf-8", "replace").strip()):
                 return name
         return self._root.name or "root"
+
+    def folder(self) -> Path | None:
+        """Where the documents of the present project are; None as long as there are none. Raises StorageError."""
+        slug = self.unopened.project(self.current).slug
+        return self.home / "projects" / slug if slug else None
 
     def named(self, project_id: str | None) -> str:
         """The project that is meant."""

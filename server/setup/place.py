@@ -33,7 +33,7 @@ def project(here: Examined) -> Finding:
     from etl.sources import SourceSet
     from etl.sources.base import Project
 
-    found = scan(here.root, here.settings.index.exclude, here.index)
+    found = scan(here.root, here.settings.index.exclude, {here.index})
     paths = list(found.files)
     sources = SourceSet(Project(paths, lambda path: None), here.settings.sources)
     owners = [sources.owner(path) for path in paths]

@@ -32,7 +32,7 @@ def files(root: Path, exclude: list[str] | None = None) -> list[str]:
 
 
 def text_of(root: Path, path: str) -> str:
-    return read_text(root, scan(root, []).files[path], LIMIT)
+    return read_text(root / path, scan(root, []).files[path], LIMIT)
 
 
 def not_ignored_by_git(root: Path, paths: list[str]) -> list[str]:

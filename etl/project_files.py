@@ -1,0 +1,106 @@
+"""The files that are indexed: those of the project, and what agents wrote for it in the knowledge folder."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Protocol
+
+from etl.errors import LoreError
+from etl.files import FileEntry, Scan, read_text, scan, settle, stamp_of
+from etl.model import Problem
+
+KNOWLEDGE = "@lore"
+"""The name under which what agents wrote appears beside the project's own folders."""
+_TAKEN = f"its name is that of what agents wrote; give the folder another one than `{KNOWLEDGE}`"
+
+
+class KnowledgeFolder(Protocol):
+    """Where agents write about the project."""
+
+    @property
+    def home(self) -> Path:
+        """The folder of all projects; in a project it is not a part of it."""
+        ...
+
+    def folder(self) -> Path | None:
+        """The folder of this project; None as long as nothing was written. Raises LoreError if it cannot be told."""
+        ...
+
+
+class ProjectFiles:
+    """Finds and reads them by their path in the index; its own folder is left out."""
+
+    def __init__(self, root: Path, exclude: list[str], index: Path, knowledge: KnowledgeFolder | None = None) -> None:
+        self._root = root
+        self._exclude = exclude
+        self._taken = root / KNOWLEDGE
+        self._skip = {index, self._taken} | ({knowledge.home} if knowledge else set())
+        self._knowledge = knowledge.folder if knowledge else lambda: None
+
+    def scan(self) -> Scan:
+        """All files as they are now. Raises ConfigError for a broken pattern."""
+        found = scan(self._root, self._exclude, self._skip)
+        if self._taken.exists():
+            found.refused.append(Problem(KNOWLEDGE, _TAKEN))
+        self._add_knowledge(found)
+        return found
+
+    def scan_knowledge(self, known: Mapping[str, str]) -> Scan:
+        """What agents wrote as it is now, and the project's own files as they are known, by path and stamp."""
+        found = Scan({path: FileEntry(path, 0, stamp) for path, stamp in known.items() if not is_knowledge(path)})
+        self._add_knowledge(found)
+        return found
+
+    def folders(self) -> list[Path]:
+        """The folders that files are looked for in, as far as they are there."""
+        try:
+            more = self._knowledge()
+        except LoreError:
+            more = None  # a scan tells why it cannot be read
+        return [self._root, more] if more is not None and more.is_dir() else [self._root]
+
+    def settle(self, found: Scan) -> None:
+        """Wait a clock tick for files that were just written, so that their stamps can be trusted from now on."""
+        settle(self.place, found)
+
+    def place(self, path: str) -> Path:
+        """Where the file of that path in the index is."""
+        folder = self._knowledge() if is_knowledge(path) else None
+        return folder / path.removeprefix(KNOWLEDGE + "/") if folder else self._root / path
+
+    def read(self, entry: FileEntry, max_bytes: int) -> str:
+        """The text of a file, see `read_text`. Raises Unreadable."""
+        return read_text(self.place(entry.path), entry, max_bytes)
+
+    def stamp(self, path: str) -> str | None:
+        """The stamp of one file as it is now; None where there is none, or the folder cannot be looked up."""
+        try:
+            return stamp_of(self.place(path))
+        except LoreError:
+            return None
+
+    def _add_knowledge(self, found: Scan) -> None:
+        """A knowledge folder that cannot be read leaves in the index what is there of it."""
+        try:
+            folder = self._knowledge()
+        except LoreError as error:
+            found.unreadable.append(Problem(KNOWLEDGE, error.message))
+            return
+        if folder is not None and folder.is_dir():
+            found.add(scan(folder, self._exclude, under=KNOWLEDGE + "/"))
+
+
+def is_knowledge(path: str) -> bool:
+    """Whether a path of the index names something that agents wrote."""
+    return path.startswith(KNOWLEDGE + "/")
+
+
+def differing(found: Scan, known: Mapping[str, str]) -> frozenset[str]:
+    """Files that were added, changed or deleted since they were known by these stamps.
+
+    Of what lies in a folder that cannot be read nothing is said; what is just being written counts when it is new.
+    """
+    stamps = {path: entry.stamp for path, entry in found.files.items()}
+    changed = {path for path, stamp in stamps.items() if known.get(path) != stamp and (stamp or path not in known)}
+    return frozenset(changed | {path for path in known if path not in stamps and not found.hides(path)})

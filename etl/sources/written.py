@@ -1,0 +1,23 @@
+"""What agents wrote through Lore, as it lies in the knowledge folder."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from etl.model import Document, KnowledgeType
+from etl.project_files import KNOWLEDGE
+from etl.sources.base import Source
+
+_MEMORIES = f"{KNOWLEDGE}/memories/"
+
+
+class Written(Source):
+    """A project's main document, its knowledge documents, and memories."""
+
+    name, type = "written", KnowledgeType.KNOWLEDGE
+    patterns = (f"/{KNOWLEDGE}/**/*.md",)
+
+    def document(self, path: str, text: str) -> Document:
+        """A memory is told from a document by its folder."""
+        found = super().document(path, text)
+        return replace(found, type=KnowledgeType.MEMORY) if path.startswith(_MEMORIES) else found
