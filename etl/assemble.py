@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from etl.hierarchy import Hierarchy, Resolved, resolve
 from etl.model import Chunk, FileFacts
+from etl.succession import Succession, succession
 
 
 def assemble(
@@ -14,24 +15,27 @@ def assemble(
     members: Mapping[str, Mapping[str, str]],
     paths: Iterable[str],
     project: str,
-) -> tuple[list[Chunk], Hierarchy]:
-    """Chunks by source with what only the whole project shows, and the class tree.
+) -> tuple[list[Chunk], Hierarchy, Succession]:
+    """Chunks by source with what only the whole project shows; the class tree; which documents replaced which.
 
     `members` says of which class of its file a chunk is, by source and chunk id; `paths` are all files that can be
     imported.
     """
     tree = resolve(facts, paths, project)
+    titles = {source: group[0].title for source, group in chunks.items() if group}
+    replaced = succession({source: one.supersedes for source, one in facts.items() if one.supersedes}, titles)
     named = [
-        _with_class(one, members.get(source, {}).get(one.id), tree)
+        _completed(one, members.get(source, {}).get(one.id), tree, replaced.successor.get(source))
         for source in sorted(chunks)
         for one in chunks[source]
     ]
-    return named, tree.hierarchy
+    return named, tree.hierarchy, replaced
 
 
-def _with_class(one: Chunk, member_of: str | None, tree: Resolved) -> Chunk:
+def _completed(one: Chunk, member_of: str | None, tree: Resolved, successor: str | None) -> Chunk:
     name = tree.full_names.get((one.source, member_of)) if member_of else None
     chain = tree.hierarchy.chain(name) if name else ()
-    if one.metadata_hash and one.class_name == name and one.chain == chain:
+    found = {"class_name": name, "chain": chain, "superseded_by": successor}
+    if one.metadata_hash and all(getattr(one, field) == value for field, value in found.items()):
         return one
-    return one.model_copy(update={"class_name": name, "chain": chain}).sealed(one.content_hash)
+    return one.model_copy(update=found).sealed(one.content_hash)

@@ -57,7 +57,7 @@ def load_records(
     stamp = sha256(canonical_json([CHUNKER_VERSION, index.model, rows]))
     if _written(index) != f"{stamp} {chunkfile.signature(index.folder)}":
         chunks, facts, members = _chunked(documents, index.embedder.tokens(), progress)
-        named, hierarchy = assemble(chunks, facts, members, [one.source for one in documents], "")
+        named, hierarchy, _ = assemble(chunks, facts, members, [one.source for one in documents], "")
         chunkfile.write_hierarchy(index.folder, hierarchy)
         chunkfile.write_chunks(index.folder, named)
         index.catalogue.set_meta(corpus=f"{stamp} {chunkfile.signature(index.folder)}")

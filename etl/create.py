@@ -24,6 +24,7 @@ from etl.sources import SourceSet
 from etl.sources.base import Project, Source
 from etl.stores import chunkfile
 from etl.stores.catalogue import UNREAD, FileRow
+from etl.succession import Succession
 
 Look = Callable[[ProjectFiles, Mapping[str, str]], Scan]
 """Which files to look at, given the stamps of those that are known."""
@@ -91,11 +92,12 @@ def create(
     _read_changed(run, same_layout, progress)
     _drop_gone(run)
     if run.changed:
-        after, hierarchy = _resolved(run)
+        after, hierarchy, replaced = _resolved(run)
         if not allow_mass_delete:
             check_guard(before, after, settings.index.guard_share)
         chunkfile.write_hierarchy(index.folder, hierarchy)
         chunkfile.write_chunks(index.folder, after)
+        index.catalogue.set_meta(circles=json.dumps(replaced.circles))
     _remember(run, layout)
     _report_known(index, found, run.rows, report)
 
@@ -204,7 +206,7 @@ def _drop_gone(run: _Run) -> None:
             run.rows[path] = row
 
 
-def _resolved(run: _Run) -> tuple[list[Chunk], Hierarchy]:
+def _resolved(run: _Run) -> tuple[list[Chunk], Hierarchy, Succession]:
     unpacked = {path: _unpacked(row.facts) for path, row in run.rows.items() if path in run.chunks}
     facts = {path: one for path, (one, _) in unpacked.items()}
     members = {path: one for path, (_, one) in unpacked.items()}
@@ -230,16 +232,29 @@ def _report_known(index: Index, found: Scan, rows: Mapping[str, FileRow], report
                 report.failed.append(Problem(path, text))
             else:
                 report.warnings.append(text)
+    circles = json.loads(index.catalogue.meta("circles") or "[]")
+    if circles:
+        report.warnings.append(
+            f"These say that they supersede each other, so none counts as outdated: {_some(circles)}."
+        )
     owners = {row.recipe.partition(":")[0] for row in rows.values()}
     for name, patterns in index.settings.sources.items():
         if patterns and name not in owners:
             report.warnings.append(f"The configured source `sources.{name}` matches no file.")
 
 
+def _some(names: list[str]) -> str:
+    return ", ".join(names[:10]) + (f" and {len(names) - 10} more" if len(names) > 10 else "")
+
+
 def _packed(facts: FileFacts, members: Mapping[str, str | None], short: Digest | None) -> str:
-    classes = [asdict(one) for one in facts.classes]
-    known = {"classes": classes, "imports": facts.imports, "members": members}
-    return canonical_json(known if short is None else {**known, "digest": short.model_dump(mode="json")})
+    known: dict[str, object] = {"classes": [asdict(one) for one in facts.classes], "imports": facts.imports}
+    known["members"] = members
+    if facts.supersedes:
+        known["supersedes"] = facts.supersedes
+    if short is not None:
+        known["digest"] = short.model_dump(mode="json")
+    return canonical_json(known)
 
 
 def _unpacked(packed: str) -> tuple[FileFacts, dict[str, str]]:
@@ -249,4 +264,4 @@ def _unpacked(packed: str) -> tuple[FileFacts, dict[str, str]]:
         for one in value.get("classes", ())
     )
     imports = {name: (target[0], target[1]) for name, target in value.get("imports", {}).items()}
-    return FileFacts(classes, imports), value.get("members", {})
+    return FileFacts(classes, imports, tuple(value.get("supersedes", ()))), value.get("members", {})

@@ -80,7 +80,7 @@ def scan(root: Path, exclude: list[str], skip: Collection[Path] = (), under: str
     found = Scan()
     rules = _Rules((("", configured("index.exclude", exclude)),))
     now = time.time_ns()
-    stack = [(root, under, rules)]
+    stack = [] if under and rules.ignores(under.rstrip("/"), is_folder=True) else [(root, under, rules)]
     while stack:
         folder, relative, above = stack.pop()
         here = above.entering(folder, relative)

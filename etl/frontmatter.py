@@ -13,6 +13,7 @@ import yaml
 from etl.model import storable
 
 MAX_BYTES = 64_000
+LONGEST_TAG, LONGEST_PATH = 100, 300  # characters
 MAX_DEPTH = 20  # libyaml recurses on the C stack, where a deep text ends the process
 _LOADER = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader
 _OPEN = re.compile(r"\A---[ \t]*\n")
@@ -43,6 +44,8 @@ class FrontMatter:
     tags: tuple[str, ...] = ()
     created: str | None = None
     updated: str | None = None
+    valid_until: str | None = None
+    supersedes: tuple[str, ...] = ()
     lines: int = 0
     values: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
@@ -67,9 +70,11 @@ def read_front_matter(text: str) -> FrontMatter:
     values = _mapping("\n".join(text.split("\n", count)[1 : count - 1]))
     return FrontMatter(
         title=_text(values.get("title") or values.get("name") or values.get("tagName")),
-        tags=tuple(dict.fromkeys(tag for key in _TAG_KEYS for tag in _tags(values.get(key)))),
+        tags=tuple(dict.fromkeys(tag for key in _TAG_KEYS for tag in _texts(values.get(key), LONGEST_TAG))),
         created=_date(values, "created", "createdAt", "date", "timestamp"),
         updated=_date(values, "updated", "updatedAt", "closedAt", "publishedAt", "last_updated"),
+        valid_until=(_date(values, "valid_until") or "")[:10] or None,
+        supersedes=tuple(dict.fromkeys(_texts(values.get("supersedes"), LONGEST_PATH))),
         lines=count,
         values=values,
     )
@@ -114,9 +119,9 @@ def _text(value: object) -> str | None:
     return storable(" ".join(str(value).split())[:300]) or None if isinstance(value, str | int | float) else None
 
 
-def _tags(value: object) -> list[str]:
+def _texts(value: object, longest: int) -> list[str]:
     values = value if isinstance(value, list) else [value]
-    return [text[:100] for item in values[:50] if (text := _text(item))]
+    return [text[:longest] for item in values[:50] if (text := _text(item))]
 
 
 def _date(values: dict[str, Any], *keys: str) -> str | None:

@@ -45,6 +45,8 @@ class Document:
     created: str | None = None
     updated: str | None = None
     front: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
+    valid_until: str | None = None
+    supersedes: tuple[str, ...] = ()
 
     @property
     def lines(self) -> list[str]:
@@ -66,6 +68,7 @@ class Chunk(BaseModel):
 
     `lines` is 1-based and inclusive, and `text` is exactly those lines joined by `\\n`. Only a single line
     that is longer than the model's input is cut within: then `columns` holds the half-open character range.
+    `valid_until` is a day (ISO 8601), `superseded_by` the source of the document that replaced this one.
     """
 
     model_config = ConfigDict(frozen=True, populate_by_name=True)
@@ -86,6 +89,8 @@ class Chunk(BaseModel):
     tags: tuple[str, ...] = ()
     created: str | None = None
     updated: str | None = None
+    valid_until: str | None = None
+    superseded_by: str | None = None
     text: str
 
     def record(self) -> dict[str, Any]:
@@ -114,10 +119,11 @@ class ClassDefinition:
 
 @dataclass(frozen=True)
 class FileFacts:
-    """What the class tree needs from one file: its classes, and what its imported names mean."""
+    """What other files need from one: its classes, what its imported names mean, and which files it replaces."""
 
     classes: tuple[ClassDefinition, ...] = ()
     imports: dict[str, tuple[str, str | None]] = field(default_factory=dict)
+    supersedes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from server import render_projects as _projects  # noqa: F401 - it adds its renderers
-from server.text import RENDERERS, Text, renders
+from server.text import RENDERERS, Text, outdated, renders
 
 JSON = dict[str, Any]
 SYNC = " (`lore sync`, or manage_knowledge_base with action=sync)."
@@ -32,7 +32,7 @@ def _search(result: JSON) -> Text:
 def _result(number: int, one: JSON) -> Iterator[str]:
     changed = "  (changed since the last sync)" if one.get("changed") else ""
     heading = f"  {one['heading']}" if one["heading"] else ""
-    yield f"{number}. {_place(one)}  [{one['type']}]  {one['score']:.1f}{heading}{changed}"
+    yield f"{number}. {_place(one)}  [{one['type']}]  {one['score']:.1f}{heading}{changed}{outdated(one)}"
     for term in one.get("why", ()):
         yield f"   {term['value']:+8.2f} {term['term']}"
     for line in one["excerpt"].split("\n"):
@@ -43,8 +43,8 @@ def _result(number: int, one: JSON) -> Iterator[str]:
 
 @renders("ask_knowledge_base")
 def _answer(result: JSON) -> Text:
-    cited = [f"[{one['n']}] {_place(one)}" for one in result["citations"]]
-    seen = [] if cited else [f"see {_place(one)}" for one in result["references"]]
+    cited = [f"[{one['n']}] {_place(one)}{outdated(one)}" for one in result["citations"]]
+    seen = [] if cited else [f"see {_place(one)}{outdated(one)}" for one in result["references"]]
     return Text("\n".join([result["answer"], "", *cited, *seen]).rstrip(), _notes(result))
 
 

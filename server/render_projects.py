@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from server.text import Text, renders
+from server.text import Text, outdated, renders
 
 JSON = dict[str, Any]
 SHORT_ID = 10
@@ -43,7 +43,7 @@ def _matches(result: JSON) -> Text:
 
 def _match(number: int, one: JSON) -> Iterator[str]:
     keywords = f"  [{', '.join(one['metadata']['keywords'])}]" if one["metadata"]["keywords"] else ""
-    yield f"{number}. {one['file']}  {one['metadata']['title']}{keywords}"
+    yield f"{number}. {one['file']}  {one['metadata']['title']}{keywords}{outdated(one)}"
     for chapter in one["matching_chapters"]:
         summary = f": {chapter['chapter_summary']}" if chapter["chapter_summary"] else ""
         yield f"   {chapter['chapter']}{summary}"

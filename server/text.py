@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,3 +34,10 @@ def renders(*operations: str) -> Callable[[Callable[[JSON], Text]], Callable[[JS
         return function
 
     return register
+
+
+def outdated(row: Mapping[str, Any]) -> str:
+    """What stands behind a document that no longer holds; nothing for others."""
+    told = row.get("outdated", {})
+    until = f"  (outdated: valid until {told['valid_until']})" if "valid_until" in told else ""
+    return until + (f"  (superseded by {told['superseded_by']})" if "superseded_by" in told else "")

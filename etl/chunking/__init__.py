@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from etl.chunking import javascript, jsdoc, markdown, plain, python
 from etl.chunking.fit import fit
 from etl.chunking.recipe import embedding_input
@@ -33,7 +35,7 @@ def chunk(document: Document, tokens: TokenCounter) -> tuple[list[Chunk], FileFa
         number = seen[section.anchor] = seen.get(section.anchor, 0) + 1
         anchor = section.anchor if number == 1 else f"{section.anchor}#{number}"
         chunks.append(_chunk(document, section, columns, anchor, lines))
-    return chunks, parsed.facts, parsed.warning
+    return chunks, replace(parsed.facts, supersedes=document.supersedes), parsed.warning
 
 
 def parse(document: Document) -> Parsed:
@@ -62,6 +64,7 @@ def _chunk(
         tags=document.tags,
         created=section.created or document.created,
         updated=document.updated,
+        valid_until=document.valid_until,
         text=text,
     )
     return bare.model_copy(update={"content_hash": sha256(embedding_input(bare))})

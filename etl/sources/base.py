@@ -62,6 +62,8 @@ class Source:
             created=front.created,
             updated=front.updated,
             front=front.values,
+            valid_until=front.valid_until,
+            supersedes=front.supersedes,
         )
 
     def title(self, path: str, text: str, syntax: str) -> str:

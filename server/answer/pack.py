@@ -25,7 +25,9 @@ class Passage:
     def label(self) -> str:
         """Where it is from, for a prompt."""
         first, last = self.chunk.lines
-        return f"{self.chunk.source}:{first}-{last} ({self.chunk.type.value})"
+        until = f", valid until {self.chunk.valid_until}" if self.chunk.valid_until else ""
+        replaced = f", superseded by {self.chunk.superseded_by}" if self.chunk.superseded_by else ""
+        return f"{self.chunk.source}:{first}-{last} ({self.chunk.type.value}{until}{replaced})"
 
 
 def pack(ranked: Sequence[Ranked], candidates: Sequence[Candidate], files: int, tokens: int) -> list[Passage]:

@@ -17,6 +17,7 @@ from server.answer.telling import Telling
 from server.listener import unheard
 from server.query.excerpt import excerpt
 from server.query.freshness import Freshness
+from server.query.outdated import outdated
 from server.query.service import Found, QueryService
 
 log = logging.getLogger(__name__)
@@ -100,12 +101,7 @@ class AnswerService:
         quotes = extract(found.query, passages, embed)
         lines = [f"- {quote.text} [{number}]" for number, quote in enumerate(quotes, start=1)]
         citations = [
-            {
-                "n": number,
-                "source": quote.passage.chunk.source,
-                "lines": list(quote.lines),
-                "quote": quote.text,
-            }
+            _cited(number, quote.passage, quote.lines, quote.text, found)
             for number, quote in enumerate(quotes, start=1)
         ]
         for number, line in enumerate(lines):
@@ -115,16 +111,24 @@ class AnswerService:
 
 def _citation(number: int, passage: Passage, found: Found) -> dict[str, Any]:
     quote = excerpt(passage.chunk.text, found.query.words, QUOTE_CHARACTERS)
-    return {"n": number, "source": passage.chunk.source, "lines": list(passage.chunk.lines), "quote": quote}
+    return _cited(number, passage, passage.chunk.lines, quote, found)
+
+
+def _cited(number: int, passage: Passage, lines: tuple[int, int], quote: str, found: Found) -> dict[str, Any]:
+    told = outdated(passage.chunk, found.today)
+    cited = {"n": number, "source": passage.chunk.source, "lines": list(lines), "quote": quote}
+    return {**cited, "outdated": told} if told else cited
 
 
 def _reference(found: Found, position: int) -> dict[str, Any]:
     one = found.ranked[position]
     chunk = one.chunk
+    told = outdated(chunk, found.today)
     return {
         "source": chunk.source,
         "type": chunk.type.value,
         "title": chunk.title,
         "lines": list(chunk.lines),
         "score": round(one.score, 3),
+        **({"outdated": told} if told else {}),
     }

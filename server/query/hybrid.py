@@ -5,9 +5,11 @@ from __future__ import annotations
 import datetime
 from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
+from types import MappingProxyType
 
 from etl.model import Chunk, KnowledgeType
 from server.query.fuse import fuse, vector_share
+from server.query.outdated import lower_outdated
 from server.query.parse import Query
 from server.query.proximity import proximities
 from server.query.ranked import Ranked, Terms
@@ -62,16 +64,20 @@ def rank(
     weights: Weights,
     parents: Mapping[str, Chunk],
     relatives: Sequence[Chunk] = (),
+    heads: Mapping[str, Chunk] = MappingProxyType({}),
+    today: datetime.date = datetime.date.min,
 ) -> list[Ranked]:
     """Files by score, best first.
 
     `parents` are the class chunks of ancestors by class name; `relatives` those of the classes that answer a question
-    about inheritance, nearest first.
+    about inheritance, nearest first; `heads` the first chunks of documents that replaced others, by source.
     """
     by_source = _grouped(passages, weights)
     if type_ is None or type_ == KnowledgeType.SRC:
         _lift_parents(query, by_source, weights, parents)
     _lift_relatives(by_source, [one for one in relatives if type_ in (None, one.type)], weights)
+    wanted = {source: one for source, one in heads.items() if type_ in (None, one.type)}
+    lower_outdated(by_source, wanted, today, weights)
     return sorted(by_source.values(), key=lambda one: (-one.score, one.source))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import threading
 from collections import OrderedDict
 from typing import Generic, TypeVar
@@ -21,13 +22,13 @@ class Recent(Generic[Found]):
         self._guard = threading.Lock()
         self._kept: OrderedDict[tuple[str, str, State], Found] = OrderedDict()
 
-    def state(self) -> State | None:
-        """What the index holds, as a value to compare; None while a load is at it, when a search may find more at
-        any moment. To be asked behind the gate."""
+    def state(self, today: datetime.date) -> State | None:
+        """What the index holds on this day, as a value to compare; None while a load is at it, when a search may find
+        more at any moment. To be asked behind the gate."""
         catalogue = self._index.catalogue
         if catalogue.meta("dirty") is not None:
             return None
-        return self._index.gate.switches, catalogue.meta("loaded"), catalogue.meta("synced_at")
+        return self._index.gate.switches, catalogue.meta("loaded"), catalogue.meta("synced_at"), today
 
     def get(self, text: str, type_: str, state: State | None) -> Found | None:
         """What was found for a question in this state."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import datetime
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from etl.index import Index
 from etl.model import Chunk
-from server.query import classic, hybrid, legs, structure
+from server.query import classic, hybrid, legs, outdated, structure
 from server.query.confidence import DOUBT, DOUBTFUL, confidence
 from server.query.parse import Query, parse
 from server.query.ranked import Ranked
@@ -35,6 +36,7 @@ class Found:
     candidates: list[Candidate]
     confidence: float
     degraded: str | None
+    today: datetime.date
 
     @property
     def doubt(self) -> str | None:
@@ -45,7 +47,8 @@ class Found:
 class QueryService:
     """Answers questions from one index with the configured ranking."""
 
-    def __init__(self, index: Index) -> None:
+    def __init__(self, index: Index, today: Callable[[], datetime.date] = datetime.date.today) -> None:
+        self._today = today
         settings = index.settings.query
         self._index = index
         self._ranking = settings.ranking
@@ -59,7 +62,7 @@ class QueryService:
         """Files by score, best first. Raises IndexMissing, IndexDamaged, ModelMismatch."""
         with self._index.gate.reading():
             self._index.require()
-            state = self._recent.state()
+            state = self._recent.state(self._today())
             found = self._recent.get(text, type_, state)
             if found is None:
                 found = self._find(text, type_)
@@ -70,7 +73,9 @@ class QueryService:
         retrieved = self.retrieve(text, type_)
         _, ranked = self.rank(retrieved, self._ranking, self._weights)
         candidates = retrieved.candidates
-        return Found(retrieved.query, ranked, candidates.found, self.confidence(retrieved), candidates.degraded)
+        return Found(
+            retrieved.query, ranked, candidates.found, self.confidence(retrieved), candidates.degraded, self._today()
+        )
 
     def confidence(self, retrieved: Retrieved) -> float:
         """How sure it is that the index answers the question, between 0 and 1."""
@@ -93,7 +98,10 @@ class QueryService:
         passages = hybrid.score(query, candidates, retrieved.type, weights)
         parents = self._heads(hybrid.asked_parents(query, passages))
         relatives = self._heads(structure.relatives(query.text, self._index.hierarchy))
-        files = hybrid.rank(query, passages, retrieved.type, weights, parents, list(relatives.values()))
+        heads = self._openings(outdated.successors(passages))
+        files = hybrid.rank(
+            query, passages, retrieved.type, weights, parents, list(relatives.values()), heads, self._today()
+        )
         return passages, self._reranker.rerank(query.text, files) if self._reranker else files
 
     def _heads(self, classes: Iterable[str]) -> dict[str, Chunk]:
@@ -107,6 +115,11 @@ class QueryService:
             if own:
                 found[name] = next((chunk for chunk in own if chunk.kind == "class"), own[0])
         return found
+
+    def _openings(self, sources: Iterable[str]) -> dict[str, Chunk]:
+        """The first chunk of each of these files."""
+        found = ((source, next(iter(self._index.catalogue.of_source(source)), None)) for source in sources)
+        return {source: chunk for source, chunk in found if chunk is not None}
 
     def _classic(self, query: Query, passages: list[Ranked], type_: str, weights: Weights) -> list[Ranked]:
         best = {one.source: one.chunk for one in reversed(passages)}

@@ -49,6 +49,8 @@ HYBRID: Weights = {
     "structureMatch": 1,  # how far classes that answer a question about inheritance are lifted to the best: 0 to 1
     "intentMatch": 24,  # the question asks for this kind of document
     "recency": 3,
+    "supersededPenalty": -20,  # another document replaced this one
+    "expiredPenalty": -20,  # its `valid_until` is over
 }
 """Points on the scale where the best fused candidate has `baseIncrement`."""
 

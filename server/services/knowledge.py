@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import datetime
 import math
 import os
 import re
 import threading
 import time
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from etl.errors import InvalidSearchQuery
@@ -18,6 +20,7 @@ from etl.knowledge.document import KnowledgeDocument, summary_of
 from etl.knowledge.limits import QUERY_CHARACTERS, QUERY_TERMS
 from etl.knowledge.metadata import Metadata
 from etl.knowledge.shelf import is_document, shown
+from etl.succession import succession
 from server.services.chapters import metadata_of
 from server.services.library import Library
 
@@ -26,6 +29,7 @@ INTRODUCTION = "(Document Introduction)"
 AROUND = 60  # characters of context on either side
 CONTEXTS = 2  # of one word in one chapter
 KEPT_CHARACTERS = 40_000_000  # of all documents in the cache
+JUST_BELOW = 0.001
 TITLE, KEYWORD, PART_OF_KEYWORD, HEADING = 8.0, 6.0, 3.0, 4.0
 Stamp = tuple[int, int, int, int]
 
@@ -62,13 +66,15 @@ class Match(NamedTuple):
     found: list[str]
     score: float
     places: int
+    outdated: Mapping[str, str] = MappingProxyType({})
 
 
 class KnowledgeSearch:
     """Searches the documents of a project. What was read is kept until its file changes; threads may share it."""
 
-    def __init__(self, library: Library) -> None:
+    def __init__(self, library: Library, today: Callable[[], datetime.date] = datetime.date.today) -> None:
         self._library = library
+        self._today = today
         self._guard = threading.Lock()
         self._pages: dict[str, tuple[Stamp, Page]] = {}
         self._characters = 0
@@ -82,8 +88,12 @@ class KnowledgeSearch:
         rarity = {
             word: math.log(1 + len(pages) / max(1, sum(word in found for _, found in matching))) for word in words
         }
+        replaced = succession(
+            {page.filename: page.metadata.supersedes for page, _ in pages if page.metadata.supersedes},
+            {page.filename: page.title for page, _ in pages},
+        )
         weighed = [Match(page, found, *_weighed(page, found, rarity)) for page, found in matching]
-        ranked = sorted(weighed, key=lambda one: (-one.score, one.page.filename))
+        ranked = _ranked(weighed, replaced.successor, self._today().isoformat())
         return {
             "success": True,
             "project_id": name,
@@ -169,6 +179,23 @@ def _weighed(page: Page, found: Sequence[str], rarity: dict[str, float]) -> tupl
     return round(score, 3), sum([_holds(text, found) for text in texts])
 
 
+def _ranked(weighed: Sequence[Match], successor: Mapping[str, str], today: str) -> list[Match]:
+    """Best first. What is outdated counts half, and what was replaced comes after what replaced it."""
+    told = {one.page.filename: _with_outdated(one, successor.get(one.page.filename), today) for one in weighed}
+    for name, one in told.items():
+        if (new := told.get(successor.get(name, ""))) is not None:
+            told[name] = one._replace(score=round(min(one.score, new.score - JUST_BELOW), 3))
+    return sorted(told.values(), key=lambda one: (-one.score, one.page.filename))
+
+
+def _with_outdated(one: Match, successor: str | None, today: str) -> Match:
+    until = one.page.metadata.valid_until
+    told = {"superseded_by": successor} if successor else {}
+    if until and until[:10] < today:
+        told["valid_until"] = until[:10]
+    return one._replace(outdated=told, score=round(one.score / 2, 3)) if told else one
+
+
 def _holds(text: str, words: Sequence[str]) -> bool:
     for word in words:  # noqa: SIM110 - `any` takes three times as long, and there are thousands of texts
         if word in text:
@@ -185,6 +212,7 @@ def _result(match: Match) -> JSON:
         "metadata": metadata_of(page.title, page.metadata),
         "keywords_found": match.found,
         "matching_chapters": [row for one in page.passages if (row := _chapter(one, match.found))],
+        **({"outdated": dict(match.outdated)} if match.outdated else {}),
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from typing import Any
 
 from etl.index import Index
@@ -9,6 +10,7 @@ from etl.model import sha256
 from server import budget
 from server.query.excerpt import fit_results
 from server.query.freshness import Freshness
+from server.query.outdated import outdated
 from server.query.ranked import Ranked
 from server.query.service import Found, QueryService
 
@@ -36,7 +38,7 @@ class SearchService:
         found = self._queries.find(text, type_)
         top = found.ranked[start : start + limit]
         changed = self._freshness.changed_of(one.source for one in top)
-        results = [_result(one, explain, one.source in changed) for one in top]
+        results = [_result(one, explain, one.source in changed, found.today) for one in top]
         reply = _head(text, found, bool(results), self._freshness.record(), max_tokens)
         left = budget.room(max_tokens, reply)
         texts = [one.chunk.text for one in top]
@@ -76,7 +78,7 @@ def _head(text: str, found: Found, has_results: bool, freshness: JSON, max_token
     return reply
 
 
-def _result(one: Ranked, explain: bool, is_changed: bool) -> JSON:
+def _result(one: Ranked, explain: bool, is_changed: bool, today: datetime.date) -> JSON:
     chunk = one.chunk
     result: JSON = {
         "id": chunk.id,
@@ -90,6 +92,8 @@ def _result(one: Ranked, explain: bool, is_changed: bool) -> JSON:
     }
     if is_changed:
         result["changed"] = True
+    if told := outdated(chunk, today):
+        result["outdated"] = told
     if explain:
         result["why"] = [{"term": term, "value": round(value, 3)} for term, value in one.why]
     return result

@@ -119,7 +119,7 @@ def test_a_fifo_is_no_file_and_nothing_waits_for_one(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / ".gitignore")
 
     assert files(tmp_path) == ["a.md"]
-    assert read_text(tmp_path, FileEntry("pipe.md", 0, ""), LIMIT) == ""
+    assert read_text(tmp_path / "pipe.md", FileEntry("pipe.md", 0, ""), LIMIT) == ""
 
 
 @pytest.mark.parametrize(
@@ -167,7 +167,7 @@ def test_a_file_that_changed_under_the_reader_is_refused(tmp_path: Path) -> None
         entries, ["too large: it grew", "cannot be read: No such", "cannot be read: "], strict=True
     ):
         with pytest.raises(Unreadable, match=reason):
-            read_text(tmp_path, entry, LIMIT)
+            read_text(tmp_path / entry.path, entry, LIMIT)
 
 
 def test_a_name_that_is_not_utf8_is_left_out(tmp_path: Path) -> None:
@@ -204,7 +204,7 @@ def test_what_may_not_be_read_is_reported_and_the_rest_is_found() -> None:
             assert found == Scan(found.files, [Problem("closed/", "folder cannot be read: Permission denied")], [])
             assert list(found.files) == ["a.md", "secret.md"]
             with pytest.raises(Unreadable, match="cannot be read: Permission denied"):
-                read_text(root, found.files["secret.md"], LIMIT)
+                read_text(root / "secret.md", found.files["secret.md"], LIMIT)
             (root / "closed").chmod(0o700)
     finally:
         shutil.rmtree(root)

@@ -1,0 +1,55 @@
+"""Documents that were replaced or whose time is over: they come after their successors, and say so."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from etl.model import Chunk
+from server.query.ranked import Ranked
+from server.query.weights import Weights
+
+JUST_BELOW = 0.01
+
+
+def outdated(chunk: Chunk, today: datetime.date) -> dict[str, Any] | None:
+    """What a result says of a passage that no longer holds: by what it was replaced, until when it was valid."""
+    told: dict[str, Any] = {"superseded_by": chunk.superseded_by} if chunk.superseded_by else {}
+    if is_expired(chunk, today):
+        told["valid_until"] = chunk.valid_until
+    return told or None
+
+
+def is_expired(chunk: Chunk, today: datetime.date) -> bool:
+    """Whether the document's last day is over."""
+    return chunk.valid_until is not None and chunk.valid_until < today.isoformat()
+
+
+def successors(passages: Iterable[Ranked]) -> list[str]:
+    """The documents that replaced some of these."""
+    return list(dict.fromkeys(one.chunk.superseded_by for one in passages if one.chunk.superseded_by))
+
+
+def lower_outdated(
+    by_source: dict[str, Ranked], heads: Mapping[str, Chunk], today: datetime.date, weights: Weights
+) -> None:
+    """Take points from what is outdated; a successor gets at least what its predecessor had, and stays above it.
+
+    `heads` are the first chunks of successors by source: one that was not found itself comes along.
+    """
+    for one in by_source.values():
+        if is_expired(one.chunk, today):
+            _add(one, "expiredPenalty", weights["expiredPenalty"])
+    replaced = [one for one in by_source.values() if one.chunk.superseded_by in heads]
+    for one in sorted(replaced, key=lambda one: -one.score):
+        chunk = heads[str(one.chunk.superseded_by)]
+        new = by_source.setdefault(chunk.source, Ranked(chunk.source, 0.0, chunk))
+        _add(new, "successorBoost", max(0.0, one.score - new.score))
+        _add(one, "supersededPenalty", min(weights["supersededPenalty"], new.score - JUST_BELOW - one.score))
+
+
+def _add(one: Ranked, term: str, points: float) -> None:
+    if points:
+        one.score += points
+        one.why = [*one.why, (term, points)]

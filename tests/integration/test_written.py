@@ -1,0 +1,318 @@
+"""What agents write is part of the project's index at once, and what it supersedes comes after it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from etl.settings import Settings
+from server.app import App
+from server.contract import Contract
+from server.render import render
+from tests.harness.models import HashModel
+from tests.harness.projects import settle, write_project
+
+JSON = dict[str, Any]
+Call = Callable[..., JSON]
+PAGES = {"README.md": "# Ferry\n\nA queue of jobs.\n", "docs/retries.md": "# Retries\n\nRetries wait twice as long.\n"}
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return write_project(tmp_path.resolve() / "ferry", PAGES)
+
+
+@pytest.fixture
+def app(root: Path, tmp_path: Path, contract: Contract) -> Iterator[App]:
+    app = App(root, Settings(), contract, HashModel(), home=tmp_path / "home")
+    yield app
+    app.close()
+
+
+@pytest.fixture
+def call(app: App) -> Call:
+    def call(name: str, **arguments: Any) -> JSON:
+        result = app.call(name, arguments)
+        assert render(name, result).whole()
+        return result
+
+    return call
+
+
+def sync(call: Call) -> JSON:
+    report: JSON = call("manage_knowledge_base", action="sync", wait_seconds=60)["report"]
+    return report
+
+
+def indexed(app: App, call: Call) -> None:
+    """Until no job runs any more."""
+    while (running := app.jobs.running_id()) is not None:
+        call("get_job", id=running, wait_seconds=60)
+
+
+def note(call: Call, filename: str, text: str, **more: Any) -> JSON:
+    chapters = [{"title": "Notes", "content": text}]
+    return call("create_knowledge_file", filename=filename, title=filename, chapters=chapters, **more)
+
+
+def sources(call: Call, query: str, **more: Any) -> list[str]:
+    return [one["source"] for one in call("query_documents", query=query, **more)["results"]]
+
+
+# --- at once ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_document_is_found_by_a_search_and_an_answer_after_it_was_written(app: App, call: Call) -> None:
+    sync(call)
+    note(call, "lanterns", "Lanterns burn whale oil on this ship.")
+    indexed(app, call)
+
+    found = call("query_documents", query="lanterns whale oil")["results"][0]
+    answer = call("ask_knowledge_base", query="What do the lanterns burn?")
+    assert (found["source"], found["type"]) == ("@lore/knowledge/lanterns.md", "knowledge")
+    assert "whale oil" in answer["answer"]
+    assert answer["citations"][0]["source"] == "@lore/knowledge/lanterns.md"
+    assert sources(call, "lanterns", type="knowledge") == ["@lore/knowledge/lanterns.md"]
+    assert call("query_documents", query="lanterns")["freshness"]["state"] == "fresh"
+
+
+def test_changes_of_chapters_main_document_and_deletions_are_followed(app: App, call: Call) -> None:
+    sync(call)
+    note(call, "lanterns", "Lanterns burn whale oil.")
+    call("update_chapter", filename="lanterns", chapter_title="Notes", new_content="Lanterns burn paraffin.")
+    call("update_project_main", content="# Ship\n\nEverybody wears a lifebelt.\n")
+    indexed(app, call)
+
+    assert "paraffin" in call("query_documents", query="lanterns burn")["results"][0]["excerpt"]
+    assert sources(call, "lifebelt")[0] == "@lore/main.md"
+    assert call("get_source", path="@lore/main.md")["type"] == "knowledge"
+
+    call("delete_project", project_id="ferry")
+    indexed(app, call)
+    assert {one["source"] for one in call("list_sources")["sources"]} == set(PAGES)
+
+
+def test_only_what_was_written_is_looked_at(app: App, call: Call, root: Path) -> None:
+    sync(call)
+    commit = app.index.catalogue.meta("synced_at")
+    write_project(root, {"docs/retries.md": "# Retries\n\nNow about lighthouses.\n", "docs/new.md": "# New\n"})
+    note(call, "lanterns", "Lanterns burn whale oil.")
+    indexed(app, call)
+
+    freshness = call("query_documents", query="lanterns")["freshness"]
+    assert (freshness["state"], freshness["changed_files"]) == ("stale", 2)
+    assert sources(call, "lanterns")[0] == "@lore/knowledge/lanterns.md"
+    assert "lighthouses" not in call("get_source", path="docs/retries.md")["text"]
+    assert app.index.catalogue.meta("synced_at") == commit
+
+    report = sync(call)
+    assert report["files"] == 4
+    assert sources(call, "lighthouses")[0] == "docs/retries.md"
+
+
+def test_before_the_first_sync_nothing_is_indexed_and_then_everything(app: App, call: Call) -> None:
+    note(call, "lanterns", "Lanterns burn whale oil.")
+    assert not app.index.exists()
+
+    sync(call)
+    assert sources(call, "lanterns")[0] == "@lore/knowledge/lanterns.md"
+
+
+def test_after_the_index_was_deleted_a_write_does_not_bring_it_back(app: App, call: Call) -> None:
+    sync(call)
+    call("manage_knowledge_base", action="delete", confirm=True, wait_seconds=60)
+    note(call, "lanterns", "Lanterns burn whale oil.")
+    indexed(app, call)
+
+    assert call("list_sources")["total"] == 0
+
+
+def test_documents_of_other_projects_stay_theirs(app: App, call: Call) -> None:
+    sync(call)
+    note(call, "lanterns", "Lanterns burn whale oil.", project_id="another ship")
+    indexed(app, call)
+
+    assert call("list_sources")["total"] == len(PAGES)
+
+
+def test_a_write_during_a_sync_is_indexed_after_it(app: App, call: Call, root: Path) -> None:
+    sync(call)
+    write_project(root, {f"docs/{n}.md": f"# Page {n}\n\nSubject {n}.\n" for n in range(40)})
+    call("manage_knowledge_base", action="sync", wait_seconds=0)
+    note(call, "lanterns", "Lanterns burn whale oil.")
+    indexed(app, call)
+
+    assert sources(call, "lanterns whale")[0] == "@lore/knowledge/lanterns.md"
+    assert call("list_sources")["total"] == len(PAGES) + 41
+
+
+# --- which files -----------------------------------------------------------------------------------------------------
+
+
+def test_what_was_edited_by_hand_counts_as_changed(app: App, call: Call, tmp_path: Path) -> None:
+    note(call, "lanterns", "Lanterns burn whale oil.")
+    sync(call)
+    file = next((tmp_path / "home" / "projects").rglob("lanterns.md"))
+    file.write_text(file.read_text().replace("whale oil", "paraffin"), encoding="utf-8")
+    settle(tmp_path / "home")
+    app.freshness.notice()
+
+    result = call("query_documents", query="lanterns")
+    assert result["results"][0]["changed"] is True
+    assert result["freshness"]["changed_files"] == 1
+
+
+def test_a_knowledge_folder_inside_the_project_is_not_indexed_twice(root: Path, contract: Contract) -> None:
+    app = App(root, Settings(), contract, HashModel(), home=root / "notes")
+    try:
+        app.call("update_project_main", {"content": "# Ship\n\nEverybody wears a lifebelt.\n"})
+        app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 60})
+
+        assert {one["source"] for one in app.call("list_sources", {})["sources"]} == {*PAGES, "@lore/main.md"}
+    finally:
+        app.close()
+
+
+def test_a_folder_of_the_same_name_is_left_out_and_told(call: Call, root: Path) -> None:
+    write_project(root, {"@lore/main.md": "# Mine\n"})
+
+    report = sync(call)
+    assert [one["source"] for one in report["skipped"]] == ["@lore"]
+    assert report["files"] == len(PAGES)
+
+
+def test_a_damaged_list_of_projects_keeps_what_is_indexed_and_is_told(call: Call, tmp_path: Path) -> None:
+    note(call, "lanterns", "Lanterns burn whale oil.")
+    sync(call)
+    (tmp_path / "home" / "index.json").write_text("{", encoding="utf-8")
+
+    report = sync(call)
+    assert [one["source"] for one in report["failed"]] == ["@lore"]
+    assert sources(call, "lanterns")[0] == "@lore/knowledge/lanterns.md"
+
+
+def test_secrets_do_not_get_into_the_index_and_patterns_of_the_project_do_not_change_the_type(
+    root: Path, tmp_path: Path, contract: Contract
+) -> None:
+    settings = Settings.model_validate({"sources": {"guides": ["**/*.md"]}})
+    app = App(root, settings, contract, HashModel(), home=tmp_path / "home")
+    try:
+        app.call("update_project_main", {"content": "# Ship\n\nThe key is AKIAIOSFODNN7EXAMPLE.\n"})
+        app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 60})
+
+        source = app.call("get_source", {"path": "@lore/main.md"})
+        assert source["type"] == "knowledge"
+        assert "AKIA" not in source["text"]
+    finally:
+        app.close()
+
+
+def test_what_the_configuration_excludes_is_not_indexed(root: Path, tmp_path: Path, contract: Contract) -> None:
+    app = App(
+        root, Settings.model_validate({"index": {"exclude": ["@lore/"]}}), contract, HashModel(), home=tmp_path / "home"
+    )
+    try:
+        app.call("update_project_main", {"content": "# Ship\n"})
+        app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 60})
+
+        assert app.call("list_sources", {})["total"] == len(PAGES)
+    finally:
+        app.close()
+
+
+# --- what is outdated ------------------------------------------------------------------------------------------------
+
+
+def test_what_is_superseded_comes_after_its_successor_and_says_so(app: App, call: Call) -> None:
+    sync(call)
+    note(call, "lanterns", "Lanterns burn whale oil. Lanterns burn whale oil at night.")
+    note(call, "lights", "Lanterns are electric now.", supersedes=["lanterns"])
+    indexed(app, call)
+
+    result = call("query_documents", query="lanterns burn whale oil", explain=True)
+    assert [one["source"] for one in result["results"][:2]] == [
+        "@lore/knowledge/lights.md",
+        "@lore/knowledge/lanterns.md",
+    ]
+    assert result["results"][1]["outdated"] == {"superseded_by": "@lore/knowledge/lights.md"}
+    assert "supersededPenalty" in {one["term"] for one in result["results"][1]["why"]}
+    assert "(superseded by @lore/knowledge/lights.md)" in render("query_documents", result).body
+    assert "outdated" not in result["results"][0]
+
+    references = call("ask_knowledge_base", query="What do lanterns burn?")["references"]
+    assert {one["source"]: one.get("outdated") for one in references}["@lore/knowledge/lanterns.md"] is not None
+
+
+def test_a_successor_that_has_none_of_the_words_comes_along(app: App, call: Call) -> None:
+    sync(call)
+    note(call, "lanterns", "Lanterns burn whale oil.")
+    note(call, "electricity", "Bulbs.", supersedes=["lanterns.md"])
+    indexed(app, call)
+
+    assert sources(call, "whale oil lanterns")[:2] == ["@lore/knowledge/electricity.md", "@lore/knowledge/lanterns.md"]
+
+
+def test_when_the_successor_is_deleted_the_document_holds_again(app: App, call: Call) -> None:
+    sync(call)
+    note(call, "lanterns", "Lanterns burn whale oil.")
+    note(call, "lights", "Lanterns are electric now.", supersedes=["lanterns"])
+    call("delete_knowledge_file", filename="lights")
+    indexed(app, call)
+
+    found = call("query_documents", query="lanterns whale oil")["results"][0]
+    assert (found["source"], found.get("outdated")) == ("@lore/knowledge/lanterns.md", None)
+
+
+def test_what_is_over_loses_points_and_says_until_when_it_was_valid(app: App, call: Call) -> None:
+    sync(call)
+    note(call, "offer", "Berths cost ten crowns.", valid_until="2020-12-31")
+    note(call, "prices", "Berths cost twelve crowns.", valid_until="2999-12-31")
+    indexed(app, call)
+
+    found = {one["source"]: one for one in call("query_documents", query="berths cost crowns")["results"]}
+    assert found["@lore/knowledge/offer.md"]["outdated"] == {"valid_until": "2020-12-31"}
+    assert "outdated" not in found["@lore/knowledge/prices.md"]
+    assert found["@lore/knowledge/offer.md"]["score"] < found["@lore/knowledge/prices.md"]["score"]
+
+
+def test_files_of_the_project_can_supersede_each_other_too(call: Call, root: Path) -> None:
+    more = {"docs/adr/0001.md": "# Use files\n\nWe store jobs in files.\n"}
+    more["docs/adr/0002.md"] = "---\nsupersedes: 0001.md\n---\n\n# Use SQLite\n\nWe store jobs in SQLite.\n"
+    write_project(root, more)
+    sync(call)
+
+    found = call("query_documents", query="store jobs in files")["results"]
+    assert [one["source"] for one in found[:2]] == ["docs/adr/0002.md", "docs/adr/0001.md"]
+    assert found[1]["outdated"] == {"superseded_by": "docs/adr/0002.md"}
+    assert call("get_document_by_id", id=found[1]["id"])["superseded_by"] == "docs/adr/0002.md"
+
+
+def test_documents_that_supersede_each_other_are_warned_of_at_each_sync(call: Call, root: Path) -> None:
+    write_project(
+        root,
+        {name: f"---\nsupersedes: {other}\n---\n\n# {name}\n" for name, other in (("a.md", "b.md"), ("b.md", "a.md"))},
+    )
+    settle(root)
+
+    for _ in range(2):
+        assert any("a.md, b.md" in one for one in sync(call)["warnings"])
+
+
+def test_the_search_among_documents_knows_it_too(call: Call) -> None:
+    note(call, "lanterns", "Lanterns burn whale oil. Lanterns, lanterns.")
+    note(call, "lights", "No more lanterns.", supersedes=["lanterns"])
+    note(call, "offer", "Lanterns for two crowns.", valid_until="2020-12-31")
+
+    found = call("search_knowledge", query="lanterns")
+    names = [one["file"] for one in found["results"]]
+    assert names.index("lights.md") < names.index("lanterns.md")
+    told = {one["file"]: one.get("outdated") for one in found["results"]}
+    assert told == {
+        "lights.md": None,
+        "lanterns.md": {"superseded_by": "lights.md"},
+        "offer.md": {"valid_until": "2020-12-31"},
+    }
+    assert "superseded by lights.md" in render("search_knowledge", found).body
