@@ -36,7 +36,7 @@ def export(origin: str, folder: Path) -> None:
             "pad_id": int(model.tokenizer.pad_token_id or 0),
             "pad_token": str(model.tokenizer.pad_token or "[PAD]"),
             "query_prompt": (model.prompts or {}).get("query") or "",
-            "digest": _digest(files),
+            "digest": _digest(model, files / "tokenizer.json"),
         }
         write_info(info, files)
         _check(model, files)
@@ -48,10 +48,12 @@ def _vector(features: dict[str, Any]) -> torch.Tensor:
     return torch.nn.functional.normalize(vector, p=2, dim=1)
 
 
-def _digest(folder: Path) -> str:
-    digest = hashlib.sha256()
-    for file in (*sorted(folder.glob("model.onnx*")), folder / "tokenizer.json"):
-        digest.update(file.read_bytes())
+def _digest(model: SentenceTransformer, tokenizer: Path) -> str:
+    """Of the weights and the tokenizer: the compiled file differs from one compilation to the next."""
+    digest = hashlib.sha256(tokenizer.read_bytes())
+    for name, tensor in sorted(model.state_dict().items()):
+        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
+        digest.update(torch.atleast_1d(tensor.detach().cpu()).contiguous().view(torch.uint8).numpy().data)
     return digest.hexdigest()
 
 

@@ -7,10 +7,11 @@ export const version = meta("version");
 const root = meta("root").replace(/\/+$/, "");
 const editor = meta("editor");
 const KEPT = "lore-token";
+const ELSEWHERE = "@lore/"; // what agents wrote, in the knowledge folder
 
-/** A link that opens a file of the project in the editor, or null if there is no editor. */
+/** A link that opens a file of the project in the editor, or null if there is no editor, or the file is elsewhere. */
 export function editorLink(source, line = 1) {
-  if (!editor || !root) return null;
+  if (!editor || !root || source.startsWith(ELSEWHERE)) return null;
   const path = `${root}/${source}`.split("/").map(encodeURIComponent).join("/");
   return editor.replace(path.startsWith("/") ? /\/?\{path\}/ : "{path}", path).replace("{line}", String(line));
 }

@@ -18,7 +18,7 @@ from server.contract import Contract
 from tests.harness.agent import agent
 from tests.harness.faces import bearer, run_lore, serving
 from tests.harness.knowledge import assert_sound, git, seed_store
-from tests.harness.owners import owner_of
+from tests.harness.owners import owner_of, wait_until
 from tests.harness.projects import write_project
 
 JSON = dict[str, Any]
@@ -71,6 +71,24 @@ def test_two_agents_share_what_they_write_and_the_history_names_the_client(proje
     assert (history[0]["author"], history[0]["session"]) == ("two", "s")
     assert history[1]["author"] == "mcp"
     assert_sound(home)
+
+
+def test_what_one_agent_writes_another_finds_by_searching_the_project(project: Path, home: Path) -> None:
+    with agent(project, home, "query,manage,projects") as one, agent(project, home, "query") as two:
+        one.call("manage_knowledge_base", action="sync", wait_seconds=60)
+        chapters = [{"title": "Retries", "content": "Back off when the lighthouse does not answer."}]
+        one.call("create_knowledge_file", filename="retries", title="Retry policy", chapters=chapters)
+
+        def found() -> list[str]:
+            return [row["source"] for row in two.call("query_documents", query="lighthouse answer")["results"]]
+
+        wait_until(lambda: found()[0] == "@lore/knowledge/retries.md")
+        document = next((home / "projects").rglob("retries.md"))
+        document.write_text(document.read_text() + "\nAsk the gulls.\n", encoding="utf-8")
+        wait_until(lambda: "gulls" in two.call("query_documents", query="ask the gulls")["results"][0]["excerpt"])
+
+        one.call("delete_knowledge_file", filename="retries")
+        wait_until(lambda: found() == ["README.md"])
 
 
 def test_the_tools_have_honest_hints_and_are_not_offered_unless_asked_for(project: Path, home: Path) -> None:

@@ -28,7 +28,7 @@ class Agent:
         """The result of a tool that works."""
         reply = self._reply(name, arguments)
         assert not reply.is_error, reply
-        assert reply.structured_content["success"] is True
+        assert reply.structured_content.get("success", True) is True
         result: JSON = reply.structured_content
         return result
 
@@ -74,10 +74,10 @@ class Agent:
 
 
 @contextmanager
-def agent(project: Path, home: Path, **environment: str) -> Iterator[Agent]:
+def agent(project: Path, home: Path, toolsets: str = "projects", **environment: str) -> Iterator[Agent]:
     """An agent in a project whose knowledge is kept in `home`."""
     env = {**os.environ, "LORE_HOME": str(home), **environment}
-    parameters = StdioServerParameters(command=LORE, args=["mcp", "--toolsets", "projects"], cwd=project, env=env)
+    parameters = StdioServerParameters(command=LORE, args=["mcp", "--toolsets", toolsets], cwd=project, env=env)
     with start_blocking_portal() as portal:
         client = Client(stdio_client(parameters))
         with portal.wrap_async_context_manager(client):

@@ -190,6 +190,15 @@ def test_a_model_is_named_by_its_folder_and_serves_what_its_original_gives(tiny_
 
 
 @pytest.mark.long
+def test_a_model_that_is_compiled_again_is_the_same_model(tiny_model: Path, own_cache: Path) -> None:
+    chosen = EmbeddingSettings(model=str(tiny_model))
+    before = ConfiguredModel(chosen).fingerprint()
+    shutil.rmtree(own_cache)
+
+    assert ConfiguredModel(chosen).fingerprint() == before
+
+
+@pytest.mark.long
 def test_changed_weights_are_another_model(tiny_model: Path, own_cache: Path, tmp_path: Path) -> None:
     from safetensors.numpy import load_file, save_file
 
