@@ -11,6 +11,7 @@ LoreError                       exit  HTTP
 │   ├── ConfirmationRequired       2   409   a destructive action without `confirm`
 │   ├── InvalidProjectId           2   400   a name that cannot be a project's
 │   ├── InvalidFilename            2   400   a name that cannot be a document's
+│   ├── InvalidGroupId             2   400   a name that cannot be a group's
 │   └── InvalidContent             2   400   a text that would break its document
 ├── NotFound                       1   404
 │   ├── DocumentNotFound           1   404
@@ -19,6 +20,7 @@ LoreError                       exit  HTTP
 │   ├── ProjectNotFound            1   404
 │   ├── ChapterNotFound            1   404
 │   ├── SectionNotFound            1   404   of a project's main document
+│   ├── MemoryNotFound             1   404
 │   └── CommitNotFound             1   404   in the history of what was written
 ├── FileExists                     1   409   a document of that name is there
 ├── SectionExists                  1   409   a section or chapter of that title is there
@@ -137,6 +139,13 @@ class InvalidFilename(UsageError):
     default_hint = "Use a plain name as `api-guide.md`."
 
 
+class InvalidGroupId(UsageError):
+    """The name cannot be that of a group of memories."""
+
+    code = "INVALID_GROUP_ID"
+    default_hint = "Use a short name as `learning`."
+
+
 class InvalidContent(UsageError):
     """The text is too long, or would change more of its document than it should."""
 
@@ -189,6 +198,13 @@ class SectionNotFound(NotFound):
 
     code = "SECTION_NOT_FOUND"
     default_hint = "Read the main document: a section's header is a whole line as `## Build`."
+
+
+class MemoryNotFound(NotFound):
+    """No memory of this project has that id."""
+
+    code = "MEMORY_NOT_FOUND"
+    default_hint = "Take the `id` of a result of search_memories."
 
 
 class CommitNotFound(NotFound):

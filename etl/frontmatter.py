@@ -64,10 +64,7 @@ def read_front_matter(text: str) -> FrontMatter:
     Raises:
         FrontMatterError: the block is no YAML mapping.
     """
-    count = front_matter_lines(text)
-    if not count:
-        return FrontMatter()
-    values = _mapping("\n".join(text.split("\n", count)[1 : count - 1]))
+    count, values = front_matter_lines(text), front_matter_values(text)
     return FrontMatter(
         title=_text(values.get("title") or values.get("name") or values.get("tagName")),
         tags=tuple(dict.fromkeys(tag for key in _TAG_KEYS for tag in _texts(values.get(key), LONGEST_TAG))),
@@ -78,6 +75,16 @@ def read_front_matter(text: str) -> FrontMatter:
         lines=count,
         values=values,
     )
+
+
+def front_matter_values(text: str) -> dict[str, Any]:
+    """Everything that the block says, as YAML has it; empty if there is none.
+
+    Raises:
+        FrontMatterError: the block is no YAML mapping.
+    """
+    count = front_matter_lines(text)
+    return _mapping("\n".join(text.split("\n", count)[1 : count - 1])) if count else {}
 
 
 def _mapping(block: str) -> dict[str, Any]:

@@ -18,7 +18,8 @@ from etl.project import knowledge_home
 from etl.settings import Settings
 from etl.sources import SourceSet
 from etl.sources.base import Project
-from server import project_operations as _projects  # noqa: F401 - it adds its handlers
+from server import memory_operations as _memories  # noqa: F401 - they add their handlers
+from server import project_operations as _projects  # noqa: F401
 from server.answer.service import AnswerService
 from server.contract import Contract, Operation
 from server.envelope import enveloped
@@ -35,6 +36,7 @@ from server.services.health import HealthService
 from server.services.jobs import JobService
 from server.services.knowledge import KnowledgeSearch
 from server.services.library import Library
+from server.services.memories import MemoryService
 from server.services.projects import ProjectService
 from server.services.search import SearchService
 from server.services.storage import StorageService
@@ -80,6 +82,7 @@ class App:
             chapters=ChapterService(self._library),
             knowledge=KnowledgeSearch(self._library),
             storage=StorageService(self._library),
+            memories=MemoryService(self._library),
         )
         self._calls = Lane[dict[str, Any]]("call", CONCURRENT_CALLS, QUEUE_SECONDS)
         self._calls_out = Lane[dict[str, Any]]("call out", CONCURRENT_CALLS, QUEUE_SECONDS)
@@ -92,8 +95,8 @@ class App:
             LoreError: every failure, our own mistakes included.
         """
         operation = self.contract[operation_id]
-        if operation.envelope:
-            return self._recorder.run(operation.id, arguments, lambda: self._answer(operation, arguments, listener))
+        if operation.is_about_knowledge:
+            return self._recorder.run(operation, arguments, lambda: self._answer(operation, arguments, listener))
         return self._answer(operation, arguments, listener)
 
     def _answer(self, operation: Operation, arguments: dict[str, Any], listener: Listener) -> dict[str, Any]:
@@ -164,7 +167,7 @@ def _gives_all_the_same(operation: Operation) -> bool:
     """Whether two calls at the same moment may share one reply; what agents write changes between them."""
     hints = operation.hints
     is_steady = hints["readOnlyHint"] and hints["idempotentHint"] and not hints["openWorldHint"]
-    return is_steady and not operation.envelope
+    return is_steady and not operation.is_about_knowledge
 
 
 def _check_handlers(contract: Contract) -> None:

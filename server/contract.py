@@ -16,6 +16,7 @@ from jsonschema.exceptions import best_match
 from etl.errors import ConfigError, InternalError, InvalidArgument, UnknownOperation
 
 Schema = dict[str, Any]
+KNOWLEDGE_TOOLSETS = ("projects", "memories")
 METHODS = ("get", "post", "put", "delete")
 _BESIDE = Path(__file__).parent / "openapi.yaml"  # in a wheel
 _ABOVE = Path(__file__).parents[1] / "openapi.yaml"  # in a checkout
@@ -50,6 +51,11 @@ class Operation:
     def changes_state(self) -> bool:
         """Whether a call may change anything: those want a token over HTTP."""
         return not self.hints["readOnlyHint"]
+
+    @property
+    def is_about_knowledge(self) -> bool:
+        """Whether it is about what agents write: those calls go into the activity log."""
+        return self.toolset in KNOWLEDGE_TOOLSETS
 
     @property
     def is_waiting(self) -> bool:

@@ -14,6 +14,7 @@ from server.services.documents import DocumentService
 from server.services.health import HealthService
 from server.services.jobs import JobService
 from server.services.knowledge import KnowledgeSearch
+from server.services.memories import MemoryService
 from server.services.projects import ProjectService
 from server.services.search import SearchService
 from server.services.storage import StorageService
@@ -35,6 +36,7 @@ class Services:
     chapters: ChapterService
     knowledge: KnowledgeSearch
     storage: StorageService
+    memories: MemoryService
 
 
 Handler = Callable[..., JSON]

@@ -125,12 +125,18 @@ class Files:
 
     def remove_temporary(self) -> None:
         """Remove what killed writers left where documents are written."""
-        slugs = [f"projects/{slug}" for slug in self.folders("projects")]
-        for place in ("", "projects", *slugs, *(f"{slug}/knowledge" for slug in slugs)):
+        for place in self._written_folders():
             with contextlib.suppress(InvalidPath), self._parent(f"{place}/x".lstrip("/")) as (folder, _):
                 for name in os.listdir(folder) if folder is not None else ():  # noqa: PTH208 - of a descriptor
                     if fnmatch.fnmatchcase(name, TEMPORARY):
                         os.unlink(name, dir_fd=folder)
+
+    def _written_folders(self) -> Iterator[str]:
+        yield from ("", "projects")
+        for slug in self.folders("projects"):
+            yield from (f"projects/{slug}", f"projects/{slug}/knowledge")
+            with contextlib.suppress(InvalidPath):
+                yield from (f"projects/{slug}/memories/{group}" for group in self.folders(f"projects/{slug}/memories"))
 
     def _prune(self, path: str) -> None:
         parts = path.split("/")[:-1]

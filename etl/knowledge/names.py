@@ -8,9 +8,10 @@ import unicodedata
 from collections.abc import Container
 from pathlib import PurePosixPath
 
-from etl.errors import InvalidFilename, InvalidProjectId
+from etl.errors import InvalidFilename, InvalidGroupId, InvalidProjectId, UsageError
+from etl.files import SKIPPED_FOLDERS
 
-PROJECT_ID_CHARACTERS = 200  # the seed's 100 are too few for the address of a git remote
+ID_CHARACTERS = 200  # the seed's 100 are too few for the address of a git remote
 FILENAME_CHARACTERS = 255
 SLUG_CHARACTERS = 80
 MARK_CHARACTERS = 8
@@ -29,14 +30,28 @@ def checked_project_id(project_id: str) -> str:
     Raises:
         InvalidProjectId: it is empty, too long, or holds what cannot be seen.
     """
-    name = unicodedata.normalize("NFC", project_id).strip()
-    if not name or len(name) > PROJECT_ID_CHARACTERS:
-        raise InvalidProjectId(f"A project id has 1 to {PROJECT_ID_CHARACTERS} characters, this one {len(name)}.")
-    if _has_unseen(name):
-        raise InvalidProjectId("A project id has no control characters, line ends or invisible characters.")
-    if not name.strip("./\\"):
-        raise InvalidProjectId("A project id is a name, not a path made of dots.")
-    return name
+    return _checked_id(project_id, "A project id", InvalidProjectId)
+
+
+def checked_group_id(group_id: str) -> str:
+    """The name of a group of memories in one Unicode form, without blanks around it.
+
+    Raises:
+        InvalidGroupId: it is empty, too long, or holds what cannot be seen.
+    """
+    return _checked_id(group_id, "A group id", InvalidGroupId)
+
+
+def group_folder(group_id: str) -> str:
+    """The folder of a group: its slug, marked where that is not the whole name, so that no two groups share one.
+
+    Raises:
+        InvalidGroupId: see `checked_group_id`.
+    """
+    name = checked_group_id(group_id)
+    plain = slug(name)
+    is_plain = plain == name and plain not in SKIPPED_FOLDERS  # those would not be indexed
+    return plain if is_plain else f"{plain}.{_mark(name)}"  # no slug has a dot
 
 
 def project_slug(project_id: str, taken: Container[str]) -> str:
@@ -85,7 +100,7 @@ def slug(text: str) -> str:
     lost = any(not letter.isascii() and letter.isalnum() for letter in letters)
     name = re.sub(r"[^a-z0-9_]+", "-", "".join(letter for letter in letters if letter.isascii())).strip("-")
     if lost or not name or len(name) > SLUG_CHARACTERS + MARK_CHARACTERS + 1:  # a slug is its own slug
-        name = f"{name[:SLUG_CHARACTERS].strip('-') or 'x'}-{_mark(text)}"
+        name = f"{name[:SLUG_CHARACTERS].strip('-') or 'x'}-{_mark(unicodedata.normalize('NFKC', text))}"
     return f"{name}-x" if name in _DEVICES else name
 
 
@@ -96,10 +111,20 @@ def name_from_remote(address: str) -> str:
     return PurePosixPath(path.replace("\\", "/").rstrip("/")).name.removesuffix(".git")
 
 
+def _checked_id(given: str, what: str, error: type[UsageError]) -> str:
+    name = unicodedata.normalize("NFC", given).strip()
+    if not name or len(name) > ID_CHARACTERS:
+        raise error(f"{what} has 1 to {ID_CHARACTERS} characters, this one {len(name)}.")
+    if _has_unseen(name):
+        raise error(f"{what} has no control characters, line ends or invisible characters.")
+    if not name.strip("./\\"):
+        raise error(f"{what} is a name, not a path made of dots.")
+    return name
+
+
 def _has_unseen(name: str) -> bool:
     return any(unicodedata.category(letter) in _UNSEEN and letter not in _JOINERS for letter in name)
 
 
 def _mark(text: str) -> str:
-    looks = unicodedata.normalize("NFKC", text)
-    return hashlib.sha256(looks.encode("utf-8", "surrogatepass")).hexdigest()[:MARK_CHARACTERS]
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:MARK_CHARACTERS]

@@ -42,6 +42,11 @@ class Project:
         """The folder of its documents, relative to the folder."""
         return f"projects/{self.slug}/knowledge"
 
+    @property
+    def memories_path(self) -> str:
+        """The folder of its memories, which has one folder for each group, relative to the folder."""
+        return f"projects/{self.slug}/memories"
+
 
 @dataclass(frozen=True)
 class MainDocument:

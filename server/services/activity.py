@@ -1,4 +1,4 @@
-"""Every call of the toolset `projects` in the activity log: what, when, how long, how it went; never content."""
+"""Every call about what agents write in the activity log: what, when, how long, how it went; never content."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 
 from etl.errors import InternalError, InvalidArgument, InvalidContent, LoreError
 from etl.knowledge.activity import Activity, ActivityLog
+from server.contract import Operation
 from server.envelope import in_envelope, seed_code
 from server.services.library import Library
 
@@ -30,8 +31,9 @@ class Recorder:
         self._library = library
         self._log = ActivityLog(library.home)
 
-    def run(self, method: str, arguments: Mapping[str, Any], work: Callable[[], JSON]) -> JSON:
+    def run(self, operation: Operation, arguments: Mapping[str, Any], work: Callable[[], JSON]) -> JSON:
         """The result of the work. Raises LoreError for every failure, with trace id and context."""
+        method = operation.id
         trace_id, started = secrets.token_hex(16), time.perf_counter()
         about = self._about(method, arguments)
         try:
@@ -39,7 +41,7 @@ class Recorder:
         except Exception as error:
             foreseen = error if isinstance(error, LoreError) else InternalError("Something went wrong inside Lore.")
             foreseen.trace_id = foreseen.trace_id or trace_id
-            in_envelope(foreseen, "knowledge", about)
+            in_envelope(foreseen, operation.envelope, about)
             self._add(method, about, foreseen.trace_id, started, foreseen)
             if foreseen is error:
                 raise

@@ -51,6 +51,15 @@ KNOWLEDGE: Calls = [
     ("get_storage_status", {}),
     ("sync_storage", {}),
 ]  # fmt: skip
+MEMORIES: Calls = [
+    ("add_memory", {"name": "apt-28", "body": "Seen apt-28 again.", "metadata": {"rating": 4.5, "tags": ["cti", 28]}}),
+    ("add_memory", {"name": "the same", "body": "Seen apt-28 again."}),
+    ("add_memory", {"name": "long " * 60, "body": "A line of some words.\n\n" * 400, "group_id": "Field Notes"}),
+    ("add_memory", {"name": "x", "body": "x", "group_id": "../x\0"}),
+    ("add_memory", {"name": "x", "body": "x", "metadata": {"deep": {"er": 1}}}),
+    ("delete_memory", {"id": "main/nothing-000000000000"}),
+    ("delete_memory", {"id": "main/apt-28-be70f3e02131"}),
+]
 CALLS: Calls = [
     ("query_documents", {"query": "how do retries back off", "limit": 3}),
     ("query_documents", {"query": "Worker", "type": "src", "explain": True}),
@@ -75,6 +84,7 @@ CALLS: Calls = [
     ("get_job", {"id": "latest"}),
     ("cancel_job", {"id": "latest"}),
     *KNOWLEDGE,
+    *MEMORIES,
 ]
 VOLATILE = re.compile(r"took \d+ ms|\d+ GB")
 

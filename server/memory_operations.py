@@ -1,0 +1,40 @@
+"""The handlers of the toolset `memories`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from etl.knowledge.commits import Author
+from etl.knowledge.memory import Value
+from server.listener import Listener
+from server.operations import Services, handles
+
+JSON = dict[str, Any]
+
+
+@handles
+def add_memory(
+    services: Services,
+    listener: Listener,
+    *,
+    name: str,
+    body: str,
+    group_id: str,
+    source: str,
+    metadata: Mapping[str, Value],
+    replaces: str | None = None,
+    author: str | None = None,
+    session: str | None = None,
+) -> JSON:
+    """A text kept."""
+    by = Author(author or "", session or "")
+    return services.memories.add(name, body, group_id, source, metadata, replaces, by)
+
+
+@handles
+def delete_memory(
+    services: Services, listener: Listener, *, id: str, author: str | None = None, session: str | None = None
+) -> JSON:
+    """A memory deleted."""
+    return services.memories.delete(id, Author(author or "", session or ""))

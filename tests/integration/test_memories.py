@@ -1,0 +1,216 @@
+"""The memories of a project: once in their group, one commit each, whoever writes at the same time or is killed."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from etl.errors import InvalidPath, MemoryNotFound
+from etl.knowledge.history import INTERRUPTED
+from etl.knowledge.memories import Added, Memories
+from etl.knowledge.store import KnowledgeStore
+from tests.harness.knowledge import AGENT, PROJECT, assert_sound, create, git, messages
+from tests.harness.processes import child
+
+LONG = "".join(f"Line {number} of something long.\n\n" for number in range(900))
+# adds one memory, which another process adds at the same moment
+ADDER = """
+import sys
+from pathlib import Path
+from etl.knowledge.commits import Author
+from etl.knowledge.memories import Memories
+from etl.knowledge.store import KnowledgeStore
+memories = Memories(KnowledgeStore(Path(sys.argv[1]), wait_seconds=60))
+print("ready", flush=True)
+for line in sys.stdin:
+    done = memories.add("My App", sys.argv[2], "g", line * 1000, "", {}, Author(sys.argv[2]))
+    print(done.kept.id, done.is_duplicate, len(done.kept.paths), flush=True)
+"""
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def memories(home: Path) -> Memories:
+    return Memories(KnowledgeStore(home))
+
+
+def add(
+    memories: Memories, name: str = "A name", body: str = "A body.\n", group: str = "g", **more: str | None
+) -> Added:
+    return memories.add(PROJECT, name, group, body, "", {}, AGENT, **more)
+
+
+def files(home: Path) -> list[str]:
+    return sorted(path.relative_to(home).as_posix() for path in home.glob("projects/*/memories/**/*.md"))
+
+
+def test_a_memory_is_a_file_beside_the_projects_knowledge_and_one_commit_by_its_author(
+    home: Path, memories: Memories
+) -> None:
+    create(KnowledgeStore(home))
+
+    done = add(memories)
+
+    path = f"projects/my-app/memories/g/a-name-{done.kept.memory.sha256[:12]}.md"
+    assert (done.kept.id, done.kept.paths) == (f"g/a-name-{done.kept.memory.sha256[:12]}", (path,))
+    assert (home / path).read_text(encoding="utf-8").endswith("---\nA body.\n")
+    assert git(home, "log", "-1", "--format=%H %an %s") == (
+        f"{done.commit} claude Update knowledge for {PROJECT}: Remembered 'A name'\n"
+    )
+    assert_sound(home)
+
+
+def test_the_same_body_again_in_its_group_writes_nothing_whatever_it_is_called(home: Path, memories: Memories) -> None:
+    for body in ("A body.\n", LONG):
+        first, again = add(memories, body=body), add(memories, "Another name", body)
+
+        assert (again.is_duplicate, again.commit, again.kept) == (True, None, first.kept)
+        assert not add(memories, body=body, group="G").is_duplicate
+    assert len(messages(home)) == 4
+
+
+def test_a_long_memory_is_one_commit_one_id_and_goes_with_all_its_parts(home: Path, memories: Memories) -> None:
+    done = add(memories, body=LONG)
+
+    assert len(done.kept.paths) == len(files(home)) == 6
+    kept, commit = memories.delete(PROJECT, done.kept.id, AGENT)
+    assert (kept, files(home)) == (done.kept, [])
+    assert [line.partition(": ")[2] for line in messages(home)] == ["Remembered 'A name'", "Forgot 'A name'"]
+    KnowledgeStore(home).revert(commit, AGENT)
+    assert len(files(home)) == 6
+    assert_sound(home)
+
+
+def test_a_newer_text_replaces_the_old_one_in_one_commit(home: Path, memories: Memories) -> None:
+    old = add(memories, body=LONG)
+
+    new = add(memories, body="new", replaces=old.kept.id)
+    gone = add(memories, body="newer", replaces=old.kept.id)
+
+    assert (new.replaced, gone.replaced) == (old.kept.id, None)
+    assert files(home) == sorted((*new.kept.paths, *gone.kept.paths))
+    assert len(messages(home)) == 3
+
+
+def test_what_replaces_another_and_is_there_already_only_deletes_that(home: Path, memories: Memories) -> None:
+    one, other = add(memories, "one", "1"), add(memories, "other", "2")
+
+    done = add(memories, "three", "1", replaces=other.kept.id)
+
+    assert (done.is_duplicate, done.kept, done.replaced) == (True, one.kept, other.kept.id)
+    assert files(home) == list(one.kept.paths)
+    assert messages(home)[-1].endswith("Forgot 'other'")
+
+
+def test_a_memory_that_replaces_itself_is_described_anew_or_stays(home: Path, memories: Memories) -> None:
+    first = add(memories)
+
+    same = add(memories, replaces=first.kept.id)
+    renamed = add(memories, "New name", replaces=first.kept.id)
+    rated = memories.add(PROJECT, "New name", "g", "A body.\n", "", {"rating": 5}, AGENT, renamed.kept.id)
+
+    assert (same.is_duplicate, same.commit, same.replaced) == (True, None, None)
+    assert (renamed.is_duplicate, renamed.replaced) == (False, first.kept.id)
+    assert rated.kept.paths == renamed.kept.paths
+    assert "rating: 5" in (home / rated.kept.paths[0]).read_text(encoding="utf-8")
+    assert files(home) == list(rated.kept.paths)
+
+
+def test_what_was_edited_by_hand_is_neither_overwritten_nor_taken_for_what_it_was(
+    home: Path, memories: Memories
+) -> None:
+    first = add(memories)
+    path = home / first.kept.paths[0]
+    path.write_text(path.read_text(encoding="utf-8") + "By hand.\n", encoding="utf-8")
+
+    again = add(memories)
+
+    assert not again.is_duplicate
+    assert again.kept.id == f"g/a-name-{again.kept.memory.sha256}"
+    assert path.read_text(encoding="utf-8").endswith("By hand.\n")
+    assert add(memories).is_duplicate
+    memories.delete(PROJECT, first.kept.id, AGENT)
+    assert files(home) == list(again.kept.paths)
+    assert "By hand." in git(home, "log", "-p", "--all")
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["", "g", "g/", "/", "g/nothing-000000000000", "../knowledge/guide", "g/../g/x", "g/.hidden", "g\0/x", "link/x"],
+)
+def test_an_id_that_is_no_memorys_is_not_found_and_nothing_is_touched(
+    home: Path, memories: Memories, name: str
+) -> None:
+    create(KnowledgeStore(home))
+    add(memories)
+    (home / "projects/my-app/memories/link").symlink_to(home / "projects/my-app/knowledge")
+    before = git(home, "rev-parse", "HEAD")
+
+    with pytest.raises(MemoryNotFound):
+        memories.delete(PROJECT, name, AGENT)
+    assert git(home, "rev-parse", "HEAD") == before
+
+
+def test_links_in_the_folder_of_memories_are_not_followed(home: Path, memories: Memories, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    add(memories)
+    folder = home / "projects/my-app/memories"
+    (folder / "linked").symlink_to(outside)
+    name = replace(add(memories, "B", "b").kept).paths[0].rpartition("/")[2]
+    (folder / "h").mkdir()
+    (folder / "h" / name).symlink_to(outside / "x.md")
+
+    for group, body in (("linked", "x"), ("h", "b")):
+        with pytest.raises(InvalidPath):
+            add(memories, "B", body, group)
+    assert not list(outside.iterdir())
+
+
+def test_two_processes_that_add_the_same_at_once_have_one_memory(home: Path) -> None:
+    with ExitStack() as stack:
+        running = [stack.enter_context(child(ADDER, home, name)) for name in ("one", "two")]
+        for one in running:
+            assert one.stdout and one.stdout.readline() == "ready\n"
+        for text in ("a\n", "bb bb bb\n"):
+            for one in running:
+                assert one.stdin
+                one.stdin.write(text)
+                one.stdin.flush()
+            told = [one.stdout.readline().split() for one in running if one.stdout]
+            assert told[0][0] == told[1][0]
+            assert sorted(line[1] for line in told) == ["False", "True"]
+    assert len(messages(home)) == 2
+    assert len(files(home)) == 1 + 2
+    assert_sound(home)
+
+
+def test_what_a_killed_writer_left_of_a_memory_becomes_whole_when_it_is_added_again(
+    home: Path, memories: Memories
+) -> None:
+    line = "word " * 50 + "\n"
+    add(memories)
+    with child(ADDER, home, "writer") as writer:
+        assert writer.stdin and writer.stdout and writer.stdout.readline() == "ready\n"
+        writer.stdin.write(line)
+        writer.stdin.flush()
+        while len(files(home)) < 5:  # of 52; they are written one after the other
+            pass
+        writer.kill()
+        writer.wait()
+    assert len(files(home)) < 50
+
+    done = add(memories, "writer", line * 1000)
+
+    assert not done.is_duplicate
+    assert files(home) == sorted((*done.kept.paths, add(memories).kept.paths[0]))
+    assert add(memories, "writer", line * 1000).is_duplicate
+    assert messages(home)[1].startswith(INTERRUPTED)
+    assert_sound(home)

@@ -1,0 +1,155 @@
+"""Memories as files: parts are the body again, front matter is the memory again, whatever is in them."""
+
+from __future__ import annotations
+
+import pytest
+import yaml
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from etl.errors import InvalidContent, InvalidGroupId
+from etl.frontmatter import front_matter_lines
+from etl.knowledge.limits import MEMORY_PART_CHARACTERS
+from etl.knowledge.memory import Memory, file_place, files_of, made, read_memory, shortened
+from etl.knowledge.names import checked_group_id, group_folder
+from etl.knowledge.parts import parts_of
+from tests.harness.knowledge import HOSTILE_IDS
+
+NOW = "2026-01-02T03:04:05.000Z"
+TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"))
+PIECES = st.sampled_from(["word", " ", "\n", "\n\n", "\r\n", "\r\n \r\n", "\t", "é", "---\n", "x" * 30, "\u2028", "\r"])
+LONG = st.lists(PIECES, max_size=60).map("".join)
+SCALARS = st.one_of(TEXTS, st.integers(), st.booleans(), st.floats(allow_nan=False, allow_infinity=False))
+METADATA = st.dictionaries(TEXTS, SCALARS | st.lists(SCALARS, max_size=4), max_size=5)
+
+
+@given(LONG, st.integers(1, 40))
+@example("\n\n" + "x" * 100, 40)
+def test_joined_parts_are_the_text_and_none_is_too_long_or_blank(text: str, most: int) -> None:
+    parts = parts_of(text, most)
+
+    assert "".join(parts) == text
+    assert all(len(part) <= most for part in parts)
+    assert all(len(part) == most or part.strip() for part in parts[:-1])
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("one two\nthree\n\nfour\nfive", ["one two\nthree\n\n", "four\nfive"]),
+        ("one\r\n\r\ntwo two two two", ["one\r\n\r\n", "two two two two"]),
+        ("one two three\nfour five", ["one two three\n", "four five"]),
+        ("one two three four five", ["one two three ", "four five"]),
+        ("x" * 25, ["x" * 16, "x" * 9]),
+        ("short", ["short"]),
+    ],
+    ids=["paragraph", "paragraph of CRLF", "line", "word", "nowhere", "whole"],
+)
+def test_a_text_is_cut_after_a_paragraph_else_a_line_else_a_word(text: str, parts: list[str]) -> None:
+    assert parts_of(text, 16) == parts
+
+
+@given(TEXTS.filter(str.strip), LONG.filter(str.strip), TEXTS, METADATA)
+@example("---", "---\ntitle: x\n---\n" * 800, "a: b", {"a": "x\n---\ny", "b": "2026-01-20T10:00:00Z", "c": ["no", "1"]})
+def test_a_memory_is_read_back_from_its_files(name: str, body: str, source: str, metadata: dict[str, object]) -> None:
+    memory = made(name, "group", body, source, metadata, NOW).memory  # type: ignore[arg-type]
+    files = files_of(memory, memory.stem())
+
+    assert read_memory(list(files.values()), memory.stem(), "group") == memory
+    assert memory.body == body
+    assert [file_place(file) for file in files] == [(memory.stem(), number) for number in range(1, len(files) + 1)]
+
+
+def test_parts_are_linked_in_their_order_and_each_says_whose_it_is() -> None:
+    memory = Memory("Notes", "g", "A line of some words.\n\n" * 600, "here", {"rating": 5}, NOW)
+    files = files_of(memory, memory.stem())
+    fronts = [yaml.safe_load(text.split("---\n")[1]) for text in files.values()]
+    names = list(files)
+
+    assert len(names) == 3
+    assert [(one["part"], one["of"], one["sha256"]) for one in fronts] == [(n, 3, memory.sha256) for n in (1, 2, 3)]
+    assert [one.get("next") for one in fronts] == [names[1], names[2], None]
+    assert [one.get("previous") for one in fronts] == [None, names[0], names[1]]
+    assert [one.get("metadata") for one in fronts] == [{"rating": 5}, None, None]
+    bodies = [text.split("\n", front_matter_lines(text))[-1] for text in files.values()]
+    assert all(body.endswith("\n\n") and len(body) <= MEMORY_PART_CHARACTERS for body in bodies)
+
+
+def test_a_long_name_is_shortened_at_a_word_and_kept_whole() -> None:
+    whole = "word " * 100
+
+    memory = made(whole, "g", "x", "", {}, NOW).memory
+
+    assert memory.name.endswith("word…")
+    assert len(memory.name) <= 200
+    assert memory.full_name == whole.strip()
+    assert shortened("x" * 300) == "x" * 199 + "…"
+    assert shortened("x" * 200) == "x" * 200
+
+
+def test_secrets_are_left_out_and_counted() -> None:
+    key = "AKIA" + "A" * 16
+
+    memory, secrets = made(f"of {key}", "g", f"key {key}\n", f"from {key}", {"k": [key, 1], "l": key}, NOW)
+
+    assert secrets == 5
+    assert key not in "".join(files_of(memory, memory.stem()).values())
+    assert memory.body == "key [redacted aws_key]\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "body", "metadata"),
+    [
+        (" ", "x", {}), ("x", "\n", {}), ("x\0", "x", {}), ("x", "x\0", {}), ("x", "\ud800", {}),
+        ("x", "x", {"a": "\0"}), ("x", "x", {"\ud800": 1}), ("x", "x", {"a": float("nan")}),
+        ("x", "x" * 10_000_001, {}), ("x", "x", {"a": "x" * 40_000}),
+    ],
+    ids=["name", "body", "NUL", "NUL in body", "half", "NUL in metadata", "half a key", "no number", "size", "long"],
+)  # fmt: skip
+def test_what_no_file_can_hold_is_refused(name: str, body: str, metadata: dict[str, str]) -> None:
+    with pytest.raises(InvalidContent):
+        made(name, "g", body, "", metadata, NOW)
+
+
+@pytest.mark.parametrize("group", HOSTILE_IDS, ids=ascii)
+def test_a_group_id_that_cannot_be_read_is_refused(group: str) -> None:
+    with pytest.raises(InvalidGroupId):
+        group_folder(group)
+
+
+def test_each_group_has_a_folder_of_its_own() -> None:
+    names = (
+        "learning Learning LEARNING C C++ C# c ../c a/b a-b CON con nul p\u0430ypal paypal x..y \u65e5\u672c".split()
+    )
+    folders = {name: group_folder(name) for name in names}
+
+    assert len(set(folders.values())) == len(names)
+    assert folders["learning"] == "learning"
+    assert folders["con"].startswith("con-x.")
+    assert all(folder.isascii() and folder[0] not in ".-" and "/" not in folder for folder in folders.values())
+    assert len(group_folder("日" * 200)) < 120
+
+
+@given(TEXTS, TEXTS)
+def test_no_two_groups_share_a_folder(one: str, other: str) -> None:
+    try:
+        ids, folders = {checked_group_id(one), checked_group_id(other)}, {group_folder(one), group_folder(other)}
+    except InvalidGroupId:
+        return
+    assert len(ids) == len(folders)
+
+
+@pytest.mark.parametrize("text", ["no front matter", "---\nname: [\n---\nbody", "---\nmetadata: 1\n---\nx", ""])
+def test_a_file_that_somebody_put_there_is_a_memory_by_its_name(text: str) -> None:
+    memory = read_memory([text], "notes", "folder")
+
+    assert (memory.name, memory.group_id) == ("notes", "folder")
+
+
+def test_what_was_edited_by_hand_can_be_told() -> None:
+    front = "name: 2024-01-01\nmetadata: {a: 2024-01-01, b: .nan, c: {d: 1}, 1: [x, null]}"
+
+    memory = read_memory([f"---\n{front}\n---\nx"], "notes", "folder")
+
+    assert memory.name == "2024-01-01"
+    assert memory.metadata == {"a": "2024-01-01", "b": "nan", "c": "{'d': 1}", "1": ["x", ""]}
