@@ -57,17 +57,16 @@ def serve_stdio(session: Session, toolsets: list[str] | None) -> None:
 
 def serve_http(session: Session, host: str | None, port: int | None, toolsets: list[str] | None) -> None:
     """Own the index and serve page, API and MCP until interrupted; the address goes to standard error."""
-    from server.http import listening, site_of
+    from server.http import site_of
     from server.mcp.build import check_toolsets
     from server.owner.process import Owner, leave
 
     settings = session.settings
     if toolsets is not None:
         check_toolsets(load_contract(), toolsets)
-    site = site_of(session.root, settings, host)
-    where = listening(settings, host, port)
-    with contextlib.closing(_listener(where.host, where.port)) as listener:
-        name = f"[{where.host}]" if ":" in where.host else where.host
+    site = site_of(session.root, settings, host, port)
+    with contextlib.closing(_listener(site.host, site.port)) as listener:
+        name = f"[{site.host}]" if ":" in site.host else site.host
         address = f"http://{name}:{listener.getsockname()[1]}"
         make_way(session.root, session.config_file)
         owner = Owner(session.root, session.config_file, "serve")

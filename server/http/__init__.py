@@ -1,6 +1,6 @@
 """The HTTP face: the page, routes from the contract under /api, MCP at /mcp, all behind one guard."""
 
 from server.http.build import build_http
-from server.http.site import Site, listening, site_of
+from server.http.site import Site, site_of
 
-__all__ = ["Site", "build_http", "listening", "site_of"]
+__all__ = ["Site", "build_http", "site_of"]

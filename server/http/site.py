@@ -25,6 +25,7 @@ class Site:
     root: Path
     token: Token
     host: str = "127.0.0.1"
+    port: int = 0
     hosts: frozenset[str] = LOCAL_HOSTS
     is_open: bool = False
 
@@ -60,14 +61,15 @@ def listening(settings: Settings, host: str | None = None, port: int | None = No
     return server
 
 
-def site_of(root: Path, settings: Settings, host: str | None = None) -> Site:
+def site_of(root: Path, settings: Settings, host: str | None = None, port: int | None = None) -> Site:
     """The site for an address; for this machine only, its token is made if there is none yet.
 
     Raises:
-        ConfigError: `LORE_TOKEN` is too short, or other machines shall reach it and there is no token.
+        ConfigError: an address or a port is none; `LORE_TOKEN` is too short, or other machines shall reach it and there
+            is no token.
         StorageError: the token's file cannot be made or read.
     """
-    server = listening(settings, host)
+    server = listening(settings, host, port)
     is_open = not is_loopback(server.host)
     bound = set() if server.host in _EVERYWHERE else {server.host.casefold()}
     return Site(
@@ -75,6 +77,7 @@ def site_of(root: Path, settings: Settings, host: str | None = None) -> Site:
         root=root,
         token=token_of((root / settings.index.path).resolve(), make=not is_open),
         host=server.host,
+        port=server.port,
         hosts=LOCAL_HOSTS | bound | {name.casefold() for name in server.allowed_hosts},
         is_open=is_open,
     )

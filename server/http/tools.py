@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import mcp_types as types
@@ -15,6 +14,7 @@ from server.contract import Contract, Operation
 from server.envelope import in_envelope
 from server.http.guard import has_token
 from server.http.site import Site
+from server.mcp.tools import result_of
 
 Context = ServerRequestContext[Any, Any]
 
@@ -50,5 +50,4 @@ def _refusal(operation: Operation) -> types.CallToolResult:
     error = TokenRequired(f"{operation.id} changes something, and this client has no token.")
     record = problem(in_envelope(error, operation.envelope, {}))
     record["hint"] = f"Configure the client to send a header. {record['hint']}"
-    text = types.TextContent(type="text", text=json.dumps(record, ensure_ascii=False))
-    return types.CallToolResult(content=[text], structured_content=record, is_error=True)
+    return result_of(operation.id, record)

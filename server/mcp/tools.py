@@ -62,8 +62,8 @@ class Tools:
             follower.leave()
             raise
         except Exception as error:  # noqa: BLE001 - the top of a face: an exception's text must not reach the client
-            return _result(operation.id, self._problem(error))
-        return _result(operation.id, result)
+            return result_of(operation.id, self._problem(error))
+        return result_of(operation.id, result)
 
     def _offered(self, name: str) -> Operation:
         if name not in self._contract.operations:
@@ -98,7 +98,7 @@ def _hints(operation: Operation) -> dict[str, bool]:
     }
 
 
-def _result(operation: str, value: dict[str, Any]) -> types.CallToolResult:
+def result_of(operation: str, value: dict[str, Any]) -> types.CallToolResult:
     """The result as data, and the same as a short text for clients that take no data."""
     text = types.TextContent(type="text", text=render(operation, value).whole())
     return types.CallToolResult(content=[text], structured_content=value, is_error=bool(value.get("error")))

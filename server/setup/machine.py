@@ -90,14 +90,14 @@ def model(here: Examined) -> Finding:
     """Whether the embedding model's files are on this machine; the index's check loads it and embeds a probe."""
     from etl.embedding import model_name
     from etl.embedding.models import KIND, source
-    from etl.onnx.cache import _key, cache_folder
+    from etl.onnx.cache import compiled_folder
 
     settings = here.settings.embedding
     name = model_name(settings)
     if settings.provider == "gemini":
         return Finding("ok", f"{name}, asked over the network; nothing is kept here.")
     origin = source(name)
-    compiled = cache_folder() / "models" / _key(name, origin, KIND)
+    compiled = compiled_folder(name, origin, KIND)
     if (compiled / "info.json").exists():
         return Finding("ok", f"{name}, compiled in {compiled.parent}")
     if Path(origin).is_dir():
