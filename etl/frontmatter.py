@@ -64,10 +64,13 @@ def read_front_matter(text: str) -> FrontMatter:
     Raises:
         FrontMatterError: the block is no YAML mapping.
     """
-    count, values = front_matter_lines(text), front_matter_values(text)
+    count = front_matter_lines(text)
+    if not count:
+        return FrontMatter()
+    values = _mapping("\n".join(text.split("\n", count)[1 : count - 1]))
     return FrontMatter(
         title=_text(values.get("title") or values.get("name") or values.get("tagName")),
-        tags=tuple(dict.fromkeys(tag for key in _TAG_KEYS for tag in _texts(values.get(key), LONGEST_TAG))),
+        tags=tuple(dict.fromkeys((*_tags(values), *_tags(values.get("metadata"))))),
         created=_date(values, "created", "createdAt", "date", "timestamp"),
         updated=_date(values, "updated", "updatedAt", "closedAt", "publishedAt", "last_updated"),
         valid_until=(_date(values, "valid_until") or "")[:10] or None,
@@ -77,14 +80,10 @@ def read_front_matter(text: str) -> FrontMatter:
     )
 
 
-def front_matter_values(text: str) -> dict[str, Any]:
-    """Everything that the block says, as YAML has it; empty if there is none.
-
-    Raises:
-        FrontMatterError: the block is no YAML mapping.
-    """
-    count = front_matter_lines(text)
-    return _mapping("\n".join(text.split("\n", count)[1 : count - 1])) if count else {}
+def _tags(values: object) -> Iterator[str]:
+    if isinstance(values, dict):
+        for key in _TAG_KEYS:
+            yield from _texts(values.get(key), LONGEST_TAG)
 
 
 def _mapping(block: str) -> dict[str, Any]:

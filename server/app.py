@@ -37,6 +37,7 @@ from server.services.jobs import JobService
 from server.services.knowledge import KnowledgeSearch
 from server.services.library import Library
 from server.services.memories import MemoryService
+from server.services.memory_search import MemorySearch
 from server.services.projects import ProjectService
 from server.services.search import SearchService
 from server.services.storage import StorageService
@@ -83,6 +84,7 @@ class App:
             knowledge=KnowledgeSearch(self._library),
             storage=StorageService(self._library),
             memories=MemoryService(self._library),
+            memory_search=MemorySearch(self._library, self.index, queries, self.freshness),
         )
         self._calls = Lane[dict[str, Any]]("call", CONCURRENT_CALLS, QUEUE_SECONDS)
         self._calls_out = Lane[dict[str, Any]]("call out", CONCURRENT_CALLS, QUEUE_SECONDS)

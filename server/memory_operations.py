@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from etl.knowledge.commits import Author
@@ -30,6 +30,21 @@ def add_memory(
     """A text kept."""
     by = Author(author or "", session or "")
     return services.memories.add(name, body, group_id, source, metadata, replaces, by)
+
+
+@handles
+def search_memories(
+    services: Services,
+    listener: Listener,
+    *,
+    query: str,
+    group_ids: Sequence[str],
+    limit: int,
+    max_tokens: int,
+    cursor: str | None = None,
+) -> JSON:
+    """Memories that answer best."""
+    return services.memory_search.search(query, group_ids, limit, max_tokens, cursor)
 
 
 @handles

@@ -15,6 +15,7 @@ from server.services.health import HealthService
 from server.services.jobs import JobService
 from server.services.knowledge import KnowledgeSearch
 from server.services.memories import MemoryService
+from server.services.memory_search import MemorySearch
 from server.services.projects import ProjectService
 from server.services.search import SearchService
 from server.services.storage import StorageService
@@ -37,6 +38,7 @@ class Services:
     knowledge: KnowledgeSearch
     storage: StorageService
     memories: MemoryService
+    memory_search: MemorySearch
 
 
 Handler = Callable[..., JSON]

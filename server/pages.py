@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from server import budget
+from server.query.excerpt import fit_results
 
 JSON = dict[str, Any]
 LEAST_TEXT = 20  # characters of a text that are worth a page
+SHORTEST_TITLE = 24  # characters
+_TITLES = ("title", "heading", "name")
+_SPARED = ("why", "metadata", "more_metadata")
+
+
+class Page(NamedTuple):
+    """Where the first result stands among all, and what a cursor belongs to."""
+
+    start: int
+    total: int
+    mark: str
 
 
 def of_rows(reply: JSON, name: str, rows: Sequence[Any], start: int, total: int, mark: str, max_tokens: int) -> JSON:
@@ -26,6 +38,34 @@ def of_rows(reply: JSON, name: str, rows: Sequence[Any], start: int, total: int,
     if end < total:
         reply["next_cursor"] = budget.cursor(mark, end)
     return reply
+
+
+def of_passages(
+    reply: JSON, results: Sequence[JSON], texts: Sequence[str], words: Sequence[str], page: Page, max_tokens: int
+) -> JSON:
+    """The reply with as many of the results as fit with an excerpt of their text around the words.
+
+    Raises:
+        InvalidArgument: the budget is too small for one.
+    """
+    shown, left = list(results), budget.room(max_tokens, {**reply, "results": []})
+    fitting = fit_results(shown, texts, words, left)
+    if shown and not fitting:
+        shown = [_smallest(one) for one in shown[:1]]
+        budget.check(budget.size(shown[0]) + 2 - left, "The next of the results", max_tokens)
+        fitting = fit_results(shown, texts[:1], words, left)
+    reply = {**reply, "results": shown[:fitting]}
+    if fitting < len(results):
+        reply["truncated"] = budget.rest(len(results) - fitting, "results", max_tokens)
+    if page.start + fitting < page.total:
+        reply["next_cursor"] = budget.cursor(page.mark, page.start + fitting)
+    return reply
+
+
+def _smallest(result: JSON) -> JSON:
+    """In the smallest budgets a passage matters more than what it is called and what else is known of it."""
+    short = {name: budget.clipped(result[name], SHORTEST_TITLE) for name in _TITLES if name in result}
+    return {name: value for name, value in {**result, **short}.items() if name not in _SPARED}
 
 
 def of_parts(

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 from server import render_memories as _memories  # noqa: F401 - they add their renderers
 from server import render_projects as _projects  # noqa: F401
-from server.text import RENDERERS, Text, outdated, renders
+from server.text import RENDERERS, Text, notes, outdated, renders
 
 JSON = dict[str, Any]
-SYNC = " (`lore sync`, or manage_knowledge_base with action=sync)."
-_SAID = ("truncated", "doubt", "degraded")
 
 
 def render(operation: str, result: JSON) -> Text:
@@ -27,7 +25,7 @@ def render(operation: str, result: JSON) -> Text:
 @renders("query_documents")
 def _search(result: JSON) -> Text:
     rows = [line for number, one in enumerate(result["results"], start=1) for line in _result(number, one)]
-    return Text("\n".join(rows) or "Nothing found.", _notes(result))
+    return Text("\n".join(rows) or "Nothing found.", notes(result))
 
 
 def _result(number: int, one: JSON) -> Iterator[str]:
@@ -46,7 +44,7 @@ def _result(number: int, one: JSON) -> Iterator[str]:
 def _answer(result: JSON) -> Text:
     cited = [f"[{one['n']}] {_place(one)}{outdated(one)}" for one in result["citations"]]
     seen = [] if cited else [f"see {_place(one)}{outdated(one)}" for one in result["references"]]
-    return Text("\n".join([result["answer"], "", *cited, *seen]).rstrip(), _notes(result))
+    return Text("\n".join([result["answer"], "", *cited, *seen]).rstrip(), notes(result))
 
 
 @renders("get_class_hierarchy")
@@ -54,7 +52,7 @@ def _tree(result: JSON) -> Text:
     chain = [f"extends {' > '.join(result['chain'])}"] if result.get("chain") else []
     members = [f"  .{one['name']}  {one['kind']}, lines {_span(one)}" for one in result.get("members", ())]
     listed = ["", "members:", *members] if members else []
-    return Text("\n".join([*chain, *_branches(result), *listed]), _notes(result))
+    return Text("\n".join([*chain, *_branches(result), *listed]), notes(result))
 
 
 def _branches(result: JSON) -> Iterator[str]:
@@ -81,25 +79,25 @@ def _branches(result: JSON) -> Iterator[str]:
 @renders("list_documents")
 def _documents(result: JSON) -> Text:
     rows = [f"{one['id']}  {one['type']:9} {_place(one)}" for one in result["documents"]]
-    return Text("\n".join(rows), (f"{len(rows)} of {result['total']}", *_notes(result)))
+    return Text("\n".join(rows), (f"{len(rows)} of {result['total']}", *notes(result)))
 
 
 @renders("get_document_by_id")
 def _document(result: JSON) -> Text:
     title = " > ".join((result["title"], *result["heading"]))
-    return Text(f"{_place(result)}  [{result['type']}, {result['kind']}]\n{title}\n\n{result['text']}", _notes(result))
+    return Text(f"{_place(result)}  [{result['type']}, {result['kind']}]\n{title}\n\n{result['text']}", notes(result))
 
 
 @renders("list_sources")
 def _sources(result: JSON) -> Text:
     rows = [f"{one['source']}  [{one['type']}]  {one['lines']} lines" for one in result["sources"]]
-    return Text("\n".join(rows), (f"{len(rows)} of {result['total']}", *_notes(result)))
+    return Text("\n".join(rows), (f"{len(rows)} of {result['total']}", *notes(result)))
 
 
 @renders("get_source")
 def _source(result: JSON) -> Text:
     changed = "  (changed since the last sync)" if result.get("changed") else ""
-    return Text(f"{_place(result)}  [{result['type']}]{changed}\n\n{result['text']}", _notes(result))
+    return Text(f"{_place(result)}  [{result['type']}]{changed}\n\n{result['text']}", notes(result))
 
 
 @renders("manage_knowledge_base", "get_job", "cancel_job")
@@ -117,7 +115,7 @@ def _job(result: JSON) -> Text:
         body.append(f"The vectors were built anew: {report['rebuilt']}.")
     told = [f"{name}: {one['source']}: {one['reason']}" for name in ("failed", "skipped") for one in report[name]]
     warned = [f"warning: {one}" for one in report["warnings"]]
-    return Text("\n".join([*body, *problem]), (*told, *warned, *_notes(report)))
+    return Text("\n".join([*body, *problem]), (*told, *warned, *notes(report)))
 
 
 def _pace(result: JSON) -> str:
@@ -141,21 +139,6 @@ def _health(result: JSON) -> Text:
     if "job" in result:
         rows.append("  " + _job(result["job"]).body)
     return Text("\n".join(rows))
-
-
-def _notes(result: JSON) -> tuple[str, ...]:
-    return tuple(_told(result))
-
-
-def _told(result: JSON) -> Iterable[str]:
-    for name in _SAID:
-        if result.get(name):
-            yield f"{name}: {result[name]}"
-    freshness = result.get("freshness", {"state": "fresh"})
-    if freshness["state"] == "stale":
-        yield f"stale: {freshness['changed_files']} files changed since the last sync{SYNC}"
-    elif freshness["state"] == "partial":
-        yield f"partial: {freshness.get('pending_vectors', 0)} chunks have no vector yet{SYNC}"
 
 
 def _place(one: JSON) -> str:

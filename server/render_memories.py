@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
-from server.text import Text, renders
+from server.text import Text, notes, outdated, renders
 
 JSON = dict[str, Any]
 
@@ -15,6 +16,24 @@ def _added(result: JSON) -> Text:
     replaced = (f"replaced: {result['replaced']}",) if result["replaced"] else ()
     note = (result["note"],) if "note" in result else ()
     return Text(f"{done}: {result['name']}", (f"id: {result['id']}", *replaced, *note))
+
+
+@renders("search_memories")
+def _matches(result: JSON) -> Text:
+    rows = [line for number, one in enumerate(result["results"], start=1) for line in _match(number, one)]
+    return Text("\n".join(rows) or "Nothing found.", notes(result))
+
+
+def _match(number: int, one: JSON) -> Iterator[str]:
+    place = f"id: {one['id']}" if one["id"] else one["path"]
+    group = f"  [{one['group_id']}]" if one.get("group_id") else ""
+    changed = "  (changed since it was indexed)" if one.get("changed") else ""
+    yield f"{number}. {one['name']}{group}  {one['score']:.1f}{changed}{outdated(one)}"
+    yield f"   {'  '.join(filter(None, (place, one.get('source'), one.get('created'))))}"
+    for line in one["excerpt"].split("\n"):
+        yield f"   {line}".rstrip()
+    if "…" in one["excerpt"] or one.get("parts", 1) > 1:
+        yield f"   (whole: get_source {one['path']})"
 
 
 @renders("delete_memory")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +23,8 @@ class Text:
         return "\n".join(filter(None, (self.body, *self.notes, cursor)))
 
 
+SYNC = " (`lore sync`, or manage_knowledge_base with action=sync)."
+_SAID = ("truncated", "doubt", "degraded")
 RENDERERS: dict[str, Callable[[JSON], Text]] = {}
 
 
@@ -41,3 +43,19 @@ def outdated(row: Mapping[str, Any]) -> str:
     told = row.get("outdated", {})
     until = f"  (outdated: valid until {told['valid_until']})" if "valid_until" in told else ""
     return until + (f"  (superseded by {told['superseded_by']})" if "superseded_by" in told else "")
+
+
+def notes(result: Mapping[str, Any]) -> tuple[str, ...]:
+    """What a reader must know of a reply: what was cut, what is in doubt, what is stale."""
+    return tuple(_told(result))
+
+
+def _told(result: Mapping[str, Any]) -> Iterator[str]:
+    for name in _SAID:
+        if result.get(name):
+            yield f"{name}: {result[name]}"
+    freshness = result.get("freshness", {"state": "fresh"})
+    if freshness["state"] == "stale":
+        yield f"stale: {freshness['changed_files']} files changed since the last sync{SYNC}"
+    elif freshness["state"] == "partial":
+        yield f"partial: {freshness.get('pending_vectors', 0)} chunks have no vector yet{SYNC}"

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from etl.errors import MemoryNotFound
 from etl.knowledge.commits import Author
 from etl.knowledge.memory import Memory, Value, file_place, files_of, made, number_of_parts, read_memory
-from etl.knowledge.names import group_folder
+from etl.knowledge.names import SUFFIX, group_folder
 from etl.knowledge.shelf import Project, shown
 from etl.knowledge.writer import Changes, Writer
 
@@ -21,7 +21,12 @@ class Kept:
     id: str
     memory: Memory
     paths: tuple[str, ...]
-    is_whole: bool = True
+    parts: int
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all its parts are there: somebody may have been killed while writing them."""
+        return len(self.paths) == self.parts
 
 
 @dataclass(frozen=True)
@@ -73,6 +78,20 @@ class Memories:
             commit = self._store.save(project, changes, what, author, kept.paths[0]).commit if changes else None
         return Added(kept, twin is not None, secrets, old.id if old else None, commit)
 
+    def all(self, project_id: str, folders: Collection[str] = ()) -> Iterator[Kept]:
+        """The memories of a project, of all groups or of those with these folders."""
+        project = self._store.project(project_id)
+        for folder in self._store.files.folders(project.memories_path) if project.exists else ():
+            if not folders or folder in folders:
+                for stem, names in self._stems(project, folder).items():
+                    if kept := self._read(project, folder, stem, names):
+                        yield kept
+
+    def opening(self, project_id: str, memory_id: str) -> Kept | None:
+        """What the first part says of a memory; its body is that part's. None if it is not there."""
+        folder, _, stem = memory_id.partition("/")
+        return self._read(self._store.project(project_id), folder, stem, [stem + SUFFIX])
+
     def delete(self, project_id: str, memory_id: str, author: Author) -> tuple[Kept, str]:
         """Delete a memory with all its parts: what it was, and the commit. Raises MemoryNotFound."""
         with self._store.writing():
@@ -114,7 +133,7 @@ class Memories:
             stem = memory.stem(len(memory.sha256))
         texts = files_of(memory, stem)
         files: Changes = {f"{project.memories_path}/{folder}/{name}": text.encode() for name, text in texts.items()}
-        return Kept(f"{folder}/{stem}", memory, tuple(files)), files
+        return Kept(f"{folder}/{stem}", memory, tuple(files), len(files)), files
 
     def _stems(self, project: Project, folder: str) -> dict[str, list[str]]:
         """The memories of a group: what their files are called -> the files, by part."""
@@ -124,13 +143,13 @@ class Memories:
                 found[place.stem][place.part] = name
         return {stem: [names[part] for part in sorted(names)] for stem, names in found.items()}
 
-    def _read(self, project: Project, folder: str, stem: str, names: list[str]) -> Kept | None:
+    def _read(self, project: Project, folder: str, stem: str, names: Sequence[str]) -> Kept | None:
         paths = [f"{project.memories_path}/{folder}/{name}" for name in names]
-        texts = [shown(data) for path in paths if (data := self._store.files.read(path)) is not None]
+        texts = {path: shown(data) for path in paths if (data := self._store.files.read(path)) is not None}
         if not texts:
             return None
-        is_whole = len(texts) == number_of_parts(texts[0])
-        return Kept(f"{folder}/{stem}", read_memory(texts, stem, folder), tuple(paths), is_whole)
+        memory, parts = read_memory(list(texts.values()), stem, folder), number_of_parts(next(iter(texts.values())))
+        return Kept(f"{folder}/{stem}", memory, tuple(texts), parts)
 
 
 def _says_the_same(one: Memory, other: Memory) -> bool:

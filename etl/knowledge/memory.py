@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from etl.errors import InvalidContent
-from etl.frontmatter import FrontMatterError, front_matter_lines, front_matter_values
+from etl.frontmatter import FrontMatterError, front_matter_lines, read_front_matter
 from etl.knowledge.limits import DOCUMENT_BYTES, MEMORY_NAME_CHARACTERS, MEMORY_PART_CHARACTERS, checked_text
 from etl.knowledge.names import SUFFIX, checked_group_id, slug
 from etl.knowledge.parts import parts_of
@@ -159,9 +159,9 @@ def _front(values: Mapping[str, Any]) -> str:
     return f"---\n{block}---\n"
 
 
-def _read_front(text: str) -> dict[str, Any]:
+def _read_front(text: str) -> Mapping[str, Any]:
     try:
-        return front_matter_values(text)
+        return read_front_matter(text).values
     except FrontMatterError:
         return {}  # edited by hand: the text is there all the same
 

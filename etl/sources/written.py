@@ -8,7 +8,7 @@ from etl.model import Document, KnowledgeType
 from etl.project_files import KNOWLEDGE
 from etl.sources.base import Source
 
-_MEMORIES = f"{KNOWLEDGE}/memories/"
+MEMORIES = f"{KNOWLEDGE}/memories"
 
 
 class Written(Source):
@@ -20,4 +20,4 @@ class Written(Source):
     def document(self, path: str, text: str) -> Document:
         """A memory is told from a document by its folder."""
         found = super().document(path, text)
-        return replace(found, type=KnowledgeType.MEMORY) if path.startswith(_MEMORIES) else found
+        return replace(found, type=KnowledgeType.MEMORY) if path.startswith(f"{MEMORIES}/") else found

@@ -285,6 +285,12 @@ class Catalogue:
         """The chunks of a file in the order of its lines."""
         return self._chunks("SELECT record FROM chunk WHERE source = ? ORDER BY position, id", (source,))
 
+    def ids_under(self, folders: Sequence[str]) -> set[str]:
+        """The ids of all chunks of files below any of these folders."""
+        ranges = " OR ".join(["source >= ? AND source < ?"] * len(folders))  # "0" comes after "/"
+        values = [end for folder in folders for end in (f"{folder}/", f"{folder}0")]
+        return {row[0] for row in self._rows(f"SELECT id FROM chunk WHERE {ranges}", values)}
+
     def _chunks(self, sql: str, values: Sequence[object]) -> list[Chunk]:
         with self._reporting():
             return [Chunk.model_validate_json(row[0]) for row in self._rows(sql, values)]

@@ -20,12 +20,14 @@ _PART = re.compile(rf"[{_UPPER}]+(?![^\W\d_{_UPPER}])|[{_UPPER}]?[^\W\d_{_UPPER}
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]{2,}")
 
 
+def tokens(text: str) -> Iterator[str]:
+    """The words of a text as they are written, `apt-28` and `a.b.C` being one."""
+    return (match.group() for match in _TOKEN.finditer(text) if len(match.group()) <= MAX_TERM)
+
+
 def terms(text: str) -> Iterator[str]:
     """Lower-case terms in order: `afterSetFoo` gives `aftersetfoo after set foo`."""
-    for match in _TOKEN.finditer(text):
-        token = match.group()
-        if len(token) > MAX_TERM:
-            continue
+    for token in tokens(text):
         whole = token.casefold()
         yield whole
         segments = [segment for segment in _SEGMENT.split(token) if segment]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import threading
 from collections import OrderedDict
+from collections.abc import Hashable
 from typing import Generic, TypeVar
 
 from etl.index import Index
@@ -20,7 +21,7 @@ class Recent(Generic[Found]):
     def __init__(self, index: Index) -> None:
         self._index = index
         self._guard = threading.Lock()
-        self._kept: OrderedDict[tuple[str, str, State], Found] = OrderedDict()
+        self._kept: OrderedDict[tuple[Hashable, State], Found] = OrderedDict()
 
     def state(self, today: datetime.date) -> State | None:
         """What the index holds on this day, as a value to compare; None while a load is at it, when a search may find
@@ -30,19 +31,19 @@ class Recent(Generic[Found]):
             return None
         return self._index.gate.switches, catalogue.meta("loaded"), catalogue.meta("synced_at"), today
 
-    def get(self, text: str, type_: str, state: State | None) -> Found | None:
+    def get(self, question: Hashable, state: State | None) -> Found | None:
         """What was found for a question in this state."""
         with self._guard:
-            if state is None or (text, type_, state) not in self._kept:
+            if state is None or (question, state) not in self._kept:
                 return None
-            self._kept.move_to_end((text, type_, state))
-            return self._kept[text, type_, state]
+            self._kept.move_to_end((question, state))
+            return self._kept[question, state]
 
-    def put(self, text: str, type_: str, state: State | None, found: Found) -> None:
+    def put(self, question: Hashable, state: State | None, found: Found) -> None:
         """Keep it; the one that nobody asked for longest goes."""
         if state is None:
             return
         with self._guard:
-            self._kept[text, type_, state] = found
+            self._kept[question, state] = found
             while len(self._kept) > KEPT:
                 self._kept.popitem(last=False)

@@ -58,19 +58,24 @@ class QueryService:
         threads = index.settings.embedding.threads
         self._reranker = Reranker(settings, threads) if settings.reranker and settings.ranking == "hybrid" else None
 
-    def find(self, text: str, type_: str) -> Found:
-        """Files by score, best first. Raises IndexMissing, IndexDamaged, ModelMismatch."""
+    def find(self, text: str, type_: str, under: tuple[str, ...] = ()) -> Found:
+        """Files by score, best first; below these folders, if any are given.
+
+        Raises:
+            IndexMissing, IndexDamaged, ModelMismatch: see `retrieve`.
+        """
+        question = text, type_, under
         with self._index.gate.reading():
             self._index.require()
             state = self._recent.state(self._today())
-            found = self._recent.get(text, type_, state)
+            found = self._recent.get(question, state)
             if found is None:
-                found = self._find(text, type_)
-                self._recent.put(text, type_, None if found.degraded else state, found)
+                found = self._find(text, type_, under)
+                self._recent.put(question, None if found.degraded else state, found)
             return found
 
-    def _find(self, text: str, type_: str) -> Found:
-        retrieved = self.retrieve(text, type_)
+    def _find(self, text: str, type_: str, under: tuple[str, ...]) -> Found:
+        retrieved = self.retrieve(text, type_, under)
         _, ranked = self.rank(retrieved, self._ranking, self._weights)
         candidates = retrieved.candidates
         return Found(
@@ -81,10 +86,10 @@ class QueryService:
         """How sure it is that the index answers the question, between 0 and 1."""
         return confidence(retrieved.query.text, retrieved.candidates, self._index.keywords.rarity)
 
-    def retrieve(self, text: str, type_: str) -> Retrieved:
+    def retrieve(self, text: str, type_: str, under: tuple[str, ...] = ()) -> Retrieved:
         """The candidates of a question. Raises IndexMissing, IndexDamaged, ModelMismatch."""
         query, wanted = parse(text), None if type_ == "all" else type_
-        return Retrieved(query, wanted, retrieve(self._index, query.text, wanted, self._depth))
+        return Retrieved(query, wanted, retrieve(self._index, query.text, wanted, self._depth, under))
 
     def rank(self, retrieved: Retrieved, ranking: str, weights: Weights) -> tuple[list[Ranked], list[Ranked]]:
         """Passages and files by score, best first; `ranking` is hybrid, classic, or the name of a leg."""

@@ -83,17 +83,12 @@ class KnowledgeSearch:
         """The result of `search_knowledge`. Raises InvalidSearchQuery."""
         words = words_of(query)
         name = self._library.named(project_id)
-        pages = [(page, [word for word in words if word in page.folded]) for page in self._read(name)]
-        matching = [(page, found) for page, found in pages if found]
-        rarity = {
-            word: math.log(1 + len(pages) / max(1, sum(word in found for _, found in matching))) for word in words
-        }
+        pages = list(self._read(name))
         replaced = succession(
-            {page.filename: page.metadata.supersedes for page, _ in pages if page.metadata.supersedes},
-            {page.filename: page.title for page, _ in pages},
+            {page.filename: page.metadata.supersedes for page in pages if page.metadata.supersedes},
+            {page.filename: page.title for page in pages},
         )
-        weighed = [Match(page, found, *_weighed(page, found, rarity)) for page, found in matching]
-        ranked = _ranked(weighed, replaced.successor, self._today().isoformat())
+        ranked = _ranked(matches(pages, words), replaced.successor, self._today().isoformat())
         return {
             "success": True,
             "project_id": name,
@@ -137,7 +132,7 @@ class KnowledgeSearch:
 
 def words_of(query: str) -> list[str]:
     """The words of a query, each once. Raises InvalidSearchQuery."""
-    words = list(dict.fromkeys(_folded(query).split()))
+    words = list(dict.fromkeys(folded(query).split()))
     if not words:
         raise InvalidSearchQuery("The query has no words.")
     if len(query) > QUERY_CHARACTERS or len(words) > QUERY_TERMS:
@@ -146,23 +141,30 @@ def words_of(query: str) -> list[str]:
     return words
 
 
-def page_of(filename: str, text: str) -> Page:
-    """A document prepared for the search."""
+def page_of(filename: str, text: str, title: str = "") -> Page:
+    """A document prepared for the search; without a title it has that of the text."""
     document = KnowledgeDocument(text)
     metadata, start = document.metadata, document.introduction
-    title = document.title or filename.removesuffix(".md")
-    passages = [Passage(INTRODUCTION, summary_of(start), start, _folded(start))] if start else []
+    title = title or document.title or filename.removesuffix(".md")
+    passages = [Passage(INTRODUCTION, summary_of(start), start, folded(start))] if start else []
     passages += [
-        Passage(one.title, one.summary, one.content, _folded(f"{one.title}\n{one.content}"))
-        for one in document.chapters
+        Passage(one.title, one.summary, one.content, folded(f"{one.title}\n{one.content}")) for one in document.chapters
     ]
     heads = (
-        _folded(title),
-        _folded("\n".join(("", *metadata.keywords, ""))),
-        _folded("\n".join([one.title for one in document.chapters])),
+        folded(title),
+        folded("\n".join(("", *metadata.keywords, ""))),
+        folded("\n".join([one.title for one in document.chapters])),
     )
     whole = "\n".join([*heads[:2], *(one.folded for one in passages)])
     return Page(filename, title, metadata, tuple(passages), whole, *heads)
+
+
+def matches(pages: Sequence[Page], words: Sequence[str]) -> list[Match]:
+    """The pages that hold any of the words, in their order, weighed by how telling the words are among them."""
+    held = [(page, [word for word in words if word in page.folded]) for page in pages]
+    matching = [(page, found) for page, found in held if found]
+    rarity = {word: math.log(1 + len(pages) / max(1, sum(word in found for _, found in matching))) for word in words}
+    return [Match(page, found, *_weighed(page, found, rarity)) for page, found in matching]
 
 
 def _weighed(page: Page, found: Sequence[str], rarity: dict[str, float]) -> tuple[float, int]:
@@ -243,5 +245,6 @@ def _contexts(text: str, word: str) -> list[str]:
     return contexts
 
 
-def _folded(text: str) -> str:
+def folded(text: str) -> str:
+    """In one form, whatever the case."""
     return unicodedata.normalize("NFC", text).lower()

@@ -7,8 +7,7 @@ from typing import Any
 
 from etl.index import Index
 from etl.model import sha256
-from server import budget
-from server.query.excerpt import fit_results
+from server import budget, pages
 from server.query.freshness import Freshness
 from server.query.outdated import outdated
 from server.query.ranked import Ranked
@@ -16,7 +15,6 @@ from server.query.service import Found, QueryService
 
 JSON = dict[str, Any]
 LONGEST_ECHO = 300  # characters of the question in the reply
-SHORTEST_TITLE = 24  # characters
 SMALL_BUDGET = 500  # tokens, below which every character counts
 SHORT_NOTE = 40
 MATTERS = ("state", "changed_files", "pending_vectors", "job")
@@ -39,34 +37,17 @@ class SearchService:
         top = found.ranked[start : start + limit]
         changed = self._freshness.changed_of(one.source for one in top)
         results = [_result(one, explain, one.source in changed, found.today) for one in top]
-        reply = _head(text, found, bool(results), self._freshness.record(), max_tokens)
-        left = budget.room(max_tokens, reply)
-        texts = [one.chunk.text for one in top]
-        fitting = fit_results(results, texts, found.query.words, left)
-        if results and not fitting:
-            results = [_smallest(one) for one in results]
-            budget.check(budget.size(results[0]) + 2 - left, "The next of the results", max_tokens)
-            fitting = fit_results(results[:1], texts[:1], found.query.words, left)
-        reply["results"] = results[:fitting]
-        if fitting < len(results):
-            reply["truncated"] = budget.rest(len(results) - fitting, "results", max_tokens)
-        if start + fitting < len(found.ranked):
-            reply["next_cursor"] = budget.cursor(mark, start + fitting)
-        return reply
+        page = pages.Page(start, len(found.ranked), mark)
+        reply = head(text, found, page.total, bool(top), self._freshness.record(), max_tokens)
+        return pages.of_passages(reply, results, [one.chunk.text for one in top], found.query.words, page, max_tokens)
 
 
-def _smallest(result: JSON) -> JSON:
-    """In the smallest budgets a passage matters more than its title and the terms of its score."""
-    short = {name: budget.clipped(result[name], SHORTEST_TITLE) for name in ("title", "heading")}
-    return {name: value for name, value in {**result, **short}.items() if name != "why"}
-
-
-def _head(text: str, found: Found, has_results: bool, freshness: JSON, max_tokens: int) -> JSON:
+def head(text: str, found: Found, total: int, has_results: bool, freshness: JSON, max_tokens: int) -> JSON:
     """The reply without its results; of a small budget it takes only what a reader must know."""
     is_small = max_tokens < SMALL_BUDGET
     reply: JSON = {
         "query": budget.clipped(text, max_tokens // 10 if is_small else LONGEST_ECHO),
-        "total": len(found.ranked),
+        "total": total,
         "results": [],
         "confidence": round(found.confidence, 3),
     }

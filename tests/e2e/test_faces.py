@@ -57,6 +57,7 @@ MEMORIES: Calls = [
     ("add_memory", {"name": "long " * 60, "body": "A line of some words.\n\n" * 400, "group_id": "Field Notes"}),
     ("add_memory", {"name": "x", "body": "x", "group_id": "../x\0"}),
     ("add_memory", {"name": "x", "body": "x", "metadata": {"deep": {"er": 1}}}),
+    ("search_memories", {"query": "x", "group_ids": [".."]}),
     ("delete_memory", {"id": "main/nothing-000000000000"}),
     ("delete_memory", {"id": "main/apt-28-be70f3e02131"}),
 ]
@@ -81,6 +82,7 @@ CALLS: Calls = [
     ("get_source", {"path": "docs/retries.md", "max_tokens": 400}),
     ("get_source", {"path": "docs/retreis.md"}),
     ("query_documents", {"query": "worker", "max_tokens": 200}),
+    ("search_memories", {"query": "how to release, C++ or (not"}),
     ("get_job", {"id": "latest"}),
     ("cancel_job", {"id": "latest"}),
     *KNOWLEDGE,

@@ -1,0 +1,240 @@
+"""Memories are found by what they say, in their groups, at once, whatever the question is made of."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from etl.errors import LoreError
+from etl.settings import Settings
+from server.app import App, problem
+from server.contract import Contract
+from server.render import render
+from tests.harness.models import HashModel
+from tests.harness.projects import write_project
+
+JSON = dict[str, Any]
+Call = Callable[..., JSON]
+FILES = {"README.md": "# Ferry\n\nWhat apt-28 is.\n", ".serena/memories/style.md": "# Style\n\nTabs, never blanks.\n"}
+LONG = "Filler words.\n\n" * 400 + "A zeppelin was seen.\n\n" + "More of them.\n\n" * 400
+QUESTIONS = {
+    "apt-28": "Actors", '"apt-28"': "Actors", "apt\\-28": "Actors", "+apt-28 -nothing": "Actors",
+    "name:apt-28 AND ~foo^2 [a TO b]": "Actors", "(apt-28": "Actors", "APT-28 || x && !y": "Actors",
+    "C++": "Flags", '"C++" OR *': "Flags", "Größe/straße?": "Sizes",
+}  # fmt: skip
+NOTHING = ["?", '"', "\\", "*:*", "NOT", "a" * 2000, "\N{ZERO WIDTH SPACE}x"]
+
+
+def memories(call: Call) -> None:
+    """In three groups; one has many that say the same."""
+    metadata = {"rating": 5, "tags": ["cti", 28]}
+    call("add_memory", name="Actors", body="apt-28 was here.", group_id="research", source="R/a.md", metadata=metadata)
+    call("add_memory", name="Flags", body="Use -O2 with C++ here.", group_id="Build")
+    call("add_memory", name="Sizes", body="Größe der straße.", group_id="Build")
+    call("add_memory", name="Long", body=LONG, group_id="Build")
+    for number in range(14):
+        call("add_memory", name=f"Zebra zebra {number}", body=f"zebra zebra {number}", group_id="zoo")
+    call("add_memory", name="Other", body="A zebra, once, among many other words.", group_id="research")
+
+
+def calling(app: App) -> Call:
+    def call(operation: str, **arguments: Any) -> JSON:
+        result = app.call(operation, arguments)
+        assert render(operation, result).whole()
+        return result
+
+    return call
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory, contract: Contract) -> Iterator[App]:
+    """An application whose index looks no further than ten candidates."""
+    folder = tmp_path_factory.mktemp("memories").resolve()
+    settings = Settings.model_validate({"query": {"nResults": 10}})
+    app = App(write_project(folder / "ferry", FILES), settings, contract, HashModel(), home=folder / "home")
+    memories(calling(app))
+    app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 60})
+    yield app
+    app.close()
+
+
+@pytest.fixture
+def search(shared: App) -> Call:
+    call = calling(shared)
+    return lambda query, **more: call("search_memories", query=query, **more)
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def app(tmp_path: Path, home: Path, contract: Contract) -> Iterator[App]:
+    app = App(write_project(tmp_path.resolve() / "ferry", FILES), Settings(), contract, HashModel(), home=home)
+    yield app
+    app.close()
+
+
+@pytest.fixture
+def call(app: App) -> Call:
+    return calling(app)
+
+
+def indexed(app: App, call: Call) -> None:
+    """Until no job runs any more."""
+    while (running := app.jobs.running_id()) is not None:
+        call("get_job", id=running, wait_seconds=60)
+
+
+def names(reply: JSON) -> list[str]:
+    return [one["name"] for one in reply["results"]]
+
+
+@pytest.mark.parametrize(("query", "name"), QUESTIONS.items(), ids=ascii)
+def test_a_question_is_text_whatever_is_in_it(search: Call, query: str, name: str) -> None:
+    assert names(search(query))[0] == name
+
+
+@pytest.mark.parametrize("query", NOTHING, ids=lambda query: ascii(query[:9]))
+def test_a_question_without_words_is_no_error(search: Call, query: str) -> None:
+    assert "degraded" not in search(query)
+
+
+def test_a_memory_is_told_with_all_that_is_known_of_it(search: Call) -> None:
+    found = search("apt-28")["results"][0]
+
+    assert found.pop("score") > 0
+    assert found.pop("created").endswith("Z")
+    assert found.pop("id").startswith("research/actors-")
+    assert found.pop("path").startswith("@lore/memories/research/actors-")
+    assert found == {
+        "name": "Actors", "group_id": "research", "source": "R/a.md", "parts": 1, "excerpt": "apt-28 was here.",
+        "metadata": {"rating": 5, "tags": ["cti", 28]},
+    }  # fmt: skip
+
+
+def test_the_tags_of_the_metadata_are_searched_too(search: Call) -> None:
+    assert names(search("cti"))[0] == "Actors"
+
+
+def test_a_memory_in_parts_is_one_result_with_the_part_that_answers(search: Call) -> None:
+    found = search("zeppelin", limit=50)
+
+    assert names(found).count("Long") == 1
+    assert found["results"][0]["parts"] == 3
+    assert "zeppelin" in found["results"][0]["excerpt"]
+    assert found["results"][0]["path"].endswith(".2.md")
+
+
+def test_only_the_wanted_groups_are_searched_and_a_small_one_as_deep_as_a_large_one(search: Call) -> None:
+    assert names(search("zebra", limit=5)) != ["Other"]
+    assert search("zebra", group_ids=["research"])["results"][0]["name"] == "Other"
+    several = names(search("zebra", group_ids=["Build", "research"], limit=50))
+    assert several[0] == "Other"
+    assert set(several) <= {"Other", "Actors", "Flags", "Sizes", "Long"}
+    assert len(search("zebra", group_ids=["zoo"], limit=50)["results"]) >= 10
+    for group in ("build", "nobody"):
+        assert search("C++", group_ids=[group])["total"] == 0
+
+
+def test_other_files_of_that_type_are_found_where_no_group_is_wanted(search: Call) -> None:
+    style = search("tabs and blanks")["results"][0]
+
+    assert (style["id"], style["group_id"], style["path"]) == (None, None, ".serena/memories/style.md")
+    assert "Style" not in names(search("tabs and blanks", group_ids=["research"]))
+    assert "Ferry" not in names(search("apt-28"))
+
+
+def test_all_memories_come_once_in_pages_within_the_budget(search: Call) -> None:
+    whole = search("zebra", limit=100, max_tokens=100_000)
+    paged, cursor = list[str](), {}
+    while cursor is not None:
+        page = search("zebra", limit=5, max_tokens=400, **cursor)
+        assert len(json.dumps(page, ensure_ascii=False)) <= 400 * 3
+        paged += names(page)
+        cursor = {"cursor": page["next_cursor"]} if "next_cursor" in page else None
+
+    assert paged == names(whole)
+    assert len(paged) == whole["total"] > 10
+
+
+def test_long_metadata_is_cut_and_counted(call: Call) -> None:
+    call("add_memory", name="x", body="zebra", metadata={f"key {n}": "value " * 10 for n in range(20)})
+    found = call("search_memories", query="zebra")["results"][0]
+
+    assert len(found["metadata"]) + found["more_metadata"] == 20
+    assert len(found["metadata"]) >= 4
+
+
+def test_a_group_id_that_cannot_be_one_is_refused_in_the_plain_form(call: Call) -> None:
+    with pytest.raises(LoreError) as caught:
+        call("search_memories", query="x", group_ids=["../\0"])
+
+    record = problem(caught.value)
+    assert (record["code"], record["error"]) == ("INVALID_GROUP_ID", True)
+    assert record["hint"]
+
+
+# --- without an index, and while it changes --------------------------------------------------------------------------
+
+
+def test_without_an_index_memories_are_found_by_words_and_the_reply_says_so(app: App, call: Call) -> None:
+    assert call("search_memories", query="apt-28")["results"] == []
+    memories(call)
+
+    for wanted, zebras in ([], 15), (["research", "Build"], 1):
+        for query, name in {**QUESTIONS, "zeppelin": "Long"}.items():
+            found = call("search_memories", query=query, group_ids=wanted)
+            assert names(found)[0] == name
+            assert "no index yet" in found["degraded"]
+        assert call("search_memories", query="zebra", group_ids=wanted, limit=100)["total"] == zebras
+    for query in NOTHING:
+        call("search_memories", query=query)
+    assert not app.index.exists()
+
+
+def test_what_is_added_is_found_and_what_is_deleted_is_not_any_more(app: App, call: Call) -> None:
+    call("manage_knowledge_base", action="sync", wait_seconds=60)
+    first = call("add_memory", name="Lamp", body="Whale oil burns.")
+    indexed(app, call)
+    assert names(call("search_memories", query="whale oil"))[0] == "Lamp"
+
+    newer = call("add_memory", name="Lamp", body="Paraffin burns.", replaces=first["id"])
+    assert first["id"] not in [one["id"] for one in call("search_memories", query="whale oil")["results"]]
+    indexed(app, call)
+    assert call("search_memories", query="paraffin")["results"][0]["id"] == newer["id"]
+    assert (
+        "Paraffin" in call("get_source", path=call("search_memories", query="paraffin")["results"][0]["path"])["text"]
+    )
+
+    call("delete_memory", id=newer["id"])
+    assert "Lamp" not in names(call("search_memories", query="paraffin"))
+
+
+def test_what_was_edited_by_hand_says_so_until_it_is_indexed(app: App, call: Call, home: Path) -> None:
+    path = home / call("add_memory", name="Lamp", body="Whale oil burns.")["path"]
+    call("manage_knowledge_base", action="sync", wait_seconds=60)
+    path.write_text(path.read_text(encoding="utf-8") + "By hand.\n", encoding="utf-8")
+
+    assert call("search_memories", query="whale")["results"][0]["changed"] is True
+
+
+def test_every_call_is_in_the_activity_log_and_no_content_is(call: Call, home: Path) -> None:
+    done = call("add_memory", name="secret name", body="secret body")
+    call("search_memories", query="secret query")
+    with pytest.raises(LoreError):
+        call("add_memory", name="secret name", body="secret\0body")
+    call("delete_memory", id=done["id"])
+
+    lines = [json.loads(line) for line in (home / "activity.log").read_text(encoding="utf-8").splitlines()]
+    assert [(one["method"], one["success"], one.get("errorCode")) for one in lines] == [
+        ("add_memory", True, None), ("search_memories", True, None), ("add_memory", False, "INVALID_CONTENT"),
+        ("delete_memory", True, None),
+    ]  # fmt: skip
+    assert {one["project_id"] for one in lines} == {"ferry"}
+    assert "secret" not in json.dumps(lines)
