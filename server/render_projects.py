@@ -53,7 +53,9 @@ def _match(number: int, one: JSON) -> Iterator[str]:
 
 @renders("list_knowledge_files")
 def _files(result: JSON) -> Text:
-    rows = [f"{one['filename']}  {one['title']}  {one['updated'] or ''}".rstrip() for one in result["files"]]
+    rows = [
+        f"{one['filename']}  {one['title']}  {one['updated'] or ''}".rstrip() + outdated(one) for one in result["files"]
+    ]
     return Text("\n".join(rows) or f"Project {result['project_id']} has no documents yet.")
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import datetime
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from etl.knowledge.commits import Author
@@ -11,6 +12,7 @@ from etl.knowledge.edit import NewChapter, Place, Which
 from etl.knowledge.metadata import Metadata
 from etl.knowledge.shelf import StoredDocument
 from server.services.library import Library
+from server.services.outdated import Titled, outdated_among
 from server.services.projects import written
 
 JSON = dict[str, Any]
@@ -19,21 +21,25 @@ JSON = dict[str, Any]
 class ChapterService:
     """Reads and writes documents, by whole or by chapter."""
 
-    def __init__(self, library: Library) -> None:
+    def __init__(self, library: Library, today: Callable[[], datetime.date] = datetime.date.today) -> None:
         self._library = library
+        self._today = today
 
     def files(self, project_id: str | None) -> JSON:
         """The result of `list_knowledge_files`."""
         name = self._library.named(project_id)
+        found = self._library.store.documents(name)
+        outdated = outdated_among((Titled(one.filename, one.title, one.metadata) for one in found), self._today())
         rows = [
             {
                 "filename": one.filename,
                 **metadata_of(one.title, one.metadata),
+                **({"outdated": outdated[one.filename]} if one.filename in outdated else {}),
                 "chapters": one.chapters,
                 "version": one.version,
                 "bytes": one.bytes,
             }
-            for one in self._library.store.documents(name)
+            for one in found
         ]
         return {"success": True, "project_id": name, "files": rows, "count": len(rows)}
 

@@ -20,9 +20,9 @@ from etl.knowledge.document import KnowledgeDocument, summary_of
 from etl.knowledge.limits import QUERY_CHARACTERS, QUERY_TERMS
 from etl.knowledge.metadata import Metadata
 from etl.knowledge.shelf import is_document, shown
-from etl.succession import succession
 from server.services.chapters import metadata_of
 from server.services.library import Library
+from server.services.outdated import Outdated, Titled, outdated_among
 
 JSON = dict[str, Any]
 INTRODUCTION = "(Document Introduction)"
@@ -66,7 +66,7 @@ class Match(NamedTuple):
     found: list[str]
     score: float
     places: int
-    outdated: Mapping[str, str] = MappingProxyType({})
+    outdated: Outdated = MappingProxyType({})
 
 
 class KnowledgeSearch:
@@ -84,11 +84,8 @@ class KnowledgeSearch:
         words = words_of(query)
         name = self._library.named(project_id)
         pages = list(self._read(name))
-        replaced = succession(
-            {page.filename: page.metadata.supersedes for page in pages if page.metadata.supersedes},
-            {page.filename: page.title for page in pages},
-        )
-        ranked = _ranked(matches(pages, words), replaced.successor, self._today().isoformat())
+        titled = (Titled(page.filename, page.title, page.metadata) for page in pages)
+        ranked = _ranked(matches(pages, words), outdated_among(titled, self._today()))
         return {
             "success": True,
             "project_id": name,
@@ -181,21 +178,17 @@ def _weighed(page: Page, found: Sequence[str], rarity: dict[str, float]) -> tupl
     return round(score, 3), sum([_holds(text, found) for text in texts])
 
 
-def _ranked(weighed: Sequence[Match], successor: Mapping[str, str], today: str) -> list[Match]:
+def _ranked(weighed: Sequence[Match], outdated: Mapping[str, Outdated]) -> list[Match]:
     """Best first. What is outdated counts half, and what was replaced comes after what replaced it."""
-    told = {one.page.filename: _with_outdated(one, successor.get(one.page.filename), today) for one in weighed}
+    told = {one.page.filename: _with_outdated(one, outdated.get(one.page.filename)) for one in weighed}
     for name, one in told.items():
-        if (new := told.get(successor.get(name, ""))) is not None:
+        if (new := told.get(one.outdated.get("superseded_by", ""))) is not None:
             told[name] = one._replace(score=round(min(one.score, new.score - JUST_BELOW), 3))
     return sorted(told.values(), key=lambda one: (-one.score, one.page.filename))
 
 
-def _with_outdated(one: Match, successor: str | None, today: str) -> Match:
-    until = one.page.metadata.valid_until
-    told = {"superseded_by": successor} if successor else {}
-    if until and until[:10] < today:
-        told["valid_until"] = until[:10]
-    return one._replace(outdated=told, score=round(one.score / 2, 3)) if told else one
+def _with_outdated(one: Match, outdated: Outdated | None) -> Match:
+    return one._replace(outdated=outdated, score=round(one.score / 2, 3)) if outdated else one
 
 
 def _holds(text: str, words: Sequence[str]) -> bool:

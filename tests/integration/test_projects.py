@@ -161,6 +161,21 @@ def test_a_whole_text_is_replaced_and_what_it_was_is_read_by_its_commit(call: Ca
     assert failed(call, "write_knowledge_file", filename="no", content="x")["code"] == "DOCUMENT_NOT_FOUND"
 
 
+def test_a_list_says_what_no_longer_holds_as_the_search_does(call: Call) -> None:
+    write(call, "old", valid_until="2020-01-01")
+    write(call, "new", supersedes=["old.md"])
+    write(call, "next", supersedes=["new"], valid_until="2999-01-01")
+
+    told = {one["filename"]: one.get("outdated") for one in call("list_knowledge_files")["files"]}
+    assert told == {
+        "old.md": {"superseded_by": "next.md", "valid_until": "2020-01-01"},
+        "new.md": {"superseded_by": "next.md"},
+        "next.md": None,
+    }
+    found = call("search_knowledge", query="first")["results"]
+    assert {one["file"]: one.get("outdated") for one in found} == told
+
+
 # --- chapters and sections -------------------------------------------------------------------------------------------
 
 

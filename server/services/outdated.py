@@ -1,0 +1,40 @@
+"""Which documents of a project no longer hold: by which they were replaced, until which day they were valid. Pure."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from etl.knowledge.metadata import Metadata
+from etl.succession import succession
+
+Outdated = Mapping[str, str]
+"""`superseded_by`: the file that replaced it in the end; `valid_until`: its last day, which is over."""
+
+
+class Titled(NamedTuple):
+    """A document, as others name it."""
+
+    filename: str
+    title: str
+    metadata: Metadata
+
+
+def outdated_among(documents: Iterable[Titled], today: datetime.date) -> dict[str, Outdated]:
+    """What no longer holds, by file name."""
+    all_of_them = list(documents)
+    replaced = succession(
+        {one.filename: one.metadata.supersedes for one in all_of_them if one.metadata.supersedes},
+        {one.filename: one.title for one in all_of_them},
+    )
+    told = {one.filename: _told(one, replaced.successor.get(one.filename), today) for one in all_of_them}
+    return {name: one for name, one in told.items() if one}
+
+
+def _told(one: Titled, successor: str | None, today: datetime.date) -> Outdated:
+    told = {"superseded_by": successor} if successor else {}
+    until = one.metadata.valid_until
+    if until and until[:10] < today.isoformat():
+        told["valid_until"] = until[:10]
+    return told
