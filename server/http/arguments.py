@@ -26,6 +26,9 @@ class WrongMediaType(InvalidArgument):
 
     http_status = 415
 
+    def __init__(self) -> None:
+        super().__init__("The body must be of type application/json.")
+
 
 class Reader:
     """Reads the requests of one operation; the checker is shared by all."""
@@ -48,7 +51,7 @@ class Reader:
             return {**given, **self._read(StarletteOpenAPIRequest(request, body))}
         except OpenAPIError as error:
             if self._has_body and _is_of_media_type(error):
-                raise WrongMediaType("The body must be of type application/json.") from error
+                raise WrongMediaType() from error
             return self._refused(given, error)
         except RecursionError as error:
             raise InvalidArgument("The body is nested too deeply.") from error
@@ -82,6 +85,13 @@ class Reader:
                 raise InvalidArgument(f"There is no parameter `{name[:60]}`.", f"Parameters: {known}.")
             given[name] = text
         return given
+
+
+async def json_of(request: Request, most: int) -> dict[str, Any]:
+    """The JSON object that a request brings. Raises InvalidArgument."""
+    if not _is_json(request):
+        raise WrongMediaType()
+    return _json_object(await _body(request, most))
 
 
 def _is_json(request: Request) -> bool:

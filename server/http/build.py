@@ -19,6 +19,7 @@ from server.app import problem
 from server.contract import Contract
 from server.http.guard import Guard
 from server.http.page import page_routes
+from server.http.rendering import rendering_routes
 from server.http.routes import api_routes
 from server.http.site import Site
 from server.http.tools import protect
@@ -40,7 +41,7 @@ def build_http(contract: Contract, call: Call, mcp: Server[Any], site: Site) -> 
             yield
 
     app = Starlette(
-        routes=[*page_routes(site), *api_routes(contract, call, site), *mcp_app.routes],
+        routes=[*page_routes(site), *rendering_routes(), *api_routes(contract, call, site), *mcp_app.routes],
         exception_handlers={HTTPException: _not_routed, Exception: _unforeseen},
         lifespan=lifespan,
     )

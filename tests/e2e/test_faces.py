@@ -42,6 +42,7 @@ KNOWLEDGE: Calls = [
     ("search_knowledge", {"query": ""}),
     ("get_knowledge_history", {"filename": "api-guide", "limit": 3}),
     ("revert_knowledge", {"commit": "abc"}),
+    ("write_knowledge_file", {"filename": "api-guide", "content": "# API\n\n## All\n\nNew.\n"}),
     ("delete_knowledge_file", {"filename": "api-guide"}),
     ("get_project_main", {"project_id": "git@host:team/no such.git"}),
     ("list_projects", {}),
