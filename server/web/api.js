@@ -1,4 +1,4 @@
-// The HTTP API: one function for each operation of the contract that the page uses.
+// What the server answers: one function for each operation of the contract that the page uses.
 
 import { readEvents } from "./events.js";
 import { token } from "./project.js";
@@ -22,34 +22,73 @@ const GONE = {
 };
 
 /** Ranked passages. */
-export const search = (body, signal) => withFreshness(call("POST", "/documents/query", { body, signal }));
+export const search = (body, signal) => withFreshness(call("POST", "/api/documents/query", { body, signal }));
 
 /** The classes under one, or all. */
-export const hierarchy = (query, signal) => call("GET", "/knowledge/hierarchy", { query, signal });
+export const hierarchy = (query, signal) => call("GET", "/api/knowledge/hierarchy", { query, signal });
 
 /** A page of the indexed files. */
-export const sources = (query, signal) => call("GET", "/sources", { query, signal });
+export const sources = (query, signal) => call("GET", "/api/sources", { query, signal });
 
 /** A file with the lines of its chunks. */
-export const source = (query, signal) => call("GET", "/source", { query, signal });
+export const source = (query, signal) => call("GET", "/api/source", { query, signal });
 
 /** The state of every part. */
-export const health = (signal) => call("GET", "/healthcheck", { signal });
+export const health = (signal) => call("GET", "/api/healthcheck", { signal });
 
 /** Start a build, or join the one that runs. */
-export const manage = (body) => call("POST", "/db/data/manage", { body: { wait_seconds: 0, ...body } });
+export const manage = (body) => call("POST", "/api/db/data/manage", { body: { wait_seconds: 0, ...body } });
 
 /** A job by id, or the latest. */
-export const job = (id, signal) => call("GET", `/jobs/${encodeURIComponent(id)}`, { signal });
+export const job = (id, signal) => call("GET", `/api/jobs/${encodeURIComponent(id)}`, { signal });
 
 /** End a job at its next step. */
-export const cancel = (id) => call("POST", `/jobs/${encodeURIComponent(id)}/cancel`, {});
+export const cancel = (id) => call("POST", `/api/jobs/${encodeURIComponent(id)}/cancel`, {});
 
 /** The events of an answer while it is written: {event, data}. */
-export const ask = (body, signal) => stream("POST", "/knowledge/ask", { body, signal });
+export const ask = (body, signal) => stream("POST", "/api/knowledge/ask", { body, signal });
 
 /** The records of a job until it ends: {event, data}. */
-export const follow = (id, signal) => stream("GET", `/jobs/${encodeURIComponent(id)}`, { signal });
+export const follow = (id, signal) => stream("GET", `/api/jobs/${encodeURIComponent(id)}`, { signal });
+
+/** The projects that have knowledge, and which one is meant where none is named. */
+export const projects = (signal) => call("GET", "/api/projects", { signal });
+
+/** Delete a project's knowledge. */
+export const deleteProject = (body) => call("POST", "/api/projects/delete", { body });
+
+/** A project's main document, now or as a commit has it. */
+export const mainDocument = (query, signal) => call("GET", "/api/projects/main", { query, signal });
+
+/** Replace a project's main document. */
+export const writeMain = (body) => call("POST", "/api/projects/main", { body });
+
+/** The knowledge documents of a project. */
+export const papers = (query, signal) => call("GET", "/api/projects/files", { query, signal });
+
+/** Documents that hold some words. */
+export const searchPapers = (body, signal) => call("POST", "/api/projects/search", { body, signal });
+
+/** A new document. */
+export const createPaper = (body) => call("POST", "/api/projects/files", { body });
+
+/** A whole document, now or as a commit has it. */
+export const paper = (query, signal) => call("GET", "/api/projects/file", { query, signal });
+
+/** Replace a document's text. */
+export const writePaper = (body) => call("POST", "/api/projects/file", { body });
+
+/** Delete a document. */
+export const deletePaper = (body) => call("POST", "/api/projects/file/delete", { body });
+
+/** Commits, or what one changed. */
+export const history = (query, signal) => call("GET", "/api/projects/history", { query, signal });
+
+/** Take a commit back. */
+export const revert = (body) => call("POST", "/api/projects/revert", { body });
+
+/** The text of a document as elements, with what its front matter says. */
+export const rendered = (text, signal) => call("POST", "/page/markdown", { body: { text }, signal });
 
 async function call(method, path, given) {
   const response = await send(method, path, "application/json", given);
@@ -78,7 +117,7 @@ async function request(method, path, accept, { query, body, signal }) {
   if (method === "POST") headers["Content-Type"] = "application/json";
   const sent = method === "POST" ? JSON.stringify(body ?? {}) : undefined;
   try {
-    return await fetch(`/api${path}${queryOf(query)}`, { method, headers, body: sent, signal, cache: "no-store" });
+    return await fetch(`${path}${queryOf(query)}`, { method, headers, body: sent, signal, cache: "no-store" });
   } catch (error) {
     throw error.name === "AbortError" ? error : new Problem(GONE);
   }

@@ -1,14 +1,19 @@
 // Composition: the views, the route between them, and what is around them.
 
 import { askView } from "./ask.js";
+import { changeView } from "./change.js";
 import { classesView } from "./classes.js";
 import { byId, el } from "./dom.js";
 import { documentView } from "./document.js";
+import { editView } from "./edit.js";
 import { healthView } from "./health.js";
+import { historyView } from "./history.js";
 import { indexView } from "./index-view.js";
 import { watchKeys } from "./keys.js";
+import { knowledgeView } from "./knowledge.js";
+import { paperView } from "./paper-view.js";
 import { project } from "./project.js";
-import { go, link, parse, rememberPlace } from "./route.js";
+import { go, link, parse, placeOf, rememberPlace } from "./route.js";
 import { searchView } from "./search.js";
 import { watchStatus } from "./status.js";
 import { themeButton } from "./theme.js";
@@ -16,6 +21,11 @@ import { themeButton } from "./theme.js";
 const BUILDERS = {
   search: searchView,
   ask: askView,
+  knowledge: knowledgeView,
+  "knowledge/document": paperView,
+  "knowledge/edit": editView,
+  "knowledge/history": historyView,
+  "knowledge/change": changeView,
   index: indexView,
   classes: classesView,
   source: documentView,
@@ -35,7 +45,7 @@ function show() {
   }
   const isFirst = shown === null;
   shown = view;
-  markPlace(route.view);
+  markPlace(placeOf(route.view));
   rememberPlace();
   document.title = `${view.title(route)} · ${project || "Lore"}`;
   view.show(route);
@@ -53,7 +63,7 @@ function focusIn(view, isFirst) {
 function viewOf(name) {
   if (!built.has(name)) {
     const view = BUILDERS[name]();
-    view.element = el("section", { class: `view ${name}`, "data-view": name, hidden: true }, view.content);
+    view.element = el("section", { class: `view ${name.replace("/", "-")}`, "data-view": name, hidden: true }, view.content);
     view.heading = view.element.querySelector("h1");
     view.heading.tabIndex = -1;
     byId("main").append(view.element);

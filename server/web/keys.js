@@ -7,13 +7,16 @@ const LIST = [
   ["/", "search"],
   ["↓ ↑", "next and previous result"],
   ["Enter", "open the result"],
-  ["e", "open the result or file in the editor"],
+  ["e", "open the result or file in the editor; edit the document"],
   ["s", "explain the score of the result"],
+  ["h", "history of the document"],
+  ["n", "new document"],
+  ["Ctrl S", "save the document"],
   ["Esc", "back"],
-  ["g then s a i c h", "search, ask, index, classes, health"],
+  ["g then s a k i c h", "search, ask, knowledge, index, classes, health"],
   ["?", "these keys"],
 ];
-const PLACES = { s: "search", a: "ask", i: "index", c: "classes", h: "health" };
+const PLACES = { s: "search", a: "ask", k: "knowledge", i: "index", c: "classes", h: "health" };
 let isGoing = false;
 
 /** Listen for the keys. */
@@ -23,7 +26,7 @@ export function watchKeys() {
     if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
     if (event.key === "Escape") return escape(event);
     if (isTyping(event.target)) return;
-    const handler = isGoing && PLACES[event.key] ? () => go(link(PLACES[event.key])) : HANDLERS[event.key];
+    const handler = isGoing && PLACES[event.key] ? () => go(link(PLACES[event.key])) : handlerOf(event.key);
     isGoing = event.key === "g";
     if (!handler || (event.target.role === "tree" && event.key.length === 1 && event.key !== "/" && event.key !== "?")) return;
     event.preventDefault();
@@ -48,9 +51,19 @@ export function showKeys() {
 const HANDLERS = {
   "/": () => document.dispatchEvent(new CustomEvent("lore:focus-search")),
   "?": showKeys,
-  e: () => current()?.querySelector("a.editor")?.click(),
+  e: () => (current()?.querySelector("a.editor") ?? keyed("e"))?.click(),
   s: () => current()?.querySelector("button.score")?.click(),
 };
+
+/** What a key does everywhere, else what it does in this view. */
+function handlerOf(key) {
+  return HANDLERS[key] ?? (keyed(key) && (() => keyed(key).click()));
+}
+
+/** What a key stands for in the view that is shown. */
+function keyed(key) {
+  return document.querySelector(`section.view:not([hidden]) [data-key="${CSS.escape(key)}"]`);
+}
 
 /** The result that has the focus, or the file that is shown. */
 function current() {
@@ -64,6 +77,8 @@ function escape(event) {
     history.length > 1 ? history.back() : go(link("search"));
   } else if (view === "search" && event.target.closest(".result")) {
     HANDLERS["/"]();
+  } else if (view?.startsWith("knowledge/") && !isTyping(event.target)) {
+    keyed("Escape")?.click();
   } else {
     document.activeElement.blur();
   }

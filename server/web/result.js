@@ -4,6 +4,7 @@ import { el } from "./dom.js";
 import { span } from "./format.js";
 import { marked } from "./highlight.js";
 import { editorLink } from "./project.js";
+import { writtenLink } from "./paper.js";
 import { sourceLink } from "./route.js";
 import { whyPanel } from "./why.js";
 
@@ -46,10 +47,11 @@ function pieces(text, wanted) {
   return text.split(/`+([^`\n]+)`+/).map((part, at) => (at % 2 ? el("code", {}, marked(part, wanted)) : marked(part, wanted)));
 }
 
-/** A link that opens the editor at a line; nothing where there is no editor. */
+/** A link to where a file is edited: the editor at a line, or here what agents wrote; nothing where there is neither. */
 export function editorAnchor(source, line) {
-  const href = editorLink(source, line);
-  return href && el("a", { class: "editor", href, title: "Open in the editor (e)" }, "Open in editor");
+  const written = writtenLink(source);
+  const href = written ?? editorLink(source, line);
+  return href && el("a", { class: "editor", href, title: "Open it where it is edited (e)" }, written ? "Open in Knowledge" : "Open in editor");
 }
 
 /** Says that the file is not as it was read. */

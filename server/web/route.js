@@ -1,15 +1,19 @@
 // Deep links: what is shown is in the fragment, so that back, forward and bookmarks work.
 
-const VIEWS = ["search", "ask", "index", "classes", "source", "health"];
+const KNOWLEDGE = ["knowledge", "knowledge/document", "knowledge/edit", "knowledge/history", "knowledge/change"];
+const VIEWS = ["search", "ask", ...KNOWLEDGE, "index", "classes", "source", "health"];
 
 /** The route of a fragment: {view, path, params}. What is unknown is the search. */
 export function parse(hash) {
   const [where, query] = halves(hash.replace(/^#\/?/, ""));
-  const [name, ...rest] = where.split("/");
+  const view = VIEWS.includes(where) ? where : placeOf(where);
   const params = Object.fromEntries(new URLSearchParams(query));
-  if (!VIEWS.includes(name)) return { view: "search", path: "", params: {} };
-  return { view: name, path: rest.map(decode).join("/"), params };
+  if (!VIEWS.includes(view)) return { view: "search", path: "", params: {} };
+  return { view, path: where.slice(view.length + 1).split("/").map(decode).join("/"), params };
 }
+
+/** The place in the navigation that a view belongs to. */
+export const placeOf = (view) => view.split("/")[0];
 
 /** The fragment of a route; params that are empty are left out. */
 export function link(view, path = "", params = {}) {

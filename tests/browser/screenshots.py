@@ -1,6 +1,7 @@
 """Pictures of the page for the documentation: `python -m tests.browser.screenshots`, with the sample project.
 
-What is looked at: each view in the light theme, the search in the dark one and on a phone, a sync as it goes.
+What is looked at: each view in the light theme, the search in the dark one and on a phone, a sync as it goes; of what
+agents write a document, the editor and a change.
 """
 
 from __future__ import annotations
@@ -9,11 +10,13 @@ import shutil
 import subprocess
 import tempfile
 from pathlib import Path
+from typing import Any
 
+import httpx2
 from playwright.sync_api import Browser, Page, expect
 
 from tests.harness.browser import PHONE, reading, running
-from tests.harness.faces import run_lore, serving
+from tests.harness.faces import bearer, run_lore, serving
 from tests.harness.projects import ROOT, SAMPLE
 
 IMAGES = ROOT / "docs" / "images"
@@ -24,6 +27,9 @@ VIEWS = {
     "classes": ("#/classes/ferry.pool.PoolWorker", ".class-card .members", {}),
     "document": ("#/source/ferry/retry.py?line=48", "#L48.is-target", {}),
     "health": ("#/health", ".verdict[data-status]", {}),
+    "knowledge": ("#/knowledge/document?file=releasing.md", "article.prose h2", {}),
+    "edit": ("#/knowledge/edit?file=releasing.md", ".preview h2", {}),
+    "change": ("#/knowledge/change?project=ferry&file=releasing.md&commit={commit}", ".diff-line", {}),
     "dark": ("#/search?q=graceful shutdown", ".result", {"color_scheme": "dark"}),
     "phone": (
         "#/search?q=graceful shutdown",
@@ -31,6 +37,48 @@ VIEWS = {
         {"viewport": PHONE, "device_scale_factor": 1.5, "has_touch": True},
     ),
 }
+
+GUIDE = """---
+title: Releasing Ferry
+keywords: [release, changelog]
+created: 2026-03-02T09:00:00.000Z
+updated: 2026-03-02T09:00:00.000Z
+supersedes: [hotfixes]
+---
+
+How a release is made, and what went wrong the last times. See [the workers](docs/workers.md) for what to watch.
+
+## Before
+
+Run the whole suite, then look at the queue: **no job may be older than a day**.
+
+| check | command | minutes |
+|---|---|--:|
+| types | `mypy` | 1 |
+| tests | `pytest -q` | 8 |
+
+## The tag
+
+```bash
+git tag -s v2.1.0 -m "Ferry 2.1.0"
+git push --follow-tags
+```
+
+> A tag is never moved. A release that is wrong is followed by another one.
+
+## After
+
+Watch the queue for an hour.
+"""
+CHANGED = GUIDE.replace("for an hour.", "for an hour, and the retries for a day.").replace("| 8 |", "| 9 |")
+BY = {"author": "claude-code", "session": "8c1f"}
+WRITTEN = [
+    ("/main", {"content": "# Ferry\n\nWhat every agent should know.\n", **BY}),
+    ("/files", {"filename": "hotfixes", "title": "Hotfixes by hand", **BY}),
+    ("/files", {"filename": "releasing", "title": "Releasing Ferry", **BY}),
+    ("/file", {"filename": "releasing", "content": GUIDE, **BY}),
+    ("/file", {"filename": "releasing", "content": CHANGED, "author": "codex", "session": "42"}),
+]
 
 
 def main() -> None:
@@ -40,11 +88,12 @@ def main() -> None:
         project = Path(folder) / "ferry"
         shutil.copytree(SAMPLE, project)
         _commit(project)
-        with serving(project) as url:
+        with serving(project, LORE_HOME=f"{folder}/home") as url:
             _picture_of_a_sync(browser, url)
+            commit = _written(url, project)
             for name, (fragment, content, options) in VIEWS.items():
                 with reading(browser, url, **{"viewport": WINDOW, "reduced_motion": "reduce", **options}) as reader:
-                    page = reader.open(fragment)
+                    page = reader.open(fragment.format(commit=commit))
                     expect(page.locator(content).first).to_be_visible()
                     if name == "search":
                         page.locator("button.score").first.click()
@@ -70,6 +119,16 @@ def _picture(page: Page, name: str) -> None:
     expect(page.locator("#pill-text")).not_to_have_text("…")
     page.mouse.move(0, 0)
     page.screenshot(path=IMAGES / f"page-{name}.png", animations="disabled", caret="hide")
+
+
+def _written(url: str, project: Path) -> str:
+    """A few documents, and the id of the last change."""
+    done: dict[str, Any] = {}
+    with httpx2.Client(base_url=f"{url}/api/projects", headers=bearer(project), timeout=60) as client:
+        for path, body in WRITTEN:
+            response = client.post(path, json=body).raise_for_status()
+            done = response.json()
+    return str(done["commit"])
 
 
 def _commit(project: Path) -> None:

@@ -1,0 +1,75 @@
+// An entry of the history: who wrote it, what it changed, and taking it back.
+
+import * as api from "./api.js";
+import { confirmed } from "./confirm.js";
+import { crumbs, toPaper, toProject } from "./crumbs.js";
+import { diffOf } from "./diff.js";
+import { el, fill, say } from "./dom.js";
+import { authorOf, isOfPaper, subjectOf } from "./history.js";
+import { failure, note } from "./notes.js";
+import { changeLink, historyLink, paperOf, projectHistoryLink, takeBack } from "./paper.js";
+import { timeOf } from "./time.js";
+
+/** The view of `#/knowledge/change?commit=…&project=…&file=…&main=…`. */
+export function changeView() {
+  const way = el("p", { class: "crumbs" });
+  const heading = el("h1", {}, "Change");
+  const facts = el("p", { class: "where file-head" });
+  const notes = el("div", { class: "notes" });
+  const body = el("div", { class: "changes" });
+  const button = el("button", { type: "button", class: "button danger", on: { click: revert } }, "Take it back…");
+  const state = { params: {}, flight: 0 };
+
+  async function show({ params }) {
+    if (JSON.stringify(params) === JSON.stringify(state.params)) return; // what was done stays as it is
+    const mine = (state.flight += 1);
+    state.params = params;
+    button.disabled = true;
+    for (const one of [notes, facts, body]) fill(one);
+    const toHistory = ["History", isOfPaper(params) ? historyLink(paperOf(params)) : projectHistoryLink(params.project)];
+    fill(way, crumbs(toProject(params), isOfPaper(params) && toPaper(params), toHistory));
+    try {
+      const found = await api.history({ commit: params.commit });
+      if (mine !== state.flight) return;
+      const [one] = found.commits;
+      heading.textContent = subjectOf(one, params.project);
+      fill(facts, authorOf(one), timeOf(one.date), el("code", {}, one.id.slice(0, 10)));
+      fill(body, explained(one), diffOf(found.patch, pathName));
+      button.disabled = false;
+      say(heading.textContent);
+    } catch (problem) {
+      if (mine !== state.flight) return;
+      state.params = {};
+      heading.textContent = "Change";
+      fill(notes, failure(problem, () => show({ params })));
+    }
+  }
+
+  async function revert() {
+    const { params } = state;
+    const text = "A new entry undoes what this one did. Later changes of other lines stay.";
+    if (!(await confirmed({ title: "Take this change back?", text, button: "Take it back", isDanger: true }))) return;
+    button.disabled = true;
+    try {
+      const done = await takeBack(params.commit);
+      const lead = done.commit && el("a", { href: changeLink(params, done.commit) }, "See what that changed");
+      fill(notes, note("info", done.commit ? "Taken back. " : "Nothing was left to take back.", lead));
+      say(done.commit ? "Taken back." : "Nothing was left to take back.");
+    } catch (problem) {
+      fill(notes, failure(problem));
+    } finally {
+      button.disabled = false;
+    }
+  }
+
+  const content = [way, el("div", { class: "view-head" }, heading, el("div", { class: "actions" }, button)), facts, notes, body];
+  return { content, title: () => "Change", show };
+}
+
+function explained(one) {
+  const [, ...more] = one.message.trim().split(/\n+/);
+  return more.length > 0 && el("p", { class: "quiet" }, more.join(" "));
+}
+
+/** A path in the folder as readers know it: guide.md, main.md, or what it is. */
+const pathName = (path) => path.replace(/^projects\/[^/]+\/(knowledge\/)?/, "");

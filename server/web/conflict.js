@@ -1,0 +1,24 @@
+// A document that somebody else changed while it was written: what happened, and what can be done.
+
+import { diffOf } from "./diff.js";
+import { el } from "./dom.js";
+import { changesSince, lastCommit, nameOf, read } from "./paper.js";
+import { timeOf } from "./time.js";
+
+/** Who changed it, and how; `overwrite` is given the version that is there now, `discard` drops what was typed. */
+export async function conflictPanel(problem, paper, since, { overwrite, discard }) {
+  const [now, last, patch] = await Promise.all([orNone(read(paper)), orNone(lastCommit(paper)), since && orNone(changesSince(paper, since))]);
+  return el("div", { class: "note bad failure conflict", role: "alert" },
+    el("strong", {}, `Not saved: somebody else changed ${nameOf(paper)} meanwhile.`),
+    last && el("p", {}, `${last.author}, `, timeOf(last.date), `: ${last.message.split("\n")[0]}`),
+    el("p", {}, "Your text is still here. Take over what you need of the change, or save yours in its place: the history keeps both.", " ", el("code", { class: "quiet" }, problem.code)),
+    patch && el("details", { open: true }, el("summary", {}, "What was changed"), diffOf(patch, () => nameOf(paper))),
+    el("div", { class: "actions" },
+      now && el("button", { type: "button", class: "button", on: { click: () => overwrite(now.version) } }, "Save mine in its place"),
+      el("button", { type: "button", class: "button danger", on: { click: discard } }, "Discard mine…")));
+}
+
+/** What tells more about a conflict may fail: the conflict is told all the same. */
+function orNone(promise) {
+  return promise.catch(() => null);
+}

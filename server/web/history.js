@@ -1,0 +1,74 @@
+// The history of a document or of a project: who wrote when, in which session, and what.
+
+import * as api from "./api.js";
+import { crumbs, toPaper, toProject } from "./crumbs.js";
+import { el, fill, say } from "./dom.js";
+import { plural } from "./format.js";
+import { failure } from "./notes.js";
+import { changeLink, nameOf, paperLink } from "./paper.js";
+import { timeOf } from "./time.js";
+
+const PAGE = 50;
+
+/** The view of `#/knowledge/history?project=…&file=…&main=…`; without file and main it is the project's. */
+export function historyView() {
+  const way = el("p", { class: "crumbs" });
+  const heading = el("h1", {}, "History");
+  const said = el("p", { class: "said" });
+  const trouble = el("div", {});
+  const list = el("ol", { class: "results commits" });
+  const more = el("button", { type: "button", class: "button more", hidden: true, on: { click: () => load() } }, "Show more");
+  const state = { flight: 0, params: {}, shown: 0 };
+
+  async function load() {
+    const mine = (state.flight += 1);
+    const { project, file, main } = state.params;
+    try {
+      const found = await api.history({ project_id: project, filename: file, main, limit: PAGE, skip: state.shown });
+      if (mine !== state.flight) return;
+      const rows = found.commits.map((one) => el("li", {}, commitRow(one, state.params)));
+      fill(trouble);
+      state.shown ? list.append(...rows) : fill(list, rows);
+      state.shown += rows.length;
+      more.hidden = rows.length < PAGE;
+      said.textContent = `${plural(state.shown, "entry", "entries")}${more.hidden ? "" : ", and older ones"}`;
+      say(said.textContent);
+    } catch (problem) {
+      if (mine === state.flight) fill(trouble, failure(problem, () => load()));
+    }
+  }
+
+  function show({ params }) {
+    const isOther = JSON.stringify(params) !== JSON.stringify(state.params);
+    if (isOther) for (const one of [list, said, trouble]) fill(one);
+    Object.assign(state, { params, shown: 0 });
+    heading.textContent = `History of ${isOfPaper(params) ? nameOf(params) : (params.project ?? "the project")}`;
+    fill(way, crumbs(toProject(params), isOfPaper(params) && toPaper(params)));
+    return load();
+  }
+
+  const content = [way, el("div", { class: "view-head" }, heading), said, trouble, list, more];
+  return { content, title: ({ params }) => `History of ${isOfPaper(params) ? nameOf(params) : "the project"}`, show };
+}
+
+/** Whether a history is that of one document. */
+export const isOfPaper = ({ file, main }) => Boolean(file || main);
+
+function commitRow(one, params) {
+  const then = isOfPaper(params) && el("a", { href: paperLink("document", params, { commit: one.id }) }, "as it was then");
+  return el("article", { class: "result" },
+    el("h2", {}, el("a", { class: "title", href: changeLink(params, one.id) }, subjectOf(one, params.project))),
+    el("p", { class: "where" }, authorOf(one), timeOf(one.date), el("code", {}, one.id.slice(0, 10)), then));
+}
+
+/** What a commit says in short; that it is of this project goes without saying. */
+export function subjectOf(one, project) {
+  const subject = one.message.split("\n")[0];
+  const known = `Update knowledge for ${project}: `;
+  return subject.startsWith(known) ? subject.slice(known.length) : subject;
+}
+
+/** Who wrote it. */
+export function authorOf(one) {
+  return el("span", {}, one.author, one.session && el("span", { class: "session" }, ` in session ${one.session}`));
+}

@@ -1,0 +1,148 @@
+// What agents wrote for a project: its main document, its documents, a search among them; and the other projects.
+
+import * as api from "./api.js";
+import { confirmed } from "./confirm.js";
+import { el, fill, say } from "./dom.js";
+import { plural } from "./format.js";
+import { stems } from "./highlight.js";
+import { menuOf } from "./menu.js";
+import { newPaper } from "./new-paper.js";
+import { failure } from "./notes.js";
+import { paperLink, projectHistoryLink, projectLink, removeProject } from "./paper.js";
+import { mainRow, matchRow, noPapers, paperRow } from "./paper-row.js";
+import { go, settle } from "./route.js";
+
+const PAUSE_MS = 120;
+const MOST_FOUND = 50;
+
+/** The view of `#/knowledge?project=…&q=…`. */
+export function knowledgeView() {
+  const heading = el("h1", {}, "Knowledge");
+  const input = el("input", { id: "knowledge-q", type: "search", placeholder: "Search what was written", maxlength: 200, autocomplete: "off", spellcheck: "false", on: { input: typed, keydown: intoList } });
+  const said = el("p", { class: "said" });
+  const trouble = el("div", {});
+  const list = el("ol", { class: "results papers", "aria-label": "Documents", on: { keydown: alongList } });
+  const others = el("nav", { class: "side outline projects", "aria-label": "Projects" });
+  const begin = () => newPaper(state.project, (file) => go(paperLink("edit", { project: state.project, file })));
+  const add = el("button", { type: "button", class: "button primary big", "data-key": "n", "aria-keyshortcuts": "n", on: { click: begin } }, "New document");
+  const menu = menuOf([["History", () => go(projectHistoryLink(state.project))], ["Delete project…", deleteProject, "danger"]]);
+  const state = { project: "", wanted: "", papers: [], flight: null, timer: 0 };
+
+  async function load(wanted) {
+    const flight = begun();
+    try {
+      const { projects, current } = await api.projects(flight.signal);
+      const project = wanted ?? current;
+      const { files } = await api.papers({ project_id: project }, flight.signal);
+      if (state.flight !== flight) return;
+      Object.assign(state, { project, current, papers: files, known: projects.find((one) => one.project_id === project) });
+      fill(trouble);
+      heading.textContent = `Knowledge of ${project}`;
+      fill(others, el("h2", {}, "Projects"), el("ol", {}, ordered(projects, current).map((one) => projectRow(one, current))));
+      await find();
+    } catch (problem) {
+      if (problem.name !== "AbortError") fill(trouble, failure(problem, () => load(wanted)));
+    }
+  }
+
+  async function find() {
+    clearTimeout(state.timer);
+    const query = input.value.trim();
+    settle(projectLink(state.wanted, { q: query }));
+    if (!query) return showAll();
+    const flight = begun();
+    try {
+      const found = await api.searchPapers({ project_id: state.project, query, limit: MOST_FOUND }, flight.signal);
+      if (state.flight === flight) showFound(found, stems(query));
+    } catch (problem) {
+      if (problem.name !== "AbortError") fill(trouble, failure(problem, find));
+    }
+  }
+
+  function showAll() {
+    const { project, papers, known } = state;
+    said.textContent = plural(papers.length, "document");
+    fill(list, [mainRow(project, Boolean(known?.has_main)), ...papers.map((one) => paperRow(project, one))].map((row) => el("li", {}, row)),
+      !papers.length && el("li", {}, noPapers(begin)));
+  }
+
+  function showFound(found, wanted) {
+    fill(trouble);
+    said.textContent = `${plural(found.total_documents, "document")} of ${state.papers.length}`;
+    say(`${plural(found.total_documents, "document")} found.`);
+    fill(list, found.results.map((one) => el("li", {}, matchRow(state.project, one, wanted))),
+      !found.results.length && el("li", { class: "empty" }, el("p", {}, "Nothing found. Words are looked for as they are typed, also inside of others.")));
+  }
+
+  function begun() {
+    state.flight?.abort();
+    return (state.flight = new AbortController());
+  }
+
+  function projectRow(one, current) {
+    return el("li", {}, el("a", { href: projectLink(one.project_id === current ? "" : one.project_id), "aria-current": String(one.project_id === state.project) },
+      one.project_id, one.project_id === current && el("span", { class: "quiet" }, "this project")));
+  }
+
+  async function deleteProject() {
+    const { project } = state;
+    const text = "Deletes its main document and all its documents. The history keeps them: taking the deletion back brings them back.";
+    if (!(await confirmed({ title: `Delete what is known of ${project}?`, text, button: "Delete the project", isDanger: true, name: project }))) return;
+    try {
+      await removeProject(project);
+      say("Deleted.");
+      await load(state.wanted || undefined);
+    } catch (problem) {
+      fill(trouble, failure(problem));
+    }
+  }
+
+  function typed() {
+    clearTimeout(state.timer);
+    state.timer = setTimeout(find, PAUSE_MS);
+  }
+
+  const titles = () => [...list.querySelectorAll(".title")];
+
+  function intoList(event) {
+    if (event.key !== "ArrowDown" && event.key !== "Enter") return;
+    event.preventDefault();
+    titles()[0]?.focus();
+  }
+
+  function alongList(event) {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (!step) return;
+    event.preventDefault();
+    const at = titles().indexOf(event.target.closest(".result")?.querySelector(".title")) + step;
+    (at < 0 ? input : titles()[at])?.focus();
+  }
+
+  function leave() {
+    clearTimeout(state.timer);
+    state.flight?.abort();
+    state.flight = null;
+  }
+
+  function show(route) {
+    const { project, q = "" } = route.params;
+    if (q !== input.value.trim()) input.value = q;
+    state.wanted = project ?? "";
+    load(project);
+  }
+
+  const content = [
+    el("div", { class: "view-head" }, heading, el("div", { class: "actions" }, add, menu)),
+    el("div", { class: "beside knowledge-body" },
+      el("div", {},
+        el("div", { class: "ask-row" }, el("label", { class: "unseen", for: "knowledge-q" }, "Search what was written"), input),
+        said, trouble, list),
+      others),
+  ];
+  return { content, title: (route) => route.params.q || "Knowledge", show, leave };
+}
+
+/** The current project first, also before anything was written for it. */
+function ordered(projects, current) {
+  return [{ project_id: current }, ...projects.filter((one) => one.project_id !== current)];
+}

@@ -1,0 +1,66 @@
+// A rendered text: the server's elements as nodes, and its links, where they lead to something.
+
+import { el } from "./dom.js";
+import { paperLink } from "./paper.js";
+import { link } from "./route.js";
+
+const DOCUMENT = /^(?:\.\/)?(?:knowledge\/)?([^/]+\.md)$/;
+
+/** The nodes of a text of a paper; with `isCurrent`, its links may lead to files of this project. */
+export function nodesOf(elements, paper, isCurrent = false) {
+  const leads = { paper, isCurrent };
+  const nodes = elements.map((one) => nodeOf(one, leads));
+  markHeadings(nodes);
+  return nodes;
+}
+
+/** The name of a heading in links: as code hosts make it of its text. */
+export function anchorOf(title) {
+  return title.trim().toLowerCase().replace(/[^\p{L}\p{N}\s_-]+/gu, "").replace(/\s/g, "-");
+}
+
+/** The headings among the nodes below one. */
+export const headingsIn = (node) => [...node.querySelectorAll("[data-anchor]")];
+
+function nodeOf(element, leads) {
+  if (typeof element === "string") return element;
+  const [tag, props, ...children] = element;
+  const inner = children.map((one) => nodeOf(one, leads));
+  if (tag === "a") return anchor(props.href, inner, leads);
+  if (tag === "table") return el("div", { class: "wide", tabindex: "0" }, el("table", {}, inner));
+  return el(tag, tag === "pre" ? { ...props, tabindex: "0" } : props, inner);
+}
+
+function anchor(href, inner, leads) {
+  if (/^(https?|mailto):/i.test(href)) return el("a", { href, class: "outside", target: "_blank", rel: "noopener noreferrer" }, inner);
+  const to = placeOf(href, leads);
+  return to ? el("a", { href: to }, inner) : el("span", { class: "nowhere", title: `${href} is not in the knowledge of this project` }, inner);
+}
+
+/** Where a relative link leads in this page: to a chapter, a document, the main document, a file of the project. */
+function placeOf(href, { paper, isCurrent }) {
+  const [path, chapter] = decoded(href).split("#");
+  if (!path) return paperLink("document", paper, { chapter });
+  const file = path.match(DOCUMENT)?.[1];
+  if (/^(\.\.\/)?main\.md$/.test(path)) return paperLink("document", { project: paper.project }, { chapter });
+  if (file) return paperLink("document", { project: paper.project, file }, { chapter });
+  return isCurrent && !path.startsWith("/") ? link("source", path.replace(/^(\.{1,2}\/)+/, "")) : null;
+}
+
+function decoded(href) {
+  try {
+    return decodeURIComponent(href);
+  } catch {
+    return href;
+  }
+}
+
+function markHeadings(nodes) {
+  const seen = new Map();
+  for (const node of nodes.filter((one) => /^h\d$/.test(one.localName ?? ""))) {
+    const name = anchorOf(node.textContent);
+    const times = seen.get(name) ?? 0;
+    seen.set(name, times + 1);
+    node.dataset.anchor = times ? `${name}-${times}` : name;
+  }
+}

@@ -1,0 +1,42 @@
+// The dialog that begins a document: its title, what to find it by, what it is for.
+
+import { el, fill } from "./dom.js";
+import { failure } from "./notes.js";
+import { create } from "./paper.js";
+
+/** Ask for what a document begins with, and create it; `created` is told its file. */
+export function newPaper(project, created) {
+  const title = el("input", { id: "new-title", required: true, maxlength: 200, autocomplete: "off" });
+  const keywords = el("input", { id: "new-keywords", autocomplete: "off", placeholder: "api, release" });
+  const introduction = el("textarea", { id: "new-introduction", rows: 3, maxlength: 2000 });
+  const trouble = el("div", {});
+  const yes = el("button", { class: "button primary" }, "Create and write");
+  const dialog = el("dialog", { class: "dialog", "aria-labelledby": "new-name" },
+    el("h2", { id: "new-name" }, "New document"),
+    el("form", { class: "fields", on: { submit } },
+      el("label", { for: "new-title" }, "Title"), title,
+      el("label", { for: "new-keywords" }, "Keywords, between commas"), keywords,
+      el("label", { for: "new-introduction" }, "What it is for"), introduction,
+      trouble,
+      el("div", { class: "actions" },
+        el("button", { type: "button", class: "button", on: { click: () => dialog.close() } }, "Not now"), yes)));
+
+  async function submit(event) {
+    event.preventDefault();
+    yes.disabled = true;
+    try {
+      const words = keywords.value.split(",").map((word) => word.trim()).filter(Boolean);
+      const done = await create(project, { title: title.value, keywords: words, introduction: introduction.value });
+      dialog.close();
+      created(done.filename);
+    } catch (problem) {
+      fill(trouble, failure(problem));
+    } finally {
+      yes.disabled = false;
+    }
+  }
+
+  dialog.addEventListener("close", () => dialog.remove());
+  document.body.append(dialog);
+  dialog.showModal();
+}

@@ -1,0 +1,62 @@
+// Rows of the documents of a project: as a list has them, and as a search finds them.
+
+import { codes, el } from "./dom.js";
+import { plural } from "./format.js";
+import { marked } from "./highlight.js";
+import { anchorOf } from "./markdown.js";
+import { paperLink } from "./paper.js";
+import { standingMarks } from "./standing.js";
+import { timeOf } from "./time.js";
+
+const SETUP = "lore install claude-code --toolsets query,documents,manage,projects";
+const INTRODUCTION = "(Document Introduction)";
+
+/** The main document, or how to begin it. */
+export function mainRow(project, isThere) {
+  return el("article", { class: "result" },
+    el("h2", {}, el("a", { class: "title", href: paperLink(isThere ? "document" : "edit", { project }) }, isThere ? "Main document" : "Write the main document")),
+    el("p", { class: "where" }, "The instructions that every agent reads first."));
+}
+
+/** A document. */
+export function paperRow(project, row) {
+  return el("article", { class: "result" },
+    el("h2", {}, el("a", { class: "title", href: linkTo(project, row.filename) }, row.title)),
+    el("p", { class: "where" },
+      el("code", {}, row.filename), keywordsOf(row.keywords),
+      row.updated && el("span", {}, "updated ", timeOf(row.updated)), row.chapters > 0 && el("span", {}, plural(row.chapters, "chapter")),
+      standingMarks(row)));
+}
+
+/** A document that holds words, with the chapters that do. */
+export function matchRow(project, found, wanted) {
+  const { title, keywords, updated } = found.metadata;
+  return el("article", { class: "result" },
+    el("h2", {}, el("a", { class: "title", href: linkTo(project, found.file) }, marked(title, wanted))),
+    el("p", { class: "where" },
+      el("code", {}, found.file), keywordsOf(keywords), updated && el("span", {}, "updated ", timeOf(updated)),
+      standingMarks({ ...found.metadata, outdated: found.outdated })),
+    found.matching_chapters.length > 0 && el("ul", { class: "matches" }, found.matching_chapters.map((one) => chapter(project, found.file, one, wanted))));
+}
+
+/** What to do where nothing was written yet. */
+export function noPapers(begin) {
+  return el("div", { class: "empty" },
+    el("h2", {}, "No documents yet"),
+    el("p", {}, "Agents write here what they learn about the project and what the next session should know: guides, lessons, what was tried."),
+    el("p", { class: "quiet" }, codes(`They have the tools for it where Lore was added with the toolset \`projects\`: \`${SETUP}\``)),
+    el("button", { type: "button", class: "button primary big", on: { click: begin } }, "Write the first document"));
+}
+
+/** Keywords as labels. */
+export const keywordsOf = (keywords) => keywords.map((word) => el("span", { class: "type" }, word));
+
+function chapter(project, file, found, wanted) {
+  const name = found.chapter === INTRODUCTION ? "" : found.chapter;
+  const contexts = Object.values(found.match_context).flat();
+  return el("li", {},
+    el("a", { href: linkTo(project, file, name && anchorOf(name)) }, name ? marked(name, wanted) : "Introduction"),
+    (contexts.length ? contexts : [found.chapter_summary]).map((text) => el("p", {}, marked(text, wanted))));
+}
+
+const linkTo = (project, file, chapter) => paperLink("document", { project, file }, { chapter });

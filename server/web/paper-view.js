@@ -1,0 +1,145 @@
+// A document as it is read: rendered, with what its metadata say, its outline, and what can be done with it.
+
+import * as api from "./api.js";
+import { confirmed } from "./confirm.js";
+import { crumbs, toProject } from "./crumbs.js";
+import { el, fill, reveal, say } from "./dom.js";
+import { draftOf } from "./draft.js";
+import { headingsIn, nodesOf } from "./markdown.js";
+import { failure, note } from "./notes.js";
+import { changeLink, historyLink, nameOf, paperLink, paperOf, projectLink, read, remove, write } from "./paper.js";
+import { keywordsOf } from "./paper-row.js";
+import { go } from "./route.js";
+import { standingNotes } from "./standing.js";
+import { timeOf } from "./time.js";
+
+/** The view of `#/knowledge/document?project=…&file=…&commit=…&chapter=…`. */
+export function paperView() {
+  const way = el("p", { class: "crumbs" });
+  const heading = el("h1", {}, "Document");
+  const actions = el("div", { class: "actions" });
+  const facts = el("p", { class: "where file-head" });
+  const notes = el("div", { class: "notes" });
+  const article = el("article", { class: "prose" });
+  const outline = el("nav", { class: "outline", "aria-label": "Chapters" });
+  const body = el("div", { class: "beside file", hidden: true }, article, outline);
+  const state = { key: null, isOld: false, paper: null, commit: undefined, flight: 0 };
+
+  async function load(key, params) {
+    const mine = (state.flight += 1);
+    const { commit } = params;
+    try {
+      const [found, { files }, { current }] = await Promise.all([
+        read(paperOf(params), commit), api.papers({ project_id: params.project }), api.projects(),
+      ]);
+      const page = await api.rendered(found.text);
+      if (mine !== state.flight) return false;
+      Object.assign(state, { key, isOld: false, paper: found, commit });
+      showHead(found, page.metadata);
+      fill(notes, notesOf(found, page, files));
+      fill(article, nodesOf(page.elements, paperOf(found), found.project === current), rest(page.rest));
+      showOutline();
+      body.hidden = false;
+      return true;
+    } catch (problem) {
+      if (mine !== state.flight) return false;
+      state.key = null;
+      for (const one of [actions, facts]) fill(one);
+      body.hidden = true;
+      heading.textContent = params.file ?? "Main document";
+      fill(way, crumbs(toProject(params)));
+      fill(notes, failure(problem, () => show({ params })));
+      return false;
+    }
+  }
+
+  function showHead(found, metadata) {
+    const isNow = !state.commit;
+    heading.textContent = found.file ? metadata.title || found.file : "Main document";
+    fill(way, crumbs(toProject(found)));
+    fill(actions,
+      isNow && el("a", { class: "button primary", href: paperLink("edit", found), "data-key": "e", "aria-keyshortcuts": "e" }, found.exists ? "Edit" : "Write it"),
+      isNow ? el("a", { class: "button", href: historyLink(found), "data-key": "h", "aria-keyshortcuts": "h" }, "History")
+        : el("button", { type: "button", class: "button", on: { click: restore } }, "Restore…"),
+      isNow && found.file && el("button", { type: "button", class: "button danger", on: { click: deletePaper } }, "Delete…"));
+    fill(facts, found.file && el("code", {}, found.file), keywordsOf(metadata.keywords),
+      metadata.updated && el("span", {}, "updated ", timeOf(metadata.updated)),
+      metadata.created && el("span", {}, "created ", timeOf(metadata.created)));
+  }
+
+  function notesOf(found, page, files) {
+    const { commit } = state;
+    return [
+      commit && note("info", "As it was at ", el("a", { href: changeLink({ ...paperOf(found), main: !found.file || "" }, commit) }, el("code", {}, commit.slice(0, 10))), ". ",
+        el("a", { href: paperLink("document", found) }, "As it is now"), "."),
+      !commit && draftOf(found) && note("warn", "There is text of yours that is not saved. ", el("a", { href: paperLink("edit", found) }, "Go on writing"), "."),
+      page.metadata.problem && note("warn", `The front matter cannot be read: ${page.metadata.problem}.`),
+      standingNotes(found, page.metadata, files),
+      !found.exists && note("info", commit ? "There was none then." : "There is none yet."),
+    ].flat();
+  }
+
+  function showOutline() {
+    const rows = headingsIn(article).map((one) => el("li", { class: `at-${one.localName}` },
+      el("a", { href: paperLink("document", state.paper, { commit: state.commit, chapter: one.dataset.anchor }), "data-id": one.dataset.anchor }, one.textContent)));
+    fill(outline, rows.length > 1 && [el("h2", {}, "Chapters"), el("ol", {}, rows)]);
+  }
+
+  function showChapter(chapter) {
+    for (const one of outline.querySelectorAll("a")) one.setAttribute("aria-current", String(one.dataset.id === chapter));
+    const target = chapter && headingsIn(article).find((one) => one.dataset.anchor === chapter);
+    if (!target) return;
+    target.tabIndex = -1;
+    reveal(target, "start");
+    target.focus({ preventScroll: true });
+  }
+
+  async function deletePaper() {
+    const { file, version, project } = state.paper;
+    const text = "The history keeps it: taking the deletion back brings it back.";
+    if (!(await confirmed({ title: `Delete ${file}?`, text, button: "Delete the document", isDanger: true }))) return;
+    await act(() => remove(state.paper, version), "Deleted.", projectLink(project));
+  }
+
+  async function restore() {
+    const { text, file } = state.paper;
+    const asked = { title: "Restore this text?", text: `${file ?? "The main document"} gets the text that it had then, as a new entry of the history.`, button: "Restore" };
+    if (!(await confirmed(asked))) return;
+    await act(async () => write(state.paper, text, (await read(paperOf(state.paper))).version), "Restored.", paperLink("document", state.paper));
+  }
+
+  async function act(change, done, to) {
+    try {
+      await change();
+      say(done);
+      go(to);
+    } catch (problem) {
+      fill(notes, failure(problem));
+    }
+  }
+
+  function leave() {
+    state.flight += 1;
+    state.isOld = true;
+  }
+
+  async function show({ params }) {
+    const { project, file, commit, chapter } = params;
+    const key = JSON.stringify([project, file, commit]);
+    const isOther = key !== state.key;
+    if ((isOther || state.isOld) && !(await load(key, params))) return;
+    showChapter(chapter);
+    if (isOther) say(`${nameOf(state.paper)} is shown.`);
+    if (isOther && !chapter) scrollTo(0, 0);
+  }
+
+  const content = [
+    way, el("div", { class: "view-head" }, heading, actions), facts, notes,
+    body,
+  ];
+  return { content, title: ({ params }) => params.file ?? "Main document", show, leave };
+}
+
+function rest(text) {
+  return text && [note("warn", "From here on it is too long to be rendered, and shown as it is written."), el("pre", { tabindex: "0" }, el("code", {}, text))];
+}

@@ -1,0 +1,27 @@
+// Whether a document still holds: what the server says of it, and what its metadata say.
+
+import { el } from "./dom.js";
+import { note } from "./notes.js";
+import { paperLink } from "./paper.js";
+
+/** Marks for a row of a list. */
+export function standingMarks({ outdated = {}, valid_until }) {
+  return [
+    outdated.superseded_by && el("span", { class: "mark" }, "superseded"),
+    outdated.valid_until && el("span", { class: "mark" }, `expired: valid until ${outdated.valid_until}`),
+    valid_until && !outdated.valid_until && el("span", {}, `valid until ${valid_until}`),
+  ];
+}
+
+/** Lines above a document; `papers` are all of its project. */
+export function standingNotes(paper, { valid_until, supersedes = [] }, papers) {
+  const { outdated = {} } = papers.find((one) => one.filename === paper.file) ?? {};
+  const named = (name) => papers.find((one) => [one.filename, one.filename.replace(/\.md$/, ""), one.title].includes(name));
+  const lead = (one, name) => (one ? el("a", { href: paperLink("document", { project: paper.project, file: one.filename }) }, one.title) : el("code", {}, name));
+  return [
+    outdated.superseded_by && note("warn", "Superseded by ", lead(named(outdated.superseded_by), outdated.superseded_by), "."),
+    outdated.valid_until && note("warn", `Expired: valid until ${outdated.valid_until}.`),
+    valid_until && !outdated.valid_until && note("info", `Valid until ${valid_until}.`),
+    supersedes.length > 0 && note("info", "Supersedes ", supersedes.map((name, at) => [at ? ", " : "", lead(named(name), name)]), "."),
+  ];
+}
