@@ -132,6 +132,13 @@ class OwnerSettings(Section):
     )
 
 
+class HookSettings(Section):
+    """What `lore hook session-start` sends. Where it sends it, no file of a project can say."""
+
+    memory_dirs: list[str] = Field(default_factory=list, description="folders of the project, or below ~")
+    max_files: int = Field(default=0, ge=0, description="in one run; 0 is all")
+
+
 class Settings(Section):
     """The whole configuration."""
 
@@ -143,6 +150,7 @@ class Settings(Section):
     answer: AnswerSettings = AnswerSettings()
     server: ServerSettings = ServerSettings()
     owner: OwnerSettings = OwnerSettings()
+    hook: HookSettings = HookSettings()
 
 
 def load_settings(project: Path, extra: Path | None = None) -> Settings:

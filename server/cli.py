@@ -15,6 +15,7 @@ from server import running as _running  # noqa: F401 - it adds its commands
 from server.command import ConfigOption, DirectOption, JsonOption, ProjectOption, VerboseOption, cli, command
 from server.contract import load_contract
 from server.evaluation import commands as _measuring  # noqa: F401 - it adds its commands
+from server.hook import commands as _hooking  # noqa: F401 - it adds its commands
 from server.setup import commands as _setting_up  # noqa: F401 - it adds its commands
 from server.shell import Session, print_json
 

@@ -68,7 +68,7 @@ def _command(group: typer.Typer, function: Callable[..., None]) -> Callable[...,
     parameters = [inspect.Parameter("context", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)]
     run.__signature__ = inspect.Signature([*parameters, *own, *common])  # type: ignore[attr-defined]
     run.__annotations__ = {one.name: one.annotation for one in (*parameters, *own, *common)}
-    return group.command(name=function.__name__.rstrip("_"))(run)
+    return group.command(name=function.__name__.rstrip("_").replace("_", "-"))(run)
 
 
 command = commands_of(cli)

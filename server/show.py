@@ -36,6 +36,10 @@ CONFIG_TEMPLATE = """\
 # idle_minutes = 30                          # then the process in the background ends
 # auto_sync_files = 50                       # up to so many changed files are synced unasked; 0 is never
 
+[hook]
+# memory_dirs = ["memories"]                 # what `lore hook session-start` sends; usually ~/.claude/MEMORY
+# max_files = 0                              # in one run; 0 is all
+
 [answer]
 # provider = "auto"                          # Gemini if GEMINI_API_KEY is set; "none" always quotes
 # model = "gemini-2.5-flash"

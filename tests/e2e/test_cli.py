@@ -179,7 +179,8 @@ def test_init_writes_a_configuration_that_is_valid_and_keeps_one_that_is_there(t
     (tmp_path / "lore.toml").write_text("[index]\n")
     second = run_lore("init", cwd=tmp_path)
 
-    assert tomllib.loads(written).keys() == {"index", "sources", "embedding", "database", "query", "owner", "answer"}
+    known = {"index", "sources", "embedding", "database", "query", "owner", "hook", "answer"}
+    assert tomllib.loads(written).keys() == known
     assert "Wrote" in first.stdout
     assert "Kept" in second.stdout
     assert (tmp_path / "lore.toml").read_text() == "[index]\n"

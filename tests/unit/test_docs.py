@@ -45,6 +45,24 @@ def test_every_operation_and_route_is_documented(contract: Contract) -> None:
         assert f"{operation.method} /api{operation.path}" in http
 
 
+def test_every_test_that_the_page_on_compatibility_names_exists() -> None:
+    named = set(re.findall(r"`(test_\w+)`", (ROOT / "docs" / "compatibility.md").read_text()))
+    files = [file.read_text() for file in (ROOT / "tests").rglob("test_*.py")]
+    written = {name for text in files for name in re.findall(r"^def (test_\w+)", text, flags=re.MULTILINE)}
+
+    assert len(named) > 40
+    assert named - written == set()
+
+
+def test_every_requirement_of_the_sync_hook_has_tests_that_are_named_after_it() -> None:
+    page = (ROOT / "docs" / "compatibility.md").read_text()
+    rows = dict(re.findall(r"^\| ((?:FR|SC)-\d{3}) .*?((?:`test_\w+`(?:, )?)+) \|$", page, flags=re.MULTILINE))
+
+    assert sorted(rows) == [*(f"FR-{n:03}" for n in range(1, 19)), *(f"SC-{n:03}" for n in range(1, 10))]
+    for number, tests in rows.items():
+        assert number.lower().replace("-", "_") in tests
+
+
 def test_every_dependency_has_its_reason() -> None:
     declared = re.findall(r'^    "([a-z0-9-]+)[><=]', (ROOT / "pyproject.toml").read_text(), flags=re.MULTILINE)
     reasons = (ROOT / "docs" / "dependencies.md").read_text()

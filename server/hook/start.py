@@ -1,0 +1,163 @@
+"""`lore hook session-start`: look what changed, and if there is anything, have it delivered in the background."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from etl.errors import LoreError
+from etl.stores.note import is_running
+from server import show
+from server.hook.background import Tell, begun, followed
+from server.hook.folders import find
+from server.hook.lucene import spelling
+from server.hook.plan import Plan, made_plan
+from server.hook.state import SyncState, read_state
+from server.hook.tally import Tally, read_tally
+from server.hook.target import Target, target_of
+from server.hook.wanted import Wanted, memory_folders
+from server.owner.remote import place
+from server.shell import Session, print_json
+
+log = logging.getLogger(__name__)
+JSON = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the command line asks for; where it does not say how many files, the configuration does."""
+
+    url: str | None = None
+    folders: Sequence[Path] = ()
+    is_dry: bool = False
+    everything: bool = False
+    most: int | None = None
+    budget_seconds: float = 15
+
+
+def start(session: Session, request: Request) -> None:
+    """Sync, and print what was done within the budget. Raises LoreError."""
+    target, spelled, settings = target_for(session, request.url), spelling(os.environ), session.settings.hook
+    wanted = Wanted(
+        memory_folders(request.folders, settings.memory_dirs, session.root, os.environ),
+        target.file(os.environ, "state.json"),
+        target.name,
+        request.everything,
+        settings.max_files if request.most is None else request.most,
+    )
+    plan = made_plan(find(wanted.folders), read_state(wanted.state), wanted.everything, wanted.most)
+    if request.is_dry:
+        _print(session, _planned(target, plan), plan.complaints, _list(plan))
+    elif plan.is_empty:
+        _print(session, _record(target, plan.tally, False), plan.complaints)
+    else:
+        _deliver(session, target, request.budget_seconds, plan.tally, partial(_work, session, target, wanted, spelled))
+
+
+def status(session: Session, url: str | None) -> None:
+    """Print what is known to be on the server, and how the last run went. Raises LoreError."""
+    target = target_for(session, url)
+    state, log_file = read_state(target.file(os.environ, "state.json")), target.file(os.environ, "log")
+    files = {path: entry for path, entry in state.files.items() if entry.is_whole}
+    failed = [{"file": path, "reason": entry.failure} for path, entry in state.files.items() if entry.failure]
+    last = state.last
+    goes_on = bool(last) and "ended" not in last and is_running(int(last["pid"]), str(last["born"]))
+    record = {
+        "server": target.name, "files": len(files), "failed": failed, "orphans": state.orphans, "last": last or None,
+        "is_running": goes_on, "is_damaged": state.is_damaged, "state": str(state.path), "log": str(log_file),
+    }  # fmt: skip
+    lines = [f"{len(files)} memory files are on {target.name}.", f"Last run: {_told(state, goes_on)}"]
+    lines += [f"failed: {one['file']}: {one['reason']}" for one in failed]
+    lines += [f"stays there: {one['id']} of {one['path']}: {one['reason']}" for one in state.orphans]
+    if session.as_json:
+        print_json(record)
+    else:
+        show.line("\n".join([*lines, f"Log: {log_file}"]))
+
+
+def target_for(session: Session, url: str | None) -> Target:
+    """The server that is meant. Raises ConfigError."""
+    return target_of(url, os.environ, place(session.root, session.config_file).folder)
+
+
+def _told(state: SyncState, goes_on: bool) -> str:
+    last = state.last
+    if state.is_damaged:
+        return "not known, the sync state is damaged."
+    if not last:
+        return "none yet."
+    if "ended" not in last:
+        return f"began {last['began']} and {'goes on' if goes_on else 'was cut off'}."
+    return f"{last['ended']}: {read_tally(last)}{'' if last['answered'] else '; the server did not answer'}."
+
+
+def _work(session: Session, target: Target, wanted: Wanted, spelled: Callable[[str], str], tell: Tell) -> None:
+    """What is done in the background. The clients are imported here, where nobody waits for them."""
+    import anyio
+
+    from server.hook.sync import sync
+
+    try:
+        connect = connection(session, target, spelled)
+        anyio.run(partial(sync, wanted, connect, lambda tally: tell({"tally": tally.told()})))
+    except LoreError as error:
+        log.warning("%s %s", error.message, error.hint)
+    tell({"over": True})
+
+
+def connection(session: Session, target: Target, spelled: Callable[[str], str]) -> Any:
+    """What opens a session with the server."""
+    if target.url:
+        from server.hook.remote import connected
+
+        return partial(connected, target, spelled)
+    from server.hook.own import owned
+
+    return partial(owned, session, spelled)
+
+
+def _deliver(session: Session, target: Target, seconds: float, tally: Tally, work: Callable[[Tell], None]) -> None:
+    """Have it done, watch it for so long, and print how far it is."""
+    source = begun(work, target.file(os.environ, "log"))
+    warnings, is_over, has_ended = [], False, False
+    for message in followed(source, seconds):
+        tally = read_tally(message["tally"]) if "tally" in message else tally
+        is_over, has_ended = is_over or "over" in message, has_ended or "ended" in message
+        if message.get("is_warning"):
+            warnings.append(message["log"])
+        elif session.verbose and "log" in message:
+            sys.stderr.write(f"{message['log']}\n")
+    if has_ended and not is_over:
+        warnings.append(f"The run in the background ended early; see {target.file(os.environ, 'log')}.")
+    _print(session, _record(target, tally, not has_ended), warnings)
+
+
+def _record(target: Target, tally: Tally, goes_on: bool) -> JSON:
+    return {"server": target.name, **tally.told(), "in_background": goes_on}
+
+
+def _planned(target: Target, plan: Plan) -> JSON:
+    names = {"send": [one.label for one in plan.send], "moved": [one.label for one, _ in plan.moved]}
+    return {**_record(target, plan.tally, False), "dry_run": True, **names, "remove": plan.gone}
+
+
+def _list(plan: Plan) -> list[str]:
+    lines = [f"would send {one.label}" for one in plan.send]
+    lines += [f"would note the move of {one.label}" for one, _ in plan.moved]
+    return [*lines, *(f"would remove {path}" for path in plan.gone)]
+
+
+def _print(session: Session, record: JSON, warnings: Sequence[str], lines: Sequence[str] = ()) -> None:
+    """The numbers on standard output, what is wrong on standard error."""
+    sys.stderr.writelines(f"{one}\n" for one in warnings)
+    if session.as_json:
+        print_json({**record, "warnings": list(warnings)})
+        return
+    rest = " The rest goes on in the background; --status shows how far." if record["in_background"] else ""
+    show.line("\n".join([*lines, f"Memories for {record['server']}: {read_tally(record)}.{rest}"]))

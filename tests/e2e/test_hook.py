@@ -1,0 +1,214 @@
+"""`lore hook session-start` as an agent runs it: no terminal, servers in other processes, always 0 and in time."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from server.hook.state import read_state
+from tests.harness.faces import LORE, run_lore, serving
+from tests.harness.memory_server import MemoryServer, free_port, running
+from tests.harness.owners import wait_until
+from tests.harness.processes import guarded
+from tests.harness.projects import ROOT, write_project
+
+JSON = dict[str, Any]
+TOKEN = "0123456789abcdef-token"
+
+
+@pytest.fixture(scope="module")
+def one_server() -> Iterator[MemoryServer]:
+    with running() as server:
+        yield server
+
+
+@pytest.fixture
+def server(one_server: MemoryServer) -> MemoryServer:
+    one_server.reset()
+    return one_server
+
+
+class Place:
+    """A project, a folder of memories, and a home for the state."""
+
+    def __init__(self, folder: Path) -> None:
+        self.project, self.memories, self.home = folder / "p", folder / "m", folder / "home"
+        self.project.mkdir()
+
+    def write(self, count: int) -> None:
+        files = {
+            f"{'LEARNING' if n % 2 else 'RESEARCH'}/2026-0{n % 3 + 1}/{n}.md": f"# Title {n}\n\nText {n}."
+            for n in range(count)
+        }
+        write_project(self.memories, files)
+
+    def command(self, *arguments: str) -> list[str]:
+        return [LORE, "hook", "session-start", "--memory-dir", str(self.memories), *arguments]
+
+    def run(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        return run_lore(*self.command(*arguments)[1:], cwd=self.project, LORE_HOME=str(self.home), **environment)
+
+    def told(self, *arguments: str, **environment: str) -> JSON:
+        done = self.run("--json", *arguments, **environment)
+        assert done.returncode == 0, done.stderr
+        told: JSON = json.loads(done.stdout)
+        return told
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(tmp_path.resolve())
+
+
+def counts(told: JSON) -> JSON:
+    return {name: told[name] for name in ("processed", "succeeded", "failed", "skipped")}
+
+
+def test_sc_001_20_files_are_sent_within_15_seconds_and_fr_016_verbose_tells_each_step(
+    place: Place, server: MemoryServer
+) -> None:
+    place.write(20)
+    started = time.monotonic()
+    first = place.run("--url", server.url, "--verbose")
+    assert time.monotonic() - started < 15
+
+    assert first.stdout == f"Memories for {server.url}: 20 processed, 20 succeeded, 0 failed, 0 skipped.\n"
+    assert "answers: protocol 2024-11-05" in first.stderr
+    assert first.stderr.count("sent ") == len(server.episodes) == 20
+    again = place.run("--url", server.url)
+    assert again.stdout == f"Memories for {server.url}: 20 processed, 0 succeeded, 0 failed, 20 skipped.\n"
+    assert again.stderr == ""
+    status = place.told("--status", "--url", server.url)
+    assert (status["files"], status["is_running"], status["last"]["succeeded"]) == (20, False, 20)
+    assert "sent LEARNING/" in Path(status["log"]).read_text(encoding="utf-8")
+
+
+def test_fr_014_a_dry_run_says_what_would_be_sent_and_touches_no_network(place: Place, server: MemoryServer) -> None:
+    place.write(2)
+    guard = guarded(place.home.parent / "guard")
+    outside = {**guard, "PYTHONPATH": os.pathsep.join([guard["PYTHONPATH"], str(ROOT)])}
+
+    done = place.run("--dry-run", "--url", server.url, **outside)
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines() == [
+        "would send LEARNING/2026-02/1.md", "would send RESEARCH/2026-01/0.md",
+        f"Memories for {server.url}: 0 processed, 0 succeeded, 0 failed, 0 skipped, 2 waiting.",
+    ]  # fmt: skip
+    assert place.told("-n", "--url", server.url, **outside)["send"] == [
+        "LEARNING/2026-02/1.md",
+        "RESEARCH/2026-01/0.md",
+    ]
+    assert server.asked == []
+    assert not place.home.exists()
+
+
+def test_sc_002_a_session_is_not_kept_waiting_and_the_rest_is_sent_when_the_server_comes_up(place: Place) -> None:
+    place.write(3)
+    port = free_port()
+    url = f"http://127.0.0.1:{port}/mcp/"
+
+    done = place.told("--url", url, "--budget", "0")
+
+    assert counts(done) == {"processed": 0, "succeeded": 0, "failed": 0, "skipped": 0}
+    assert (done["waiting"], done["in_background"]) == (3, True)
+    with ExitStack() as stack:
+        log = next((place.home / "hook").glob("*.log"))
+        wait_until(lambda: "cannot be reached" in log.read_text(encoding="utf-8"))
+        late = stack.enter_context(running(port))
+        wait_until(lambda: len(late.episodes) == 3)
+
+
+def test_fr_013_a_server_that_hangs_holds_up_a_session_for_the_budget_only(place: Place, server: MemoryServer) -> None:
+    place.write(2)
+    server.set({"do": "hang"})
+    started = time.monotonic()
+
+    done = place.run("--url", server.url, "--budget", "2.5")
+
+    assert time.monotonic() - started < 5
+    assert done.returncode == 0
+    assert "2 waiting. The rest goes on in the background; --status shows how far." in done.stdout
+    assert place.told("--status", "--url", server.url)["is_running"] is True
+    server.set()  # lets go of the call that hangs
+    state = next((place.home / "hook").glob("*.state.json"))
+    wait_until(lambda: "ended" in read_state(state).last)
+    assert len(server.episodes) == 2
+
+
+def test_two_hooks_at_once_send_each_file_once(place: Place, server: MemoryServer) -> None:
+    place.write(12)
+    environment = {**os.environ, "LORE_HOME": str(place.home)}
+    both = [
+        subprocess.Popen(
+            place.command("--json", "--url", server.url), cwd=place.project, env=environment, text=True,
+            stdout=subprocess.PIPE, stdin=subprocess.DEVNULL,
+        )
+        for _ in range(2)
+    ]  # fmt: skip
+    told = [json.loads(one.communicate(timeout=60)[0]) for one in both]
+
+    assert [one.returncode for one in both] == [0, 0]
+    assert sorted(one["succeeded"] for one in told) == [0, 12]
+    assert len(server.calls()) == len(server.episodes) == 12
+
+
+def test_memories_go_to_lore_itself_or_to_a_lore_elsewhere_and_each_keeps_them_once(place: Place) -> None:
+    place.write(3)
+    (place.memories / "LEARNING/long.md").write_text("# Long\n\n" + "A paragraph of words.\n\n" * 600, encoding="utf-8")
+    (place.memories / "RESEARCH/cti.md").write_text("# CTI\n\nThe group apt-28 uses it.", encoding="utf-8")
+    own = place.told()
+    assert counts(own) == {"processed": 5, "succeeded": 5, "failed": 0, "skipped": 0}
+    found = run_lore("hook", "search", "apt-28", cwd=place.project, LORE_HOME=str(place.home))
+    assert "CTI" in found.stdout
+    kept = [one.read_text(encoding="utf-8") for one in place.home.glob("projects/*/memories/*/*.md")]
+    assert sum("name: Title" in one for one in kept) == 3
+    assert sum("name: Long" in one for one in kept) == 3  # its parts, each with up to 5,000 characters of body
+    environment = {"LORE_TOKEN": TOKEN, "LORE_HOME": str(place.home.with_name("other"))}
+    with serving(place.project, **environment) as url:
+        assert counts(place.told("--url", f"{url}/mcp", LORE_HOOK_TOKEN=TOKEN)) == counts(own)
+        (place.memories / "LEARNING/long.md").unlink()
+        changed = place.told("--url", f"{url}/mcp", LORE_HOOK_TOKEN=TOKEN)
+    assert (changed["removed"], changed["skipped"]) == (1, 4)
+    assert len(list(place.home.with_name("other").glob("projects/*/memories/*/*.md"))) == 4
+
+
+def test_a_search_of_another_server_is_spelled_for_its_database(place: Place, server: MemoryServer) -> None:
+    server.set(database="falkordb")
+    search = ("hook", "search", "apt-28", "--url", server.url, "-g", "research")
+
+    done = run_lore(*search, cwd=place.project, MADEINOZ_KNOWLEDGE_DB="falkordb")
+    refused = run_lore(*search, cwd=place.project, MADEINOZ_KNOWLEDGE_DB="mysql")
+
+    assert json.loads(done.stdout)["nodes"] == []
+    assert server.calls("search_nodes") == [{"query": r"apt\-28", "group_ids": ["research"]}]
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "neo4j, falkordb, falkorodb" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "environment", "said"),
+    [
+        ((), {"MADEINOZ_KNOWLEDGE_DB": "mysql"}, "neo4j, falkordb, falkorodb"),
+        (("-c", "nothing.toml"), {}, "nothing.toml"),
+    ],
+)
+def test_whatever_is_wrong_around_it_a_session_can_start(
+    place: Place, arguments: tuple[str, ...], environment: dict[str, str], said: str
+) -> None:
+    done = place.run(*arguments, **environment)
+
+    assert (done.returncode, done.stdout) == (0, "")
+    assert said in done.stderr
+
+
+def test_a_wrong_command_line_is_told_as_everywhere(place: Place) -> None:
+    assert place.run("--url", "nonsense").returncode == 2

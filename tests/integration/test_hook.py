@@ -1,0 +1,566 @@
+"""The hook and a stateful server of somebody else in another process: nothing twice, nothing lost, whatever fails."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import random
+import re
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from etl.errors import StorageError
+from server.hook.failures import Unreachable, Unwilling
+from server.hook.lucene import spelling
+from server.hook.patience import Patience
+from server.hook.remote import connected, seconds_of
+from server.hook.start import Request, start
+from server.hook.state import SyncState, read_state
+from server.hook.sync import sync
+from server.hook.tally import Tally
+from server.hook.target import Target, target_of
+from server.hook.wanted import Wanted
+from server.shell import Session
+from tests.harness.memory_server import MemoryServer, free_port, running
+from tests.harness.owners import wait_until
+from tests.harness.processes import child
+from tests.harness.projects import write_project
+
+JSON = dict[str, Any]
+MEMORY = """---
+rating: 8
+source: session
+tags: [networks, retry]
+capture_type: LEARNING
+timestamp: 2026-01-20T10:00:00Z
+---
+# Jitter
+
+Retries without jitter come back together.
+"""
+FILES = {"LEARNING/jitter.md": MEMORY, "LEARNING/2026-01/b.md": "# Beta\n\nb", "RESEARCH/c.md": "# Gamma\n\nc"}
+
+
+@pytest.fixture(scope="module")
+def one_server() -> Iterator[MemoryServer]:
+    with running() as server:
+        yield server
+
+
+@pytest.fixture
+def server(one_server: MemoryServer) -> MemoryServer:
+    one_server.reset()
+    return one_server
+
+
+class Hook:
+    """Runs the sync on a folder as the command does, in this process; `pauses` are those it would have made."""
+
+    def __init__(self, folder: Path, url: str) -> None:
+        self.folder = folder / "m"
+        self.state_file = folder / "home" / "state.json"
+        self.url = url
+        self.pauses: list[float] = []
+        self.at_pause: Callable[[], object] = lambda: None
+
+    def run(self, seconds: float = 5, attempts: int = 5, token: str = "", **options: Any) -> Tally:
+        environment = {"LORE_HOOK_TOKEN": token} if token else {}
+        target = target_of(self.url, environment, Path("/"))
+        wanted = Wanted((self.folder,), self.state_file, target.name, **options)
+        connect = partial(connected, target, str, request_seconds=seconds)
+        patience = Patience(attempts, chance=lambda: 0.5)
+        return anyio.run(partial(sync, wanted, connect, lambda tally: None, patience, self._sleep))
+
+    async def _sleep(self, seconds: float) -> None:
+        self.pauses.append(seconds)
+        self.at_pause()
+
+    @property
+    def state(self) -> SyncState:
+        return read_state(self.state_file)
+
+    def write(self, name: str, text: str) -> None:
+        file = self.folder / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+
+
+@pytest.fixture
+def hook(tmp_path: Path, server: MemoryServer) -> Hook:
+    write_project(tmp_path / "m", FILES)
+    return Hook(tmp_path.resolve(), server.url)
+
+
+def bodies(server: MemoryServer) -> list[str]:
+    return sorted(one.get("episode_body") or one["body"] for one in server.episodes)
+
+
+ALL = ["# Beta\n\nb", "# Gamma\n\nc", MEMORY.split("---\n")[2].strip()]
+
+
+def test_fr_001_a_session_is_opened_by_a_post_of_json_rpc_to_the_address(hook: Hook, server: MemoryServer) -> None:
+    hook.run()
+    begun = next(one for one in server.asked if one["method"] == "initialize")
+
+    assert (begun["path"], begun["jsonrpc"], begun["session"]) == ("/mcp/", "2.0", None)
+
+
+def test_fr_002_every_request_after_the_first_carries_the_id_of_the_session(hook: Hook, server: MemoryServer) -> None:
+    hook.run()
+    asked = server.asked
+    after = asked[[one["method"] for one in asked].index("initialize") + 1 :]
+
+    assert [one["method"] for one in after] == [
+        "notifications/initialized", "tools/list", "tools/call", "tools/call", "tools/call", "DELETE",
+    ]  # fmt: skip
+    assert len({one["session"] for one in after}) == 1
+    assert after[0]["session"]
+
+
+def test_fr_003_replies_that_are_server_sent_events_are_read(hook: Hook, server: MemoryServer) -> None:
+    assert hook.run() == Tally(found=3, succeeded=3)
+    assert all("text/event-stream" in one["accept"] for one in server.asked if "accept" in one)
+    ids = [entry.ids[0] for entry in hook.state.files.values()]
+    assert sorted(ids) == sorted(one["uuid"] for one in server.episodes)  # told in an event
+
+
+@pytest.mark.parametrize(
+    ("fault", "reason"),
+    [
+        ({"do": "hang"}, "did not answer in time"), ({"do": "drop"}, "connection broke"), ({"do": "half"}, "hung up"),
+        ({"do": "429"}, "HTTP 429"), ({"do": "503"}, "HTTP 503"), ({"do": "502"}, "HTTP 502"),
+        ({"do": "500"}, "HTTP 500"),
+        ({"do": "503", "on": "initialize"}, "HTTP 503"), ({"do": "hang", "on": "tools/list"}, "did not answer"),
+    ],
+    ids=lambda one: "-".join(map(str, one.values())) if isinstance(one, dict) else "",
+)  # fmt: skip
+def test_fr_007_failed_requests_are_retried_with_exponential_backoff(
+    hook: Hook, server: MemoryServer, fault: JSON, reason: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    server.set(*[fault] * 2)
+
+    assert hook.run(seconds=0.5) == Tally(found=3, succeeded=3)
+    assert hook.pauses == [0.5, 0.5 if fault["do"] == "half" else 1.0]  # what had arrived was found: that went well
+    assert bodies(server) == ALL  # nothing lost, nothing twice, although some arrived and their answers did not
+    assert reason in caplog.text
+
+
+def test_fr_007_refused_connections_are_retried_until_the_server_is_there(hook: Hook) -> None:
+    port = free_port()
+    hook.url = f"http://127.0.0.1:{port}/mcp/"
+    with ExitStack() as stack:
+        hook.at_pause = lambda: len(hook.pauses) == 2 and stack.enter_context(running(port))
+
+        assert hook.run() == Tally(found=3, succeeded=3)
+        assert bodies(MemoryServer(port)) == ALL
+    assert hook.pauses == [0.5, 1.0]
+
+
+def test_the_pause_that_a_busy_server_asks_for_is_made(hook: Hook, server: MemoryServer) -> None:
+    server.set({"do": "429", "wait": 7})
+
+    assert hook.run().succeeded == 3
+    assert hook.pauses == [7.0]
+
+
+def test_a_server_that_asks_for_too_much_time_is_left_for_the_next_run(hook: Hook, server: MemoryServer) -> None:
+    server.set({"do": "503", "wait": 3600}, {"do": "503", "wait": 3600})
+
+    assert hook.run() == Tally(found=3, failed=3)
+    assert hook.run() == Tally(found=3, succeeded=3)
+
+
+def test_fr_008_what_was_sent_is_known_by_path_and_hash_and_not_sent_again(hook: Hook, server: MemoryServer) -> None:
+    hook.run()
+
+    assert hook.run() == Tally(found=3, skipped=3)
+    assert len(server.calls()) == 3
+    entry = hook.state.files[str(hook.folder / "LEARNING/jitter.md")]
+    assert re.fullmatch("[0-9a-f]{64}", entry.digest)
+    assert (entry.capture_type, entry.group) == ("LEARNING", "learning")
+    assert entry.synced_at
+
+
+def test_fr_009_each_memory_goes_to_its_group(hook: Hook, server: MemoryServer) -> None:
+    hook.run()
+
+    assert sorted((one["group_id"], one["name"]) for one in server.episodes) == [
+        ("learning", "Beta"), ("learning", "Jitter"), ("research", "Gamma"),
+    ]  # fmt: skip
+
+
+def test_fr_010_no_body_over_5000_characters_is_sent_and_nothing_is_lost(hook: Hook, server: MemoryServer) -> None:
+    text = "\n\n".join(f"Paragraph {number}. " + "word " * 99 for number in range(40))
+    hook.write("LEARNING/long.md", text)
+
+    assert hook.run().succeeded == 4
+    sent = [one["episode_body"] for one in server.calls() if "long (" in one["name"]]
+    assert all(len(one) <= 5000 for one in sent)
+    assert "".join(one.split("\n\n", 1)[1] for one in sent) == text.strip()
+    assert len(hook.state.files[str(hook.folder / "LEARNING/long.md")].ids) == len(sent) == 5
+
+
+def test_fr_011_no_name_over_200_characters_is_sent_and_nothing_is_lost(hook: Hook, server: MemoryServer) -> None:
+    name = "A title that goes on and on, " * 20
+    hook.write("LEARNING/long.md", f"---\ntitle: '{name}'\n---\nBody.")
+    hook.run()
+
+    (sent,) = (one for one in server.calls() if one["episode_body"].endswith("Body."))
+    assert len(sent["name"]) <= 200
+    assert sent["episode_body"] == f"{name.strip()}\n\nBody."
+
+
+def test_fr_012_metadata_of_the_front_matter_arrives(hook: Hook, server: MemoryServer) -> None:
+    server.set(style="plain")
+    hook.run()
+
+    (sent,) = (one for one in server.calls() if one["name"] == "Jitter")
+    assert {key: sent["metadata"][key] for key in ("rating", "source", "tags", "capture_type", "timestamp")} == {
+        "rating": 8, "source": "session", "tags": ["networks", "retry"], "capture_type": "LEARNING",
+        "timestamp": "2026-01-20T10:00:00+00:00",
+    }  # fmt: skip
+
+
+def test_fr_013_without_a_server_nothing_is_lost_and_the_next_run_sends_it(
+    hook: Hook, server: MemoryServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    url, hook.url = hook.url, f"http://127.0.0.1:{free_port()}/mcp/"
+
+    assert hook.run() == Tally(found=3, failed=3)
+    assert "MCP server offline after retries" in caplog.text
+    hook.url = url
+    assert hook.run() == Tally(found=3, succeeded=3)
+    assert bodies(server) == ALL
+
+
+def test_fr_015_all_sends_everything_again_and_leaves_nothing_twice(hook: Hook, server: MemoryServer) -> None:
+    hook.run()
+    before = {one["uuid"] for one in server.episodes}
+
+    assert hook.run(everything=True) == Tally(found=3, succeeded=3, removed=3)
+    assert len(server.calls()) == 6
+    assert bodies(server) == ALL
+    assert before.isdisjoint(one["uuid"] for one in server.episodes)
+
+
+def test_sc_003_all_new_files_arrive_at_the_first_attempt(hook: Hook, server: MemoryServer) -> None:
+    for number in range(25):
+        hook.write(f"RESEARCH/2026-0{number % 5}/{number}.md", f"# Finding {number}\n\nText {number}.")
+
+    assert hook.run() == Tally(found=28, succeeded=28)
+    assert (hook.pauses, len(server.episodes), len(server.calls())) == ([], 28, 28)
+
+
+def test_sc_004_equal_content_is_sent_once(hook: Hook, server: MemoryServer) -> None:
+    for name in ("LEARNING/copy.md", "LEARNING/2026-02/copy.md"):
+        hook.write(name, MEMORY)
+
+    assert hook.run() == Tally(found=5, succeeded=3, skipped=2)
+    assert bodies(server) == ALL
+
+
+def test_a_copy_keeps_what_it_says_on_the_server_when_the_other_is_deleted_or_edited(
+    hook: Hook, server: MemoryServer
+) -> None:
+    for name in ("LEARNING/copy.md", "LEARNING/2026-02/copy.md"):
+        hook.write(name, MEMORY)
+    hook.run()
+    (hook.folder / "LEARNING/jitter.md").unlink()
+    hook.write("LEARNING/copy.md", "# Another\n\nx")
+
+    assert hook.run() == Tally(found=4, succeeded=1, skipped=3)
+    assert bodies(server) == ["# Another\n\nx", *ALL]
+
+
+@pytest.mark.parametrize("database", ["neo4j", "falkordb"])
+def test_sc_005_special_characters_are_found_on_each_database(hook: Hook, server: MemoryServer, database: str) -> None:
+    server.set(database=database)
+    hook.write("RESEARCH/cti.md", '# CTI\n\nThe group apt-28 (also known as "Fancy Bear") uses a/b:c.')
+    hook.run()
+    target, spelled = target_of(server.url, {}, Path("/")), spelling({"MADEINOZ_KNOWLEDGE_DB": database})
+
+    async def search(query: str) -> JSON:
+        async with connected(target, spelled) as knowledge:
+            return await knowledge.search(query, ["research"])
+
+    for query in ("apt-28", "(also", "a/b:c"):
+        assert [one["name"] for one in anyio.run(search, query)["nodes"]] == ["CTI"]
+
+
+def test_sc_006_a_session_with_a_healthy_server_is_opened_at_the_first_attempt(
+    hook: Hook, server: MemoryServer
+) -> None:
+    hook.run()
+
+    assert [one["method"] for one in server.asked].count("initialize") == 1
+    assert hook.pauses == []
+
+
+def test_the_limit_of_the_command_line_goes_before_that_of_the_configuration(
+    hook: Hook, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("LORE_HOME", str(tmp_path / "home"))
+    configuration = "[hook]\nmax_files = 1\nmemory_dirs = ['notes']\n"
+    project = write_project(tmp_path / "p", {"lore.toml": configuration, "notes/a.md": "a"})
+    dry = Request(folders=[hook.folder], is_dry=True)
+
+    for request in (dry, replace(dry, most=2), Request(is_dry=True)):
+        start(Session(project=project, as_json=True), request)
+    told = [json.loads(one + "}") for one in capsys.readouterr().out.split("\n}")[:-1]]
+
+    assert [len(one["send"]) for one in told] == [1, 2, 1]
+    assert told[2]["send"] == ["notes/a.md"]
+
+
+SYNC = """
+import sys
+from pathlib import Path
+from tests.integration.test_hook import Hook
+Hook(Path(sys.argv[1]), sys.argv[2]).run()
+"""
+
+
+def test_a_hook_that_is_killed_sends_nothing_twice_and_loses_nothing(
+    hook: Hook, server: MemoryServer, tmp_path: Path
+) -> None:
+    server.set({"do": "late"})
+    with child(SYNC, tmp_path.resolve(), server.url):
+        wait_until(lambda: len(server.episodes) == 1)  # it has arrived, and the hook does not know: then it is killed
+
+    assert hook.run() == Tally(found=3, succeeded=3)
+    assert bodies(server) == ALL
+    assert len(server.calls()) == 3
+
+
+@pytest.mark.long
+def test_a_hook_that_is_killed_at_any_moment_sends_nothing_twice_and_loses_nothing(
+    hook: Hook, server: MemoryServer, tmp_path: Path
+) -> None:
+    chance = random.Random(7)
+    for number in range(40):
+        hook.write(f"LEARNING/{number}.md", f"text {number}")
+    for turn in range(25):
+        hook.write(f"LEARNING/{turn}.md", f"text {turn}, changed")
+        with child(SYNC, tmp_path.resolve(), server.url) as process, contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(timeout=chance.uniform(1.0, 2.5))  # between the imports and the end
+
+    assert hook.run().failed == 0
+    changed, same = (f"text {number}, changed" for number in range(25)), (f"text {number}" for number in range(25, 40))
+    assert bodies(server) == sorted([*ALL, *changed, *same])
+
+
+async def _health(target: Target, seconds: float) -> None:
+    async with connected(target, str, health_seconds=seconds):
+        return
+
+
+def test_sc_007_a_running_server_is_found_healthy_within_5_seconds_and_a_silent_one_is_not_waited_for_longer(
+    server: MemoryServer,
+) -> None:
+    target, started = target_of(server.url, {}, Path("/")), time.monotonic()
+    anyio.run(_health, target, 5.0)
+    assert time.monotonic() - started < 5
+
+    server.set({"do": "hang", "on": "initialize"})
+    with pytest.raises(Unreachable, match=r"within 0\.2 s"):
+        anyio.run(_health, target, 0.2)
+
+
+def test_sc_008_the_state_is_kept_from_run_to_run(hook: Hook, server: MemoryServer) -> None:
+    hook.run()
+    hook.write("LEARNING/new.md", "# New\n\nn")
+    hook.write("RESEARCH/c.md", "# Gamma\n\nc, changed")
+
+    assert hook.run() == Tally(found=4, succeeded=2, skipped=2, removed=1)
+    assert hook.run() == Tally(found=4, skipped=4)
+    assert bodies(server) == ["# Beta\n\nb", "# Gamma\n\nc, changed", ALL[2], "# New\n\nn"]
+
+
+def test_deleted_files_are_removed_and_moved_ones_are_only_noted(hook: Hook, server: MemoryServer) -> None:
+    hook.run()
+    (hook.folder / "LEARNING/jitter.md").rename(hook.folder / "LEARNING/2026-01/renamed.md")
+    (hook.folder / "RESEARCH/c.md").unlink()
+
+    assert hook.run() == Tally(found=2, skipped=2, removed=1)
+    assert len(server.calls()) == 3
+    assert bodies(server) == [ALL[0], ALL[2]]
+    assert sorted(hook.state.files) == [str(hook.folder / "LEARNING/2026-01" / one) for one in ("b.md", "renamed.md")]
+
+
+@pytest.mark.parametrize("lists", [True, False])
+def test_a_server_that_tells_no_ids_is_asked_for_them_when_something_is_to_be_deleted(
+    hook: Hook, server: MemoryServer, lists: bool
+) -> None:
+    server.set(tells_ids=False, lists=lists)
+    hook.run()
+    hook.write("RESEARCH/c.md", "# Gamma\n\nchanged")
+
+    assert hook.run() == Tally(found=3, succeeded=1, skipped=2, removed=1)
+    assert bodies(server) == [ALL[0], "# Gamma\n\nchanged", ALL[2]]
+
+
+def test_what_a_server_cannot_delete_is_remembered_and_said(
+    hook: Hook, server: MemoryServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    server.set(deletes=False)
+    hook.run()
+    (hook.folder / "RESEARCH/c.md").unlink()
+    hook.run()
+
+    assert [one["reason"] for one in hook.state.orphans] == ["the server has no tool to delete it"]
+    assert "an old version stays on the server" in caplog.text
+    assert str(hook.folder / "RESEARCH/c.md") not in hook.state.files
+    assert hook.run() == Tally(found=2, skipped=2)
+    assert len(hook.state.orphans) == 1
+
+
+def test_one_file_that_the_server_refuses_keeps_none_of_the_others(hook: Hook, server: MemoryServer) -> None:
+    server.set({"do": "refuse"})
+
+    assert hook.run() == Tally(found=3, succeeded=2, failed=1)
+    (failed,) = (entry.failure for entry in hook.state.files.values() if entry.failure)
+    assert failed == "this one I do not like"
+    assert hook.run() == Tally(found=3, succeeded=1, skipped=2)
+    assert bodies(server) == ALL
+
+
+def test_one_file_that_breaks_the_server_keeps_none_of_the_others(hook: Hook, server: MemoryServer) -> None:
+    server.set(*[{"do": "500"}] * 3)
+
+    assert hook.run(attempts=3) == Tally(found=3, succeeded=2, failed=1)
+    assert hook.run() == Tally(found=3, succeeded=1, skipped=2)
+    assert bodies(server) == ALL
+
+
+def test_a_server_that_breaks_at_everything_is_left_alone(hook: Hook, server: MemoryServer) -> None:
+    server.set(*[{"do": "500"}] * 20)
+
+    assert hook.run(attempts=2) == Tally(found=3, failed=3)
+    assert len(server.calls()) == 4
+
+
+def test_a_session_that_the_server_forgot_is_opened_anew(hook: Hook, server: MemoryServer) -> None:
+    async def run() -> None:
+        target = target_of(server.url, {}, Path("/"))
+        async with connected(target, str) as knowledge:
+            await anyio.to_thread.run_sync(server.forget_sessions)
+            await knowledge.search("x", [])
+
+    with pytest.raises(Unreachable, match="forgotten the session"):
+        anyio.run(run)
+
+
+@pytest.mark.parametrize("attempt", range(3))
+def test_a_file_in_parts_goes_on_where_it_was_broken_off(hook: Hook, server: MemoryServer, attempt: int) -> None:
+    hook.write("LEARNING/a.md", "\n\n".join(f"Paragraph {number}. " + "word " * 99 for number in range(40)))
+    server.set({"do": "500"}, {"do": "half"}, {"do": "drop"})
+
+    assert hook.run(attempts=1 + attempt).found == 4
+    server.set()
+    assert hook.run().failed == 0
+    names = [one["name"] for one in server.episodes]
+    assert len(names) == len(set(names)) == 8
+
+
+def test_a_token_is_sent_and_a_server_that_wants_one_is_not_asked_again_and_again(
+    hook: Hook, server: MemoryServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    server.set(token="s3cret-token")
+
+    assert hook.run() == Tally(found=3, failed=3)
+    assert hook.run(token="wrong") == Tally(found=3, failed=3)
+    assert hook.pauses == []
+    assert "Put its token into LORE_HOOK_TOKEN" in caplog.text
+    assert hook.run(token="s3cret-token") == Tally(found=3, succeeded=3)
+    assert "s3cret-token" not in caplog.text + hook.state_file.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("options", [{"style": "plain"}, {"pages": 3}, {"protocol": "2025-06-18"}])
+def test_each_kind_of_server_gets_all_memories(hook: Hook, server: MemoryServer, options: Mapping[str, Any]) -> None:
+    server.set(**options)
+
+    assert hook.run() == Tally(found=3, succeeded=3)
+    assert bodies(server) == ALL
+
+
+def test_what_answers_and_is_no_knowledge_server_is_told_so(hook: Hook, server: MemoryServer) -> None:
+    hook.url = server.url.replace("/mcp/", "/control")
+
+    with pytest.raises((Unwilling, Unreachable)):
+        anyio.run(_health, target_of(hook.url, {}, Path("/")), 5.0)
+    assert hook.run() == Tally(found=3, failed=3)
+
+
+def test_after_the_state_was_lost_what_the_server_has_is_found_and_not_sent_again(
+    hook: Hook, server: MemoryServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    hook.run()
+    hook.state_file.write_text("{", encoding="utf-8")
+
+    assert hook.run() == Tally(found=3, succeeded=3)
+    assert "damaged and is put aside" in caplog.text
+    assert hook.state_file.with_name("state.json.damaged").read_text() == "{"
+    assert bodies(server) == ALL
+    assert len(server.calls()) == 3
+
+
+def test_where_the_state_cannot_be_written_nothing_is_sent(hook: Hook, server: MemoryServer) -> None:
+    hook.state_file.parent.write_text("a file", encoding="utf-8")
+
+    with pytest.raises(StorageError):
+        hook.run()
+    assert server.calls() == []
+
+
+def test_a_limit_is_shared_fairly_and_the_next_runs_take_the_rest(hook: Hook, server: MemoryServer) -> None:
+    for number in range(8):
+        hook.write(f"LEARNING/{number}.md", f"text {number}")
+
+    done = [hook.run(most=4) for _ in range(4)]
+
+    assert [one.succeeded for one in done] == [4, 4, 3, 0]
+    assert [one.waiting for one in done] == [7, 3, 0, 0]
+    assert "# Gamma\n\nc" in [one["episode_body"] for one in server.calls()[:4]]
+
+
+def test_a_memory_that_came_from_the_server_is_skipped_and_taken_as_soon_as_it_is_one_s_own(
+    hook: Hook, server: MemoryServer
+) -> None:
+    hook.write("LEARNING/loop.md", "---\nknowledge_server: graph\n---\nFound there.")
+
+    assert hook.run() == Tally(found=4, succeeded=3, skipped=1)
+    assert not any(path.endswith("loop.md") for path in hook.state.files)
+    hook.write("LEARNING/loop.md", "Found there, and thought about.")
+    assert hook.run() == Tally(found=4, succeeded=1, skipped=3)
+
+
+def test_malformed_files_are_reported_and_sent_as_far_as_they_can_be_read(
+    hook: Hook, server: MemoryServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    hook.write("LEARNING/broken.md", "---\na: [\n---\nBroken.")
+    hook.write("LEARNING/large.md", f"---\ntitle: {'x' * 1_000_000}\n---\nLarge.")
+    (hook.folder / "LEARNING/bytes.md").write_bytes(b"Byte \xff.")
+
+    assert hook.run() == Tally(found=6, succeeded=6)
+    assert {"Broken.", "Large.", "Byte \ufffd."} < set(bodies(server))
+    for name in ("broken", "large", "bytes"):
+        assert f"LEARNING/{name}.md: " in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("header", "seconds"), [("7", 7), ("0", 0), ("-1", 0), ("soon", 0), ("", 0), ("Mon, 01 Jan 2001 00:00:00 GMT", 0)]
+)
+def test_a_retry_after_header_is_understood_or_ignored(header: str, seconds: float) -> None:
+    assert seconds_of(header) == seconds

@@ -1,0 +1,264 @@
+"""Which files are memories, and what they say: nothing that is wrong with one keeps the others from being sent."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from etl.errors import ConfigError
+from server.hook.episode import LEAST_ROOM, Episode, Reading, parts, read_episode, why_left_out
+from server.hook.folders import Found, MemoryFile, find, usual_folders
+from server.hook.wanted import memory_folders
+from tests.harness.projects import write_project
+
+FILE = MemoryFile("/m/LEARNING/a.md", "LEARNING/a.md", "learning", "/m/LEARNING", 1, 1)
+
+
+def found(folder: Path, files: dict[str, str | bytes], *below: str) -> Found:
+    write_project(folder, files)
+    return find([folder / one for one in below] or [folder])
+
+
+def labels(found: Found) -> dict[str, str]:
+    return {one.label: one.group for one in found.files.values()}
+
+
+def read(text: str | bytes) -> Reading:
+    return read_episode(FILE, text if isinstance(text, bytes) else text.encode())
+
+
+def episode(text: str | bytes) -> Episode:
+    read_one = read(text).episode
+    assert read_one is not None
+    return read_one
+
+
+def test_files_at_any_depth_are_found_those_beside_month_folders_too(tmp_path: Path) -> None:
+    names = ["LEARNING/a.md", "LEARNING/2026-01/b.md", "LEARNING/ALGORITHM/2026-01/15/c.MD", "RESEARCH/d.markdown"]
+
+    assert labels(found(tmp_path, dict.fromkeys(names, "text"))) == dict(
+        zip(names, ["learning", "learning", "learning", "research"], strict=True)
+    )
+
+
+def test_beside_learning_and_research_nothing_is_read(tmp_path: Path) -> None:
+    files = {"LEARNING/a.md": "a", "STATE/b.md": "b", "c.md": "c", "LEARNING/.hidden/d.md": "d", "LEARNING/e.txt": "e"}
+
+    assert list(labels(found(tmp_path, files))) == ["LEARNING/a.md"]
+
+
+def test_fr_009_the_group_is_learning_or_research_else_the_name_of_the_folder(tmp_path: Path) -> None:
+    files = {"Team Notes/x/a.md": "a", "Team Notes/Research/b.md": "b", "LEARNING/c.md": "c"}
+
+    assert labels(found(tmp_path, files, "Team Notes/x", "Team Notes", "LEARNING")) == {
+        "x/a.md": "x", "Research/b.md": "research", "LEARNING/c.md": "learning",
+    }  # fmt: skip
+
+
+def test_links_and_what_is_no_file_are_left_out(tmp_path: Path) -> None:
+    write_project(tmp_path, {"m/a.md": "a", "elsewhere/secret.md": "s"})
+    (tmp_path / "m/link.md").symlink_to(tmp_path / "elsewhere/secret.md")
+    (tmp_path / "m/folder").symlink_to(tmp_path / "elsewhere")
+    os.mkfifo(tmp_path / "m/pipe.md")
+
+    assert list(labels(find([tmp_path / "m"]))) == ["m/a.md"]
+
+
+def test_a_missing_folder_and_an_odd_name_are_reported_and_others_are_read(tmp_path: Path) -> None:
+    write_project(tmp_path, {"m/a.md": "a"})
+    (tmp_path / os.fsdecode(b"m/b\xff.md")).write_text("b")
+
+    seen = find([tmp_path / "nothing", tmp_path / "m"])
+
+    assert list(labels(seen)) == ["m/a.md"]
+    assert [one.reason for one in seen.problems] == [
+        "cannot be read: No such file or directory",
+        "its name is not UTF-8",
+    ]
+    assert seen.whole == []  # of a folder that was not seen whole nothing is taken for deleted
+
+
+def test_the_usual_folders_are_those_of_the_home_folder(tmp_path: Path) -> None:
+    write_project(tmp_path, {".claude/MEMORY/RESEARCH/a.md": "a"})
+
+    assert usual_folders(tmp_path) == [tmp_path / ".claude/MEMORY/RESEARCH"]
+    assert usual_folders(tmp_path / "other") == [tmp_path / "other/.claude/MEMORY/LEARNING"]
+
+
+def test_folders_are_those_of_the_command_line_then_of_the_configuration_then_of_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    project, environment = tmp_path / "project", {"LORE_MEMORY_DIR": f"/a{os.pathsep}~/b"}
+
+    assert memory_folders([Path("/given")], ["notes"], project, environment) == (Path("/given"),)
+    assert memory_folders([], ["notes", "~/m"], project, environment) == (project / "notes", tmp_path / "home/m")
+    assert memory_folders([], [], project, environment) == (Path("/a"), tmp_path / "home/b")
+    assert memory_folders([], [], project, {}) == (tmp_path / "home/.claude/MEMORY/LEARNING",)
+
+
+@pytest.mark.parametrize("named", ["/etc", "../other", "~/../../etc", "out"])
+def test_a_project_cannot_have_folders_sent_that_are_elsewhere(
+    tmp_path: Path, named: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    (tmp_path / "project").mkdir()
+    (tmp_path / "project/out").symlink_to(tmp_path)
+
+    with pytest.raises(ConfigError, match="neither in the project nor below ~"):
+        memory_folders([], [named], tmp_path / "project", {})
+
+
+FRONT = """---
+rating: 8.5
+source: session
+tags:
+  - networks
+  - "apt-28"
+capture_type: LEARNING
+timestamp: 2026-01-20T10:00:00Z
+unknown: x
+---
+
+# What was learned
+
+Retry with jitter.
+"""
+
+
+@pytest.mark.parametrize("text", [FRONT, FRONT.replace("\n", "\r\n"), "\ufeff" + FRONT], ids=["plain", "CRLF", "BOM"])
+def test_fr_012_the_front_matter_is_read_by_a_yaml_library(text: str) -> None:
+    one = episode(text)
+
+    assert one.metadata == {
+        "rating": 8.5, "source": "session", "tags": ["networks", "apt-28"], "capture_type": "LEARNING",
+        "timestamp": "2026-01-20T10:00:00+00:00", "file": "LEARNING/a.md",
+    }  # fmt: skip
+    assert (one.name, one.source, one.group_id) == ("What was learned", "session", "learning")
+    assert one.body == "# What was learned\n\nRetry with jitter."
+
+
+@pytest.mark.parametrize(
+    ("text", "note"),
+    [
+        ("---\nrating: [8\n---\nBody.\n", "front matter is not valid YAML at line"),
+        ("---\na:\n\tb: 1\n---\nBody.\n", "front matter is not valid YAML at line"),
+        ("---\n- a\n---\nBody.\n", "front matter is not a list of `key: value`"),
+        ("---\na: &x 1\nb: *x\n---\nBody.\n", "front matter is not valid YAML"),
+        (f"---\ntitle: {'x' * 1_000_000}\n---\nBody.\n", "its front matter has 1,000,016 characters and is left out"),
+        ("---\nrating: 8\n\nBody.\n", "its front matter has no end"),
+        (b"---\nrating: 8\n---\nBody.\xff\n", "it is not UTF-8 at byte 23"),
+    ],
+    ids=["broken", "tabs", "a list", "an alias", "1 MB", "without an end", "invalid UTF-8"],
+)
+def test_what_is_wrong_with_a_file_is_said_and_its_text_is_sent(text: str | bytes, note: str) -> None:
+    reading = read(text)
+
+    assert reading.episode is not None
+    assert reading.episode.body.startswith(("Body.", "---\nrating: 8\n\nBody."))
+    assert len(reading.notes) == 1
+    assert note in reading.notes[0]
+
+
+def test_without_front_matter_nothing_is_wrong() -> None:
+    assert read("# A title #\n\nText.\n") == Reading(
+        Episode("A title", "# A title #\n\nText.", "learning", "LEARNING/a.md", episode("# A title #\n\nText.\n").mark,
+                {"file": "LEARNING/a.md"})
+    )  # fmt: skip
+    assert read("---\n\nA line above a text.\n").notes == ()
+
+
+def test_the_name_is_the_title_else_the_first_heading_else_that_of_the_file() -> None:
+    texts = ["---\ntitle: One\n---\n# Two\n", "text\n## Two\n", "text\n"]
+
+    assert [episode(one).name for one in texts] == ["One", "Two", "a"]
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["0x" + "f" * 5000, "{a: 1, b: [2026-01-01]}", ".nan", ".inf", "true", "[1, {x: 2}]", "2026-01-01", '"\\u0000"'],
+)
+def test_values_that_no_server_would_take_become_text(value: str) -> None:
+    rating = episode(f"---\nrating: {value}\ntitle: {value}\n---\nBody.\n").metadata["rating"]
+    values = rating if isinstance(rating, list) else [rating]
+
+    assert all(isinstance(one, str | bool) or one == 1 for one in values)
+    assert not any("\0" in str(one) for one in values)
+
+
+@pytest.mark.parametrize("text", ["", "---\nrating: 8\n---\n\n", "\ufeff\r\n"])
+def test_an_empty_file_is_left_out(text: str) -> None:
+    assert read(text) == Reading(left_out="it is empty")
+
+
+@pytest.mark.parametrize("front", ["knowledge_server: lore", "group_id: learning\nsha256: abc"])
+def test_what_came_from_a_knowledge_server_is_not_sent_back(front: str) -> None:
+    assert read(f"---\n{front}\n---\nBody.\n") == Reading(left_out="it came from a knowledge server")
+
+
+def test_a_text_about_knowledge_is_no_loop() -> None:
+    assert read("What do I know of the knowledge graph? search_memory, mcp__lore__search.\n").episode
+
+
+def test_secrets_are_left_out_of_body_name_and_metadata_and_it_is_said() -> None:
+    token = "ghp_" + "a1B2" * 9
+    reading = read(f"---\nsource: {token}\ntags: [{token}]\n---\n# Key {token}\n\nIt is {token}.\n")
+
+    assert reading.episode is not None
+    assert token not in str(reading.episode)
+    assert reading.notes == ("secrets were left out: 4",)
+
+
+def sample(body: str, name: str = "A name") -> Episode:
+    return Episode(name, body, "learning", "x", "mark", {"rating": 8})
+
+
+def test_a_short_episode_is_sent_as_it_is() -> None:
+    assert parts(sample("b" * 5000, "n" * 200), 5000, 200) == [sample("b" * 5000, "n" * 200)]
+
+
+def test_fr_010_bodies_over_5000_characters_are_sent_in_linked_parts() -> None:
+    paragraphs = [f"Paragraph {number}. " + "word " * 150 for number in range(20)]
+    pieces = parts(sample("\n\n".join(paragraphs)), 5000, 200)
+
+    assert all(len(one.body) <= 5000 for one in pieces)
+    assert [one.name for one in pieces] == [f"A name ({n}/{len(pieces)})" for n in range(1, len(pieces) + 1)]
+    assert [one.mark for one in pieces] == [f"mark-{n}" for n in range(1, len(pieces) + 1)]
+    assert all(one.body.startswith(f"Part {n} of {len(pieces)} of memory mark.\n\n") for n, one in enumerate(pieces, 1))
+    assert pieces[1].metadata == {"rating": 8, "memory": "mark", "part": 2, "parts": len(pieces)}
+    assert pieces[1].body.split("\n\n")[1].startswith("Paragraph ")  # cut between paragraphs
+
+
+def test_fr_011_names_over_200_characters_are_shortened_at_a_word_and_stand_whole_in_the_body() -> None:
+    name = "word " * 60 + "end"
+    (one,) = parts(sample("Body.", name), 5000, 200)
+
+    assert len(one.name) <= 200
+    assert one.name.endswith("word…")
+    assert one.body == f"{name}\n\nBody."
+
+
+@given(
+    st.text(max_size=3000), st.text(min_size=1, max_size=400), st.integers(LEAST_ROOM + 50, 900), st.integers(40, 200)
+)
+def test_parts_are_the_whole_again_and_keep_the_limits(body: str, name: str, most_body: int, most_name: int) -> None:
+    pieces = parts(sample(body, name), most_body, most_name)
+    whole = body if len(name) <= most_name else f"{name}\n\n{body}"
+    head = "" if len(pieces) == 1 else "Part {} of {} of memory mark.\n\n"
+
+    assert "".join(one.body.removeprefix(head.format(n, len(pieces))) for n, one in enumerate(pieces, 1)) == whole
+    assert all(len(one.body) <= most_body and len(one.name) <= most_name for one in pieces)
+
+
+def test_a_file_of_10_mb_is_cut_in_a_moment() -> None:
+    data = b"A paragraph of some length, to be cut.\n\n" * 250_000
+
+    started = time.monotonic()
+    assert not why_left_out(data)
+    assert len(parts(sample(data.decode()), 5000, 200)) > 2000
+    assert time.monotonic() - started < 5

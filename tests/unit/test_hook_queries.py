@@ -1,0 +1,144 @@
+"""Queries for each database, and the words of each kind of server."""
+
+from __future__ import annotations
+
+import anyio
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from etl.errors import ConfigError
+from server.hook.episode import Episode
+from server.hook.failures import Refused, Unwilling
+from server.hook.knowledge import JSON, Knowledge, Tool, arguments_of, checked, id_in
+from server.hook.lucene import escaped, spelling, unescaped
+
+SPECIAL = '+ - && || ! ( ) { } [ ] ^ " ~ * ? : \\ /'
+
+
+@given(st.text(alphabet=st.one_of(st.sampled_from(SPECIAL), st.characters())))
+def test_unescaping_an_escaped_query_gives_it_back(query: str) -> None:
+    assert unescaped(escaped(query)) == query
+
+
+def test_fr_005_every_special_character_of_lucene_is_escaped() -> None:
+    assert escaped("apt-28") == r"apt\-28"
+    assert escaped(SPECIAL) == r"\+ \- \&\& \|\| \! \( \) \{ \} \[ \] \^ \" \~ \* \? \: \\ \/"
+    assert escaped("plain words_1.5, ünï") == "plain words_1.5, ünï"
+
+
+@given(st.text())
+def test_fr_006_for_neo4j_a_query_stays_as_it_is(query: str) -> None:
+    assert spelling({"MADEINOZ_KNOWLEDGE_DB": "neo4j"})(query) == query
+
+
+@pytest.mark.parametrize("name", ["falkordb", "falkorodb", "FalkorDB", " falkordb "])
+def test_fr_004_the_variable_decides_whether_queries_are_escaped(name: str) -> None:
+    assert spelling({"MADEINOZ_KNOWLEDGE_DB": name})("apt-28") == r"apt\-28"
+
+
+@pytest.mark.parametrize("environment", [{}, {"MADEINOZ_KNOWLEDGE_DB": ""}])
+def test_fr_017_without_the_variable_neo4j_is_meant(environment: dict[str, str]) -> None:
+    assert spelling(environment)("apt-28") == "apt-28"
+
+
+def test_fr_018_another_database_is_refused_with_the_valid_values() -> None:
+    with pytest.raises(ConfigError, match="`mysql`") as caught:
+        spelling({"MADEINOZ_KNOWLEDGE_DB": "mysql"})
+    assert "neo4j, falkordb, falkorodb" in caught.value.hint
+
+
+def test_sc_009_the_spelling_changes_with_the_variable() -> None:
+    found = [spelling({"MADEINOZ_KNOWLEDGE_DB": name})("a:b") for name in ("neo4j", "falkordb", "neo4j")]
+
+    assert found == ["a:b", r"a\:b", "a:b"]
+
+
+EPISODE = Episode(
+    "Name", "Body", "learning", "session", "m4rk", {"rating": 8, "tags": ["a", "b"], "timestamp": "2026-01-20"}
+)
+STRING: JSON = {"type": "string"}
+
+
+def told(**properties: JSON) -> JSON:
+    return dict(arguments_of(Tool("add_memory", {"name": STRING, **properties}), EPISODE))
+
+
+def test_a_server_like_graphiti_gets_a_description_and_the_time() -> None:
+    names = ("episode_body", "group_id", "source", "source_description", "reference_time", "uuid")
+
+    assert told(**dict.fromkeys(names, STRING)) == {
+        "name": "Name", "episode_body": "Body", "group_id": "learning", "source": "text",
+        "source_description": "rating: 8; tags: a, b; timestamp: 2026-01-20; sync_id: m4rk",
+        "reference_time": "2026-01-20",
+    }  # fmt: skip
+
+
+def test_a_server_like_lore_gets_metadata_and_the_source() -> None:
+    assert told(body=STRING, group_id=STRING, source=STRING, metadata={"type": "object"}) == {
+        "name": "Name", "body": "Body", "group_id": "learning", "source": "session",
+        "metadata": {"rating": 8, "tags": ["a", "b"], "timestamp": "2026-01-20", "sync_id": "m4rk"},
+    }  # fmt: skip
+
+
+def test_a_server_gets_only_what_it_takes() -> None:
+    assert told(body=STRING) == {"name": "Name", "body": "Body"}
+    assert told(body=STRING, metadata=STRING)["metadata"].endswith("sync_id: m4rk")
+
+
+def knowledge(*replies: JSON, **tools: JSON) -> Knowledge:
+    left = list(replies)
+
+    async def call(tool: str, arguments: JSON) -> JSON:
+        return left.pop(0)
+
+    return Knowledge({name: {"properties": one} for name, one in tools.items()}, call, str)
+
+
+def test_the_limits_are_those_that_the_server_tells_else_the_usual_ones() -> None:
+    usual = knowledge(add_memory={"name": STRING, "body": STRING})
+    other = knowledge(add_memory={"name": STRING | {"maxLength": 80}, "body": STRING | {"maxLength": 100_000}})
+
+    assert (usual.limits, other.limits) == ((5000, 200), (100_000, 80))
+
+
+@pytest.mark.parametrize("tools", [{}, {"add_memory": {"name": STRING}}, {"add_memory": {"body": STRING}}])
+def test_a_server_that_takes_no_memories_is_told_from_one_that_does_not_answer(tools: dict[str, JSON]) -> None:
+    with pytest.raises(Unwilling):
+        assert knowledge(**tools).limits
+
+
+@pytest.mark.parametrize(
+    ("reply", "number"),
+    [
+        ({"id": "learning/x-1"}, "learning/x-1"), ({"uuid": "u"}, "u"), ({"result": {"episode_uuid": "e"}}, "e"),
+        ({"memory_id": 7}, "7"), ({"message": "queued"}, ""), ({"id": ""}, ""), ({"id": None, "uuid": "u"}, "u"),
+    ],
+)  # fmt: skip
+def test_the_id_is_found_wherever_a_server_puts_it(reply: JSON, number: str) -> None:
+    assert id_in(reply) == number
+
+
+@pytest.mark.parametrize(
+    "reply", [{"error": "it broke"}, {"result": {"error": "it broke"}}, {"error": True, "message": "it broke"}]
+)
+def test_an_error_that_is_told_as_a_result_is_one(reply: JSON) -> None:
+    with pytest.raises(Refused, match="it broke"):
+        checked(reply)
+
+
+def test_what_was_to_be_deleted_and_is_not_there_is_as_good_as_deleted() -> None:
+    there = {"add_memory": {}, "delete_episode": {"uuid": STRING}}
+
+    anyio.run(knowledge({"error": "node not found"}, **there).delete, "u")
+    with pytest.raises(Refused, match="no right"):
+        anyio.run(knowledge({"error": "no right"}, **there).delete, "u")
+
+
+def test_a_memory_is_recognised_by_its_own_mark_alone() -> None:
+    listed = {"episodes": [{"uuid": "1", "about": "sync_id: m4rk-12"}, {"uuid": "2", "about": "sync_id: m4rk-1; x"}]}
+    there = {"get_episodes": {"group_ids": {}, "max_episodes": {}}}
+
+    assert anyio.run(knowledge(listed, **there).find, "m4rk-1", "g", "q") == "2"
+    assert anyio.run(knowledge(listed, **there).find, "m4rk-2", "g", "q") == ""
+    assert anyio.run(knowledge(**{"add_memory": {}}).find, "m4rk-1", "g", "q") == ""
