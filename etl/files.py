@@ -13,6 +13,7 @@ from pathspec import GitIgnoreSpec
 
 from etl.model import Problem
 from etl.patterns import configured, lenient, verdict
+from etl.project import VIEW_NAME
 
 SKIPPED_FOLDERS = frozenset({"node_modules", "__pycache__", "venv", "site-packages", "bower_components"})
 HIDDEN_BUT_READ = frozenset({".github", ".ce", ".serena", ".claude", ".cursor"})
@@ -86,7 +87,7 @@ def scan(root: Path, exclude: list[str], skip: Collection[Path] = (), under: str
         here = above.entering(folder, relative)
         for entry in _entries(folder, relative, found):
             path = relative + entry.name
-            if _is_uninteresting(entry) or Path(entry.path) in skip:
+            if _is_uninteresting(entry) or Path(entry.path) in skip or path.startswith(VIEW_NAME):
                 continue
             if not _is_text(path):
                 found.refused.append(Problem(path.encode("utf-8", "replace").decode(), "its name is not UTF-8"))

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 CONFIG_NAME = "lore.toml"
 INDEX_NAME = ".lore"
+VIEW_NAME = ".ce/syntropy-index.json"  # what Lore writes for others to read; it and its copies are no knowledge
 
 
 class Place(NamedTuple):
@@ -43,8 +44,10 @@ def place_of(root: Path, config: Path | None = None) -> Place:
     own = root / CONFIG_NAME
     for file in [own] * own.exists() + ([config] if config is not None else []):
         data = file.read_bytes()
-        digest.update(data + b"\0")
-        table = _parsed(file, data).get("index", {})
+        said = _parsed(file, data)
+        if filled := _filled(said):
+            digest.update(json.dumps(filled, sort_keys=True, default=str).encode() + b"\0")
+        table = said.get("index", {})
         path = str(table.get("path", path)) if isinstance(table, dict) else path
     return Place(root, config, (root / path).resolve(), digest.hexdigest()[:16])
 
@@ -59,6 +62,12 @@ def build_of(*packages: Path) -> str:
                 info = os.stat(os.path.join(folder, name))  # noqa: PTH116, PTH118 - a Path each costs more than the rest
                 digest.update(f"{name}:{info.st_size}:{info.st_mtime_ns}\n".encode())
     return digest.hexdigest()[:16]
+
+
+def _filled(table: dict[str, Any]) -> dict[str, Any]:
+    """What a configuration says: comments, and tables of comments only, say nothing."""
+    below = {key: _filled(value) if isinstance(value, dict) else value for key, value in table.items()}
+    return {key: value for key, value in below.items() if value != {}}
 
 
 def _parsed(file: Path, data: bytes) -> dict[str, Any]:

@@ -14,14 +14,19 @@ from typing import Any
 from etl.embedding import Model
 from etl.errors import ConfigError, InternalError, LoreError
 from etl.index import Index
+from etl.model import SyncReport
 from etl.project import knowledge_home
 from etl.settings import Settings
 from etl.sources import SourceSet
 from etl.sources.base import Project
-from server import memory_operations as _memories  # noqa: F401 - they add their handlers
+from server import docs_operations as _docs  # noqa: F401 - they add their handlers
+from server import memory_operations as _memories  # noqa: F401
 from server import project_operations as _projects  # noqa: F401
 from server.answer.service import AnswerService
 from server.contract import Contract, Operation
+from server.docs.init import InitService
+from server.docs.output import Output
+from server.docs.view import View
 from server.envelope import enveloped
 from server.lane import Lane, Together
 from server.listener import NOBODY, Listener
@@ -68,8 +73,10 @@ class App:
         self.contract = contract
         self._library = Library(home or knowledge_home(os.environ), root, self._knowledge_changed)
         self.index = Index(root, settings, model, self._library)
-        self.jobs = JobService(self.index, problem)
+        self.jobs = JobService(self.index, problem, self._after_pass)
         self.freshness = Freshness(self.index, self.jobs.running_id)
+        view = View(self.index)
+        self._output = Output(self.index, view, self.freshness)
         queries = QueryService(self.index)
         self._recorder = Recorder(self._library)
         self._services = Services(
@@ -85,6 +92,7 @@ class App:
             storage=StorageService(self._library),
             memories=MemoryService(self._library),
             memory_search=MemorySearch(self._library, self.index, queries, self.freshness),
+            init=InitService(self.index, self.jobs, view, self._output),
         )
         self._calls = Lane[dict[str, Any]]("call", CONCURRENT_CALLS, QUEUE_SECONDS)
         self._calls_out = Lane[dict[str, Any]]("call out", CONCURRENT_CALLS, QUEUE_SECONDS)
@@ -119,6 +127,10 @@ class App:
             moment = self.index.gate.switches, self.jobs.running_id()  # nobody gets what was found before a change
             return self._together.run((operation.id, json.dumps(accepted, sort_keys=True), moment), in_lane)
         return in_lane()
+
+    def _after_pass(self, report: SyncReport) -> None:
+        """What was written of the index for others to read follows it."""
+        self._output.refresh(report)
 
     def _knowledge_changed(self) -> None:
         """What agents write is found at once; the folder is there before the jobs that look at it."""

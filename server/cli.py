@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from etl.errors import Cancelled, InvalidArgument, NotFound, from_record
-from etl.project import CONFIG_NAME
+from etl.errors import Cancelled, InvalidArgument, NotFound, UsageError, from_record
 from server import __version__, show
 from server import knowledge as _knowledge  # noqa: F401 - it adds its commands
 from server import running as _running  # noqa: F401 - it adds its commands
@@ -44,16 +44,22 @@ def options(
 
 
 @command
-def init(session: Session) -> None:
-    """Write a lore.toml with every setting explained, if there is none."""
-    file = session.root / CONFIG_NAME
-    created = not file.exists()
-    if created:
-        file.write_text(show.CONFIG_TEMPLATE, encoding="utf-8")
-    if session.as_json:
-        print_json({"config": CONFIG_NAME, "created": created})
-    else:
-        show.line(f"{'Wrote' if created else 'Kept the existing'} {CONFIG_NAME}. Next: lore sync")
+def init(
+    session: Session,
+    folder: Annotated[Path | None, typer.Argument(metavar="[DIR]", help="The project; else as with -C.")] = None,
+    sync: Annotated[bool, typer.Option(help="Build the index.")] = True,
+) -> None:
+    """Take a project in: find its knowledge, write lore.toml if there is none, build the index."""
+    if folder is not None and session.project is not None:
+        raise UsageError("The folder is given twice.", "Give it behind init, or with -C.")
+    session.project = folder or session.project
+    try:
+        result = session.call("init_project", sync=sync, wait_seconds=LONGEST_WAIT)
+    except KeyboardInterrupt:
+        show.note("A sync goes on in the background: `lore call cancel_job id=latest` ends it.")
+        raise
+    if "job" in result and result["job"]["state"] != "done":
+        raise typer.Exit(_exit_code(result["job"]))
 
 
 @command
@@ -187,6 +193,10 @@ def version(session: Session) -> None:
         print_json({"version": __version__})
     else:
         show.line(__version__)
+
+
+def _exit_code(job: dict[str, Any]) -> int:
+    return from_record(job["problem"]).exit_code if "problem" in job else Cancelled.exit_code
 
 
 def _chosen(toolsets: str) -> list[str] | None:

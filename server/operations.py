@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from server.answer.service import AnswerService
+from server.docs.init import InitService
 from server.listener import Listener
 from server.services.chapters import ChapterService
 from server.services.database import DatabaseService
@@ -39,6 +40,7 @@ class Services:
     storage: StorageService
     memories: MemoryService
     memory_search: MemorySearch
+    init: InitService
 
 
 Handler = Callable[..., JSON]

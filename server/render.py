@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from server import render_memories as _memories  # noqa: F401 - they add their renderers
+from server import render_docs as _docs  # noqa: F401 - they add their renderers
+from server import render_memories as _memories  # noqa: F401
 from server import render_projects as _projects  # noqa: F401
 from server.text import RENDERERS, Text, notes, outdated, renders
 

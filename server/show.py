@@ -8,42 +8,6 @@ from typing import Any
 from server.render import render
 
 JSON = dict[str, Any]
-CONFIG_TEMPLATE = """\
-# Lore's configuration. Every key is optional; these are the defaults. See docs/configuration.md.
-
-[index]
-# exclude = ["vendor/", "*.generated.ts"]   # like .gitignore, and added to it
-# max_file_bytes = 2000000
-# guard_share = 0.3                          # a sync that would delete more is refused
-
-[sources]
-# tickets = ["tracker/**/*.md"]              # where tickets live, instead of the usual places
-
-[embedding]
-# provider = "local"                         # or "gemini", with GEMINI_API_KEY set
-# model = "all-MiniLM-L6-v2"                 # any sentence-transformers model, by name or folder
-
-[database]
-# mode = "embedded"                          # where Chroma lives; or "server", "http", "cloud"
-
-[query]
-# ranking = "hybrid"                         # or "classic"
-# weights = { ticketPenalty = -30 }
-# reranker = ""                              # a cross-encoder, by name or folder; empty is off
-# rerank_depth = 20                          # results that it reads
-
-[owner]
-# idle_minutes = 30                          # then the process in the background ends
-# auto_sync_files = 50                       # up to so many changed files are synced unasked; 0 is never
-
-[hook]
-# memory_dirs = ["memories"]                 # what `lore hook session-start` sends; usually ~/.claude/MEMORY
-# max_files = 0                              # in one run; 0 is all
-
-[answer]
-# provider = "auto"                          # Gemini if GEMINI_API_KEY is set; "none" always quotes
-# model = "gemini-2.5-flash"
-"""
 
 
 def line(text: str = "") -> None:
@@ -51,10 +15,15 @@ def line(text: str = "") -> None:
     sys.stdout.write(text + "\n")
 
 
+def note(text: str) -> None:
+    """One line on standard error."""
+    sys.stderr.write(text + "\n")
+
+
 def tell(operation: str, result: JSON) -> None:
     """A result as text: the body on standard output, what a reader must know about it on standard error."""
     text = render(operation, result)
     if text.body:
         line(text.body)
-    for note in text.notes:
-        sys.stderr.write(note + "\n")
+    for one in text.notes:
+        note(one)

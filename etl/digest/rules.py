@@ -10,7 +10,9 @@ from etl.digest.text import Text, clip
 
 LONGEST = 200  # characters
 _DEMANDS = re.compile(r"\b(?:MANDATORY|REQUIRED|FORBIDDEN)\b|[✅❌]")
-_SIGNS = re.compile(r"[✅❌\N{VARIATION SELECTOR-16}]")
+_RIGHT = re.compile(
+    r"✅\N{VARIATION SELECTOR-16}?"
+)  # the sign for wrong stays: without it a rule would say the reverse
 _LEAST = 6  # characters: a bare sign or word is the head of a list, not a rule
 
 
@@ -28,7 +30,7 @@ def rules_of(text: Text) -> tuple[Rule, ...]:
     found = []
     for number, line in text.prose():
         if _DEMANDS.search(line):
-            said = clip(_SIGNS.sub("", text.plain(line)), LONGEST)
+            said = clip(_RIGHT.sub("", text.plain(line)), LONGEST)
             if len(said) >= _LEAST:
                 found.append(Rule(line=number, text=said))
     return tuple(found)

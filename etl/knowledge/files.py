@@ -125,7 +125,11 @@ class Files:
 
     def remove_temporary(self) -> None:
         """Remove what killed writers left where documents are written."""
-        for place in self._written_folders():
+        self.remove_temporary_in(*self._written_folders())
+
+    def remove_temporary_in(self, *places: str) -> None:
+        """Remove what killed writers left in these folders."""
+        for place in places:
             with contextlib.suppress(InvalidPath), self._parent(f"{place}/x".lstrip("/")) as (folder, _):
                 for name in os.listdir(folder) if folder is not None else ():  # noqa: PTH208 - of a descriptor
                     if fnmatch.fnmatchcase(name, TEMPORARY):

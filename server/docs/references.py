@@ -29,13 +29,18 @@ def references(patterns: Iterable[Entry], prps: Iterable[Entry]) -> Mapping[str,
     return {path: tuple(ids) for path, ids in found.items()}
 
 
-def _names(path: str) -> Iterator[str]:
+def endings(path: str) -> Iterator[str]:
+    """The path, and what is left of it from each folder on: by these a text may mean the file."""
     parts = path.split("/")
-    stem = PurePosixPath(path).stem
     for start in range(len(parts) - 1):
-        folder = "/".join(parts[start:-1])
-        yield f"{folder}/{parts[-1]}"
-        yield f"{folder}/{stem}"
-    if stem.lower() not in COMMON:
-        yield parts[-1]
-        yield stem
+        yield "/".join(parts[start:])
+
+
+def _names(path: str) -> Iterator[str]:
+    file = PurePosixPath(path)
+    for ending in endings(path):
+        yield ending
+        yield ending.removesuffix(file.suffix)
+    if file.stem.lower() not in COMMON:
+        yield file.name
+        yield file.stem

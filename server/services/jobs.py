@@ -37,6 +37,10 @@ LATEST = "latest"
 Problem = Callable[[BaseException], dict[str, Any]]
 
 
+def _nothing(report: SyncReport) -> None:
+    """What there is to do after a pass, where nothing hangs on the index."""
+
+
 @dataclass
 class Job:
     """One build. Its lock guards every field; `changed` wakes who waits for an end or a step.
@@ -88,11 +92,15 @@ class Job:
 
 
 class JobService:
-    """Starts, joins, shows and cancels jobs; the last one outlives the process."""
+    """Starts, joins, shows and cancels jobs; the last one outlives the process.
 
-    def __init__(self, index: Index, problem: Problem) -> None:
+    `after` is called with the report of each pass over the files, before its job ends.
+    """
+
+    def __init__(self, index: Index, problem: Problem, after: Callable[[SyncReport], None] = _nothing) -> None:
         self._index = index
         self._problem = problem
+        self._after = after
         self._guard = threading.Lock()
         self._jobs: dict[str, Job] = {}
         self._current: Job | None = None
@@ -125,6 +133,11 @@ class JobService:
                 self._start_or_join("sync", wanted=0, knowledge=True)
         except LoreError as error:
             log.warning("what was written is not indexed yet: %s %s", error.message, error.hint)
+
+    def begin(self, action: str) -> tuple[str, bool]:
+        """Start a job or join the running one: its id, and whether it was running. Raises Busy."""
+        job, _, joined = self._start_or_join(action)
+        return job.id, joined
 
     def get(self, id_: str, wait_seconds: float, progress: Progress) -> dict[str, Any]:
         """A job, after waiting for its end at most so long. Raises JobNotFound."""
@@ -233,6 +246,11 @@ class JobService:
             job.changed.notify_all()
 
     def _act(self, job: Job) -> SyncReport:
+        report = self._built(job)
+        self._after(report)
+        return report
+
+    def _built(self, job: Job) -> SyncReport:
         if job.action == "sync":
             return sync(self._index, job.told, job.allow_mass_delete)
         if job.action == "create":

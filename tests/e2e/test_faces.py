@@ -86,6 +86,8 @@ CALLS: Calls = [
     ("search_memories", {"query": "how to release, C++ or (not"}),
     ("get_job", {"id": "latest"}),
     ("cancel_job", {"id": "latest"}),
+    ("init_project", {"sync": False}),
+    ("init_project", {"project_root": "/nowhere"}),
     *KNOWLEDGE,
     *MEMORIES,
 ]
@@ -98,8 +100,8 @@ def answers(sample: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str,
     project = tmp_path_factory.mktemp("faces") / "ferry"
     shutil.copytree(sample, project)
     settle(project)
-    first = FACES["lore call"](project, [("manage_knowledge_base", {"action": "sync", "wait_seconds": 300})])
-    assert first[0]["report"]["failed"] == []
+    first = FACES["lore call"](project, [("init_project", {"wait_seconds": 300})])
+    assert first[0]["job"]["report"]["failed"] == []
     return {name: _answers(face, project, tmp_path_factory.mktemp("home")) for name, face in FACES.items()}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 TOPICS = ("error handling", "job isolation", "validation gates", "cache expiry", "tool naming")
+INDEX = ".ce/syntropy-index.json"
 _SIDES = {
     "CLAUDE.md": "# Project guide\n\nRead `.ce/RULES.md` before you change anything.\n",
     "ce/validate.py": '"""The gates of validation."""\n\n\ndef validate() -> bool:\n    return True\n',
@@ -33,6 +34,48 @@ def framework(prps: int = 3) -> dict[str, str]:
     """Path -> text of a small project with so many PRPs of its own, `PRPs/executed/PRP-10.md` and on."""
     own = {f"PRPs/executed/PRP-{10 + number}-task.md": _prp(number) for number in range(prps)}
     return {**_SIDES, **own}
+
+
+def _closed(**properties: object) -> dict[str, object]:
+    return {
+        "type": "object",
+        "additionalProperties": False,
+        "required": list(properties),
+        "properties": properties,
+    }
+
+
+def _entries(**fields: object) -> dict[str, object]:
+    return {"type": "object", "additionalProperties": _closed(**fields)}
+
+
+_TEXT = {"type": "string", "minLength": 1}
+_TEXTS = {"type": "array", "items": _TEXT}
+_EXCERPT = {"type": "string", "maxLength": 200}
+_PATTERNS = _entries(source=_TEXT, tags=_TEXTS, referenced_by=_TEXTS, excerpt=_EXCERPT)
+_PRPS = _entries(
+    source=_TEXT, title=_TEXT, implementations=_TEXTS, verified={"type": "boolean"}, tags=_TEXTS, excerpt=_EXCERPT
+)
+SCHEMA = _closed(
+    version={"const": "1.0"},
+    project_root=_TEXT,
+    synced_at={"type": ["string", "null"]},
+    framework_version={"const": "1.0"},
+    paths=_closed(
+        system_prps=_TEXT, system_examples=_TEXT, user_prps=_TEXT, user_examples=_TEXT, memories=_TEXT,
+        claude_md=_TEXT, system_rules=_TEXT,
+    ),
+    knowledge=_closed(
+        system_patterns=_PATTERNS, user_patterns=_PATTERNS, system_prps=_PRPS, user_prps=_PRPS,
+        memories=_entries(source=_TEXT, tags=_TEXTS, excerpt=_EXCERPT),
+        system_rules=_entries(source=_TEXT, line={"type": "integer", "minimum": 1}, excerpt=_EXCERPT),
+    ),
+    drift=_closed(
+        score={"type": "number", "minimum": 0, "maximum": 1},
+        violations={"type": "array", "items": _closed(type=_TEXT, source=_TEXT, target=_TEXT, message=_TEXT)},
+    ),
+)  # fmt: skip
+"""The form of `.ce/syntropy-index.json` as PRP-29.3 describes it: these fields, and no others."""
 
 
 def _prp(number: int) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -18,7 +17,8 @@ from etl.stores import chunkfile
 from etl.sync import create_only, delete_all, embed_only, sync
 from server.query.retrieve import retrieve
 from tests.harness.indexes import assert_equals_fresh, fresh_state, state_of, unfindable
-from tests.harness.models import HashModel, counter
+from tests.harness.models import HashModel
+from tests.harness.permissions import without_permission
 from tests.harness.processes import run
 from tests.harness.projects import chunks_of, held_everywhere, open_index, settle, write_project
 
@@ -283,33 +283,11 @@ def test_a_file_that_becomes_unreadable_keeps_its_chunks_and_is_reported_until_i
     assert_equals_fresh(index)
 
 
-@contextmanager
-def without_permission(path: Path) -> Iterator[None]:
-    """Root may read everything, so these tests are somebody else for a moment."""
-    counter()  # the tokenizer, which somebody else may not read
-    user, project = os.geteuid(), next(one for one in path.parents if one.name == "harbour")
-    if user == 0:
-        opened = [one for one in (project, *project.parents) if one.stat().st_uid == 0 and not one.stat().st_mode & 1]
-        for one in opened:
-            one.chmod(one.stat().st_mode | 0o011)
-        for one in (project, *project.rglob("*")):
-            os.chown(one, 65534, 65534)
-        os.seteuid(65534)
-    mode = path.stat().st_mode
-    path.chmod(0)
-    try:
-        yield
-    finally:
-        path.chmod(mode)
-        os.seteuid(user)
-        settle(project)
-
-
 def test_a_folder_that_cannot_be_read_keeps_its_chunks_and_is_reported(index: Index, project: Path) -> None:
     sync(index)
     before = held_everywhere(index)
 
-    with without_permission(project / "docs"):
+    with without_permission(project / "docs", project):
         reports = [sync(index), sync(index)]
 
     for report in reports:
@@ -324,7 +302,7 @@ def test_a_file_without_permission_keeps_its_chunks_and_is_forgiven_once_it_can_
 ) -> None:
     sync(index)
 
-    with without_permission(project / "docs/tide.md"):
+    with without_permission(project / "docs/tide.md", project):
         settle(project)
         assert [one.source for one in sync(index).failed] == ["docs/tide.md"]
         assert "docs/tide.md" in found_sources(index, "tables harbour master")

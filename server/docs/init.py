@@ -1,0 +1,112 @@
+"""Taking a project in: its layout, a `lore.toml`, the index, and `.ce/syntropy-index.json` where there is a `.ce/`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from etl.errors import InvalidArgument, LoreError, StorageError
+from etl.index import Index
+from etl.knowledge.files import Files
+from etl.model import Progress
+from etl.project import CONFIG_NAME, VIEW_NAME
+from server.docs.groups import Group
+from server.docs.layout import Layout, layout_of
+from server.docs.output import Output
+from server.docs.template import TEMPLATE
+from server.docs.view import Entries, View
+from server.services.jobs import JobService
+
+JSON = dict[str, Any]
+SHOWN_VIOLATIONS = 10
+
+
+class InitService:
+    """Every step can be repeated: what is there stays, what was cut short goes on."""
+
+    def __init__(self, index: Index, jobs: JobService, view: View, output: Output) -> None:
+        self._index = index
+        self._jobs = jobs
+        self._view = view
+        self._output = output
+        self._files = Files(index.root)
+
+    def run(self, project_root: str | None, sync: bool, wait_seconds: float, progress: Progress) -> JSON:
+        """The result of `init_project`. A sync that fails is told in its job, with what was done before.
+
+        Raises:
+            InvalidArgument: another project than this one.
+            StorageError: the configuration cannot be written.
+            Busy: another job is running, or another process owns the index.
+        """
+        root = self._index.root
+        _check_root(root, project_root)
+        layout = layout_of(root)
+        names = (CONFIG_NAME, VIEW_NAME) if "framework" in layout.found else (CONFIG_NAME,)
+        before = {name: self._content(name) for name in names}
+        self._configure()
+        warnings = [f"{link} is a link: Lore does not follow it." for link in layout.links]
+        warnings += self._put_out(layout)
+        reply: JSON = {"project_root": str(root).encode("utf-8", "replace").decode()}
+        reply |= {"found": _places(layout.found), "missing": _places(layout.missing)}
+        job = self._synced(wait_seconds, progress) if sync else None
+        reply["written"] = [name for name in names if self._content(name) != before[name]]
+        reply["kept"] = [name for name in names if name not in reply["written"] and before[name] is not None]
+        return {**reply, "warnings": warnings, **self._counts(), **({"job": job} if job else {})}
+
+    def _configure(self) -> None:
+        try:
+            if not self._files.exists(CONFIG_NAME):
+                self._files.write(CONFIG_NAME, TEMPLATE.encode())
+        except StorageError as error:
+            hint = "Make the project's folder writable, then run `lore init` again."
+            raise type(error)(error.message, hint) from error
+
+    def _put_out(self, layout: Layout) -> list[str]:
+        """The file first as it can be now; the sync brings it up to date at its end, however long it takes."""
+        if "framework" not in layout.found:
+            return []
+        try:
+            self._index.own()
+            return self._output.create()
+        except StorageError as error:
+            return [f"{VIEW_NAME} was not written: {error.message}"]
+
+    def _synced(self, wait_seconds: float, progress: Progress) -> JSON:
+        job, is_joined = self._jobs.begin("sync")
+        ended = self._jobs.get(job, wait_seconds, progress)
+        return {**ended, "joined": True} if is_joined else ended
+
+    def _content(self, name: str) -> bytes | str | None:
+        """What is in the file; of what cannot be read, why not."""
+        try:
+            return self._files.read(name)
+        except LoreError as error:
+            return error.message
+
+    def _counts(self) -> JSON:
+        entries = self._view.entries() if self._index.exists() else Entries()
+        now = self._output.drift(entries)
+        shown = [one.record() for one in now.violations[:SHOWN_VIOLATIONS]]
+        return {
+            "groups": {group.value: len(entries.by_group[group]) for group in Group},
+            "drift": {"score": now.score, "total": len(now.violations), "violations": shown},
+        }
+
+
+def _check_root(root: Path, project_root: str | None) -> None:
+    if project_root is None:
+        return
+    try:
+        is_this = Path(project_root).expanduser().resolve() == root
+    except (OSError, ValueError, RuntimeError):
+        is_this = False  # a path with NUL, a loop, the home of nobody
+    if not is_this:
+        raise InvalidArgument(
+            "This server answers for one project, and `project_root` is another folder.",
+            f"Leave it out, or run `lore init {project_root[:300]}` in a shell.",
+        )
+
+
+def _places(places: dict[str, str]) -> list[JSON]:
+    return [{"role": role, "path": path} for role, path in places.items()]

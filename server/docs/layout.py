@@ -1,0 +1,63 @@
+"""Where a project keeps its knowledge: the places that the framework and its users go by."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+FRAMEWORK = ".ce"
+PLACES = {
+    "framework": (FRAMEWORK,),
+    "system_prps": (".ce/PRPs/system", ".ce/PRPs"),
+    "system_examples": (".ce/examples/system", ".ce/examples"),
+    "system_rules": (".ce/RULES.md", ".ce/rules"),
+    "user_prps": ("PRPs", "prps", "context-engineering/PRPs"),
+    "user_examples": ("examples", "context-engineering/examples"),
+    "memories": (".serena/memories", ".ce/memories", "MEMORY", "memories"),
+    "claude_md": ("CLAUDE.md",),
+    "docs": ("docs", "doc"),
+}
+"""What a place is for -> the usual paths, the most usual first."""
+
+_IN_INDEX = ("system_prps", "system_examples", "user_prps", "user_examples", "memories", "claude_md", "system_rules")
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What a place is for -> its path, of those that are there; and links, which are not followed."""
+
+    found: dict[str, str]
+    links: tuple[str, ...] = ()
+
+    @property
+    def missing(self) -> dict[str, str]:
+        """What is not there -> where it would usually be."""
+        return {role: usual[0] for role, usual in PLACES.items() if role not in self.found}
+
+    def paths(self) -> dict[str, str]:
+        """The `paths` of `.ce/syntropy-index.json`: where each place is, or usually would be."""
+        every = {**self.missing, **self.found}
+        return {role: every[role] for role in _IN_INDEX}
+
+
+def layout_of(root: Path) -> Layout:
+    """Look at the folders of a project; reads none of its files."""
+    found: dict[str, str] = {}
+    links: dict[str, None] = {}
+    for role, usual in PLACES.items():
+        for path in usual:
+            link = _link_on(root, path)
+            if link is not None:
+                links[link] = None
+            elif os.path.exists(root / path):  # noqa: PTH110 - what may not be looked at is not there
+                found[role] = path
+                break
+    return Layout(found, tuple(links))
+
+
+def _link_on(root: Path, path: str) -> str | None:
+    """The first part of the path that is a symlink."""
+    parts = path.split("/")
+    steps = ("/".join(parts[: end + 1]) for end in range(len(parts)))
+    return next((step for step in steps if os.path.islink(root / step)), None)  # noqa: PTH114 - see above

@@ -1,0 +1,121 @@
+"""`lore init` and `init_project` as people and agents run them; the scenario of the seed, with a hundred PRPs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from tests.harness.faces import run_lore, through_stdio
+from tests.harness.framework import INDEX, SCHEMA, framework
+from tests.harness.projects import write_project
+
+JSON = dict[str, Any]
+PRP_57 = "PRPs/executed/PRP-57-task.md"
+SEARCH = ("query_documents", {"query": "quasar dampening", "type": "prp", "limit": 1, "max_tokens": 500})
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, JSON]]:
+    """A project of a hundred PRPs that `lore init` took in, from another folder; and what it said."""
+    folder = write_project(tmp_path_factory.mktemp("framework") / "project", framework(100))
+    done = run_lore("init", str(folder), "--json", cwd=folder.parent)
+    assert done.returncode == 0, done.stderr
+    yield folder, json.loads(done.stdout)
+
+
+def written(folder: Path) -> JSON:
+    value: JSON = json.loads((folder / INDEX).read_text(encoding="utf-8"))
+    Draft202012Validator(SCHEMA).validate(value)
+    return value
+
+
+def test_init_takes_in_a_folder_from_anywhere(project: tuple[Path, JSON]) -> None:
+    folder, reply = project
+
+    assert reply["written"] == ["lore.toml", INDEX]
+    assert reply["groups"]["user_prps"] == 100
+    assert reply["job"]["report"]["failed"] == []
+    assert len(written(folder)["knowledge"]["user_prps"]) == 100
+
+
+def test_init_search_edit_search_finds_the_edit(project: tuple[Path, JSON]) -> None:
+    folder, _ = project
+    text = (folder / PRP_57).read_text(encoding="utf-8")
+    edited = text.replace("How ", "Quasar dampening came in later. How ").replace("[validation]", "[quasar]")
+    assert edited != text
+
+    before = through_stdio(folder, [("init_project", {"wait_seconds": 60}), SEARCH])
+    write_project(folder, {PRP_57: edited})
+    after = through_stdio(folder, [("manage_knowledge_base", {"action": "sync", "wait_seconds": 60}), SEARCH])
+
+    assert (before[0]["written"], before[0]["kept"]) == ([], ["lore.toml", INDEX])
+    assert before[1]["results"][0]["source"] != PRP_57 or "Quasar" not in before[1]["results"][0]["excerpt"]
+    assert after[0]["report"]["embedded"] == 1
+    assert after[1]["results"][0]["source"] == PRP_57
+    entry = written(folder)["knowledge"]["user_prps"]["PRP-57"]
+    assert entry["excerpt"].startswith("Quasar dampening came in later.")
+    assert entry["tags"] == ["quasar"]
+
+
+def test_the_shell_tells_what_was_found_written_and_does_not_hold(project: tuple[Path, JSON]) -> None:
+    folder, _ = project
+    (folder / "ce/validate.py").rename(folder / "ce/moved.py")
+
+    done = run_lore("init", "-C", str(folder), cwd=folder.parent)
+    (folder / "ce/moved.py").rename(folder / "ce/validate.py")
+
+    lines = [line for line in done.stdout.splitlines() if not line.startswith(("Wrote", "Kept"))]
+    assert done.returncode == 0
+    assert lines[:2] == [
+        "Found: .ce, .ce/PRPs/system, .ce/examples/system, .ce/RULES.md, PRPs, examples, .serena/memories, CLAUDE.md.",
+        "Not there: docs.",
+    ]
+    assert lines[2].startswith("Knowledge: 1 system patterns, 1 user patterns, 1 system prps, 100 user prps, 1 memor")
+    assert lines[3].startswith("Drift: 1 (")
+    assert lines[4] == "  PRP-1 names the implementation ce/validate.py, which does not exist."
+    assert lines[5].startswith("107 files in ")
+
+
+def test_an_agent_is_told_where_other_projects_are_taken_in(project: tuple[Path, JSON], tmp_path: Path) -> None:
+    folder, _ = project
+
+    refused = through_stdio(folder, [("init_project", {"project_root": str(tmp_path)})])[0]
+
+    assert refused["code"] == "INVALID_ARGUMENT"
+    assert refused["hint"] == f"Leave it out, or run `lore init {tmp_path}` in a shell."
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_wrong_usage_is_told_and_leaves_no_trace(tmp_path: Path) -> None:
+    missing = run_lore("init", "no-such-folder", cwd=tmp_path)
+    twice = run_lore("init", ".", "-C", ".", "--json", cwd=tmp_path)
+
+    assert (missing.returncode, twice.returncode) == (2, 2)
+    assert "There is no folder no-such-folder." in missing.stderr
+    assert json.loads(twice.stdout)["message"] == "The folder is given twice."
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_without_a_sync_only_the_files_are_written(tmp_path: Path) -> None:
+    write_project(tmp_path, framework(1))
+
+    done = run_lore("init", "--no-sync", "--no-daemon", cwd=tmp_path)
+
+    assert done.returncode == 0
+    assert "Next: lore sync" in done.stdout
+    assert set(map(len, written(tmp_path)["knowledge"].values())) == {0}
+
+
+def test_a_sync_that_fails_gives_its_exit_code_with_what_was_done(tmp_path: Path) -> None:
+    write_project(tmp_path, {"README.md": "# A\n", "lore.toml": '[embedding]\nmodel = "/no/such/model"\n'})
+
+    done = run_lore("init", cwd=tmp_path)
+
+    assert done.returncode == 2
+    assert "Kept: lore.toml." in done.stdout
+    assert "CONFIG_ERROR" in done.stdout

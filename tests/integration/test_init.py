@@ -1,0 +1,340 @@
+"""Taking a project in: what is found, what is written, and that it can be repeated."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from etl.errors import Busy, InvalidArgument, StorageError
+from etl.settings import Settings
+from server.app import App
+from server.contract import Contract
+from tests.harness.framework import INDEX, SCHEMA, framework
+from tests.harness.models import HashModel
+from tests.harness.permissions import without_permission
+from tests.harness.projects import settle, write_project
+
+JSON = dict[str, Any]
+WAIT = 60
+
+
+def opened(folder: Path, contract: Contract, files: JSON) -> App:
+    return App(write_project(folder, files).resolve(), Settings(), contract, HashModel(), home=folder.parent / "home")
+
+
+@pytest.fixture(scope="module")
+def taken(tmp_path_factory: pytest.TempPathFactory, contract: Contract) -> Iterator[tuple[App, JSON]]:
+    """A project that was taken in, and what was said; tests leave it as it is."""
+    app = opened(tmp_path_factory.mktemp("taken") / "project", contract, framework())
+    yield app, init(app)
+    app.close()
+
+
+@pytest.fixture
+def app(tmp_path: Path, contract: Contract) -> Iterator[App]:
+    app = opened(tmp_path / "project", contract, framework())
+    yield app
+    app.close()
+
+
+def init(app: App, **arguments: Any) -> JSON:
+    return app.call("init_project", {"wait_seconds": WAIT, **arguments})
+
+
+def sync(app: App) -> JSON:
+    settle(app.index.root)
+    done: JSON = app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": WAIT, "allow_mass_delete": True})
+    return done["report"]  # type: ignore[no-any-return]
+
+
+def written(app: App) -> JSON:
+    value = json.loads((app.index.root / INDEX).read_text(encoding="utf-8"))
+    Draft202012Validator(SCHEMA).validate(value)
+    return value  # type: ignore[no-any-return]
+
+
+def test_init_finds_the_layout_writes_both_files_and_builds_the_index(taken: tuple[App, JSON]) -> None:
+    app, reply = taken
+
+    assert {one["role"]: one["path"] for one in reply["found"]} == {
+        "framework": ".ce", "system_prps": ".ce/PRPs/system", "system_examples": ".ce/examples/system",
+        "system_rules": ".ce/RULES.md", "user_prps": "PRPs", "user_examples": "examples",
+        "memories": ".serena/memories", "claude_md": "CLAUDE.md",
+    }  # fmt: skip
+    assert reply["missing"] == [{"role": "docs", "path": "docs"}]
+    assert reply["written"] == ["lore.toml", INDEX]
+    assert reply["kept"] == reply["warnings"] == []
+    assert reply["groups"] == {
+        "system_patterns": 1, "user_patterns": 1, "system_prps": 1, "user_prps": 3, "memories": 1, "system_rules": 3,
+    }  # fmt: skip
+    assert reply["drift"] == {"score": 0.0, "total": 0, "violations": []}
+    assert reply["job"]["state"] == "done"
+    assert tomllib.loads((app.index.root / "lore.toml").read_text(encoding="utf-8"))["index"] == {}
+
+
+def test_what_is_written_has_the_form_of_the_seed(taken: tuple[App, JSON]) -> None:
+    app, reply = taken
+
+    value = written(app)
+
+    assert value["project_root"] == str(app.index.root)
+    assert value["synced_at"] == app.index.catalogue.meta("synced_at")
+    assert value["paths"]["user_prps"] == "PRPs"
+    assert {name: len(entries) for name, entries in value["knowledge"].items()} == reply["groups"]
+    assert value["knowledge"]["system_prps"]["PRP-1"]["implementations"] == ["ce/validate.py"]
+    assert value["knowledge"]["system_rules"]["fast-failure-let-exceptions-bubble-up"]["line"] == 3
+
+
+def test_a_second_run_changes_nothing(taken: tuple[App, JSON]) -> None:
+    app, _ = taken
+    before = {
+        path: path.read_bytes() for path in app.index.root.rglob("*") if path.is_file() and ".lore" not in str(path)
+    }
+    times = {path: path.stat().st_mtime_ns for path in before}
+
+    reply = init(app)
+
+    assert (reply["written"], reply["kept"]) == ([], ["lore.toml", INDEX])
+    assert {path: path.read_bytes() for path in before} == before
+    assert {path: path.stat().st_mtime_ns for path in before} == times
+    report = reply["job"]["report"]
+    assert (report["created"], report["updated"], report["deleted"], report["embedded"]) == (0, 0, 0, 0)
+    assert app.freshness.record()["state"] == "fresh"
+
+
+def test_a_configuration_that_is_there_is_never_touched(tmp_path: Path, contract: Contract) -> None:
+    app = opened(tmp_path / "project", contract, {**framework(1), "lore.toml": "[index]\n"})
+
+    reply = init(app, sync=False)
+
+    assert reply["kept"] == ["lore.toml"]
+    assert (app.index.root / "lore.toml").read_text(encoding="utf-8") == "[index]\n"
+    assert "job" not in reply
+    assert set(reply["groups"].values()) == {0}
+    assert written(app)["synced_at"] is None
+    app.close()
+
+
+def test_a_project_without_any_of_the_folders_is_told_so_and_gets_no_index_file(
+    tmp_path: Path, contract: Contract
+) -> None:
+    app = opened(tmp_path / "project", contract, {"README.md": "# Read me\n"})
+
+    reply = init(app)
+
+    assert reply["found"] == []
+    assert [one["path"] for one in reply["missing"]][:3] == [".ce", ".ce/PRPs/system", ".ce/examples/system"]
+    assert reply["written"] == ["lore.toml"]
+    assert reply["job"]["report"]["created"] == 1
+    assert not (app.index.root / ".ce").exists()
+    app.close()
+
+
+def test_every_sync_brings_the_file_up_to_date_and_drift_is_told(app: App) -> None:
+    init(app)
+    root = app.index.root
+    (root / "ce/validate.py").unlink()
+    write_project(root, {"PRPs/executed/PRP-40.md": "# Forty\n\nAs in examples/patterns/gone.md, but better.\n"})
+
+    report = sync(app)
+    value = written(app)
+
+    assert report["warnings"] == []
+    assert "PRP-40" in value["knowledge"]["user_prps"]
+    assert [(one["type"], one["source"], one["target"]) for one in value["drift"]["violations"]] == [
+        ("missing_implementation", ".ce/PRPs/system/executed/PRP-1-validation.md", "ce/validate.py"),
+        ("missing_pattern", "PRPs/executed/PRP-40.md", "examples/patterns/gone.md"),
+    ]
+    assert 0 < value["drift"]["score"] < 1
+    assert app.freshness.record()["state"] == "fresh"
+    write_project(root, {".serena/memories/tool-usage-guide.md": "# Another\n"})
+    reply = init(app, sync=False)
+    assert reply["drift"]["total"] == 3
+    assert reply["drift"]["violations"] == written(app)["drift"]["violations"]
+    assert reply["drift"]["violations"][2]["type"] == "changed_since_index"
+
+
+@pytest.mark.parametrize(
+    ("content", "word"),
+    [
+        ('{"version": "1.0.0", "entries": []}', "another tool's"),
+        ('{"version": "1.0", "know', "damaged"),
+        ("[]", "damaged"),
+    ],
+)
+def test_a_file_that_is_not_ours_is_kept_beside_the_new_one(
+    tmp_path: Path, contract: Contract, content: str, word: str
+) -> None:
+    app = opened(tmp_path / "project", contract, {**framework(1), INDEX: content})
+
+    first = init(app, sync=False)
+    (app.index.root / INDEX).write_text(content + " ", encoding="utf-8")
+    second = init(app, sync=False)
+
+    assert first["warnings"] == [f"{INDEX} was {word}: it is kept as {INDEX}.old."]
+    assert second["warnings"] == [f"{INDEX} was {word}: it is kept as {INDEX}.old-2."]
+    assert (app.index.root / f"{INDEX}.old").read_text(encoding="utf-8") == content
+    assert (app.index.root / f"{INDEX}.old-2").read_text(encoding="utf-8") == content + " "
+    written(app)
+    app.close()
+
+
+def test_a_sync_writes_no_new_file_leaves_another_tool_s_and_mends_a_damaged_one(app: App) -> None:
+    target = app.index.root / INDEX
+    sync(app)
+    assert not target.exists()
+    target.write_text('{"entries": []}', encoding="utf-8")
+    first = sync(app)
+    foreign = target.read_text(encoding="utf-8")
+    target.write_text("{", encoding="utf-8")
+    second = sync(app)
+
+    assert first["warnings"] == [f"{INDEX} is another tool's and stays: `lore init` replaces it."]
+    assert foreign == '{"entries": []}'
+    assert second["warnings"] == [f"{INDEX} was damaged: it is kept as {INDEX}.old."]
+    assert written(app)["knowledge"]["memories"]
+    assert app.freshness.record()["state"] == "fresh"
+
+
+def test_nothing_is_written_over_a_link_out_of_the_project(tmp_path: Path, contract: Contract) -> None:
+    outside = write_project(tmp_path / "outside", {"PRPs/PRP-1.md": "# One\n"})
+    app = opened(tmp_path / "project", contract, {"PRPs/PRP-2.md": "# Two\n"})
+    (app.index.root / ".ce").symlink_to(outside)
+
+    reply = init(app)
+
+    assert reply["warnings"] == [".ce is a link: Lore does not follow it."]
+    assert reply["groups"]["user_prps"] == 1
+    assert sorted(path.name for path in outside.iterdir()) == ["PRPs"]
+    assert reply["job"]["report"]["skipped"] == [
+        {"source": ".ce", "reason": "symlink leaves the project; not followed"}
+    ]
+    app.close()
+
+
+def test_a_link_in_place_of_the_file_is_refused_and_said(app: App, tmp_path: Path) -> None:
+    target = tmp_path / "target.json"
+    target.write_text("{}", encoding="utf-8")
+    (app.index.root / INDEX).symlink_to(target)
+
+    reply = init(app)
+
+    assert reply["warnings"] == [f"{INDEX} was not written: {INDEX} leads over a link or is no file."]
+    assert reply["job"]["report"]["warnings"] == reply["warnings"]
+    assert target.read_text(encoding="utf-8") == "{}"
+    assert (app.index.root / INDEX).is_symlink()
+
+
+def test_a_folder_that_may_not_be_written_is_an_error_that_says_what_to_do(tmp_path: Path, contract: Contract) -> None:
+    app = opened(tmp_path / "project", contract, {"README.md": "# A\n"})
+    with without_permission(app.index.root, app.index.root, 0o555), pytest.raises(StorageError) as error:
+        init(app)
+
+    assert "lore init` again" in error.value.hint
+    assert init(app)["written"] == ["lore.toml"]
+    app.close()
+
+
+def test_a_server_takes_in_its_own_project_only(taken: tuple[App, JSON], tmp_path: Path) -> None:
+    app, _ = taken
+    for other in (tmp_path, "/", "..", "a\0b", "~nobody-of-that-name/x", str(app.index.root) + "-evil"):
+        with pytest.raises(InvalidArgument, match="another folder") as error:
+            init(app, project_root=str(other))
+        assert "lore init" in error.value.hint
+    link = tmp_path / "link"
+    link.symlink_to(app.index.root)
+
+    assert init(app, project_root=str(link), sync=False)["kept"] == ["lore.toml", INDEX]
+
+
+def test_a_sync_that_takes_longer_goes_on_as_a_job_and_brings_the_file_up_to_date_at_its_end(app: App) -> None:
+    reply = init(app, wait_seconds=0)
+    ended = app.call("get_job", {"id": reply["job"]["id"], "wait_seconds": WAIT})
+
+    assert ended["state"] == "done"
+    assert written(app)["synced_at"] == app.index.catalogue.meta("synced_at") is not None
+    assert init(app, sync=False)["groups"]["user_prps"] == 3
+
+
+def test_a_sync_that_fails_is_told_with_what_was_done_and_goes_on_when_repeated(app: App) -> None:
+    sync(app)
+    for path in list(app.index.root.rglob("*.md")):
+        path.rename(path.with_suffix(".away"))
+
+    first = init(app)
+    for path in list(app.index.root.rglob("*.away")):
+        path.rename(path.with_suffix(".md"))
+    second = init(app)
+
+    assert first["written"] == ["lore.toml", INDEX]
+    assert (first["job"]["state"], first["job"]["problem"]["code"]) == ("failed", "SYNC_GUARD")
+    assert first["drift"]["total"] == 7
+    assert (second["job"]["state"], second["drift"]["total"], second["written"]) == ("done", 0, [INDEX])
+
+
+def test_while_the_index_is_being_deleted_it_is_busy(app: App) -> None:
+    init(app)
+    with app.index.gate.reading():  # a delete waits for readers
+        app.call("manage_knowledge_base", {"action": "delete", "confirm": True, "wait_seconds": 0})
+        with pytest.raises(Busy):
+            init(app)
+
+
+def test_broken_files_are_reported_and_the_rest_is_taken_in(tmp_path: Path, contract: Contract) -> None:
+    secret = "gh" + "p_" + "a" * 36
+    files = {
+        **framework(1),
+        ".serena/memories/broken.md": "---\ntags: [a\n---\n# Broken\n\nIts text counts all the same.\n\n## Topic\n",
+        ".serena/memories/binary.md": b"\0\1\2",
+        ".serena/memories/latin.md": b"# Caf\xe9\n",
+        ".serena/memories/huge.md": "# Huge\n" + "word " * 2_000_000,
+        "PRPs/executed/PRP-50.md": "---\n" + "a: [" * 500 + "\n---\n# Fifty\n\nDeeply nested front matter.\n",
+        "PRPs/executed/PRP-51.md": "",
+        "PRPs/executed/PRP-52.md": f"---\ntags: [{secret}]\n---\n# T\n\nUse {secret} for all that is there.\n",
+    }
+    app = opened(tmp_path / "project", contract, files)
+    (app.index.root / ".serena/memories/loop.md").symlink_to("loop.md")
+
+    reply = init(app)
+    memories = written(app)["knowledge"]["memories"]
+
+    failed = {one["source"].rpartition("/")[2]: one["reason"].split(":")[0] for one in reply["job"]["report"]["failed"]}
+    assert failed == {
+        "broken.md": "front matter is not valid YAML at line 3; its text was indexed without it",
+        "binary.md": "binary",
+        "latin.md": "not valid UTF-8 at byte 5; save it as UTF-8",
+        "huge.md": "too large",
+        "PRP-50.md": "front matter is not valid YAML; its text was indexed without it",
+    }
+    assert memories["broken"]["excerpt"] == "Its text counts all the same."
+    assert memories["broken"]["tags"] == ["topic"]
+    assert set(memories) == {"broken", "tool-usage-guide"}
+    prps = written(app)["knowledge"]["user_prps"]
+    assert prps["PRP-51"]["excerpt"] == ""
+    assert prps["PRP-52"]["excerpt"] == "Use redacted github_token for all that is there."
+    assert secret not in (app.index.root / INDEX).read_text(encoding="utf-8")
+    app.close()
+
+
+def test_a_folder_that_cannot_be_read_is_reported_and_its_group_is_empty(app: App) -> None:
+    with without_permission(app.index.root / ".serena/memories", app.index.root):
+        reply = init(app)
+
+    assert reply["job"]["report"]["failed"][0]["source"] == ".serena/memories/"
+    assert reply["groups"]["memories"] == 0
+
+
+def test_what_a_killed_writer_left_is_removed(app: App) -> None:
+    leftover = app.index.root / ".ce/.lore-1-0.tmp"
+    leftover.write_text("{", encoding="utf-8")
+
+    init(app, sync=False)
+
+    assert not leftover.exists()
+    written(app)

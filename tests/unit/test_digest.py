@@ -1,0 +1,213 @@
+"""What a document is about in short: excerpt, tags by three strategies, rules with their lines, what a PRP names."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from functools import cache
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from etl.digest import Digest, digest
+from etl.digest.excerpt import LONGEST as LONGEST_EXCERPT
+from etl.digest.tags import LONGEST as LONGEST_TAG
+from etl.digest.tags import MOST as MOST_TAGS
+from etl.digest.text import clip
+from etl.sources import SourceSet
+from etl.sources.base import Project, Source
+
+PRP = "PRPs/executed/PRP-7-task.md"
+MEMORY = ".serena/memories/guide.md"
+PATTERN = "examples/patterns/retry.py"
+RULES = ".ce/RULES.md"
+LINES = st.lists(
+    st.sampled_from(["", "text and words " * 4, "# A", "## B", "```", "Tags: a", "- ✅ x" * 3, "---", "a: b"])
+)
+
+
+@cache
+def source_of(path: str) -> Source:
+    found = SourceSet(Project([path], lambda _: None), {}).owner(path)
+    assert found is not None
+    return found
+
+
+def of(path: str, text: str) -> Digest:
+    found = digest(source_of(path).document(path, text))
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize(
+    ("text", "tags"),
+    [
+        ("---\ntags: [api, error, fastapi]\n---\n# Content\n\nTags: other\n", ("api", "error", "fastapi")),
+        ("---\ntags: api,  error handling\n---\n", ("api", "error handling")),
+        ("---\ntags:\n- L1-L4\n- 2024\n- L1-L4\n- [x]\n- true\n---\n", ("L1-L4", "2024")),
+        ("---\ntags: []\n---\nTags: a\n\n## B\n", ()),
+        ("---\nname: x\n---\ntags: api, error\n", ("api", "error")),
+        ("# A\n\n**Tags:** `api`, #error , [deep]\n\n## B\n", ("api", "error", "deep")),
+        ("# A\n\n> - Tag: one\n", ("one",)),
+        ("# A\n\nHashtags: no\n\nsome tags: no\n\n## Yes\n", ("yes",)),
+        ("# A\n\n```yaml\ntags: [no]\n```\n\n## Yes\n", ("yes",)),
+        ("# A\n\nTags: **\n\n## Yes\n", ("yes",)),
+        ("# A\n\n## 🎯 One *Two*\n\n### Three\n\n#### No\n\n## Four\n\n## Five\n", ("one two", "three", "four")),
+        ("no headings, and nothing said\n", ()),
+    ],
+)
+def test_tags_come_from_front_matter_else_from_a_line_else_from_headings(text: str, tags: tuple[str, ...]) -> None:
+    assert of(MEMORY, text).tags == tags
+
+
+def test_tags_never_come_from_the_path() -> None:
+    assert of("home/me/examples/patterns/x.md", "# Title\n\nText.\n").tags == ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['"""Doc.\n\nTags: a, b\n"""\n', "# Doc.\n# Tags: a, b\n", "'''Tags: a, b'''\nx = 1\n", "# tag: a,b\n## No\n"],
+)
+def test_code_names_its_tags_in_a_comment_and_has_no_headings(text: str) -> None:
+    assert of(PATTERN, text).tags == ("a", "b")
+    assert of(PATTERN, "## Not a heading\nx = 1\n").tags == ()
+
+
+def test_front_matter_that_is_no_yaml_leaves_the_other_ways_to_tags() -> None:
+    text = "---\ntags: [a\n---\n# Title\n\nThe paragraph that says something.\n\n## Topic\n"
+    document = source_of(MEMORY).document(MEMORY, "\n" + text)
+
+    found = digest(replace(document, text=text))  # as a sync reads what has broken front matter
+
+    assert found is not None
+    assert found.tags == ("topic",)
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "excerpt"),
+    [
+        (MEMORY, "# A title of over twenty characters\n\nshort\n\nThe paragraph that says it.\nOn two lines.\n\nx\n",
+         "The paragraph that says it. On two lines."),
+        (MEMORY, "---\nname: x\n---\n# T\n\n```\ncode that is not\n```\n\n**Bold** [link](a.md) and `code` are said.\n",
+         "Bold link and code are said."),
+        (MEMORY, "# T\n\n> - A quoted item of a list, said\n\n---\n", "A quoted item of a list, said"),
+        (MEMORY, "# T\n\n---\n\nshort\n", "short"),
+        (MEMORY, "# Only a title\n", "Only a title"),
+        (MEMORY, "", ""),
+        (PATTERN, '#!/usr/bin/python\n# -*- coding: utf-8 -*-\n"""Retries what failed, with a pause."""\n\nimport x\n',
+         "Retries what failed, with a pause."),
+        (PATTERN, "# Retries what failed.\n# With a pause between.\nimport time\n",
+         "Retries what failed. With a pause between. import time"),
+        ("examples/patterns/a.ts", "/**\n * Retries what failed, with a pause.\n */\n\nexport const a = 1\n",
+         "Retries what failed, with a pause."),
+    ],
+)  # fmt: skip
+def test_the_excerpt_is_the_first_paragraph_that_says_something(path: str, text: str, excerpt: str) -> None:
+    assert of(path, text).excerpt == excerpt
+
+
+@given(st.text(max_size=600), st.integers(1, 250))
+def test_a_clipped_text_is_within_its_limit_and_ends_with_a_whole_word(text: str, limit: int) -> None:
+    plain = " ".join(text.split())
+
+    cut = clip(text, limit)
+
+    assert len(cut) <= max(limit, 1)
+    assert cut == plain or cut.endswith("…")
+    kept = cut.removesuffix("…") if cut != plain else cut
+    assert plain.startswith(kept)
+    if kept != plain and " " in plain[:limit]:
+        assert plain[len(kept)] in " ,;:"
+
+
+@given(LINES.map("\n".join) | st.text(max_size=300))
+def test_any_text_has_a_digest_within_its_bounds(text: str) -> None:
+    for path in (PRP, MEMORY, PATTERN, RULES):
+        found = of(path, "\n" + text)
+        assert len(found.excerpt) <= LONGEST_EXCERPT
+        assert len(found.tags) <= MOST_TAGS
+        assert all(0 < len(tag) <= LONGEST_TAG and tag == " ".join(tag.split()) for tag in found.tags)
+        assert Digest.model_validate_json(found.model_dump_json()) == found
+
+
+def test_rules_have_the_line_where_they_stand() -> None:
+    text = (
+        "---\nname: Rules\n---\n# Rules\n\n- ✅ **Fast Failure**: Let exceptions bubble up\n"
+        "- ❌ Fishy `fallbacks` that hide\n"
+        "- ✅ ok\n\n```\n# ❌ an example of what is wrong\n```\n\nMANDATORY: test it\nIt is required to read.\n"
+        "a FORBIDDEN thing\n| ✅ yes indeed | ❌ no |\n"
+    )
+
+    found = [(one.line, one.text) for one in of(RULES, text).rules]
+
+    assert found == [
+        (6, "Fast Failure: Let exceptions bubble up"),
+        (7, "❌ Fishy fallbacks that hide"),
+        (14, "MANDATORY: test it"),
+        (16, "a FORBIDDEN thing"),
+        (17, "| yes indeed | ❌ no |"),
+    ]
+    assert of(RULES, "✅ " + "word " * 500).rules[0].text == "word " * 39 + "word…"
+
+
+def test_a_prp_says_where_it_was_implemented() -> None:
+    text = (
+        "---\nprp_id: PRP-7\nstatus: executed\nimplementations: [ce/core.py, 5, 'two words']\n"
+        "context_sync:\n  ce_updated: true\n---\n# T\n\n**File:** `syntropy-mcp/src/indexer.ts`\n"
+        "- **Location**: `ce/drift.py:12-40`\n"
+        "File: ./ce/plain.py and more\n1. File: `setup.py`\n**Files:** `ce/a.py`, `ce/b.py` with `json.dumps`\n\n"
+        "**Files Modified:**\n\n- `ce/one.py` (new)\n- ce/two.py\n- nothing\n\nProse ends the list.\n- `ce/no.py`\n\n"
+        "The file: see above.\nLocation: Berlin.\nFile: `https://example.com/x.py`\n"
+        "\n```\n**File:** `ce/shown.py`\n```\n"
+        "**File:** `src/tools/`\n"
+    )
+
+    found = of(PRP, text).spec
+
+    assert found is not None
+    assert (found.id, found.status, found.verified) == ("PRP-7", "executed", True)
+    assert found.implementations == (
+        "ce/core.py", "syntropy-mcp/src/indexer.ts", "ce/drift.py", "ce/plain.py", "setup.py", "ce/a.py", "ce/b.py",
+        "ce/one.py", "ce/two.py", "src/tools",
+    )  # fmt: skip
+
+
+def test_a_prp_without_front_matter_is_not_verified_and_has_no_id() -> None:
+    found = of(PRP, "# T\n").spec
+
+    assert found is not None
+    assert (found.id, found.status, found.verified, found.implementations) == (None, None, False, ())
+
+
+def test_a_prp_names_patterns_in_prose_and_code_but_promises_them_in_prose_only() -> None:
+    text = (
+        "# T\n\nSee ./examples/patterns/api.py, `../.ce/examples/system/patterns/error-recovery.md`, and `retry`.\n"
+        "A retry is tried. e.g. examples/patterns/*.py\n\n```\ncat examples/shown.md some_name\n```\n"
+    )
+
+    found = of(PRP, text).spec
+
+    assert found is not None
+    assert found.examples == ("examples/patterns/api.py", ".ce/examples/system/patterns/error-recovery.md")
+    names = found.names.split(" ")
+    assert {"examples/patterns/api.py", "retry", "examples/shown.md", "some_name"} <= set(names)
+    assert "tried" not in names
+
+
+def test_code_and_guides_have_no_digest() -> None:
+    for path in ("src/app.py", "docs/guide.md", "tests/test_a.py"):
+        assert digest(source_of(path).document(path, "# Text\n")) is None
+
+
+@pytest.mark.parametrize(
+    "piece",
+    ["*", "- ", "tags", "tags:", "# ", "`", "[", "[]( ", "./", "examples/", "a/", ".", "File: ", "✅", "> ", "-", " "],
+)
+def test_hostile_lines_are_digested_in_linear_time(piece: str) -> None:
+    text = piece * (400_000 // len(piece)) + "x"
+    for path in (PRP, RULES, PATTERN):
+        document = source_of(path).document(path, "\n" + text)
+        started = time.process_time()
+        digest(document)
+        assert time.process_time() - started < 3  # what is quadratic takes minutes

@@ -1,0 +1,118 @@
+"""Drift: what PRPs say of files that are not there, and what changed since it was read."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from etl.digest.specs import Spec
+from server.docs.drift import Drift, drift
+from server.docs.entry import Entry
+from server.docs.groups import Group
+from server.docs.references import references
+
+PATHS = st.sampled_from(["a.py", "b.py", "ce/c.py", "../d.py"])
+
+
+def entry(path: str, group: Group = Group.USER_PATTERNS, spec: Spec | None = None, key: str = "") -> Entry:
+    return Entry(
+        key or path.rpartition("/")[2].partition(".")[0], group, path, "Title", "Text", (), "hash", 0.0, spec=spec
+    )
+
+
+def prp(key: str, path: str = "", **about: object) -> Entry:
+    return entry(path or f"PRPs/executed/{key}.md", Group.USER_PRPS, Spec.model_validate(about), key)
+
+
+def told(found: Drift) -> list[tuple[str, str, str]]:
+    return [(one.kind.value, one.key, one.target) for one in found.violations]
+
+
+def test_nothing_to_check_is_no_drift() -> None:
+    assert drift([], lambda path: False, ()) == Drift(0.0, (), 0)
+
+
+def test_what_a_prp_names_and_nobody_wrote_is_drift() -> None:
+    entries = [
+        prp("PRP-1", implementations=["ce/there.py", "ce/gone.py"]),
+        entry("examples/patterns/api.md"),
+        prp("PRP-2", examples=["examples/patterns/api.md", "examples/patterns/gone.md", "examples/other.md"]),
+    ]
+
+    found = drift(entries, lambda path: path in ("ce/there.py", "examples/other.md"), {"examples/patterns/api.md"})
+
+    assert told(found) == [
+        ("missing_implementation", "PRP-1", "ce/gone.py"),
+        ("missing_pattern", "PRP-2", "examples/patterns/gone.md"),
+        ("changed_since_index", "api", "examples/patterns/api.md"),
+    ]
+    assert found.checked == 8
+    assert found.score == 0.375
+    assert found.violations[0].record() == {
+        "type": "missing_implementation",
+        "source": "PRPs/executed/PRP-1.md",
+        "target": "ce/gone.py",
+        "message": "PRP-1 names the implementation ce/gone.py, which does not exist.",
+    }
+
+
+def test_a_prp_that_is_still_to_be_carried_out_names_what_is_yet_to_be_written() -> None:
+    about = {"implementations": ["ce/new.py"], "examples": ["examples/new.md"]}
+    waiting = prp("PRP-1", "PRPs/feature-requests/PRP-1.md", status="draft", **about)
+    done = prp("PRP-2", "PRPs/PRP-2.md", status="Executed", **about)
+
+    assert told(drift([waiting], lambda path: False, ())) == []
+    assert len(told(drift([done], lambda path: False, ()))) == 2
+
+
+def test_a_file_of_many_rules_is_checked_once() -> None:
+    rules = [entry(".ce/RULES.md", Group.SYSTEM_RULES, key=key) for key in ("a", "b")]
+
+    found = drift(rules, lambda path: True, {".ce/RULES.md"})
+
+    assert (found.checked, found.score, told(found)) == (1, 1.0, [("changed_since_index", "a", ".ce/RULES.md")])
+
+
+@given(st.lists(st.lists(PATHS, max_size=3), max_size=5), st.sets(PATHS), st.sets(st.integers(0, 4)))
+def test_the_score_is_the_share_of_what_was_checked_that_does_not_hold(
+    named: list[list[str]], there: set[str], edited: set[int]
+) -> None:
+    entries = [prp(f"PRP-{n}", implementations=paths) for n, paths in enumerate(named)]
+    changed = {f"PRPs/executed/PRP-{n}.md" for n in edited}
+
+    found = drift(entries, there.__contains__, changed)
+
+    missing = sum(path not in there for paths in named for path in paths)
+    stale = sum(one.path in changed for one in entries)
+    assert found.checked == sum(map(len, named)) + len(entries)
+    assert len(found.violations) == missing + stale
+    assert found.score == (round((missing + stale) / found.checked, 4) if entries else 0.0)
+    assert 0 <= found.score <= 1
+    assert drift(entries, lambda path: True, ()).violations == ()
+
+
+def test_a_pattern_is_named_by_its_path_its_file_or_its_name_as_a_whole_word() -> None:
+    patterns = [
+        entry(".ce/examples/system/patterns/error-recovery.py", Group.SYSTEM_PATTERNS),
+        entry("examples/patterns/retry.md"),
+        entry("examples/patterns/README.md"),
+    ]
+    texts = {
+        "PRP-1": "error-recovery",
+        "PRP-2": "error-recovery.py other",
+        "PRP-3": "patterns/error-recovery",
+        "PRP-4": ".ce/examples/system/patterns/error-recovery.py error-recovery",
+        "PRP-5": "my-error-recovery error-recovery-2 src/error-recovery.py error-recovery.md",
+        "PRP-6": "retry",
+        "PRP-7": "README README.md docs/README.md",
+        "PRP-8": "patterns/README.md",
+        "PRP-9": "",
+    }
+
+    found = references(patterns, [prp(key, names=names) for key, names in texts.items()])
+
+    assert found == {
+        ".ce/examples/system/patterns/error-recovery.py": ("PRP-1", "PRP-2", "PRP-3", "PRP-4"),
+        "examples/patterns/retry.md": ("PRP-6",),
+        "examples/patterns/README.md": ("PRP-8",),
+    }
