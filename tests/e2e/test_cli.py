@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from etl.settings import Settings
 from tests.harness.faces import run_lore
 from tests.harness.projects import ROOT, write_project
 
@@ -204,7 +205,6 @@ def test_every_command_is_documented() -> None:
 
 
 def test_every_configuration_key_is_documented() -> None:
-    from etl.settings import Settings
 
     documented = (ROOT / "docs" / "configuration.md").read_text()
 
