@@ -11,6 +11,7 @@ import typer
 from etl.errors import Cancelled, InvalidArgument, NotFound, UsageError, from_record
 from server import __version__, show
 from server import knowledge as _knowledge  # noqa: F401 - it adds its commands
+from server import memory as _memory  # noqa: F401 - it adds its commands
 from server import running as _running  # noqa: F401 - it adds its commands
 from server.command import ConfigOption, DirectOption, JsonOption, ProjectOption, VerboseOption, cli, command
 from server.contract import load_contract
@@ -23,7 +24,7 @@ WHOLE = 1_000_000  # tokens: a shell has a pager, not a context window
 LONGEST_WAIT = 86_400  # seconds: a shell waits for the end, with a bar of progress
 CursorOption = Annotated[str | None, typer.Option(help="The rest of a reply that was cut: its next_cursor.")]
 ToolsetsOption = Annotated[
-    str, typer.Option(help="Which MCP tools: query,documents,manage by default; projects writes knowledge.")
+    str, typer.Option(help="Which MCP tools: query,documents,manage by default; projects and memories write knowledge.")
 ]
 TypeOption = Annotated[str, typer.Option("-t", "--type", help="Only this kind of document.")]
 

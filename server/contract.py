@@ -17,6 +17,7 @@ from etl.errors import ConfigError, InternalError, InvalidArgument, UnknownOpera
 
 Schema = dict[str, Any]
 KNOWLEDGE_TOOLSETS = ("projects", "memories")
+MOST_BODY_BYTES = 1_048_576  # of a request, where an operation does not take more
 METHODS = ("get", "post", "put", "delete")
 _BESIDE = Path(__file__).parent / "openapi.yaml"  # in a wheel
 _ABOVE = Path(__file__).parents[1] / "openapi.yaml"  # in a checkout
@@ -36,6 +37,7 @@ class Operation:
     deadline_seconds: float
     toolset: str
     envelope: str
+    most_body_bytes: int
     input_schema: Schema
     output_schema: Schema
 
@@ -151,6 +153,7 @@ def _operation(document: Schema, method: str, path: str, spec: Schema) -> Operat
         deadline_seconds=float(spec["x-deadline-seconds"]),
         toolset=spec["tags"][0],
         envelope=spec.get("x-envelope", ""),
+        most_body_bytes=spec.get("x-max-body-bytes", MOST_BODY_BYTES),
         input_schema=_resolved(document, _arguments(spec)),
         output_schema=_resolved(document, reply),
     )

@@ -15,7 +15,7 @@ def _added(result: JSON) -> Text:
     done = "Known already" if result["duplicate"] else "Remembered"
     replaced = (f"replaced: {result['replaced']}",) if result["replaced"] else ()
     note = (result["note"],) if "note" in result else ()
-    return Text(f"{done}: {result['name']}", (f"id: {result['id']}", *replaced, *note))
+    return Text(f"{done}: {result['name']}\nid: {result['id']}", (*replaced, *note))
 
 
 @renders("search_memories")
@@ -38,4 +38,4 @@ def _match(number: int, one: JSON) -> Iterator[str]:
 
 @renders("delete_memory")
 def _deleted(result: JSON) -> Text:
-    return Text(f"Forgotten: {result['name']}", (f"id: {result['id']}",))
+    return Text(f"Forgotten: {result['name']}\nid: {result['id']}")

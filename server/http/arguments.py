@@ -18,8 +18,6 @@ from starlette.requests import Request
 from etl.errors import InvalidArgument
 from server.contract import Contract, Operation
 
-MAX_BODY_BYTES = 1_048_576
-
 
 class WrongMediaType(InvalidArgument):
     """The body is of a type that the contract does not have."""
@@ -39,12 +37,11 @@ class Reader:
         self._checker = checker
         self._known = [one["name"] for one in spec.get("parameters", ()) if one["in"] == "query"]
         self._has_body = "requestBody" in spec
-        self._most_bytes: int = spec.get("x-max-body-bytes", MAX_BODY_BYTES)
 
     async def arguments(self, request: Request) -> dict[str, Any]:
         """What was given, with numbers for numbers. Raises InvalidArgument."""
         given: dict[str, Any] = {**self._query(request), **request.path_params}
-        body = await _body(request, self._most_bytes)
+        body = await _body(request, self._operation.most_body_bytes)
         if body and _is_json(request):
             given = {**_json_object(body), **given}
         try:
@@ -70,7 +67,7 @@ class Reader:
         try:
             self._operation.accept(given)
         except InvalidArgument:
-            if self._operation.envelope:
+            if self._operation.is_about_knowledge:
                 return given
             raise
         raise InvalidArgument("The request does not fit the contract.") from error

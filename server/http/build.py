@@ -32,7 +32,10 @@ def build_http(contract: Contract, call: Call, mcp: Server[Any], site: Site) -> 
     """Page, API and MCP of one project."""
     protect(mcp, contract, site)
     mcp_app = mcp.streamable_http_app(
-        streamable_http_path="/mcp", stateless_http=True, transport_security=GUARDED_ALREADY
+        streamable_http_path="/mcp",
+        stateless_http=True,
+        max_request_body_size=max(operation.most_body_bytes for operation in contract),
+        transport_security=GUARDED_ALREADY,
     )
 
     @asynccontextmanager

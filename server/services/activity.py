@@ -33,20 +33,19 @@ class Recorder:
 
     def run(self, operation: Operation, arguments: Mapping[str, Any], work: Callable[[], JSON]) -> JSON:
         """The result of the work. Raises LoreError for every failure, with trace id and context."""
-        method = operation.id
         trace_id, started = secrets.token_hex(16), time.perf_counter()
-        about = self._about(method, arguments)
+        about = self._about(operation.id, arguments)
         try:
             result = work()
         except Exception as error:
             foreseen = error if isinstance(error, LoreError) else InternalError("Something went wrong inside Lore.")
             foreseen.trace_id = foreseen.trace_id or trace_id
             in_envelope(foreseen, operation.envelope, about)
-            self._add(method, about, foreseen.trace_id, started, foreseen)
+            self._add(operation, about, foreseen.trace_id, started, foreseen)
             if foreseen is error:
                 raise
             raise foreseen from error
-        self._add(method, about, trace_id, started)
+        self._add(operation, about, trace_id, started)
         return result
 
     def _about(self, method: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -55,11 +54,16 @@ class Recorder:
         return {**arguments, "project_id": self._library.current}
 
     def _add(
-        self, method: str, about: Mapping[str, Any], trace_id: str, started: float, error: LoreError | None = None
+        self,
+        operation: Operation,
+        about: Mapping[str, Any],
+        trace_id: str,
+        started: float,
+        error: LoreError | None = None,
     ) -> None:
         texts = {name: value if isinstance(value, str) else None for name, value in about.items()}
         activity = Activity(
-            method=method,
+            method=operation.id,
             success=error is None,
             trace_id=trace_id,
             duration=1000 * (time.perf_counter() - started),
@@ -67,7 +71,7 @@ class Recorder:
             filename=texts.get("filename"),
             chapter_title=texts.get("chapter_title"),
             error=_said(error) if error else None,
-            error_code=seed_code(error.code) if error else None,
+            error_code=_code(error, operation) if error else None,
         )
         self._log.add(activity)
 
@@ -75,3 +79,8 @@ class Recorder:
 def _said(error: LoreError) -> str:
     """What went wrong; where the message may quote what was to be written, only what to do about it."""
     return error.default_hint if isinstance(error, (InvalidArgument, InvalidContent)) else error.message
+
+
+def _code(error: LoreError, operation: Operation) -> str:
+    """As the reply has it."""
+    return seed_code(error.code) if operation.envelope else error.code
