@@ -139,8 +139,9 @@ class Files:
         yield from ("", "projects")
         for slug in self.folders("projects"):
             yield from (f"projects/{slug}", f"projects/{slug}/knowledge")
+            memories = f"projects/{slug}/memories"
             with contextlib.suppress(InvalidPath):
-                yield from (f"projects/{slug}/memories/{group}" for group in self.folders(f"projects/{slug}/memories"))
+                yield from [f"{memories}/{group}" for group in self.folders(memories)]
 
     def _prune(self, path: str) -> None:
         parts = path.split("/")[:-1]

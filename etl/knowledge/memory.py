@@ -8,6 +8,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import yaml
@@ -16,7 +17,7 @@ from etl.errors import InvalidContent
 from etl.frontmatter import FrontMatterError, front_matter_lines, read_front_matter
 from etl.knowledge.limits import DOCUMENT_BYTES, MEMORY_NAME_CHARACTERS, MEMORY_PART_CHARACTERS, checked_text
 from etl.knowledge.names import SUFFIX, checked_group_id, slug
-from etl.knowledge.parts import parts_of
+from etl.knowledge.parts import parts_of, shortened
 from etl.knowledge.shelf import is_document
 from etl.model import storable
 from etl.redaction import redact
@@ -42,7 +43,7 @@ class Memory:
     created: str = ""
     full_name: str = ""
 
-    @property
+    @cached_property
     def sha256(self) -> str:
         """Of the body."""
         return hashlib.sha256(self.body.encode()).hexdigest()
@@ -79,22 +80,12 @@ def made(name: str, group_id: str, body: str, source: str, metadata: Mapping[str
     values, in_values = _redacted(metadata)
     if not whole or not body.strip():
         raise InvalidContent("A memory has a name and a body that are not empty.")
-    short = shortened(whole)
+    short = shortened(whole, MEMORY_NAME_CHARACTERS)
     full = whole if short != whole else ""
     memory = Memory(short, checked_group_id(group_id), body, origin, values, created, full)
     if len(_front(_values(memory))) > FRONT_CHARACTERS:
         raise InvalidContent(f"Name, source and metadata have over {FRONT_CHARACTERS:,} characters.")
     return Made(memory, in_body + in_name + in_source + in_values)
-
-
-def shortened(name: str) -> str:
-    """The name, or its first words with `…`."""
-    if len(name) <= MEMORY_NAME_CHARACTERS:
-        return name
-    cut = name[: MEMORY_NAME_CHARACTERS - 1]
-    if name[len(cut)] != " ":
-        cut = cut.rpartition(" ")[0] or cut
-    return f"{cut.rstrip()}…"
 
 
 def files_of(memory: Memory, stem: str) -> dict[str, str]:
@@ -122,7 +113,7 @@ def read_memory(texts: Sequence[str], stem: str, folder: str) -> Memory:
     first = _read_front(texts[0])
     metadata = first.get("metadata")
     return Memory(
-        name=shortened(_line(first.get("name") or first.get("title"))) or stem,
+        name=shortened(_line(first.get("name") or first.get("title")), MEMORY_NAME_CHARACTERS) or stem,
         group_id=_line(first.get("group_id")) or folder,
         body="".join(map(body_of, texts)),
         source=_line(first.get("source")),

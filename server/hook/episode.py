@@ -13,7 +13,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from etl.frontmatter import MAX_BYTES, FrontMatterError, read_front_matter
-from etl.knowledge.parts import parts_of
+from etl.knowledge.parts import parts_of, shortened
 from etl.model import storable
 from etl.redaction import redact
 from server.hook.folders import MemoryFile
@@ -106,14 +106,6 @@ def parts(episode: Episode, most_body: int, most_name: int) -> list[Episode]:
         )
         for number, one in enumerate(bodies, start=1)
     ]
-
-
-def shortened(name: str, most: int) -> str:
-    """The name, or as many of its first words as fit, with `…`."""
-    if len(name) <= most:
-        return name
-    cut = name[: most - 1]
-    return f"{(cut if name[len(cut)] == ' ' else cut.rpartition(' ')[0] or cut).rstrip()}…"
 
 
 def _read(data: bytes) -> tuple[dict[str, Any], str, list[str]]:

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from etl.errors import InvalidContent, InvalidGroupId
 from etl.frontmatter import front_matter_lines
 from etl.knowledge.limits import MEMORY_PART_CHARACTERS
-from etl.knowledge.memory import Memory, file_place, files_of, made, read_memory, shortened
+from etl.knowledge.memory import Memory, file_place, files_of, made, read_memory
 from etl.knowledge.names import checked_group_id, group_folder
-from etl.knowledge.parts import parts_of
+from etl.knowledge.parts import parts_of, shortened
 from tests.harness.knowledge import HOSTILE_IDS
 
 NOW = "2026-01-02T03:04:05.000Z"
@@ -83,8 +83,8 @@ def test_a_long_name_is_shortened_at_a_word_and_kept_whole() -> None:
     assert memory.name.endswith("word…")
     assert len(memory.name) <= 200
     assert memory.full_name == whole.strip()
-    assert shortened("x" * 300) == "x" * 199 + "…"
-    assert shortened("x" * 200) == "x" * 200
+    assert shortened("x" * 300, 200) == "x" * 199 + "…"
+    assert shortened("x" * 200, 200) == "x" * 200
 
 
 def test_secrets_are_left_out_and_counted() -> None:
