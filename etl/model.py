@@ -192,4 +192,9 @@ def chunk_id(scope: str, source: str, anchor: str) -> str:
 
 def row_id(chunk: Chunk) -> str:
     """The vector row of a chunk's present content; a changed chunk gets a new row, so nothing is overwritten."""
-    return f"{chunk.id}.{chunk.content_hash[:16]}"
+    return row_id_of(chunk.id, chunk.content_hash)
+
+
+def row_id_of(id_: str, content_hash: str) -> str:
+    """The same of a chunk of which only this is known."""
+    return f"{id_}.{content_hash[:16]}"

@@ -5,7 +5,6 @@ It is derived: without it, a sync reads every file again and builds the stores f
 
 from __future__ import annotations
 
-import difflib
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,7 +16,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from etl.errors import CatalogueDamaged, StorageError
-from etl.model import Chunk, canonical_json
+from etl.files import nearest
+from etl.model import Chunk, canonical_json, row_id_of
 
 CATALOGUE = "catalogue.sqlite"
 SUSPECT = "catalogue.suspect"  # damage that a reader met; the next sync builds the catalogue anew
@@ -187,10 +187,7 @@ class Catalogue:
 
     def _of_files(self, column: str, paths: Iterable[str]) -> dict[str, str]:
         found: dict[str, str] = {}
-        wanted = list(dict.fromkeys(paths))
-        for start in range(0, len(wanted), VARIABLES):
-            some = wanted[start : start + VARIABLES]
-            marks = ",".join("?" * len(some))
+        for marks, some in _portions(dict.fromkeys(paths)):
             found.update(self._rows(f"SELECT path, {column} FROM file WHERE path IN ({marks})", some))  # type: ignore[arg-type]
         return found
 
@@ -266,11 +263,27 @@ class Catalogue:
         names = ("source", "type", "title", "chunks", "lines")
         return [dict(zip(names, row, strict=True)) for row in rows]
 
+    def paths(self) -> list[str]:
+        """Every file that has chunks."""
+        return [row[0] for row in self._rows("SELECT DISTINCT source FROM chunk")]
+
     def paths_like(self, path: str) -> list[str]:
         """Up to five indexed files whose paths look like this one."""
-        known = [row[0] for row in self._rows("SELECT DISTINCT source FROM chunk")]
-        same_name = [one for one in known if one.rpartition("/")[2] == path.rpartition("/")[2]]
-        return list(dict.fromkeys((*same_name, *difflib.get_close_matches(path, known, n=5))))[:5]
+        return nearest(path, self.paths())
+
+    def rows_of(self, sources: Iterable[str]) -> dict[str, str]:
+        """Id of each chunk of these files -> its row in the vectors."""
+        portions = (self._vector_rows(f"source IN ({marks})", some) for marks, some in _portions(sources))
+        return {id_: row for rows in portions for id_, row in rows.items()}
+
+    def rows_below(self, folders: Sequence[str]) -> dict[str, str]:
+        """The same of all files below any of these folders."""
+        ranges = " OR ".join(["source >= ? AND source < ?"] * len(folders))  # "0" comes after "/"
+        return self._vector_rows(ranges, [end for folder in folders for end in (f"{folder}/", f"{folder}0")])
+
+    def _vector_rows(self, where: str, values: Sequence[str]) -> dict[str, str]:
+        rows = self._rows(f"SELECT id, content_hash FROM chunk WHERE {where}", values)
+        return {id_: row_id_of(id_, content_hash) for id_, content_hash in rows}
 
     def counts(self) -> dict[str, int]:
         """Chunks per type."""
@@ -279,26 +292,18 @@ class Catalogue:
 
     def chunks(self, ids: Iterable[str]) -> dict[str, Chunk]:
         """Id -> chunk, of those that exist."""
-        return {chunk.id: chunk for chunk in self._fetch(list(dict.fromkeys(ids)))}
+        return {chunk.id: chunk for chunk in self._fetch(dict.fromkeys(ids))}
 
     def of_source(self, source: str) -> list[Chunk]:
         """The chunks of a file in the order of its lines."""
         return self._chunks("SELECT record FROM chunk WHERE source = ? ORDER BY position, id", (source,))
 
-    def ids_under(self, folders: Sequence[str]) -> set[str]:
-        """The ids of all chunks of files below any of these folders."""
-        ranges = " OR ".join(["source >= ? AND source < ?"] * len(folders))  # "0" comes after "/"
-        values = [end for folder in folders for end in (f"{folder}/", f"{folder}0")]
-        return {row[0] for row in self._rows(f"SELECT id FROM chunk WHERE {ranges}", values)}
-
     def _chunks(self, sql: str, values: Sequence[object]) -> list[Chunk]:
         with self._reporting():
             return [Chunk.model_validate_json(row[0]) for row in self._rows(sql, values)]
 
-    def _fetch(self, values: list[str]) -> Iterator[Chunk]:
-        for start in range(0, len(values), VARIABLES):
-            some = values[start : start + VARIABLES]
-            marks = ",".join("?" * len(some))
+    def _fetch(self, values: Iterable[str]) -> Iterator[Chunk]:
+        for marks, some in _portions(values):
             yield from self._chunks(f"SELECT record FROM chunk WHERE id IN ({marks})", some)
 
     def page(self, type_: str | None, source: str | None, limit: int, offset: int) -> tuple[int, list[Chunk]]:
@@ -310,6 +315,14 @@ class Catalogue:
         total = int(self._rows(f"SELECT count(*) FROM chunk {where}", values)[0][0])
         sql = f"SELECT record FROM chunk {where} ORDER BY source, position, id LIMIT ? OFFSET ?"
         return total, self._chunks(sql, [*values, limit, offset])
+
+
+def _portions(values: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
+    """The values as many as a statement takes at once, with a mark for each."""
+    left = list(values)
+    for start in range(0, len(left), VARIABLES):
+        some = left[start : start + VARIABLES]
+        yield ",".join("?" * len(some)), some
 
 
 def _position(chunk: Chunk) -> int:

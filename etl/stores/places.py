@@ -29,6 +29,8 @@ class Limits:
     read: int = 5_000
     results: int = 10_000
     lookups: int = 200
+    among: int = 50_000
+    """Rows that a search can be kept to."""
 
 
 class Place(Protocol):

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 IDENTITY = "chroma-id.json"
 HTTP = Limits(write=1_000)  # 4,096 dimensions stay below the 40 MiB that a server takes
-CLOUD = Limits(write=300, read=300, results=300, lookups=100)
+CLOUD = Limits(write=300, read=300, results=300, lookups=100, among=300)
 """docs.trychroma.com/cloud/quotas-limits"""
 
 

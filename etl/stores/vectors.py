@@ -79,8 +79,21 @@ class VectorStore:
         for start in range(0, len(gone), step):
             self._call(self._collection.delete, ids=gone[start : start + step])
 
-    def search(self, vector: Vectors, limit: int, type_: str | None = None) -> list[tuple[str, float]]:
-        """(row id, cosine similarity), best first."""
+    def search(
+        self, vector: Vectors, limit: int, type_: str | None = None, only: Sequence[str] | None = None
+    ) -> list[tuple[str, float]]:
+        """(row id, cosine similarity), best first; of all rows, or of `only` these."""
+        if only is None:
+            return self._nearest(vector, limit, type_)
+        step = self._place.limits.among
+        found = [
+            hit
+            for start in range(0, len(only), step)
+            for hit in self._nearest(vector, limit, type_, ids=list(only[start : start + step]))
+        ]
+        return sorted(found, key=lambda hit: -hit[1])[:limit]
+
+    def _nearest(self, vector: Vectors, limit: int, type_: str | None, **those: list[str]) -> list[tuple[str, float]]:
         where: Any = {"type": type_} if type_ is not None else None
         found = self._call(
             self._collection.query,
@@ -88,6 +101,7 @@ class VectorStore:
             n_results=min(limit, self._place.limits.results),
             where=where,
             include=["distances"],
+            **those,
         )
         return [(one, 1.0 - distance) for one, distance in zip(found["ids"][0], found["distances"][0], strict=True)]
 

@@ -18,8 +18,9 @@ State = tuple[object, ...]
 class Recent(Generic[Found]):
     """Bounded, and right at any moment: what an index held before is not looked up after it changed."""
 
-    def __init__(self, index: Index) -> None:
+    def __init__(self, index: Index, kept: int = KEPT) -> None:
         self._index = index
+        self._limit = kept
         self._guard = threading.Lock()
         self._kept: OrderedDict[tuple[Hashable, State], Found] = OrderedDict()
 
@@ -45,5 +46,5 @@ class Recent(Generic[Found]):
             return
         with self._guard:
             self._kept[question, state] = found
-            while len(self._kept) > KEPT:
+            while len(self._kept) > self._limit:
                 self._kept.popitem(last=False)

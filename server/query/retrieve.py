@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -12,11 +12,6 @@ from etl.model import Chunk, row_id
 
 if TYPE_CHECKING:
     from etl.embedding.base import Vectors
-
-
-WIDER = 4
-Hit = tuple[str, float]
-"""The id of a chunk or row, and its score."""
 
 
 @dataclass(frozen=True)
@@ -42,8 +37,10 @@ class Candidates:
     degraded: str | None = None
 
 
-def retrieve(index: Index, text: str, type_: str | None, limit: int, under: Sequence[str] = ()) -> Candidates:
-    """Up to `limit` candidates from each leg; only from files below these folders, if any are given.
+def retrieve(
+    index: Index, text: str, type_: str | None, limit: int, among: Mapping[str, str] | None = None
+) -> Candidates:
+    """Up to `limit` candidates from each leg, of all chunks or among these (chunk id -> row id).
 
     Raises:
         IndexMissing: there is nothing to search.
@@ -51,11 +48,11 @@ def retrieve(index: Index, text: str, type_: str | None, limit: int, under: Sequ
         IndexDamaged: a store cannot be read.
     """
     _check(index)
-    wanted = index.catalogue.ids_under(under) if under else None
-    by_word = _reaching(lambda most: index.keywords.search(text, most, type_), limit, wanted)
+    by_word = index.keywords.search(text, limit, type_, among)
     vector, degraded = _embedded(index, text)
     try:
-        rows = _near(index, vector, type_, limit, wanted) if vector is not None else {}
+        wanted = None if among is None else list(among.values())
+        rows = dict(index.vectors.search(vector, limit, type_, wanted)) if vector is not None else {}
     except DatabaseUnavailable as error:  # it is another process: words are found without it
         vector, rows, degraded = None, {}, f"Searched by words only: {error.message}"
     hits = {row.partition(".")[0]: row for row in rows}
@@ -77,25 +74,6 @@ def _check(index: Index) -> None:
     model = index.catalogue.meta("model")
     if model is not None and model != index.model:
         raise ModelMismatch(f"The index was built with `{model}`, the configuration says `{index.model}`.")
-
-
-def _near(
-    index: Index, vector: Vectors, type_: str | None, limit: int, wanted: Collection[str] | None
-) -> dict[str, float]:
-    return dict(_reaching(lambda most: index.vectors.search(vector, most, type_), limit, wanted))
-
-
-def _reaching(search: Callable[[int], list[Hit]], limit: int, wanted: Collection[str] | None) -> list[Hit]:
-    """The best hits of a leg that are of wanted chunks: it is asked for more until there are enough, or no more."""
-    asked = limit
-    while True:
-        hits = search(asked)
-        if wanted is None:
-            return hits
-        kept = [hit for hit in hits if hit[0].partition(".")[0] in wanted]
-        if len(kept) >= limit or len(hits) < asked:
-            return kept[:limit]
-        asked *= WIDER
 
 
 def _embedded(index: Index, text: str) -> tuple[Vectors | None, str | None]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from etl.index import Index
@@ -11,11 +11,14 @@ from etl.model import Chunk
 from server.query import classic, hybrid, legs, outdated, structure
 from server.query.confidence import DOUBT, DOUBTFUL, confidence
 from server.query.parse import Query, parse
+from server.query.part import Part
 from server.query.ranked import Ranked
-from server.query.recent import Recent
+from server.query.recent import Recent, State
 from server.query.rerank import Reranker
 from server.query.retrieve import Candidate, Candidates, retrieve
 from server.query.weights import Weights, weights
+
+KEPT_PARTS = 4  # some 2 MB each for 10,000 chunks
 
 
 @dataclass(frozen=True)
@@ -54,42 +57,52 @@ class QueryService:
         self._ranking = settings.ranking
         self._depth = settings.nResults
         self._recent = Recent[Found](index)
+        self._parts = Recent[Mapping[str, str]](index, KEPT_PARTS)
         self._weights = weights(settings.ranking, settings.weights)
         threads = index.settings.embedding.threads
         self._reranker = Reranker(settings, threads) if settings.reranker and settings.ranking == "hybrid" else None
 
-    def find(self, text: str, type_: str, under: tuple[str, ...] = ()) -> Found:
-        """Files by score, best first; below these folders, if any are given.
+    def find(self, text: str, type_: str = "all", part: Part | None = None) -> Found:
+        """Files by score, best first, of the whole index or of a part.
 
         Raises:
             IndexMissing, IndexDamaged, ModelMismatch: see `retrieve`.
         """
-        question = text, type_, under
+        question = text, type_, part
         with self._index.gate.reading():
             self._index.require()
             state = self._recent.state(self._today())
             found = self._recent.get(question, state)
             if found is None:
-                found = self._find(text, type_, under)
+                found = self._find(text, type_, None if part is None else self._rows(part, state))
                 self._recent.put(question, None if found.degraded else state, found)
             return found
 
-    def _find(self, text: str, type_: str, under: tuple[str, ...]) -> Found:
-        retrieved = self.retrieve(text, type_, under)
+    def _find(self, text: str, type_: str, among: Mapping[str, str] | None) -> Found:
+        retrieved = self.retrieve(text, type_, among)
         _, ranked = self.rank(retrieved, self._ranking, self._weights)
+        if among is not None:  # ancestors, relatives and successors come along from anywhere
+            ranked = [one for one in ranked if one.chunk.id in among]
         candidates = retrieved.candidates
         return Found(
             retrieved.query, ranked, candidates.found, self.confidence(retrieved), candidates.degraded, self._today()
         )
 
+    def _rows(self, part: Part, state: State | None) -> Mapping[str, str]:
+        rows = self._parts.get(part, state)
+        if rows is None:
+            rows = part.rows(self._index.catalogue)
+            self._parts.put(part, state, rows)
+        return rows
+
     def confidence(self, retrieved: Retrieved) -> float:
         """How sure it is that the index answers the question, between 0 and 1."""
         return confidence(retrieved.query.text, retrieved.candidates, self._index.keywords.rarity)
 
-    def retrieve(self, text: str, type_: str, under: tuple[str, ...] = ()) -> Retrieved:
+    def retrieve(self, text: str, type_: str, among: Mapping[str, str] | None = None) -> Retrieved:
         """The candidates of a question. Raises IndexMissing, IndexDamaged, ModelMismatch."""
         query, wanted = parse(text), None if type_ == "all" else type_
-        return Retrieved(query, wanted, retrieve(self._index, query.text, wanted, self._depth, under))
+        return Retrieved(query, wanted, retrieve(self._index, query.text, wanted, self._depth, among))
 
     def rank(self, retrieved: Retrieved, ranking: str, weights: Weights) -> tuple[list[Ranked], list[Ranked]]:
         """Passages and files by score, best first; `ranking` is hybrid, classic, or the name of a leg."""

@@ -17,6 +17,7 @@ from server import budget, pages
 from server.query.freshness import Freshness
 from server.query.outdated import outdated
 from server.query.parse import parse
+from server.query.part import Below
 from server.query.ranked import Ranked
 from server.query.service import Found, QueryService
 from server.services.knowledge import Match, Page, folded, matches, page_of
@@ -51,7 +52,8 @@ class MemorySearch:
         self._index.require()
         mark = _mark(text, groups, self._index.catalogue.meta("loaded"))
         start = budget.offset_of(cursor, mark)
-        found = self._queries.find(text, KnowledgeType.MEMORY.value, tuple(f"{MEMORIES}/{one}" for one in groups))
+        part = Below(tuple(f"{MEMORIES}/{one}" for one in groups)) if groups else None
+        found = self._queries.find(text, KnowledgeType.MEMORY.value, part)
         memories = self._each_once(found, groups)
         top = memories[start : start + limit]
         changed = self._freshness.changed_of(one.source for one in top)
