@@ -12,9 +12,11 @@ LoreError                       exit  HTTP
 │   ├── InvalidProjectId           2   400   a name that cannot be a project's
 │   ├── InvalidFilename            2   400   a name that cannot be a document's
 │   ├── InvalidGroupId             2   400   a name that cannot be a group's
+│   ├── PathRefused                2   403   a path that leads where the tool does not go
 │   └── InvalidContent             2   400   a text that would break its document
 ├── NotFound                       1   404
 │   ├── DocumentNotFound           1   404
+│   ├── FrameworkNotFound          1   404   no folder with a framework's documents
 │   ├── JobNotFound                1   404
 │   ├── ClassNotFound              1   404
 │   ├── ProjectNotFound            1   404
@@ -146,6 +148,13 @@ class InvalidGroupId(UsageError):
     default_hint = "Use a short name as `learning`."
 
 
+class PathRefused(UsageError):
+    """The path leads out of the folder that it belongs to, or to a file that is not for reading."""
+
+    code, http_status = "PATH_REFUSED", 403
+    default_hint = "Give a path below the folder, with plain names and slashes, as `PRPs/executed/PRP-1.md`."
+
+
 class InvalidContent(UsageError):
     """The text is too long, or would change more of its document than it should."""
 
@@ -164,6 +173,13 @@ class DocumentNotFound(NotFound):
     """No chunk has that id."""
 
     code = "DOCUMENT_NOT_FOUND"
+
+
+class FrameworkNotFound(NotFound):
+    """The project has no folder with a framework's documents."""
+
+    code = "FRAMEWORK_NOT_FOUND"
+    default_hint = 'Say where they are in lore.toml: `[docs]`, then `framework = "folder"`, from the project\'s root.'
 
 
 class JobNotFound(NotFound):
@@ -274,14 +290,14 @@ class InvalidPath(StorageError):
     """A link, a device or a folder stands where a file of ours should be."""
 
     code, http_status = "INVALID_PATH", 403
-    default_hint = "Look at the named path in the knowledge folder: links are not followed."
+    default_hint = "Look at the named path: links are not followed."
 
 
 class AccessDenied(StorageError):
     """The system does not let us read or write there."""
 
     code, http_status = "ACCESS_DENIED", 403
-    default_hint = "Check who owns the knowledge folder, and its permissions."
+    default_hint = "Check who owns it, and its permissions."
 
 
 class GitError(StorageError):

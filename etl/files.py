@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 import stat
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -87,7 +88,7 @@ def scan(root: Path, exclude: list[str], skip: Collection[Path] = (), under: str
         here = above.entering(folder, relative)
         for entry in _entries(folder, relative, found):
             path = relative + entry.name
-            if _is_uninteresting(entry) or Path(entry.path) in skip or path.startswith(VIEW_NAME):
+            if _is_uninteresting(entry.name) or Path(entry.path) in skip or path.startswith(VIEW_NAME):
                 continue
             if not _is_text(path):
                 found.refused.append(Problem(path.encode("utf-8", "replace").decode(), "its name is not UTF-8"))
@@ -104,6 +105,19 @@ def scan(root: Path, exclude: list[str], skip: Collection[Path] = (), under: str
     return found
 
 
+def is_passed_over(root: Path, path: str, exclude: list[str], skip: Collection[Path] = ()) -> bool:
+    """Whether `scan` would not come to the file at a path: it is ignored, excluded or hidden. Raises ConfigError."""
+    rules = _Rules((("", configured("index.exclude", exclude)),))
+    folder, relative, parts = root, "", path.split("/")
+    for number, part in enumerate(parts, start=1):
+        rules = rules.entering(folder, relative)
+        folder, relative = folder / part, relative + part
+        if _is_uninteresting(part) or folder in skip or rules.ignores(relative, is_folder=number < len(parts)):
+            return True
+        relative += "/"
+    return path.startswith(VIEW_NAME)
+
+
 def _entries(folder: Path, relative: str, found: Scan) -> Iterator[os.DirEntry[str]]:
     try:
         with os.scandir(folder) as entries:
@@ -112,8 +126,7 @@ def _entries(folder: Path, relative: str, found: Scan) -> Iterator[os.DirEntry[s
         found.unreadable.append(Problem(relative or ".", f"folder cannot be read: {error.strerror}"))
 
 
-def _is_uninteresting(entry: os.DirEntry[str]) -> bool:
-    name = entry.name
+def _is_uninteresting(name: str) -> bool:
     if name in SKIPPED_FOLDERS:
         return True
     return name.startswith(".") and name not in HIDDEN_BUT_READ and name not in HIDDEN_FILES_READ
@@ -190,8 +203,17 @@ def read_text(file: Path, entry: FileEntry, max_bytes: int) -> str:
         data = _bytes(file, max_bytes + 1)
     except OSError as error:
         raise Unreadable(f"cannot be read: {error.strerror}") from error
+    return text_of(data, max_bytes)
+
+
+def text_of(data: bytes, max_bytes: int) -> str:
+    """The bytes of a file as text with `\\n` line ends and without a byte order mark.
+
+    Raises:
+        Unreadable: too large, binary or not UTF-8.
+    """
     if len(data) > max_bytes:
-        raise Unreadable(f"too large: it grew over {max_bytes:,} bytes (index.max_file_bytes)")
+        raise Unreadable(f"too large: over {max_bytes:,} bytes (index.max_file_bytes)")
     return _decoded(data).replace("\r\n", "\n").replace("\r", "\n")
 
 
@@ -211,3 +233,9 @@ def _decoded(data: bytes) -> str:
     except UnicodeDecodeError as error:
         name = encoding.removesuffix("-sig").upper()
         raise Unreadable(f"not valid {name} at byte {error.start:,}; save it as UTF-8") from error
+
+
+def nearest(path: str, known: Sequence[str]) -> list[str]:
+    """Up to five of the known paths that look like this one; those of the same name first."""
+    same_name = [one for one in known if one.rpartition("/")[2] == path.rpartition("/")[2]]
+    return list(dict.fromkeys((*same_name, *difflib.get_close_matches(path, known, n=5))))[:5]

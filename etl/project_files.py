@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Protocol
 
 from etl.errors import LoreError
-from etl.files import FileEntry, Scan, read_text, scan, settle, stamp_of
+from etl.files import FileEntry, Scan, is_passed_over, read_text, scan, settle, stamp_of
 from etl.model import Problem
 
 KNOWLEDGE = "@lore"
@@ -45,6 +45,10 @@ class ProjectFiles:
             found.refused.append(Problem(KNOWLEDGE, _TAKEN))
         self._add_knowledge(found)
         return found
+
+    def is_passed_over(self, path: str) -> bool:
+        """Whether a scan would not come to this file of the project: it is ignored, excluded, hidden or not its own."""
+        return is_passed_over(self._root, path, self._exclude, self._skip)
 
     def scan_knowledge(self, known: Mapping[str, str]) -> Scan:
         """What agents wrote as it is now, and the project's own files as they are known, by path and stamp."""

@@ -98,6 +98,12 @@ class QuerySettings(Section):
     rerank_depth: int = Field(default=20, ge=2, le=200, description="results that the cross-encoder reads")
 
 
+class DocsSettings(Section):
+    """Where a framework's documents are, and how `knowledge_search` ranks (docs/unified.md)."""
+
+    framework: str = Field(default="", description="folder from the project's root; empty: .ce/docs, else .ce")
+
+
 class AnswerSettings(Section):
     """The model that writes answers; without a key answers are extracted from the passages."""
 
@@ -147,6 +153,7 @@ class Settings(Section):
     embedding: EmbeddingSettings = EmbeddingSettings()
     database: DatabaseSettings = DatabaseSettings()
     query: QuerySettings = QuerySettings()
+    docs: DocsSettings = DocsSettings()
     answer: AnswerSettings = AnswerSettings()
     server: ServerSettings = ServerSettings()
     owner: OwnerSettings = OwnerSettings()

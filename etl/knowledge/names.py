@@ -82,7 +82,7 @@ def checked_filename(filename: str) -> str:
     looks = unicodedata.normalize("NFKC", name)  # full-width dots and slashes become `../`
     if any(mark in text for text in (name, looks) for mark in "/\\\0"):
         raise InvalidFilename("A file name holds no folder: no slash, no backslash.")
-    if _has_unseen(name):
+    if has_unseen(name):
         raise InvalidFilename("A file name has no control characters or invisible characters.")
     stem = looks[: -len(SUFFIX)] if looks.lower().endswith(SUFFIX) else looks
     if not stem.strip(". "):
@@ -115,14 +115,15 @@ def _checked_id(given: str, what: str, error: type[UsageError]) -> str:
     name = unicodedata.normalize("NFC", given).strip()
     if not name or len(name) > ID_CHARACTERS:
         raise error(f"{what} has 1 to {ID_CHARACTERS} characters, this one {len(name)}.")
-    if _has_unseen(name):
+    if has_unseen(name):
         raise error(f"{what} has no control characters, line ends or invisible characters.")
     if not name.strip("./\\"):
         raise error(f"{what} is a name, not a path made of dots.")
     return name
 
 
-def _has_unseen(name: str) -> bool:
+def has_unseen(name: str) -> bool:
+    """Whether it holds control characters, line ends or invisible characters."""
     return any(unicodedata.category(letter) in _UNSEEN and letter not in _JOINERS for letter in name)
 
 

@@ -1,0 +1,138 @@
+"""Documents by path: those of the framework below `.ce/`, those of the project, and the framework's own pages."""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+import unicodedata
+from pathlib import Path
+from typing import Any
+
+from etl.errors import DocumentNotFound, FrameworkNotFound, PathRefused
+from etl.files import Unreadable, is_passed_over, nearest, scan, text_of
+from etl.frontmatter import FrontMatterError
+from etl.knowledge.files import Files
+from etl.model import Document, sha256
+from etl.redaction import redact
+from etl.settings import Settings
+from etl.sources import SourceSet
+from etl.sources.base import Project
+from server import budget, pages
+from server.docs.paths import has_part, leads_to, plain
+
+JSON = dict[str, Any]
+SYSTEM = ".ce"
+SUFFIX = ".md"
+FRAMEWORKS = (".ce/docs", SYSTEM)  # where a framework's pages are if the configuration does not say
+
+
+class DocReader:
+    """Reads files as they are now: such as the index takes in, without their secrets, and over no link outwards."""
+
+    def __init__(self, root: Path, settings: Settings, index_folder: Path) -> None:
+        self._root = root
+        self._settings = settings
+        self._index_folder = index_folder
+        self._files = Files(root)
+        self._sources = SourceSet(Project((), lambda path: None), settings.sources)
+
+    def system(self, path: str, max_tokens: int, cursor: str | None) -> JSON:
+        """The result of `get_system_doc`. Raises PathRefused, DocumentNotFound."""
+        inside = path.removeprefix(f"{SYSTEM}/")
+        return self._part(path, leads_to(self._root, SYSTEM, inside), SYSTEM, max_tokens, cursor)
+
+    def user(self, path: str, max_tokens: int, cursor: str | None) -> JSON:
+        """The result of `get_user_doc`. Raises PathRefused, DocumentNotFound."""
+        source = leads_to(self._root, "", path)
+        if has_part(path, SYSTEM) or has_part(source, SYSTEM):
+            raise PathRefused(f"`{path}` is in {SYSTEM}/.", "get_system_doc reads what is in .ce/.")
+        return self._part(path, source, "", max_tokens, cursor)
+
+    def framework(self, path: str, max_tokens: int, cursor: str | None) -> JSON:
+        """The result of `get_framework_doc`. Raises PathRefused, DocumentNotFound, FrameworkNotFound."""
+        folder = framework_folder(self._root, self._settings.docs.framework)
+        source = leads_to(self._root, folder, path.removesuffix(SUFFIX) + SUFFIX)
+        return self._part(path, source, folder, max_tokens, cursor)
+
+    def _part(self, path: str, source: str, folder: str, max_tokens: int, cursor: str | None) -> JSON:
+        text, modified = self._read(source, folder)
+        mark = sha256(f"{source}\0{text}")[:12]
+        at = budget.offsets_of(cursor, mark, 2)
+        found = self._document(source, text)
+        metadata = {"title": found.title, "tags": list(found.tags), "last_modified": modified}
+        if cursor:  # the first part told it all
+            metadata |= {"title": budget.clipped(found.title, budget.SHORT), "tags": []}
+        reply = {"success": True, "path": path, "source": source, "size": len(text), "metadata": metadata}
+        return pages.of_parts(reply, {"content": text}, at, mark, max_tokens)
+
+    def _read(self, source: str, folder: str) -> tuple[str, str]:
+        """The text and when it changed. It is opened step by step without a link: what was checked is what is read."""
+        info = _facts(self._root, source)
+        if info is None:
+            raise self._not_found(source, folder)
+        limits = self._settings.index
+        if not self._sources.owner(source) or is_passed_over(self._root, source, limits.exclude, self._index_folder):
+            hint = "list_sources shows which are; .gitignore, [index] and [sources] in lore.toml decide it."
+            raise PathRefused(f"`{source}` is not one of the files that are indexed.", hint)
+        data = self._files.read(source)
+        if data is None:
+            raise self._not_found(source, folder)
+        try:
+            text = redact(text_of(data, limits.max_file_bytes))[0]
+        except Unreadable as error:
+            raise PathRefused(f"`{source}` cannot be read as text: {error}.", "Correct the file.") from error
+        return text, time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(info.st_mtime))
+
+    def _document(self, source: str, text: str) -> Document:
+        """The file with its title and tags; of a broken front matter nothing is believed."""
+        kind = self._sources.owner(source)
+        assert kind is not None
+        try:
+            return kind.document(source, text)
+        except FrontMatterError:
+            return kind.document(source, f"\n{text}")
+
+    def _not_found(self, source: str, folder: str) -> DocumentNotFound:
+        """Told with the nearest paths there are, as the same tool takes them."""
+        settings = self._settings.index
+        here = f"{folder}/" if folder else ""
+        found = scan(self._root, settings.exclude, self._index_folder).files
+        known = [path for path in found if path.startswith(here) and (folder or not has_part(path, SYSTEM))]
+        near = [one.removeprefix(here) for one in nearest(source, known) if self._sources.owner(one)]
+        hint = f"Did you mean {', '.join(near)}?" if near else "knowledge_search finds documents by what they say."
+        return DocumentNotFound(f"There is no document `{source}`.", hint)
+
+
+def framework_folder(root: Path, configured: str) -> str:
+    """Where the framework's pages are, from the project's root.
+
+    Raises:
+        FrameworkNotFound: there is no such folder.
+        PathRefused: the configured one is not in the project.
+    """
+    if configured:
+        leads_to(root, "", plain(configured.rstrip("/")))
+    choices = (configured.rstrip("/"),) if configured else FRAMEWORKS
+    found = next((folder for folder in choices if (root / folder).is_dir()), None)
+    if found is None:
+        raise FrameworkNotFound(f"There is no folder {' or '.join(choices)} with a framework's documents.")
+    return found
+
+
+def _facts(root: Path, source: str) -> os.stat_result | None:
+    """What the system tells of a regular file that is spelled just so: ignore files tell upper from lower case."""
+    folder = root
+    try:
+        for part in source.split("/"):
+            if _one_form(part) not in map(_one_form, os.listdir(folder)):  # noqa: PTH208 - only the names
+                return None
+            folder /= part
+        info = folder.lstat()
+    except (OSError, ValueError):
+        return None
+    return info if stat.S_ISREG(info.st_mode) else None
+
+
+def _one_form(name: str) -> str:
+    return unicodedata.normalize("NFC", name)

@@ -1,0 +1,129 @@
+"""Paths that callers name: what they may reach, and that nothing else is reached."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from etl.errors import PathRefused
+from server.docs.paths import has_part, leads_to, plain
+
+HOSTILE = {
+    "nothing": "",
+    "too long": "x" * 4_000,
+    "up": "../x.md",
+    "up and down": "PRPs/../../x.md",
+    "up at the end": "PRPs/..",
+    "here": "./x.md",
+    "absolute": "/etc/passwd",
+    "of another system": "C:\\Windows\\x.md",
+    "a drive": "C:x.md",
+    "a backslash": "..\\x.md",
+    "a share": "\\\\host\\x.md",
+    "an address": "file://x.md",
+    "two slashes": "PRPs//x.md",
+    "a slash at the end": "PRPs/",
+    "a NUL": "x.md\0.png",
+    "a line end": "x\n.md",
+    "reversed writing": "\u202edm.x",
+    "a zero-width blank": "x\u200b.md",
+    "half of a character": "\ud800.md",
+    "a dot at the end": "PRPs./x.md",
+    "a blank at the end": ".ce /x.md",
+    "a wide blank at the end": ".ce\u00a0/x.md",
+    "wide dots": "\uff0e\uff0e/x.md",
+    "two-dot leader": "\u2025/x.md",
+    "one-dot leaders": "\u2024\u2024/x.md",
+    "an ellipsis": "\u2026/x.md",
+    "a wide slash": "..\uff0fx.md",
+    "a wide backslash": "..\uff3cx.md",
+    "a fraction slash": "a\u2044x.md",
+    "a division slash": "a\u2215x.md",
+    "account of": "a\u2100x.md",
+}
+
+
+@pytest.mark.parametrize("path", HOSTILE.values(), ids=HOSTILE.keys())
+def test_a_path_that_is_not_made_of_plain_names_is_refused_with_advice(path: str) -> None:
+    with pytest.raises(PathRefused) as caught:
+        plain(path)
+
+    assert (caught.value.code, caught.value.http_status, caught.value.exit_code) == ("PATH_REFUSED", 403, 2)
+    assert "PRPs/executed/PRP-1.md" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "a.md",
+        ".ce/RULES.md",
+        "PRPs/executed/PRP-1 (draft).md",
+        "docs/Ünïcode – straße.md",
+        "文書/設計.md",
+        "v1.2/..a.md",
+    ],
+)
+def test_an_ordinary_name_of_any_language_is_taken_as_it_is(path: str) -> None:
+    assert plain(path) == path
+
+
+def test_a_path_leads_to_where_its_links_lead(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "a.md").write_text("x")
+    (tmp_path / "CLAUDE.md").symlink_to("docs/a.md")
+    (tmp_path / "pages").symlink_to("docs")
+
+    assert leads_to(tmp_path, "", "docs/a.md") == "docs/a.md"
+    assert leads_to(tmp_path, "", "CLAUDE.md") == "docs/a.md"
+    assert leads_to(tmp_path, "", "pages/a.md") == "docs/a.md"
+    assert leads_to(tmp_path, "docs", "a.md") == "docs/a.md"
+    assert leads_to(tmp_path, "docs", "none/b.md") == "docs/none/b.md"
+
+
+def test_no_link_of_a_file_or_a_folder_on_the_way_leads_out(tmp_path: Path) -> None:
+    root, evil = tmp_path / "root", tmp_path / "root-evil"
+    for folder in (root / ".ce" / "docs", root / ".cefoo", evil):
+        folder.mkdir(parents=True)
+    (evil / "secret.md").write_text("x")
+    (root / "file.md").symlink_to(evil / "secret.md")
+    (root / "folder").symlink_to(evil)
+    (root / "up").symlink_to("..")
+    (root / "loop").symlink_to("loop")
+    (root / ".ce" / "out").symlink_to("..")
+    (root / ".ce" / "near").symlink_to("../.cefoo")
+
+    for path in ("file.md", "folder/secret.md", "up/root-evil/secret.md", "up"):
+        with pytest.raises(PathRefused):
+            leads_to(root, "", path)
+    for path in ("out/file.md", "out/PRPs/x.md", "near/x.md"):
+        with pytest.raises(PathRefused):
+            leads_to(root, ".ce", path)
+    assert leads_to(root, "", "loop/x.md") == "loop/x.md"  # nothing is there
+
+
+def test_a_project_that_is_itself_reached_over_a_link_is_read(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "real" / "a.md").write_text("x")
+    (tmp_path / "link").symlink_to("real")
+
+    assert leads_to(tmp_path / "link", "", "a.md") == "a.md"
+
+
+@given(st.lists(st.sampled_from(["..", ".", "", "a", ".ce", "link", "b.md", "\\", "/", "~", "%2e%2e", "\uff0e\uff0e"])))
+def test_whatever_is_named_is_inside_or_refused(parts: list[str]) -> None:
+    root = Path("/nowhere/root")
+    try:
+        found = leads_to(root, ".ce", "/".join(parts))
+    except PathRefused:
+        return
+    assert os.path.normpath(root / found).startswith(f"{root}/.ce/")
+
+
+def test_a_name_is_recognised_in_any_case() -> None:
+    assert has_part(".CE/RULES.md", ".ce")
+    assert has_part("packages/a/.Ce/x.md", ".ce")
+    assert not has_part(".cefoo/x.md", ".ce")
