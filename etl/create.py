@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from itertools import groupby
 
 from etl.assemble import assemble
@@ -14,10 +14,9 @@ from etl.diff import check_guard
 from etl.digest import Digest, digest
 from etl.errors import IndexDamaged
 from etl.files import FileEntry, Scan, Unreadable
-from etl.frontmatter import FrontMatterError
 from etl.hierarchy import Hierarchy
 from etl.index import Index
-from etl.model import Chunk, ClassDefinition, Document, FileFacts, Problem, Progress, SyncReport, canonical_json, sha256
+from etl.model import Chunk, ClassDefinition, FileFacts, Problem, Progress, SyncReport, canonical_json, sha256
 from etl.project_files import ProjectFiles, differing
 from etl.redaction import redact
 from etl.sources import SourceSet
@@ -177,7 +176,9 @@ def _read(run: _Run, entry: FileEntry, source: Source, tokens: TokenCounter) -> 
     text, secrets = redact(text)
     if secrets:
         remarks.append(["warning", f"{path}: {secrets} secrets were left out"])
-    document = _document(source, path, text, remarks)
+    document, problem = source.forgiving(path, text)
+    if problem:
+        remarks.append(["failed", f"{problem}; its text was indexed without it"])
     chunks, facts, warning = chunk(document, tokens)
     if warning:
         remarks.append(["warning", f"{path}: {warning}"])
@@ -186,14 +187,6 @@ def _read(run: _Run, entry: FileEntry, source: Source, tokens: TokenCounter) -> 
     members = {one.id: one.class_name for one in chunks if one.class_name}
     packed = _packed(facts, members, digest(document))
     run.rows[path] = FileRow(path, entry.stamp, seal, recipe, packed, canonical_json(remarks))
-
-
-def _document(source: Source, path: str, text: str, notes: list[list[str]]) -> Document:
-    try:
-        return source.document(path, text)
-    except FrontMatterError as error:
-        notes.append(["failed", f"{error}; its text was indexed without it"])
-        return replace(source.document(path, "\n" + text), text=text)
 
 
 def _drop_gone(run: _Run) -> None:

@@ -102,6 +102,10 @@ class DocsSettings(Section):
     """Where a framework's documents are, and how `knowledge_search` ranks (docs/unified.md)."""
 
     framework: str = Field(default="", description="folder from the project's root; empty: .ce/docs, else .ce")
+    tag_weight: float = Field(default=0.2, ge=0, le=10, description="more for words of the question in the tags")
+    title_weight: float = Field(default=0.3, ge=0, le=10, description="and in the title")
+    recent_weight: float = Field(default=0.1, ge=0, le=10, description="and for what changed lately")
+    recent_days: int = Field(default=30, ge=0, le=36_500)
 
 
 class AnswerSettings(Section):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import ClassVar
 
-from etl.frontmatter import FrontMatter, read_front_matter
+from etl.frontmatter import FrontMatter, FrontMatterError, read_front_matter
 from etl.model import Document, KnowledgeType
 from etl.patterns import configured
 
@@ -65,6 +65,13 @@ class Source:
             valid_until=front.valid_until,
             supersedes=front.supersedes,
         )
+
+    def forgiving(self, path: str, text: str) -> tuple[Document, str | None]:
+        """The file as a Document, and what is wrong with its front matter: of a broken one nothing is believed."""
+        try:
+            return self.document(path, text), None
+        except FrontMatterError as error:
+            return replace(self.document(path, "\n" + text), text=text), str(error)
 
     def title(self, path: str, text: str, syntax: str) -> str:
         """The first heading of a Markdown file; of code its path."""

@@ -5,6 +5,7 @@ It is derived: without it, a sync reads every file again and builds the stores f
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Sequence
@@ -270,6 +271,19 @@ class Catalogue:
     def paths_like(self, path: str) -> list[str]:
         """Up to five indexed files whose paths look like this one."""
         return nearest(path, self.paths())
+
+    def types(self) -> dict[str, str]:
+        """Type of every file that has chunks."""
+        return dict(self._rows("SELECT DISTINCT source, type FROM chunk"))  # type: ignore[arg-type]
+
+    def tags_of(self, sources: Iterable[str]) -> dict[str, list[str]]:
+        """The tags in the front matter of those of these files that have chunks."""
+        found: dict[str, list[str]] = {}
+        for marks, some in _portions(sources):
+            sql = "SELECT source, max(json_extract(record, '$.tags')) FROM chunk"
+            rows = self._rows(f"{sql} WHERE source IN ({marks}) GROUP BY source", some)
+            found.update((source, json.loads(tags)) for source, tags in rows)
+        return found
 
     def rows_of(self, sources: Iterable[str]) -> dict[str, str]:
         """Id of each chunk of these files -> its row in the vectors."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal, get_args
@@ -69,11 +69,11 @@ class KeywordStore:
             self._index.reload()
 
     def search(
-        self, text: str, limit: int, type_: str | None = None, only: Container[str] | None = None
+        self, text: str, limit: int, type_: str | None = None, only: Collection[str] | None = None
     ) -> list[tuple[str, float]]:
         """(chunk id, BM25 score), best first; of all chunks, or of `only` these."""
         query = self._any_of(text, "words")
-        if query is None:
+        if query is None or (only is not None and not only):
             return []
         if type_ is not None:
             query = self._only(query, tantivy.Query.term_query(self._schema, "type", type_, index_option="basic"))
@@ -96,7 +96,7 @@ class KeywordStore:
         free = tantivy.Query.const_score_query(those, 0.0)
         return tantivy.Query.boolean_query([(tantivy.Occur.Must, query), (tantivy.Occur.Must, free)])
 
-    def _hits_among(self, query: tantivy.Query, limit: int, only: Container[str]) -> list[tuple[str, float]]:
+    def _hits_among(self, query: tantivy.Query, limit: int, only: Collection[str]) -> list[tuple[str, float]]:
         """Read on until there are enough: a set of ids in the query costs 4 µs for each, a hit that is left out 1.4."""
         depth = limit
         while True:

@@ -9,20 +9,22 @@ import unicodedata
 from pathlib import Path
 from typing import Any
 
+from etl.digest.tags import tags_of
+from etl.digest.text import Text
 from etl.errors import DocumentNotFound, FrameworkNotFound, PathRefused
-from etl.files import Unreadable, is_passed_over, nearest, scan, text_of
-from etl.frontmatter import FrontMatterError
+from etl.files import Unreadable, nearest, text_of
 from etl.knowledge.files import Files
-from etl.model import Document, sha256
+from etl.model import sha256
+from etl.project_files import ProjectFiles, is_knowledge
 from etl.redaction import redact
 from etl.settings import Settings
 from etl.sources import SourceSet
 from etl.sources.base import Project
 from server import budget, pages
+from server.docs.groups import SYSTEM
 from server.docs.paths import has_part, leads_to, plain
 
 JSON = dict[str, Any]
-SYSTEM = ".ce"
 SUFFIX = ".md"
 FRAMEWORKS = (".ce/docs", SYSTEM)  # where a framework's pages are if the configuration does not say
 
@@ -30,11 +32,11 @@ FRAMEWORKS = (".ce/docs", SYSTEM)  # where a framework's pages are if the config
 class DocReader:
     """Reads files as they are now: such as the index takes in, without their secrets, and over no link outwards."""
 
-    def __init__(self, root: Path, settings: Settings, index_folder: Path) -> None:
+    def __init__(self, root: Path, settings: Settings, files: ProjectFiles) -> None:
         self._root = root
         self._settings = settings
-        self._index_folder = index_folder
-        self._files = Files(root)
+        self._files = files
+        self._opened = Files(root)
         self._sources = SourceSet(Project((), lambda path: None), settings.sources)
 
     def system(self, path: str, max_tokens: int, cursor: str | None) -> JSON:
@@ -44,6 +46,10 @@ class DocReader:
 
     def user(self, path: str, max_tokens: int, cursor: str | None) -> JSON:
         """The result of `get_user_doc`. Raises PathRefused, DocumentNotFound."""
+        if is_knowledge(path):
+            raise PathRefused(
+                f"`{path}` is no file of the project: it was written through Lore.", "get_source reads it."
+            )
         source = leads_to(self._root, "", path)
         if has_part(path, SYSTEM) or has_part(source, SYSTEM):
             raise PathRefused(f"`{path}` is in {SYSTEM}/.", "get_system_doc reads what is in .ce/.")
@@ -59,49 +65,47 @@ class DocReader:
         text, modified = self._read(source, folder)
         mark = sha256(f"{source}\0{text}")[:12]
         at = budget.offsets_of(cursor, mark, 2)
-        found = self._document(source, text)
-        metadata = {"title": found.title, "tags": list(found.tags), "last_modified": modified}
+        metadata = {**self._about(source, text), "last_modified": modified}
         if cursor:  # the first part told it all
-            metadata |= {"title": budget.clipped(found.title, budget.SHORT), "tags": []}
+            metadata |= {"title": budget.clipped(metadata["title"], budget.SHORT), "tags": []}
         reply = {"success": True, "path": path, "source": source, "size": len(text), "metadata": metadata}
         return pages.of_parts(reply, {"content": text}, at, mark, max_tokens)
+
+    def _about(self, source: str, text: str) -> JSON:
+        kind = self._sources.owner(source)
+        assert kind is not None
+        document, _ = kind.forgiving(source, text)
+        return {"title": document.title, "tags": list(tags_of(document.front, Text(document)))}
 
     def _read(self, source: str, folder: str) -> tuple[str, str]:
         """The text and when it changed. It is opened step by step without a link: what was checked is what is read."""
         info = _facts(self._root, source)
         if info is None:
             raise self._not_found(source, folder)
-        limits = self._settings.index
-        if not self._sources.owner(source) or is_passed_over(self._root, source, limits.exclude, self._index_folder):
+        if self._files.is_passed_over(source) or not self._sources.owner(source):
             hint = "list_sources shows which are; .gitignore, [index] and [sources] in lore.toml decide it."
             raise PathRefused(f"`{source}` is not one of the files that are indexed.", hint)
-        data = self._files.read(source)
+        data = self._opened.read(source)
         if data is None:
             raise self._not_found(source, folder)
         try:
-            text = redact(text_of(data, limits.max_file_bytes))[0]
+            text = redact(text_of(data, self._settings.index.max_file_bytes))[0]
         except Unreadable as error:
             raise PathRefused(f"`{source}` cannot be read as text: {error}.", "Correct the file.") from error
         return text, time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(info.st_mtime))
 
-    def _document(self, source: str, text: str) -> Document:
-        """The file with its title and tags; of a broken front matter nothing is believed."""
-        kind = self._sources.owner(source)
-        assert kind is not None
-        try:
-            return kind.document(source, text)
-        except FrontMatterError:
-            return kind.document(source, f"\n{text}")
-
     def _not_found(self, source: str, folder: str) -> DocumentNotFound:
         """Told with the nearest paths there are, as the same tool takes them."""
-        settings = self._settings.index
         here = f"{folder}/" if folder else ""
-        found = scan(self._root, settings.exclude, self._index_folder).files
-        known = [path for path in found if path.startswith(here) and (folder or not has_part(path, SYSTEM))]
-        near = [one.removeprefix(here) for one in nearest(source, known) if self._sources.owner(one)]
-        hint = f"Did you mean {', '.join(near)}?" if near else "knowledge_search finds documents by what they say."
+        near = nearest(source, [path for path in self._files.scan().files if self._is_for(path, here)])
+        hint = "knowledge_search finds documents by what they say."
+        if near:
+            hint = f"Did you mean {', '.join(path.removeprefix(here) for path in near)}?"
         return DocumentNotFound(f"There is no document `{source}`.", hint)
+
+    def _is_for(self, path: str, here: str) -> bool:
+        is_in_reach = path.startswith(here) and (here or not (has_part(path, SYSTEM) or is_knowledge(path)))
+        return bool(is_in_reach) and self._sources.owner(path) is not None
 
 
 def framework_folder(root: Path, configured: str) -> str:

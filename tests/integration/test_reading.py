@@ -1,0 +1,256 @@
+"""Documents by path: read as they are now, and nothing that is not for reading."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from etl.errors import DocumentNotFound, FrameworkNotFound, InvalidArgument, InvalidPath, PathRefused
+from etl.settings import DocsSettings, Settings
+from server.docs.reading import DocReader
+from tests.harness.framework import framework
+from tests.harness.projects import open_index, write_project
+
+BUDGET = 2_000
+KEY = "AKIA" + "Q7XZ4M2N8P1R5T6V"
+
+
+def reader(root: Path, **docs: Any) -> DocReader:
+    index = open_index(root, Settings(docs=DocsSettings(**docs)))
+    return DocReader(index.root, index.settings, index.files)
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project with what is for reading and what is not. Tests read it and leave it as it is."""
+    folder = tmp_path_factory.mktemp("reading") / "root"
+    files = {
+        **framework(),
+        ".ce/docs/research/01-prp-system.md": "---\ntags: [prp, process]\n---\n# The PRP system\n\nText.\n",
+        ".gitignore": "private/\n*.secret.md\n",
+        "private/plan.md": "# Plan\n",
+        "PRPs/x.secret.md": "# Secret\n",
+        ".env": f"KEY={KEY}\n",
+        ".git/config": "[core]\n",
+        ".lore/token": "abcdefghijklmnop\n",
+        "docs/keys.md": f"# Keys\n\nThe key is {KEY} today.\n",
+        "docs/broken.md": "---\ntags: [a\n---\n# Broken\n\nText.\n",
+        "docs/latin.md": b"# Caf\xe9\n",
+        "docs/large.md": "x" * 2_000_001,
+        "picture.png": b"\x89PNG\0",
+        ".cefoo/x.md": "# Not the framework's\n",
+        "docs/Ünïcode – straße.md": "# Straße\n",
+    }
+    write_project(folder, files)
+    (folder.parent / "root-evil").mkdir()
+    (folder.parent / "root-evil" / "secret.md").write_text("# Secret\n")
+    (folder / "docs" / "out.md").symlink_to("../../root-evil/secret.md")
+    (folder / "outside").symlink_to("../root-evil")
+    (folder / "AGENTS.md").symlink_to("CLAUDE.md")
+    (folder / "docs" / "rules.md").symlink_to("../.ce/RULES.md")
+    (folder / "docs" / "token.md").symlink_to("../.lore/token")
+    (folder / ".ce" / "guide.md").symlink_to("../CLAUDE.md")
+    os.mkfifo(folder / "docs" / "pipe.md")
+    return folder
+
+
+def test_a_document_of_the_framework_is_read_by_its_path_below_its_folder(root: Path) -> None:
+    text = (root / ".ce/PRPs/system/executed/PRP-1-validation.md").read_text()
+
+    found = reader(root).system("PRPs/system/executed/PRP-1-validation.md", BUDGET, None)
+
+    changed = found["metadata"].pop("last_modified")
+    assert found == {
+        "success": True,
+        "path": "PRPs/system/executed/PRP-1-validation.md",
+        "source": ".ce/PRPs/system/executed/PRP-1-validation.md",
+        "size": len(text),
+        "metadata": {"title": "Core Validation Framework", "tags": ["validation", "L1-L4"]},
+        "content": text,
+    }
+    assert changed.startswith("20")
+    assert changed.endswith("Z")
+
+
+def test_a_path_as_a_search_tells_it_is_taken_too(root: Path) -> None:
+    with_folder = reader(root).system(".ce/RULES.md", BUDGET, None)
+
+    assert with_folder["content"] == reader(root).system("RULES.md", BUDGET, None)["content"]
+    assert with_folder["source"] == ".ce/RULES.md"
+
+
+def test_a_document_of_the_project_is_read_by_its_path(root: Path) -> None:
+    found = reader(root).user("examples/patterns/api-errors.md", BUDGET, None)
+
+    assert found["metadata"]["tags"] == ["api", "error", "fastapi"]
+    assert found["content"].startswith("---\ntags: [api")
+    assert reader(root).user("docs/Ünïcode – straße.md", BUDGET, None)["metadata"]["title"] == "Straße"
+    assert reader(root).user("AGENTS.md", BUDGET, None)["source"] == "CLAUDE.md"
+
+
+def test_a_page_of_the_framework_is_read_without_its_ending(root: Path) -> None:
+    found = reader(root).framework("research/01-prp-system", BUDGET, None)
+
+    assert found["source"] == ".ce/docs/research/01-prp-system.md"
+    assert found["metadata"]["title"] == "The PRP system"
+    assert reader(root).framework("research/01-prp-system.md", BUDGET, None)["content"] == found["content"]
+
+
+def test_where_the_pages_are_can_be_said(root: Path, tmp_path: Path) -> None:
+    assert reader(root, framework="docs/").framework("keys", BUDGET, None)["source"] == "docs/keys.md"
+    with pytest.raises(FrameworkNotFound, match="nowhere") as caught:
+        reader(root, framework="nowhere").framework("keys", BUDGET, None)
+    assert "[docs]" in caught.value.hint
+    with pytest.raises(PathRefused):
+        reader(root, framework="../root-evil").framework("secret", BUDGET, None)
+    with pytest.raises(PathRefused):
+        reader(root, framework="outside").framework("secret", BUDGET, None)
+    with pytest.raises(FrameworkNotFound, match=r"\.ce/docs or \.ce"):
+        reader(write_project(tmp_path, {"docs/a.md": "# A\n"})).framework("a", BUDGET, None)
+
+
+def test_the_framework_has_no_pages_but_its_folder(tmp_path: Path) -> None:
+    write_project(tmp_path, {".ce/notes/a.md": "# A\n"})
+
+    assert reader(tmp_path).framework("notes/a", BUDGET, None)["source"] == ".ce/notes/a.md"
+
+
+OUTSIDE_SYSTEM = ["../CLAUDE.md", "../.cefoo/x.md", "guide.md", ".ce/../../root-evil/secret.md", "/etc/passwd"]
+OUTSIDE_USER = [
+    "../root-evil/secret.md", "docs/out.md", "outside/secret.md", "docs/../../root-evil/secret.md", "/etc/passwd",
+    ".ce/RULES.md", ".CE/RULES.md", ".ce /RULES.md", ".ce./RULES.md", "docs/rules.md",
+]  # fmt: skip
+NOT_FOR_READING = [
+    "private/plan.md", "PRPs/x.secret.md", ".env", ".git/config", ".lore/token", "docs/token.md", "docs/latin.md",
+    "docs/large.md", "picture.png", ".cefoo/x.md", "@lore/main.md",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("path", OUTSIDE_SYSTEM)
+def test_nothing_outside_of_the_framework_is_read_as_its_document(root: Path, path: str) -> None:
+    with pytest.raises(PathRefused) as caught:
+        reader(root).system(path, BUDGET, None)
+
+    assert caught.value.http_status == 403
+
+
+@pytest.mark.parametrize("path", [*OUTSIDE_USER, *NOT_FOR_READING])
+def test_nothing_outside_and_nothing_that_is_not_indexed_is_read_as_a_document_of_the_project(
+    root: Path, path: str
+) -> None:
+    with pytest.raises(PathRefused) as caught:
+        reader(root).user(path, BUDGET, None)
+
+    assert caught.value.hint
+    assert "Secret" not in caught.value.message
+
+
+def test_who_asks_the_wrong_tool_is_told_the_right_one(root: Path) -> None:
+    with pytest.raises(PathRefused) as caught:
+        reader(root).user(".ce/RULES.md", BUDGET, None)
+
+    assert "get_system_doc" in caught.value.hint
+
+
+@pytest.mark.parametrize("path", ["PRPs", "docs/pipe.md", "PRPs/executed/PRP-10-TASK.md", "x" * 300 + ".md"])
+def test_what_is_no_file_of_that_very_name_is_not_found(root: Path, path: str) -> None:
+    with pytest.raises(DocumentNotFound):
+        reader(root).user(path, BUDGET, None)
+
+
+def test_the_nearest_paths_are_named_as_the_same_tool_takes_them(root: Path) -> None:
+    def hint(read: Any, path: str) -> str:
+        with pytest.raises(DocumentNotFound) as caught:
+            read(path, BUDGET, None)
+        return caught.value.hint
+
+    found = reader(root)
+    assert "PRPs/executed/PRP-10-task.md" in hint(found.user, "PRPs/executed/PRP-10.md")
+    assert ".ce" not in hint(found.user, "PRPs/system/executed/PRP-1-validation.md")
+    assert hint(found.system, "PRPs/executed/PRP-1-validation.md") == (
+        "Did you mean PRPs/system/executed/PRP-1-validation.md?"
+    )
+    assert hint(found.framework, "research/01-prps-system") == "Did you mean research/01-prp-system.md?"
+    assert "private" not in hint(found.user, "privat/plan.md")
+    assert "knowledge_search" in hint(found.user, "zzzzzzzzzzzzzzzzzzz")
+
+
+def test_secrets_are_not_handed_out(root: Path) -> None:
+    found = reader(root).user("docs/keys.md", BUDGET, None)
+
+    assert KEY not in str(found)
+    assert "[redacted aws_key]" in found["content"]
+
+
+def test_a_broken_front_matter_is_not_believed_and_its_text_is_read(root: Path) -> None:
+    found = reader(root).user("docs/broken.md", BUDGET, None)
+
+    assert found["content"] == "---\ntags: [a\n---\n# Broken\n\nText.\n"
+    assert found["metadata"]["title"] == "Broken"
+
+
+def test_a_long_document_comes_in_parts_each_character_once(tmp_path: Path) -> None:
+    text = "# Long\n\n" + "".join(f"Line {number} of the document.\n" for number in range(400))
+    write_project(tmp_path, {"docs/long.md": text})
+    read, parts, cursor = reader(tmp_path), [], None
+    while True:
+        found = read.user("docs/long.md", 400, cursor)
+        parts.append(found["content"])
+        assert len(str(found)) < 400 * 3.3
+        cursor = found.get("next_cursor")
+        if cursor is None:
+            break
+
+    assert "".join(parts) == text
+    assert len(parts) > 5
+    write_project(tmp_path, {"docs/long.md": text + "more\n"})
+    with pytest.raises(InvalidArgument, match="changed"):
+        read.user("docs/long.md", 400, "MC4xOmFiY2RlZg")
+
+
+def test_an_edit_is_read_at_once_without_a_sync(tmp_path: Path) -> None:
+    write_project(tmp_path, {"PRPs/executed/PRP-TEST.md": "# My PRP\n"})
+    read = reader(tmp_path)
+    before = read.user("PRPs/executed/PRP-TEST.md", BUDGET, None)
+    write_project(tmp_path, {"PRPs/executed/PRP-TEST.md": "# My edited PRP\n"})
+
+    assert before["content"] == "# My PRP\n"
+    assert read.user("PRPs/executed/PRP-TEST.md", BUDGET, None)["content"] == "# My edited PRP\n"
+
+
+SWAPPER = """
+import os, sys
+os.chdir(sys.argv[1])
+print("swapping", flush=True)
+while True:
+    os.rename("docs", "real"), os.symlink("../evil", "docs"), os.unlink("docs"), os.rename("real", "docs")
+"""
+
+
+def test_a_link_that_another_process_puts_in_the_way_meanwhile_is_not_followed(tmp_path: Path) -> None:
+    root = write_project(tmp_path / "root", {"docs/a.md": "# A\n"})
+    write_project(tmp_path / "evil", {"a.md": "# Secret\n"})
+    read = reader(root)
+    swapper = subprocess.Popen([sys.executable, "-c", SWAPPER, str(root)], stdout=subprocess.PIPE, text=True)
+    assert swapper.stdout is not None
+    assert swapper.stdout.readline() == "swapping\n"
+    try:
+        outcomes = {outcome(read) for _ in range(500)}
+    finally:
+        swapper.kill()
+        swapper.communicate()
+
+    assert outcomes <= {"# A\n", "PATH_REFUSED", "INVALID_PATH", "DOCUMENT_NOT_FOUND"}
+    assert len(outcomes) > 1
+
+
+def outcome(read: DocReader) -> str:
+    try:
+        return str(read.user("docs/a.md", BUDGET, None)["content"])
+    except (PathRefused, InvalidPath, DocumentNotFound) as error:
+        return error.code
