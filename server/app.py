@@ -26,6 +26,9 @@ from server.answer.service import AnswerService
 from server.contract import Contract, Operation
 from server.docs.init import InitService
 from server.docs.output import Output
+from server.docs.reading import DocReader
+from server.docs.scope import Scopes
+from server.docs.search import UnifiedSearch
 from server.docs.view import View
 from server.envelope import enveloped
 from server.lane import Lane, Together
@@ -93,6 +96,8 @@ class App:
             memories=MemoryService(self._library),
             memory_search=MemorySearch(self._library, self.index, queries, self.freshness),
             init=InitService(self.index, self.jobs, view, self._output),
+            docs=DocReader(self.index.root, settings, self.index.files),
+            unified=UnifiedSearch(self.index, queries, self.freshness, Scopes(self.index, view)),
         )
         self._calls = Lane[dict[str, Any]]("call", CONCURRENT_CALLS, QUEUE_SECONDS)
         self._calls_out = Lane[dict[str, Any]]("call out", CONCURRENT_CALLS, QUEUE_SECONDS)

@@ -226,6 +226,9 @@ def _sentence(error: Any, schema: Schema) -> str:
 def _remedy(error: Any, schema: Schema) -> str:
     if error.validator == "enum":
         return f"Valid values: {', '.join(map(str, error.validator_value))}."
+    about = schema["properties"].get(next(iter(error.absolute_path), ""), {}).get("description")
+    if error.validator in ("minLength", "pattern") and about:
+        return f"It should be: {about}."
     if error.validator in ("required", "additionalProperties"):
         return f"Arguments: {', '.join(schema['properties']) or 'none'}."
     return InvalidArgument.default_hint

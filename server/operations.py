@@ -8,6 +8,8 @@ from typing import Any
 
 from server.answer.service import AnswerService
 from server.docs.init import InitService
+from server.docs.reading import DocReader
+from server.docs.search import UnifiedSearch
 from server.listener import Listener
 from server.services.chapters import ChapterService
 from server.services.database import DatabaseService
@@ -41,6 +43,8 @@ class Services:
     memories: MemoryService
     memory_search: MemorySearch
     init: InitService
+    docs: DocReader
+    unified: UnifiedSearch
 
 
 Handler = Callable[..., JSON]

@@ -31,15 +31,15 @@ class Sentence:
     lines: tuple[int, int]
 
 
-def sentences(passage: Passage) -> Iterator[Sentence]:
-    """The sentences of a passage in order; lines of a paragraph are joined before they are split."""
+def sentences(passage: Passage, longest: int = LONGEST) -> Iterator[Sentence]:
+    """The sentences of a passage in order, cut at so many characters; lines of a paragraph are joined before that."""
     first = passage.chunk.lines[0]
     is_code = syntax_of(passage.chunk.source) not in ("markdown", "rst", "plain")
     paragraphs = _comments(passage.chunk.text) if is_code else _paragraphs(passage.chunk.text)
     for start, end, text in paragraphs:
         for piece in _END.split(text):
             if len(piece) >= SHORTEST:
-                yield Sentence(piece[:LONGEST], passage, (first + start, first + end))
+                yield Sentence(piece[:longest], passage, (first + start, first + end))
 
 
 def _paragraphs(text: str) -> Iterator[tuple[int, int, str]]:

@@ -68,7 +68,7 @@ def entries_of(row: FileRow, digest: Digest) -> Iterator[Entry]:
     group = group_of(row.path, digest.type)
     if group is None:
         return
-    modified = _modified(row.stamp)
+    modified = modified_of(row.stamp)
     if group is Group.SYSTEM_RULES:
         for rule in digest.rules:
             title = clip(rule.text, LONGEST_TITLE)
@@ -101,7 +101,7 @@ def _slug(text: str) -> str:
     return _NOT_IN_KEY.sub("-", text.lower())[:LONGEST_KEY].strip("-")
 
 
-def _modified(stamp: str) -> float:
-    """When a file was last written, by its stamp."""
+def modified_of(stamp: str) -> float:
+    """When a file was last written, by its stamp, in seconds since 1970."""
     parts = stamp.removeprefix(UNREAD).split(":")
     return int(parts[1]) / 1e9 if len(parts) > 1 else 0.0

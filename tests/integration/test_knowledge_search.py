@@ -1,0 +1,264 @@
+"""One question over the framework, PRPs, examples and memories."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from etl.errors import IndexMissing, InvalidArgument
+from etl.settings import QuerySettings, Settings
+from etl.sync import sync
+from server.app import App
+from server.contract import Contract
+from server.docs.groups import SOURCES
+from server.docs.scope import DEFAULT, Scopes
+from server.docs.search import DAY_SECONDS, UnifiedSearch
+from server.docs.view import View
+from server.query.freshness import Freshness
+from server.query.service import QueryService
+from tests.harness.framework import framework
+from tests.harness.models import HashModel
+from tests.harness.projects import open_index, write_project
+
+CROWD = 250
+FEW = Settings(query=QuerySettings(nResults=10))
+FILES = {
+    **framework(prps=6),
+    ".ce/docs/research/00-overview.md": "---\ntags: [overview]\n---\n# Overview\n\nWhat lantern means here.\n",
+    ".ce/PRPs/system/executed/PRP-2-lantern.md": "# Lantern of the framework\n\nThe lantern lights the way.\n",
+    "PRPs/executed/PRP-40-lantern.md": "---\ntags: [light, Night Shift]\n---\n# A lantern\n\nThe lantern is lit.\n",
+    "examples/patterns/lantern.py": '"""How a lantern is lit.\n\nTags: light\n"""\n\n\nlit = True\n',
+    ".serena/memories/lamps.md": "---\ntags: [light]\n---\n# Lamps\n\nA lantern goes out in the wind.\n",
+    "docs/guide.md": "# The lantern guide\n\nA lantern, a lantern.\n",
+    **{f"src/mod{n}.py": f'"""The lantern {n}: lantern, lantern lit."""\n' for n in range(CROWD)},
+}
+
+
+@pytest.fixture(scope="module")
+def app(tmp_path_factory: pytest.TempPathFactory, contract: Contract) -> Iterator[App]:
+    """A project in which code speaks of the same things far more often. Tests read it and leave it as it is."""
+    root = tmp_path_factory.mktemp("unified") / "project"
+    app = App(write_project(root, FILES).resolve(), FEW, contract, HashModel(), home=root.parent / "home")
+    app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 60})
+    yield app
+    app.close()
+
+
+def search(app: App, query: str, **arguments: Any) -> dict[str, Any]:
+    return app.call("knowledge_search", {"query": query, **arguments})
+
+
+def paths(reply: dict[str, Any]) -> list[str]:
+    return [one["path"] for one in reply["results"]]
+
+
+def test_a_crowd_of_other_files_pushes_nothing_out(app: App) -> None:
+    everywhere = app.call("query_documents", {"query": "lantern lit", "limit": 100, "max_tokens": 100_000})
+    found = search(app, "lantern lit", limit=100, max_tokens=100_000)
+
+    assert all(one["source"].startswith("src/") for one in everywhere["results"])
+    assert {one for one in paths(found) if "lantern" in one or "lamps" in one or "overview" in one} == {
+        ".ce/docs/research/00-overview.md",
+        ".ce/PRPs/system/executed/PRP-2-lantern.md",
+        "PRPs/executed/PRP-40-lantern.md",
+        "examples/patterns/lantern.py",
+        ".serena/memories/lamps.md",
+    }
+    assert not any(one.startswith(("src/", "docs/")) for one in paths(found))
+
+
+def test_a_group_is_searched_to_its_last_entry_however_many_neighbours_of_its_kind_match(app: App) -> None:
+    assert paths(search(app, "how things work in part", sources=["system_prps"]))[0].startswith(".ce/PRPs/")
+    assert search(app, "lantern", sources=["system_prps"])["total_found"] == 2
+    assert paths(search(app, "lantern", sources=["system_rules"])) == [".ce/RULES.md"]
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_every_source_can_be_searched_by_itself(app: App, name: str) -> None:
+    found = search(app, "lantern pattern task naming failure", sources=[name], limit=100, max_tokens=100_000)
+
+    assert found["sources_searched"] == [name]
+    assert {one["source_type"] for one in found["results"]} == {name}
+    here = {
+        "framework": lambda path: path.startswith(".ce/"),
+        "prp": lambda path: "PRPs/" in path,
+        "example": lambda path: "examples/" in path,
+        "memory": lambda path: path.startswith(".serena/"),
+        "system_patterns": lambda path: path.startswith(".ce/examples/"),
+        "user_patterns": lambda path: path.startswith("examples/"),
+        "system_prps": lambda path: path.startswith(".ce/PRPs/"),
+        "user_prps": lambda path: path.startswith("PRPs/"),
+        "memories": lambda path: path.startswith(".serena/"),
+        "system_rules": lambda path: path == ".ce/RULES.md",
+    }[name]
+    assert all(map(here, paths(found)))
+
+
+def test_all_four_sources_are_searched_if_nothing_is_said_and_each_result_says_where_it_is_from(app: App) -> None:
+    found = search(app, "lantern", limit=100, max_tokens=100_000)
+
+    assert found["sources_searched"] == list(DEFAULT) == ["framework", "prp", "example", "memory"]
+    types = {one["path"]: one["source_type"] for one in found["results"]}
+    assert types[".ce/docs/research/00-overview.md"] == "framework"
+    assert types[".ce/PRPs/system/executed/PRP-2-lantern.md"] == "framework"
+    assert types["PRPs/executed/PRP-40-lantern.md"] == "prp"
+    assert types["examples/patterns/lantern.py"] == "example"
+    assert types[".serena/memories/lamps.md"] == "memory"
+    by_first = search(app, "lantern", sources=["prp", "framework"], limit=100, max_tokens=100_000)["results"]
+    assert {one["source_type"] for one in by_first if one["path"].startswith(".ce/PRPs/")} == {"prp"}
+
+
+def test_a_result_has_its_excerpt_score_tags_and_who_names_it(app: App) -> None:
+    found = search(app, "API errors problem record", sources=["example"])["results"][0]
+
+    assert found["path"] == "examples/patterns/api-errors.md"
+    assert found["title"] == "API errors"
+    assert found["excerpt"] == "Answer every failure with a problem record."
+    assert found["tags"] == ["api", "error", "fastapi"]
+    assert found["referenced_by"] == [f"PRP-{number}" for number in range(10, 16)]
+    assert found["score"] > 1
+
+
+def test_tags_narrow_without_losing_anything(app: App) -> None:
+    assert set(paths(search(app, "lantern", tags=["light"]))) == {
+        "PRPs/executed/PRP-40-lantern.md", "examples/patterns/lantern.py", ".serena/memories/lamps.md",
+    }  # fmt: skip
+    assert paths(search(app, "lantern", tags=[" NIGHT shift "])) == ["PRPs/executed/PRP-40-lantern.md"]
+    assert paths(search(app, "lantern", tags=["overview"])) == [".ce/docs/research/00-overview.md"]
+    assert len(paths(search(app, "lantern", tags=["overview", "night shift"]))) == 2
+
+
+def test_the_total_is_counted_before_the_limit_and_a_cursor_brings_the_rest(app: App) -> None:
+    whole = search(app, "lantern task", limit=100, max_tokens=100_000)
+    seen, cursor = [], None
+    while True:
+        part = search(app, "lantern task", limit=3, **({"cursor": cursor} if cursor else {}))
+        seen += paths(part)
+        assert part["total_found"] == whole["total_found"]
+        assert len(part["results"]) <= 3
+        cursor = part.get("next_cursor")
+        if cursor is None:
+            break
+
+    assert seen == paths(whole)
+    assert len(set(seen)) == len(seen) == whole["total_found"] > 9
+
+
+@pytest.mark.parametrize("budget", [300, 500, 2_000])
+def test_a_reply_stays_in_its_budget_and_says_what_was_cut(app: App, budget: int) -> None:
+    found = search(app, "lantern task", limit=100, max_tokens=budget)
+
+    assert len(str(found)) <= budget * 3.2
+    assert found["results"]
+    if len(found["results"]) < found["total_found"]:
+        assert "left out" in found["truncated"]
+        assert found["next_cursor"]
+
+
+def test_every_score_is_explained(app: App) -> None:
+    for one in search(app, "lantern light", explain=True)["results"]:
+        assert sum(term["value"] for term in one["why"]) == pytest.approx(one["score"], abs=0.01)
+    terms = {term["term"] for term in search(app, "lantern light", explain=True)["results"][0]["why"]}
+    assert {"tagMatch", "titleMatch", "recentlyChanged"} & terms
+
+
+@pytest.mark.parametrize("query", ["", "   ", "\n"])
+def test_an_empty_question_is_refused_with_advice(app: App, query: str) -> None:
+    with pytest.raises(InvalidArgument, match="`query` is empty") as caught:
+        search(app, query)
+
+    assert "a question" in caught.value.hint.lower()
+
+
+def test_an_unknown_source_is_refused_with_those_there_are(app: App) -> None:
+    with pytest.raises(InvalidArgument, match="blog") as caught:
+        search(app, "lantern", sources=["prp", "blog"])
+
+    assert all(name in caught.value.hint for name in SOURCES)
+    with pytest.raises(InvalidArgument, match="limit"):
+        search(app, "lantern", limit=101)
+
+
+def test_where_nothing_is_found_it_says_where_else_to_look(tmp_path: Path, contract: Contract) -> None:
+    write_project(
+        tmp_path, {"PRPs/PRP-1.md": "---\ntags: [a]\n---\n# One\n\nThe lantern.\n", "README.md": "# R\n\nText.\n"}
+    )
+    app = App(tmp_path.resolve(), Settings(), contract, HashModel(), home=tmp_path / "home")
+    app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 60})
+
+    elsewhere = search(app, "lantern", sources=["memory"])
+    tagged = search(app, "lantern", tags=["zzz"])
+    nowhere = search(app, "zebra", sources=["memory"])
+    app.close()
+
+    assert (elsewhere["results"], elsewhere["total_found"]) == ([], 0)
+    assert elsewhere["suggestion"] == "Other sources have these words: prp (1)."
+    assert tagged["suggestion"] == "Without the tags there are: prp (1)."
+    assert "query_documents" in nowhere["suggestion"]
+
+
+def test_without_an_index_it_says_what_to_do(hash_app: App) -> None:
+    with pytest.raises(IndexMissing) as caught:
+        search(hash_app, "lantern")
+
+    assert "lore sync" in caught.value.hint
+
+
+def test_what_changed_in_the_last_thirty_days_is_lifted_by_a_clock_that_is_given(tmp_path: Path) -> None:
+    write_project(tmp_path, {f"PRPs/PRP-{n}.md": f"# Same {n}\n\nThe lantern is lit.\n" for n in (1, 2)})
+    long_ago = time.time() - 31 * DAY_SECONDS
+    os.utime(tmp_path / "PRPs/PRP-1.md", (long_ago, long_ago))
+    index = open_index(tmp_path)
+    sync(index)
+
+    def scores(now: float) -> dict[str, float]:
+        queries, freshness, scopes = QueryService(index), Freshness(index), Scopes(index, View(index))
+        found = UnifiedSearch(index, queries, freshness, scopes, clock=lambda: now)
+        reply = found.search("lantern", [], [], 10, True, 2_000, None)
+        return {
+            one["path"]: {term["term"]: term["value"] for term in one["why"]}.get("recentlyChanged", 0)
+            for one in reply["results"]
+        }
+
+    assert [value > 0 for _, value in sorted(scores(time.time()).items())] == [False, True]
+    assert [value > 0 for _, value in sorted(scores(time.time() - 2 * DAY_SECONDS).items())] == [True, True]
+    assert not any(scores(time.time() + 31 * DAY_SECONDS).values())
+    index.close()
+
+
+def test_an_edit_is_found_after_the_sync_and_said_to_be_changed_before(tmp_path: Path, contract: Contract) -> None:
+    write_project(tmp_path, {"PRPs/PRP-1.md": "# One\n\nThe lantern.\n"})
+    app = App(tmp_path.resolve(), Settings(), contract, HashModel(), home=tmp_path / "home")
+    app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 60})
+    first = search(app, "lantern")
+    write_project(tmp_path, {"PRPs/PRP-1.md": "# One\n\nThe zebra.\n", "PRPs/PRP-2.md": "# Two\n\nA zebra.\n"})
+    between = search(app, "lantern")
+    app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 60})
+    after = search(app, "zebra")
+    app.close()
+
+    assert "changed" not in first["results"][0]
+    assert between["results"][0]["changed"] is True
+    assert sorted(paths(after)) == ["PRPs/PRP-1.md", "PRPs/PRP-2.md"]
+    assert "zebra" in after["results"][0]["excerpt"]
+
+
+def test_classes_bring_no_file_of_another_source_along(tmp_path: Path, contract: Contract) -> None:
+    files = {
+        "src/base.py": "class Base:\n    def lantern(self) -> None:\n        return\n",
+        "examples/child.py": "from src.base import Base\n\n\nclass Child(Base):\n    x = 1\n",
+    }
+    app = App(write_project(tmp_path, files).resolve(), Settings(), contract, HashModel(), home=tmp_path / "home")
+    app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 60})
+
+    found = search(app, "Child")
+    everywhere = app.call("query_documents", {"query": "Child"})
+    app.close()
+
+    assert paths(found) == ["examples/child.py"]
+    assert "src/base.py" in {one["source"] for one in everywhere["results"]}

@@ -1,0 +1,107 @@
+"""The boosts of a search of knowledge, and the sentence that it shows."""
+
+from __future__ import annotations
+
+import datetime
+
+import pytest
+
+from etl.model import Chunk, KnowledgeType
+from etl.settings import DocsSettings
+from server.docs.boost import boosted, stems_of
+from server.docs.sentence import best_sentence
+from server.query.ranked import Ranked
+
+TODAY = datetime.date(2026, 11, 21)
+
+
+def chunk(source: str = "PRPs/a.md", text: str = "Text.", **fields: object) -> Chunk:
+    values = {"id": source, "type": KnowledgeType.PRP, "kind": "section", "title": "Title", "lines": (1, 9), **fields}
+    return Chunk(source=source, text=text, **values)
+
+
+def ranked(score: float, one: Chunk) -> Ranked:
+    return Ranked(one.source, score, one, [("keywords", score)])
+
+
+def scores(question: str, *found: Ranked, recent: tuple[str, ...] = (), **weights: float) -> dict[str, float]:
+    settings = DocsSettings(**weights)
+    done = boosted(question, found, lambda one: one.tags, recent, TODAY, settings)
+    for one in done:
+        assert sum(value for _, value in one.why) == pytest.approx(one.score)
+    return {one.source: round(one.score, 3) for one in done}
+
+
+def test_the_base_is_the_share_of_the_best() -> None:
+    found = scores("retry", ranked(200, chunk("a")), ranked(50, chunk("b")), ranked(-10, chunk("c")))
+
+    assert found == {"a": 1.0, "b": 0.25, "c": 0.0}
+
+
+def test_tags_title_and_a_recent_change_are_added_as_the_seed_says() -> None:
+    tagged, titled, both = chunk("tagged", tags=("errors",)), chunk("titled", title="Error codes"), chunk("all")
+    both = both.model_copy(update={"tags": ("error",), "title": "Errors"})
+    found = [ranked(100, chunk("plain")), ranked(100, tagged), ranked(100, titled), ranked(100, both)]
+
+    assert scores("error", *found, recent=("all",)) == {"all": 1.6, "titled": 1.3, "tagged": 1.2, "plain": 1.0}
+    assert scores("error", *found, recent=("all",), tag_weight=0, title_weight=0, recent_weight=0.5)["all"] == 1.5
+
+
+def test_a_boost_counts_by_the_share_of_the_words_that_tell_something() -> None:
+    half = ranked(100, chunk("half", title="The handling of it", tags=("handling", "tabs")))
+
+    assert scores("how do I handle API errors", ranked(100, chunk("none")), half)["half"] == round(
+        1 + (0.2 + 0.3) / 3, 3
+    )
+
+
+def test_common_words_and_folders_boost_nothing() -> None:
+    code = chunk("examples/patterns/retry.py", title="examples/patterns/retry.py", tags=("how to",))
+
+    assert scores("how to use the", ranked(10, code)) == {code.source: 1.0}
+    assert scores("examples patterns", ranked(10, code)) == {code.source: 1.0}
+    assert scores("retry", ranked(10, code)) == {code.source: 1.3}
+
+
+def test_no_boost_lifts_what_was_replaced_above_what_replaced_it() -> None:
+    old = chunk("old.md", title="Errors", tags=("errors",), superseded_by="new.md")
+    oldest = chunk("oldest.md", title="Errors", tags=("errors",), superseded_by="old.md")
+    found = scores("errors", ranked(100, chunk("new.md", title="Faults")), ranked(90, old), ranked(80, oldest))
+
+    assert list(found) == ["new.md", "old.md", "oldest.md"]
+
+
+def test_nothing_found_is_nothing_boosted() -> None:
+    assert scores("error") == {}
+    assert list(scores("x", ranked(-5, chunk("a")), ranked(-9, chunk("b")))) == ["a", "b"]
+
+
+def excerpt(question: str, *texts: str, source: str = "a.md") -> str:
+    return best_sentence(stems_of(question), [chunk(source, text) for text in texts])
+
+
+def test_the_excerpt_is_the_sentence_with_most_words_of_the_question() -> None:
+    text = "# Errors\n\nSome intro text that says hello. Error handling is critical here. More text follows."
+
+    assert excerpt("error handling", text) == "Error handling is critical here."
+    assert excerpt("nowhere", text) == "Some intro text that says hello."
+    assert excerpt("handling", "Another passage without it.", text) == "Error handling is critical here."
+
+
+@pytest.mark.parametrize("word", ["first", "middle", "last"])
+def test_a_long_sentence_is_cut_between_words_where_the_question_is_answered(word: str) -> None:
+    filler = "and some more of the same " * 12
+    found = excerpt(word, f"The first of them {filler} a middle one {filler} and the last.")
+
+    assert word in found
+    assert len(found) <= 200
+    assert found.startswith("…") == (word != "first")
+    assert found.endswith("…") == (word != "last")
+    assert set(found.strip("….").split()) <= {*filler.split(), *"The first of them a middle one the last".split()}
+
+
+def test_every_text_has_an_excerpt_of_at_most_200_characters() -> None:
+    assert excerpt("x", "# Only a heading") == "# Only a heading"
+    assert len(excerpt("x", "x" * 1_000)) <= 200
+    assert excerpt("x", "") == ""
+    assert excerpt("backoff", "# Retry with backoff when it fails\nretry()\n", source="a.py").startswith("Retry with")
