@@ -20,11 +20,22 @@ KEPT = 16  # scopes of one view: some 1 MB each for 10,000 files
 
 @dataclass(frozen=True)
 class Scope:
-    """Files, each with the first of the wanted sources that it belongs to."""
+    """Files, each with the first of the wanted sources that it belongs to, and what the view knew of them."""
 
     names: tuple[str, ...]
     source_of: Mapping[str, str]
     files: frozenset[str]
+    entries: Entries
+
+    def tags(self, chunk: Chunk) -> tuple[str, ...]:
+        """The tags of a chunk's document: as the view has them, else those of its front matter."""
+        known = self.entries.by_path.get(chunk.source)
+        return known[0].tags if known else chunk.tags
+
+    def referenced_by(self, path: str) -> tuple[str, ...]:
+        """The PRPs that name this pattern."""
+        known = self.entries.by_path.get(path)
+        return known[0].referenced_by if known else ()
 
 
 class Scopes:
@@ -49,16 +60,6 @@ class Scopes:
                 self._kept[key] = self._scope(*key, entries)
             return self._kept[key]
 
-    def tags(self, chunk: Chunk) -> tuple[str, ...]:
-        """The tags of a chunk's document: as the view has them, else those of its front matter."""
-        known = self._view.entries().by_path.get(chunk.source)
-        return known[0].tags if known else chunk.tags
-
-    def referenced_by(self, path: str) -> tuple[str, ...]:
-        """The PRPs that name this pattern."""
-        known = self._view.entries().by_path.get(path)
-        return known[0].referenced_by if known else ()
-
     def _scope(self, names: tuple[str, ...], tags: frozenset[str], entries: Entries) -> Scope:
         types = self._index.catalogue.types()
         found: dict[str, str] = {}
@@ -68,7 +69,7 @@ class Scopes:
         if tags:
             tagged = self._tagged(found, tags, entries)
             found = {path: name for path, name in found.items() if path in tagged}
-        return Scope(names, found, frozenset(found))
+        return Scope(names, found, frozenset(found), entries)
 
     def _belongs(self, name: str) -> Callable[[str, KnowledgeType], bool]:
         """Whether a file is of a source. To the framework belongs all that came with it, its own pages too."""

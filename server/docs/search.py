@@ -60,7 +60,7 @@ class UnifiedSearch:
         start = budget.offset_of(cursor, mark)
         scope = self._scopes.of(sources, tags)
         found = self._queries.find(query, part=Only(scope.files))
-        ranked = self._boosted(found)
+        ranked = self._boosted(found, scope)
         top = ranked[start : start + limit]
         said = head(query, found, len(ranked), bool(top), self._freshness.record(), max_tokens)
         reply: JSON = {"success": True, "total_found": said.pop("total"), **said, "sources_searched": list(scope.names)}
@@ -75,12 +75,12 @@ class UnifiedSearch:
             reply["next_cursor"] = budget.cursor(mark, start + shown)
         return reply
 
-    def _boosted(self, found: Found) -> list[Ranked]:
+    def _boosted(self, found: Found, scope: Scope) -> list[Ranked]:
         settings = self._index.settings.docs
         stamps = self._index.catalogue.stamps_of(one.source for one in found.ranked)
         since = self._clock() - settings.recent_days * DAY_SECONDS
         recent = {path for path, stamp in stamps.items() if modified_of(stamp) >= since}
-        return boosted(found.query.text, found.ranked, self._scopes.tags, recent, found.today, settings)
+        return boosted(found.query.text, found.ranked, scope.tags, recent, found.today, settings)
 
     def _rows(self, top: Sequence[Ranked], found: Found, scope: Scope, explain: bool) -> list[JSON]:
         changed = self._freshness.changed_of(one.source for one in top)
@@ -93,8 +93,8 @@ class UnifiedSearch:
                 "path": one.source,
                 "excerpt": best_sentence(wanted, passages[one.source][:READ_FOR_EXCERPT]),
                 "score": round(one.score, 3),
-                **_listed("tags", self._scopes.tags(one.chunk)),
-                **_listed("referenced_by", self._scopes.referenced_by(one.source)),
+                **_listed("tags", scope.tags(one.chunk)),
+                **_listed("referenced_by", scope.referenced_by(one.source)),
                 "lines": list(one.chunk.lines),
             }
             if one.source in changed:
