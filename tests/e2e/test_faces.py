@@ -62,6 +62,16 @@ MEMORIES: Calls = [
     ("delete_memory", {"id": "main/nothing-000000000000"}),
     ("delete_memory", {"id": "main/apt-28-be70f3e02131"}),
 ]
+DOCS: Calls = [
+    ("init_project", {"sync": False}),
+    ("init_project", {"project_root": "/nowhere"}),
+    ("knowledge_search", {"query": "how are priorities scheduled", "sources": ["prp", "memory"], "explain": True}),
+    ("knowledge_search", {"query": "worker", "sources": ["blogs"]}),
+    ("get_user_doc", {"path": "PRPs/feature-requests/PRP-3-priority-queues.md", "max_tokens": 300}),
+    ("get_user_doc", {"path": "../ferry/pyproject.toml"}),
+    ("get_system_doc", {"path": "RULES.md"}),
+    ("get_framework_doc", {"doc_path": "research/01-prp-system"}),
+]
 CALLS: Calls = [
     ("query_documents", {"query": "how do retries back off", "limit": 3}),
     ("query_documents", {"query": "Worker", "type": "src", "explain": True}),
@@ -86,8 +96,7 @@ CALLS: Calls = [
     ("search_memories", {"query": "how to release, C++ or (not"}),
     ("get_job", {"id": "latest"}),
     ("cancel_job", {"id": "latest"}),
-    ("init_project", {"sync": False}),
-    ("init_project", {"project_root": "/nowhere"}),
+    *DOCS,
     *KNOWLEDGE,
     *MEMORIES,
 ]
