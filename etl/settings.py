@@ -106,6 +106,7 @@ class DocsSettings(Section):
     title_weight: float = Field(default=0.3, ge=0, le=10, description="and in the title")
     recent_weight: float = Field(default=0.1, ge=0, le=10, description="and for what changed lately")
     recent_days: int = Field(default=30, ge=0, le=36_500)
+    cache_seconds: float = Field(default=300, ge=0, le=86_400, description="how long the view is kept at most")
 
 
 class AnswerSettings(Section):

@@ -26,6 +26,12 @@ TEMPLATE = """\
 # reranker = ""                              # a cross-encoder, by name or folder; empty is off
 # rerank_depth = 20                          # results that it reads
 
+[docs]
+# framework = ".ce/docs"                     # where the framework's pages are; else .ce
+# tag_weight = 0.2                           # what knowledge_search adds for tags, titles and recent changes
+# title_weight = 0.3
+# recent_weight = 0.1
+
 [owner]
 # idle_minutes = 30                          # then the process in the background ends
 # auto_sync_files = 50                       # up to so many changed files are synced unasked; 0 is never

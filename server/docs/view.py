@@ -1,4 +1,4 @@
-"""All entries, made of what the index holds. Kept until the index changes, and for five minutes at most."""
+"""All entries, made of what the index holds. Kept until the index changes, and for `docs.cache_seconds` at most."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from server.docs.entry import Entry, entries_of, other_keys
 from server.docs.groups import PATTERNS, PRPS, Group
 from server.docs.references import references
 
-TTL_SECONDS = 300.0
 SOURCES = ("patterns", "examples", "prps", "memories", "rules")  # of the index: whose files have a digest
 
 
@@ -52,6 +51,7 @@ class View:
 
     def __init__(self, index: Index, clock: Callable[[], float] = time.monotonic) -> None:
         self._index = index
+        self._seconds = index.settings.docs.cache_seconds
         self._clock = clock
         self._guard = threading.Lock()
         self._digests: dict[str, tuple[str, Digest | None]] = {}
@@ -67,7 +67,7 @@ class View:
             state = tuple(catalogue.meta(key) for key in ("loaded", "chunks", "synced_at"))
             if state != self._state or self._clock() >= self._until:
                 self._entries = self._read()
-                self._state, self._until = state, self._clock() + TTL_SECONDS
+                self._state, self._until = state, self._clock() + self._seconds
             return self._entries
 
     def _read(self) -> Entries:

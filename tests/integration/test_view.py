@@ -9,9 +9,10 @@ import pytest
 
 from etl.errors import IndexMissing
 from etl.index import Index
+from etl.settings import DocsSettings, Settings
 from etl.sync import sync
 from server.docs.groups import Group
-from server.docs.view import TTL_SECONDS, View
+from server.docs.view import View
 from tests.harness.framework import framework
 from tests.harness.projects import open_index, write_project
 
@@ -97,14 +98,30 @@ def test_what_was_kept_is_read_again_after_five_minutes(index: Index) -> None:
     view = View(index, lambda: now[0])
     first = view.entries()
 
-    now[0] = TTL_SECONDS - 1
+    now[0] = 299.0
     kept = view.entries()
-    now[0] = TTL_SECONDS
+    now[0] = 300.0
     again = view.entries()
 
     assert kept is first
     assert again is not first
     assert again == first
+
+
+def test_how_long_it_is_kept_can_be_said(tmp_path: Path) -> None:
+    now = [0.0]
+    index = open_index(write_project(tmp_path, framework()), Settings(docs=DocsSettings(cache_seconds=10)))
+    sync(index)
+    view = View(index, lambda: now[0])
+    first = view.entries()
+
+    now[0] = 9.0
+    kept = view.entries()
+    now[0] = 10.0
+
+    assert kept is first
+    assert view.entries() is not first
+    index.close()
 
 
 def test_a_project_without_the_folders_has_empty_groups(tmp_path: Path) -> None:

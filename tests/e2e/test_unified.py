@@ -1,0 +1,336 @@
+"""The seeds' scenario with 100 PRPs, and what PRP-29.2 and PRP-29.3 ask of the tools and the search, item by item.
+
+docs/compatibility.md says which test stands for which item.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from mcp.client.client import Client
+
+from etl.errors import DocumentNotFound, IndexMissing, InvalidArgument, PathRefused
+from etl.settings import Settings
+from server.app import App, problem
+from server.contract import Contract
+from server.docs.groups import SOURCES
+from server.docs.scope import DEFAULT
+from server.docs.view import View
+from server.mcp.build import build_server
+from tests.harness.faces import run_lore
+from tests.harness.framework import framework
+from tests.harness.models import HashModel
+from tests.harness.owners import stop_owners
+from tests.harness.projects import settle, write_project
+
+PRPS = 100
+TOOLS = ("get_framework_doc", "get_system_doc", "get_user_doc", "knowledge_search")
+PAGE = (
+    "---\ntags: [prp, process]\n---\n# The PRP system\n\nA PRP says what is to be built, and how to see that it is.\n"
+)
+FILES = {
+    **framework(PRPS),
+    ".ce/docs/research/01-prp-system.md": PAGE,
+    ".serena/memories/unified-architecture-patterns.md": "# Architecture\n\nBoth paths share one architecture.\n",
+    "examples/api-client.md": "# API client\n\nHow a client is made.\n",
+}
+JSON = dict[str, Any]
+
+
+def lore(root: Path, *arguments: str) -> JSON:
+    """What a command says."""
+    done = run_lore(*arguments, cwd=root)
+    assert done.returncode == 0, done.stderr
+    found: JSON = json.loads(done.stdout)
+    return found
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project with 100 PRPs that `lore init` took in. Tests read it and leave it as it is."""
+    folder = tmp_path_factory.mktemp("unified")
+    root = write_project(folder / "project", FILES)
+    write_project(folder / "project-evil", {"secret.md": "secret"})
+    (root / "link").symlink_to("../project-evil")
+    assert lore(root, "init", "--json")["groups"]["user_prps"] == PRPS
+    stop_owners(root)
+    return root
+
+
+@pytest.fixture(scope="module")
+def app(project: Path, contract: Contract) -> Iterator[App]:
+    app = App(project.resolve(), Settings(), contract)
+    yield app
+    app.close()
+
+
+def search(app: App, query: str, **arguments: Any) -> JSON:
+    return app.call("knowledge_search", {"query": query, **arguments})
+
+
+def paths(reply: JSON) -> list[str]:
+    return [one["path"] for one in reply["results"]]
+
+
+def through_mcp(app: App, tool: str, arguments: JSON) -> JSON:
+    async def call() -> JSON:
+        async with Client(build_server(app.contract, app.call, problem, ["docs"])) as client:
+            assert {*TOOLS, "init_project"} == {one.name for one in (await client.list_tools()).tools}
+            result = await client.call_tool(tool, arguments)
+            assert not result.is_error
+            assert result.structured_content is not None
+            return result.structured_content
+
+    return anyio.run(call)
+
+
+def test_init_search_edit_and_search_finds_the_edit(project: Path, tmp_path: Path) -> None:
+    """The seeds' end-to-end scenario, with 100 PRPs, through the command line alone."""
+    root = tmp_path / "project"
+    shutil.copytree(project, root, symlinks=True)
+    before = lore(root, "call", "knowledge_search", "query=how is a zeppelin moored")
+    write_project(root, {"examples/zeppelins.md": "# Zeppelins\n\nA zeppelin is moored at a mast.\n"})
+    edited = root / "PRPs/executed/PRP-57-task.md"
+    edited.write_text(edited.read_text().replace("The pattern", "The crew of a zeppelin moors it. The pattern"))
+    settle(root)
+    lore(root, "sync", "--json")
+    after = lore(root, "call", "knowledge_search", "query=how is a zeppelin moored")
+    example = lore(root, "call", "knowledge_search", "query=zeppelin", "--json-args", '{"sources": ["example"]}')
+    read = lore(root, "call", "get_user_doc", "path=PRPs/executed/PRP-57-task.md")
+    index = json.loads((root / ".ce/syntropy-index.json").read_text())
+
+    assert "zeppelin" not in str(before["results"])
+    assert paths(after)[:2] == ["examples/zeppelins.md", "PRPs/executed/PRP-57-task.md"]
+    assert after["results"][0]["source_type"] == "example"
+    assert after["results"][1]["excerpt"] == "The crew of a zeppelin moors it."
+    assert paths(example)[0] == "examples/zeppelins.md"
+    assert "zeppelin" in read["content"]
+    assert "zeppelins" in index["knowledge"]["user_patterns"]
+
+
+def test_29_2_criterion_1_the_tool_get_framework_doc_is_functional(app: App) -> None:
+    found = through_mcp(app, "get_framework_doc", {"doc_path": "research/01-prp-system"})
+
+    assert found["success"] is True
+    assert found["path"] == "research/01-prp-system"
+    assert found["content"] == PAGE
+    assert (found["metadata"]["title"], found["metadata"]["tags"]) == ("The PRP system", ["prp", "process"])
+    assert found["metadata"]["last_modified"]
+
+
+def test_29_2_criterion_2_the_tool_knowledge_search_is_functional(app: App) -> None:
+    found = through_mcp(app, "knowledge_search", {"query": "error handling"})
+
+    assert found["success"] is True
+    assert found["query"] == "error handling"
+    assert found["total_found"] > 0
+    assert found["results"][0]["excerpt"]
+
+
+def test_29_2_criterion_3_framework_docs_are_accessible_and_a_missing_one_names_those_there_are(app: App) -> None:
+    with pytest.raises(DocumentNotFound) as caught:
+        app.call("get_framework_doc", {"doc_path": "research/1-prp-system"})
+
+    assert "research/01-prp-system" in caught.value.hint
+    with pytest.raises(PathRefused):
+        app.call("get_framework_doc", {"doc_path": "../RULES"})
+
+
+def test_29_2_criterion_4_a_search_returns_results_from_all_sources(app: App) -> None:
+    found = search(app, "patterns of architecture, errors and tools", limit=100, max_tokens=100_000)
+
+    assert found["sources_searched"] == ["framework", "prp", "example", "memory"]
+    assert {one["source_type"] for one in found["results"]} == set(DEFAULT)
+
+
+@pytest.mark.parametrize("name", ["framework", "prp", "example", "memory"])
+def test_29_2_criterion_5_source_filtering_works(app: App, name: str) -> None:
+    found = search(app, "error handling pattern", sources=[name])
+
+    assert found["sources_searched"] == [name]
+    assert found["results"]
+    assert {one["source_type"] for one in found["results"]} == {name}
+
+
+def test_29_2_criterion_6_results_include_excerpt_score_and_metadata(app: App) -> None:
+    first = search(app, "validation gates of the framework")["results"][0]
+
+    assert first["path"] == ".ce/PRPs/system/executed/PRP-1-validation.md"
+    assert first["title"] == "Core Validation Framework"
+    assert first["excerpt"] == "Four levels of gates say whether a change may go in."
+    assert first["tags"] == ["validation", "L1-L4"]
+    assert first["referenced_by"] == []
+    assert first["score"] > 1
+    named = search(app, "API errors", sources=["example"])["results"][0]
+    assert (len(named["referenced_by"]), named["referenced_by_total"]) == (20, PRPS)
+
+
+def test_29_2_criterion_7_the_cache_has_a_time_to_live_of_five_minutes(app: App) -> None:
+    now = [0.0]
+    view = View(app.index, lambda: now[0])
+    first = view.entries()
+
+    now[0] = 299.0
+    assert view.entries() is first
+    now[0] = 300.0
+    assert view.entries() is not first
+
+
+@pytest.mark.parametrize(
+    ("query", "path"),
+    [
+        ("What does an API answer to a failure?", "examples/patterns/api-errors.md"),
+        ("How does an API client get made?", "examples/api-client.md"),
+        ("what to do when a remote service does not answer", ".ce/examples/system/patterns/error-recovery.py"),
+        ("which levels decide whether a change is good", ".ce/PRPs/system/executed/PRP-1-validation.md"),
+        ("how are tools to be named", ".serena/memories/tool-usage-guide.md"),
+        ("what does a PRP say", ".ce/docs/research/01-prp-system.md"),
+        ("every change has a test", ".ce/RULES.md"),
+    ],
+)
+def test_29_2_criterion_8_relevant_results_rank_higher(app: App, query: str, path: str) -> None:
+    assert path in paths(search(app, query))[:2]
+
+
+def test_29_2_criterion_8_the_better_match_comes_first(tmp_path: Path, contract: Contract) -> None:
+    """The three documents of the seed's unit test."""
+    texts = ("error handling patterns", "API client implementation", "error recovery and retry logic")
+    write_project(tmp_path, {f"PRPs/{number}.md": f"{text}\n" for number, text in enumerate(texts, 1)})
+    app = App(tmp_path.resolve(), Settings(), contract)
+    app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 60})
+    found = search(app, "error handling")["results"]
+    app.close()
+
+    assert [one["path"] for one in found] == ["PRPs/1.md", "PRPs/3.md", "PRPs/2.md"]
+    assert found[0]["score"] > found[1]["score"]
+
+
+def test_29_2_criterion_9_memories_are_integrated_without_being_stored_twice(app: App) -> None:
+    found = search(app, "architecture patterns", sources=["memory"])
+
+    assert paths(found)[0] == ".serena/memories/unified-architecture-patterns.md"
+    assert app.call("get_user_doc", {"path": paths(found)[0]})["content"] == FILES[paths(found)[0]]
+
+
+def test_29_2_the_limit_is_ten_and_at_most_a_hundred(app: App) -> None:
+    assert len(search(app, "job isolation", max_tokens=100_000)["results"]) == 10
+    assert len(search(app, "job isolation", limit=5)["results"]) == 5
+    assert len(search(app, "job isolation", limit=100, max_tokens=100_000)["results"]) == 100
+    with pytest.raises(InvalidArgument):
+        search(app, "job isolation", limit=101)
+
+
+def test_29_2_an_empty_question_is_refused_and_a_missing_index_says_what_to_run(app: App, hash_app: App) -> None:
+    for query in ("", "  "):
+        with pytest.raises(InvalidArgument) as caught:
+            search(app, query)
+        assert caught.value.hint
+    with pytest.raises(IndexMissing) as missing:
+        search(hash_app, "error")
+    assert "lore sync" in missing.value.hint
+
+
+def test_29_2_where_nothing_is_found_other_sources_or_words_are_suggested(app: App) -> None:
+    found = search(app, "job isolation", sources=["memory"], tags=["cache"])
+
+    assert (found["results"], found["total_found"]) == ([], 0)
+    assert "prp" in found["suggestion"]
+
+
+def test_29_3_the_tool_get_system_doc_works(app: App) -> None:
+    path = "PRPs/system/executed/PRP-1-validation.md"
+    found = through_mcp(app, "get_system_doc", {"path": path})
+
+    assert (found["success"], found["path"], found["content"]) == (True, path, FILES[f".ce/{path}"])
+    assert found["size"] == len(found["content"])
+
+
+def test_29_3_the_tool_get_user_doc_works_on_a_file_that_was_just_written(tmp_path: Path, contract: Contract) -> None:
+    write_project(tmp_path, {"PRPs/executed/PRP-TEST.md": "# My PRP\n"})
+    app = App(tmp_path.resolve(), Settings(), contract, HashModel())
+    found = through_mcp(app, "get_user_doc", {"path": "PRPs/executed/PRP-TEST.md"})
+    app.close()
+
+    assert (found["success"], found["content"]) == (True, "# My PRP\n")
+
+
+def test_29_3_the_tool_knowledge_search_works_across_all_sources(app: App) -> None:
+    for name in SOURCES:
+        found = through_mcp(app, "knowledge_search", {"query": "error validation naming test", "sources": [name]})
+        assert found["results"], name
+        assert {one["source_type"] for one in found["results"]} == {name}
+
+
+@pytest.mark.parametrize(
+    ("tool", "path"),
+    [
+        ("get_system_doc", "../../../etc/passwd"), ("get_system_doc", "../CLAUDE.md"),
+        ("get_system_doc", "/etc/passwd"),
+        ("get_user_doc", "../../../etc/passwd"), ("get_user_doc", "../project-evil/secret.md"),
+        ("get_user_doc", ".ce/RULES.md"), ("get_user_doc", ".CE/RULES.md"), ("get_user_doc", "link/secret.md"),
+        ("get_user_doc", "PRPs/..\\..\\x.md"), ("get_user_doc", "a\0.md"),
+    ],
+)  # fmt: skip
+def test_29_3_directory_traversal_is_prevented(app: App, tool: str, path: str) -> None:
+    with pytest.raises(PathRefused) as caught:
+        app.call(tool, {"path": path})
+
+    assert caught.value.http_status == 403
+    assert caught.value.hint
+
+
+def test_29_3_a_search_takes_less_than_a_tenth_of_a_second(app: App) -> None:
+    """The median of distinct questions once the model is loaded; docs/benchmarks.md has the 95th percentile."""
+    search(app, "warm")
+    times = []
+    for number in range(15):
+        started = time.perf_counter()
+        search(app, f"error handling in part {number}")
+        times.append(time.perf_counter() - started)
+
+    assert sorted(times)[len(times) // 2] < 0.1
+
+
+def test_29_3_relevance_goes_by_all_words_the_phrase_and_the_tags(app: App) -> None:
+    both = search(app, "job isolation", explain=True)["results"][0]
+    assert both["title"].startswith("Job Isolation")
+    assert "isolation" in both["excerpt"]
+    tagged = [one for one in search(app, "validation", explain=True)["results"] if "validation" in one["tags"]]
+    assert {"tagMatch"} <= {term["term"] for term in tagged[0]["why"]}
+
+
+def test_29_3_errors_say_what_is_wrong_and_what_to_do(app: App) -> None:
+    with pytest.raises(DocumentNotFound) as caught:
+        app.call("get_system_doc", {"path": "PRPs/executed/PRP-1-validation.md"})
+    assert "PRPs/system/executed/PRP-1-validation.md" in caught.value.hint
+    with pytest.raises(PathRefused) as wrong:
+        app.call("get_user_doc", {"path": ".ce/RULES.md"})
+    assert "get_system_doc" in wrong.value.hint
+
+
+def test_the_whole_text_is_searched_not_only_its_beginning(tmp_path: Path, contract: Contract) -> None:
+    """Of the seed's program only the first 200 characters could be found, and folders counted as tags."""
+    filler = "An ordinary sentence about nothing much. " * 40
+    write_project(
+        tmp_path / "executed" / "project",
+        {
+            "PRPs/executed/PRP-1.md": f"# One\n\n{filler}\n\nThe xylophone is tuned.\n",
+            "PRPs/executed/PRP-2.md": "# Two\n",
+        },
+    )
+    root = (tmp_path / "executed" / "project").resolve()
+    app = App(root, Settings(), contract, HashModel())
+    app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 60})
+    found = search(app, "xylophone executed", explain=True)
+    app.close()
+    shutil.rmtree(root)
+
+    assert found["results"][0]["excerpt"] == "The xylophone is tuned."
+    assert "executed" not in found["results"][0]["tags"]
