@@ -42,10 +42,13 @@ def leads_to(root: Path, folder: str, path: str) -> str:
     `folder` is a path from the root, or empty for the root itself. Whether anything is there is not asked.
 
     Raises:
-        PathRefused: the path is not plain, or a link leads out of the folder.
+        PathRefused: the path is not plain, or a link leads out of the folder, or changes at this moment.
     """
     home = Path(os.path.realpath(root))
-    found = Path(os.path.realpath(home / folder / plain(path)))  # Path.resolve raises on a loop
+    try:
+        found = Path(os.path.realpath(home / folder / plain(path)))  # Path.resolve raises on a loop
+    except OSError as error:  # somebody takes the links away meanwhile
+        raise PathRefused(f"`{_shown(path)}` cannot be followed: {error.strerror}.", "Try again.") from error
     wanted = PurePath(folder).parts
     parts = found.relative_to(home).parts if found.is_relative_to(home) else ()
     if not parts or parts[: len(wanted)] != wanted:
