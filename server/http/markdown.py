@@ -20,13 +20,18 @@ TAGS = {
 EMPTY = {"hr": "hr", "hardbreak": "br"}
 SCHEMES = ("http", "https", "mailto")
 HEADINGS = range(2, 7)  # the page's own is the first
-NESTED = 30  # blocks in each other; what is deeper is left out, and brackets take the square of it
+NESTED = 30  # blocks in each other; the parser leaves out what is deeper, and brackets take longer the more it is
 DEEPEST = 60  # elements in each other; what is nested deeper is shown in the deepest
 
 
 def elements_of(text: str) -> list[Node]:
-    """The elements of a Markdown text. HTML in it stays text; an image is a link to it."""
+    """The elements of a Markdown text. HTML in it stays text; an image is a link to it.
+
+    A text whose blocks are nested deeper than anybody reads is shown as it is written.
+    """
     tokens = _parser().parse(text)
+    if any(token.level >= NESTED - 1 for token in tokens):
+        return [["pre", {}, ["code", {}, text]]]
     levels = _levels([int(token.tag[1]) for token in tokens if token.type == "heading_open"])
     root: list[Node] = []
     open_elements: list[list[Any]] = [root]

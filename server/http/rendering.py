@@ -21,7 +21,7 @@ from server.services.chapters import metadata_of
 
 MARKDOWN = "/page/markdown"
 MOST_BYTES = 32_000_000
-LONGEST = 200_000  # characters: markup of the worst kind takes three seconds for them
+LONGEST = 100_000  # characters: of prose .3 s, of the worst kind (brackets) 3 s
 AT_ONCE = 2
 
 

@@ -5,6 +5,7 @@ import { el, reveal } from "./dom.js";
 import { scoreText, span } from "./format.js";
 import { editorAnchor } from "./result.js";
 import { sourceLink } from "./route.js";
+import { standingMarks } from "./standing.js";
 
 /** The cited passages, numbered as in the answer. */
 export function citationList(citations) {
@@ -16,7 +17,7 @@ export function citationList(citations) {
       el("div", {},
         el("p", { class: "where" },
           el("a", { class: "path", href: sourceLink(one.source, one.lines) }, one.source, el("span", {}, `:${span(one.lines)}`)),
-          editorAnchor(one.source, one.lines[0])),
+          editorAnchor(one.source, one.lines[0]), standingMarks(one)),
         el("blockquote", {}, inline(one.quote)))))),
   ];
 }

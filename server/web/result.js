@@ -6,6 +6,7 @@ import { marked } from "./highlight.js";
 import { editorLink } from "./project.js";
 import { writtenLink } from "./paper.js";
 import { sourceLink } from "./route.js";
+import { standingMarks } from "./standing.js";
 import { whyPanel } from "./why.js";
 
 const CODE = new Set(["src", "example", "test"]);
@@ -27,7 +28,7 @@ export function resultCard(result, wanted, asking, number) {
     el("p", { class: "where" },
       el("a", { href: address, class: "path" }, source, el("span", {}, `:${span(lines)}`)),
       editorAnchor(source, lines[0]),
-      result.changed && changedMark()),
+      result.changed && changedMark(), standingMarks(result)),
     CODE.has(type) ? el("div", { class: "excerpt code" }, marked(result.excerpt, wanted)) : prose(result, wanted),
     why.panel,
   );

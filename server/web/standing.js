@@ -4,10 +4,10 @@ import { el } from "./dom.js";
 import { note } from "./notes.js";
 import { paperLink } from "./paper.js";
 
-/** Marks for a row of a list. */
+/** Marks for a row of a list, a result or a citation. */
 export function standingMarks({ outdated = {}, valid_until }) {
   return [
-    outdated.superseded_by && el("span", { class: "mark" }, "superseded"),
+    outdated.superseded_by && el("span", { class: "mark", title: `By ${outdated.superseded_by}` }, "superseded"),
     outdated.valid_until && el("span", { class: "mark" }, `expired: valid until ${outdated.valid_until}`),
     valid_until && !outdated.valid_until && el("span", {}, `valid until ${valid_until}`),
   ];

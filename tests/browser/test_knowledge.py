@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 import httpx2
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from tests.harness.browser import PHONE, Reader, barriers, reading
 from tests.harness.faces import bearer, serving
@@ -167,6 +167,23 @@ def test_a_search_marks_the_words_and_a_match_leads_to_its_chapter(reader: Reade
     expect(page.get_by_role("heading", name="Draining it")).to_be_focused()
     page.go_back()
     expect(page.locator("#knowledge-q")).to_have_value("jobs")
+
+
+def test_what_comes_late_does_not_take_the_address_of_who_looks_elsewhere(reader: Reader) -> None:
+    page = reader.open("#/health")
+    held: list[Route] = []
+    page.route("**/api/projects/files*", lambda route, _: held.append(route))
+    with page.expect_request("**/api/projects/files*"):
+        page.get_by_role("link", name="Knowledge").click()
+    page.get_by_role("link", name="Health").click()
+    expect(page.locator(".verdict[data-status]")).to_be_visible()
+    held[0].continue_()
+    page.unroute_all()
+    page.evaluate("fetch('/api/projects/files').then((reply) => reply.json())")
+
+    assert page.url.endswith("#/health")
+    page.get_by_role("link", name="Knowledge").click()
+    expect(page.locator(".papers .title").first).to_be_visible()
 
 
 def test_a_document_is_rendered_below_its_metadata_and_its_links_lead_on(reader: Reader) -> None:
@@ -481,6 +498,7 @@ def test_what_the_index_has_of_a_document_leads_to_it(reader: Reader, folder: Pa
     )
     page = reader.open("#/search?q=pool&type=knowledge")
     result = page.locator(".result", has_text="@lore/knowledge/pool.md")
+    expect(result.locator(".mark")).to_have_text("superseded")
     result.get_by_role("link", name="Open in Knowledge").click()
 
     expect(page.get_by_role("heading", level=1)).to_have_text("The pool")

@@ -98,7 +98,7 @@ def test_hostile_texts_in_any_mixture_are_harmless(parts: list[str]) -> None:
 def test_what_is_nested_without_end_is_shown_as_deep_as_a_page_goes(text: str) -> None:
     elements = elements_of(text)
 
-    assert elements
+    assert text_in(elements).strip().endswith(text.rstrip("*")[-1])
 
     def depth(nodes: list[Any]) -> int:
         return 1 + max((depth(node[2:]) for node in nodes if not isinstance(node, str)), default=0)
@@ -108,6 +108,7 @@ def test_what_is_nested_without_end_is_shown_as_deep_as_a_page_goes(text: str) -
 
 def test_quotes_in_quotes_are_shown_to_their_end() -> None:
     assert text_in(elements_of("> " * 25 + "the end")) == "the end"
+    assert elements_of("> " * 40 + "the end") == [["pre", {}, ["code", {}, "> " * 40 + "the end"]]]
 
 
 def test_front_matter_is_told_apart_and_what_is_too_long_stays_text() -> None:
