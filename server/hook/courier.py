@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 
 from server.hook.episode import MARK_DIGITS, Episode, digest_of, parts, read_episode
 from server.hook.failures import Refused, Unreachable
@@ -57,8 +58,12 @@ class Courier:
         await self._clean(server, file.path)
 
     async def adopt(self, server: Knowledge, file: MemoryFile, twin: Entry) -> None:
-        """The server has this content from another file: it is now this one's as well."""
+        """The server has this content from another file: it is now this one's as well, or instead."""
         stale = self._left_behind(file.path, twin.ids)
+        files = self._state.files
+        for path in [path for path, entry in files.items() if entry.digest == twin.digest and entry.is_whole]:
+            if path != file.path and not Path(path).exists():  # a whole folder may have moved, which nobody looks into
+                stale = (*stale, *files.pop(path).stale)
         self._state.put(file.path, replace(twin, stale=stale, is_unsure=False, failure=""))
         self._tally.skipped += 1
         log.info("%s: the server has it", file.label)
@@ -66,7 +71,9 @@ class Courier:
 
     async def remove(self, server: Knowledge, path: str) -> None:
         """Remove all that the server has of a file, and forget the file."""
-        entry = self._state.files[path]
+        entry = self._state.files.get(path)
+        if entry is None:
+            return  # it moved
         next_one = [MARKED + _mark(entry)] if entry.is_unsure else []
         all_ids = (*entry.ids, *next_one, *entry.stale)
         self._state.put(path, replace(entry, ids=(), parts=0, stale=all_ids, is_unsure=False))

@@ -59,6 +59,9 @@ def find(folders: Sequence[Path]) -> Found:
 
 
 def _roots(folder: Path, found: Found) -> list[Path]:
+    if not _is_text(str(folder)):
+        found.problems.append(Problem(_shown(folder), "its name is not UTF-8"))
+        return []
     try:
         own = sorted(one for one in folder.iterdir() if one.name.lower() in GROUPS and one.is_dir())
     except OSError as error:
@@ -76,7 +79,7 @@ def _walk(root: Path, inside: PurePosixPath, found: Found) -> None:
         found.problems.append(Problem(label, f"cannot be read: {error.strerror}"))
         return
     for entry in listed:
-        if any("\ud800" <= letter <= "\udfff" for letter in entry.name):
+        if not _is_text(entry.name):
             found.problems.append(Problem(_shown(Path(label, entry.name)), "its name is not UTF-8"))
         elif entry.is_dir(follow_symlinks=False):
             _walk(root, inside / entry.name, found)
@@ -96,6 +99,11 @@ def _add(entry: os.DirEntry[str], root: Path, inside: PurePosixPath, found: Foun
     group = next((one.lower() for one in above if one.lower() in GROUPS), None) or slug(root.name)
     label, source = "/".join((*above, entry.name)), "/".join((str(root), *inside.parts[:1]))
     found.files[entry.path] = MemoryFile(entry.path, label, group, source, info.st_size, info.st_mtime_ns)
+
+
+def _is_text(name: str) -> bool:
+    """False for a name that is not UTF-8: it could be noted down nowhere."""
+    return not any("\ud800" <= letter <= "\udfff" for letter in name)
 
 
 def _shown(path: Path) -> str:

@@ -11,6 +11,7 @@ import ssl
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
+from urllib.parse import urlsplit
 
 import anyio
 import httpx2
@@ -21,6 +22,7 @@ from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
 
 from etl.errors import LoreError, from_record
+from etl.settings import LOOPBACK
 from server import __version__
 from server.contract import load_contract
 from server.hook.failures import Refused, Unreachable, Unwilling, failure_of
@@ -92,7 +94,11 @@ async def _client(target: Target, wire: Wire, request_seconds: float) -> AsyncIt
     limits = httpx2.Timeout(request_seconds + CLOSE_SECONDS, connect=HEALTH_SECONDS)  # the client's own comes first
     async with (
         httpx2.AsyncClient(
-            headers=headers, timeout=limits, verify=_certificates(), event_hooks={"response": [wire.hear]}
+            headers=headers,
+            timeout=limits,
+            verify=_certificates(),
+            trust_env=urlsplit(target.url).hostname not in LOOPBACK,  # no proxy lies before this machine
+            event_hooks={"response": [wire.hear]},
         ) as http,
         Client(
             streamable_http_client(target.url, http_client=http),

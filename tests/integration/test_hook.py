@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import logging
 import random
@@ -348,12 +347,17 @@ def test_a_hook_that_is_killed_at_any_moment_sends_nothing_twice_and_loses_nothi
     hook: Hook, server: MemoryServer, tmp_path: Path
 ) -> None:
     chance = random.Random(7)
+
+    def has_asked(process: subprocess.Popen[str], enough: int) -> bool:
+        return process.poll() is not None or len(server.asked) >= enough
+
     for number in range(40):
         hook.write(f"LEARNING/{number}.md", f"text {number}")
     for turn in range(25):
         hook.write(f"LEARNING/{turn}.md", f"text {turn}, changed")
-        with child(SYNC, tmp_path.resolve(), server.url) as process, contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(timeout=chance.uniform(1.0, 2.5))  # between the imports and the end
+        asked = len(server.asked)
+        with child(SYNC, tmp_path.resolve(), server.url) as process:
+            wait_until(partial(has_asked, process, asked + chance.randint(4, 14)))
 
     assert hook.run().failed == 0
     changed, same = (f"text {number}, changed" for number in range(25)), (f"text {number}" for number in range(25, 40))
@@ -396,6 +400,19 @@ def test_deleted_files_are_removed_and_moved_ones_are_only_noted(hook: Hook, ser
     assert len(server.calls()) == 3
     assert bodies(server) == [ALL[0], ALL[2]]
     assert sorted(hook.state.files) == [str(hook.folder / "LEARNING/2026-01" / one) for one in ("b.md", "renamed.md")]
+
+
+def test_when_the_whole_folder_moved_nothing_is_sent_and_a_later_deletion_is_noticed(
+    hook: Hook, server: MemoryServer
+) -> None:
+    hook.run()
+    hook.folder = hook.folder.rename(hook.folder.with_name("elsewhere"))
+
+    assert hook.run() == Tally(found=3, skipped=3)
+    assert all(path.startswith(str(hook.folder)) for path in hook.state.files)
+    (hook.folder / "RESEARCH/c.md").unlink()
+    assert hook.run() == Tally(found=2, skipped=2, removed=1)
+    assert len(server.calls()) == 3
 
 
 @pytest.mark.parametrize("lists", [True, False])

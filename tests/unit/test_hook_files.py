@@ -73,11 +73,15 @@ def test_a_missing_folder_and_an_odd_name_are_reported_and_others_are_read(tmp_p
     write_project(tmp_path, {"m/a.md": "a"})
     (tmp_path / os.fsdecode(b"m/b\xff.md")).write_text("b")
 
-    seen = find([tmp_path / "nothing", tmp_path / "m"])
+    odd = tmp_path / os.fsdecode(b"odd\xff")
+    odd.mkdir()
+
+    seen = find([tmp_path / "nothing", odd, tmp_path / "m"])
 
     assert list(labels(seen)) == ["m/a.md"]
     assert [one.reason for one in seen.problems] == [
         "cannot be read: No such file or directory",
+        "its name is not UTF-8",
         "its name is not UTF-8",
     ]
     assert seen.whole == []  # of a folder that was not seen whole nothing is taken for deleted
