@@ -35,14 +35,15 @@ def session_start(
     ] = 15,
 ) -> None:
     """Send memory files that changed to a knowledge server. It never keeps a session from starting."""
-    from server.hook import start as hook
+    from server.hook.start import Request, start
+    from server.hook.status import show_status
 
     _check(session, url)
     try:
         if status:
-            hook.status(session, url)
+            show_status(session, url)
         else:
-            hook.start(session, hook.Request(url, memory_dir or (), dry_run, all, max, budget))
+            start(session, Request(url, memory_dir or (), dry_run, all, max, budget))
     except Exception as error:  # noqa: BLE001 - the top of a face; whatever is wrong here, a session must start
         fail(error, session.as_json)
 
@@ -66,7 +67,7 @@ def search(
 ) -> None:
     """Search the knowledge server that the hook sends to, spelled as its database wants it."""
     from server.hook.search import found_at
-    from server.hook.start import target_for
+    from server.hook.target import target_for
 
     _check(session, url)
     target = target_for(session, url)

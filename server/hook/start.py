@@ -9,21 +9,22 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from etl.errors import LoreError
-from etl.stores.note import is_running
 from server import show
 from server.hook.background import Tell, begun, followed
 from server.hook.folders import find
 from server.hook.lucene import spelling
 from server.hook.plan import Plan, made_plan
-from server.hook.state import SyncState, read_state
+from server.hook.state import read_state
 from server.hook.tally import Tally, read_tally
-from server.hook.target import Target, target_of
+from server.hook.target import Target, target_for
 from server.hook.wanted import Wanted, memory_folders
-from server.owner.remote import place
 from server.shell import Session, print_json
+
+if TYPE_CHECKING:
+    from server.hook.delivery import Connect
 
 log = logging.getLogger(__name__)
 JSON = dict[str, Any]
@@ -60,43 +61,6 @@ def start(session: Session, request: Request) -> None:
         _deliver(session, target, request.budget_seconds, plan.tally, partial(_work, session, target, wanted, spelled))
 
 
-def status(session: Session, url: str | None) -> None:
-    """Print what is known to be on the server, and how the last run went. Raises LoreError."""
-    target = target_for(session, url)
-    state, log_file = read_state(target.file(os.environ, "state.json")), target.file(os.environ, "log")
-    files = {path: entry for path, entry in state.files.items() if entry.is_whole}
-    failed = [{"file": path, "reason": entry.failure} for path, entry in state.files.items() if entry.failure]
-    last = state.last
-    goes_on = bool(last) and "ended" not in last and is_running(int(last["pid"]), str(last["born"]))
-    record = {
-        "server": target.name, "files": len(files), "failed": failed, "orphans": state.orphans, "last": last or None,
-        "is_running": goes_on, "is_damaged": state.is_damaged, "state": str(state.path), "log": str(log_file),
-    }  # fmt: skip
-    lines = [f"{len(files)} memory files are on {target.name}.", f"Last run: {_told(state, goes_on)}"]
-    lines += [f"failed: {one['file']}: {one['reason']}" for one in failed]
-    lines += [f"stays there: {one['id']} of {one['path']}: {one['reason']}" for one in state.orphans]
-    if session.as_json:
-        print_json(record)
-    else:
-        show.line("\n".join([*lines, f"Log: {log_file}"]))
-
-
-def target_for(session: Session, url: str | None) -> Target:
-    """The server that is meant. Raises ConfigError."""
-    return target_of(url, os.environ, place(session.root, session.config_file).folder)
-
-
-def _told(state: SyncState, goes_on: bool) -> str:
-    last = state.last
-    if state.is_damaged:
-        return "not known, the sync state is damaged."
-    if not last:
-        return "none yet."
-    if "ended" not in last:
-        return f"began {last['began']} and {'goes on' if goes_on else 'was cut off'}."
-    return f"{last['ended']}: {read_tally(last)}{'' if last['answered'] else '; the server did not answer'}."
-
-
 def _work(session: Session, target: Target, wanted: Wanted, spelled: Callable[[str], str], tell: Tell) -> None:
     """What is done in the background. The clients are imported here, where nobody waits for them."""
     import anyio
@@ -104,14 +68,14 @@ def _work(session: Session, target: Target, wanted: Wanted, spelled: Callable[[s
     from server.hook.sync import sync
 
     try:
-        connect = connection(session, target, spelled)
+        connect = _connection(session, target, spelled)
         anyio.run(partial(sync, wanted, connect, lambda tally: tell({"tally": tally.told()})))
     except LoreError as error:
         log.warning("%s %s", error.message, error.hint)
     tell({"over": True})
 
 
-def connection(session: Session, target: Target, spelled: Callable[[str], str]) -> Any:
+def _connection(session: Session, target: Target, spelled: Callable[[str], str]) -> Connect:
     """What opens a session with the server."""
     if target.url:
         from server.hook.remote import connected

@@ -6,6 +6,7 @@ A project's configuration has no say in it: it may be somebody else's, and memor
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +14,8 @@ from urllib.parse import urlsplit, urlunsplit
 
 from etl.errors import ConfigError
 from etl.project import knowledge_home
+from server.owner.remote import place
+from server.shell import Session
 
 URLS = ("LORE_HOOK_URL", "MADEINOZ_KNOWLEDGE_MCP_URL")
 TOKEN = "LORE_HOOK_TOKEN"
@@ -54,6 +57,11 @@ def target_of(url: str | None, environment: Mapping[str, str], index: Path) -> T
     public = parts._replace(netloc=parts.netloc.rpartition("@")[2].lower(), fragment="")
     name = urlunsplit(public._replace(query=""))
     return Target(urlunsplit(parts), token, name, _key(urlunsplit(public)))
+
+
+def target_for(session: Session, url: str | None) -> Target:
+    """The server that a command means. Raises ConfigError."""
+    return target_of(url, os.environ, place(session.root, session.config_file).folder)
 
 
 def _key(what: str) -> str:

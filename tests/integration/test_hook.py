@@ -22,13 +22,14 @@ from etl.errors import StorageError
 from server.hook.failures import Unreachable, Unwilling
 from server.hook.lucene import spelling
 from server.hook.patience import Patience
-from server.hook.remote import connected, seconds_of
+from server.hook.remote import connected
 from server.hook.start import Request, start
 from server.hook.state import SyncState, read_state
 from server.hook.sync import sync
 from server.hook.tally import Tally
 from server.hook.target import Target, target_of
 from server.hook.wanted import Wanted
+from server.hook.wire import seconds_of
 from server.shell import Session
 from tests.harness.memory_server import MemoryServer, free_port, running
 from tests.harness.owners import wait_until
