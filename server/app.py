@@ -7,7 +7,8 @@ import json
 import logging
 import os
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -78,8 +79,8 @@ class App:
         self.index = Index(root, settings, model, self._library)
         self.jobs = JobService(self.index, problem, self._after_pass)
         self.freshness = Freshness(self.index, self.jobs.running_id)
-        view = View(self.index)
-        self._output = Output(self.index, view, self.freshness)
+        self._view = View(self.index)
+        self._output = Output(self.index, self._view, self.freshness)
         queries = QueryService(self.index)
         self._recorder = Recorder(self._library)
         self._services = Services(
@@ -95,9 +96,9 @@ class App:
             storage=StorageService(self._library),
             memories=MemoryService(self._library),
             memory_search=MemorySearch(self._library, self.index, queries, self.freshness),
-            init=InitService(self.index, self.jobs, view, self._output),
+            init=InitService(self.index, self.jobs, self._view, self._output),
             docs=DocReader(self.index.root, settings, self.index.files),
-            unified=UnifiedSearch(self.index, queries, self.freshness, Scopes(self.index, view)),
+            unified=UnifiedSearch(self.index, queries, self.freshness, Scopes(self.index, self._view)),
         )
         self._calls = Lane[dict[str, Any]]("call", CONCURRENT_CALLS, QUEUE_SECONDS)
         self._calls_out = Lane[dict[str, Any]]("call out", CONCURRENT_CALLS, QUEUE_SECONDS)
@@ -134,23 +135,24 @@ class App:
         return in_lane()
 
     def _after_pass(self, report: SyncReport) -> None:
-        """What was written of the index for others to read follows it."""
+        """What was written of the index for others to read follows it, and the view is ready for who asks next."""
         self._output.refresh(report)
+        with warming():
+            self._view.entries()
 
     def _knowledge_changed(self) -> None:
         """What agents write is found at once; the folder is there before the jobs that look at it."""
         self.jobs.index_knowledge()
 
     def warm(self) -> None:
-        """Load what the first search would have to load; what fails is told to the first who asks."""
-        try:
+        """Load what the first search would have to load."""
+        with warming():
             if self.index.exists():
                 self.freshness.record()
                 self.index.keywords.count()
                 self.index.vectors.count()
                 self.index.embedder.embed_query("ready")
-        except LoreError as error:
-            log.info("not warmed: %s", error.message)
+                self._view.entries()
 
     def close(self) -> None:
         """End a running build at its next step, finish other calls, let go of the index."""
@@ -159,6 +161,15 @@ class App:
         self._library.close()
         self._calls_out.close(wait=False)  # a model elsewhere may take a minute, and its answer reaches nobody any more
         self.index.close()
+
+
+@contextmanager
+def warming() -> Iterator[None]:
+    """For what is loaded before somebody asks: what fails is told to the first who does."""
+    try:
+        yield
+    except LoreError as error:
+        log.info("not warmed: %s", error.message)
 
 
 def problem(error: BaseException) -> dict[str, Any]:

@@ -23,6 +23,7 @@ _ITEM = re.compile(r"^[ \t]*[-*+][ \t]+(?P<rest>.*)$")
 _PATH = re.compile(r"^(?:\./)?(?P<path>(?:[\w@.+-]+/)*[\w@.+-]+)(?P<folder>/)?(?::\d+(?:-\d+)?)?$")
 _HAS_ENDING = re.compile(r"\.[A-Za-z]\w{0,9}$")
 _NAME = re.compile(r"[\w./-]+")
+_NUMBER = re.compile(r"[\d./-]+(?:T\d*)?$")  # dates and versions too
 _UP = re.compile(r"^(?:\.{1,2}/)+")
 _EXAMPLE = re.compile(r"(?:^|/)examples/(?:[\w.-]+/)*[\w.-]+\.(?:md|py)$")
 
@@ -84,7 +85,7 @@ def _examples(text: Text) -> Iterator[str]:
 def _names(text: Text) -> Iterator[str]:
     """Words of several parts and paths anywhere, plain words where they stand as code."""
     for _, line in text.lines():
-        yield from (_UP.sub("", one) for one in _words(line) if not one.isalnum())
+        yield from (_UP.sub("", one) for one in _words(line) if not one.isalnum() and not _NUMBER.match(one))
         yield from (code for code in _CODE.findall(line) if code.isalnum())
 
 

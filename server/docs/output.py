@@ -7,6 +7,7 @@ import os
 import threading
 from collections.abc import Mapping
 from enum import Enum
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +50,7 @@ class Output:
     def drift(self, entries: Entries) -> Drift:
         """What does not hold at this moment."""
         changed = self._freshness.changed_of(entries.by_path) if entries.all else set()
-        return drift(entries.all, lambda path: exists(self._index.root, path), changed)
+        return drift(entries.all, cache(partial(exists, self._index.root)), changed)
 
     def create(self) -> list[str]:
         """Write the file, whatever is there: what is not ours is kept beside it. Returns what there is to say of that.

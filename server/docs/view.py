@@ -46,15 +46,24 @@ class Entries:
             yield from self.by_group[group]
 
 
+@dataclass(frozen=True)
+class _File:
+    """A file as the catalogue has it, and the entries that it makes."""
+
+    row: FileRow
+    entries: tuple[Entry, ...] = ()
+    is_known: bool = False
+
+
 class View:
-    """Reads the catalogue. What it made of a file is kept while the file's content stays, so a change costs little."""
+    """Reads the catalogue. What it made of a file is kept while the file stays as it is, so a change costs little."""
 
     def __init__(self, index: Index, clock: Callable[[], float] = time.monotonic) -> None:
         self._index = index
         self._seconds = index.settings.docs.cache_seconds
         self._clock = clock
         self._guard = threading.Lock()
-        self._digests: dict[str, tuple[str, Digest | None]] = {}
+        self._files: dict[str, _File] = {}
         self._entries = Entries()
         self._state: tuple[str | None, ...] | None = None
         self._until = 0.0
@@ -71,35 +80,43 @@ class View:
             return self._entries
 
     def _read(self) -> Entries:
-        rows = self._index.catalogue.files_of(SOURCES)
-        self._digests = {path: kept for path, kept in self._digests.items() if path in rows}
-        changed = [path for path, row in rows.items() if self._digests.get(path, ("",))[0] != row.hash + row.recipe]
-        for path, facts in self._index.catalogue.facts_of(changed).items():
-            known = json.loads(facts).get("digest")
-            digest = Digest.model_validate(known) if known is not None else None
-            self._digests[path] = (rows[path].hash + rows[path].recipe, digest)
-        digests = {path: digest for path, (_, digest) in self._digests.items()}
-        unknown = sum(1 for path, digest in digests.items() if digest is None)
-        return Entries(_arranged(rows, digests), unknown)
+        catalogue, old = self._index.catalogue, self._files
+        rows = catalogue.files_of(SOURCES)
+        kept = {path: old[path] for path, row in rows.items() if path in old and old[path].row == row}
+        if kept.keys() == rows.keys() == old.keys() and self._clock() < self._until:
+            return self._entries  # what changed was none of these files
+        for path, facts in catalogue.facts_of(rows.keys() - kept.keys()).items():
+            kept[path] = _read_file(rows[path], facts)
+        self._files = kept
+        return _arranged(kept[path] for path in sorted(kept))
 
 
-def _arranged(rows: Mapping[str, FileRow], digests: Mapping[str, Digest | None]) -> tuple[Entry, ...]:
+def _read_file(row: FileRow, facts: str) -> _File:
+    known = json.loads(facts).get("digest")
+    if known is None:
+        return _File(row)
+    return _File(row, tuple(entries_of(row, Digest.model_validate(known))), is_known=True)
+
+
+def _arranged(files: Iterable[_File]) -> Entries:
     grouped: dict[Group, dict[str, Entry]] = {group: {} for group in Group}
-    for path in sorted(rows):
-        digest = digests.get(path)
-        for entry in entries_of(rows[path], digest) if digest else ():
+    unknown = 0
+    for file in files:
+        unknown += not file.is_known
+        for entry in file.entries:
             _put(grouped[entry.group], entry)
     prps = [one for group in PRPS for one in grouped[group].values()]
-    patterns = [one for group in PATTERNS for one in grouped[group].values()]
-    named = references(patterns, prps)
+    named = references((one for group in PATTERNS for one in grouped[group].values()), prps)
     for group in PATTERNS:
         for key, one in grouped[group].items():
             grouped[group][key] = replace(one, referenced_by=named.get(one.path, ()))
-    return tuple(one for group in Group for one in grouped[group].values())
+    return Entries(tuple(one for group in Group for one in grouped[group].values()), unknown)
 
 
 def _put(entries: dict[str, Entry], entry: Entry) -> None:
     """Under its key, or the first other that is free: nothing is lost because two files are called the same."""
-    keys = (entry.key, *other_keys(entry))
-    key = next((one for one in keys if one not in entries), keys[-1])
-    entries[key] = replace(entry, key=key)
+    if entry.key in entries:
+        *others, last = other_keys(entry)
+        key = next((one for one in others if one not in entries), last)
+        entry = replace(entry, key=key)
+    entries[entry.key] = entry
