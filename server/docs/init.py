@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,14 @@ from server.services.jobs import JobService
 
 JSON = dict[str, Any]
 SHOWN_VIOLATIONS = 10
+GROUP_OF_PLACE = {
+    "system_prps": Group.SYSTEM_PRPS,
+    "system_examples": Group.SYSTEM_PATTERNS,
+    "system_rules": Group.SYSTEM_RULES,
+    "user_prps": Group.USER_PRPS,
+    "user_examples": Group.USER_PATTERNS,
+    "memories": Group.MEMORIES,
+}
 
 
 class InitService:
@@ -52,7 +61,10 @@ class InitService:
         job = self._synced(wait_seconds, progress) if sync else None
         reply["written"] = [name for name in names if self._content(name) != before[name]]
         reply["kept"] = [name for name in names if name not in reply["written"] and before[name] is not None]
-        return {**reply, "warnings": warnings, **self._counts(), **({"job": job} if job else {})}
+        counts = self._counts()
+        if job and job["state"] == "done":
+            warnings += _empty(layout, counts["groups"])
+        return {**reply, "warnings": warnings, **counts, **({"job": job} if job else {})}
 
     def _configure(self) -> None:
         try:
@@ -106,6 +118,14 @@ def _check_root(root: Path, project_root: str | None) -> None:
             "This server answers for one project, and `project_root` is another folder.",
             f"Leave it out, or run `lore init {project_root[:300]}` in a shell.",
         )
+
+
+def _empty(layout: Layout, groups: Mapping[str, int]) -> Iterator[str]:
+    """Places that are there and whose files are not in the index."""
+    for role, path in layout.found.items():
+        group = GROUP_OF_PLACE.get(role)
+        if group is not None and not groups[group.value]:
+            yield f"{path} gives no entry: it is empty, or .gitignore, [index] or [sources] in lore.toml leave it out."
 
 
 def _places(places: dict[str, str]) -> list[JSON]:

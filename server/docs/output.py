@@ -118,7 +118,10 @@ def record_of(root: Path, paths: Mapping[str, str], entries: Entries, now: Drift
 
 def exists(root: Path, path: str) -> bool:
     """Whether the project has this file or folder; what leads out of it over `..` or links is not looked at."""
-    real = Path(os.path.realpath(root / path))  # Path.resolve raises on a loop
+    try:
+        real = Path(os.path.realpath(root / path))  # Path.resolve raises on a loop
+    except OSError:
+        return False  # a link that is taken away at this moment
     return real.is_relative_to(root) and os.path.lexists(real)
 
 

@@ -1,4 +1,4 @@
-"""`lore init` and `init_project` as people and agents run them; the scenario of the seed, with a hundred PRPs."""
+"""`lore init` and `init_project` as people and agents run them."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from tests.harness.framework import INDEX, SCHEMA, framework
 from tests.harness.projects import write_project
 
 JSON = dict[str, Any]
-PRP_57 = "PRPs/executed/PRP-57-task.md"
+EDITED = "PRPs/executed/PRP-17-task.md"
 SEARCH = ("query_documents", {"query": "quasar dampening", "type": "prp", "limit": 1, "max_tokens": 500})
 
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, JSON]]:
-    """A project of a hundred PRPs that `lore init` took in, from another folder; and what it said."""
-    folder = write_project(tmp_path_factory.mktemp("framework") / "project", framework(100))
+    """A project that `lore init` took in, from another folder; and what it said."""
+    folder = write_project(tmp_path_factory.mktemp("framework") / "project", framework(10))
     done = run_lore("init", str(folder), "--json", cwd=folder.parent)
     assert done.returncode == 0, done.stderr
     yield folder, json.loads(done.stdout)
@@ -38,26 +38,26 @@ def test_init_takes_in_a_folder_from_anywhere(project: tuple[Path, JSON]) -> Non
     folder, reply = project
 
     assert reply["written"] == ["lore.toml", INDEX]
-    assert reply["groups"]["user_prps"] == 100
+    assert reply["groups"]["user_prps"] == 10
     assert reply["job"]["report"]["failed"] == []
-    assert len(written(folder)["knowledge"]["user_prps"]) == 100
+    assert len(written(folder)["knowledge"]["user_prps"]) == 10
 
 
 def test_init_search_edit_search_finds_the_edit(project: tuple[Path, JSON]) -> None:
     folder, _ = project
-    text = (folder / PRP_57).read_text(encoding="utf-8")
+    text = (folder / EDITED).read_text(encoding="utf-8")
     edited = text.replace("How ", "Quasar dampening came in later. How ").replace("[validation]", "[quasar]")
     assert edited != text
 
     before = through_stdio(folder, [("init_project", {"wait_seconds": 60}), SEARCH])
-    write_project(folder, {PRP_57: edited})
+    write_project(folder, {EDITED: edited})
     after = through_stdio(folder, [("manage_knowledge_base", {"action": "sync", "wait_seconds": 60}), SEARCH])
 
     assert (before[0]["written"], before[0]["kept"]) == ([], ["lore.toml", INDEX])
-    assert before[1]["results"][0]["source"] != PRP_57 or "Quasar" not in before[1]["results"][0]["excerpt"]
+    assert before[1]["results"][0]["source"] != EDITED or "Quasar" not in before[1]["results"][0]["excerpt"]
     assert after[0]["report"]["embedded"] == 1
-    assert after[1]["results"][0]["source"] == PRP_57
-    entry = written(folder)["knowledge"]["user_prps"]["PRP-57"]
+    assert after[1]["results"][0]["source"] == EDITED
+    entry = written(folder)["knowledge"]["user_prps"]["PRP-17"]
     assert entry["excerpt"].startswith("Quasar dampening came in later.")
     assert entry["tags"] == ["quasar"]
 
@@ -75,10 +75,10 @@ def test_the_shell_tells_what_was_found_written_and_does_not_hold(project: tuple
         "Found: .ce, .ce/PRPs/system, .ce/examples/system, .ce/RULES.md, PRPs, examples, .serena/memories, CLAUDE.md.",
         "Not there: docs.",
     ]
-    assert lines[2].startswith("Knowledge: 1 system patterns, 1 user patterns, 1 system prps, 100 user prps, 1 memor")
+    assert lines[2].startswith("Knowledge: 1 system patterns, 1 user patterns, 1 system prps, 10 user prps, 1 memor")
     assert lines[3].startswith("Drift: 1 (")
     assert lines[4] == "  PRP-1 names the implementation ce/validate.py, which does not exist."
-    assert lines[5].startswith("107 files in ")
+    assert lines[5].startswith("17 files in ")
 
 
 def test_an_agent_is_told_where_other_projects_are_taken_in(project: tuple[Path, JSON], tmp_path: Path) -> None:
@@ -114,7 +114,7 @@ def test_without_a_sync_only_the_files_are_written(tmp_path: Path) -> None:
 def test_a_sync_that_fails_gives_its_exit_code_with_what_was_done(tmp_path: Path) -> None:
     write_project(tmp_path, {"README.md": "# A\n", "lore.toml": '[embedding]\nmodel = "/no/such/model"\n'})
 
-    done = run_lore("init", cwd=tmp_path)
+    done = run_lore("init", "--no-daemon", cwd=tmp_path)
 
     assert done.returncode == 2
     assert "Kept: lore.toml." in done.stdout

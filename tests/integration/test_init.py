@@ -15,6 +15,7 @@ from etl.errors import Busy, InvalidArgument, StorageError
 from etl.settings import Settings
 from server.app import App
 from server.contract import Contract
+from server.listener import Listener
 from tests.harness.framework import INDEX, SCHEMA, framework
 from tests.harness.models import HashModel
 from tests.harness.permissions import without_permission
@@ -59,7 +60,7 @@ def written(app: App) -> JSON:
     return value  # type: ignore[no-any-return]
 
 
-def test_init_finds_the_layout_writes_both_files_and_builds_the_index(taken: tuple[App, JSON]) -> None:
+def test_29_3_init_indexes_by_itself_and_says_what_it_found_wrote_and_missed(taken: tuple[App, JSON]) -> None:
     app, reply = taken
 
     assert {one["role"]: one["path"] for one in reply["found"]} == {
@@ -78,7 +79,7 @@ def test_init_finds_the_layout_writes_both_files_and_builds_the_index(taken: tup
     assert tomllib.loads((app.index.root / "lore.toml").read_text(encoding="utf-8"))["index"] == {}
 
 
-def test_what_is_written_has_the_form_of_the_seed(taken: tuple[App, JSON]) -> None:
+def test_29_3_the_index_schema_is_implemented(taken: tuple[App, JSON]) -> None:
     app, reply = taken
 
     value = written(app)
@@ -136,7 +137,7 @@ def test_a_project_without_any_of_the_folders_is_told_so_and_gets_no_index_file(
     app.close()
 
 
-def test_every_sync_brings_the_file_up_to_date_and_drift_is_told(app: App) -> None:
+def test_29_3_no_stale_index_every_sync_brings_the_file_up_to_date_and_drift_is_told(app: App) -> None:
     init(app)
     root = app.index.root
     (root / "ce/validate.py").unlink()
@@ -262,7 +263,7 @@ def test_a_sync_that_takes_longer_goes_on_as_a_job_and_brings_the_file_up_to_dat
     assert init(app, sync=False)["groups"]["user_prps"] == 3
 
 
-def test_a_sync_that_fails_is_told_with_what_was_done_and_goes_on_when_repeated(app: App) -> None:
+def test_29_3_an_index_that_fails_does_not_break_init_and_is_told_and_goes_on_when_repeated(app: App) -> None:
     sync(app)
     for path in list(app.index.root.rglob("*.md")):
         path.rename(path.with_suffix(".away"))
@@ -286,7 +287,7 @@ def test_while_the_index_is_being_deleted_it_is_busy(app: App) -> None:
             init(app)
 
 
-def test_broken_files_are_reported_and_the_rest_is_taken_in(tmp_path: Path, contract: Contract) -> None:
+def test_29_3_corrupt_files_are_reported_and_the_rest_is_taken_in(tmp_path: Path, contract: Contract) -> None:
     secret = "gh" + "p_" + "a" * 36
     files = {
         **framework(1),
@@ -328,6 +329,29 @@ def test_a_folder_that_cannot_be_read_is_reported_and_its_group_is_empty(app: Ap
 
     assert reply["job"]["report"]["failed"][0]["source"] == ".serena/memories/"
     assert reply["groups"]["memories"] == 0
+    assert [one.partition(":")[0] for one in reply["warnings"]] == [".serena/memories gives no entry"]
+
+
+def test_29_3_progress_is_told_while_the_project_is_indexed(app: App) -> None:
+    stages: list[str] = []
+
+    app.call("init_project", {"wait_seconds": WAIT}, Listener(lambda stage, done, total: stages.append(stage)))
+
+    assert {"reading", "embedding"} <= set(stages)
+
+
+def test_29_3_an_index_file_over_10_mb_is_warned_of(tmp_path: Path, contract: Contract) -> None:
+    front = "---\nimplementations:\n" + "".join(f"- gone/{'x' * 180}{n}.py\n" for n in range(200)) + "---\n"
+    app = opened(
+        tmp_path / "project", contract, {**framework(0), **{f"PRPs/executed/PRP-{n}.md": front for n in range(66)}}
+    )
+
+    reply = init(app)
+
+    assert (app.index.root / INDEX).stat().st_size > 10_000_000
+    assert "is large: 1" in reply["job"]["report"]["warnings"][0]
+    assert (reply["drift"]["total"], len(reply["drift"]["violations"])) == (66 * 200, 10)
+    app.close()
 
 
 def test_what_a_killed_writer_left_is_removed(app: App) -> None:

@@ -29,7 +29,7 @@ def keys(view: View) -> dict[str, list[str]]:
     return {group.value: [one.key for one in rows] for group, rows in view.entries().by_group.items()}
 
 
-def test_every_group_has_its_entries_with_the_fields_of_the_seed(index: Index) -> None:
+def test_29_3_the_scanner_indexes_all_sources_with_every_field_of_the_seed(index: Index) -> None:
     found = View(index).entries()
 
     records = {one.key: one.record() for one in found.all}
@@ -124,7 +124,7 @@ def test_how_long_it_is_kept_can_be_said(tmp_path: Path) -> None:
     index.close()
 
 
-def test_a_project_without_the_folders_has_empty_groups(tmp_path: Path) -> None:
+def test_29_3_missing_directories_are_empty_groups(tmp_path: Path) -> None:
     index = open_index(write_project(tmp_path, {"README.md": "# Read me\n"}))
     sync(index)
 

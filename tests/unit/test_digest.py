@@ -57,7 +57,7 @@ def of(path: str, text: str) -> Digest:
         ("no headings, and nothing said\n", ()),
     ],
 )
-def test_tags_come_from_front_matter_else_from_a_line_else_from_headings(text: str, tags: tuple[str, ...]) -> None:
+def test_29_3_tags_come_from_front_matter_else_from_a_line_else_from_headings(text: str, tags: tuple[str, ...]) -> None:
     assert of(MEMORY, text).tags == tags
 
 
@@ -103,7 +103,7 @@ def test_front_matter_that_is_no_yaml_leaves_the_other_ways_to_tags() -> None:
          "Retries what failed, with a pause."),
     ],
 )  # fmt: skip
-def test_the_excerpt_is_the_first_paragraph_that_says_something(path: str, text: str, excerpt: str) -> None:
+def test_29_3_the_excerpt_is_the_first_paragraph_that_says_something(path: str, text: str, excerpt: str) -> None:
     assert of(path, text).excerpt == excerpt
 
 
@@ -131,7 +131,7 @@ def test_any_text_has_a_digest_within_its_bounds(text: str) -> None:
         assert Digest.model_validate_json(found.model_dump_json()) == found
 
 
-def test_rules_have_the_line_where_they_stand() -> None:
+def test_29_3_rules_have_the_line_where_they_stand() -> None:
     text = (
         "---\nname: Rules\n---\n# Rules\n\n- ✅ **Fast Failure**: Let exceptions bubble up\n"
         "- ❌ Fishy `fallbacks` that hide\n"
@@ -151,7 +151,7 @@ def test_rules_have_the_line_where_they_stand() -> None:
     assert of(RULES, "✅ " + "word " * 500).rules[0].text == "word " * 39 + "word…"
 
 
-def test_a_prp_says_where_it_was_implemented() -> None:
+def test_29_3_a_prp_says_where_it_was_implemented() -> None:
     text = (
         "---\nprp_id: PRP-7\nstatus: executed\nimplementations: [ce/core.py, 5, 'two words']\n"
         "context_sync:\n  ce_updated: true\n---\n# T\n\n**File:** `syntropy-mcp/src/indexer.ts`\n"

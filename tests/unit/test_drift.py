@@ -91,7 +91,7 @@ def test_the_score_is_the_share_of_what_was_checked_that_does_not_hold(
     assert drift(entries, lambda path: True, ()).violations == ()
 
 
-def test_a_pattern_is_named_by_its_path_its_file_or_its_name_as_a_whole_word() -> None:
+def test_29_3_cross_references_a_pattern_is_named_by_its_path_its_file_or_its_name_as_a_whole_word() -> None:
     patterns = [
         entry(".ce/examples/system/patterns/error-recovery.py", Group.SYSTEM_PATTERNS),
         entry("examples/patterns/retry.md"),

@@ -113,6 +113,13 @@ def test_links_out_of_the_project_are_reported_and_others_are_not_followed(tmp_p
     ]
 
 
+def test_what_lore_writes_for_others_and_its_copies_are_no_files_of_the_project(tmp_path: Path) -> None:
+    names = [".ce/syntropy-index.json", ".ce/syntropy-index.json.old", ".ce/RULES.md", "sub/.ce/syntropy-index.json"]
+    write_project(tmp_path, dict.fromkeys(names, ""))
+
+    assert files(tmp_path) == [".ce/RULES.md", "sub/.ce/syntropy-index.json"]
+
+
 def test_a_fifo_is_no_file_and_nothing_waits_for_one(tmp_path: Path) -> None:
     write_project(tmp_path, {"a.md": ""})
     os.mkfifo(tmp_path / "pipe.md")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from etl.errors import ConfigError
-from etl.project import find_project
+from etl.project import find_project, place_of
 from etl.settings import Settings, load_settings, merge
 
 
@@ -30,6 +30,19 @@ def test_a_second_file_is_merged_over_the_project_s_table_by_table(tmp_path: Pat
 
     assert (found.index.path, found.index.exclude) == ("x", ["c"])
     assert found.query.weights == {"guideMatch": 5, "agePenalty": 2}
+
+
+def test_a_configuration_that_says_the_same_is_the_same(tmp_path: Path) -> None:
+    """An owner is replaced where it runs with another configuration: comments make none."""
+    files = {"bare": None, "comments": "# index\n[index]\n# path = 'x'\n[query]\n", "other": "[index]\npath = 'x'\n"}
+    digests = {}
+    for name, text in files.items():
+        (tmp_path / name).mkdir()
+        if text is not None:
+            (tmp_path / name / "lore.toml").write_text(text, encoding="utf-8")
+        digests[name] = place_of(tmp_path / name).digest
+
+    assert digests["bare"] == digests["comments"] != digests["other"]
 
 
 def test_the_second_file_may_be_toml(tmp_path: Path) -> None:
