@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from enum import Enum
 from functools import cache, partial
 from pathlib import Path
@@ -87,20 +87,15 @@ class Output:
         return [f"{VIEW_NAME} was {state.value}: it is kept as {name}."]
 
     def _written(self, before: bytes | None) -> list[str]:
-        data = self._bytes()
-        if data != before:
-            self._files.remove_temporary_in(FRAMEWORK)
-            self._files.write(VIEW_NAME, data)
-        if len(data) > LARGE_BYTES:
-            return [f"{VIEW_NAME} is large: {len(data) / 1e6:.1f} MB. Tools that read it whole may be slow."]
-        return []
-
-    def _bytes(self) -> bytes:
         index = self._index
         entries = self._view.entries() if index.exists() else Entries()
         synced_at = index.catalogue.meta("synced_at") if index.exists() else None
         record = record_of(index.root, layout_of(index.root).paths(), entries, self.drift(entries), synced_at)
-        return (json.dumps(record, ensure_ascii=False, indent=2) + "\n").encode()
+        data = (json.dumps(record, ensure_ascii=False, indent=2) + "\n").encode()
+        if data != before:
+            self._files.remove_temporary_in(FRAMEWORK)
+            self._files.write(VIEW_NAME, data)
+        return list(_remarks(len(data), entries))
 
 
 def record_of(root: Path, paths: Mapping[str, str], entries: Entries, now: Drift, synced_at: str | None) -> JSON:
@@ -114,6 +109,13 @@ def record_of(root: Path, paths: Mapping[str, str], entries: Entries, now: Drift
         "knowledge": {group.value: {one.key: one.record() for one in entries.by_group[group]} for group in Group},
         "drift": {"score": now.score, "violations": [one.record() for one in now.violations]},
     }
+
+
+def _remarks(size: int, entries: Entries) -> Iterator[str]:
+    if size > LARGE_BYTES:
+        yield f"{VIEW_NAME} is large: {size / 1e6:.1f} MB. Tools that read it whole may be slow."
+    if entries.unknown:
+        yield f"{VIEW_NAME} lacks {entries.unknown:,} files that an older Lore indexed: run `lore sync`."
 
 
 def exists(root: Path, path: str) -> bool:

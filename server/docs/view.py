@@ -69,7 +69,12 @@ class View:
         self._until = 0.0
 
     def entries(self) -> Entries:
-        """The entries as the index has them now. Raises IndexMissing, CatalogueDamaged."""
+        """The entries as the index has them now; another object whenever the index changed.
+
+        Raises:
+            IndexMissing: nothing was indexed yet.
+            CatalogueDamaged: it cannot be read.
+        """
         self._index.require()
         with self._guard:
             catalogue = self._index.catalogue
@@ -83,8 +88,6 @@ class View:
         catalogue, old = self._index.catalogue, self._files
         rows = catalogue.files_of(SOURCES)
         kept = {path: old[path] for path, row in rows.items() if path in old and old[path].row == row}
-        if kept.keys() == rows.keys() == old.keys() and self._clock() < self._until:
-            return self._entries  # what changed was none of these files
         for path, facts in catalogue.facts_of(rows.keys() - kept.keys()).items():
             kept[path] = _read_file(rows[path], facts)
         self._files = kept

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -352,6 +353,21 @@ def test_29_3_an_index_file_over_10_mb_is_warned_of(tmp_path: Path, contract: Co
     assert "is large: 1" in reply["job"]["report"]["warnings"][0]
     assert (reply["drift"]["total"], len(reply["drift"]["violations"])) == (66 * 200, 10)
     app.close()
+
+
+def test_files_that_an_older_lore_indexed_are_missing_until_a_sync_and_that_is_said(app: App) -> None:
+    sync(app)
+    catalogue = app.index.catalogue
+    old = replace(catalogue.files()["PRPs/executed/PRP-10-task.md"], facts="{}", recipe="prps:of an older Lore")
+    catalogue.replace_files([old], [])
+    catalogue.set_meta(layout="of an older Lore", chunks=None, synced_at="2026-01-01T00:00:00Z")
+
+    before = init(app, sync=False)
+    after = init(app)
+
+    assert before["warnings"] == [f"{INDEX} lacks 1 files that an older Lore indexed: run `lore sync`."]
+    assert (before["groups"]["user_prps"], after["groups"]["user_prps"]) == (2, 3)
+    assert init(app)["warnings"] == []
 
 
 def test_what_a_killed_writer_left_is_removed(app: App) -> None:
