@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from etl.errors import IndexMissing, InvalidArgument
+from etl.errors import IndexMissing, InvalidArgument, PathRefused
 from etl.settings import QuerySettings, Settings
 from etl.sync import sync
 from server.app import App
@@ -264,3 +264,22 @@ def test_classes_bring_no_file_of_another_source_along(tmp_path: Path, contract:
 
     assert paths(found) == ["examples/child.py"]
     assert "src/base.py" in {one["source"] for one in everywhere["results"]}
+
+
+def test_what_agents_remember_is_among_the_memories_and_says_how_it_is_read(tmp_path: Path, contract: Contract) -> None:
+    write_project(tmp_path / "project", {"PRPs/PRP-1.md": "# One\n\nThe lantern.\n"})
+    app = App((tmp_path / "project").resolve(), Settings(), contract, HashModel(), home=tmp_path / "home")
+    app.call(
+        "add_memory", {"name": "Lamps", "body": "A lantern goes out in the wind.", "metadata": {"tags": ["light"]}}
+    )
+    app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 60})
+    found = search(app, "lantern", sources=["memory"], tags=["light"])
+    [path] = paths(found)
+    with pytest.raises(PathRefused) as caught:
+        app.call("get_user_doc", {"path": path})
+    whole = app.call("get_source", {"path": path})
+    app.close()
+
+    assert path.startswith("@lore/memories/")
+    assert "get_source" in caught.value.hint
+    assert "A lantern goes out in the wind." in whole["text"]

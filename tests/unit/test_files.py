@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from etl.errors import ConfigError
-from etl.files import FileEntry, Scan, Unreadable, read_text, scan
+from etl.files import FileEntry, Scan, Unreadable, is_passed_over, read_text, scan
 from etl.model import Problem
 from tests.harness.projects import settle, write_project
 
@@ -60,6 +60,9 @@ def test_folders_of_machines_are_left_out_and_those_of_agents_are_read(tmp_path:
     write_project(tmp_path, dict.fromkeys([*kept, *dropped], ""))
 
     assert files(tmp_path) == sorted(kept)
+    assert [path for path in (*kept, *dropped) if not is_passed_over(tmp_path, path, [])] == kept
+    assert is_passed_over(tmp_path, ".ce/a.md", ["/.ce/"])
+    assert is_passed_over(tmp_path, ".ce/a.md", [], {tmp_path / ".ce"})
 
 
 @settings(max_examples=80, deadline=None, derandomize=True)
@@ -76,7 +79,9 @@ def test_what_git_ignores_is_ignored(top: list[str], nested: list[str]) -> None:
             (root / path).parent.mkdir(parents=True, exist_ok=True)
             (root / path).write_text(text, encoding="utf-8")
 
-        assert files(root) == not_ignored_by_git(root, TREE)
+        found = files(root)
+        assert found == not_ignored_by_git(root, TREE)
+        assert [path for path in sorted(TREE) if not is_passed_over(root, path, [])] == found
 
 
 def test_a_broken_pattern_in_a_gitignore_is_passed_over_and_in_the_configuration_named(tmp_path: Path) -> None:
