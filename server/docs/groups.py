@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from enum import StrEnum
 
-from etl.errors import InvalidArgument
 from etl.model import KnowledgeType
 
 SYSTEM = ".ce"
@@ -53,17 +51,3 @@ def group_of(path: str, kind: KnowledgeType) -> Group | None:
 def is_system(path: str) -> bool:
     """Whether a file came with the framework."""
     return SYSTEM in path.split("/")[:-1]
-
-
-def groups_named(names: Iterable[str]) -> tuple[Group, ...]:
-    """The groups that these names mean, each once, in the order of `Group`.
-
-    Raises:
-        InvalidArgument: a name is none of a source; the hint lists them.
-    """
-    wanted: set[Group] = set()
-    for name in names:
-        if name not in SOURCES:
-            raise InvalidArgument(f"There is no source `{name[:60]}`.", f"Sources: {', '.join(SOURCES)}.")
-        wanted.update(SOURCES[name])
-    return tuple(group for group in Group if group in wanted)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from etl.index import Index
 from etl.knowledge.files import Files
 from etl.model import Progress
 from etl.project import CONFIG_NAME, VIEW_NAME
+from server import budget
 from server.docs.groups import Group
 from server.docs.layout import Layout, layout_of
 from server.docs.output import Output
@@ -20,6 +22,7 @@ from server.services.jobs import JobService
 
 JSON = dict[str, Any]
 SHOWN_VIOLATIONS = 10
+SHOWN_CHARACTERS = 4_000  # the job may take the rest of what a reply may
 GROUP_OF_PLACE = {
     "system_prps": Group.SYSTEM_PRPS,
     "system_examples": Group.SYSTEM_PATTERNS,
@@ -48,7 +51,7 @@ class InitService:
             StorageError: the configuration cannot be written.
             Busy: another job is running, or another process owns the index.
         """
-        root = self._index.root
+        root, deadline = self._index.root, time.monotonic() + wait_seconds
         _check_root(root, project_root)
         layout = layout_of(root)
         names = (CONFIG_NAME, VIEW_NAME) if "framework" in layout.found else (CONFIG_NAME,)
@@ -58,7 +61,7 @@ class InitService:
         warnings += self._put_out(layout)
         reply: JSON = {"project_root": str(root).encode("utf-8", "replace").decode()}
         reply |= {"found": _places(layout.found), "missing": _places(layout.missing)}
-        job = self._synced(wait_seconds, progress) if sync else None
+        job = self._synced(max(0.0, deadline - time.monotonic()), progress) if sync else None
         reply["written"] = [name for name in names if self._content(name) != before[name]]
         reply["kept"] = [name for name in names if name not in reply["written"] and before[name] is not None]
         counts = self._counts()
@@ -99,7 +102,7 @@ class InitService:
     def _counts(self) -> JSON:
         entries = self._view.entries() if self._index.exists() else Entries()
         now = self._output.drift(entries)
-        shown = [one.record() for one in now.violations[:SHOWN_VIOLATIONS]]
+        shown = budget.fitting((one.record() for one in now.violations[:SHOWN_VIOLATIONS]), SHOWN_CHARACTERS)
         return {
             "groups": {group.value: len(entries.by_group[group]) for group in Group},
             "drift": {"score": now.score, "total": len(now.violations), "violations": shown},

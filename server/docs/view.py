@@ -6,7 +6,7 @@ import json
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -39,11 +39,6 @@ class Entries:
     def by_group(self) -> Mapping[Group, tuple[Entry, ...]]:
         """Every group with its entries, the empty ones too."""
         return {group: tuple(one for one in self.all if one.group is group) for group in Group}
-
-    def of(self, groups: Iterable[Group]) -> Iterator[Entry]:
-        """The entries of these groups."""
-        for group in groups:
-            yield from self.by_group[group]
 
 
 @dataclass(frozen=True)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from etl.errors import InvalidArgument
 from etl.model import KnowledgeType
 from etl.sources import SourceSet
 from etl.sources.base import Project
-from server.docs.groups import SOURCES, Group, group_of, groups_named
+from server.docs.groups import SOURCES, Group, group_of
 
 LAYOUT = {
     ".ce/examples/system/patterns/error-recovery.py": "system_patterns",
@@ -47,14 +46,8 @@ def test_a_project_that_keeps_its_specs_elsewhere_has_them_in_the_same_group() -
 
 
 def test_the_names_of_the_other_seed_are_unions_of_groups() -> None:
-    assert groups_named(["framework"]) == (Group.SYSTEM_PATTERNS, Group.SYSTEM_PRPS, Group.SYSTEM_RULES)
-    assert groups_named(["memory", "prp"]) == (Group.SYSTEM_PRPS, Group.USER_PRPS, Group.MEMORIES)
-    assert groups_named(["example", "user_patterns"]) == (Group.SYSTEM_PATTERNS, Group.USER_PATTERNS)
-    assert groups_named(["framework", "prp", "example", "memory"]) == tuple(Group) == groups_named(SOURCES)
-
-
-def test_an_unknown_source_is_refused_with_the_names_that_there_are() -> None:
-    with pytest.raises(InvalidArgument, match="no source `prps`") as error:
-        groups_named(["memory", "prps"])
-
-    assert "framework, prp, example, memory, system_patterns" in error.value.hint
+    assert SOURCES["framework"] == (Group.SYSTEM_PATTERNS, Group.SYSTEM_PRPS, Group.SYSTEM_RULES)
+    assert SOURCES["prp"] == (Group.SYSTEM_PRPS, Group.USER_PRPS)
+    assert SOURCES["example"] == (Group.SYSTEM_PATTERNS, Group.USER_PATTERNS)
+    assert SOURCES["memory"] == (Group.MEMORIES,)
+    assert [SOURCES[group.value] for group in Group] == [(group,) for group in Group]
