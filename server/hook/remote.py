@@ -32,6 +32,7 @@ log = logging.getLogger(__name__)
 HEALTH_SECONDS = 5.0
 REQUEST_SECONDS = 10.0
 CLOSE_SECONDS = 1.0
+BYTES_A_SECOND = 100_000  # what a server is given more time for: Lore takes 10 MB in one memory
 PAGES = 20
 LORE = "lore"  # what our own server calls itself
 
@@ -54,7 +55,7 @@ async def connected(
     try:
         with anyio.CancelScope(deadline=anyio.current_time() + health_seconds) as scope:
             async with _client(target, wire, request_seconds) as client:
-                knowledge = await _introduced(client, wire, spelled)
+                knowledge = await _introduced(client, wire, spelled, request_seconds)
                 is_healthy, scope.deadline = True, math.inf
                 try:
                     yield knowledge
@@ -72,7 +73,7 @@ async def connected(
 @asynccontextmanager
 async def _client(target: Target, wire: Wire, request_seconds: float) -> AsyncIterator[Client]:
     headers = {"Authorization": f"Bearer {target.token}"} if target.token else {}
-    limits = httpx2.Timeout(request_seconds + CLOSE_SECONDS, connect=HEALTH_SECONDS)  # the client's own comes first
+    limits = httpx2.Timeout(None, connect=HEALTH_SECONDS)  # the rest is limited by the client itself
     async with (
         httpx2.AsyncClient(
             headers=headers,
@@ -96,7 +97,7 @@ def _certificates() -> ssl.SSLContext:
     return httpx2.create_ssl_context()
 
 
-async def _introduced(client: Client, wire: Wire, spelled: Callable[[str], str]) -> Knowledge:
+async def _introduced(client: Client, wire: Wire, spelled: Callable[[str], str], seconds: float) -> Knowledge:
     """What it offers; of a Lore server also what its list leaves out."""
     tools: dict[str, JSON] = {}
     cursor = None
@@ -115,10 +116,11 @@ async def _introduced(client: Client, wire: Wire, spelled: Callable[[str], str])
 
     async def call(tool: str, arguments: JSON) -> JSON:
         wire.forget()
+        size = len(json.dumps(arguments))
         request = types.CallToolRequest(params=types.CallToolRequestParams(name=tool, arguments=arguments))
         try:
             # not `client.call_tool`: it judges replies by a list that may leave the tool out
-            result = await client.session.send_request(request, types.CallToolResult)
+            result = await client.session.send_request(request, types.CallToolResult, seconds + size / BYTES_A_SECOND)
         except (MCPError, ValidationError) as error:
             raise explained(error, wire) from error
         return payload(result)
