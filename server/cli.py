@@ -13,7 +13,7 @@ from server import __version__, show
 from server import knowledge as _knowledge  # noqa: F401 - it adds its commands
 from server import memory as _memory  # noqa: F401 - it adds its commands
 from server import running as _running  # noqa: F401 - it adds its commands
-from server.command import ConfigOption, DirectOption, JsonOption, ProjectOption, VerboseOption, cli, command
+from server.command import command
 from server.contract import load_contract
 from server.evaluation import commands as _measuring  # noqa: F401 - it adds its commands
 from server.hook import commands as _hooking  # noqa: F401 - it adds its commands
@@ -27,21 +27,6 @@ ToolsetsOption = Annotated[
     str, typer.Option(help="Which MCP tools: query,documents,manage by default; projects and memories write knowledge.")
 ]
 TypeOption = Annotated[str, typer.Option("-t", "--type", help="Only this kind of document.")]
-
-
-@cli.callback()
-def options(
-    context: typer.Context,
-    project: ProjectOption = None,
-    config: ConfigOption = None,
-    as_json: JsonOption = False,
-    verbose: VerboseOption = False,
-    no_daemon: DirectOption = False,
-) -> None:
-    """Options may stand before the command or after it."""
-    context.obj = {
-        "project": project, "config": config, "as_json": as_json, "verbose": verbose, "no_daemon": no_daemon,
-    }  # fmt: skip
 
 
 @command

@@ -36,6 +36,21 @@ _COMMON = {
 }
 
 
+@cli.callback()
+def options(
+    context: typer.Context,
+    project: ProjectOption = None,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+    verbose: VerboseOption = False,
+    no_daemon: DirectOption = False,
+) -> None:
+    """Options may stand before the command or after it."""
+    context.obj = {
+        "project": project, "config": config, "as_json": as_json, "verbose": verbose, "no_daemon": no_daemon,
+    }  # fmt: skip
+
+
 def commands_of(group: typer.Typer) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """What makes commands of this group."""
     return functools.partial(_command, group)

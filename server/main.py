@@ -1,4 +1,7 @@
-"""The `lore` command. `lore mcp` takes a way of its own: it must start in a blink, so it imports none of the rest."""
+"""The `lore` command. `lore mcp` takes a way of its own: it must start in a blink, so it imports none of the rest.
+
+`lore hook` runs at the start of every session, and does without the other commands.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,10 @@ def main() -> None:
         code = _bridge(wanted)
         if code is not None:
             sys.exit(code)
-    import server.cli  # noqa: F401 - it defines the commands
+    if sys.argv[1:2] == ["hook"]:
+        import server.hook.commands
+    else:
+        import server.cli  # noqa: F401 - it defines the commands
     from server.command import cli
 
     sys.exit(cli())

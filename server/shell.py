@@ -18,7 +18,6 @@ from etl.project import find_project
 from etl.settings import Settings, load_settings
 from etl.stores.catalogue import CATALOGUE
 from server import show
-from server.contract import load_contract
 from server.listener import Listener
 from server.owner.remote import Remote, place, step_aside
 
@@ -42,6 +41,7 @@ class Direct:
 
     def __init__(self, root: Path, settings: Settings) -> None:
         from server.app import App
+        from server.contract import load_contract
 
         self._app = App(root, settings, load_contract())
 
@@ -104,6 +104,8 @@ class Session:
         self._answering = None
 
     def _found(self, operation: str) -> Answering:
+        from server.contract import load_contract
+
         where = place(self.root, self.config_file)
         has_index = (where.folder / CATALOGUE).exists()
         if self.no_daemon or not (has_index or load_contract()[operation].changes_state):

@@ -11,7 +11,6 @@ from etl.model import Progress
 from etl.project import Place, place_of
 from etl.settings import load_settings
 from etl.stores.note import living_note
-from server.contract import load_contract
 from server.owner import find
 from server.owner.line import Line
 
@@ -35,6 +34,8 @@ class Remote:
             return self._call(operation, arguments, progress)
         except OSError:
             self.close()
+        from server.contract import load_contract
+
         hints = load_contract()[operation].hints
         if not (hints["idempotentHint"] or hints["readOnlyHint"]):
             raise Unavailable("The owner of the index ended during this call.")
