@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
+from itertools import chain
 
 MAX_TERM = 100
 STOPWORDS = frozenset(
@@ -22,19 +24,12 @@ _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]{2,}")
 
 def tokens(text: str) -> Iterator[str]:
     """The words of a text as they are written, `apt-28` and `a.b.C` being one."""
-    return (match.group() for match in _TOKEN.finditer(text) if len(match.group()) <= MAX_TERM)
+    return (token for token in _TOKEN.findall(text) if len(token) <= MAX_TERM)
 
 
 def terms(text: str) -> Iterator[str]:
     """Lower-case terms in order: `afterSetFoo` gives `aftersetfoo after set foo`."""
-    for token in tokens(text):
-        whole = token.casefold()
-        yield whole
-        segments = [segment for segment in _SEGMENT.split(token) if segment]
-        for segment in segments:
-            if segment != token:
-                yield segment.casefold()
-            yield from _parts(segment)
+    return chain.from_iterable(map(_terms_of, tokens(text)))
 
 
 def query_terms(text: str) -> list[str]:
@@ -44,6 +39,16 @@ def query_terms(text: str) -> list[str]:
     """
     telling = [word for word in text.split() if re.sub(r"\W", "", word.casefold()) not in STOPWORDS]
     return list(dict.fromkeys(terms(" ".join(telling)))) or list(dict.fromkeys(terms(text)))
+
+
+@lru_cache(maxsize=1 << 14)  # a text repeats its words
+def _terms_of(token: str) -> tuple[str, ...]:
+    found = [token.casefold()]
+    for segment in filter(None, _SEGMENT.split(token)):
+        if segment != token:
+            found.append(segment.casefold())
+        found += _parts(segment)
+    return tuple(found)
 
 
 def _parts(segment: str) -> Iterator[str]:
