@@ -6,14 +6,13 @@ import inspect
 import json
 import logging
 import os
-import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from etl.embedding import Model
-from etl.errors import ConfigError, InternalError, LoreError
+from etl.errors import ConfigError, LoreError
 from etl.index import Index
 from etl.model import SyncReport
 from etl.project import knowledge_home
@@ -31,10 +30,10 @@ from server.docs.reading import DocReader
 from server.docs.scope import Scopes
 from server.docs.search import UnifiedSearch
 from server.docs.view import View
-from server.envelope import enveloped
 from server.lane import Lane, Together
 from server.listener import NOBODY, Listener
 from server.operations import HANDLERS, Services
+from server.problem import problem
 from server.query.freshness import Freshness
 from server.query.service import QueryService
 from server.services.activity import Recorder
@@ -170,27 +169,6 @@ def warming() -> Iterator[None]:
         yield
     except LoreError as error:
         log.info("not warmed: %s", error.message)
-
-
-def problem(error: BaseException) -> dict[str, Any]:
-    """The error as every face shows it; what was not foreseen is logged, not leaked."""
-    told = error.trace_id if isinstance(error, LoreError) else None
-    trace_id = told or secrets.token_hex(8)
-    if not isinstance(error, LoreError):
-        log.error("unforeseen error, trace_id=%s", trace_id, exc_info=error)
-        error = InternalError("Something went wrong inside Lore.")
-    else:
-        log.info("%s: %s trace_id=%s", error.code, error.message, trace_id)
-        if isinstance(error, InternalError):
-            log.error("%s trace_id=%s", error.message, trace_id, exc_info=error)
-    record = {
-        "error": True,
-        "code": error.code,
-        "message": error.message[:2000],
-        "hint": error.hint[:2000],
-        "trace_id": trace_id,
-    }
-    return record if error.context is None else enveloped(record, error.context)
 
 
 def _gives_all_the_same(operation: Operation) -> bool:

@@ -13,6 +13,7 @@ import anyio
 from etl.errors import Busy, StorageError
 from server.contract import load_contract
 from server.listener import Listener
+from server.problem import problem
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -41,11 +42,6 @@ def serve_stdio(session: Session, toolsets: list[str] | None) -> None:
     def call(operation: str, arguments: dict[str, Any], listener: Listener) -> dict[str, Any]:
         result: dict[str, Any] = loaded.get().call(operation, arguments, listener)
         return result
-
-    def problem(error: BaseException) -> dict[str, Any]:
-        from server.app import problem
-
-        return problem(error)
 
     try:
         loaded.begin()
@@ -102,7 +98,6 @@ def make_way(root: Path, config: Path | None) -> None:
 async def _serve(app: App, door: Door, site: Site, listener: socket.socket, toolsets: list[str] | None) -> None:
     import uvicorn
 
-    from server.app import problem
     from server.http import build_http
     from server.mcp.build import build_server
 

@@ -20,6 +20,7 @@ from etl.stores.catalogue import CATALOGUE
 from server import show
 from server.listener import Listener
 from server.owner.remote import Remote, place, step_aside
+from server.problem import problem
 
 log = logging.getLogger(__name__)
 
@@ -140,8 +141,6 @@ def print_json(value: object) -> None:
 
 def fail(error: BaseException, as_json: bool) -> int:
     """Tell an error on standard error, or as JSON on standard output; returns the exit code."""
-    from server.app import problem
-
     record = problem(error)
     if as_json:
         print_json(record)

@@ -15,7 +15,6 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp
 
 from etl.errors import UnknownOperation
-from server.app import problem
 from server.contract import Contract
 from server.http.guard import Guard
 from server.http.page import page_routes
@@ -24,6 +23,7 @@ from server.http.routes import api_routes
 from server.http.site import Site
 from server.http.tools import protect
 from server.mcp.build import Call
+from server.problem import problem
 
 GUARDED_ALREADY = TransportSecuritySettings(enable_dns_rebinding_protection=False)
 

@@ -14,10 +14,10 @@ from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from etl.errors import Cancelled, LoreError
-from server.app import problem
 from server.contract import Contract, Operation
 from server.http.calls import Calls
 from server.listener import Listener
+from server.problem import problem
 
 MEDIA_TYPE = "text/event-stream"
 HEARTBEAT_SECONDS = 15.0

@@ -9,9 +9,9 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from etl.errors import InvalidArgument, LoreError, TokenRequired
-from server.app import problem
 from server.http.page import ASSETS
 from server.http.site import Site
+from server.problem import problem
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "

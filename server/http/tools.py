@@ -9,12 +9,12 @@ from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 
 from etl.errors import TokenRequired
-from server.app import problem
 from server.contract import Contract, Operation
 from server.envelope import in_envelope
 from server.http.guard import has_token
 from server.http.site import Site
 from server.mcp.tools import result_of
+from server.problem import problem
 
 Context = ServerRequestContext[Any, Any]
 

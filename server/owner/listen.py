@@ -21,10 +21,11 @@ from anyio.streams.buffered import BufferedByteReceiveStream
 
 from etl.errors import LoreError
 from etl.stores.note import born
-from server.app import App, problem
+from server.app import App
 from server.listener import Listener as Hearer
 from server.owner.line import TCP, UNIX
 from server.owner.runtime import socket_of
+from server.problem import problem
 
 JSON = dict[str, Any]
 LONGEST_HELLO, LONGEST_CALL = 10_000, 32_000_000

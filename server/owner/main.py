@@ -25,7 +25,7 @@ def main() -> int:
 
         own(root, config, lambda: _say({"ready": True}))
     except LoreError as error:
-        from server.app import problem
+        from server.problem import problem
 
         _say({"problem": problem(error), "exit_code": error.exit_code})
         return error.exit_code

@@ -9,9 +9,9 @@ from typing import Any
 import anyio
 from mcp.client.client import Client
 
-from server.app import problem
 from server.contract import load_contract
 from server.mcp.build import build_server
+from server.problem import problem
 
 TARGET = Path(__file__).with_name("tools.json")
 

@@ -20,11 +20,12 @@ from mcp.shared.exceptions import MCPError
 from etl.errors import ConfigError, LoreError
 from etl.model import KnowledgeType
 from etl.settings import Settings
-from server.app import App, problem
+from server.app import App
 from server.contract import Contract
 from server.listener import Listener
 from server.mcp.build import DEFAULT_TOOLSETS, build_server
 from server.mcp.resources import HANDBOOK_FILE
+from server.problem import problem
 from server.render import render
 from tests.harness.models import HashModel
 from tests.harness.projects import write_project

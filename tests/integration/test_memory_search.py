@@ -11,8 +11,9 @@ import pytest
 
 from etl.errors import LoreError
 from etl.settings import Settings
-from server.app import App, problem
+from server.app import App
 from server.contract import Contract
+from server.problem import problem
 from server.render import render
 from tests.harness.models import HashModel
 from tests.harness.projects import write_project

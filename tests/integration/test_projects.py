@@ -14,8 +14,9 @@ import pytest
 
 from etl.errors import LoreError
 from etl.settings import Settings
-from server.app import App, problem
+from server.app import App
 from server.contract import Contract
+from server.problem import problem
 from server.render import render
 from tests.harness.knowledge import HOSTILE_FILENAMES, HOSTILE_IDS, SAFE_FILENAMES, assert_sound, git, seed_store
 from tests.harness.models import HashModel

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import etl.errors
 from etl.errors import Busy, LoreError
-from server.app import problem
+from server.problem import problem
 
 
 def _all(kind: type[LoreError]) -> Iterator[type[LoreError]]:
