@@ -6,9 +6,11 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
 from etl.index import Index
 from etl.settings import Settings
@@ -16,6 +18,7 @@ from etl.sync import sync
 from server.app import App
 from server.contract import Contract, load_contract
 from server.owner.runtime import VARIABLE
+from tests.harness import commands
 from tests.harness.models import HashModel
 from tests.harness.owners import stop_owners
 from tests.harness.projects import SAMPLE, settle
@@ -35,7 +38,16 @@ def own_runtime() -> Iterator[None]:
     with tempfile.TemporaryDirectory(prefix="lore-") as folder:
         os.environ[VARIABLE] = folder
         os.environ["LORE_HOME"] = f"{folder}/home"
+        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # of the many processes each would compile all of Lore
         yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def no_parent_of_commands_is_left() -> Iterator[None]:
+    """What `lore` is forked from ends with the tests."""
+    yield
+    for parent in (commands.SHORT, commands.SERVERS):
+        parent.close()
 
 
 @pytest.fixture(autouse=True)
@@ -62,14 +74,23 @@ def contract() -> Contract:
 
 @pytest.fixture(scope="session")
 def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The sample project in a folder of its own, indexed with the real model. Tests read it and leave it as it is."""
-    folder = tmp_path_factory.mktemp("sample") / "ferry"
-    shutil.copytree(SAMPLE, folder)
+    """The sample project in a folder of its own, indexed with the real model. Tests read it and leave it as it is.
+
+    Of several workers one embeds it; the others copy what it made.
+    """
+    own = tmp_path_factory.getbasetemp()
+    shared = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+    with FileLock(shared / "sample.lock"):
+        if not (shared / "sample").exists():
+            _indexed(SAMPLE, shared / "sample" / "ferry")
+    return _indexed(shared / "sample" / "ferry", tmp_path_factory.mktemp("sample") / "ferry")
+
+
+def _indexed(source: Path, folder: Path) -> Path:
+    shutil.copytree(source, folder)
     settle(folder)
-    index = Index(folder, Settings())
-    report = sync(index)
-    index.close()
-    assert report.failed == []
+    with closing(Index(folder, Settings())) as index:
+        assert sync(index).failed == []
     return folder
 
 

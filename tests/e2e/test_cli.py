@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from etl.settings import Settings
-from tests.harness.faces import run_lore
+from tests.harness.commands import run_lore, start_lore
 from tests.harness.projects import ROOT, write_project
 
 
@@ -30,7 +30,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_folder_without_any_set_up_can_be_indexed_and_searched(project: Path) -> None:
-    done = run_lore("search", "zebra", cwd=project)
+    done = start_lore("search", "zebra", cwd=project)
 
     assert done.returncode == 0
     assert done.stdout.startswith("1. docs/guide.md:1-3  [guide]")

@@ -12,7 +12,7 @@ import pytest
 
 from etl.onnx.cache import cache_folder
 from server.setup.clients import CLIENTS
-from tests.harness.faces import LORE, run_lore
+from tests.harness.commands import LORE, start_lore
 from tests.harness.projects import write_project
 
 ORDER = [
@@ -40,7 +40,7 @@ def with_port(number: int) -> str:
 def run(project: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     moved = {one.home[0]: "" for one in CLIENTS.values() if one.home[0]}
     given = {"HOME": str(project.parent / "home"), "LORE_CACHE": str(cache_folder()), **moved, **environment}
-    return run_lore(*arguments, cwd=project, **given)
+    return start_lore(*arguments, cwd=project, **given)
 
 
 def look(project: Path, *options: str, **environment: str) -> tuple[int, dict[str, dict[str, Any]]]:

@@ -18,12 +18,13 @@ from mcp.client.client import Client
 
 from etl.errors import DocumentNotFound, IndexMissing, InvalidArgument, PathRefused
 from etl.settings import Settings
-from server.app import App, problem
+from server.app import App
 from server.contract import Contract
 from server.docs.groups import SOURCES
 from server.docs.scope import DEFAULT
 from server.docs.view import View
 from server.mcp.build import build_server
+from server.problem import problem
 from tests.harness.faces import run_lore
 from tests.harness.framework import framework
 from tests.harness.models import HashModel

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import subprocess
-import sys
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
@@ -20,21 +18,13 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
 
 from server.contract import load_contract
+from tests.harness.commands import LORE, SERVERS, run_lore
 
-LORE = str(Path(sys.executable).with_name("lore"))
 ALL_TOOLSETS = ",".join(load_contract().toolsets())
 JSON = dict[str, Any]
 Calls = list[tuple[str, JSON]]
 Answers = list[JSON]
 """One for each call: the operation's result, or the error record."""
-
-
-def run_lore(*arguments: str, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run the `lore` command to its end."""
-    return subprocess.run(
-        [LORE, *arguments], cwd=cwd, capture_output=True, text=True, timeout=120, check=False,
-        env={**os.environ, **environment}, stdin=subprocess.DEVNULL,
-    )  # fmt: skip
 
 
 def through_shell(project: Path, calls: Calls) -> Answers:
@@ -88,20 +78,21 @@ async def mcp_over_http(url: str, headers: Mapping[str, str]) -> AsyncIterator[A
 @contextmanager
 def serving(project: Path, toolsets: str = "", **environment: str) -> Iterator[str]:
     """`lore serve` on a free port; gives its address."""
-    process = subprocess.Popen(
-        [LORE, "serve", "--port", "0", "--toolsets", toolsets], cwd=project, stderr=subprocess.PIPE, text=True,
-        stdin=subprocess.DEVNULL, env={**os.environ, **environment},
-    )  # fmt: skip
-    try:
-        assert process.stderr is not None
-        line = process.stderr.readline()
-        assert line.startswith("Lore serves"), line + process.stderr.read()
-        match = re.search(r"http://[\d.]+:\d+", line)
-        assert match, line + process.stderr.read()
-        yield match.group()
-    finally:
-        process.terminate()
-        process.communicate(timeout=30)
+    command = [LORE, "serve", "--port", "0", "--toolsets", toolsets]
+    read, write = os.pipe()
+    with open(read, encoding="utf-8") as said:
+        with open(write, "wb") as errors:
+            server = SERVERS.start(command, project, {**os.environ, **environment}, errors, errors)
+        try:
+            line = said.readline()
+            assert line.startswith("Lore serves"), line + said.read()
+            match = re.search(r"http://[\d.]+:\d+", line)
+            assert match, line
+            yield match.group()
+        finally:
+            server.terminate()
+            said.read()
+            server.wait()
 
 
 def _stdio(project: Path) -> StdioServerParameters:

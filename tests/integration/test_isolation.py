@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.harness.faces import run_lore
+from tests.harness.commands import start_lore
 from tests.harness.projects import write_project
 
 HOSTILE = {
@@ -30,7 +30,7 @@ def test_what_is_no_setting_of_chroma_s_does_not_stop_lore(tmp_path: Path, mode:
     write_project(tmp_path, {"a.md": "# Alpha\n\nThe zebra text.\n", "lore.toml": f"[database]\nmode = '{mode}'\n"})
     (tmp_path / ".env").write_text("".join(f"{key}={value}\n" for key, value in NONSENSE.items()))
 
-    synced = run_lore("sync", "--json", cwd=tmp_path, **NONSENSE)
+    synced = start_lore("sync", "--json", cwd=tmp_path, **NONSENSE)
 
     assert synced.returncode == 0, synced.stderr
 
@@ -42,8 +42,8 @@ def test_settings_of_chroma_from_outside_have_no_effect(tmp_path: Path, through:
     if not environment:
         (tmp_path / ".env").write_text("".join(f"{key}={value}\n" for key, value in HOSTILE.items()))
 
-    synced = run_lore("sync", "--json", cwd=tmp_path, **environment)
-    found = run_lore("search", "zebra", "--json", cwd=tmp_path, **environment)
+    synced = start_lore("sync", "--json", cwd=tmp_path, **environment)
+    found = start_lore("search", "zebra", "--json", cwd=tmp_path, **environment)
 
     assert synced.returncode == 0, synced.stderr
     assert json.loads(found.stdout)["results"][0]["source"] == "a.md"
