@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
+import hashlib
+import json
 import tempfile
-from dataclasses import dataclass
+from contextlib import closing
+from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +19,6 @@ from etl.settings import Settings
 from etl.stores import chunkfile
 from etl.stores.words import terms
 from etl.sync import sync
-from tests.harness.models import HashModel
 from tests.harness.projects import chunks_of, open_index
 
 
@@ -49,18 +51,39 @@ def listed(index: Index) -> list[Any]:
     return index.catalogue.page(None, None, 100_000, 0)[1]
 
 
-def fresh_state(root: Path, settings: Settings | None = None, model: HashModel | None = None) -> State:
-    """The state of an index that was built in one go."""
-    folder = tempfile.mkdtemp(prefix="fresh-")
-    values = (settings or Settings()).model_dump()
-    values["index"]["path"] = folder
-    index = open_index(root, Settings.model_validate(values), model or HashModel())
-    try:
-        sync(index, allow_mass_delete=True)
-        return state_of(index)
-    finally:
-        index.close()
-        shutil.rmtree(folder)
+def fresh_state(root: Path, settings: Settings | None = None) -> State:
+    """The state of an index that was built in one go; once for all trees of the same content."""
+    values = (settings or Settings()).model_dump(mode="json")
+    del values["index"]["path"]
+    return _built(Tree.of(root), json.dumps(values))
+
+
+@dataclass(frozen=True)
+class Tree:
+    """A project by its content: the same in whatever folder."""
+
+    digest: str
+    root: Path = field(compare=False)
+
+    @classmethod
+    def of(cls, root: Path) -> Tree:
+        """The tree as it is now, without what Lore writes."""
+        digest = hashlib.sha256()
+        for path in sorted(root.rglob("*")):
+            if ".lore" not in path.parts and path.is_file():
+                content = path.read_bytes()
+                digest.update(f"{path.relative_to(root)}\0{path.lstat().st_mode}\0{len(content)}\0".encode() + content)
+        return cls(digest.hexdigest(), root)
+
+
+@lru_cache(maxsize=32)
+def _built(tree: Tree, settings: str) -> State:
+    with tempfile.TemporaryDirectory(prefix="fresh-") as folder:
+        values = json.loads(settings)
+        values["index"]["path"] = folder
+        with closing(open_index(tree.root, Settings.model_validate(values))) as index:
+            sync(index, allow_mass_delete=True)
+            return state_of(index)
 
 
 def unfindable(index: Index) -> list[str]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
+from typing import Any
 
 import numpy as np
 from tokenizers import Tokenizer
@@ -20,13 +21,9 @@ INPUT_TOKENS = 256
 
 
 @cache
-def tokenizer_json() -> str:
-    return (prepared(DEFAULT_MODEL).folder / "tokenizer.json").read_text(encoding="utf-8")
-
-
 def counter(limit: int = INPUT_TOKENS) -> TokenCounter:
-    """The real tokenizer of the default model."""
-    return TokenCounter(Tokenizer.from_str(tokenizer_json()), limit)
+    """The real tokenizer of the default model, loaded once: it has no state."""
+    return TokenCounter(Tokenizer.from_file(str(prepared(DEFAULT_MODEL).folder / "tokenizer.json")), limit)
 
 
 class HashEmbedder:
@@ -72,13 +69,14 @@ class HashModel:
 
 
 @cache
-def _direction(word: str) -> tuple[float, ...]:
+def _direction(word: str) -> Any:
     seed = int.from_bytes(hashlib.sha256(word.encode()).digest()[:8], "little")
-    return tuple(np.random.default_rng(seed).normal(size=DIMENSION))
+    return np.random.default_rng(seed).normal(size=DIMENSION)
 
 
+@lru_cache(maxsize=20_000)  # a tree is often indexed again, to compare
 def _vector(text: str) -> Vectors:
     total = np.full(DIMENSION, 1e-3)
     for word in terms(text):
-        total = total + np.array(_direction(word))
+        total += _direction(word)
     return (total / np.linalg.norm(total)).astype(np.float32)

@@ -3,23 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
 
 from etl.chunking import chunk, parse
 from etl.chunking.recipe import embedding_input
-from etl.chunking.tokens import TokenCounter
 from etl.model import Chunk, Document, FileFacts, KnowledgeType
 from etl.sources.base import syntax_of
-from tests.harness import models
+from tests.harness.models import counter
 
 SPECIAL_TOKENS = 2
 Outline = list[tuple[str, tuple[int, int], tuple[str, ...]]]
-
-
-@cache
-def counter() -> TokenCounter:
-    """The real tokenizer, loaded once: it has no state."""
-    return models.counter()
 
 
 def document(path: str, text: str, type_: KnowledgeType = KnowledgeType.GUIDE, title: str = "Title") -> Document:

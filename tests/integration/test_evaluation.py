@@ -20,7 +20,7 @@ from server.evaluation.sets import read_set
 from server.query.service import QueryService
 from server.query.weights import CLASSIC, HYBRID
 from tests.harness.evaluation import commit, jsonl, qrels, write_set
-from tests.harness.models import HashModel, tokenizer_json
+from tests.harness.models import HashModel, counter
 from tests.harness.projects import open_index, write_project
 from tests.harness.texts import words
 
@@ -43,7 +43,7 @@ QUESTIONS = {
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Evaluations of this test; the tokenizer is taken from the machine's own cache before."""
-    tokenizer_json()
+    counter()
     monkeypatch.setenv("LORE_CACHE", str(tmp_path / "cache"))
     return tmp_path / "cache"
 

@@ -91,8 +91,35 @@ def model(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     return made
 
 
+OPEN = """
+import sys
+started = []
+sys.addaudithook(lambda event, given: started.append(given[1]) if event == "subprocess.Popen" else None)
+from etl.reranking import open_cross_encoder
+scores = open_cross_encoder(sys.argv[1], threads=1).score("the ferry", ["at dawn", "a boat"])
+print(scores.tolist(), "torch" in sys.modules, sum("etl.reranking.export" in one for one in started))
+"""
+
+
 @pytest.fixture(scope="module")
-def served(model: Path, own_cache: Path) -> CrossEncoder:
+def opened(model: Path, own_cache: Path, tmp_path_factory: pytest.TempPathFactory) -> list[list[str]]:
+    """What two processes say that open the model at once: its scores, whether they loaded torch, what they compiled."""
+    offline = guarded(tmp_path_factory.mktemp("offline") / "guard") | {"HF_HUB_OFFLINE": "0"}
+    with child(OPEN, model, environment=offline) as one, child(OPEN, model, environment=offline) as other:
+        return [process.communicate(timeout=300)[0].rsplit(" ", 2) for process in (one, other)]
+
+
+def test_two_processes_compile_a_folder_s_model_once_without_torch_of_their_own_or_the_network(
+    opened: list[list[str]],
+) -> None:
+    assert opened[0][0] == opened[1][0]
+    assert [reply[1] for reply in opened] == ["False", "False"]
+    assert sorted(int(reply[2]) for reply in opened) == [0, 1]
+
+
+@pytest.fixture(scope="module")
+def served(model: Path, opened: list[list[str]]) -> CrossEncoder:
+    """The model that they compiled."""
     return open_cross_encoder(str(model), threads=2)
 
 
@@ -142,30 +169,6 @@ def test_a_compiled_model_is_not_compiled_again(model: Path, served: CrossEncode
     assert {path: path.stat().st_mtime_ns for path in own_cache.rglob("*")} == before
 
 
-# --- processes ---------------------------------------------------------------------------------------------------
-
-OPEN = """
-import sys
-started = []
-sys.addaudithook(lambda event, given: started.append(given[1]) if event == "subprocess.Popen" else None)
-from etl.reranking import open_cross_encoder
-scores = open_cross_encoder(sys.argv[1], threads=1).score("the ferry", ["at dawn", "a boat"])
-print(scores.tolist(), "torch" in sys.modules, sum("etl.reranking.export" in one for one in started))
-"""
-
-
-def test_two_processes_compile_a_folder_s_model_once_without_torch_of_their_own_or_the_network(tmp_path: Path) -> None:
-    folder = bert(tmp_path / "tiny")
-    environment = guarded(tmp_path / "guard") | {"LORE_CACHE": str(tmp_path / "cache"), "HF_HUB_OFFLINE": "0"}
-
-    with child(OPEN, folder, environment=environment) as one, child(OPEN, folder, environment=environment) as other:
-        replies = [process.communicate(timeout=300)[0].rsplit(" ", 2) for process in (one, other)]
-
-    assert replies[0][0] == replies[1][0]
-    assert [reply[1] for reply in replies] == ["False", "False"]
-    assert sorted(int(reply[2]) for reply in replies) == [0, 1]
-
-
 # --- what is refused ---------------------------------------------------------------------------------------------
 
 
@@ -186,9 +189,15 @@ def test_a_name_that_the_hub_does_not_have_is_a_mistake_in_the_configuration(own
     assert_refused("no such model", "no such model cannot be loaded: ")
 
 
-def test_a_model_of_several_labels_is_a_mistake_in_the_configuration(tmp_path: Path, own_cache: Path) -> None:
-    assert_refused(str(bert(tmp_path / "model", labels=3)), "the model gives 3 labels and not one score.")
-    assert [path for path in own_cache.rglob("*.tmp")] == []
+def test_a_model_of_several_labels_is_refused(tmp_path: Path) -> None:
+    from etl.reranking.export import Unfit, export
+
+    model = bert(tmp_path / "model", labels=3)
+
+    with pytest.raises(Unfit, match="the model gives 3 labels and not one score"):
+        export(str(model), tmp_path / "compiled")
+
+    assert list(tmp_path.iterdir()) == [model]
 
 
 def test_a_model_whose_scores_would_be_random_is_refused(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from server.evaluation.evaluate import on_bench
 from server.evaluation.tune import SMALLEST_SET, STEPS, Fit, fit, write
 from server.query.weights import HYBRID, weights
 from tests.harness.evaluation import tuning_set
-from tests.harness.models import HashModel, tokenizer_json
+from tests.harness.models import HashModel, counter
 
 FEW = Settings(query=QuerySettings(nResults=10))
 """Few candidates: a fit ranks every question some hundred times."""
@@ -21,7 +21,7 @@ FEW = Settings(query=QuerySettings(nResults=10))
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    tokenizer_json()
+    counter()
     monkeypatch.setenv("LORE_CACHE", str(tmp_path / "cache"))
 
 

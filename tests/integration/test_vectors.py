@@ -71,7 +71,10 @@ def segment_file(folder: Path, name: str) -> Path:
     return next(folder.glob(f"*/{name}"))
 
 
-@pytest.mark.parametrize("count", [CHROMA_LIMIT - 1, CHROMA_LIMIT, CHROMA_LIMIT + 1])
+BELOW = [pytest.param(count, marks=pytest.mark.long) for count in (CHROMA_LIMIT - 1, CHROMA_LIMIT)]
+
+
+@pytest.mark.parametrize("count", [*BELOW, CHROMA_LIMIT + 1])
 def test_any_number_of_rows_is_added_read_updated_and_deleted_around_the_limit_of_a_batch(
     tmp_path: Path, open_store: Open, count: int
 ) -> None:
