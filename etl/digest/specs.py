@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 from etl.digest.text import Text
+from etl.model import storable
 
 MOST_PATHS = 200
 MOST_NAMES = 1_000
@@ -98,7 +99,7 @@ def _words(line: str) -> Iterator[str]:
 
 
 def _word(value: object) -> str | None:
-    return " ".join(value.split())[:LONGEST] or None if isinstance(value, str) else None
+    return storable(" ".join(value.split()))[:LONGEST] or None if isinstance(value, str) else None
 
 
 def _first(values: Iterable[str], most: int) -> tuple[str, ...]:

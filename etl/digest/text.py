@@ -27,7 +27,7 @@ class Text:
     def outline(self) -> Outline:
         """The headings and the fences of a Markdown text; of any other text nothing."""
         if not self.is_markdown:
-            return Outline([f"{line}\n" for line in self._document.lines], [])
+            return Outline([], [])
         return outline(self._document.text, front_matter_lines(self._document.text))
 
     def lines(self) -> Iterator[tuple[int, str]]:

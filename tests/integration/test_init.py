@@ -299,6 +299,7 @@ def test_29_3_corrupt_files_are_reported_and_the_rest_is_taken_in(tmp_path: Path
         ".serena/memories/huge.md": "# Huge\n" + "word " * 2_000_000,
         "PRPs/executed/PRP-50.md": "---\n" + "a: [" * 500 + "\n---\n# Fifty\n\nDeeply nested front matter.\n",
         "PRPs/executed/PRP-51.md": "",
+        "PRPs/executed/odd.md": '---\nprp_id: "PRP-\\0"\nstatus: "\\a"\ntags: ["\\e"]\nname: "\\0"\n---\n',
         "PRPs/executed/PRP-52.md": f"---\ntags: [{secret}]\n---\n# T\n\nUse {secret} for all that is there.\n",
     }
     app = opened(tmp_path / "project", contract, files)
@@ -320,6 +321,7 @@ def test_29_3_corrupt_files_are_reported_and_the_rest_is_taken_in(tmp_path: Path
     assert set(memories) == {"broken", "tool-usage-guide"}
     prps = written(app)["knowledge"]["user_prps"]
     assert prps["PRP-51"]["excerpt"] == ""
+    assert prps["odd"]["tags"] == ["\N{REPLACEMENT CHARACTER}"]
     assert prps["PRP-52"]["excerpt"] == "Use redacted github_token for all that is there."
     assert secret not in (app.index.root / INDEX).read_text(encoding="utf-8")
     app.close()
