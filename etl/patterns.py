@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Iterable
+from functools import lru_cache
 
 from pathspec import GitIgnoreSpec
 
@@ -13,7 +14,7 @@ from etl.errors import ConfigError
 
 def configured(key: str, patterns: Iterable[str]) -> GitIgnoreSpec:
     """The patterns under a configuration key. Raises ConfigError."""
-    patterns = list(patterns)
+    patterns = tuple(patterns)
     if bad := [one for one in patterns if not _is_valid(one)]:
         raise ConfigError(f"Configuration key `{key}`: {bad[0]!r} is not a gitignore pattern.")
     return _spec(patterns)
@@ -21,7 +22,7 @@ def configured(key: str, patterns: Iterable[str]) -> GitIgnoreSpec:
 
 def lenient(patterns: Iterable[str]) -> GitIgnoreSpec:
     """The patterns that can be understood."""
-    return _spec(one for one in patterns if _is_valid(one))
+    return _spec(tuple(one for one in patterns if _is_valid(one)))
 
 
 def verdict(spec: GitIgnoreSpec, path: str) -> bool | None:
@@ -44,13 +45,14 @@ def _means(regex: re.Pattern[str], path: str) -> bool:
 
 def _is_valid(pattern: str) -> bool:
     try:
-        _spec([pattern])
+        _spec((pattern,))
     except (ValueError, re.error):
         return False
     return True
 
 
-def _spec(patterns: Iterable[str]) -> GitIgnoreSpec:
+@lru_cache(maxsize=1024)  # every sync asks for the same ones
+def _spec(patterns: tuple[str, ...]) -> GitIgnoreSpec:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)  # of `re`, about brackets in brackets
         return GitIgnoreSpec.from_lines(patterns)
