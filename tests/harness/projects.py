@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -31,8 +30,8 @@ def write_project(folder: Path, files: Mapping[str, str | bytes]) -> Path:
 def settle(folder: Path) -> None:
     """Wait until no file of the project counts as just written (a bounded wait on the file system's clock)."""
     newest = max((path.lstat().st_ctime_ns for path in folder.rglob("*") if ".lore" not in path.parts), default=0)
-    while time.time_ns() - newest < RACY_NS:
-        os.sched_yield()
+    while (left := newest + RACY_NS - time.time_ns()) > 0:
+        time.sleep(left / 1e9)
 
 
 def open_index(folder: Path, settings: Settings | None = None, model: HashModel | None = None) -> Index:
