@@ -34,11 +34,12 @@ inspector: install
 		npm install --silent --no-audit --no-fund --ignore-scripts --prefix .venv/inspector \
 		@modelcontextprotocol/inspector@0.15.0; else echo "no npm: the Inspector's tests are skipped" >&2; fi
 
+# Modules as they are collected: the quick ones of tests/unit at the end fill what is left of either worker's time.
 test: install lint inspector
-	$(BIN)/python -m pytest -q -n 2 --dist loadscope
+	$(BIN)/python -m pytest -q -n 2 --dist loadscope --no-loadscope-reorder
 
 test-all: install lint inspector
-	$(BIN)/python -m pytest -q -m "long or not long"
+	$(BIN)/python -m pytest -q -m "long or not long" --hypothesis-profile=long
 
 lint: install
 	$(BIN)/ruff format --check .

@@ -13,7 +13,8 @@ import tempfile
 from collections import defaultdict
 from pathlib import Path
 
-from benchmarks.main_job import lore_sync, package_copy, row
+from benchmarks.main_job import package_copy, row
+from etl.embedding import Model
 from etl.settings import Settings
 from server.app import App
 from server.contract import load_contract
@@ -34,15 +35,15 @@ def defined_once(project: Path) -> dict[str, str]:
     return {name: found[0][0] for name, found in places.items() if len(found) == 1 and found[0][1]}
 
 
-def measure(package: str, folder: Path) -> int:
-    """How many of the picked names come first."""
+def measure(package: str, folder: Path, model: Model | None = None) -> int:
+    """How many of the picked names come first, with the default model or another."""
     project = package_copy(package, folder)
-    lore_sync(project)
     names = defined_once(project)
     picked = random.Random(SEED).sample(sorted(names), min(PICKED, len(names)))
-    app = App(project, Settings(), load_contract())
+    app = App(project, Settings(), load_contract(), model)
     first, missed = 0, []
     try:
+        app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
         for name in picked:
             results = app.call("query_documents", {"query": name, "limit": 3})["results"]
             found = results[0]["source"] if results else "nothing"

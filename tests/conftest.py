@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from filelock import FileLock
+from hypothesis import settings
 
 from etl.index import Index
 from etl.settings import Settings
@@ -19,9 +20,16 @@ from server.app import App
 from server.contract import Contract, load_contract
 from server.owner.runtime import VARIABLE
 from tests.harness import commands
+from tests.harness.disk import in_memory
 from tests.harness.models import HashModel
 from tests.harness.owners import stop_owners
 from tests.harness.projects import SAMPLE, settle
+from tests.harness.trying import LONG
+
+settings.register_profile(LONG)
+MEMORY = in_memory()
+if MEMORY and "TMPDIR" not in os.environ:
+    os.environ["TMPDIR"] = tempfile.tempdir = str(MEMORY)
 
 
 @pytest.fixture(autouse=True)

@@ -9,11 +9,12 @@ import httpx2
 import pytest
 import schemathesis
 import yaml
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from schemathesis import GenerationMode
 
 from server.contract import Contract, contract_file
 from tests.harness.faces import bearer, serving
+from tests.harness.trying import trying
 
 
 @pytest.fixture(autouse=True)
@@ -99,7 +100,7 @@ def test_generated_requests_never_break_the_contract(
     schema = schemathesis.openapi.from_dict(contract.document)
     operation = schema.find_operation_by_id(name)
 
-    @settings(max_examples=25, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+    @trying(8, database=None)
     @given(operation.as_strategy(generation_mode=mode))
     def check(case: schemathesis.Case) -> None:
         if mode is GenerationMode.POSITIVE:  # a cursor that no reply gave fits the schema and is refused all the same

@@ -10,7 +10,7 @@ from typing import Any
 import httpx2
 import pytest
 import schemathesis
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from schemathesis import GenerationMode
 from schemathesis.specs.openapi.checks import positive_data_acceptance
 
@@ -20,6 +20,7 @@ from tests.harness.faces import bearer, run_lore, serving
 from tests.harness.knowledge import assert_sound, git, seed_store
 from tests.harness.owners import owner_of, wait_until
 from tests.harness.projects import write_project
+from tests.harness.trying import trying
 
 JSON = dict[str, Any]
 READING = ["get_project_main", "get_knowledge_file", "get_chapter", "get_knowledge_history", "search_knowledge"]
@@ -174,7 +175,7 @@ def test_generated_requests_never_break_the_contract(url: str, contract: Contrac
     for name in READING:
         strategy = schema.find_operation_by_id(name).as_strategy(generation_mode=mode)
 
-        @settings(max_examples=15, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+        @trying(8, database=None)
         @given(strategy)
         def check(case: schemathesis.Case) -> None:
             # what fits the schema may be no name of a document or commit, and is refused then

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given
-from hypothesis import settings as examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from etl.errors import InvalidArgument
@@ -22,6 +21,7 @@ from server.contract import Contract
 from tests.harness.chunks import make_chunk
 from tests.harness.models import HashModel
 from tests.harness.projects import write_project
+from tests.harness.trying import trying
 
 JSON = dict[str, Any]
 BUDGETS = st.one_of(st.integers(200, 700), st.integers(200, 20_000))
@@ -83,7 +83,7 @@ def joined(replies: Iterator[JSON], *names: str) -> list[Any]:
     return [one for reply in replies for name in names for one in reply[name]]
 
 
-PROPERTY = examples(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+PROPERTY = trying(8)
 
 
 @PROPERTY

@@ -1,0 +1,16 @@
+"""How much hypothesis tries: a little in every run, ten times as much in `make test-all`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import HealthCheck, settings
+
+LONG = "long"
+"""The profile of the long run."""
+
+
+def trying(examples: int, **more: Any) -> settings:
+    """The settings of a test that tries so many examples in every run."""
+    times = 10 if settings.get_current_profile_name() == LONG else 1
+    return settings(max_examples=times * examples, deadline=None, suppress_health_check=list(HealthCheck), **more)
