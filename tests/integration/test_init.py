@@ -17,6 +17,7 @@ from etl.settings import Settings
 from server import budget
 from server.app import App
 from server.contract import Contract
+from server.docs.output import exists
 from server.listener import Listener
 from tests.harness.framework import INDEX, SCHEMA, framework
 from tests.harness.models import HashModel
@@ -242,6 +243,21 @@ def test_a_folder_that_may_not_be_written_is_an_error_that_says_what_to_do(tmp_p
     assert "lore init` again" in error.value.hint
     assert init(app)["written"] == ["lore.toml"]
     app.close()
+
+
+def test_what_leads_out_of_the_project_is_not_looked_at(tmp_path: Path) -> None:
+    root = write_project(tmp_path / "project", {"src/a.py": ""})
+    write_project(tmp_path / "project-evil", {"b.py": ""})
+    (root / "out").symlink_to("../project-evil")
+    (root / "in").symlink_to("src")
+    (root / "loop").symlink_to("loop")
+    (root / "dead").symlink_to("nowhere")
+
+    there = [path for path in ("src/a.py", "src", "in/a.py", "dead", "in") if exists(root, path)]
+    beyond = ["../project-evil/b.py", "out/b.py", "out", "/etc", "loop/x", "src/../../project-evil", "src/b.py", "a\0b"]
+
+    assert there == ["src/a.py", "src", "in/a.py", "in"]
+    assert [path for path in beyond if exists(root, path)] == []
 
 
 def test_a_server_takes_in_its_own_project_only(taken: tuple[App, JSON], tmp_path: Path) -> None:
