@@ -60,9 +60,9 @@ def no_parent_of_commands_is_left() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def no_owner_is_left(request: pytest.FixtureRequest) -> Iterator[None]:
-    """What a test started on a project of its own ends with it."""
+    """What a test started on a project of its own ends with it, before the folder is taken away."""
+    own = request.getfixturevalue("tmp_path") if "tmp_path" in request.fixturenames else None
     yield
-    own = request.node.funcargs.get("tmp_path")
     if own is not None:
         stop_owners(own)
 
