@@ -13,6 +13,8 @@ from etl.head import head
 from etl.knowledge.commits import COMMITTER, EMAIL
 from etl.knowledge.git import Git
 
+WAIT_SECONDS = 2.0
+_PAUSE_SECONDS = 0.002
 _NONE = "0" * 40
 
 
@@ -33,8 +35,7 @@ def move_branch(home: Path, git: Git, commit: str, tip: str | None, keep: Sequen
     lock = ref.with_name(f"{ref.name}.lock")
     try:
         ref.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(lock, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
-        with open(descriptor, "w", encoding="ascii") as file:
+        with open(_locked(lock), "w", encoding="ascii") as file:
             file.write(f"{commit}\n")
         if head(home).commit != tip:
             lock.unlink()
@@ -43,6 +44,18 @@ def move_branch(home: Path, git: Git, commit: str, tip: str | None, keep: Sequen
     except OSError as error:
         raise GitError(f"The branch cannot be moved: {error.strerror}.") from error
     _note(folder, branch, commit, tip)
+
+
+def _locked(lock: Path) -> int:
+    """The lock, opened: git has it for a moment where it packs references, as our own tidying makes it do."""
+    deadline = time.monotonic() + WAIT_SECONDS
+    while True:
+        try:
+            return os.open(lock, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+        except FileExistsError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(_PAUSE_SECONDS)
 
 
 def _note(folder: Path, branch: str, commit: str, tip: str | None) -> None:

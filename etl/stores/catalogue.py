@@ -285,18 +285,19 @@ class Catalogue:
             found.update((source, json.loads(tags)) for source, tags in rows)
         return found
 
-    def rows_of(self, sources: Iterable[str]) -> dict[str, str]:
-        """Id of each chunk of these files -> its row in the vectors."""
-        portions = (self._vector_rows(f"source IN ({marks})", some) for marks, some in _portions(sources))
+    def rows_of(self, sources: Iterable[str], type_: str | None = None) -> dict[str, str]:
+        """Id of each chunk of these files, if it is of the type -> its row in the vectors."""
+        portions = (self._vector_rows(f"source IN ({marks})", some, type_) for marks, some in _portions(sources))
         return {id_: row for rows in portions for id_, row in rows.items()}
 
-    def rows_below(self, folders: Sequence[str]) -> dict[str, str]:
+    def rows_below(self, folders: Sequence[str], type_: str | None = None) -> dict[str, str]:
         """The same of all files below any of these folders."""
         ranges = " OR ".join(["source >= ? AND source < ?"] * len(folders))  # "0" comes after "/"
-        return self._vector_rows(ranges, [end for folder in folders for end in (f"{folder}/", f"{folder}0")])
+        return self._vector_rows(ranges, [end for folder in folders for end in (f"{folder}/", f"{folder}0")], type_)
 
-    def _vector_rows(self, where: str, values: Sequence[str]) -> dict[str, str]:
-        rows = self._rows(f"SELECT id, content_hash FROM chunk WHERE {where}", values)
+    def _vector_rows(self, where: str, values: Sequence[str], type_: str | None) -> dict[str, str]:
+        sql = f"SELECT id, content_hash FROM chunk WHERE ({where}) AND (? IS NULL OR type = ?)"
+        rows = self._rows(sql, [*values, type_, type_])
         return {id_: row_id_of(id_, content_hash) for id_, content_hash in rows}
 
     def counts(self) -> dict[str, int]:

@@ -82,24 +82,22 @@ class VectorStore:
     def search(
         self, vector: Vectors, limit: int, type_: str | None = None, only: Sequence[str] | None = None
     ) -> list[tuple[str, float]]:
-        """(row id, cosine similarity), best first; of all rows, or of `only` these."""
+        """(row id, cosine similarity), best first; of all rows of a type, or of `only` these, whatever they are."""
         if only is None:
-            return self._nearest(vector, limit, type_)
+            return self._nearest(vector, limit, where={"type": type_} if type_ is not None else None)
         step = self._place.limits.among
         found = [
             hit
             for start in range(0, len(only), step)
-            for hit in self._nearest(vector, limit, type_, ids=list(only[start : start + step]))
+            for hit in self._nearest(vector, limit, ids=list(only[start : start + step]))
         ]
         return sorted(found, key=lambda hit: -hit[1])[:limit]
 
-    def _nearest(self, vector: Vectors, limit: int, type_: str | None, **those: list[str]) -> list[tuple[str, float]]:
-        where: Any = {"type": type_} if type_ is not None else None
+    def _nearest(self, vector: Vectors, limit: int, **those: Any) -> list[tuple[str, float]]:
         found = self._call(
             self._collection.query,
             query_embeddings=[vector],
             n_results=min(limit, self._place.limits.results),
-            where=where,
             include=["distances"],
             **those,
         )

@@ -13,8 +13,8 @@ class Part(Protocol):
 
     def __hash__(self) -> int: ...
 
-    def rows(self, catalogue: Catalogue) -> dict[str, str]:
-        """Id of each chunk in it -> its row in the vectors."""
+    def rows(self, catalogue: Catalogue, type_: str | None) -> dict[str, str]:
+        """Id of each chunk in it that is of the type -> its row in the vectors."""
 
 
 @dataclass(frozen=True)
@@ -23,9 +23,9 @@ class Below:
 
     folders: tuple[str, ...]
 
-    def rows(self, catalogue: Catalogue) -> dict[str, str]:
-        """Id of each chunk in it -> its row in the vectors."""
-        return catalogue.rows_below(self.folders)
+    def rows(self, catalogue: Catalogue, type_: str | None) -> dict[str, str]:
+        """Id of each chunk in it that is of the type -> its row in the vectors."""
+        return catalogue.rows_below(self.folders, type_)
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,6 @@ class Only:
 
     files: frozenset[str]
 
-    def rows(self, catalogue: Catalogue) -> dict[str, str]:
-        """Id of each chunk in it -> its row in the vectors."""
-        return catalogue.rows_of(self.files)
+    def rows(self, catalogue: Catalogue, type_: str | None) -> dict[str, str]:
+        """Id of each chunk in it that is of the type -> its row in the vectors."""
+        return catalogue.rows_of(self.files, type_)

@@ -40,7 +40,7 @@ class Candidates:
 def retrieve(
     index: Index, text: str, type_: str | None, limit: int, among: Mapping[str, str] | None = None
 ) -> Candidates:
-    """Up to `limit` candidates from each leg, of all chunks or among these (chunk id -> row id).
+    """Up to `limit` candidates from each leg, of all chunks of the type or among these of it (chunk id -> row id).
 
     Raises:
         IndexMissing: there is nothing to search.

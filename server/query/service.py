@@ -74,7 +74,7 @@ class QueryService:
             state = self._recent.state(self._today())
             found = self._recent.get(question, state)
             if found is None:
-                found = self._find(text, type_, None if part is None else self._rows(part, state))
+                found = self._find(text, type_, None if part is None else self._rows(part, type_, state))
                 self._recent.put(question, None if found.degraded else state, found)
             return found
 
@@ -88,11 +88,11 @@ class QueryService:
             retrieved.query, ranked, candidates.found, self.confidence(retrieved), candidates.degraded, self._today()
         )
 
-    def _rows(self, part: Part, state: State | None) -> Mapping[str, str]:
-        rows = self._parts.get(part, state)
+    def _rows(self, part: Part, type_: str, state: State | None) -> Mapping[str, str]:
+        rows = self._parts.get((part, type_), state)
         if rows is None:
-            rows = part.rows(self._index.catalogue)
-            self._parts.put(part, state, rows)
+            rows = part.rows(self._index.catalogue, _type(type_))
+            self._parts.put((part, type_), state, rows)
         return rows
 
     def confidence(self, retrieved: Retrieved) -> float:
@@ -101,7 +101,7 @@ class QueryService:
 
     def retrieve(self, text: str, type_: str, among: Mapping[str, str] | None = None) -> Retrieved:
         """The candidates of a question. Raises IndexMissing, IndexDamaged, ModelMismatch."""
-        query, wanted = parse(text), None if type_ == "all" else type_
+        query, wanted = parse(text), _type(type_)
         return Retrieved(query, wanted, retrieve(self._index, query.text, wanted, self._depth, among))
 
     def rank(self, retrieved: Retrieved, ranking: str, weights: Weights) -> tuple[list[Ranked], list[Ranked]]:
@@ -148,3 +148,7 @@ class QueryService:
             if chunk is not None:
                 ranked.append(Ranked(source, classic.total(terms), chunk, list(terms.items())))
         return ranked
+
+
+def _type(wanted: str) -> str | None:
+    return None if wanted == "all" else wanted

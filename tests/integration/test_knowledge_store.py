@@ -400,3 +400,19 @@ def test_somebodys_own_git_in_the_folder_is_waited_for_and_not_broken(tmp_path: 
     lock.unlink()
     store.write_main(PROJECT, "x", Author())
     assert_sound(store.home)
+
+
+def test_a_branch_that_git_holds_for_a_moment_is_waited_for(store: KnowledgeStore) -> None:
+    main = store.home / create(store).path.replace("knowledge/guide.md", "main.md")
+    lock = store.home / ".git" / "refs" / "heads" / "main.lock"
+    lock.touch()
+    writer = threading.Thread(target=store.write_main, args=(PROJECT, "x", AGENT))
+    writer.start()
+    while not main.exists():  # which is written before the branch is moved
+        pass
+
+    lock.unlink()
+    writer.join()
+
+    assert messages(store.home)[-1].endswith("Updated main.md")
+    assert_sound(store.home)
