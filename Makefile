@@ -16,7 +16,7 @@ install: .venv/installed
 	touch $@
 
 demo: install
-	@echo "== lore sync: this repository and the sample project in data/sample"
+	@echo "== lore sync: the documents of this repository and the sample project in data/sample"
 	@$(LORE) $(DEMO) sync
 	@echo "== lore search 'graceful shutdown'"
 	@$(LORE) $(DEMO) search "graceful shutdown" --limit 3

@@ -1,7 +1,7 @@
 """The retrieval figures: `python -m benchmarks.retrieval SETS [--split dev] [--save DIR]`.
 
 SETS is a folder with public sets in BEIR's form. Prints one Markdown table: every set, each ranking, and whether the
-hybrid is significantly worse than the better of its legs. The mixed set of our own is asked of the demo's index.
+hybrid is significantly worse than the better of its legs. The mixed set of our own is asked of this repository.
 """
 
 from __future__ import annotations
@@ -75,9 +75,9 @@ def against_better_leg(report: Report) -> str:
     return f"| {report.name} | {leg} | {bounds} | {one.p:.3f} | {verdict} |"
 
 
-def demo_report() -> Report:
-    """Our own set, on a fresh index of the demo."""
-    settings = load_settings(ROOT, ROOT / "data" / "demo.toml")
+def own_report() -> Report:
+    """Our own set, on a fresh index of this repository."""
+    settings = load_settings(ROOT, ROOT / "data" / "evaluation" / "index.toml")
     index = Index(ROOT, settings)
     try:
         sync(index, allow_mass_delete=True)
@@ -101,7 +101,7 @@ def main() -> None:
     print("| set | measure | hybrid [95 %] | vectors | keywords | classic | floor |\n|---|---|---|---|---|---|---|")
     for folder, variant in [*sets_in(options.sets), (None, None)]:
         split = variant or options.split
-        report = evaluate_folder(folder, split, ROOT, Settings(), RANKINGS) if folder else demo_report()
+        report = evaluate_folder(folder, split, ROOT, Settings(), RANKINGS) if folder else own_report()
         reports.append(report)
         for line in rows(report):
             print(line, flush=True)

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from etl.files import scan
+from etl.settings import load_settings
 from server.contract import Contract
 from tests.harness.projects import ROOT
 
@@ -34,6 +36,17 @@ def test_every_make_target_that_is_named_exists() -> None:
 
     assert named & {"install", "demo", "test", "test-all", "golden", "bench"} <= targets
     assert {"install", "demo", "test"} <= named
+
+
+def test_the_demo_indexes_the_documents_and_the_sample_project_and_no_code_of_ours() -> None:
+    found = scan(ROOT, load_settings(ROOT, ROOT / "data" / "demo.toml").index.exclude).files
+
+    assert {"README.md", "docs/searching.md", "data/sample/ferry/stores/base.py"} <= found.keys()
+    assert {Path(path).suffix for path in found if not path.startswith("data/sample/")} & {
+        ".py",
+        ".js",
+        ".yaml",
+    } == set()
 
 
 def test_every_operation_and_route_is_documented(contract: Contract) -> None:

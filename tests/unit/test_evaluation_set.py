@@ -1,4 +1,4 @@
-"""The evaluation set asks what the demo's index can answer, or what nothing in it does, and says which."""
+"""The evaluation set asks what its index can answer, or what nothing in it does, and says which."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ def gold(questions: list[Question], judgements: list[list[str]]) -> dict[str, li
 
 
 @pytest.fixture(scope="module")
-def demo() -> dict[str, str]:
-    """The type of each file that the demo indexes."""
-    settings = load_settings(ROOT, ROOT / "data" / "demo.toml")
+def corpus() -> dict[str, str]:
+    """The type of each file that the questions are asked of."""
+    settings = load_settings(ROOT, EVALUATION / "index.toml")
     paths = list(scan(ROOT, settings.index.exclude).files)
     sources = SourceSet(Project(paths, lambda path: (ROOT / path).read_text(encoding="utf-8")), settings.sources)
     owned = ((path, sources.owner(path)) for path in paths)
@@ -103,23 +103,23 @@ def test_what_is_unanswerable_has_no_gold_and_everything_else_has_some(
         assert is_answerable == (0 < len(gold[one["_id"]]) <= MOST_GOLD), one["_id"]
 
 
-def test_every_gold_file_is_in_the_index_of_the_demo(gold: dict[str, list[str]], demo: dict[str, str]) -> None:
+def test_every_gold_file_is_in_the_index(gold: dict[str, list[str]], corpus: dict[str, str]) -> None:
     wanted = {path for paths in gold.values() for path in paths}
 
-    assert wanted <= set(demo)
+    assert wanted <= set(corpus)
     assert all((ROOT / path).is_file() for path in wanted)
 
 
-def test_the_demo_does_not_index_the_evaluation_set(demo: dict[str, str]) -> None:
-    assert not [path for path in demo if path.startswith("data/evaluation/")]
+def test_the_evaluation_set_is_not_indexed(corpus: dict[str, str]) -> None:
+    assert not [path for path in corpus if path.startswith("data/evaluation/")]
 
 
 def test_the_expected_types_are_those_of_the_gold_files(
-    questions: list[Question], gold: dict[str, list[str]], demo: dict[str, str]
+    questions: list[Question], gold: dict[str, list[str]], corpus: dict[str, str]
 ) -> None:
     for one in questions:
         if gold[one["_id"]]:
-            assert types(one) == {demo[path] for path in gold[one["_id"]]}, one["_id"]
+            assert types(one) == {corpus[path] for path in gold[one["_id"]]}, one["_id"]
 
 
 def test_the_one_gold_file_of_a_name_holds_it_or_is_called_so(
@@ -135,9 +135,11 @@ def test_the_one_gold_file_of_a_name_holds_it_or_is_called_so(
         assert is_the_file or name.rpartition(".")[2] in parts, name
 
 
-def test_an_unanswerable_question_holds_no_name_of_the_corpus(questions: list[Question], demo: dict[str, str]) -> None:
-    corpus = "\n".join((ROOT / path).read_text(encoding="utf-8") for path in demo)
-    names = set(re.findall(r"\w*(?:_\w|[a-z][A-Z])\w*", corpus))
+def test_an_unanswerable_question_holds_no_name_of_the_corpus(
+    questions: list[Question], corpus: dict[str, str]
+) -> None:
+    text = "\n".join((ROOT / path).read_text(encoding="utf-8") for path in corpus)
+    names = set(re.findall(r"\w*(?:_\w|[a-z][A-Z])\w*", text))
 
     for one in of_kind(questions, "unanswerable"):
         assert names.isdisjoint(re.findall(r"\w+", one["text"])), one["text"]
