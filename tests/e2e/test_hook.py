@@ -134,7 +134,7 @@ def test_fr_013_a_server_that_hangs_holds_up_a_session_for_the_budget_only(place
 
     done = place.run("--url", server.url, "--budget", "2.5")
 
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 10  # a call that hangs is given up after 10 seconds, and tried again
     assert done.returncode == 0
     assert "2 waiting. The rest goes on in the background; --status shows how far." in done.stdout
     assert place.told("--status", "--url", server.url)["is_running"] is True
@@ -175,6 +175,9 @@ def test_memories_go_to_lore_itself_or_to_a_lore_elsewhere_and_each_keeps_them_o
     environment = {"LORE_TOKEN": TOKEN, "LORE_HOME": str(place.home.with_name("other"))}
     with serving(place.project, **environment) as url:
         assert counts(place.told("--url", f"{url}/mcp", LORE_HOOK_TOKEN=TOKEN)) == counts(own)
+        log = Path(place.told("--status", "--url", f"{url}/mcp")["log"]).read_text(encoding="utf-8")
+        assert "answers: protocol 2026-07-28" in log  # which has no sessions
+        assert TOKEN not in log
         (place.memories / "LEARNING/long.md").unlink()
         changed = place.told("--url", f"{url}/mcp", LORE_HOOK_TOKEN=TOKEN)
     assert (changed["removed"], changed["skipped"]) == (1, 4)
