@@ -63,7 +63,13 @@ def main() -> None:
         _row("20 new files to a stateful server", lambda: place.run(*url), before=place.forget)
         _row("20 new files to Lore, its owner is started", place.run, before=place.forget)
         _row("20 new files to Lore, its owner runs (`--all`)", lambda: place.run("--all"))
-        _row("the same with `--budget 0`", lambda: place.run("--all", "--budget", "0", *url))
+        again = ("--all", *url)
+        _row(
+            "20 files to a server, with `--budget 0`",
+            lambda: place.run("--budget", "0", *again),
+            lambda: place.run(*again),
+        )
+        place.run(*again)
         place.forget()
         place.write(2000)
         print(f"| 2,000 new files to a stateful server | {place.run('--budget', '600', *url):.1f} s |")

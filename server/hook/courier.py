@@ -1,4 +1,4 @@
-"""Carries memories to a server one after the other, and notes down each step before it takes the next."""
+"""Carries memories to a server one after the other; each step is noted down before the next is taken."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ class Courier:
         self._tally.removed += is_replaced and found != replaces
         ids, now = (*entry.ids, found or MARKED + piece.mark), datetime.now(UTC).isoformat(timespec="seconds")
         entry = replace(entry, ids=ids, stale=stale, is_unsure=False, synced_at=now)
-        self._state.put(path, entry)
+        self._state.files[path] = entry  # written with what is noted before the next part, or at the end
         return entry
 
     async def _clean(self, server: Knowledge, path: str) -> None:
