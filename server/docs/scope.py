@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from etl.errors import FrameworkNotFound
@@ -61,25 +61,25 @@ class Scopes:
             return self._kept[key]
 
     def _scope(self, names: tuple[str, ...], tags: frozenset[str], entries: Entries) -> Scope:
-        types = self._index.catalogue.types()
-        found: dict[str, str] = {}
-        for name in reversed(names):  # the first of them has the last word
-            belongs = self._belongs(name)
-            found.update((path, name) for path, type_ in types.items() if belongs(path, KnowledgeType(type_)))
+        pages, found = self._pages(), dict[str, str]()
+        for path, type_ in self._index.catalogue.types().items():
+            group = group_of(path, KnowledgeType(type_))
+            is_framework = is_system(path) or path.startswith(pages)  # all that came with it, its own pages too
+            for name in names:
+                if group in SOURCES[name] or (name == FRAMEWORK and is_framework):
+                    found[path] = name
+                    break
         if tags:
             tagged = self._tagged(found, tags, entries)
             found = {path: name for path, name in found.items() if path in tagged}
         return Scope(names, found, frozenset(found), entries)
 
-    def _belongs(self, name: str) -> Callable[[str, KnowledgeType], bool]:
-        """Whether a file is of a source. To the framework belongs all that came with it, its own pages too."""
-        if name != FRAMEWORK:
-            return lambda path, type_: group_of(path, type_) in SOURCES[name]
+    def _pages(self) -> tuple[str, ...]:
+        """What the paths of the framework's pages begin with."""
         try:
-            pages = framework_folder(self._index.root, self._index.settings.docs.framework) + "/"
+            return (framework_folder(self._index.root, self._index.settings.docs.framework) + "/",)
         except FrameworkNotFound:
-            return lambda path, type_: is_system(path)
-        return lambda path, type_: is_system(path) or path.startswith(pages)
+            return ()
 
     def _tagged(self, paths: Iterable[str], tags: frozenset[str], entries: Entries) -> set[str]:
         others = [path for path in paths if path not in entries.by_path]
