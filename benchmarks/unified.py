@@ -1,6 +1,6 @@
 """What `knowledge_search` and the tools by path cost: `python -m benchmarks.unified [--prps 100]`.
 
-The project has so many PRPs of its own, each of several sections, as many source files again, and a framework.
+The project has so many PRPs of its own, each of two sections, a tenth as many source files, and a framework.
 """
 
 from __future__ import annotations
@@ -48,6 +48,7 @@ def fill(root: Path, prps: int, words: list[str]) -> None:
         head = f"---\nname: {' '.join(chance.choices(words, k=4))}\nstatus: executed\ntags: [{tags}]\n---\n"
         body = f"# PRP {number}\n\n{said(SENTENCES)}\n\n## Goal\n\n{said(SENTENCES)}\n\nIt follows `api-errors`.\n"
         files[f"PRPs/executed/PRP-{100 + number}-task.md"] = head + body
+    for number in range(prps // 10):
         files[f"src/part{number}.py"] = f'"""{said(2)}"""\n'
     write_project(root, files)
 

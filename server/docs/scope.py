@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from etl.errors import FrameworkNotFound
 from etl.index import Index
@@ -46,21 +48,28 @@ class Scopes:
         self._view = view
         self._guard = threading.Lock()
         self._entries = Entries()
-        self._kept: dict[tuple[tuple[str, ...], frozenset[str]], Scope] = {}
+        self._kept: dict[tuple[str, ...], Scope] = {}
+        self._tagged: Mapping[str, set[str]] | None = None
 
-    def of(self, names: Sequence[str], tags: Iterable[str] = ()) -> Scope:
+    def of(self, names: Sequence[str], tags: Collection[str] = ()) -> Scope:
         """The files of these sources, or of all; with tags, those that have one of them."""
         entries = self._view.entries()
         wanted = tuple(dict.fromkeys(names)) or DEFAULT
-        key = wanted, frozenset(tag.strip().casefold() for tag in tags)
         with self._guard:
             if entries is not self._entries or len(self._kept) >= KEPT:
-                self._entries, self._kept = entries, {}
-            if key not in self._kept:
-                self._kept[key] = self._scope(*key, entries)
-            return self._kept[key]
+                self._entries, self._kept, self._tagged = entries, {}, None
+            if wanted not in self._kept:
+                self._kept[wanted] = self._scope(wanted, entries)
+            scope = self._kept[wanted]
+            if not tags:
+                return scope
+            if self._tagged is None:
+                self._tagged = self._by_tag(entries)
+            having = {path for tag in tags for path in self._tagged.get(tag.strip().casefold(), ())}
+        found = {path: scope.source_of[path] for path in having & scope.files}
+        return Scope(wanted, found, frozenset(found), entries)
 
-    def _scope(self, names: tuple[str, ...], tags: frozenset[str], entries: Entries) -> Scope:
+    def _scope(self, names: tuple[str, ...], entries: Entries) -> Scope:
         pages, found = self._pages(), dict[str, str]()
         for path, type_ in self._index.catalogue.types().items():
             group = group_of(path, KnowledgeType(type_))
@@ -69,9 +78,6 @@ class Scopes:
                 if group in SOURCES[name] or (name == FRAMEWORK and is_framework):
                     found[path] = name
                     break
-        if tags:
-            tagged = self._tagged(found, tags, entries)
-            found = {path: name for path, name in found.items() if path in tagged}
         return Scope(names, found, frozenset(found), entries)
 
     def _pages(self) -> tuple[str, ...]:
@@ -81,8 +87,12 @@ class Scopes:
         except FrameworkNotFound:
             return ()
 
-    def _tagged(self, paths: Iterable[str], tags: frozenset[str], entries: Entries) -> set[str]:
-        others = [path for path in paths if path not in entries.by_path]
-        given: dict[str, Sequence[str]] = dict(self._index.catalogue.tags_of(others))
-        given |= {path: entries.by_path[path][0].tags for path in paths if path in entries.by_path}
-        return {path for path, own in given.items() if not tags.isdisjoint(tag.casefold() for tag in own)}
+    def _by_tag(self, entries: Entries) -> Mapping[str, set[str]]:
+        """Tag in lower case -> the files that have it: as the view has them, else those of the front matter."""
+        others = self._scope(DEFAULT, entries).files - entries.by_path.keys()
+        given = [(one.path, one.tags) for one in entries.all], self._index.catalogue.tags_of(others).items()
+        found: dict[str, set[str]] = defaultdict(set)
+        for path, tags in chain(*given):
+            for tag in tags:
+                found[tag.casefold()].add(path)
+        return found

@@ -18,7 +18,7 @@ from server.query.rerank import Reranker
 from server.query.retrieve import Candidate, Candidates, retrieve
 from server.query.weights import Weights, weights
 
-KEPT_PARTS = 4  # some 2 MB each for 10,000 chunks
+KEPT_PARTS = 8  # some 2 MB each for 10,000 chunks
 
 
 @dataclass(frozen=True)
