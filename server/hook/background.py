@@ -27,7 +27,6 @@ _FORMAT = logging.Formatter("%(asctime)s %(process)d %(levelname)s %(message)s",
 
 def begun(work: Callable[[Tell], None], log_file: Path) -> int:
     """Do the work in a child; the end of a pipe from which `followed` reads what it tells. Raises OSError."""
-    log_file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     if log_file.exists() and log_file.stat().st_size > LOG_BYTES:
         log_file.replace(log_file.with_name(f"{log_file.name}.1"))
     log = os.open(log_file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)

@@ -11,13 +11,13 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from etl.errors import LoreError
+from etl.errors import LoreError, StorageError
 from server import show
 from server.hook.background import Tell, begun, followed
 from server.hook.folders import find
 from server.hook.lucene import spelling
 from server.hook.plan import Plan, made_plan
-from server.hook.state import read_state
+from server.hook.state import make_folder, read_state
 from server.hook.tally import Tally, read_tally
 from server.hook.target import Target, target_for
 from server.hook.wanted import Wanted, memory_folders
@@ -88,7 +88,12 @@ def _connection(session: Session, target: Target, spelled: Callable[[str], str])
 
 def _deliver(session: Session, target: Target, seconds: float, tally: Tally, work: Callable[[Tell], None]) -> None:
     """Have it done, watch it for so long, and print how far it is."""
-    source = begun(work, target.file(os.environ, "log"))
+    log_file = target.file(os.environ, "log")
+    make_folder(log_file.parent)
+    try:
+        source = begun(work, log_file)
+    except OSError as error:
+        raise StorageError(f"No run can begin in the background: {error.strerror}.") from error
     warnings, is_over, has_ended = [], False, False
     for message in followed(source, seconds):
         tally = read_tally(message["tally"]) if "tally" in message else tally
@@ -98,7 +103,7 @@ def _deliver(session: Session, target: Target, seconds: float, tally: Tally, wor
         elif session.verbose and "log" in message:
             sys.stderr.write(f"{message['log']}\n")
     if has_ended and not is_over:
-        warnings.append(f"The run in the background ended early; see {target.file(os.environ, 'log')}.")
+        warnings.append(f"The run in the background ended early; see {log_file}.")
     _print(session, _record(target, tally, not has_ended), warnings)
 
 

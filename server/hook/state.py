@@ -70,7 +70,6 @@ class SyncState:
         about = {"version": VERSION, "server": self.server, "last": self.last, "orphans": self.orphans}
         files = ",\n".join(map(self._line, self.files))
         try:
-            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             write_atomically(self.path, (_json(about)[:-1], ',\n"files": {\n', files, "\n}}\n"))
         except OSError as error:
             raise StorageError(f"The sync state cannot be written: {error.strerror}.", _HINT) from error
@@ -95,6 +94,17 @@ class SyncState:
         """Those of the ids that stand for no file any more."""
         used = {one for entry in self.files.values() for one in entry.ids}
         return tuple(one for one in ids if one not in used)
+
+
+def make_folder(folder: Path) -> None:
+    """Where states and logs are kept: in the knowledge folder, but no part of its history. Raises StorageError."""
+    ignore = folder / ".gitignore"
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not ignore.exists():
+            ignore.write_text("# Written by Lore: notes of this machine.\n*\n", encoding="utf-8")
+    except OSError as error:
+        raise StorageError(f"The hook's notes cannot be written: {error.strerror}.", _HINT) from error
 
 
 def read_state(path: Path) -> SyncState:

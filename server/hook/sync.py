@@ -21,7 +21,7 @@ from server.hook.delivery import Connect, Sleep, Task, deliver
 from server.hook.folders import find
 from server.hook.patience import Patience
 from server.hook.plan import Plan, made_plan
-from server.hook.state import read_state
+from server.hook.state import make_folder, read_state
 from server.hook.tally import Tally
 from server.hook.wanted import Wanted
 
@@ -78,7 +78,7 @@ def _tasks(plan: Plan, courier: Courier) -> Iterator[Task]:
 def _locked(state: Path) -> Iterator[None]:
     """The only run for this server. Raises Busy, StorageError."""
     try:
-        state.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_folder(state.parent)
         lock = FileLock(state.with_name(f"{state.name}.lock"), mode=0o600)
         with lock.acquire(timeout=LOCK_SECONDS):
             yield

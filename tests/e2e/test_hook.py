@@ -54,7 +54,8 @@ class Place:
         return [LORE, "hook", "session-start", "--memory-dir", str(self.memories), *arguments]
 
     def run(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-        return run_lore(*self.command(*arguments)[1:], cwd=self.project, LORE_HOME=str(self.home), **environment)
+        environment = {"LORE_HOME": str(self.home), **environment}
+        return run_lore(*self.command(*arguments)[1:], cwd=self.project, **environment)
 
     def told(self, *arguments: str, **environment: str) -> JSON:
         done = self.run("--json", *arguments, **environment)
@@ -174,6 +175,11 @@ def test_memories_go_to_lore_itself_or_to_a_lore_elsewhere_and_each_keeps_them_o
     kept = [one.read_text(encoding="utf-8") for one in place.home.glob("projects/*/memories/*/*.md")]
     assert sum("name: Title" in one for one in kept) == 3
     assert sum("name: Long" in one for one in kept) == 3  # its parts, each with up to 5,000 characters of body
+    history = subprocess.run(
+        ["git", "log", "--name-only", "--format="], cwd=place.home, capture_output=True, text=True, check=True
+    ).stdout
+    assert "memories/research/cti" in history
+    assert "hook/" not in history  # what this machine notes down is nobody else's
     environment = {"LORE_TOKEN": TOKEN, "LORE_HOME": str(place.home.with_name("other"))}
     with serving(place.project, **environment) as url:
         assert counts(place.told("--url", f"{url}/mcp", LORE_HOOK_TOKEN=TOKEN)) == counts(own)
@@ -204,11 +210,14 @@ def test_a_search_of_another_server_is_spelled_for_its_database(place: Place, se
     [
         ((), {"MADEINOZ_KNOWLEDGE_DB": "mysql"}, "neo4j, falkordb, falkorodb"),
         (("-c", "nothing.toml"), {}, "nothing.toml"),
+        ((), {"LORE_HOME": "/dev/null/lore"}, "The hook's notes cannot be written: Not a directory."),
     ],
 )
 def test_whatever_is_wrong_around_it_a_session_can_start(
     place: Place, arguments: tuple[str, ...], environment: dict[str, str], said: str
 ) -> None:
+    place.write(1)
+
     done = place.run(*arguments, **environment)
 
     assert (done.returncode, done.stdout) == (0, "")

@@ -16,7 +16,7 @@ from server.hook.failures import Unreachable
 from server.hook.folders import MemoryFile, find
 from server.hook.patience import Patience
 from server.hook.plan import GUARDED, LARGEST_FILE, Plan, content, in_turns, made_plan
-from server.hook.state import Entry, SyncState, read_state
+from server.hook.state import Entry, SyncState, make_folder, read_state
 from server.hook.tally import Tally, read_tally
 from server.hook.target import target_of
 from tests.harness.projects import write_project
@@ -168,11 +168,13 @@ def test_an_entry_that_is_not_whole_or_has_something_to_clear_away_is_taken_up_a
 
 def test_the_state_is_read_as_it_was_written(tmp_path: Path) -> None:
     state = SyncState(tmp_path / "hook/s.json", "http://x", orphans=[{"id": "o"}], last={"pid": 1})
+    make_folder(state.path.parent)
     entry = Entry("d", "g", ("1", "2"), 3, ("0",), True, "it failed", "LEARNING", "2026-01-01")
     state.put("/m/ü.md", entry)
 
     assert read_state(state.path) == state
     assert (tmp_path / "hook").stat().st_mode & 0o777 == 0o700
+    assert (tmp_path / "hook/.gitignore").read_text().endswith("\n*\n")
     state.drop("/m/ü.md")
     assert read_state(state.path).files == {}
 
