@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import stat
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -233,9 +232,3 @@ def _decoded(data: bytes) -> str:
     except UnicodeDecodeError as error:
         name = encoding.removesuffix("-sig").upper()
         raise Unreadable(f"not valid {name} at byte {error.start:,}; save it as UTF-8") from error
-
-
-def nearest(path: str, known: Sequence[str]) -> list[str]:
-    """Up to five of the known paths that look like this one; those of the same name first."""
-    same_name = [one for one in known if one.rpartition("/")[2] == path.rpartition("/")[2]]
-    return list(dict.fromkeys((*same_name, *difflib.get_close_matches(path, known, n=5))))[:5]

@@ -33,15 +33,12 @@ class RemoteState:
 
 
 class Remote:
-    """`origin`, if it is configured. `writing` holds the store's lock; `changed` is told when files came from there."""
+    """`origin`, if it is configured. `writing` holds the store's lock."""
 
-    def __init__(
-        self, history: History, writing: Callable[[], AbstractContextManager[int]], changed: Callable[[], None]
-    ) -> None:
+    def __init__(self, history: History, writing: Callable[[], AbstractContextManager[int]]) -> None:
         self._history = history
         self._git = history.git
         self._writing = writing
-        self._changed = changed
         self._configured: bool | None = None
         self._problem: str | None = None
         self._network = threading.Lock()  # one conversation at a time
@@ -166,7 +163,6 @@ class Remote:
             history.apply(changes, theirs, f"Fast-forward to {NAME}/{branch}")
         else:
             history.commit(changes, f"Merge {NAME}/{branch}", Author(), [tip or theirs, theirs])
-        self._changed()
         return True
 
     def _base(self, tip: str | None, theirs: str) -> str | None:

@@ -48,7 +48,7 @@ def utc_now() -> str:
 
 
 class Writer(Shelf):
-    """A shelf that can be written. `changed` is told after every write, and when files came from the remote."""
+    """A shelf that can be written. `changed` is told after whatever moved it on: a write, a merge, a recovery."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class Writer(Shelf):
         self._wait_seconds = wait_seconds
         self._lock = StoreLock(self.home / ".git" / LOCK, wait_seconds)
         self.history = History(self.home, self._lock)
-        self.remote = Remote(self.history, self.writing, changed)
+        self.remote = Remote(self.history, self.writing)
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[int]:
@@ -82,8 +82,11 @@ class Writer(Shelf):
             count = self.history.recover() if self._lock.left_off() else 0
             self._wait_for_others()
             self.history.refresh_index()
+            before = self.history.tip
             yield count
-        self._changed()
+            has_changed = self.history.tip != before
+        if has_changed or count:
+            self._changed()
 
     def _wait_for_others(self) -> None:
         """Somebody's own git in the folder goes first; what dead writers of ours left is gone by now."""

@@ -17,8 +17,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from etl.errors import CatalogueDamaged, StorageError
-from etl.files import nearest
 from etl.model import Chunk, canonical_json, row_id_of
+from etl.nearest import nearest
 
 CATALOGUE = "catalogue.sqlite"
 SUSPECT = "catalogue.suspect"  # damage that a reader met; the next sync builds the catalogue anew

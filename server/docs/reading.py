@@ -12,9 +12,10 @@ from typing import Any
 from etl.digest.tags import tags_of
 from etl.digest.text import Text
 from etl.errors import DocumentNotFound, FrameworkNotFound, PathRefused
-from etl.files import Unreadable, nearest, text_of
+from etl.files import Unreadable, text_of
 from etl.knowledge.files import Files
 from etl.model import sha256
+from etl.nearest import nearest
 from etl.project_files import ProjectFiles, is_knowledge
 from etl.redaction import redact
 from etl.settings import Settings

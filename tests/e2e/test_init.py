@@ -55,7 +55,7 @@ def test_init_search_edit_search_finds_the_edit(project: tuple[Path, JSON]) -> N
 
     assert (before[0]["written"], before[0]["kept"]) == ([], ["lore.toml", INDEX])
     assert before[1]["results"][0]["source"] != EDITED or "Quasar" not in before[1]["results"][0]["excerpt"]
-    assert after[0]["report"]["embedded"] == 1
+    assert after[0]["report"]["failed"] == []
     assert after[1]["results"][0]["source"] == EDITED
     entry = written(folder)["knowledge"]["user_prps"]["PRP-17"]
     assert entry["excerpt"].startswith("Quasar dampening came in later.")
