@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import random
+import shutil
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ from benchmarks.main_job import row
 from etl.settings import Settings
 from server.app import App
 from server.contract import load_contract
+from tests.harness.projects import ROOT
 
 CHAPTERS, WORDS_PER_CHAPTER, VOCABULARY = 5, 150, 5_000
 
@@ -63,7 +66,24 @@ def main() -> None:
         row("search, no such word", percentiles(lambda n: search(f"{n}-nowhere"), calls))
         row("search after a write", percentiles(lambda n: (write(n % documents), search(words[100 + n])), calls // 4))
         row("write alone", percentiles(lambda n: write(n % documents), calls // 4))
+        row("from a write to its being found by query_documents", found_after_write(app, calls // 10))
         app.close()
+
+
+def found_after_write(app: App, calls: int) -> str:
+    """With our own documentation as the project, and the real model; asked again and again, as an agent would not."""
+    shutil.copytree(ROOT / "docs", app.index.root / "docs")
+    app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
+
+    def write_and_find(number: int) -> None:
+        word = f"quux{number}zebra"
+        chapters = [{"title": "New", "content": f"The word is {word}."}]
+        new = {"project_id": app.index.root.name, "filename": word, "title": word, "chapters": chapters}
+        app.call("create_knowledge_file", new)
+        while not any(one["title"] == word for one in app.call("query_documents", {"query": word})["results"]):
+            time.sleep(0.01)
+
+    return percentiles(write_and_find, calls)
 
 
 if __name__ == "__main__":

@@ -49,6 +49,11 @@ def test_init_search_edit_search_finds_the_edit(project: tuple[Path, JSON]) -> N
     edited = text.replace("How ", "Quasar dampening came in later. How ").replace("[validation]", "[quasar]")
     assert edited != text
 
+    config = (folder / "lore.toml").read_text(encoding="utf-8")
+    by_hand = config.replace("[owner]\n", "[owner]\nauto_sync_files = 0\n")  # else the owner may be quicker
+    assert by_hand != config
+    (folder / "lore.toml").write_text(by_hand, encoding="utf-8")
+
     before = through_stdio(folder, [("init_project", {"wait_seconds": 60}), SEARCH])
     write_project(folder, {EDITED: edited})
     after = through_stdio(folder, [("manage_knowledge_base", {"action": "sync", "wait_seconds": 60}), SEARCH])
