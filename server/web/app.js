@@ -94,8 +94,10 @@ function skip(event) {
 byId("project").textContent = project || "Lore";
 byId("skip").addEventListener("click", skip);
 document.addEventListener("lore:focus-search", () => {
-  if (parse(location.hash).view !== "search") go(link("search", "", built.get("search")?.params?.() ?? {}));
-  requestAnimationFrame(() => built.get("search")?.focus());
+  const search = built.get("search");
+  if (search && search === shown) return search.focus();
+  addEventListener("hashchange", () => built.get("search").focus(), { once: true }); // once it is shown, not later: keys may follow
+  go(link("search", "", search?.params() ?? {}));
 });
 history.scrollRestoration = "manual";
 themeButton(byId("theme"));

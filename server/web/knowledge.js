@@ -5,6 +5,7 @@ import { confirmed } from "./confirm.js";
 import { el, fill, say } from "./dom.js";
 import { plural } from "./format.js";
 import { stems } from "./highlight.js";
+import { intoList } from "./into-list.js";
 import { menuOf } from "./menu.js";
 import { newPaper } from "./new-paper.js";
 import { failure } from "./notes.js";
@@ -18,7 +19,7 @@ const MOST_FOUND = 50;
 /** The view of `#/knowledge?project=…&q=…`. */
 export function knowledgeView() {
   const heading = el("h1", {}, "Knowledge");
-  const input = el("input", { id: "knowledge-q", type: "search", placeholder: "Search what was written", maxlength: 200, autocomplete: "off", spellcheck: "false", on: { input: typed, keydown: intoList } });
+  const input = el("input", { id: "knowledge-q", type: "search", placeholder: "Search what was written", maxlength: 200, autocomplete: "off", spellcheck: "false", on: { input: typed, keydown: (event) => entering.press(event) } });
   const said = el("p", { class: "said" });
   const trouble = el("div", {});
   const list = el("ol", { class: "results papers", "aria-label": "Documents", on: { keydown: alongList } });
@@ -26,7 +27,8 @@ export function knowledgeView() {
   const begin = () => newPaper(state.project, (file) => go(paperLink("edit", { project: state.project, file })));
   const add = el("button", { type: "button", class: "button primary big", "data-key": "n", "aria-keyshortcuts": "n", on: { click: begin } }, "New document");
   const menu = menuOf([["History", () => go(projectHistoryLink(state.project))], ["Delete project…", deleteProject, "danger"]]);
-  const state = { project: "", wanted: "", papers: [], flight: null, timer: 0 };
+  const state = { project: "", wanted: "", papers: [], flight: null, timer: 0, done: null };
+  const entering = intoList(() => (state.timer ? ask() : state.done), () => titles());
 
   async function load(wanted) {
     const flight = begun();
@@ -45,8 +47,11 @@ export function knowledgeView() {
     }
   }
 
+  const ask = () => (state.done = find());
+
   async function find() {
     clearTimeout(state.timer);
+    state.timer = 0;
     const query = input.value.trim();
     settle(projectLink(state.wanted, { q: query }));
     if (!query) return showAll();
@@ -98,17 +103,12 @@ export function knowledgeView() {
   }
 
   function typed() {
+    entering.forget();
     clearTimeout(state.timer);
-    state.timer = setTimeout(find, PAUSE_MS);
+    state.timer = setTimeout(ask, PAUSE_MS);
   }
 
   const titles = () => [...list.querySelectorAll(".title")];
-
-  function intoList(event) {
-    if (event.key !== "ArrowDown" && event.key !== "Enter") return;
-    event.preventDefault();
-    titles()[0]?.focus();
-  }
 
   function alongList(event) {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
@@ -128,7 +128,7 @@ export function knowledgeView() {
     const { project, q = "" } = route.params;
     if (q !== input.value.trim()) input.value = q;
     state.wanted = project ?? "";
-    load(project);
+    state.done = load(project);
   }
 
   const content = [

@@ -5,6 +5,7 @@ import { typeChips } from "./chips.js";
 import { el, fill, say } from "./dom.js";
 import { count, plural } from "./format.js";
 import { stems } from "./highlight.js";
+import { intoList } from "./into-list.js";
 import { failure, notesOf } from "./notes.js";
 import { project } from "./project.js";
 import { resultCard } from "./result.js";
@@ -25,10 +26,11 @@ export function searchView() {
   const notes = el("div", { class: "notes" });
   const list = el("ol", { class: "results", "aria-label": "Results" });
   const more = el("button", { type: "button", class: "button more", hidden: true, on: { click: loadMore } }, "Load more");
-  const state = { asked: null, timer: 0, flight: null, cursor: null, shown: 0, total: 0, steps: 0 };
+  const state = { asked: null, timer: 0, flight: null, cursor: null, shown: 0, total: 0 };
+  const entering = intoList(() => ask(), () => titles());
 
   input.addEventListener("input", () => {
-    state.steps = 0;
+    entering.forget();
     clearTimeout(state.timer);
     state.timer = setTimeout(ask, PAUSE_MS);
   });
@@ -128,24 +130,11 @@ export function searchView() {
     list.removeAttribute("aria-busy");
   }
 
-  async function onInputKey(event) {
-    if (event.key === "ArrowDown" || event.key === "Enter") {
-      event.preventDefault();
-      state.steps = event.key === "Enter" ? Math.max(state.steps, 1) : state.steps + 1;
-      await ask();
-      enterList();
-    } else if (event.key === "Escape" && input.value) {
-      event.preventDefault();
-      input.value = "";
-      ask();
-    }
-  }
-
-  /** Go as far down as keys were pressed while the answer was awaited. */
-  function enterList() {
-    const { steps } = state;
-    state.steps = 0;
-    if (steps) titles().slice(0, steps).at(-1)?.focus();
+  function onInputKey(event) {
+    if (entering.press(event) || event.key !== "Escape" || !input.value) return;
+    event.preventDefault();
+    input.value = "";
+    ask();
   }
 
   function onListKey(event) {
