@@ -137,7 +137,10 @@ def _is_text(path: str) -> bool:
 
 
 def _refuse_if_outside(root: Path, entry: os.DirEntry[str], path: str, found: Scan) -> None:
-    target = Path(os.path.realpath(entry.path))  # Path.resolve raises on a loop
+    try:
+        target = Path(os.path.realpath(entry.path))  # Path.resolve raises on a loop
+    except OSError:
+        return  # it vanished while it was followed
     if not target.is_relative_to(root):
         found.refused.append(Problem(path, "symlink leaves the project; not followed"))
 
