@@ -5,12 +5,16 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
+
+Scalar = str | int | float | bool
+Value = Scalar | Sequence[Scalar]
+"""What the metadata of a memory holds."""
 
 _UNSTORABLE = re.compile("[\x00-\x1f\x7f\ud800-\udfff]")
 

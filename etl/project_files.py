@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Protocol
 
@@ -71,18 +71,27 @@ class ProjectFiles:
     def place(self, path: str) -> Path:
         """Where the file of that path in the index is."""
         folder = self._knowledge() if is_knowledge(path) else None
-        return folder / path.removeprefix(KNOWLEDGE + "/") if folder else self._root / path
+        return self._place(path, folder) or self._root / path
 
     def read(self, entry: FileEntry, max_bytes: int) -> str:
         """The text of a file, see `read_text`. Raises Unreadable."""
         return read_text(self.place(entry.path), entry, max_bytes)
 
-    def stamp(self, path: str) -> str | None:
-        """The stamp of one file as it is now; None where there is none, or the folder cannot be looked up."""
+    def stamps(self, paths: Collection[str]) -> dict[str, str]:
+        """The stamps of those files that are there now; where agents write is looked up once, if that is needed."""
         try:
-            return stamp_of(self.place(path))
+            folder = self._knowledge() if any(map(is_knowledge, paths)) else None
         except LoreError:
-            return None
+            folder = None
+        places = {path: self._place(path, folder) for path in paths}
+        found = ((path, stamp_of(place)) for path, place in places.items() if place is not None)
+        return {path: stamp for path, stamp in found if stamp is not None}
+
+    def _place(self, path: str, folder: Path | None) -> Path | None:
+        """Where a file is, given the folder in which agents write; None for what they wrote where there is none."""
+        if not is_knowledge(path):
+            return self._root / path
+        return folder / path.removeprefix(KNOWLEDGE + "/") if folder else None
 
     def _add_knowledge(self, found: Scan) -> None:
         """A knowledge folder that cannot be read leaves in the index what is there of it."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from etl.knowledge.commits import Author
-from etl.knowledge.memory import Value
+from etl.model import Value
 from server.listener import Listener
 from server.operations import Services, handles
 

@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 
 from etl.errors import MemoryNotFound
 from etl.knowledge.commits import Author
-from etl.knowledge.memory import Memory, Value, file_place, files_of, made, number_of_parts, read_memory
+from etl.knowledge.memory import Memory, file_place, files_of, made, number_of_parts, read_memory
 from etl.knowledge.names import SUFFIX, group_folder
 from etl.knowledge.shelf import Project, shown
 from etl.knowledge.writer import Changes, Writer
+from etl.model import Value
 
 
 @dataclass(frozen=True)

@@ -19,16 +19,13 @@ from etl.knowledge.limits import DOCUMENT_BYTES, MEMORY_NAME_CHARACTERS, MEMORY_
 from etl.knowledge.names import SUFFIX, checked_group_id, slug
 from etl.knowledge.parts import parts_of, shortened
 from etl.knowledge.shelf import is_document
-from etl.model import storable
+from etl.model import Scalar, Value, storable
 from etl.redaction import redact
 
 FRONT_CHARACTERS = 32_000  # half of what readers of front matter take
 _DUMPER = yaml.CSafeDumper if yaml.__with_libyaml__ else yaml.SafeDumper
 STEM_DIGITS = 12  # of the hash
 _FILE = re.compile(rf"(?P<stem>.+?)(?:\.(?P<part>[2-9]|[1-9]\d{{1,5}}))?{re.escape(SUFFIX)}", re.DOTALL)
-
-Scalar = str | int | float | bool
-Value = Scalar | Sequence[Scalar]
 
 
 @dataclass(frozen=True)

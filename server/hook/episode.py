@@ -14,7 +14,7 @@ from typing import Any
 
 from etl.frontmatter import MAX_BYTES, FrontMatterError, read_front_matter
 from etl.knowledge.parts import parts_of, shortened
-from etl.model import storable
+from etl.model import Scalar, Value, storable
 from etl.redaction import redact
 from server.hook.folders import MemoryFile
 
@@ -32,9 +32,6 @@ _HEADING = re.compile(r"^#{1,6}[ \t]+(\S.*)$", re.MULTILINE)
 MARK_DIGITS = 32
 LEAST_ROOM = 200  # characters of a part besides its first line
 LARGEST = 1 << 63  # of numbers that any server takes
-
-Scalar = str | int | float | bool
-Value = Scalar | list[Scalar]
 
 
 @dataclass(frozen=True)

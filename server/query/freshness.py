@@ -73,8 +73,9 @@ class Freshness:
 
     def changed_of(self, sources: Iterable[str]) -> set[str]:
         """Which of these files are not as the index read them: one look at each, for the results of a reply."""
-        known, files = self._index.catalogue.stamps_of(sources), self._index.files
-        return {path for path, stamp in known.items() if files.stamp(path) != stamp}
+        known = self._index.catalogue.stamps_of(sources)
+        now = self._index.files.stamps(known)
+        return {path for path, stamp in known.items() if now.get(path) != stamp}
 
 
 def age_of(time_text: str | None) -> int | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from etl.model import Chunk
 from server.query.ranked import Ranked
@@ -13,17 +12,20 @@ from server.query.weights import Weights
 JUST_BELOW = 0.01
 
 
-def outdated(chunk: Chunk, today: datetime.date) -> dict[str, Any] | None:
+def outdated(chunk: Chunk, today: datetime.date) -> dict[str, str] | None:
     """What a result says of a passage that no longer holds: by what it was replaced, until when it was valid."""
-    told: dict[str, Any] = {"superseded_by": chunk.superseded_by} if chunk.superseded_by else {}
-    if is_expired(chunk, today):
-        told["valid_until"] = chunk.valid_until
-    return told or None
+    return no_longer(chunk.superseded_by, chunk.valid_until, today) or None
 
 
-def is_expired(chunk: Chunk, today: datetime.date) -> bool:
-    """Whether the document's last day is over."""
-    return chunk.valid_until is not None and chunk.valid_until < today.isoformat()
+def no_longer(successor: str | None, last_day: str | None, today: datetime.date) -> dict[str, str]:
+    """Why a document does not hold any more; empty if it does."""
+    told = {"superseded_by": successor} if successor else {}
+    return told | {"valid_until": last_day} if last_day and is_over(last_day, today) else told
+
+
+def is_over(last_day: str, today: datetime.date) -> bool:
+    """Whether a day (ISO 8601) is before this one."""
+    return last_day < today.isoformat()
 
 
 def successors(passages: Iterable[Ranked]) -> list[str]:
@@ -39,7 +41,7 @@ def lower_outdated(
     `heads` are the first chunks of successors by source: one that was not found itself comes along.
     """
     for one in by_source.values():
-        if is_expired(one.chunk, today):
+        if one.chunk.valid_until and is_over(one.chunk.valid_until, today):
             _add(one, "expiredPenalty", weights["expiredPenalty"])
     replaced = [one for one in by_source.values() if one.chunk.superseded_by in heads]
     for one in sorted(replaced, key=lambda one: -one.score):

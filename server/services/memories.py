@@ -7,7 +7,7 @@ from typing import Any
 
 from etl.knowledge.commits import Author
 from etl.knowledge.memories import Added, Memories
-from etl.knowledge.memory import Value
+from etl.model import Value
 from server.services.library import Library
 
 JSON = dict[str, Any]

@@ -64,11 +64,11 @@ class MemorySearch:
 
     def _each_once(self, found: Found, groups: Collection[str]) -> list[Ranked]:
         """The memories that are still there, each by its best part."""
-        best = dict[str, Ranked]()
+        best, present = dict[str, Ranked](), self._index.files.stamps([one.source for one in found.ranked])
         for one in found.ranked:
             name = _memory_id(one.source) or one.source
             is_wanted = one.chunk.type == KnowledgeType.MEMORY and (not groups or name.partition("/")[0] in groups)
-            if is_wanted and name not in best and self._index.files.stamp(one.source) is not None:
+            if is_wanted and name not in best and one.source in present:
                 best[name] = one
         return list(best.values())
 

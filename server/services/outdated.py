@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from etl.knowledge.metadata import Metadata
 from etl.succession import succession
+from server.query.outdated import no_longer
 
 Outdated = Mapping[str, str]
 """`superseded_by`: the file that replaced it in the end; `valid_until`: its last day, which is over."""
@@ -33,8 +34,4 @@ def outdated_among(documents: Iterable[Titled], today: datetime.date) -> dict[st
 
 
 def _told(one: Titled, successor: str | None, today: datetime.date) -> Outdated:
-    told = {"superseded_by": successor} if successor else {}
-    until = one.metadata.valid_until
-    if until and until[:10] < today.isoformat():
-        told["valid_until"] = until[:10]
-    return told
+    return no_longer(successor, (one.metadata.valid_until or "")[:10], today)
