@@ -6,7 +6,6 @@ import argparse
 import random
 import shutil
 import tempfile
-import time
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from benchmarks.main_job import row
 from etl.settings import Settings
 from server.app import App
 from server.contract import load_contract
+from tests.harness.owners import wait_until
 from tests.harness.projects import ROOT
 
 CHAPTERS, WORDS_PER_CHAPTER, VOCABULARY = 5, 150, 5_000
@@ -80,8 +80,7 @@ def found_after_write(app: App, calls: int) -> str:
         chapters = [{"title": "New", "content": f"The word is {word}."}]
         new = {"project_id": app.index.root.name, "filename": word, "title": word, "chapters": chapters}
         app.call("create_knowledge_file", new)
-        while not any(one["title"] == word for one in app.call("query_documents", {"query": word})["results"]):
-            time.sleep(0.01)
+        wait_until(lambda: any(one["title"] == word for one in app.call("query_documents", {"query": word})["results"]))
 
     return percentiles(write_and_find, calls)
 

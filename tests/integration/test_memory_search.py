@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +14,11 @@ from etl.settings import Settings
 from server.app import App
 from server.contract import Contract
 from server.problem import problem
-from server.render import render
+from tests.harness.calls import Call, calling, indexed
 from tests.harness.models import HashModel
 from tests.harness.projects import write_project
 
 JSON = dict[str, Any]
-Call = Callable[..., JSON]
 FILES = {"README.md": "# Ferry\n\nWhat apt-28 is.\n", ".serena/memories/style.md": "# Style\n\nTabs, never blanks.\n"}
 LONG = "Filler words.\n\n" * 400 + "A zeppelin was seen.\n\n" + "More of them.\n\n" * 400
 QUESTIONS = {
@@ -40,15 +39,6 @@ def memories(call: Call) -> None:
     for number in range(14):
         call("add_memory", name=f"Zebra zebra {number}", body=f"zebra zebra {number}", group_id="zoo")
     call("add_memory", name="Other", body="A zebra, once, among many other words.", group_id="research")
-
-
-def calling(app: App) -> Call:
-    def call(operation: str, **arguments: Any) -> JSON:
-        result = app.call(operation, arguments)
-        assert render(operation, result).whole()
-        return result
-
-    return call
 
 
 @pytest.fixture(scope="module")
@@ -84,12 +74,6 @@ def app(tmp_path: Path, home: Path, contract: Contract) -> Iterator[App]:
 @pytest.fixture
 def call(app: App) -> Call:
     return calling(app)
-
-
-def indexed(app: App, call: Call) -> None:
-    """Until no job runs any more."""
-    while (running := app.jobs.running_id()) is not None:
-        call("get_job", id=running, wait_seconds=60)
 
 
 def names(reply: JSON) -> list[str]:

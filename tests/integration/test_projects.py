@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +17,11 @@ from etl.settings import Settings
 from server.app import App
 from server.contract import Contract
 from server.problem import problem
-from server.render import render
+from tests.harness.calls import Call, calling
 from tests.harness.knowledge import HOSTILE_FILENAMES, HOSTILE_IDS, SAFE_FILENAMES, assert_sound, git, seed_store
 from tests.harness.models import HashModel
 
 JSON = dict[str, Any]
-Call = Callable[..., JSON]
 SECRET = "correct horse battery staple"
 
 
@@ -47,12 +46,7 @@ def app(root: Path, home: Path, contract: Contract) -> Iterator[App]:
 
 @pytest.fixture
 def call(app: App) -> Call:
-    def call(name: str, **arguments: Any) -> JSON:
-        result = app.call(name, arguments)
-        assert render(name, result).whole()
-        return result
-
-    return call
+    return calling(app)
 
 
 def failed(call: Call, name: str, **arguments: Any) -> JSON:

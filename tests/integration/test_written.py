@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +12,11 @@ from etl.settings import Settings
 from server.app import App
 from server.contract import Contract
 from server.render import render
+from tests.harness.calls import Call, calling, indexed
 from tests.harness.models import HashModel
 from tests.harness.projects import settle, write_project
 
 JSON = dict[str, Any]
-Call = Callable[..., JSON]
 PAGES = {"README.md": "# Ferry\n\nA queue of jobs.\n", "docs/retries.md": "# Retries\n\nRetries wait twice as long.\n"}
 
 
@@ -34,23 +34,12 @@ def app(root: Path, tmp_path: Path, contract: Contract) -> Iterator[App]:
 
 @pytest.fixture
 def call(app: App) -> Call:
-    def call(name: str, **arguments: Any) -> JSON:
-        result = app.call(name, arguments)
-        assert render(name, result).whole()
-        return result
-
-    return call
+    return calling(app)
 
 
 def sync(call: Call) -> JSON:
     report: JSON = call("manage_knowledge_base", action="sync", wait_seconds=60)["report"]
     return report
-
-
-def indexed(app: App, call: Call) -> None:
-    """Until no job runs any more."""
-    while (running := app.jobs.running_id()) is not None:
-        call("get_job", id=running, wait_seconds=60)
 
 
 def note(call: Call, filename: str, text: str, **more: Any) -> JSON:

@@ -1,0 +1,29 @@
+"""Operations called on an application in this process, as a face would."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from server.app import App
+from server.render import render
+
+JSON = dict[str, Any]
+Call = Callable[..., JSON]
+
+
+def calling(app: App) -> Call:
+    """Runs an operation; its result must be one that can be shown."""
+
+    def call(operation: str, **arguments: Any) -> JSON:
+        result = app.call(operation, arguments)
+        assert render(operation, result).whole()
+        return result
+
+    return call
+
+
+def indexed(app: App, call: Call) -> None:
+    """Until no job runs any more."""
+    while (running := app.jobs.running_id()) is not None:
+        call("get_job", id=running, wait_seconds=60)
