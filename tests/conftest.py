@@ -16,6 +16,7 @@ from hypothesis import settings
 from etl.index import Index
 from etl.settings import Settings
 from etl.sync import sync
+from etl.user_folders import STATE
 from server.app import App
 from server.contract import Contract, load_contract
 from server.owner.runtime import VARIABLE
@@ -42,10 +43,11 @@ def no_key(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(autouse=True, scope="session")
 def own_runtime() -> Iterator[None]:
-    """Owners and knowledge of the tests are kept apart from the user's; the name is short, since sockets are in it."""
+    """Keep the tests' owners, knowledge and state apart from the user's. The name is short, since sockets are in it."""
     with tempfile.TemporaryDirectory(prefix="lore-") as folder:
         os.environ[VARIABLE] = folder
         os.environ["LORE_HOME"] = f"{folder}/home"
+        os.environ[STATE] = f"{folder}/state"
         os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # of the many processes each would compile all of Lore
         yield
 

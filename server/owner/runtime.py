@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import os
-import stat
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+
+from etl.user_folders import private_folder
 
 VARIABLE = "LORE_RUNTIME"
 LONGEST_SOCKET = 100  # bytes: unix(7) allows 107, and macOS 103
@@ -21,14 +22,7 @@ def runtime_folder() -> Path:
     if base is None:
         user = os.getuid() if hasattr(os, "getuid") else "me"
         base = str(Path(tempfile.gettempdir(), f"lore-{user}"))
-    folder = Path(base)
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    info = folder.lstat()
-    if hasattr(os, "getuid") and (not stat.S_ISDIR(info.st_mode) or info.st_uid != os.getuid()):
-        raise PermissionError(f"{folder} belongs to somebody else")
-    if stat.S_IMODE(info.st_mode) & 0o077:
-        folder.chmod(0o700)
-    return folder
+    return private_folder(Path(base))
 
 
 def socket_of(index: Path) -> Path | None:

@@ -1,0 +1,49 @@
+"""The user's state folder: where it is, and that nobody else can enter it."""
+
+from __future__ import annotations
+
+import stat
+import sys
+from pathlib import Path
+
+import pytest
+
+from etl.user_folders import private_folder, user_state_folder
+
+
+def test_a_named_state_folder_goes_before_all_else(tmp_path: Path) -> None:
+    assert user_state_folder({"LORE_STATE": str(tmp_path), "XDG_STATE_HOME": "/else"}) == tmp_path
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the XDG folders are those of Linux")
+@pytest.mark.parametrize(
+    ("named", "expected"),
+    [
+        ("/state", "/state/lore"),
+        ("", "/home/me/.local/state/lore"),
+        ("relative", "/home/me/.local/state/lore"),  # the XDG specification says to ignore it
+    ],
+)
+def test_otherwise_it_is_the_platforms_place_for_state(named: str, expected: str) -> None:
+    assert user_state_folder({"XDG_STATE_HOME": named, "HOME": "/home/me"}) == Path(expected)
+
+
+def test_the_temporary_folder_and_the_runtime_folder_of_a_shell_do_not_move_it() -> None:
+    home = {"HOME": "/home/me"}
+
+    assert user_state_folder({**home, "TMPDIR": "/a", "XDG_RUNTIME_DIR": "/b"}) == user_state_folder(home)
+
+
+def test_a_private_folder_is_closed_to_others(tmp_path: Path) -> None:
+    folder = tmp_path / "a" / "b"
+    folder.mkdir(mode=0o777, parents=True)
+
+    assert stat.S_IMODE(private_folder(folder).stat().st_mode) == 0o700
+
+
+def test_a_link_is_no_private_folder(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+
+    with pytest.raises(PermissionError):
+        private_folder(tmp_path / "link")
