@@ -14,6 +14,7 @@ from pathspec import GitIgnoreSpec
 from etl.model import Problem
 from etl.patterns import configured, lenient, verdict
 from etl.project import VIEW_NAME
+from etl.regular import read_regular
 
 SKIPPED_FOLDERS = frozenset({"node_modules", "__pycache__", "venv", "site-packages", "bower_components"})
 HIDDEN_BUT_READ = frozenset({".github", ".ce", ".serena", ".claude", ".cursor"})
@@ -58,7 +59,7 @@ class _Rules:
 
     def entering(self, folder: Path, relative: str) -> _Rules:
         try:
-            data = _bytes(folder / ".gitignore", MAX_IGNORE_BYTES)
+            data = read_regular(folder / ".gitignore", MAX_IGNORE_BYTES)
         except OSError:
             return self
         lines = data.decode("utf-8-sig", "replace").splitlines()
@@ -202,7 +203,7 @@ def read_text(file: Path, entry: FileEntry, max_bytes: int) -> str:
     if entry.size > max_bytes:
         raise Unreadable(f"too large: {entry.size:,} bytes, the limit is {max_bytes:,} (index.max_file_bytes)")
     try:
-        data = _bytes(file, max_bytes + 1)
+        data = read_regular(file, max_bytes + 1)
     except OSError as error:
         raise Unreadable(f"cannot be read: {error.strerror}") from error
     return text_of(data, max_bytes)
@@ -217,13 +218,6 @@ def text_of(data: bytes, max_bytes: int) -> str:
     if len(data) > max_bytes:
         raise Unreadable(f"too large: over {max_bytes:,} bytes (index.max_file_bytes)")
     return _decoded(data).replace("\r\n", "\n").replace("\r", "\n")
-
-
-def _bytes(file: Path, size: int) -> bytes:
-    """Up to `size` bytes of a file; never waits for a FIFO, never follows a link that was put in its place."""
-    descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    with open(descriptor, "rb") as opened:
-        return opened.read(size)
 
 
 def _decoded(data: bytes) -> str:

@@ -6,9 +6,12 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from etl.regular import read_regular
+
 _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+_REF = re.compile(r"refs/[^\x00-\x20\x7f~^:?*\[\\]{1,300}")  # git-check-ref-format(1)
 _POINTER = "gitdir: "
-_LARGEST = 4_096
+_LARGEST, _LARGEST_PACKED = 4_096, 64_000_000
 
 
 @dataclass(frozen=True)
@@ -20,7 +23,11 @@ class Head:
 
 
 def head(root: Path) -> Head:
-    """HEAD of the repository that holds the folder (gitrepository-layout(5); worktrees and packed refs included)."""
+    """HEAD of the repository that holds the folder (gitrepository-layout(5); worktrees and packed refs included).
+
+    The files may have come with an archive: links, FIFOs and devices are not opened. A `gitdir:` pointer may lead out
+    of the project, as that of a worktree does. What is read there is reported only if it is a ref or a commit.
+    """
     for folder in (root, *root.parents):
         try:
             if (folder / ".git").exists():
@@ -44,15 +51,14 @@ def _head(folder: Path) -> Head:
     if not text.startswith("ref: "):
         return Head(None, text if _COMMIT.fullmatch(text) else None)
     ref = text.removeprefix("ref: ")
+    if not _REF.fullmatch(ref) or ".." in ref:
+        return Head()
     common = folder / _short(folder / "commondir") if (folder / "commondir").exists() else folder
-    return Head(
-        ref.removeprefix("refs/heads/")[:300], _loose(folder, ref) or _loose(common, ref) or _packed(common, ref)
-    )
+    commit = _loose(folder, ref) or _loose(common, ref) or _packed(common, ref)
+    return Head(ref.removeprefix("refs/heads/"), commit)
 
 
 def _loose(folder: Path, ref: str) -> str | None:
-    if ".." in Path(ref).parts or Path(ref).is_absolute():
-        return None
     try:
         text = _short(folder / ref)
     except OSError:
@@ -62,10 +68,10 @@ def _loose(folder: Path, ref: str) -> str | None:
 
 def _packed(folder: Path, ref: str) -> str | None:
     try:
-        lines = (folder / "packed-refs").read_text(encoding="utf-8").splitlines()
+        text = read_regular(folder / "packed-refs", _LARGEST_PACKED).decode("utf-8", "replace")
     except OSError:
         return None
-    for line in lines:
+    for line in text.splitlines():
         commit, _, name = line.partition(" ")
         if name == ref and _COMMIT.fullmatch(commit):
             return commit
@@ -73,5 +79,4 @@ def _packed(folder: Path, ref: str) -> str | None:
 
 
 def _short(path: Path) -> str:
-    with open(path, encoding="utf-8") as file:
-        return file.read(_LARGEST).strip()
+    return read_regular(path, _LARGEST).decode("utf-8").strip()

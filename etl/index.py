@@ -11,6 +11,7 @@ from etl.chunking.recipe import RECIPE_VERSION
 from etl.embedding import ConfiguredModel, Model
 from etl.errors import IndexMissing, StorageError
 from etl.hierarchy import Hierarchy
+from etl.project import index_folder
 from etl.project_files import KnowledgeFolder, ProjectFiles
 from etl.settings import Settings
 from etl.stores import chunkfile
@@ -46,7 +47,7 @@ class Index:
         self.root = root
         self.settings = settings
         self._model = model or ConfiguredModel(settings.embedding)
-        self.folder = (root / settings.index.path).resolve()
+        self.folder = index_folder(root, settings.index.path)
         self.files = ProjectFiles(root, settings.index.exclude, self.folder, knowledge)
         self.generations = generations_of(self.folder, settings.database)
         self.gate = Gate()

@@ -9,8 +9,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from etl.regular import read_regular
+
 CONFIG_NAME = "lore.toml"
 INDEX_NAME = ".lore"
+MAX_CONFIG_BYTES = 1_000_000
 VIEW_NAME = ".ce/syntropy-index.json"  # what Lore writes for others to read; it and its copies are no knowledge
 
 
@@ -43,13 +46,19 @@ def place_of(root: Path, config: Path | None = None) -> Place:
     path, digest = INDEX_NAME, hashlib.sha256()
     own = root / CONFIG_NAME
     for file in [own] * own.exists() + ([config] if config is not None else []):
-        data = file.read_bytes()
+        data = read_regular(own, MAX_CONFIG_BYTES) if file == own else file.read_bytes()
         said = _parsed(file, data)
         if filled := _filled(said):
             digest.update(json.dumps(filled, sort_keys=True, default=str).encode() + b"\0")
         table = said.get("index", {})
         path = str(table.get("path", path)) if isinstance(table, dict) else path
-    return Place(root, config, (root / path).resolve(), digest.hexdigest()[:16])
+    return Place(root, config, index_folder(root, path), digest.hexdigest()[:16])
+
+
+def index_folder(root: Path, path: str) -> Path:
+    """Where the index is. No symlink inside the project is followed: the project may have brought it along."""
+    folder = Path(os.path.normpath(root / path))
+    return folder if folder.is_relative_to(root) else folder.parent.resolve() / folder.name
 
 
 def build_of(*packages: Path) -> str:

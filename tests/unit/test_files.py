@@ -131,7 +131,8 @@ def test_a_fifo_is_no_file_and_nothing_waits_for_one(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / ".gitignore")
 
     assert files(tmp_path) == ["a.md"]
-    assert read_text(tmp_path / "pipe.md", FileEntry("pipe.md", 0, ""), LIMIT) == ""
+    with pytest.raises(Unreadable, match="not a regular file"):
+        read_text(tmp_path / "pipe.md", FileEntry("pipe.md", 0, ""), LIMIT)
 
 
 @pytest.mark.parametrize(

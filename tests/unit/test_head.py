@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -73,3 +75,43 @@ def test_a_broken_head_says_no_commit(tmp_path: Path, content: str) -> None:
 
 def test_no_repository(tmp_path: Path) -> None:
     assert head(tmp_path) == Head(None, None)
+
+
+def link_to_a_device(path: Path) -> None:
+    path.symlink_to("/dev/zero")
+
+
+def link_to_a_file(path: Path) -> None:
+    path.with_name("elsewhere").write_text("a" * 40)
+    path.symlink_to(path.with_name("elsewhere"))
+
+
+def endless(path: Path) -> None:
+    with open(path, "wb") as file:
+        file.truncate(1 << 40)
+
+
+@pytest.mark.parametrize("name", ["", "HEAD", "packed-refs", "commondir", "refs/heads/main"])
+@pytest.mark.parametrize("hinder", [os.mkfifo, os.mkdir, link_to_a_device, link_to_a_file, endless])
+def test_a_fifo_a_device_a_link_or_an_endless_file_neither_blocks_nor_is_read(
+    tmp_path: Path, name: str, hinder: Callable[[Path], None]
+) -> None:
+    if name:
+        (tmp_path / ".git" / name).parent.mkdir(parents=True)
+        (tmp_path / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+        (tmp_path / ".git" / name).unlink(missing_ok=True)
+    hinder(tmp_path / ".git" / name)
+
+    assert head(tmp_path).commit is None
+
+
+@pytest.mark.parametrize(
+    "ref", ["refs/../../secret", "secret", "refs/heads/a b", "refs/heads/\x1b[31m", "refs/" + "a" * 400]
+)
+def test_what_is_no_ref_is_neither_opened_nor_reported(tmp_path: Path, ref: str) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "secret").write_text("a" * 40)
+    (tmp_path / ".git" / "secret").write_text("b" * 40)
+    (tmp_path / ".git" / "HEAD").write_text(f"ref: {ref}\n")
+
+    assert head(tmp_path) == Head()
