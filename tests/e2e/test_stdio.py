@@ -6,10 +6,12 @@ import json
 import os
 import signal
 import subprocess
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import anyio
+import pytest
 from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
@@ -32,14 +34,21 @@ MALFORMED = [
     '{"jsonrpc": "2.0", "id": 11, "method": "tools/call", "params": {"name": "query_documents", "arguments": []}}',
     '{"jsonrpc": "2.0", "id": 12, "method": "tools/call", "params": {"name": "query_documents",'
     ' "arguments": {"query": "\\ud800"}}}',
-    "[" * 20_000, "\x00\x01", "é" * 1000, '{"jsonrpc": "2.0", "id": 13, "result": {}}',
+    "[" * 20_000, "\x00\x01", "é" * 1000, '\ufeff{"jsonrpc": "2.0", "id": 13, "method": "ping"}',
+    '{"jsonrpc": "2.0", "id": 14, "method": "tools/list", "params": []}',
+    '[{"jsonrpc": "2.0", "id": 15, "method": "x"}]',
+    '{"jsonrpc": "2.0", "id": 16, "method": "ping", "params": {"n": NaN}}',
 ]  # fmt: skip
+ANSWERED = [*range(5, 15), 16]
+UNIDENTIFIED = 12  # lines whose sender cannot be told which request is meant
 
 
-def converse(project: Path, lines: list[str]) -> tuple[list[dict[str, Any]], subprocess.CompletedProcess[str]]:
+def converse(
+    project: Path, lines: list[str], *options: str
+) -> tuple[list[dict[str, Any]], subprocess.CompletedProcess[str]]:
     done = subprocess.run(
-        [LORE, "mcp"], cwd=project, input="".join(f"{line}\n" for line in lines), capture_output=True, text=True,
-        timeout=60, check=False,
+        [LORE, *options, "mcp"], cwd=project, input="".join(f"{line}\n" for line in lines), capture_output=True,
+        text=True, timeout=60, check=False,
     )  # fmt: skip
     return [json.loads(line) for line in done.stdout.splitlines()], done
 
@@ -59,13 +68,16 @@ def test_every_request_gets_its_reply_even_when_the_input_ends_at_once(sample: P
     assert done.returncode == 0
 
 
-def test_malformed_messages_kill_nothing_and_leak_nothing(sample: Path) -> None:
+@pytest.mark.parametrize("options", [[], ["--no-daemon"]], ids=["owner", "no owner"])
+def test_malformed_messages_get_replies_kill_nothing_and_leak_nothing(tmp_path: Path, options: list[str]) -> None:
     hello = [json.dumps(one) for one in HELLO]
 
-    replies, done = converse(sample, [*hello, *MALFORMED, call(99, "query_documents", query="worker")])
+    replies, done = converse(tmp_path, [*hello, *MALFORMED, call(99, "healthcheck")], *options)
     last = next(one for one in replies if one.get("id") == 99)
 
-    assert last["result"]["structuredContent"]["results"]
+    answered = Counter({**dict.fromkeys([0, 99, *ANSWERED], 1), None: UNIDENTIFIED})
+    assert Counter(one["id"] for one in replies) == answered
+    assert last["result"]["structuredContent"]["status"]
     assert "Traceback" not in done.stdout
     assert "/" + "home" not in done.stdout
 

@@ -1,0 +1,84 @@
+"""One line of input as a JSON-RPC message, or as the error that its sender gets.
+
+The SDK drops what it cannot read, so its sender would wait for ever. Error messages never quote the line.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import mcp_types as types
+from pydantic import ValidationError
+
+LONGEST_INTEGER = 4000  # digits: Python refuses to convert more than 4,300
+ONE_OBJECT = "A message must be one JSON object on a line of its own; batches are not supported."
+NOT_A_REQUEST = 'A message needs `jsonrpc`: "2.0", `method`: a string and, for a reply, `id`: a string or an integer.'
+
+
+class Malformed(ValueError):
+    """A line that is not a message; `reply` answers it."""
+
+    def __init__(self, code: int, message: str, value: object = None) -> None:
+        super().__init__(message)
+        error = types.ErrorData(code=code, message=message)
+        self.reply = types.JSONRPCError(jsonrpc="2.0", id=_id_of(value), error=error)
+
+
+def read_message(line: bytes) -> types.JSONRPCMessage | None:
+    """The message on a line; None for a blank line and for a broken reply, which JSON-RPC leaves unanswered.
+
+    Raises:
+        Malformed: it is not JSON in UTF-8, or not a JSON-RPC message.
+    """
+    if not line.strip():
+        return None
+    value = _decoded(line)
+    if not isinstance(value, dict):
+        raise Malformed(types.INVALID_REQUEST, ONE_OBJECT)
+    try:
+        return _kind(value).model_validate(value, by_name=False)
+    except ValidationError as error:
+        if "method" not in value and value.keys() & {"result", "error"}:
+            return None
+        if all(one["loc"][0] == "params" for one in error.errors()):
+            raise Malformed(types.INVALID_PARAMS, "`params` must be an object.", value) from error
+        raise Malformed(types.INVALID_REQUEST, NOT_A_REQUEST, value) from error
+
+
+def _kind(value: dict[str, Any]) -> type[types.JSONRPCMessage]:
+    """Which message it means to be. The SDK's union would take a request with a wrong `id` for a notification."""
+    if "method" in value:
+        return types.JSONRPCRequest if "id" in value else types.JSONRPCNotification
+    return types.JSONRPCResponse if "result" in value else types.JSONRPCError
+
+
+def _decoded(line: bytes) -> object:
+    """The JSON value of a line. A byte order mark is skipped. Raises Malformed, with the id if there is one."""
+    value: object = None
+    try:
+        value = json.loads(line.decode("utf-8-sig", "replace"), parse_int=_integer)
+        line.decode("utf-8")
+        json.dumps(value, ensure_ascii=False, allow_nan=False).encode("utf-8")
+    except UnicodeError as error:
+        said = "The line is not valid UTF-8, or holds one half of a surrogate pair."
+        raise Malformed(types.PARSE_ERROR, said, value) from error
+    except RecursionError as error:
+        raise Malformed(types.PARSE_ERROR, "The JSON is nested too deeply.", value) from error
+    except ValueError as error:
+        said = "The line is not valid JSON, holds a number out of range, or is too long."
+        raise Malformed(types.PARSE_ERROR, said, value) from error
+    return value
+
+
+def _integer(digits: str) -> int | float:
+    """A number of any length; one that is too long counts as infinite, which is refused with the id intact."""
+    return int(digits) if len(digits) <= LONGEST_INTEGER else float(digits)
+
+
+def _id_of(value: object) -> int | str | None:
+    """The id of a message, if it has one that can be sent back."""
+    found = value.get("id") if isinstance(value, dict) else None
+    if isinstance(found, str):
+        return None if any("\ud800" <= one <= "\udfff" for one in found) else found
+    return found if isinstance(found, int) and not isinstance(found, bool) else None

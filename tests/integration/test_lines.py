@@ -1,0 +1,133 @@
+"""The line handler with a real server behind a real socket: whatever a client sends, everything gets its reply."""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import anyio
+import pytest
+from anyio.abc import SocketStream
+from anyio.streams.buffered import BufferedByteReceiveStream
+from hypothesis import given
+from hypothesis import strategies as st
+from mcp.server.lowlevel import Server
+
+from etl.settings import Settings
+from server.app import App
+from server.contract import Contract
+from server.mcp import lines as module
+from server.mcp.build import build_server
+from server.mcp.lines import serve_lines
+from server.problem import problem
+from tests.harness.models import HashModel
+from tests.harness.projects import write_project
+from tests.harness.trying import trying
+
+JSON = dict[str, Any]
+HELLO = {
+    "jsonrpc": "2.0", "id": "hello", "method": "initialize",
+    "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}},
+}  # fmt: skip
+SECONDS = 30
+LEAF = st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters(exclude_categories=[]))
+ANY = st.recursive(
+    LEAF,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=6,
+)
+TOOLS = ["query_documents", "get_source", "list_documents", "no_such_tool", "get_job"]
+CALL = st.fixed_dictionaries(
+    {"name": st.sampled_from(TOOLS) | ANY},
+    optional={
+        "arguments": st.fixed_dictionaries({}, optional={"query": ANY, "path": ANY, "limit": ANY, "id": ANY}) | ANY,
+        "_meta": st.fixed_dictionaries({}, optional={"progressToken": ANY}) | ANY,
+    },
+)
+METHODS = [
+    "tools/call", "tools/list", "ping", "initialize", "resources/read", "prompts/get", "completion/complete",
+    "logging/setLevel", "resources/subscribe", "server/discover", "no/such", "",
+]  # fmt: skip
+REQUEST = st.fixed_dictionaries(
+    {"jsonrpc": st.just("2.0"), "method": st.sampled_from(METHODS) | ANY},
+    optional={"params": CALL | st.fixed_dictionaries({"uri": ANY, "name": ANY}) | ANY},
+)
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory, contract: Contract) -> Iterator[Server[Any]]:
+    root = write_project(tmp_path_factory.mktemp("lines").resolve(), {"docs/a.md": "# Guide\n\nThe zebra.\n"})
+    app = App(root, Settings(), contract, HashModel())
+    assert app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 300})["state"] == "done"
+    yield build_server(contract, app.call, problem)
+    app.close()
+
+
+def converse(mcp: Server[Any], sent: list[bytes], replies: int) -> list[JSON]:
+    """The replies to these lines after a handshake; fails if there are fewer than that many."""
+
+    async def run() -> list[JSON]:
+        ours, theirs = socket.socketpair()
+        async with await SocketStream.from_socket(ours) as client, await SocketStream.from_socket(theirs) as socket_:
+            received = BufferedByteReceiveStream(client)
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(serve_lines, mcp, BufferedByteReceiveStream(socket_), socket_)
+                tasks.start_soon(send_all, client)
+                with anyio.fail_after(SECONDS):
+                    found = [json.loads(await received.receive_until(b"\n", 10**8)) for _ in range(replies + 1)]
+                tasks.cancel_scope.cancel()
+        assert next(one for one in found if one["id"] == "hello")["result"]
+        return [one for one in found if one["id"] != "hello"]
+
+    async def send_all(client: SocketStream) -> None:
+        await client.send(json.dumps(HELLO).encode() + b"\n")
+        for line in sent:
+            await client.send(line + b"\n")
+
+    return anyio.run(run)
+
+
+@trying(5, database=None)
+@given(st.lists(REQUEST, min_size=1, max_size=20))
+def test_every_request_gets_exactly_one_reply(server: Server[Any], requests: list[JSON]) -> None:
+    sent = [json.dumps({**one, "id": number}).encode() for number, one in enumerate(requests)]
+
+    replies = converse(server, [*sent, b'{"jsonrpc": "2.0", "id": "last", "method": "ping"}'], len(requests) + 1)
+
+    assert Counter(one["id"] for one in replies) == Counter([*range(len(requests)), "last"])
+    assert all(("result" in one) != ("error" in one) for one in replies)
+
+
+@trying(5, database=None)
+@given(st.lists(st.binary(min_size=1, max_size=30).filter(lambda line: b"\n" not in line and b"{" not in line)))
+def test_every_line_that_is_no_message_gets_an_error_without_an_id(server: Server[Any], lines: list[bytes]) -> None:
+    lines = [line for line in lines if line.strip()]
+
+    replies = converse(server, [*lines, b'{"jsonrpc": "2.0", "id": "last", "method": "ping"}'], len(lines) + 1)
+
+    assert Counter(one["id"] for one in replies) == Counter({None: len(lines), "last": 1})
+    assert {one["error"]["code"] for one in replies if one["id"] is None} <= {-32700, -32600}
+
+
+def test_a_line_that_is_too_long_is_refused_and_the_next_ones_are_answered(
+    server: Server[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "LONGEST_LINE", 200_000)
+    ping = b'{"jsonrpc": "2.0", "id": "last", "method": "ping"}'
+
+    replies = converse(server, [b'{"x": "' + b"x" * 500_000 + b'"}', ping + b" " * 300_000, ping], 3)
+
+    assert [one["id"] for one in replies] == [None, None, "last"]
+
+
+def test_a_reply_that_cannot_be_written_is_an_error_for_its_request(contract: Contract) -> None:
+    half = {"source": "\ud800", "type": "guide", "lines": 1}
+    params = {"name": "list_sources", "arguments": {}}
+    line = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).encode()
+
+    (reply,) = converse(build_server(contract, lambda *_: {"sources": [half], "total": 1}, problem), [line], 1)
+
+    assert (reply["id"], reply["error"]["code"]) == (1, -32603)
