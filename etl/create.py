@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from itertools import groupby
 
 from etl.assemble import assemble
 from etl.chunking import CHUNKER_VERSION, chunk
 from etl.chunking.tokens import TokenCounter
 from etl.diff import check_guard
-from etl.digest import Digest, digest
+from etl.digest import digest
 from etl.errors import IndexDamaged
+from etl.facts import pack, unpack
 from etl.files import FileEntry, Scan, Unreadable
 from etl.hierarchy import Hierarchy
 from etl.index import Index
-from etl.model import Chunk, ClassDefinition, FileFacts, Problem, Progress, SyncReport, canonical_json, sha256
+from etl.model import Chunk, Problem, Progress, SyncReport, canonical_json, sha256
 from etl.project_files import ProjectFiles, differing
 from etl.redaction import redact
 from etl.sources import SourceSet
@@ -185,7 +186,7 @@ def _read(run: _Run, entry: FileEntry, source: Source, tokens: TokenCounter) -> 
     run.chunks[path] = chunks
     run.changed = True
     members = {one.id: one.class_name for one in chunks if one.class_name}
-    packed = _packed(facts, members, digest(document))
+    packed = pack(facts, members, digest(document))
     run.rows[path] = FileRow(path, entry.stamp, seal, recipe, packed, canonical_json(remarks))
 
 
@@ -200,7 +201,7 @@ def _drop_gone(run: _Run) -> None:
 
 
 def _resolved(run: _Run) -> tuple[list[Chunk], Hierarchy, Succession]:
-    unpacked = {path: _unpacked(row.facts) for path, row in run.rows.items() if path in run.chunks}
+    unpacked = {path: unpack(row.facts) for path, row in run.rows.items() if path in run.chunks}
     facts = {path: one for path, (one, _) in unpacked.items()}
     members = {path: one for path, (_, one) in unpacked.items()}
     owned = [path for path, row in run.rows.items() if row.recipe]
@@ -238,23 +239,3 @@ def _report_known(index: Index, found: Scan, rows: Mapping[str, FileRow], report
 
 def _some(names: list[str]) -> str:
     return ", ".join(names[:10]) + (f" and {len(names) - 10} more" if len(names) > 10 else "")
-
-
-def _packed(facts: FileFacts, members: Mapping[str, str | None], short: Digest | None) -> str:
-    known: dict[str, object] = {"classes": [asdict(one) for one in facts.classes], "imports": facts.imports}
-    known["members"] = members
-    if facts.supersedes:
-        known["supersedes"] = facts.supersedes
-    if short is not None:
-        known["digest"] = short.model_dump(mode="json")
-    return canonical_json(known)
-
-
-def _unpacked(packed: str) -> tuple[FileFacts, dict[str, str]]:
-    value = json.loads(packed)
-    classes = tuple(
-        ClassDefinition(one["name"], tuple(one["lines"]), tuple(one["bases"]), one["full_name"])
-        for one in value.get("classes", ())
-    )
-    imports = {name: (target[0], target[1]) for name, target in value.get("imports", {}).items()}
-    return FileFacts(classes, imports, tuple(value.get("supersedes", ()))), value.get("members", {})

@@ -14,6 +14,7 @@ from etl.model import Ancestor, ClassDefinition, FileFacts
 
 MAX_DEPTH = 64
 MAX_IMPORTS = 100  # that one name is followed through
+_ALIASES = ("@/", "~/")  # no package on npm can be called so
 _JS_ENDINGS = (
     "",
     ".ts",
@@ -201,8 +202,12 @@ class _Names:
             # a bare name is a builtin, and not the JavaScript class that is called the same
             builtin = f"builtins.{base}" if base in self.declared else base
             return self._in_module(path, base, set()) or builtin
-        imported = self.facts[path].imports.get(base.partition(".")[0])
-        return self._script(path, imported, base) if imported else base
+        first = base.partition(".")[0]
+        if first not in self.facts[path].imports:
+            return base  # a global, of another script or of the browser
+        # what is imported from elsewhere is not the class of the project that is called the same
+        elsewhere = self._unresolved(path, base) if base in self.declared else base
+        return self._local(path, base, set()) or elsewhere
 
     def _in_module(self, path: str, name: str, seen: set[tuple[str, str]]) -> str | None:
         """What a Python file calls `name`: its own class, or what it imports, there or further on."""
@@ -252,22 +257,54 @@ class _Names:
             own = list(PurePosixPath(path).parts)  # not below a package that says so: by folders
         return ".".join([*own[: max(0, len(own) - level)], *filter(None, [inner])])
 
-    def _script(self, path: str, imported: tuple[str, str | None], base: str) -> str:
-        module, name = imported
+    def _local(self, path: str, name: str, seen: set[tuple[str, str]]) -> str | None:
+        """The class that a script calls `name`: its own, or one that it imports."""
+        first, _, rest = name.partition(".")
+        imported = self.facts[path].imports.get(first)
+        if (path, name) in self.full or imported is None:
+            return self.full.get((path, name))
+        return self._target(path, imported, rest, seen)
+
+    def _target(self, path: str, imported: tuple[str, str | None], rest: str, seen: set[tuple[str, str]]) -> str | None:
+        module, inner = imported
+        file = self._script(path, module)
+        return self._exported(file, ".".join(filter(None, (inner, rest))), seen) if file else None
+
+    def _exported(self, path: str, name: str, seen: set[tuple[str, str]]) -> str | None:
+        """The class that a script exports as `name`, from here or from further on."""
+        if (path, name) in seen or len(seen) == MAX_IMPORTS:
+            return None
+        seen.add((path, name))
+        file = self.facts[path]
+        first, _, rest = name.partition(".")
+        if first in file.exports:
+            module, inner = file.exports[first]
+            if module:
+                return self._target(path, (module, inner), rest, seen)
+            return self._local(path, ".".join(filter(None, (inner, rest))), seen)
+        if first == "default":
+            return self.full[path, file.classes[0].name] if len(file.classes) == 1 else None
+        stars = (target for export, target in file.exports.items() if export.startswith("* "))
+        further = (self._target(path, star, name, seen) for star in stars)
+        return self.full.get((path, name)) or next(filter(None, further), None)
+
+    def _script(self, path: str, module: str) -> str | None:
+        """The file that a script imports; `@/x` and `~/x` stand for the one file whose path ends with `/x`."""
+        if module.startswith(_ALIASES):
+            ends = tuple(f"/{module[2:]}{end}" for end in _JS_ENDINGS)
+            found = [one for one in self.facts if f"/{one}".endswith(ends)]
+            return found[0] if len(found) == 1 else None
         target = normpath(join(dirname(path), module)) if module.startswith(".") else module
         # TypeScript imports `x.ts` as `x.js`
         stems = (target, target.rpartition(".")[0] if target.endswith("js") else target)
         candidates = (stem + end for stem in stems for end in _JS_ENDINGS)
-        file = next((one for one in candidates if one in self.facts), None)
-        if file is None:
-            return base
-        classes = self.facts[file].classes
-        wanted = base.rpartition(".")[2] if name in (None, "default") else name
-        match = next(
-            (one for one in classes if one.name == wanted),
-            classes[0] if classes and name == "default" else None,
-        )
-        return self.full[file, match.name] if match else base
+        return next((one for one in candidates if one in self.facts), None)
+
+    def _unresolved(self, path: str, base: str) -> str:
+        """A name for what an import brings from outside the project."""
+        module, inner = self.facts[path].imports[base.partition(".")[0]]
+        target = normpath(join(dirname(path), module)) if module.startswith(".") else module
+        return f"{target}:{base if inner in (None, 'default') else inner}"
 
 
 def _last(name: str) -> str:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -121,13 +121,27 @@ class ClassDefinition:
     full_name: str | None = None
 
 
+class Member(NamedTuple):
+    """A method, attribute or config that a class defines, with its own lines (1-based, inclusive)."""
+
+    name: str
+    kind: str
+    lines: tuple[int, int]
+
+
 @dataclass(frozen=True)
 class FileFacts:
-    """What other files need from one: its classes, what its imported names mean, and which files it replaces."""
+    """What is known of a file besides its chunks.
+
+    Its classes, the meaning of the names it imports and exports (as (module, name in it)), the members of its
+    classes by their local names, and the files that it replaces.
+    """
 
     classes: tuple[ClassDefinition, ...] = ()
     imports: dict[str, tuple[str, str | None]] = field(default_factory=dict)
     supersedes: tuple[str, ...] = ()
+    exports: dict[str, tuple[str, str | None]] = field(default_factory=dict)
+    members: dict[str, tuple[Member, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from etl.chunking.outline import Definition, sections_of
 from etl.chunking.plain import parse_plain
 from etl.chunking.section import Parsed, Symbol
-from etl.model import ClassDefinition, Document, FileFacts
+from etl.model import ClassDefinition, Document, FileFacts, Member
 
 MAX_PARTS = 20  # of a dotted base
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -35,7 +35,13 @@ def parse(document: Document) -> Parsed:
         leads=lambda number: lines[number - 1].lstrip().startswith("#"),
         symbols=_symbols(tree.body),
     )
-    return Parsed(sections, FileFacts(tuple(_classes(tree.body, "")), _imports(tree)))
+    classes = list(_classes(tree.body, ""))
+    facts = FileFacts(
+        classes=tuple(definition for definition, _ in classes),
+        imports=_imports(tree),
+        members={definition.name: tuple(_members(node.body)) for definition, node in reversed(classes)},
+    )
+    return Parsed(sections, facts)
 
 
 def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
@@ -76,18 +82,28 @@ def _symbols(body: list[ast.stmt], prefix: str = "") -> list[Symbol]:
     for node in _statements(body):
         if isinstance(node, ast.ClassDef):
             found += _symbols(node.body, f"{prefix}{node.name}.")
-        targets = node.targets if isinstance(node, ast.Assign) else []
-        if isinstance(node, ast.AnnAssign):
-            targets = [node.target]
-        found += [Symbol(prefix + one.id, node.lineno, _last(node)) for one in targets if isinstance(one, ast.Name)]
+        found += [Symbol(prefix + name, node.lineno, _last(node)) for name in _assigned(node)]
     return list(dict.fromkeys(found))
 
 
-def _classes(body: list[ast.stmt], prefix: str) -> Iterator[ClassDefinition]:
+def _assigned(node: ast.stmt) -> list[str]:
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+    return [one.id for one in targets if isinstance(one, ast.Name)]
+
+
+def _members(body: list[ast.stmt]) -> Iterator[Member]:
+    """The methods and attributes of a class body, each with its own lines."""
+    for node in _statements(body):
+        if isinstance(node, _FUNCTIONS):
+            yield Member(node.name, "method", (_first(node), _last(node)))
+        yield from (Member(name, "attribute", (node.lineno, _last(node))) for name in _assigned(node))
+
+
+def _classes(body: list[ast.stmt], prefix: str) -> Iterator[tuple[ClassDefinition, ast.ClassDef]]:
     for node in _statements(body):
         if isinstance(node, ast.ClassDef):
             bases = tuple(name for base in node.bases if (name := _dotted(base)))
-            yield ClassDefinition(prefix + node.name, (_first(node), _last(node)), bases)
+            yield ClassDefinition(prefix + node.name, (_first(node), _last(node)), bases), node
             yield from _classes(node.body, prefix + node.name + ".")
 
 

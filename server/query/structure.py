@@ -23,7 +23,7 @@ _UPWARDS = re.compile(
     r"|\bwhere (?:does|do|is|are|did)\b.{1,80}\b(?:inherit|get\b.{1,60}\bfrom)",
     re.IGNORECASE,
 )
-_NAME = re.compile(r"[A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*)*")
+_NAME = re.compile(r"[A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*(?:-[\w$]+)*)*")
 
 
 def relatives(text: str, hierarchy: Hierarchy) -> list[str]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from etl.errors import ClassNotFound, DocumentNotFound, IndexMissing, InvalidArgument
+from etl.facts import members_of
 from etl.hierarchy import ClassNode, Hierarchy
 from etl.index import Index
 from etl.model import Chunk, sha256
@@ -14,7 +14,6 @@ from server.query.freshness import Freshness
 from server.services.filepart import file_part
 
 JSON = dict[str, Any]
-_METHOD = r"^[ \t]*(?:(?:async|def|static|get|set|public|private|protected|override|abstract)[ \t]+)*[*#]?{}[ \t]*[(<]"
 
 
 class DocumentService:
@@ -89,18 +88,17 @@ class DocumentService:
         return pages.of_parts({"root": name, "total": len(nodes)}, parts, at, mark, max_tokens)
 
     def _members(self, node: ClassNode) -> list[JSON]:
-        """What the class itself defines, each once, in the order of its file."""
+        """What the class itself defines, each once with its own lines, in the order of its file."""
         if node.source is None:
             return []
         found: dict[str, JSON] = {}
-        for chunk in self._index.catalogue.of_source(node.source):
-            if chunk.class_name == node.name:
-                for symbol in chunk.symbols:
-                    _, dot, name = symbol.rpartition(".")
-                    if dot and not node.name.endswith("." + symbol):  # a nested class is a symbol of itself
-                        kind = "method" if _is_method(name, chunk) else "attribute"
-                        member = {"name": name, "kind": kind, "id": chunk.id, "lines": list(chunk.lines)}
-                        found.setdefault(name, member)
+        chunks = self._index.catalogue.of_source(node.source)
+        packed = self._index.catalogue.facts_of([node.source]).get(node.source, "")
+        for one in members_of(node, packed):
+            holder = next((chunk for chunk in reversed(chunks) if chunk.lines[0] <= one.lines[0]), None)
+            if holder is not None:
+                member = {"name": one.name, "kind": one.kind, "id": holder.id, "lines": list(one.lines)}
+                found.setdefault(one.name, member)
         return list(found.values())
 
     def _mark(self, *parts: str | None) -> str:
@@ -121,11 +119,6 @@ def _row(one: Chunk) -> JSON:
         "lines": list(one.lines),
         "hash": one.content_hash,
     }
-
-
-def _is_method(name: str, chunk: Chunk) -> bool:
-    """A small class is one chunk with its methods, so its text has to say what they are."""
-    return chunk.kind == "method" or re.search(_METHOD.format(re.escape(name)), chunk.text, re.MULTILINE) is not None
 
 
 def _brief(record: JSON) -> JSON:

@@ -74,7 +74,7 @@ def test_the_class_tree_is_drawn_with_the_members_of_its_root(project: Path) -> 
         "  pkg.child.Child  pkg/child.py:4",
         "",
         "members:",
-        "  .run  method, lines 1-3",
+        "  .run  method, lines 2-3",
     ]
 
 

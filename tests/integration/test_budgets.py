@@ -170,23 +170,37 @@ def test_a_long_passage_comes_whole_with_each_symbol_tag_and_ancestor_once(app: 
     assert [Ancestor(**one) for one in joined(iter(replies), "chain")] == list(LONG_CHUNK.chain)
 
 
-def test_the_members_of_a_class_are_methods_or_attributes_however_its_chunks_were_cut(
-    tmp_path: Path, contract: Contract
-) -> None:
+def test_each_member_of_a_class_comes_with_its_kind_and_its_own_lines(tmp_path: Path, contract: Contract) -> None:
     files = {
-        "a.py": "class Small:\n    size = len(())\n\n    async def run(self) -> int:\n        return self.size\n",
-        "b.js": "export class Other {\n  count = make();\n  static async go(x) {\n    return 1;\n  }\n}\n",
+        "a.py": "class Small:\n    size = len(())\n\n    # runs\n    @wrapped\n    async def run(self) -> int:\n"
+        "        return self.size\n\n    class Inner:\n        depth: int = 1\n",
+        "b.mjs": "export class Other {\n  static config = {\n    className: 'My.other-thing.Other',\n"
+        "    /** how many */\n    count_: {\n      a: 1\n    }\n  }\n  total = make();\n"
+        "  static async go(x) {\n    return 1;\n  }\n  pick = () => 1;\n}\n",
+        "c.ts": "export abstract class Typed {\n  private size: number = 1;\n\n  abstract run(): void;\n}\n",
     }
     app = App(write_project(tmp_path.resolve(), files), Settings(), contract, HashModel())
     app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 60})
-    kinds = {
-        root: {one["name"]: one["kind"] for one in app.call("get_class_hierarchy", {"root": root})["members"]}
-        for root in ("Small", "Other")
+    found = {
+        root: {
+            one["name"]: (one["kind"], one["lines"])
+            for one in app.call("get_class_hierarchy", {"root": root})["members"]
+        }
+        for root in ("Small", "Small.Inner", "My.other-thing.Other", "Typed")
     }
     app.close()
 
-    assert kinds["Small"] == {"size": "attribute", "run": "method"}
-    assert kinds["Other"]["go"] == "method"
+    assert found["Small"] == {"size": ("attribute", [2, 2]), "run": ("method", [5, 7])}
+    assert found["Small.Inner"] == {"depth": ("attribute", [10, 10])}
+    assert found["My.other-thing.Other"] == {
+        "config": ("attribute", [2, 8]),
+        "className": ("config", [3, 3]),
+        "count_": ("config", [5, 7]),
+        "total": ("attribute", [9, 9]),
+        "go": ("method", [10, 12]),
+        "pick": ("method", [13, 13]),
+    }
+    assert found["Typed"] == {"size": ("attribute", [2, 2]), "run": ("method", [4, 4])}
 
 
 def test_what_was_cut_is_said_with_how_to_get_it(app: App) -> None:

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import pytest
+
 from etl.hierarchy import Hierarchy, from_records, resolve
 from etl.model import Ancestor
 from tests.harness.texts import facts_of
@@ -166,6 +168,66 @@ def test_javascript_bases_are_followed_through_default_and_named_imports() -> No
         "C": ("Other",),
         "D": ("React.Component",),
     }
+
+
+@pytest.mark.parametrize(
+    "import_",
+    [
+        "import Base from 'elsewhere';",
+        "import {Base} from '@scope/some-lib';",
+        "import {Other as Base} from './missing.js';",
+        "import Base from './empty.js';",
+        "import {Base} from './empty.js';",
+        "import {Base} from './circle.js';",
+        "const Base = require('elsewhere');",
+        "const {Base} = require('./missing');",
+    ],
+)
+def test_an_import_that_resolves_to_nothing_matches_no_class_of_the_same_name(import_: str) -> None:
+    files = {
+        "core/base.js": "export default class Base {}\n",
+        "core/other.js": "export class Other {}\n",
+        "empty.js": "export const nothing = 1;\n",
+        "circle.js": "export * from './circle.js';\nexport {Base} from './circle.js';\n",
+        "a.js": f"{import_}\nclass A extends Base {{}}\n",
+    }
+    found = tree(files)
+
+    assert [one.source for one in found.chain("A")] == [None]
+    assert [node.name for node in found.subtree("Base")] == ["Base"]
+
+
+def test_a_class_is_followed_through_the_files_that_export_it_further() -> None:
+    files = {
+        "lib/real.js": "class Helper {}\nclass Real {}\nexport {Real as Shown};\nexport default wrap(Real);\n",
+        "lib/plain.cjs": "class Plain {}\nclass Second {}\nmodule.exports = {Plain, Second};\n",
+        "lib/one.cjs": "class Helping {}\nclass One {}\nmodule.exports = One;\n",
+        "index.js": "export {Shown, default as Whole} from './lib/real.js';\nexport * as ns from './lib/real.js';\n"
+        "import Again from './lib/real.js';\nexport {Again};\n",
+        "all.js": "export * from './index.js';\n",
+        "a.js": "import {Shown} from './index';\nclass A extends Shown {}\n",
+        "b.js": "import {Whole} from './all.js';\nclass B extends Whole {}\n",
+        "c.js": "import {ns} from './all.js';\nclass C extends ns.Shown {}\n",
+        "d.js": "import {Again} from './all.js';\nclass D extends Again {}\n",
+        "e.js": "import * as all from './all.js';\nclass E extends all.Shown {}\n",
+        "f.cjs": "const {Second} = require('./lib/plain.cjs');\nclass F extends Second {}\n",
+        "g.cjs": "const Base = require('./lib/one.cjs');\nclass G extends Base {}\n",
+        "h.js": "import Real from '@/lib/real';\nclass H extends Real {}\n",
+    }
+    found = bases(files)
+
+    assert {name: found[name] for name in "ABCDEH"} == dict.fromkeys("ABCDEH", ("Real",))
+    assert (found["F"], found["G"]) == (("Second",), ("One",))
+
+
+def test_a_class_name_may_hold_hyphens() -> None:
+    files = {
+        "a.mjs": "class A extends Base { static config = {className: 'Neo.magic-move.my-text.A'} }\n",
+        "b.mjs": "import A from './a.mjs';\n/** @class Neo.foo-bar.B */\nclass B extends A {}\n",
+    }
+
+    assert bases(files) == {"Neo.magic-move.my-text.A": ("Base",), "Neo.foo-bar.B": ("Neo.magic-move.my-text.A",)}
+    assert tree(files).named("my-text.a") == ["Neo.magic-move.my-text.A"]
 
 
 def test_the_chain_of_a_class_goes_by_its_first_bases_to_the_one_outside_the_project() -> None:

@@ -104,3 +104,12 @@ def test_classes_that_run_in_a_circle_end() -> None:
 
     assert relatives("what extends Hen", circle) == ["harbour.Egg"]
     assert relatives("base class of Hen", circle) == ["harbour.Egg"]
+
+
+def test_a_class_whose_name_holds_a_hyphen_is_found_by_it() -> None:
+    nodes = [
+        ClassNode("Sea.old-boats.Boat", (), "boat.mjs", (1, 2)),
+        ClassNode("Sea.Ferry", ("Sea.old-boats.Boat",), "ferry.mjs", (1, 2)),
+    ]
+
+    assert relatives("what extends Sea.old-boats.Boat?", Hierarchy(nodes)) == ["Sea.Ferry"]
