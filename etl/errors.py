@@ -325,7 +325,7 @@ class DatabaseUnavailable(StorageError):
     """Chroma is another process, and it does not answer or refuses us. Nothing is lost by that."""
 
     code, http_status = "DATABASE_UNAVAILABLE", 503
-    default_hint = "Check that Chroma runs where `[database]` in lore.toml says, and try again."
+    default_hint = "Check that Chroma runs where `[database]` in your configuration says, and try again."
 
 
 class IndexDamaged(StorageError):

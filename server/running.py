@@ -11,11 +11,11 @@ from typing import Annotated, Any
 import typer
 
 from etl.errors import Busy
+from etl.project import place_of
 from etl.stores.note import Note, living_note
 from server import show
 from server.command import command
 from server.owner import find
-from server.owner.remote import place
 from server.owner.runtime import registered, unregister
 from server.shell import Session, print_json
 
@@ -39,7 +39,7 @@ def stop(
     session: Session, all: Annotated[bool, typer.Option("--all", help="Stop every owner of this user.")] = False
 ) -> None:
     """End the process that owns this project's index; with --all, every one."""
-    here = place(session.root, session.config).folder
+    here = place_of(session.root, session.config).folder
     chosen = [(folder, note) for folder, note in _living() if all or folder == here]
     stopped = [_shown(folder, note) for folder, note in chosen if _end(folder, note)]
     if session.as_json:

@@ -43,11 +43,13 @@ def no_key(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(autouse=True, scope="session")
 def own_runtime() -> Iterator[None]:
-    """Keep the tests' owners, knowledge and state apart from the user's. The name is short, since sockets are in it."""
+    """Keep the tests' owners, knowledge, state and configuration apart from the user's, below a name short enough for
+    sockets."""
     with tempfile.TemporaryDirectory(prefix="lore-") as folder:
         os.environ[VARIABLE] = folder
         os.environ["LORE_HOME"] = f"{folder}/home"
         os.environ[STATE] = f"{folder}/state"
+        os.environ["XDG_CONFIG_HOME"] = f"{folder}/config"
         os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # of the many processes each would compile all of Lore
         yield
 

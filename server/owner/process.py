@@ -15,6 +15,7 @@ import anyio
 import anyio.to_thread
 
 from etl.errors import StorageError
+from etl.project import place_of
 from etl.settings import load_settings
 from etl.stores.note import Note, my_note, read_note, remove_note, write_note
 from server import __version__
@@ -23,7 +24,6 @@ from server.contract import load_contract
 from server.owner.find import wanted
 from server.owner.line import UNIX
 from server.owner.listen import Desk, Door, listen, until_quiet
-from server.owner.remote import place
 from server.owner.runtime import register, unregister
 
 log = logging.getLogger(__name__)
@@ -41,7 +41,7 @@ class Owner:
 
     def __init__(self, root: Path, config: Path | None, kind: str) -> None:
         self.settings = load_settings(root, config)
-        self.place = place(root, config)
+        self.place = place_of(root, config)
         self._kind = kind
         self._note: Note | None = None
         self._door: Door | None = None
@@ -131,7 +131,7 @@ class Owner:
         }
 
 
-_SOCKET = 'Set `owner.transport` to "loopback" in lore.toml, or LORE_RUNTIME to a folder for sockets.'
+_SOCKET = 'Set `owner.transport` to "loopback" in ~/.config/lore/config.toml, or LORE_RUNTIME to a folder for sockets.'
 
 
 def own(root: Path, config: Path | None, ready: Callable[[], None]) -> None:

@@ -16,7 +16,7 @@ from tomlkit.exceptions import TOMLKitError
 from tomlkit.items import InlineTable
 
 from etl.errors import ConfigError, StorageError
-from etl.settings import merge
+from etl.layers import merge
 from etl.stores.atomic import write_atomically
 from server.setup import jsonc
 from server.setup.clients import Form

@@ -11,7 +11,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from etl.project import CONFIG_NAME
+from etl.layers import CONFIG_NAME, read_layers, user_config
 from server.setup.finding import Examined, Finding
 from server.shell import Direct, Session
 
@@ -22,9 +22,13 @@ LEAST_SQLITE = (3, 35, 0)  # RETURNING
 def configuration(session: Session) -> Finding:
     """Which files make the configuration, and whether every key in them is known."""
     own = session.root / CONFIG_NAME
-    files = [str(one) for one in (own, session.config) if one and one.exists()]
+    files = [str(one) for one in (own, user_config(os.environ), session.config) if one and one.exists()]
     Direct(session.root, session.settings).close()  # it judges what the settings alone cannot: sources, weights
-    return Finding("ok", f"{' and '.join(files)}" if files else "the defaults; there is no lore.toml")
+    layers = read_layers(session.root, session.config)
+    if layers.warning:
+        what, _, remedy = layers.warning.partition(". ")
+        return Finding("warn", f"{what}.", remedy)
+    return Finding("ok", " and ".join(files) or "the defaults; there is no lore.toml")
 
 
 def project(here: Examined) -> Finding:

@@ -93,9 +93,10 @@ def test_a_wrong_configuration_fails_its_check_and_the_others_still_run(project:
 
 
 def test_a_missing_default_is_a_failed_check_and_not_a_crash(project: Path) -> None:
-    (project / "lore.toml").write_text(with_port(free()) + '[embedding]\nmodel = "./no-such-model"\n')
+    mine = project.parent / "mine.toml"
+    mine.write_text('[embedding]\nmodel = "./no-such-model"\n')
 
-    code, found = look(project)
+    code, found = look(project, "-c", str(mine))
 
     assert code == 1
     assert found["model"]["status"] == "failed"

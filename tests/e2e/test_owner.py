@@ -21,6 +21,7 @@ from tests.harness.faces import LORE, run_lore
 from tests.harness.owners import kill, owner_of, owners, stop_owners, wait_until
 from tests.harness.processes import child
 from tests.harness.projects import write_project
+from tests.harness.trust import approve
 
 PAGE = {"docs/ferry.md": "# Ferry\n\nThe ferry crosses the river at dawn.\n"}
 HOLD = """
@@ -145,7 +146,7 @@ def test_only_this_user_can_reach_the_owner(project: Path) -> None:
 
 
 def test_where_there_are_no_sockets_a_port_of_this_machine_serves(tmp_path: Path) -> None:
-    write_project(tmp_path, {**PAGE, "lore.toml": '[owner]\ntransport = "loopback"\n'})
+    approve(write_project(tmp_path, {**PAGE, "lore.toml": '[owner]\ntransport = "loopback"\n'}))
 
     assert run_lore("sync", cwd=tmp_path).returncode == 0
     assert search(tmp_path)["exit"] == 0
