@@ -87,6 +87,11 @@ class Session:
             if warning := read_layers(self.root, self.config).warning:
                 show.note(warning)
 
+    @property
+    def has_index(self) -> bool:
+        """Whether something was synced. Raises ConfigError."""
+        return (place_of(self.root, self.config_file).folder / CATALOGUE).exists()
+
     def ask(self, operation: str, **arguments: Any) -> dict[str, Any]:
         """Run one operation: through the owner of the index, or in this process with `--no-daemon`.
 
@@ -115,8 +120,7 @@ class Session:
         from server.contract import load_contract
 
         where = place_of(self.root, self.config_file)
-        has_index = (where.folder / CATALOGUE).exists()
-        if self.no_daemon or not (has_index or load_contract()[operation].changes_state):
+        if self.no_daemon or not (self.has_index or load_contract()[operation].changes_state):
             if self.no_daemon:
                 self.hold_index()
             return Direct(self.root, self.settings)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from etl.layers import CONFIG_NAME, read_layers, user_config
+from etl.project import knowledge_home
 from server.setup.finding import Examined, Finding
 from server.shell import Direct, Session
 
@@ -29,6 +30,17 @@ def configuration(session: Session) -> Finding:
         what, _, remedy = layers.warning.partition(". ")
         return Finding("warn", f"{what}.", remedy)
     return Finding("ok", " and ".join(files) or "the defaults; there is no lore.toml")
+
+
+def knowledge(here: Examined) -> Finding:
+    """Whether knowledge waits for a confirmation that it is this folder's. Fetches nothing."""
+    from server.services.library import Library
+
+    library = Library(knowledge_home(os.environ), here.root)
+    note = library.note()
+    if note:
+        return Finding("warn", note, 'Read docs/knowledge.md, "Which project a folder belongs to".')
+    return Finding("ok", f"in {library.home}; nothing waits for a confirmation")
 
 
 def project(here: Examined) -> Finding:

@@ -16,8 +16,8 @@ from tests.harness.commands import LORE, start_lore
 from tests.harness.projects import write_project
 
 ORDER = [
-    "python", "platform", "program", "dependencies", "configuration", "project", "index folder", "owner", "model",
-    "contract", "database", "collection", "keywords", "embedding", "answers", "disk", "port", "mcp", "clients",
+    "python", "platform", "program", "dependencies", "configuration", "project", "knowledge", "index folder", "owner",
+    "model", "contract", "database", "collection", "keywords", "embedding", "answers", "disk", "port", "mcp", "clients",
 ]  # fmt: skip
 
 
