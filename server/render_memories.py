@@ -21,8 +21,7 @@ def _added(result: JSON) -> Text:
 @renders("search_memories")
 def _matches(result: JSON) -> Text:
     rows = [line for number, one in enumerate(result["results"], start=1) for line in _match(number, one)]
-    note = (result["note"],) if "note" in result else ()
-    return Text("\n".join(rows) or "Nothing found.", (*note, *notes(result)))
+    return Text("\n".join(rows) or "Nothing found.", notes(result))
 
 
 def _match(number: int, one: JSON) -> Iterator[str]:

@@ -9,7 +9,6 @@ from etl.knowledge.commits import Author
 from etl.knowledge.memories import Added, Memories
 from etl.model import Value
 from server.services.library import Library
-from server.services.projects import noted
 
 JSON = dict[str, Any]
 
@@ -45,7 +44,8 @@ class MemoryService:
             "replaced": done.replaced,
             "commit": done.commit,
         }
-        return result | noted(" ".join([*_told(done), self._library.note() or ""]).strip())
+        note = " ".join(_told(done))
+        return {**result, "note": note} if note else result
 
     def delete(self, memory_id: str, author: Author) -> JSON:
         """The result of `delete_memory`."""

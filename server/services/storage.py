@@ -33,8 +33,7 @@ class StorageService:
 
     def status(self) -> JSON:
         """The result of `get_storage_status`."""
-        store = self._library.store
-        status = store.status()
+        status = self._library.store.status()
         details = [*([status.problem] if status.problem else []), *status.uncommitted]
         return {
             "success": True,
@@ -43,7 +42,7 @@ class StorageService:
             "has_changes": bool(status.uncommitted),
             "current_branch": status.current_branch,
             "last_commit": status.last_commit.message if status.last_commit else "",
-            "remote_status": _remote(status.remote, store.remote.branch),
+            "remote_status": _remote(status.remote, status.current_branch),
             "uncommitted_files": len(status.uncommitted),
             "status_details": "\n".join(details)[:LONGEST_DETAILS],
         }
@@ -60,7 +59,7 @@ class StorageService:
             "pulled": done.pulled,
             "pushed": done.pushed,
             "commit_message": FOREIGN if done.files_committed else "",
-            "remote_status": _remote(done.remote, store.remote.branch),
+            "remote_status": _remote(done.remote, store.history.branch),
         }
 
     def history(

@@ -130,8 +130,7 @@ def _mentions(root: Path, unread: list[str]) -> Iterator[tuple[Client, Path, str
             path = client.file(root, is_user)
             try:
                 label = _label(path, root)
-                text = install.read(path, label, None if is_user else root)
-                data = install.parse(text or "", client.form, label)
+                data = install.parse(install.read(path, label) or "", client.form, label)
             except LoreError as error:
                 unread.append(error.message)
                 continue
