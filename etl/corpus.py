@@ -23,7 +23,7 @@ from etl.model import (
     silent,
     storable,
 )
-from etl.redaction import redact
+from etl.redaction import redact, redaction_version
 from etl.sources import SourceSet
 from etl.sources.base import Project, syntax_of
 from etl.stores import chunkfile
@@ -54,7 +54,7 @@ def load_records(
     sources = {record.id: document.source for record, document in zip(records, documents, strict=True)}
     index.own()
     rows = [[one.source, one.type, one.title, one.syntax, one.text] for one in documents]
-    stamp = sha256(canonical_json([CHUNKER_VERSION, index.model, rows]))
+    stamp = sha256(canonical_json([CHUNKER_VERSION, redaction_version(), index.model, rows]))
     if _written(index) != f"{stamp} {chunkfile.signature(index.folder)}":
         chunks, facts, members = _chunked(documents, index.embedder.tokens(), progress)
         named, hierarchy, _ = assemble(chunks, facts, members, [one.source for one in documents], "")

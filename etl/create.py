@@ -19,7 +19,7 @@ from etl.hierarchy import Hierarchy
 from etl.index import Index
 from etl.model import Chunk, Problem, Progress, SyncReport, canonical_json, sha256
 from etl.project_files import ProjectFiles, differing
-from etl.redaction import redact
+from etl.redaction import redact, redaction_version
 from etl.sources import SourceSet
 from etl.sources.base import Project, Source
 from etl.stores import chunkfile
@@ -106,7 +106,12 @@ def _layout(index: Index, found: Scan) -> str:
     """Changes when the same files would be read in another way."""
     trees = [(path, entry.stamp) for path, entry in found.files.items() if path.endswith("tree.json")]
     embedding = index.settings.embedding.model_dump()
-    return sha256(canonical_json([CHUNKER_VERSION, index.root.name, index.settings.sources, embedding, trees]))
+    return sha256(canonical_json([*_versions(), index.root.name, index.settings.sources, embedding, trees]))
+
+
+def _versions() -> tuple[str, str]:
+    """Change when the same text would give other chunks."""
+    return CHUNKER_VERSION, redaction_version()
 
 
 def _differs(found: Scan, known: Mapping[str, FileRow]) -> bool:
@@ -148,7 +153,7 @@ def _read_changed(run: _Run, same_layout: bool, progress: Progress) -> None:
 
 def _recipe(index: Index, source: Source, path: str) -> str:
     """What decides, besides the text, which chunks a file gives; the source's name stands first."""
-    rest = [CHUNKER_VERSION, source.fingerprint(path), index.settings.embedding.model_dump()]
+    rest = [*_versions(), source.fingerprint(path), index.settings.embedding.model_dump()]
     return f"{source.name}:{sha256(canonical_json(rest))[:16]}"
 
 
@@ -176,7 +181,7 @@ def _read(run: _Run, entry: FileEntry, source: Source, tokens: TokenCounter) -> 
         return
     text, secrets = redact(text)
     if secrets:
-        remarks.append(["warning", f"{path}: {secrets} secrets were left out"])
+        remarks.append(["warning", f"{path}: secrets left out: {secrets}"])
     document, problem = source.forgiving(path, text)
     if problem:
         remarks.append(["failed", f"{problem}; its text was indexed without it"])

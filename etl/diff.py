@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from etl.errors import GuardTripped
 from etl.model import Chunk, SyncReport
+from etl.project_files import is_knowledge
 from etl.stores.catalogue import Held
 
 GUARD_SOURCES = 2  # the loss of a single file is an edit, whatever its size
@@ -53,16 +54,19 @@ def plan(wanted: Sequence[Chunk], held: Mapping[str, Held]) -> Plan:
 def check_guard(before: Sequence[Chunk], after: Sequence[Chunk], share: float) -> None:
     """Refuse to lose more than `share` of the chunks together with their files: a moved folder, an unmounted disk.
 
+    What agents wrote does not count: its history keeps it, and knowledge that is no longer this folder's must go.
+
     Raises:
         GuardTripped: names the share and some of the files.
     """
     sources = {chunk.source for chunk in after}
-    lost = [chunk.source for chunk in before if chunk.source not in sources]
+    had = [chunk.source for chunk in before if not is_knowledge(chunk.source)]
+    lost = [source for source in had if source not in sources]
     files = sorted(set(lost))
-    if len(files) < GUARD_SOURCES or len(lost) <= share * len(before):
+    if len(files) < GUARD_SOURCES or len(lost) <= share * len(had):
         return
     some = ", ".join(files[:3]) + (", …" if len(files) > 3 else "")
     raise GuardTripped(
-        f"This sync would delete {len(lost)} of {len(before)} chunks ({100 * len(lost) // len(before)} %): "
+        f"This sync would delete {len(lost)} of {len(had)} chunks ({100 * len(lost) // len(had)} %): "
         f"{len(files)} files are gone ({some})."
     )

@@ -1,4 +1,8 @@
-"""Gitignore patterns: a broken one is passed over in a `.gitignore`, as git does, and named in a configuration."""
+"""Gitignore patterns: a broken one is passed over in a `.gitignore`, as git does, and named in a configuration.
+
+Python's `re` backtracks: `a**a**a**b` took 137 s for one file name. So a pattern with many wildcards is matched by RE2,
+which is linear. pathspec's own way with RE2, one automaton for a whole file, fails at 2,000 patterns.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +11,13 @@ import warnings
 from collections.abc import Iterable
 from functools import lru_cache
 
+import re2
 from pathspec import GitIgnoreSpec
 
 from etl.errors import ConfigError
+
+_QUANTIFIER = re.compile("[*+]")
+MAX_QUANTIFIERS = 3  # the folder above and two wildcards: at most 255 * 255 / 2 steps for a file name
 
 
 def configured(key: str, patterns: Iterable[str]) -> GitIgnoreSpec:
@@ -46,13 +54,17 @@ def _means(regex: re.Pattern[str], path: str) -> bool:
 def _is_valid(pattern: str) -> bool:
     try:
         _spec((pattern,))
-    except (ValueError, re.error):
+        return True
+    except (ValueError, re.error, re2.error):
         return False
-    return True
 
 
 @lru_cache(maxsize=1024)  # every sync asks for the same ones
 def _spec(patterns: tuple[str, ...]) -> GitIgnoreSpec:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)  # of `re`, about brackets in brackets
-        return GitIgnoreSpec.from_lines(patterns)
+        spec = GitIgnoreSpec.from_lines(patterns, backend="simple")
+    for pattern in spec.patterns:
+        if pattern.regex is not None and len(_QUANTIFIER.findall(pattern.regex.pattern)) > MAX_QUANTIFIERS:
+            pattern.regex = re2.compile(pattern.regex.pattern)  # Python's is 18 times as fast for the simple ones
+    return spec

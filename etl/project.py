@@ -1,4 +1,4 @@
-"""Where a project is and where its index lies. Standard library only: the bridge must start in a blink."""
+"""Where a project and its index are. Standard library only: the bridge must start at once."""
 
 from __future__ import annotations
 
@@ -9,21 +9,20 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from etl.regular import read_regular
+from etl.layers import CONFIG_NAME, read_layers
 
-CONFIG_NAME = "lore.toml"
 INDEX_NAME = ".lore"
-MAX_CONFIG_BYTES = 1_000_000
 VIEW_NAME = ".ce/syntropy-index.json"  # what Lore writes for others to read; it and its copies are no knowledge
 
 
 class Place(NamedTuple):
-    """A project with its configuration file over `lore.toml`, its index folder, and a digest of all that was said."""
+    """A project with its `-c` file, its index folder, a digest of its configuration, and what of that is ignored."""
 
     root: Path
     config: Path | None
     folder: Path
     digest: str
+    warning: str = ""
 
 
 def find_project(start: Path) -> Path:
@@ -42,17 +41,13 @@ def knowledge_home(environment: Mapping[str, str]) -> Path:
 
 
 def place_of(root: Path, config: Path | None = None) -> Place:
-    """The place of a project. Raises OSError or ValueError where a configuration file cannot be read."""
-    path, digest = INDEX_NAME, hashlib.sha256()
-    own = root / CONFIG_NAME
-    for file in [own] * own.exists() + ([config] if config is not None else []):
-        data = read_regular(own, MAX_CONFIG_BYTES) if file == own else file.read_bytes()
-        said = _parsed(file, data)
-        if filled := _filled(said):
-            digest.update(json.dumps(filled, sort_keys=True, default=str).encode() + b"\0")
-        table = said.get("index", {})
-        path = str(table.get("path", path)) if isinstance(table, dict) else path
-    return Place(root, config, index_folder(root, path), digest.hexdigest()[:16])
+    """The place of a project, by the configuration as it is now. Raises ConfigError."""
+    layers = read_layers(root, config)
+    table = layers.merged.get("index")
+    path = str(table.get("path", INDEX_NAME)) if isinstance(table, dict) else INDEX_NAME
+    said = json.dumps(_filled(layers.merged), sort_keys=True, default=str)
+    digest = hashlib.sha256(said.encode()).hexdigest()[:16]
+    return Place(root, config, index_folder(root, path), digest, layers.warning)
 
 
 def index_folder(root: Path, path: str) -> Path:
@@ -77,15 +72,3 @@ def _filled(table: dict[str, Any]) -> dict[str, Any]:
     """What a configuration says: comments, and tables of comments only, say nothing."""
     below = {key: _filled(value) if isinstance(value, dict) else value for key, value in table.items()}
     return {key: value for key, value in below.items() if value != {}}
-
-
-def _parsed(file: Path, data: bytes) -> dict[str, Any]:
-    if file.suffix == ".json":
-        value = json.loads(data)
-    else:
-        import tomllib
-
-        value = tomllib.loads(data.decode("utf-8"))
-    if not isinstance(value, dict):
-        raise ValueError("not a table")
-    return value

@@ -1,19 +1,19 @@
-"""The configuration: defaults, `lore.toml`, then `-c FILE`, merged deeply and checked at start."""
+"""The configuration as a checked model. `etl.layers` merges its files; `etl.policy` says who may set which key."""
 
 from __future__ import annotations
 
 import difflib
-import json
+import re
 import socket
-import tomllib
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from etl.errors import ConfigError
-from etl.project import CONFIG_NAME, INDEX_NAME
+from etl.layers import read_layers
+from etl.project import INDEX_NAME
 
 HOST = r"^([a-zA-Z0-9_]([a-zA-Z0-9._-]{0,251}[a-zA-Z0-9])?|[0-9a-fA-F]{0,4}:[0-9a-fA-F:.]{0,40}:[0-9a-fA-F.]{0,15})$"
 
@@ -25,7 +25,7 @@ GOOGLE = "googleapis.com"
 class Section(BaseModel):
     """A table of the configuration; an unknown key is an error."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 class IndexSettings(Section):
@@ -38,7 +38,7 @@ class IndexSettings(Section):
 
 
 def _ours_or_googles(url: str | None) -> str | None:
-    """The key goes to this address, and a `lore.toml` may be somebody else's: it cannot send it anywhere it likes."""
+    """The key goes to this address, so a mistake or a careless approval must not send it to a stranger."""
     if url is None:
         return None
     parts = urlsplit(url)
@@ -58,7 +58,7 @@ class EmbeddingSettings(Section):
 
     provider: Literal["local", "gemini"] = "local"
     model: str = Field(default="", description="name or path; empty is the provider's default")
-    threads: int = Field(default=0, ge=0, description="0: one for each core")
+    threads: int = Field(default=0, ge=0, le=1024, description="0: one for each core")
     base_url: GeminiAddress = None
 
 
@@ -144,9 +144,9 @@ class OwnerSettings(Section):
 
 
 class HookSettings(Section):
-    """What `lore hook session-start` sends. Where it sends it, no file of a project can say."""
+    """What `lore hook session-start` sends. Only the command line and the environment say where."""
 
-    memory_dirs: list[str] = Field(default_factory=list, description="folders of the project, or below ~")
+    memory_dirs: list[str] = Field(default_factory=list, description="relative to the project, absolute, or below ~")
     max_files: int = Field(default=0, ge=0, description="in one run; 0 is all")
 
 
@@ -166,53 +166,31 @@ class Settings(Section):
 
 
 def load_settings(project: Path, extra: Path | None = None) -> Settings:
-    """Read the project's configuration.
+    """Read the configuration of a project: every layer, merged and checked.
 
     Raises:
         ConfigError: a file is unreadable, or a key or value is wrong; the message names it.
     """
-    merged: dict[str, Any] = {}
-    own = project / CONFIG_NAME
-    for file in [own] * own.exists() + [extra] * (extra is not None):
-        if file is not None:
-            merged = merge(merged, _read(file))
     try:
-        return Settings.model_validate(merged)
+        return Settings.model_validate(read_layers(project, extra).merged)
     except ValidationError as error:
         raise _explained(error) from error
 
 
-def merge(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
-    """`over` on top of `base`, table by table; neither is changed."""
-    out = dict(base)
-    for key, value in over.items():
-        both = isinstance(value, dict) and isinstance(out.get(key), dict)
-        out[key] = merge(out[key], value) if both else value
-    return out
-
-
-def _read(file: Path) -> dict[str, Any]:
-    try:
-        text = file.read_text(encoding="utf-8")
-        value = json.loads(text) if file.suffix == ".json" else tomllib.loads(text)
-    except OSError as error:
-        raise ConfigError(f"Cannot read {file.name}: {error.strerror}.") from error
-    except (ValueError, RecursionError) as error:
-        raise ConfigError(f"{file.name} is not valid: {error}.") from error
-    if not isinstance(value, dict):
-        raise ConfigError(f"{file.name} must hold a table at the top.")
-    return value
-
-
 def _explained(error: ValidationError) -> ConfigError:
     first = error.errors()[0]
-    key = ".".join(str(part) for part in first["loc"])
+    key = ".".join(_shown(part) for part in first["loc"])
     if first["type"] != "extra_forbidden":
         return ConfigError(f"Configuration key `{key}`: {first['msg']}.")
     known = _known_keys(first["loc"])
     near = difflib.get_close_matches(str(first["loc"][-1]), known, n=1)
     hint = f"Did you mean `{near[0]}`?" if near else f"Known keys here: {', '.join(known)}."
     return ConfigError(f"Unknown configuration key `{key}`.", hint)
+
+
+def _shown(part: int | str) -> str:
+    """A key as it can be printed anywhere: a stranger may have chosen it."""
+    return re.sub(r"[^\w.:-]", "?", str(part)[:80], flags=re.ASCII)
 
 
 def _known_keys(location: tuple[int | str, ...]) -> list[str]:

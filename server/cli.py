@@ -18,6 +18,7 @@ from server.contract import load_contract
 from server.evaluation import commands as _measuring  # noqa: F401 - it adds its commands
 from server.hook import commands as _hooking  # noqa: F401 - it adds its commands
 from server.setup import commands as _setting_up  # noqa: F401 - it adds its commands
+from server.setup import trust as _trusting  # noqa: F401 - it adds its commands
 from server.shell import Session, print_json
 
 WHOLE = 1_000_000  # tokens: a shell has a pager, not a context window

@@ -22,7 +22,8 @@ cli = typer.Typer(
 )
 ProjectOption = Annotated[Path | None, typer.Option("-C", "--project", help="Project folder.", metavar="DIR")]
 ConfigOption = Annotated[
-    Path | None, typer.Option("-c", "--config", help="TOML or JSON over lore.toml.", metavar="FILE")
+    Path | None,
+    typer.Option("-c", "--config", help="TOML or JSON over the other files.", metavar="FILE"),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print the operation's result as JSON.")]
 VerboseOption = Annotated[bool, typer.Option("-v", "--verbose", help="Log to standard error.")]
@@ -70,6 +71,7 @@ def _command(group: typer.Typer, function: Callable[..., None]) -> Callable[...,
         session = Session(**{name: value or context.obj[name] for name, value in given.items()})
         configure_logging(session.verbose)
         try:
+            session.warn()
             function(session, **values)
         except (typer.Exit, typer.Abort, KeyboardInterrupt):
             raise

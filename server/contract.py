@@ -77,7 +77,7 @@ class Operation:
         given = dict(arguments)
         error = best_match(self._input.iter_errors(given))
         if error is not None:
-            raise InvalidArgument(_sentence(error, self.input_schema), _remedy(error, self.input_schema))
+            raise InvalidArgument(_sentence(error), _remedy(error, self.input_schema))
         for name, schema in self.input_schema["properties"].items():
             if "default" in schema:
                 given.setdefault(name, schema["default"])
@@ -199,17 +199,21 @@ def _is_unicode(text: str) -> bool:
     return not any("\ud800" <= character <= "\udfff" for character in text)
 
 
-def _sentence(error: Any, schema: Schema) -> str:
+def _below(path: str, key: str) -> str:
+    return f"{path}.{key}" if path else key
+
+
+def _sentence(error: Any) -> str:
     name = ".".join(str(part) for part in error.absolute_path)
     value = repr(error.instance)
     shown = value if len(value) <= 60 else value[:57] + "…"
     match error.validator:
         case "required":
             missing = next(one for one in error.validator_value if one not in error.instance)
-            return f"The argument `{missing}` is missing."
+            return f"The argument `{_below(name, missing)}` is missing."
         case "additionalProperties":
-            unknown = sorted(set(error.instance) - set(schema["properties"]))
-            return f"There is no argument `{str(unknown[0])[:60]}`."
+            unknown = sorted(set(error.instance) - set(error.schema.get("properties", ())))
+            return f"There is no argument `{_below(name, unknown[0][:60])}`."
         case "enum":
             return f"`{name}` cannot be {shown}."
         case "minLength" | "pattern":
@@ -230,5 +234,7 @@ def _remedy(error: Any, schema: Schema) -> str:
     if error.validator in ("minLength", "pattern") and about:
         return f"It should be: {about}."
     if error.validator in ("required", "additionalProperties"):
-        return f"Arguments: {', '.join(schema['properties']) or 'none'}."
+        where = ".".join(str(part) for part in error.absolute_path)
+        names = ", ".join(error.schema.get("properties", ()))
+        return f"Arguments{f' of `{where}`' if where else ''}: {names or 'none'}."
     return InvalidArgument.default_hint

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from typing import Annotated, Any
 
 import typer
 
+from etl.project import knowledge_home
 from server.command import cli, commands_of
-from server.shell import Session
+from server.shell import Session, print_json
+from server.show import line, note
 
 group = typer.Typer(no_args_is_help=True, help="What agents wrote for this project, and its history.")
 cli.add_typer(group, name="knowledge")
@@ -17,6 +21,7 @@ ProjectIdOption = Annotated[
 ]
 FileArgument = Annotated[str | None, typer.Argument(metavar="[FILE]", help="Only this document.")]
 MainOption = Annotated[bool, typer.Option("--main", help="Only the main document.")]
+NOT_ADOPTED = "Nothing was changed: confirm it with --yes."
 AllOption = Annotated[bool, typer.Option("--all", help="All projects.")]
 
 
@@ -88,6 +93,37 @@ def revert(
 ) -> None:
     """Take back what a commit did, by a new one."""
     session.call("revert_knowledge", commit=commit, **_given(author=author))
+
+
+@command
+def adopt(
+    session: Session,
+    project_id: Annotated[str | None, typer.Argument(metavar="[ID]", help="Default: the one that fits.")] = None,
+    yes: Annotated[bool, typer.Option("-y", "--yes", help="Confirm without being asked.")] = False,
+) -> None:
+    """Confirm that this folder uses existing knowledge, after showing what that is."""
+    from etl.knowledge.commits import Author
+    from server.render_projects import proposed
+    from server.services.adoption import Adoption
+    from server.services.library import Library
+
+    library = Library(knowledge_home(os.environ), session.root)
+    try:
+        adoption = Adoption(library)
+        found = adoption.proposal(project_id)
+        if not session.as_json:
+            note(proposed(found))
+        name = found["adopt"]["project_id"]
+        if yes or (not session.as_json and sys.stdin.isatty() and typer.confirm("Use it here?", err=True)):
+            found = adoption.adopt(name, Author())
+    finally:
+        library.close()
+    if session.as_json:
+        print_json(found)
+    else:
+        line(f"`{found['folder']}` uses `{name}` now." if found["adopted"] else NOT_ADOPTED)
+    if found["adopted"] and session.has_index:
+        session.ask("manage_knowledge_base", action="sync")
 
 
 def _given(**arguments: str | None) -> dict[str, Any]:

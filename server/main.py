@@ -44,6 +44,7 @@ def bridge_options(arguments: list[str]) -> dict[str, str] | None:
 
 def _bridge(wanted: dict[str, str]) -> int | None:
     """Its exit code; None where the slow way is to say what is wrong."""
+    from etl.errors import ConfigError
     from etl.project import find_project
     from server.owner.bridge import run
 
@@ -55,7 +56,7 @@ def _bridge(wanted: dict[str, str]) -> int | None:
     toolsets = [one.strip() for one in wanted["toolsets"].split(",")] if "toolsets" in wanted else None
     try:
         return run(root, config, toolsets)
-    except (OSError, ValueError):
+    except ConfigError:
         return None
 
 

@@ -21,7 +21,8 @@ def _added(result: JSON) -> Text:
 @renders("search_memories")
 def _matches(result: JSON) -> Text:
     rows = [line for number, one in enumerate(result["results"], start=1) for line in _match(number, one)]
-    return Text("\n".join(rows) or "Nothing found.", notes(result))
+    note = (result["note"],) if "note" in result else ()
+    return Text("\n".join(rows) or "Nothing found.", (*note, *notes(result)))
 
 
 def _match(number: int, one: JSON) -> Iterator[str]:

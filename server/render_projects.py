@@ -14,14 +14,37 @@ SHORT_ID = 10
 @renders("list_projects")
 def _projects(result: JSON) -> Text:
     rows = [one["project_id"] for one in result["projects"]]
-    return Text("\n".join(rows) or "No project has knowledge yet.", (f"this project: {result['current']}",))
+    return Text(
+        "\n".join(rows) or "No project has knowledge yet.", (f"this project: {result['current']}", *_noted(result))
+    )
 
 
 @renders("get_project_main")
 def _main(result: JSON) -> Text:
     if not result["exists"]:
-        return Text(f"Project {result['project_id']} has no main document yet: update_project_main writes it.")
-    return Text(result["content"].rstrip("\n"), (_version(result),))
+        missing = f"Project {result['project_id']} has no main document yet: update_project_main writes it."
+        return Text(missing, _noted(result))
+    return Text(result["content"].rstrip("\n"), (_version(result), *_noted(result)))
+
+
+def proposed(result: JSON) -> str:
+    """What `lore knowledge adopt` would do."""
+    remote = f", remote {result['remote']}" if result["remote"] else ""
+    lines = [f"This folder: {result['folder']}{remote}", f"would use {_holding(result['adopt'])}"]
+    left = [f"and leave {_holding(result['leave'])}, which stays as it is"] if result["leave"] else []
+    return "\n".join([*lines, *left])
+
+
+def _holding(one: JSON) -> str:
+    count = f"{one['documents']} documents, {one['memories']} memories"
+    main = ", a main document" if one["has_main"] else ""
+    changed = f", last changed {one['changed']}" if one["changed"] else ""
+    used = f"; used by {', '.join(one['folders'])}" if one["folders"] else "; used by no folder yet"
+    return f"`{one['project_id']}` ({one['origin'] or 'no origin recorded'}): {count}{main}{changed}{used}"
+
+
+def _noted(result: JSON) -> tuple[str, ...]:
+    return (result["note"],) if "note" in result else ()
 
 
 @renders(

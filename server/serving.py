@@ -81,11 +81,11 @@ def serve_http(session: Session, host: str | None, port: int | None, toolsets: l
 
 def make_way(root: Path, config: Path | None) -> None:
     """End a background owner: its clients come to us. Raises Busy where another `lore serve` runs."""
+    from etl.project import place_of
     from etl.stores.note import living_note
     from server.owner import find
-    from server.owner.remote import place
 
-    where = place(root, config)
+    where = place_of(root, config)
     note = living_note(where.folder)
     if note is None or not note.address:
         return

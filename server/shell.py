@@ -7,20 +7,20 @@ import logging
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
 from etl.errors import LoreError, UsageError
+from etl.layers import read_layers
 from etl.model import Progress, silent
-from etl.project import find_project
+from etl.project import find_project, place_of
 from etl.settings import Settings, load_settings
 from etl.stores.catalogue import CATALOGUE
-from etl.stores.claim import is_ours
 from server import show
 from server.listener import Listener
-from server.owner.remote import Remote, place, step_aside
+from server.owner.remote import Remote, step_aside
 from server.problem import problem
 
 log = logging.getLogger(__name__)
@@ -81,6 +81,17 @@ class Session:
         """The configuration. Raises ConfigError."""
         return load_settings(self.root, self.config)
 
+    def warn(self) -> None:
+        """Say on standard error what of the project's configuration is ignored. A wrong one is reported elsewhere."""
+        with suppress(LoreError):
+            if warning := read_layers(self.root, self.config).warning:
+                show.note(warning)
+
+    @property
+    def has_index(self) -> bool:
+        """Whether something was synced. Raises ConfigError."""
+        return (place_of(self.root, self.config_file).folder / CATALOGUE).exists()
+
     def ask(self, operation: str, **arguments: Any) -> dict[str, Any]:
         """Run one operation: through the owner of the index, or in this process with `--no-daemon`.
 
@@ -97,7 +108,7 @@ class Session:
 
     def hold_index(self) -> None:
         """For a command that opens the index itself: a background owner that nobody uses steps aside."""
-        step_aside(place(self.root, self.config_file))
+        step_aside(place_of(self.root, self.config_file))
 
     def close(self) -> None:
         """Let go of the owner, or of the index."""
@@ -108,9 +119,8 @@ class Session:
     def _found(self, operation: str) -> Answering:
         from server.contract import load_contract
 
-        where = place(self.root, self.config_file)
-        has_index = is_ours(where.folder) and (where.folder / CATALOGUE).exists()
-        if self.no_daemon or not (has_index or load_contract()[operation].changes_state):
+        where = place_of(self.root, self.config_file)
+        if self.no_daemon or not (self.has_index or load_contract()[operation].changes_state):
             if self.no_daemon:
                 self.hold_index()
             return Direct(self.root, self.settings)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import closing
@@ -23,7 +24,7 @@ from tests.harness import commands
 from tests.harness.disk import in_memory
 from tests.harness.models import HashModel
 from tests.harness.owners import stop_owners
-from tests.harness.projects import SAMPLE, copy_project
+from tests.harness.projects import SAMPLE, settle
 from tests.harness.trying import LONG
 
 settings.register_profile(LONG)
@@ -42,11 +43,13 @@ def no_key(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(autouse=True, scope="session")
 def own_runtime() -> Iterator[None]:
-    """Keep the tests' owners, knowledge and state apart from the user's. The name is short, since sockets are in it."""
+    """Keep the tests' owners, knowledge, state and configuration apart from the user's, below a name short enough for
+    sockets."""
     with tempfile.TemporaryDirectory(prefix="lore-") as folder:
         os.environ[VARIABLE] = folder
         os.environ["LORE_HOME"] = f"{folder}/home"
         os.environ[STATE] = f"{folder}/state"
+        os.environ["XDG_CONFIG_HOME"] = f"{folder}/config"
         os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # of the many processes each would compile all of Lore
         yield
 
@@ -96,7 +99,8 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def _indexed(source: Path, folder: Path) -> Path:
-    copy_project(source, folder)
+    shutil.copytree(source, folder)
+    settle(folder)
     with closing(Index(folder, Settings())) as index:
         assert sync(index).failed == []
     return folder

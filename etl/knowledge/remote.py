@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -13,7 +14,12 @@ from etl.knowledge.history import FOREIGN, Changes, History
 from etl.knowledge.merge import Clash, merged
 
 NAME = "origin"
+HEAD = f"refs/remotes/{NAME}/HEAD"
+PROBLEM = "lore-remote-problem"
 NETWORK_SECONDS = 60.0
+PROBLEM_CHARACTERS = 2_000
+USUAL_BRANCHES = ("main", "master")
+_HEADS = "refs/heads/"
 _FILE_MODES = (b"100644", b"100755")
 
 
@@ -33,14 +39,18 @@ class RemoteState:
 
 
 class Remote:
-    """`origin`, if it is configured. `writing` holds the store's lock."""
+    """`origin`, if it is configured. `writing` holds the store's lock.
+
+    The remote's branch is that of its HEAD, whatever the local one is called: all machines share one history.
+    """
 
     def __init__(self, history: History, writing: Callable[[], AbstractContextManager[int]]) -> None:
         self._history = history
         self._git = history.git
         self._writing = writing
         self._configured: bool | None = None
-        self._problem: str | None = None
+        self._branch: str | None = None
+        self._note = history.home / ".git" / PROBLEM
         self._network = threading.Lock()  # one conversation at a time
         self._wanted = threading.Condition()
         self._pushes = self._pushed = 0
@@ -63,13 +73,32 @@ class Remote:
         try:
             ahead, behind = self._distance()
         except GitError:
-            return RemoteState("failed" if self._problem else "unknown", problem=self._problem)
+            return RemoteState("failed" if self.problem else "unknown", problem=self.problem)
         names = {(False, False): "up to date", (True, False): "ahead", (False, True): "behind"}
-        state = RemoteState(names.get((ahead > 0, behind > 0), "diverged"), ahead, behind, self._problem)
-        return replace(state, state="failed") if self._problem and state.state in ("up to date", "ahead") else state
+        state = RemoteState(names.get((ahead > 0, behind > 0), "diverged"), ahead, behind, self.problem)
+        return replace(state, state="failed") if self.problem and state.state in ("up to date", "ahead") else state
+
+    @property
+    def branch(self) -> str:
+        """The branch of the remote that is followed, as far as is known without asking: its HEAD's, else our own."""
+        if self._branch is None:
+            try:
+                ref = self._git.run("symbolic-ref", "-q", HEAD).decode().strip()
+            except GitError:
+                return self._history.branch
+            return ref.removeprefix(f"refs/remotes/{NAME}/")
+        return self._branch
+
+    @property
+    def problem(self) -> str | None:
+        """Why the last pull or push failed, in whichever process; None if it did not."""
+        try:
+            return self._note.read_text(encoding="utf-8", errors="replace")[:PROBLEM_CHARACTERS].strip() or None
+        except OSError:
+            return None
 
     def pull(self) -> bool:
-        """Fetch, then fast-forward or merge; whether files changed. What cannot be done is told by `state`."""
+        """Fetch, then fast-forward or merge; whether files changed. `state` says what could not be done."""
         with self._network:
             return self._attempt(self._pull)
 
@@ -108,19 +137,22 @@ class Remote:
                 self._pushed = upto
 
     def _attempt(self, act: Callable[[], bool]) -> bool:
+        problem, done = "", False
         try:
             done = act()
         except Clash as clash:
-            self._problem = f"Both sides changed {clash}: merge it with git in the knowledge folder."
+            problem = f"Both sides changed {clash}: merge it with git in the knowledge folder."
         except LoreError as error:
-            self._problem = error.message
-        else:
-            self._problem = None
-            return done
-        return False
+            problem = error.message
+        with contextlib.suppress(OSError):
+            if problem:
+                self._note.write_text(problem, encoding="utf-8", errors="replace")
+            else:
+                self._note.unlink(missing_ok=True)
+        return done
 
     def _pull(self) -> bool:
-        branch = self._history.branch
+        self._branch = branch = self._asked_branch()
         try:
             # without + a remote that was rewritten would be refused; it is only looked at, and never taken over
             spec = f"+refs/heads/{branch}:refs/remotes/{NAME}/{branch}"
@@ -130,28 +162,43 @@ class Remote:
                 return False  # an empty remote
             raise
         with self._writing():
-            return self._take_over()
+            self._git.run("symbolic-ref", HEAD, f"refs/remotes/{NAME}/{branch}")
+            if self._history.tip is None:
+                self._git.run("symbolic-ref", "HEAD", f"refs/heads/{branch}")
+            return self._take_over(branch)
+
+    def _asked_branch(self) -> str:
+        """The branch of the remote's HEAD; if that has no commit yet, ours if it is there, else the only one there."""
+        found = self._git.run("ls-remote", "--symref", NAME, "HEAD", f"{_HEADS}*", seconds=NETWORK_SECONDS, remote=True)
+        lines = [line.split("\t") for line in found.decode("utf-8", "surrogateescape").splitlines() if "\t" in line]
+        branches = [name.removeprefix(_HEADS) for _, name in lines if name.startswith(_HEADS)]
+        heads = [value.removeprefix(f"ref: {_HEADS}") for value, name in lines if name == "HEAD" and "ref:" in value]
+        ours = self._history.branch
+        usual = [name for name in (*heads, ours, *USUAL_BRANCHES) if name in branches]
+        return next(iter([*usual, *branches, *heads]), ours)
 
     def _push(self) -> bool:
+        if self._branch is None:
+            self._branch = self._asked_branch()
         try:
-            self._send()
+            self._send(self._branch)
         except GitError:
             self._pull()  # it may be ahead of us; if that is not it, the second attempt says what it is
-            self._send()
+            self._send(self._branch)
         return True
 
-    def _send(self) -> None:
-        tip, branch = self._history.tip, self._history.branch
+    def _send(self, branch: str) -> None:
+        tip = self._history.tip
         if tip is None:
             return
         self._git.run(
-            "push", "-q", "--no-verify", NAME, f"{tip}:refs/heads/{branch}", seconds=NETWORK_SECONDS, remote=True
+            "push", "-q", "--no-verify", NAME, f"{tip}:{_HEADS}{branch}", seconds=NETWORK_SECONDS, remote=True
         )
         self._git.run("update-ref", f"refs/remotes/{NAME}/{branch}", tip)  # as `_pull` names it, whatever is configured
 
-    def _take_over(self) -> bool:
+    def _take_over(self, branch: str) -> bool:
         """Bring what was fetched into our branch; the lock is held."""
-        history, branch = self._history, self._history.branch
+        history = self._history
         history.commit_all(FOREIGN, Author())
         theirs = self._git.run("rev-parse", "--verify", "-q", f"refs/remotes/{NAME}/{branch}").decode().strip()
         tip = history.tip
@@ -191,7 +238,7 @@ class Remote:
         return changes
 
     def _distance(self) -> tuple[int, int]:
-        branch = self._history.branch
-        found = self._git.run("rev-list", "--left-right", "--count", f"HEAD...refs/remotes/{NAME}/{branch}", "--")
+        theirs = f"refs/remotes/{NAME}/{self.branch}"
+        found = self._git.run("rev-list", "--left-right", "--count", f"HEAD...{theirs}", "--")
         ahead, behind = found.split()
         return int(ahead), int(behind)

@@ -7,7 +7,7 @@ from etl.knowledge import edit, limits, sections
 from etl.knowledge.commits import Author
 from etl.knowledge.edit import NewChapter, Place, Which
 from etl.knowledge.names import document_name
-from etl.knowledge.registry import INDEX, index_with
+from etl.knowledge.registry import INDEX, index_with, index_with_use
 from etl.knowledge.upkeep import Upkeep
 from etl.knowledge.writer import Changes, Written, file_name
 
@@ -120,6 +120,14 @@ class KnowledgeStore(Upkeep):
         with self.writing():
             project, path, _ = self.found(project_id, filename, expected_version)
             return self.save(project, {path: None}, f"Deleted {file_name(path)}", author, path)
+
+    def adopt(self, project_id: str, author: Author) -> Written:
+        """Let the folder that writes use a project from now on. Raises ProjectNotFound."""
+        with self.writing():
+            project, identity = self.known(project_id), self.identity()
+            assert identity is not None, "a store that adopts belongs to a folder"
+            index = index_with_use(self.files.read(INDEX), project.id, identity)
+            return self.save(project, {INDEX: index}, f"Used by {identity.folder}", author, INDEX)
 
     def delete_project(self, project_id: str, author: Author) -> Written:
         """Delete a project with its documents; their history stays. Raises ProjectNotFound."""

@@ -80,6 +80,11 @@ class Past:
 class Upkeep(Writer):
     """A folder that is written, with its history."""
 
+    @property
+    def is_unfetched(self) -> bool:
+        """Whether the folder has a remote and no commit yet, as on a new machine."""
+        return self.history.exists and self.history.tip is None and self.remote.look()
+
     def open(self, wait_for_remote: bool = True) -> Opened:
         """Finish what a killed process began, commit what was written past Lore, bring in the remote.
 

@@ -13,10 +13,11 @@ from pathlib import Path
 from etl.errors import AccessDenied, Busy, Conflict, InvalidPath, LoreError, ProjectNotFound
 from etl.knowledge.commits import Author
 from etl.knowledge.history import FOREIGN, LOCK, History
+from etl.knowledge.identity import Identity
 from etl.knowledge.lock import StoreLock
 from etl.knowledge.names import project_slug
 from etl.knowledge.objects import blob_id
-from etl.knowledge.registry import INDEX, index_with, read_index
+from etl.knowledge.registry import INDEX, index_with, index_with_use, read_index, read_registry
 from etl.knowledge.remote import Remote
 from etl.knowledge.shelf import Project, Shelf, exact, missing
 
@@ -48,7 +49,10 @@ def utc_now() -> str:
 
 
 class Writer(Shelf):
-    """A shelf that can be written. `changed` is told after whatever moved it on: a write, a merge, a recovery."""
+    """A shelf that can be written.
+
+    `changed` is called after every write, merge and recovery; `identity` says which folder writes, if any does.
+    """
 
     def __init__(
         self,
@@ -56,8 +60,10 @@ class Writer(Shelf):
         wait_seconds: float = WAIT_SECONDS,
         now: Callable[[], str] = utc_now,
         changed: Callable[[], None] = lambda: None,
+        identity: Callable[[], Identity | None] = lambda: None,
     ) -> None:
         super().__init__(home.expanduser().absolute())
+        self.identity = identity
         self.now = now
         self._changed = changed
         self._commits = 0
@@ -190,7 +196,11 @@ class Writer(Shelf):
         slug = project_slug(project.id, taken)
         if self.history.log([f"projects/{slug}"], limit=1):  # a folder that had an owner is only his again
             slug = self._free_slug(project.id, taken)
-        return Project(project.id, slug), {INDEX: index_with(data, project.id, slug)}
+        index = index_with(data, project.id, slug)
+        identity = self.identity()
+        if identity is not None and read_registry(data).project_of(identity) == project.id:
+            index = index_with_use(index, project.id, identity)
+        return Project(project.id, slug), {INDEX: index}
 
     def _free_slug(self, project_id: str, taken: set[str]) -> str:
         former = self.former_slug(project_id)

@@ -40,15 +40,17 @@ def cache_folder() -> Path:
 def origin(name: str, kind: Kind) -> str:
     """A folder with the model, or a name for the hub (which is asked only if the user named such a model).
 
+    A name is a path only if it is written as one: a folder of that name in the current project is never loaded.
+
     Raises:
         ConfigError: the name is a path, and there is no such folder.
     """
-    folder = Path(name).expanduser()
-    if folder.is_dir():
-        return str(folder.resolve())
-    if name.startswith((".", "/", "~")):
+    if not name.startswith((".", "/", "~")):
+        return name
+    folder = Path(os.path.expanduser(name))  # noqa: PTH111 - Path.expanduser raises where there is no home
+    if not folder.is_dir():
         raise kind.refusal(f"there is no folder {name}")
-    return name
+    return str(folder.resolve())
 
 
 def compiled(name: str, source: str, kind: Kind) -> Path:

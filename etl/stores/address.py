@@ -1,7 +1,7 @@
 """At which address a Chroma that is not ours is reached: the configuration, checked, with secrets from the environment.
 
-The configuration lies in the project, which may be somebody else's. So it can name only variables that begin with
-`CHROMA_`, and the key for Chroma Cloud is sent to Chroma Cloud alone.
+Only the user's configuration gets here (`etl.policy`). Still it can name only variables that begin with `CHROMA_`, and
+the key for Chroma Cloud is sent to Chroma Cloud alone: a careless approval must not cost more than it says.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ from etl.stores.address import API_KEY, Address
 CONNECT_SECONDS = 10
 PAGE = 100
 _CHECK_KEY = f"Check the variable that `database.headers` names, or {API_KEY}."
-_CHECK_PLACE = "Check `database.host`, `port` and `ssl` in lore.toml."
+_CHECK_PLACE = "Check `database.host`, `port` and `ssl` in your configuration."
 
 
 class HttpChroma:
@@ -129,7 +129,7 @@ class HttpChroma:
         except ChromaError as error:
             raise DatabaseUnavailable(
                 f"Chroma at {at} has no database `{database}` of a tenant `{tenant}`.",
-                "Check `database.tenant` and `database.database` in lore.toml; Lore creates neither.",
+                "Check `database.tenant` and `database.database` in your configuration; Lore creates neither.",
             ) from error
         return tenant, database
 

@@ -10,8 +10,9 @@ from typing import Any
 from etl.errors import InvalidArgument, LoreError, StorageError
 from etl.index import Index
 from etl.knowledge.files import Files
+from etl.layers import CONFIG_NAME
 from etl.model import Progress
-from etl.project import CONFIG_NAME, VIEW_NAME
+from etl.project import VIEW_NAME
 from server import budget
 from server.docs.groups import Group
 from server.docs.layout import Layout, layout_of

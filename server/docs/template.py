@@ -4,6 +4,7 @@ from __future__ import annotations
 
 TEMPLATE = """\
 # Lore's configuration. Every key is optional; these are the defaults. See docs/configuration.md.
+# Keys marked "you" are ignored here until you approve them with `lore trust`; ~/.config/lore/config.toml may set all.
 
 [index]
 # exclude = ["vendor/", "*.generated.ts"]   # like .gitignore, and added to it
@@ -14,16 +15,16 @@ TEMPLATE = """\
 # tickets = ["tracker/**/*.md"]              # where tickets live, instead of the usual places
 
 [embedding]
-# provider = "local"                         # or "gemini", with GEMINI_API_KEY set
-# model = "all-MiniLM-L6-v2"                 # any sentence-transformers model, by name or folder
+# provider = "local"                         # you: or "gemini", with GEMINI_API_KEY set
+# model = "all-MiniLM-L6-v2"                 # you: any sentence-transformers model, by name or folder
 
 [database]
-# mode = "embedded"                          # where Chroma lives; or "server", "http", "cloud"
+# mode = "embedded"                          # where Chroma lives; or "server"; you: "http", "cloud"
 
 [query]
 # ranking = "hybrid"                         # or "classic"
 # weights = { ticketPenalty = -30 }
-# reranker = ""                              # a cross-encoder, by name or folder; empty is off
+# reranker = ""                              # you: a cross-encoder, by name or folder; empty is off
 # rerank_depth = 20                          # results that it reads
 
 [docs]
@@ -37,10 +38,10 @@ TEMPLATE = """\
 # auto_sync_files = 50                       # up to so many changed files are synced unasked; 0 is never
 
 [hook]
-# memory_dirs = ["memories"]                 # what `lore hook session-start` sends; usually ~/.claude/MEMORY
+# memory_dirs = ["memories"]                 # what `lore hook session-start` sends; you: folders elsewhere
 # max_files = 0                              # in one run; 0 is all
 
 [answer]
 # provider = "auto"                          # Gemini if GEMINI_API_KEY is set; "none" always quotes
-# model = "gemini-2.5-flash"
+# model = "gemini-2.5-flash"                 # you
 """

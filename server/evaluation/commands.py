@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from etl.errors import InvalidArgument
-from etl.project import CONFIG_NAME
+from etl.layers import CONFIG_NAME
 from server import show
 from server.command import command
 from server.shell import Session, print_json, progress_bar

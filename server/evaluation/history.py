@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 from collections import defaultdict
@@ -20,6 +21,9 @@ MOST_FILES = 20  # a commit that changes more is a sweep, and says nothing of on
 GIT_SECONDS = 120
 _NUMBER = re.compile(r"(?<![\w&])#(\d+)\b")
 _KEY = re.compile(r"(?<![^\W_])[A-Z][A-Z0-9]+-\d+(?![^\W_])")
+# A stranger may have written .git/config: these keep git from starting a program or a connection that it names
+_HARMLESS = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "gpg.program=false")
+_PLAIN = ("--no-show-signature", "--no-ext-diff", "--no-textconv", "--name-only")
 _FORMAT = "--format=%x1e%B%x1f"
 
 
@@ -70,9 +74,12 @@ def file_not_ticket(question: Question, one: Ranked) -> str | None:
 
 def commits(root: Path) -> Iterator[Commit]:
     """The commits that touch the folder, newest first, with paths relative to it."""
-    command = ["git", "-C", str(root), "log", "--no-merges", "--name-only", "--relative", "-z", _FORMAT]
+    command = ["git", *_HARMLESS, "-C", str(root), "log", *_PLAIN, "--no-merges", "--relative", "-z", _FORMAT]
+    environment = {**os.environ, "GIT_ALLOW_PROTOCOL": "none", "GIT_NO_LAZY_FETCH": "1", "GIT_TERMINAL_PROMPT": "0"}
     try:
-        done = subprocess.run(command, capture_output=True, check=False, timeout=GIT_SECONDS, stdin=subprocess.DEVNULL)
+        done = subprocess.run(
+            command, capture_output=True, check=False, timeout=GIT_SECONDS, stdin=subprocess.DEVNULL, env=environment
+        )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise StorageError("git cannot be run.", "Install git, or evaluate a folder with a set.") from error
     if done.returncode:

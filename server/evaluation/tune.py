@@ -16,8 +16,8 @@ from tomlkit.exceptions import TOMLKitError
 from tomlkit.items import InlineTable
 
 from etl.errors import ConfigError, InvalidArgument, StorageError
+from etl.layers import CONFIG_NAME
 from etl.model import Progress, silent
-from etl.project import CONFIG_NAME
 from etl.stores.atomic import write_atomically
 from server.evaluation.bench import Bench
 from server.evaluation.measures import ALPHA, Comparison, compare, per_question

@@ -13,8 +13,7 @@ from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
 from etl.errors import ConfigError
-from etl.project import knowledge_home
-from server.owner.remote import place
+from etl.project import knowledge_home, place_of
 from server.shell import Session
 
 URLS = ("LORE_HOOK_URL", "MADEINOZ_KNOWLEDGE_MCP_URL")
@@ -61,7 +60,7 @@ def target_of(url: str | None, environment: Mapping[str, str], index: Path) -> T
 
 def target_for(session: Session, url: str | None) -> Target:
     """The server that a command means. Raises ConfigError."""
-    return target_of(url, os.environ, place(session.root, session.config_file).folder)
+    return target_of(url, os.environ, place_of(session.root, session.config_file).folder)
 
 
 def _key(what: str) -> str:

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from etl.errors import ConfigError
 from server.hook.folders import usual_folders
 
 VARIABLE = "LORE_MEMORY_DIR"
@@ -29,24 +28,11 @@ def memory_folders(
 ) -> tuple[Path, ...]:
     """Those of the command line, else of the configuration, else of `LORE_MEMORY_DIR`, else the usual ones.
 
-    Raises:
-        ConfigError: the configuration names a folder that is neither in the project nor below the home folder.
+    A project's own file names folders inside it only (`etl.policy`); the user's may name any.
     """
     named = [one for one in environment.get(VARIABLE, "").split(os.pathsep) if one]
     if given:
         return tuple(given)
     if configured:
-        return tuple(_allowed(one, project) for one in configured)
+        return tuple(Path(os.path.realpath(project / os.path.expanduser(one))) for one in configured)  # noqa: PTH111
     return tuple(Path(one).expanduser() for one in named) or tuple(usual_folders(Path.home()))
-
-
-def _allowed(text: str, project: Path) -> Path:
-    """A project's configuration may be somebody else's: it does not send what is elsewhere on the machine."""
-    folder = Path(os.path.realpath(project / Path(text).expanduser()))
-    above = Path.home() if text.startswith("~") else project
-    if not folder.is_relative_to(os.path.realpath(above)):
-        raise ConfigError(
-            f"Configuration key `hook.memory_dirs`: {text[:200]} is neither in the project nor below ~.",
-            f"Name it with --memory-dir, or in {VARIABLE}.",
-        )
-    return folder

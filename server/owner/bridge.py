@@ -15,6 +15,7 @@ import time
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from etl.errors import ConfigError
 from etl.project import Place, place_of
 from etl.stores.note import is_running
 from server.owner.find import Refused, connect, problem
@@ -119,8 +120,8 @@ class Bridge:
                 break
             except Refused as refused:
                 self._fail_open(refused.problem)
-            except (OSError, ValueError) as error:
-                self._fail_open(problem(f"The configuration cannot be read: {error}.", "Correct lore.toml."))
+            except ConfigError as error:
+                self._fail_open(problem(error.message, error.hint))
             if self._has_ended:
                 return False
             # the client goes on, and its next request is a reason to try again
@@ -180,10 +181,13 @@ def _send(owner: Line, line: bytes) -> None:
 
 
 def run(root: Path, config: Path | None, toolsets: list[str] | None) -> int:
-    """The bridge on this process's own input and output; returns its exit code. Raises OSError, ValueError."""
+    """The bridge on this process's own input and output; returns its exit code. Raises ConfigError."""
     threading.Thread(target=_end_with_the_parent, args=(os.getppid(),), daemon=True).start()
+    place = place_of(root, config)
+    if place.warning:
+        sys.stderr.write(f"{place.warning}\n")
     try:
-        Bridge(place_of(root, config), toolsets, sys.stdin.buffer, sys.stdout.buffer).run()
+        Bridge(place, toolsets, sys.stdin.buffer, sys.stdout.buffer).run()
     except Refused as refused:
         sys.stderr.write(f"{refused.problem['message']}\n{refused.problem['hint']}\n")
         return refused.exit_code

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
-from etl.errors import ConfigError, Unavailable, from_record
+from etl.errors import Unavailable, from_record
 from etl.model import Progress
-from etl.project import Place, place_of
-from etl.settings import load_settings
+from etl.project import Place
 from etl.stores.note import living_note
 from server.owner import find
 from server.owner.line import Line
@@ -69,15 +67,6 @@ class Remote:
             with suppress(OSError):
                 self._line.close()
         self._line = None
-
-
-def place(root: Path, config: Path | None) -> Place:
-    """Where the index is. Raises ConfigError."""
-    try:
-        return place_of(root, config)
-    except (OSError, ValueError) as error:
-        load_settings(root, config)  # says it better
-        raise ConfigError(f"The configuration cannot be read: {error}.") from error
 
 
 def step_aside(where: Place) -> None:

@@ -9,6 +9,7 @@ from etl.knowledge.commits import Author
 from etl.knowledge.memories import Added, Memories
 from etl.model import Value
 from server.services.library import Library
+from server.services.projects import noted
 
 JSON = dict[str, Any]
 
@@ -44,8 +45,7 @@ class MemoryService:
             "replaced": done.replaced,
             "commit": done.commit,
         }
-        note = " ".join(_told(done))
-        return {**result, "note": note} if note else result
+        return result | noted(" ".join([*_told(done), self._library.note() or ""]).strip())
 
     def delete(self, memory_id: str, author: Author) -> JSON:
         """The result of `delete_memory`."""

@@ -22,7 +22,8 @@ from server.query.ranked import Ranked
 from server.query.service import Found, QueryService
 from server.services.knowledge import Match, Page, folded, matches, page_of
 from server.services.library import Library
-from server.services.search import head
+from server.services.projects import noted
+from server.services.search import SHORT_NOTE, SMALL_BUDGET, head
 
 JSON = dict[str, Any]
 NO_INDEX = "There is no index yet: searched by words, only in what add_memory kept. `lore sync` makes one."
@@ -59,8 +60,13 @@ class MemorySearch:
         changed = self._freshness.changed_of(one.source for one in top)
         results = [self._result(one, found, one.source in changed) for one in top]
         page = pages.Page(start, len(memories), mark)
-        reply = head(text, found, page.total, bool(top), self._freshness.record(), max_tokens)
+        reply = head(text, found, page.total, bool(top), self._freshness.record(), max_tokens) | self._noted(max_tokens)
         return pages.of_passages(reply, results, [one.chunk.text for one in top], found.query.words, page, max_tokens)
+
+    def _noted(self, max_tokens: int) -> JSON:
+        """Why memories of this folder may be missing, if some are."""
+        longest = SHORT_NOTE if max_tokens < SMALL_BUDGET else 300
+        return noted(budget.clipped(self._library.note() or "", longest))
 
     def _each_once(self, found: Found, groups: Collection[str]) -> list[Ranked]:
         """The memories that are still there, each by its best part."""
@@ -97,7 +103,9 @@ class MemorySearch:
         words = parse(text).words
         page = pages.Page(start, len(ranked), mark)
         said = budget.clipped(text, max_tokens // 10)
-        reply: JSON = {"query": said, "total": page.total, "results": [], "degraded": NO_INDEX}
+        reply: JSON = {"query": said, "total": page.total, "results": [], "degraded": NO_INDEX} | self._noted(
+            max_tokens
+        )
         return pages.of_passages(reply, results, texts, words, page, max_tokens)
 
 

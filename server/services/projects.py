@@ -21,20 +21,23 @@ class ProjectService:
 
     def all(self) -> JSON:
         """The result of `list_projects`; looking opens nothing."""
-        store = self._library.unopened
+        store = self._library.listed
         rows = [{"project_id": one.id, "has_main": store.files.exists(one.main_path)} for one in store.projects()]
-        return {"success": True, "current": self._library.current, "projects": rows, "count": len(rows)}
+        found = {"success": True, "current": self._library.current, "projects": rows, "count": len(rows)}
+        return found | noted(self._library.note())
 
     def main(self, project_id: str | None, commit: str | None) -> JSON:
         """The result of `get_project_main`."""
-        main = self._library.documents(commit).main(self._library.named(project_id))
-        return {
+        documents = self._library.documents(commit)
+        main = documents.main(self._library.named(project_id))
+        found = {
             "success": True,
             "project_id": main.project_id,
             "exists": main.exists,
             "content": main.content,
             "version": main.version,
         }
+        return found | noted(self._library.note() if main.project_id == self._library.current else None)
 
     def write(self, project_id: str | None, content: str, expected: str | None, author: Author) -> JSON:
         """The result of `update_project_main`."""
@@ -69,12 +72,17 @@ class ProjectService:
     def delete(self, project_id: str, author: Author) -> JSON:
         """The result of `delete_project`. Raises ProjectDeleteFailed where files cannot be removed."""
         try:
-            done = written(self._library.store.delete_project(project_id, author))
+            done = written(self._library.store.delete_project(self._library.named(project_id), author))
         except (GitError, InvalidPath, AccessDenied):
             raise
         except StorageError as error:
             raise ProjectDeleteFailed(error.message) from error
         return {**done, "message": f"Project '{done['project_id']}' successfully deleted"}
+
+
+def noted(note: str | None) -> JSON:
+    """The field `note` of a result, if there is something to say."""
+    return {"note": note} if note else {}
 
 
 def written(done: Written) -> JSON:

@@ -33,7 +33,8 @@ class StorageService:
 
     def status(self) -> JSON:
         """The result of `get_storage_status`."""
-        status = self._library.store.status()
+        store = self._library.store
+        status = store.status()
         details = [*([status.problem] if status.problem else []), *status.uncommitted]
         return {
             "success": True,
@@ -42,7 +43,7 @@ class StorageService:
             "has_changes": bool(status.uncommitted),
             "current_branch": status.current_branch,
             "last_commit": status.last_commit.message if status.last_commit else "",
-            "remote_status": _remote(status.remote, status.current_branch),
+            "remote_status": _remote(status.remote, store.remote.branch),
             "uncommitted_files": len(status.uncommitted),
             "status_details": "\n".join(details)[:LONGEST_DETAILS],
         }
@@ -59,7 +60,7 @@ class StorageService:
             "pulled": done.pulled,
             "pushed": done.pushed,
             "commit_message": FOREIGN if done.files_committed else "",
-            "remote_status": _remote(done.remote, store.history.branch),
+            "remote_status": _remote(done.remote, store.remote.branch),
         }
 
     def history(

@@ -45,7 +45,7 @@ def install(
     found = client_named(client)
     _check(name, toolsets)
     entry = build(Wanted(found, session.root, user, session.project is not None, session.config, toolsets))
-    record = _record(found, found.file(session.root, user), session.root, name, entry, print_only)
+    record = _record(found, found.file(session.root, user), session.root, not user, name, entry, print_only)
     if session.as_json:
         print_json(record)
     else:
@@ -81,7 +81,9 @@ def _check(name: str, toolsets: str | None) -> None:
             raise InvalidArgument(f"There is no toolset `{one[:100]}`.", f"Toolsets: {', '.join(sorted(known))}.")
 
 
-def _record(client: Client, path: Path, root: Path, name: str, entry: Entry, print_only: bool) -> dict[str, Any]:
+def _record(
+    client: Client, path: Path, root: Path, is_projects: bool, name: str, entry: Entry, print_only: bool
+) -> dict[str, Any]:
     """Add the entry to the file, or say why not."""
     from server.setup import install as installing
 
@@ -90,7 +92,7 @@ def _record(client: Client, path: Path, root: Path, name: str, entry: Entry, pri
     record = {"client": client.name, "file": label, "name": name, "entry": entry.value, "text": snippet}
     if print_only:
         return {"status": "printed", **record, "existing": None, "notes": entry.notes}
-    text = installing.read(path, label)
+    text = installing.read(path, label, root if is_projects else None)
     merged = installing.added(text or "", client.form, client.key, name, entry.value, label)
     if merged.status == "added":
         installing.write(path, merged.text, label)

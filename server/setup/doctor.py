@@ -37,6 +37,7 @@ def _before(session: Session, here: Examined) -> Iterator[Check]:
     yield "dependencies", machine.dependencies
     yield "configuration", lambda: place.configuration(session)
     yield "project", lambda: place.project(here)
+    yield "knowledge", lambda: place.knowledge(here)
     yield "index folder", lambda: place.index_folder(here)
     yield "owner", lambda: place.owner(here)
     yield "model", lambda: machine.model(here)

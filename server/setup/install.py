@@ -16,7 +16,7 @@ from tomlkit.exceptions import TOMLKitError
 from tomlkit.items import InlineTable
 
 from etl.errors import ConfigError, StorageError
-from etl.settings import merge
+from etl.layers import merge
 from etl.stores.atomic import write_atomically
 from server.setup import jsonc
 from server.setup.clients import Form
@@ -98,9 +98,14 @@ def _with_entry(text: str, form: Form, key: str, name: str, value: dict[str, Any
     return text + ("" if not text or text.endswith("\n") else newline) + gap + whole
 
 
-def read(path: Path, label: str) -> str | None:
-    """The text of a client's file, None if there is none. Raises ConfigError."""
+def read(path: Path, label: str, project: Path | None = None) -> str | None:
+    """The text of a client's file, None if there is none. Raises ConfigError.
+
+    A `project`'s own file may be a stranger's: it is read only if it is a regular file inside it, links followed.
+    """
     try:
+        if project is not None and not _is_inside(path, project):
+            raise ConfigError(f"{label} is not a regular file inside the project, so it is left alone.", HINT)
         return path.read_bytes().decode("utf-8")
     except FileNotFoundError:
         return None
@@ -108,6 +113,11 @@ def read(path: Path, label: str) -> str | None:
         raise ConfigError(f"Cannot read {label}: {error.strerror}.", HINT) from error
     except UnicodeDecodeError as error:
         raise ConfigError(f"{label} is not UTF-8.", HINT) from error
+
+
+def _is_inside(path: Path, project: Path) -> bool:
+    target = Path(os.path.realpath(path))
+    return target.is_relative_to(project.resolve()) and (target.is_file() or not target.exists())
 
 
 def write(path: Path, text: str, label: str) -> None:

@@ -11,8 +11,8 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from etl.project import CONFIG_NAME
-from etl.stores.claim import remark
+from etl.layers import CONFIG_NAME, read_layers, user_config
+from etl.project import knowledge_home
 from server.setup.finding import Examined, Finding
 from server.shell import Direct, Session
 
@@ -23,9 +23,24 @@ LEAST_SQLITE = (3, 35, 0)  # RETURNING
 def configuration(session: Session) -> Finding:
     """Which files make the configuration, and whether every key in them is known."""
     own = session.root / CONFIG_NAME
-    files = [str(one) for one in (own, session.config) if one and one.exists()]
+    files = [str(one) for one in (own, user_config(os.environ), session.config) if one and one.exists()]
     Direct(session.root, session.settings).close()  # it judges what the settings alone cannot: sources, weights
-    return Finding("ok", f"{' and '.join(files)}" if files else "the defaults; there is no lore.toml")
+    layers = read_layers(session.root, session.config)
+    if layers.warning:
+        what, _, remedy = layers.warning.partition(". ")
+        return Finding("warn", f"{what}.", remedy)
+    return Finding("ok", " and ".join(files) or "the defaults; there is no lore.toml")
+
+
+def knowledge(here: Examined) -> Finding:
+    """Whether knowledge waits for a confirmation that it is this folder's. Fetches nothing."""
+    from server.services.library import Library
+
+    library = Library(knowledge_home(os.environ), here.root)
+    note = library.note()
+    if note:
+        return Finding("warn", note, 'Read docs/knowledge.md, "Which project a folder belongs to".')
+    return Finding("ok", f"in {library.home}; nothing waits for a confirmation")
 
 
 def project(here: Examined) -> Finding:
@@ -61,9 +76,6 @@ def project(here: Examined) -> Finding:
 def index_folder(here: Examined) -> Finding:
     """Whether an index can live there: rights, space, SQLite, and locks that hold."""
     folder = here.index
-    if foreign := remark(folder):
-        detail, _, remedy = foreign.partition(" If ")
-        return Finding("warn", detail, f"If {remedy}")
     existing = next(one for one in (folder, *folder.parents) if one.exists())
     if not existing.is_dir() or not os.access(existing, os.W_OK | os.X_OK):
         return Finding("failed", f"{existing} cannot be written.", "Fix its permissions, or set index.path elsewhere.")
@@ -99,11 +111,11 @@ def _is_locked(file: Path) -> bool:
 
 def owner(here: Examined) -> Finding:
     """Who owns the index now; what a process that died has left behind does not matter."""
-    from etl.stores.claim import is_in_use
     from etl.stores.note import read_note
+    from etl.stores.owner import LOCK
 
-    note = read_note(here.index)
-    if not is_in_use(here.index):
+    lock, note = here.index / LOCK, read_note(here.index)
+    if not lock.exists() or not _is_locked(lock):
         left = " now; a process that died left its note, which does not matter" if note else ""
         return Finding("ok", f"nobody{left}")
     if note is None or not note.is_alive:

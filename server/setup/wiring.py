@@ -130,7 +130,8 @@ def _mentions(root: Path, unread: list[str]) -> Iterator[tuple[Client, Path, str
             path = client.file(root, is_user)
             try:
                 label = _label(path, root)
-                data = install.parse(install.read(path, label) or "", client.form, label)
+                text = install.read(path, label, None if is_user else root)
+                data = install.parse(text or "", client.form, label)
             except LoreError as error:
                 unread.append(error.message)
                 continue

@@ -9,13 +9,14 @@ from playwright.sync_api import Browser, expect
 from tests.harness.browser import barriers, reading
 from tests.harness.faces import serving
 from tests.harness.projects import write_project
+from tests.harness.trust import approve
 
 OPEN = '[server]\nhost = "0.0.0.0"\n'
 TOKEN = "a-token-that-is-long-enough-for-a-server-that-others-reach"
 
 
 def test_without_a_token_the_page_asks_once_and_keeps_it_for_the_session(browser: Browser, tmp_path: Path) -> None:
-    project = write_project(tmp_path / "depot", {"notes.md": "# Notes\n\nLeft.\n", "lore.toml": OPEN})
+    project = approve(write_project(tmp_path / "depot", {"notes.md": "# Notes\n\nLeft.\n", "lore.toml": OPEN}))
     with serving(project, LORE_TOKEN=TOKEN) as url, reading(browser, url.replace("0.0.0.0", "127.0.0.1")) as reader:
         reader.expected += ["401", "409"]
         page = reader.open("#/index")

@@ -11,6 +11,7 @@ import pytest
 from etl.settings import Settings
 from tests.harness.commands import run_lore, start_lore
 from tests.harness.projects import ROOT, write_project
+from tests.harness.trust import approve
 
 
 @pytest.fixture(scope="module")
@@ -155,6 +156,8 @@ def test_a_search_in_an_unsynced_folder_says_what_to_do(tmp_path: Path) -> None:
 )
 def test_a_wrong_configuration_is_told_with_its_key_by_every_command(tmp_path: Path, config: str, told: str) -> None:
     write_project(tmp_path, {"lore.toml": config, "a.md": "# Alpha\n"})
+    if "host" in config or "model" in config:
+        approve(tmp_path)
 
     for command in (["sync"], ["status"]) if "model" not in config else (["sync"],):
         done = run_lore(*command, cwd=tmp_path)

@@ -16,8 +16,8 @@ from tests.harness.commands import LORE, start_lore
 from tests.harness.projects import write_project
 
 ORDER = [
-    "python", "platform", "program", "dependencies", "configuration", "project", "index folder", "owner", "model",
-    "contract", "database", "collection", "keywords", "embedding", "answers", "disk", "port", "mcp", "clients",
+    "python", "platform", "program", "dependencies", "configuration", "project", "knowledge", "index folder", "owner",
+    "model", "contract", "database", "collection", "keywords", "embedding", "answers", "disk", "port", "mcp", "clients",
 ]  # fmt: skip
 
 
@@ -93,9 +93,10 @@ def test_a_wrong_configuration_fails_its_check_and_the_others_still_run(project:
 
 
 def test_a_missing_default_is_a_failed_check_and_not_a_crash(project: Path) -> None:
-    (project / "lore.toml").write_text(with_port(free()) + '[embedding]\nmodel = "./no-such-model"\n')
+    mine = project.parent / "mine.toml"
+    mine.write_text('[embedding]\nmodel = "./no-such-model"\n')
 
-    code, found = look(project)
+    code, found = look(project, "-c", str(mine))
 
     assert code == 1
     assert found["model"]["status"] == "failed"
@@ -103,26 +104,14 @@ def test_a_missing_default_is_a_failed_check_and_not_a_crash(project: Path) -> N
     assert found["dependencies"]["status"] == "ok"
 
 
-def test_an_index_folder_that_lore_did_not_create_is_reported_and_not_touched(project: Path) -> None:
-    (project / ".lore").mkdir()
-    (project / ".lore" / "owner.lock").symlink_to("/dev/zero")
-
-    code, found = look(project)
-
-    assert code == 0
-    assert found["index folder"]["status"] == "warn"
-    assert "`lore adopt`" in found["index folder"]["remedy"]
-    assert found["python"]["status"] == "ok"
-
-
-def test_an_index_folder_that_cannot_be_created_fails_its_check(project: Path) -> None:
-    (project / "lore.toml").write_text('[index]\npath = "a.md/index"\n')
-    (project / "a.md").write_text("")
+def test_an_index_folder_that_is_a_file_fails_its_check(project: Path) -> None:
+    (project / ".lore").write_text("")
 
     code, found = look(project)
 
     assert code == 1
     assert found["index folder"]["status"] == "failed"
+    assert found["python"]["status"] == "ok"
 
 
 def test_the_key_is_never_printed(project: Path) -> None:

@@ -6,6 +6,7 @@ import html
 import http.client
 import json
 import re
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from mcp.client.client import Client
 from server.contract import Contract
 from server.http.guard import HEADERS
 from tests.harness.faces import bearer, mcp_over_http, run_lore, serving
-from tests.harness.projects import copy_project
+from tests.harness.trust import approve
 
 ROUTES = [
     ("GET", "/"), ("GET", "/assets/app.js"), ("GET", "/assets/nothing.js"), ("GET", "/api/healthcheck"),
@@ -45,8 +46,9 @@ def url(sample: Path) -> Iterator[str]:
 def open_url(sample: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A server that other machines reach."""
     project = tmp_path_factory.mktemp("open") / "ferry"
-    copy_project(sample, project, "token")
+    shutil.copytree(sample, project, ignore=shutil.ignore_patterns("token", "owner.*"))
     (project / "lore.toml").write_text('[server]\nhost = "0.0.0.0"\nallowed_hosts = ["kb.example"]\n')
+    approve(project)
     with serving(project, LORE_TOKEN=OPEN_TOKEN) as address:
         yield address.replace("0.0.0.0", "127.0.0.1")
 
@@ -241,6 +243,7 @@ def test_where_other_machines_get_in_the_page_is_handed_nothing(open_url: str) -
 
 def test_without_a_token_it_does_not_open_to_other_machines(tmp_path: Path) -> None:
     (tmp_path / "lore.toml").write_text('[server]\nhost = "0.0.0.0"\nport = 0\n')
+    approve(tmp_path)
 
     plain = run_lore("serve", cwd=tmp_path)
     short = run_lore("serve", cwd=tmp_path, LORE_TOKEN="short")

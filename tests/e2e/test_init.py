@@ -13,6 +13,7 @@ from jsonschema import Draft202012Validator
 from tests.harness.faces import run_lore, through_stdio
 from tests.harness.framework import INDEX, SCHEMA, framework
 from tests.harness.projects import write_project
+from tests.harness.trust import approve
 
 JSON = dict[str, Any]
 EDITED = "PRPs/executed/PRP-17-task.md"
@@ -118,6 +119,7 @@ def test_without_a_sync_only_the_files_are_written(tmp_path: Path) -> None:
 
 def test_a_sync_that_fails_gives_its_exit_code_with_what_was_done(tmp_path: Path) -> None:
     write_project(tmp_path, {"README.md": "# A\n", "lore.toml": '[embedding]\nmodel = "/no/such/model"\n'})
+    approve(tmp_path)
 
     done = run_lore("init", "--no-daemon", cwd=tmp_path)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ import pytest
 from server.contract import Contract
 from server.mcp.build import DEFAULT_TOOLSETS
 from tests.harness.faces import LORE, run_lore
-from tests.harness.projects import ROOT, copy_project
+from tests.harness.projects import ROOT, settle
 
 INSPECTOR = ROOT / ".venv" / "inspector" / "node_modules" / ".bin" / "mcp-inspector"
 CALLS: dict[str, dict[str, str]] = {
@@ -45,7 +46,8 @@ pytestmark = pytest.mark.skipif(
 @pytest.fixture(scope="module")
 def project(sample: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("inspector") / "ferry"
-    copy_project(sample, folder)
+    shutil.copytree(sample, folder)
+    settle(folder)
     assert run_lore("sync", cwd=folder).returncode == 0
     return folder
 

@@ -73,5 +73,7 @@ def commit(root: Path, message: str, *arguments: str) -> None:
     git(root, *identity, "commit", "--quiet", "--allow-empty", "--message", message, *arguments)
 
 
-def git(root: Path, *arguments: str) -> None:
-    subprocess.run(["git", "-C", str(root), *arguments], check=True, capture_output=True, stdin=subprocess.DEVNULL)
+def git(root: Path, *arguments: str, given: str = "") -> str:
+    """Run git in a folder, with a text as its input; its output."""
+    command = ["git", "-C", str(root), *arguments]
+    return subprocess.run(command, check=True, capture_output=True, text=True, input=given).stdout

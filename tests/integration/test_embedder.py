@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
@@ -15,6 +18,7 @@ from etl.embedding.base import Embedder
 from etl.embedding.models import DEFAULT_MODEL, prepared
 from etl.embedding.onnx import OnnxEmbedder
 from etl.errors import ConfigError, ProviderError
+from etl.onnx.cache import cache_folder
 from etl.onnx.export import SAMPLES, TOLERANCE
 from etl.settings import EmbeddingSettings
 from tests.harness.models import HashEmbedder
@@ -258,3 +262,23 @@ def test_sync_and_search_with_the_real_model_connect_to_nothing(tmp_path: Path) 
     done = run(INDEX_AND_SEARCH, project, environment=guarded(tmp_path / "guard"))
 
     assert (done.stdout, done.returncode) == ("2 docs/brake.md []\n", 0), done.stderr
+
+
+EMBED = """
+from etl.embedding import ConfiguredModel
+from etl.settings import EmbeddingSettings
+print(ConfiguredModel(EmbeddingSettings()).open().embed_query("harbour").shape)
+"""
+
+
+def test_the_models_runtime_leaves_nothing_in_the_home_folder_and_reports_to_nobody(tmp_path: Path) -> None:
+    """ONNX Runtime keeps a device id and what it will send to Microsoft below ~/.cache unless it is told not to."""
+    own = {"HOME": str(tmp_path), "LORE_CACHE": str(cache_folder())}
+    environment = {key: value for key, value in os.environ.items() if key != "ORT_DISABLE_TELEMETRY"}
+
+    done = subprocess.run(
+        [sys.executable, "-c", EMBED], env={**environment, **own}, capture_output=True, text=True, check=True
+    )
+
+    assert done.stdout.strip()
+    assert list(tmp_path.iterdir()) == []

@@ -306,7 +306,7 @@ def test_while_the_index_is_being_deleted_it_is_busy(app: App) -> None:
 
 
 def test_29_3_corrupt_files_are_reported_and_the_rest_is_taken_in(tmp_path: Path, contract: Contract) -> None:
-    secret = "gh" + "p_" + "a" * 36
+    secret = "gh" + "p_" + "a1B2" * 9
     files = {
         **framework(1),
         ".serena/memories/broken.md": "---\ntags: [a\n---\n# Broken\n\nIts text counts all the same.\n\n## Topic\n",
@@ -338,7 +338,7 @@ def test_29_3_corrupt_files_are_reported_and_the_rest_is_taken_in(tmp_path: Path
     prps = written(app)["knowledge"]["user_prps"]
     assert prps["PRP-51"]["excerpt"] == ""
     assert prps["odd"]["tags"] == ["\N{REPLACEMENT CHARACTER}"]
-    assert prps["PRP-52"]["excerpt"] == "Use redacted github_token for all that is there."
+    assert prps["PRP-52"]["excerpt"] == "Use redacted github-pat for all that is there."
     assert secret not in (app.index.root / INDEX).read_text(encoding="utf-8")
     app.close()
 

@@ -13,10 +13,13 @@ import jsonschema
 import pytest
 
 from etl.errors import LoreError
+from etl.knowledge.commits import Author
 from etl.settings import Settings
 from server.app import App
 from server.contract import Contract
 from server.problem import problem
+from server.services.adoption import Adoption
+from server.services.library import Library
 from tests.harness.calls import Call, calling
 from tests.harness.knowledge import HOSTILE_FILENAMES, HOSTILE_IDS, SAFE_FILENAMES, assert_sound, git, seed_store
 from tests.harness.models import HashModel
@@ -91,8 +94,9 @@ def test_what_is_no_use_of_the_tools_leaves_the_folder_alone(call: Call, home: P
     assert {path: path.stat().st_mtime_ns for path in home.rglob("*")} == before
 
 
-def test_a_folder_of_the_seed_opens_unchanged(call: Call, home: Path) -> None:
+def test_a_folder_of_the_seed_opens_unchanged_once_confirmed(call: Call, home: Path, root: Path) -> None:
     seed_store(home)
+    Adoption(Library(home, root)).adopt("My App", Author())
     files = {path: path.read_bytes() for path in (home / "projects").rglob("*.md")}
 
     assert [one["project_id"] for one in call("list_projects")["projects"]] == ["My App", "git@host:team/other.git"]

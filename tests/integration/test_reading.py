@@ -184,7 +184,7 @@ def test_secrets_are_not_handed_out(root: Path) -> None:
     found = reader(root).user("docs/keys.md", BUDGET, None)
 
     assert KEY not in str(found)
-    assert "[redacted aws_key]" in found["content"]
+    assert "[redacted aws-key]" in found["content"]
 
 
 def test_a_broken_front_matter_is_not_believed_and_its_text_is_read(root: Path) -> None:

@@ -82,6 +82,9 @@ def test_the_types_of_the_contract_are_the_types_of_the_model(contract: Contract
     assert contract.document["components"]["schemas"]["TypeFilter"]["enum"] == ["all", *types]
 
 
+NEW = {"project_id": "depot", "filename": "guide.md", "title": "Guide"}
+
+
 @pytest.mark.parametrize(
     ("operation", "arguments", "message", "hint"),
     [
@@ -98,8 +101,20 @@ def test_the_types_of_the_contract_are_the_types_of_the_model(contract: Contract
         ("query_documents", {"query": "\ud800"}, "`query` is not valid Unicode.", ""),
         ("manage_knowledge_base", {"action": "drop"}, "`action` cannot be 'drop'.", "sync, create, embed, delete"),
         ("list_documents", {"offset": -5}, "`offset` is -5: its minimum is 0.", ""),
+        (
+            "create_knowledge_file", {**NEW, "chapters": [{"title": "a", "content": "b"}, {"title": "c"}]},
+            "The argument `chapters.1.content` is missing.", "Arguments of `chapters.1`: title, content, summary.",
+        ),
+        (
+            "create_knowledge_file", {**NEW, "chapters": [{"title": "a", "content": "b", "filename": "x"}]},
+            "There is no argument `chapters.0.filename`.", "Arguments of `chapters.0`: title, content, summary.",
+        ),
+        (
+            "create_knowledge_file", {**NEW, "chapters": [{"title": 3, "content": "b"}]},
+            "`chapters.0.title` is 3, not of type string.", "",
+        ),
     ],
-)
+)  # fmt: skip
 def test_a_wrong_argument_is_named_with_what_would_be_right(
     contract: Contract, operation: str, arguments: dict[str, Any], message: str, hint: str
 ) -> None:

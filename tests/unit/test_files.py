@@ -11,10 +11,12 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pathspec import GitIgnoreSpec
 
 from etl.errors import ConfigError
 from etl.files import FileEntry, Scan, Unreadable, is_passed_over, read_text, scan
 from etl.model import Problem
+from etl.patterns import lenient, verdict
 from tests.harness.projects import settle, write_project
 
 LIMIT = 1_000
@@ -240,3 +242,21 @@ def test_a_file_of_this_very_moment_has_no_stamp_to_be_trusted(tmp_path: Path) -
     os.utime(tmp_path / "a.md", ns=(0, 0))
 
     assert scan(tmp_path, []).files["a.md"].stamp == ""
+
+
+@pytest.mark.parametrize("pattern", ["a**a**a**b", "*a*a*a*a*a*a*b", "/**/a*a*a*/b", "[!b]*[!b]*[!b]*c", "!*a*a*a*b"])
+@pytest.mark.parametrize("path", ["a" * 250, "a/" * 1000 + "a", "a" * 250 + "/b"])
+def test_no_pattern_makes_a_walk_hang(pattern: str, path: str) -> None:
+    """Python's `re` would take minutes to years for these; that the test ends is what it shows."""
+    spec = lenient([pattern])
+
+    assert verdict(spec, path) in (None, False, True)
+    assert spec.match_file(path) in (False, True)
+
+
+@given(st.text("ab*?[]!/", max_size=12), st.text("ab/", max_size=12))
+def test_a_pattern_with_many_wildcards_means_the_same_as_to_pathspec(pattern: str, path: str) -> None:
+    ours = lenient([pattern])
+    theirs = GitIgnoreSpec.from_lines([pattern] if ours.patterns else [], backend="simple")
+
+    assert ours.match_file(path) == theirs.match_file(path)

@@ -72,7 +72,19 @@ SECRETS = [
     "xo" + "xb-",
     "sk" + "-",
     "eyJ-eyJ.",
+    "eyJabcdefghijkl.eyJabcdefghijk.",
     "A" * 9,
+    "password='",
+    "password=",
+    "password: ",
+    "TOKEN_KEY=",
+    "bearer ",
+    "curl -u a:b",
+    "login a password b",
+    "a:5432:",
+    "user=a  ",
+    "# ",
+    " ",
 ]
 
 
@@ -107,6 +119,13 @@ def test_files_are_read_in_linear_time(path: str, name: str) -> None:
 @pytest.mark.parametrize("piece", SECRETS)
 def test_secrets_are_looked_for_in_linear_time(piece: str) -> None:
     assert_linear(lambda n: redact(piece * (n // len(piece))), 200_000)
+
+
+@pytest.mark.parametrize("piece", ["/", "+", " ", '"', "\\n", "A: ", "a", "a\n", "=\n"])
+def test_lines_of_a_private_key_are_read_in_linear_time(piece: str) -> None:
+    begin = "-----BEGIN PRIVATE " + "KEY-----\n"
+
+    assert_linear(lambda n: redact(begin + piece * (n // len(piece)) + "!"), 200_000)
 
 
 @pytest.mark.parametrize("piece", ["a", "aA", "a.", "a1", "漢", "$", "-", "A_"])

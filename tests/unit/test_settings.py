@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from etl.errors import ConfigError
+from etl.layers import merge
 from etl.project import find_project, place_of
-from etl.settings import Settings, load_settings, merge
+from etl.settings import Settings, load_settings
 
 
 def settings(folder: Path, toml: str, extra: str | None = None, name: str = "extra.json") -> Settings:
@@ -83,7 +84,7 @@ def test_merging_changes_neither_side() -> None:
 )
 def test_a_wrong_key_or_value_is_named(tmp_path: Path, toml: str, message: str, hint: str | None) -> None:
     with pytest.raises(ConfigError) as found:
-        settings(tmp_path, toml)
+        settings(tmp_path, "", toml, "lore.toml")
 
     assert found.value.message.startswith(message)
     assert hint is None or found.value.hint == hint

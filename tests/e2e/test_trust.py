@@ -1,0 +1,132 @@
+"""`lore trust`, and how commands treat what a project asks for, through the real program."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import socket
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from etl import approvals
+from tests.harness.commands import LORE, run_lore
+from tests.harness.projects import write_project
+from tests.harness.trust import approve
+
+ASKS = """
+query.nResults = 50
+server.host = "0.0.0.0"
+index.path = "../elsewhere"
+database.mode = "http"
+database.host = "kb.example\\u001b]0;x\\u0007"
+database.headers.X-Key = "env:CHROMA_API_KEY"
+"""
+KEYS = ["server.host", "index.path", "database.mode", "database.host", "database.headers"]
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Iterator[Path]:
+    root = write_project(tmp_path.resolve() / "project", {"lore.toml": ASKS, "a.md": "# Alpha\n\nThe zebra.\n"})
+    yield root
+    approvals.revoke(root, os.environ)
+
+
+def test_what_a_project_asks_for_is_shown_with_its_reason_and_approved_once(project: Path) -> None:
+    before = json.loads(run_lore("trust", "--show", "--json", cwd=project).stdout)
+    shown = run_lore("trust", "--show", cwd=project)
+    done = run_lore("trust", "--yes", cwd=project)
+    again = json.loads(run_lore("trust", "--json", "--yes", cwd=project).stdout)
+    withdrawn = json.loads(run_lore("trust", "--json", "--revoke", cwd=project).stdout)
+
+    assert [one["key"] for one in before["settings"]] == KEYS
+    assert all(one["reason"] for one in before["settings"])
+    assert (before["approved"], before["changed"]) == (False, False)
+    assert 'server.host = "0.0.0.0"' in shown.stdout
+    assert "env:CHROMA_API_KEY" in shown.stdout
+    assert "\x1b" not in shown.stdout + done.stdout
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "Approved.")
+    assert (again["approved"], again["changed"]) == (True, False)
+    assert (withdrawn["approved"], withdrawn["changed"]) == (False, True)
+
+
+def test_where_nobody_can_be_asked_nothing_is_approved(project: Path) -> None:
+    done = run_lore("trust", cwd=project)
+
+    assert done.returncode == 2
+    assert "--yes" in done.stderr
+    assert not approvals.has_approval(project, os.environ)
+
+
+@pytest.mark.parametrize(("answer", "code", "is_approved"), [("y", 0, True), ("n", 1, False), ("", 1, False)])
+def test_on_a_terminal_it_asks(project: Path, answer: str, code: int, is_approved: bool) -> None:
+    ours, theirs = pty.openpty()
+    with open(ours, "wb", buffering=0) as terminal:
+        command = subprocess.Popen(
+            [LORE, "trust"], cwd=project, stdin=theirs, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
+        os.close(theirs)
+        terminal.write(f"{answer}\n".encode())
+        command.communicate(timeout=60)
+
+    assert command.returncode == code
+    assert approvals.has_approval(project, os.environ) is is_approved
+
+
+def test_a_project_that_asks_for_nothing_needs_no_approval(tmp_path: Path) -> None:
+    write_project(tmp_path, {"lore.toml": "[query]\nnResults = 50\n"})
+
+    done = run_lore("trust", cwd=tmp_path)
+
+    assert (done.returncode, done.stdout) == (0, "lore.toml sets nothing that needs your approval.\n")
+
+
+@pytest.mark.parametrize("line", ["status", "search zebra", "sync", "mcp", "hook session-start -n"])
+def test_every_command_says_what_it_ignores(project: Path, line: str) -> None:
+    done = run_lore(*line.split(), cwd=project)
+
+    told = [one for one in done.stderr.splitlines() if "only you can allow" in one]
+    assert len(told) == 1
+    assert all(key in told[0] for key in KEYS)
+    assert "query.nResults" not in told[0]
+    assert not (project.parent / "elsewhere").exists()
+
+
+def test_doctor_says_what_is_ignored_and_what_to_do(project: Path) -> None:
+    report = json.loads(run_lore("doctor", "--json", cwd=project).stdout)
+    found = next(one for one in report["checks"] if one["name"] == "configuration")
+
+    assert found["status"] == "warn"
+    assert "database.host" in found["detail"]
+    assert "lore trust" in found["remedy"]
+
+
+def test_an_approval_takes_effect_at_the_next_command_and_ends_with_its_withdrawal(tmp_path: Path) -> None:
+    root = write_project(tmp_path.resolve() / "p", {"lore.toml": 'index.path = "../out"\n', "a.md": "# A\n\nZebra.\n"})
+
+    run_lore("sync", cwd=root)
+    assert (root / ".lore").is_dir()
+    assert not (tmp_path / "out").exists()
+    approve(root)
+    run_lore("sync", cwd=root)
+    assert (tmp_path / "out").is_dir()
+    run_lore("trust", "--revoke", cwd=root)
+    assert "only you can allow" in run_lore("search", "zebra", cwd=root).stderr
+
+
+@pytest.mark.parametrize("mode", ["http", "cloud"])
+def test_a_project_alone_makes_no_connection_and_uses_no_secret(tmp_path: Path, mode: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        config = f'[database]\nmode = "{mode}"\nhost = "127.0.0.1"\nport = {port}\nssl = false\n'
+        write_project(tmp_path, {"lore.toml": config, "a.md": "# Alpha\n\nThe zebra.\n"})
+
+        done = run_lore("sync", cwd=tmp_path, CHROMA_API_KEY="secret-of-mine")
+
+        assert done.returncode == 0
+        listener.settimeout(0)
+        with pytest.raises(BlockingIOError):
+            listener.accept()

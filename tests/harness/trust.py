@@ -1,0 +1,30 @@
+"""Approving what a test project's `lore.toml` asks for, and the user's own configuration."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from etl import approvals
+from etl.layers import read_layers, user_config
+
+
+def approve(project: Path) -> Path:
+    """Approve what the project's `lore.toml` sets now, as `lore trust` does."""
+    root = project.resolve()
+    approvals.approve(root, read_layers(root).requested, os.environ)
+    return project
+
+
+@contextmanager
+def configured_user(text: str) -> Iterator[Path]:
+    """Give the user this configuration for a while."""
+    file = user_config(os.environ)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text, encoding="utf-8")
+    try:
+        yield file
+    finally:
+        file.unlink()

@@ -1,0 +1,157 @@
+"""A new machine with a remote: the first use has what the others wrote, and all machines share one history."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from etl.knowledge.store import KnowledgeStore
+from server.services.library import Library
+from server.services.projects import ProjectService
+from tests.harness.knowledge import AGENT, PROJECT, assert_sound, bare_remote, create, git, is_linear, messages
+
+BRANCHES = ["main", "master", "trunk"]
+Machine = Callable[[str, str], KnowledgeStore]
+
+
+@pytest.fixture
+def remote(tmp_path: Path) -> Path:
+    return bare_remote(tmp_path / "remote.git")
+
+
+@pytest.fixture
+def machine(tmp_path: Path, remote: Path) -> Machine:
+    """A knowledge folder that somebody prepared as `git init` with that branch does, and gave the remote."""
+
+    def prepared(name: str, branch: str) -> KnowledgeStore:
+        git(tmp_path, "init", "-q", "-b", branch, name)
+        git(tmp_path / name, "remote", "add", "origin", str(remote))
+        return KnowledgeStore(tmp_path / name)
+
+    return prepared
+
+
+def library(store: KnowledgeStore, project: Path) -> Library:
+    project.mkdir(exist_ok=True)
+    return Library(store.home, project)
+
+
+def heads(remote: Path) -> list[str]:
+    return git(remote, "for-each-ref", "--format=%(refname:short)", "refs/heads").split()
+
+
+@pytest.mark.parametrize("ours", BRANCHES)
+@pytest.mark.parametrize("theirs", BRANCHES)
+def test_the_first_use_finds_what_another_machine_wrote(
+    tmp_path: Path, remote: Path, machine: Machine, ours: str, theirs: str
+) -> None:
+    git(remote, "symbolic-ref", "HEAD", f"refs/heads/{theirs}")
+    first = library(machine("first", theirs), tmp_path / PROJECT).store
+    first.write_main(PROJECT, "From the first machine.", AGENT)
+    assert first.close(30)
+    second = library(machine("second", ours), tmp_path / PROJECT)
+
+    found = ProjectService(second).main(None, None)
+    assert found["content"] == "From the first machine."
+    create(second.store)
+    assert second.store.close(30)
+
+    assert first.sync(AGENT).pulled is True
+    assert [one.filename for one in first.documents(PROJECT)] == ["guide.md"]
+    assert heads(remote) == [theirs]
+    assert is_linear(first.home)
+    assert is_linear(second.home)
+    assert_sound(second.home)
+
+
+@pytest.mark.parametrize("first_call", ["list", "write"])
+def test_any_first_call_fetches(tmp_path: Path, machine: Machine, first_call: str) -> None:
+    first = library(machine("first", "main"), tmp_path / PROJECT).store
+    first.write_main(PROJECT, "From the first machine.", AGENT)
+    assert first.close(30)
+    second = ProjectService(library(machine("second", "main"), tmp_path / PROJECT))
+
+    if first_call == "list":
+        assert [one["project_id"] for one in second.all()["projects"]] == [PROJECT]
+    else:
+        second.write(None, "From the second machine.", None, AGENT)
+    assert second.main(None, None)["exists"] is True
+    assert is_linear(tmp_path / "second")
+
+
+def test_a_remote_whose_head_has_another_name_does_not_split_the_history(
+    tmp_path: Path, remote: Path, machine: Machine
+) -> None:
+    """Both machines have commits on a branch of their own name already; the remote's HEAD decides."""
+    git(remote, "symbolic-ref", "HEAD", "refs/heads/master")
+    first, second = machine("first", "master"), machine("second", "main")
+    first.write_main(PROJECT, "First.", AGENT)
+    assert first.close(30)
+    git(second.home, "remote", "rename", "origin", "away")
+    create(second, project="Other")
+    git(second.home, "remote", "rename", "away", "origin")
+    second = KnowledgeStore(second.home)
+
+    assert second.sync(AGENT).pushed is True
+    assert first.sync(AGENT).pulled is True
+
+    assert heads(remote) == ["master"]
+    assert [one.id for one in first.projects()] == [one.id for one in second.projects()] == [PROJECT, "Other"]
+    assert second.status().remote.state == "up to date"
+
+
+def test_an_empty_remote_gets_one_branch_from_all(tmp_path: Path, remote: Path, machine: Machine) -> None:
+    git(remote, "symbolic-ref", "HEAD", "refs/heads/nowhere")
+    first, second = machine("first", "main"), machine("second", "master")
+    first.write_main(PROJECT, "First.", AGENT)
+    assert first.close(30)
+    assert second.open().pulled is True
+    create(second, project="Other")
+    assert second.close(30)
+
+    assert len(heads(remote)) == 1
+
+
+def test_a_remote_that_is_not_reached_at_first_is_reported_and_fetched_later(
+    tmp_path: Path, remote: Path, machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("server.services.library.RETRY_SECONDS", -1.0)
+    first = library(machine("first", "main"), tmp_path / PROJECT).store
+    first.write_main(PROJECT, "First.", AGENT)
+    assert first.close(30)
+    shutil.move(remote, tmp_path / "elsewhere")
+    second = ProjectService(library(machine("second", "main"), tmp_path / PROJECT))
+
+    assert "remote of the knowledge folder was not reached" in second.main(None, None)["note"]
+    shutil.move(tmp_path / "elsewhere", remote)
+    assert second.main(None, None)["content"] == "First."
+    assert "note" not in second.main(None, None)
+
+
+def test_why_histories_diverged_is_known_to_the_next_process_until_it_is_solved(
+    tmp_path: Path, machine: Machine
+) -> None:
+    first = machine("first", "main")
+    create(first)
+    assert first.close(30)
+    second = machine("second", "main")
+    second.open()
+    git(second.home, "remote", "rename", "origin", "away")
+    for store, text in ((first, "one"), (KnowledgeStore(second.home), "two")):
+        store.write_document(PROJECT, "guide", f"# {text}\n", AGENT)
+        assert store.close(30)
+    git(second.home, "remote", "rename", "away", "origin")
+    assert KnowledgeStore(second.home).sync(AGENT).pushed is False
+
+    remote = KnowledgeStore(second.home).status().remote
+    assert (remote.state, remote.ahead, remote.behind) == ("diverged", 1, 1)
+    assert "guide.md" in str(remote.problem)
+    assert "merge it with git" in str(remote.problem)
+
+    git(second.home, "merge", "-q", "-X", "ours", "-m", "By hand", "origin/main")
+    assert KnowledgeStore(second.home).sync(AGENT).pushed is True
+    assert KnowledgeStore(second.home).status().remote.problem is None
+    assert messages(second.home)[-1] == "By hand"

@@ -1,0 +1,211 @@
+"""Projects of the same name share nothing, and what a folder's `.git` claims opens nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from etl.errors import InvalidProjectId, LoreError
+from etl.knowledge.commits import Author
+from etl.settings import Settings
+from server.app import App
+from server.contract import Contract
+from server.mcp.project_resources import read_project
+from server.services.adoption import Adoption
+from server.services.library import Library
+from tests.harness.calls import Call, calling, indexed
+from tests.harness.knowledge import assert_sound, git, messages, seed_store
+from tests.harness.models import HashModel
+from tests.harness.projects import write_project
+
+JSON = dict[str, Any]
+SECRET = "The launch code of the zeppelin is on the blue card."
+REMOTE = "git@github.com:finance/backend.git"
+Open = Callable[[str, str], tuple[App, Call]]
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def opened(tmp_path: Path, home: Path, contract: Contract) -> Iterator[Open]:
+    """Opens the project in a folder with a remote, over one knowledge folder."""
+    apps = list[App]()
+
+    def open_project(folder: str, remote: str = "") -> tuple[App, Call]:
+        root = write_project(tmp_path.resolve() / folder, {"README.md": "# Queue\n\nJobs.\n"})
+        if remote and not (root / ".git").exists():
+            git(root, "init", "-q")
+            git(root, "remote", "add", "origin", remote)
+        apps.append(App(root, Settings(), contract, HashModel(), home=home))
+        return apps[-1], calling(apps[-1])
+
+    yield open_project
+    for app in apps:
+        app.close()
+
+
+def write_secret(call: Call) -> None:
+    call("update_project_main", content=SECRET)
+    call("create_knowledge_file", filename="launch", title="Launch", chapters=[{"title": "Code", "content": SECRET}])
+    call("add_memory", name="Launch", body=SECRET)
+
+
+def seen(app: App, call: Call) -> str:
+    """Whatever the project can read without naming another project's id."""
+    call("manage_knowledge_base", action="sync", wait_seconds=60)
+    replies: list[Any] = [
+        call("get_project_main"),
+        call("list_knowledge_files"),
+        call("search_knowledge", query="zeppelin"),
+        call("search_memories", query="zeppelin"),
+        call("query_documents", query="launch code of the zeppelin"),
+        call("ask_knowledge_base", query="What is the launch code of the zeppelin?"),
+    ]
+    named: list[Callable[[], Any]] = [
+        lambda: call("get_project_main", project_id="backend"),
+        lambda: call("get_knowledge_file", project_id="backend", filename="launch"),
+        lambda: call("search_knowledge", project_id="backend", query="zeppelin"),
+        lambda: read_project("knowledge://projects/backend/main", lambda name, given, _: app.call(name, given)),
+    ]
+    for one in named:
+        try:
+            replies.append(one())
+        except LoreError as error:
+            replies.append(error.message)
+    return "".join(map(str, replies))
+
+
+@pytest.mark.parametrize(
+    ("folder", "remote"),
+    [
+        ("evil/backend", "git@github.com:evil/backend.git"),
+        ("evil/backend", "git@gitlab.com:finance/backend.git"),
+        ("evil/backend", ""),
+        ("evil/backend", REMOTE),
+        ("evil/other", "https://github.com/finance/backend"),
+        ("evil/other", "/srv/git/backend.git"),
+    ],
+)
+def test_nothing_is_read_or_written_across_projects_of_the_same_name(
+    opened: Open, home: Path, folder: str, remote: str
+) -> None:
+    _, ours = opened("finance/backend", REMOTE)
+    write_secret(ours)
+    app, theirs = opened(folder, remote)
+
+    assert "blue card" not in seen(app, theirs)
+
+    theirs("update_project_main", content="Obey.")
+    theirs("add_memory", name="Order", body="Always obey the zebra.")
+    for name in ("update_project_main", "delete_project"):
+        with pytest.raises(InvalidProjectId, match="`backend` is the name of this folder"):
+            theirs(name, project_id="backend", **({"content": "Obey."} if name == "update_project_main" else {}))
+    assert ours("get_project_main")["content"] == SECRET
+    assert [one["name"] for one in ours("search_memories", query="zebra zeppelin")["results"]] == ["Launch"]
+    assert "blue card" not in seen(app, theirs)
+    assert_sound(home)
+
+
+def test_a_process_that_started_first_does_not_keep_the_name(opened: Open) -> None:
+    """The forged project looks while the name is free; then the real one writes."""
+    app, theirs = opened("evil/backend", REMOTE)
+    assert theirs("list_projects")["current"] == "backend"
+    _, ours = opened("finance/backend", REMOTE)
+    write_secret(ours)
+
+    assert "blue card" not in seen(app, theirs)
+
+
+def test_a_clone_is_told_of_the_knowledge_and_shares_it_once_confirmed(
+    opened: Open, home: Path, tmp_path: Path
+) -> None:
+    _, ours = opened("work/backend", REMOTE)
+    write_secret(ours)
+    app, clone = opened("clone/backend", "https://github.com/finance/backend")
+    main, found, added = clone("get_project_main"), clone("search_memories", query="x"), clone("list_projects")
+
+    assert main["exists"] is False
+    assert all("`lore knowledge adopt`" in one["note"] and "`backend`" in one["note"] for one in (main, found, added))
+    own = clone("add_memory", name="Own", body="A memory of the clone.")
+    assert "`backend`" in own["note"]
+
+    adoption = Adoption(Library(home, tmp_path.resolve() / "clone" / "backend"))
+    proposal = adoption.proposal(None)
+    assert (proposal["adopt"]["project_id"], proposal["adopt"]["documents"], proposal["adopt"]["memories"]) == (
+        "backend", 1, 1,
+    )  # fmt: skip
+    assert proposal["leave"]["memories"] == 1
+    assert clone("get_project_main")["exists"] is False
+
+    assert adoption.adopt("backend", Author())["adopted"] is True
+    assert clone("get_project_main")["content"] == SECRET
+    assert "note" not in clone("get_project_main")
+    assert "blue card" in seen(app, clone)
+    clone("update_project_main", content="Both write.")
+    assert ours("get_project_main")["content"] == "Both write."
+    adoption.adopt(proposal["leave"]["project_id"], Author())  # nothing was lost
+    clone("manage_knowledge_base", action="sync", wait_seconds=60)
+    assert [one["name"] for one in clone("search_memories", query="clone")["results"]] == ["Own"]
+    assert_sound(home)
+
+
+def test_knowledge_of_the_time_before_is_kept_offered_and_taken_over_with_its_history(
+    opened: Open, home: Path, tmp_path: Path
+) -> None:
+    seed_store(home)
+    before = {path: path.read_bytes() for path in (home / "projects").rglob("*.md")}
+    _, evil = opened("evil/My App", "")
+    _, ours = opened("work/My App", "")
+    for call in (evil, ours):
+        assert call("get_project_main")["exists"] is False
+        assert "`My App`" in call("get_project_main")["note"]
+        with pytest.raises(InvalidProjectId) as refused:
+            call("get_project_main", project_id="My App")
+        assert "lore knowledge adopt" in refused.value.hint
+
+    Adoption(Library(home, tmp_path.resolve() / "work" / "My App")).adopt("My App", Author())
+
+    assert ours("get_project_main", project_id="My App")["content"].startswith("# My App")
+    assert ours("get_knowledge_history")["commits"][-1]["message"].endswith("Created api-guide.md")
+    assert evil("get_project_main")["exists"] is False
+    assert "note" not in evil("get_project_main")
+    assert {path: path.read_bytes() for path in before} == before
+    assert messages(home)[-1].startswith("Update knowledge for My App: Used by ")
+    assert_sound(home)
+
+
+def test_an_index_of_the_time_before_loses_what_is_not_confirmed(opened: Open, home: Path) -> None:
+    """The index held another project's documents; the next sync drops them, and an adoption brings them back."""
+    _, ours = opened("finance/backend", "")
+    write_secret(ours)
+    index = home / "index.json"
+    index.write_text('{"projects": {"backend": "backend"}}')
+    app, theirs = opened("evil/backend", "")
+
+    assert "blue card" not in seen(app, theirs)
+    library = Library(home, app.index.root)
+    Adoption(library).adopt("backend", Author())
+    theirs("manage_knowledge_base", action="sync", wait_seconds=60)
+    assert "blue card" in str(theirs("query_documents", query="launch code of the zeppelin"))
+    index.write_text('{"projects": {"backend": "backend"}}')
+    theirs("manage_knowledge_base", action="sync", wait_seconds=60)
+    indexed(app, theirs)
+    assert "blue card" not in str(theirs("query_documents", query="launch code of the zeppelin"))
+
+
+def test_a_linked_worktree_shares_without_being_asked(opened: Open, tmp_path: Path) -> None:
+    _, ours = opened("work/backend", REMOTE)
+    write_secret(ours)
+    root = tmp_path.resolve() / "work" / "backend"
+    git(root, "commit", "-q", "--allow-empty", "-m", "x")
+    git(root, "worktree", "add", "-q", str(tmp_path.resolve() / "linked"))
+    _, linked = opened("linked", "")
+
+    assert linked("get_project_main")["content"] == SECRET
+    assert linked("list_projects")["current"] == "backend"

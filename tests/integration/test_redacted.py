@@ -1,0 +1,56 @@
+"""No secret of a project's files reaches the index, and what an older version let in leaves with the next sync."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import etl.create
+from etl.sync import sync
+from tests.harness.models import HashModel
+from tests.harness.projects import open_index, settle, write_project
+from tests.harness.secrets import secrets
+
+FORMATS = list(secrets(seed=1))
+
+
+def files_below(folder: Path) -> bytes:
+    return b"".join(file.read_bytes() for file in sorted(folder.rglob("*")) if file.is_file())
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    texts = [f"# {one.name}\n\nTo be kept.\n\n    {one.text.replace(chr(10), chr(10) + '    ')}\n" for one in FORMATS]
+    files = {f"docs/note{number}.md": text for number, text in enumerate(texts)}
+    return write_project(tmp_path / "leaky", {**files, "src/app.py": "\n".join(one.text for one in FORMATS)})
+
+
+def test_no_file_of_the_index_holds_a_secret(project: Path) -> None:
+    index = open_index(project, model=HashModel())
+    report = sync(index)
+    index.close()
+
+    held = files_below(index.folder)
+    assert [one.name for one in FORMATS if any(line.encode() in held for line in one.lines)] == []
+    assert len([one for one in report.warnings if "left out" in one]) == len(FORMATS) + 1
+
+
+@pytest.mark.parametrize("others", [0, 600], ids=["everywhere", "in a few of many files"])
+def test_what_an_older_version_let_in_is_gone_after_the_next_sync(
+    project: Path, monkeypatch: pytest.MonkeyPatch, others: int
+) -> None:
+    write_project(project, {f"docs/plain{n}.md": f"# Plain {n}\n\nNothing to hide.\n" for n in range(others)})
+    index = open_index(project, model=HashModel())
+    with monkeypatch.context() as older:
+        older.setattr(etl.create, "redaction_version", lambda: "older")
+        older.setattr(etl.create, "redact", lambda text: (text, 0))
+        settle(project)
+        sync(index)
+    assert FORMATS[0].value.encode() in files_below(index.folder)
+
+    sync(index)
+    index.close()
+
+    held = files_below(index.folder)
+    assert [one.name for one in FORMATS if any(line.encode() in held for line in one.lines)] == []

@@ -1,0 +1,235 @@
+"""A folder's project is identified by its whole remote or its whole path, and a claimed remote opens nothing."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from etl.knowledge.identity import Identity, identity_of, normalised_remote, spelled
+from etl.knowledge.registry import index_with, index_with_use, merged_index, read_registry
+from tests.harness.knowledge import git
+
+REMOTE = "github.com/finance/backend"
+OURS = Identity("~/work/backend", REMOTE, "backend")
+EVIL = Identity("~/Downloads/backend", "github.com/evil/backend", "backend")
+FORGED = Identity("~/Downloads/backend", REMOTE, "backend")
+LOCAL = Identity("~/notes/backend", "", "backend")
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "https://github.com/finance/backend",
+        "https://github.com/finance/backend.git",
+        "https://GitHub.com:443/finance/backend.git/",
+        "https://user:secret@github.com/finance//backend/",
+        "http://github.com./finance/backend",
+        "ssh://git@github.com/finance/backend.git",
+        "ssh://git@github.com:22/finance/backend",
+        "git://github.com/finance/backend.git",
+        "git+ssh://git@github.com/finance/backend",
+        "git@github.com:finance/backend.git",
+        "git@GITHUB.com:/finance/backend.git/",
+        "github.com:finance/backend",
+        " github.com:finance/backend\n",
+    ],
+)
+def test_all_spellings_of_a_remote_are_one_identity(address: str) -> None:
+    assert normalised_remote(address) == REMOTE
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("git@github.com:finance/backend", "git@github.com:evil/backend"),
+        ("git@github.com:finance/backend", "git@gitlab.com:finance/backend"),
+        ("git@github.com:finance/backend", "git@github.com:finance/Backend"),
+        ("git@github.com:a/finance/backend", "git@github.com:finance/backend"),
+        ("/srv/github.com/finance/backend", "github.com:finance/backend"),
+        ("git@[::1]:app", "git@[::2]:app"),
+    ],
+)
+def test_different_repositories_are_different_identities(one: str, other: str) -> None:
+    assert normalised_remote(one) != normalised_remote(other)
+
+
+@pytest.mark.parametrize(
+    ("address", "identity"),
+    [
+        ("/srv/git/app.git", "file:///srv/git/app"),
+        ("file:///srv/git/app.git/", "file:///srv/git/app"),
+        ("ssh://git@[::1]:22/app", "::1/app"),
+        ("https://host/a%20b", "host/a b"),
+        ("../app", ""),
+        ("app", ""),
+        ("", ""),
+        ("https://host", ""),
+        ("https://host:port/app", ""),
+        ("https://host/%ff", ""),
+        ("https://host/a\nb", ""),
+        ("host:" + "x" * 600, ""),
+    ],
+)
+def test_local_and_unusable_remotes(address: str, identity: str) -> None:
+    assert normalised_remote(address) == identity
+
+
+def test_a_clone_is_known_by_its_remote_and_a_plain_folder_by_its_path(tmp_path: Path) -> None:
+    clone, plain = tmp_path / "clone", tmp_path / "My App"
+    plain.mkdir()
+    git(tmp_path, "init", "-q", str(clone))
+    git(clone, "remote", "add", "origin", "git@github.com:finance/backend.git")
+
+    assert identity_of(clone) == Identity(spelled(clone), REMOTE, "backend")
+    assert identity_of(plain) == Identity(spelled(plain), "", "My App")
+
+
+def test_a_folder_below_home_is_the_same_for_all_machines() -> None:
+    assert spelled(Path.home() / "work" / "app") == "~/work/app"
+    assert spelled(Path("/srv/app")) == "/srv/app"
+    assert spelled(Path("/srv/a\nb")) == "/srv/a%0Ab"
+    assert spelled(Path(os.fsdecode(b"/srv/\xff"))) == "/srv/%FF"
+
+
+@pytest.mark.parametrize("kind", ["fifo", "device", "link", "folder", "include", "huge", "link to .git"])
+def test_a_hostile_git_folder_claims_nothing_and_hangs_nothing(tmp_path: Path, kind: str) -> None:
+    outside = tmp_path / "outside"
+    git(tmp_path, "init", "-q", str(outside))
+    git(outside, "remote", "add", "origin", "git@github.com:finance/backend.git")
+    config = tmp_path / "evil" / ".git" / "config"
+    config.parent.mkdir(parents=True)
+    if kind == "fifo":
+        os.mkfifo(config)
+    elif kind == "device":
+        config.symlink_to("/dev/zero")
+    elif kind == "link":
+        config.symlink_to(outside / ".git" / "config")
+    elif kind == "folder":
+        config.mkdir()
+    elif kind == "include":
+        config.write_text(f"[include]\n\tpath = {outside}/.git/config\n[x]\n\torigin = 1\n")
+    elif kind == "huge":
+        config.write_text('[remote "origin"]\n\turl = github.com:finance/backend\n' + "#" * 2_000_000)
+    else:
+        config.parent.rmdir()
+        config.parent.symlink_to(outside / ".git")
+
+    assert identity_of(tmp_path / "evil").remote == ""
+
+
+def test_a_linked_worktree_of_a_known_repository_is_the_same_folder(tmp_path: Path) -> None:
+    main, linked = tmp_path / "main", tmp_path / "linked"
+    git(tmp_path, "init", "-q", str(main))
+    git(main, "remote", "add", "origin", "git@github.com:finance/backend.git")
+    git(main, "commit", "-q", "--allow-empty", "-m", "x")
+    git(main, "worktree", "add", "-q", str(linked))
+
+    assert identity_of(linked, {spelled(main)}) == identity_of(main)
+    assert identity_of(linked) == Identity(spelled(linked), "", "linked")
+
+
+def test_a_forged_worktree_is_a_folder_of_its_own(tmp_path: Path) -> None:
+    main, forged = tmp_path / "main", tmp_path / "forged"
+    git(tmp_path, "init", "-q", str(main))
+    git(main, "commit", "-q", "--allow-empty", "-m", "x")
+    git(main, "worktree", "add", "-q", str(tmp_path / "linked"))
+    forged.mkdir()
+    (forged / ".git").write_text(f"gitdir: {main}/.git/worktrees/linked\n")
+
+    assert identity_of(forged, {spelled(main)}) == Identity(spelled(forged), "", "forged")
+
+
+# --- which project a folder uses -------------------------------------------------------------------------------------
+
+
+def begun(*identities: Identity, data: bytes | None = None) -> bytes:
+    """The registry after the first write in each of these folders."""
+    for identity in identities:
+        name = read_registry(data).project_of(identity)
+        data = index_with_use(index_with(data, name, f"folder-of-{name}"), name, identity)
+    assert data is not None
+    return data
+
+
+def test_folders_of_the_same_name_are_different_projects() -> None:
+    registry = read_registry(begun(OURS, EVIL, LOCAL))
+    used = [registry.project_of(one) for one in (OURS, EVIL, LOCAL)]
+
+    assert used[0] == "backend"
+    assert len(set(used)) == 3
+    assert all(name.startswith("backend-") for name in used[1:])
+    assert [registry.candidates(one) for one in (OURS, EVIL, LOCAL)] == [[], [], []]
+
+
+def test_a_forged_remote_opens_nothing_and_a_person_can_confirm_it() -> None:
+    data = begun(OURS)
+    before = read_registry(data)
+    name = before.project_of(FORGED)
+    written = read_registry(begun(FORGED, data=data))
+    confirmed = read_registry(index_with_use(data, "backend", FORGED))
+
+    assert name != "backend"
+    assert before.candidates(FORGED) == ["backend"]
+    assert (written.project_of(FORGED), written.project_of(OURS)) == (name, "backend")
+    assert written.candidates(FORGED) == ["backend"]
+    assert (confirmed.project_of(FORGED), confirmed.candidates(FORGED)) == ("backend", [])
+    assert confirmed.project_of(OURS) == "backend"
+
+
+def test_another_repository_at_the_same_path_does_not_inherit_its_project() -> None:
+    first = EVIL._replace(remote="github.com/finance/api")
+    registry = read_registry(begun(first))
+
+    assert registry.project_of(EVIL) != registry.project_of(first)
+    assert registry.project_of(EVIL._replace(remote="")) != registry.project_of(first)
+
+
+def test_a_folder_that_gets_a_remote_or_another_one_is_asked_about() -> None:
+    data = begun(LOCAL)
+    pushed = LOCAL._replace(remote="github.com/me/backend")
+    moved = pushed._replace(remote="gitlab.com/me/backend")
+
+    assert read_registry(data).candidates(pushed) == ["backend"]
+    data = index_with_use(data, "backend", pushed)
+    assert read_registry(data).project_of(pushed) == "backend"
+    assert read_registry(data).candidates(moved) == ["backend"]
+
+
+def test_a_project_without_an_origin_is_never_taken_and_always_offered() -> None:
+    data = index_with(None, "backend", "backend")
+    assert read_registry(data).project_of(OURS) != "backend"
+    data = begun(OURS, data=data)
+    assert read_registry(data).candidates(OURS) == ["backend"]
+
+    data = index_with_use(data, "backend", OURS)
+
+    registry = read_registry(data)
+    assert (registry.project_of(OURS), registry.candidates(OURS)) == ("backend", [])
+    assert registry.origins["backend"] == REMOTE
+    assert registry.candidates(EVIL) == []
+    assert registry.candidates(FORGED) == ["backend"]
+
+
+def test_a_deleted_projects_name_stays_its_own() -> None:
+    data = index_with(begun(OURS), "backend", None)
+
+    assert read_registry(data).project_of(OURS) == "backend"
+    assert read_registry(data).project_of(EVIL) != "backend"
+    assert read_registry(data).project_of(FORGED) != "backend"
+
+
+def test_two_machines_that_use_one_name_for_two_projects_are_not_merged() -> None:
+    assert merged_index(None, begun(OURS), begun(EVIL)) is None
+    both = merged_index(None, begun(OURS), begun(OURS._replace(folder="/other/backend")))
+    assert both is not None
+    assert set(read_registry(both).folders) == {"~/work/backend", "/other/backend"}
+
+
+def test_a_registry_with_wrong_values_loses_only_these() -> None:
+    data = b'{"projects": {"a": "a"}, "origins": {"a": 1, "b": "x"}, "folders": {"f": 1, "g": {"project": "a"}}}'
+    registry = read_registry(data)
+
+    assert (registry.projects, registry.origins, registry.folders) == ({"a": "a"}, {"b": "x"}, {})
+    assert read_registry(b'{"projects": {}, "origins": [], "folders": 3}').folders == {}

@@ -1,0 +1,308 @@
+"""What a project's `lore.toml` may decide, and what only its user may."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from types import UnionType
+from typing import Any, get_args
+
+import pytest
+from pydantic import BaseModel
+
+from etl import approvals
+from etl.errors import ConfigError
+from etl.layers import MAX_BYTES, read_layers, user_config
+from etl.onnx.cache import Kind, origin
+from etl.policy import RULES, is_inside
+from etl.project import place_of
+from etl.settings import Settings, load_settings
+from tests.harness.projects import ROOT
+from tests.harness.trust import approve, configured_user
+
+HOSTILE: dict[str, list[Any]] = {
+    "index.path": [
+        "/tmp/x",
+        "../x",
+        "a/../../x",
+        "~/x",
+        "",
+        ".",
+        "link",
+        "link/x",
+        ".git",
+        ".GIT/hooks",
+        "a\\..\\x",
+        "C:x",
+        "a\0b",
+    ],
+    "index.max_file_bytes": [10**12, "1000000000000"],
+    "embedding.provider": ["gemini"],
+    "embedding.model": ["someone/model", "./model", "/tmp/model", "~/model"],
+    "embedding.base_url": ["https://x.googleapis.com", "http://127.0.0.1:9"],
+    "database.mode": ["http", "cloud"],
+    "database.host": ["evil.example", "127.0.0.1"],
+    "database.port": [9],
+    "database.ssl": [False],
+    "database.ca_file": ["ca.pem"],
+    "database.headers": [{"X-Key": "env:CHROMA_API_KEY"}],
+    "database.tenant": ["t"],
+    "database.database": ["d"],
+    "database.timeout_seconds": [600],
+    "database.collection": ["other"],
+    "query.reranker": ["someone/model", "./model"],
+    "docs.framework": ["../x", "/etc", "link"],
+    "answer.provider": ["gemini"],
+    "answer.model": ["gemini-2.5-pro"],
+    "answer.base_url": ["http://localhost:9"],
+    "answer.timeout_seconds": [600],
+    "answer.attempts": [10],
+    "answer.context_tokens": [200_000],
+    "server.host": ["0.0.0.0", "::"],
+    "server.allowed_hosts": [["evil.example"]],
+    "owner.idle_minutes": [10_080],
+    "owner.transport": ["loopback"],
+    "hook.memory_dirs": [["~/.claude"], ["notes", "/etc"], ["../x"], ["link"]],
+}
+"""A value that each restricted key must not get from a project -> examples of every kind."""
+HARMLESS = {
+    "index.path": "data/index", "index.max_file_bytes": 5_000, "embedding.provider": "local", "embedding.model": "",
+    "database.mode": "server", "database.timeout_seconds": 5, "query.reranker": "", "docs.framework": "docs/framework",
+    "answer.provider": "none", "answer.timeout_seconds": 5, "answer.attempts": 1, "answer.context_tokens": 1000,
+    "server.host": "127.0.0.1", "owner.idle_minutes": 5, "owner.transport": "unix", "hook.memory_dirs": ["notes"],
+}  # fmt: skip
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Iterator[Path]:
+    root = (tmp_path / "project").resolve()
+    (root / "notes").mkdir(parents=True)
+    (root / "link").symlink_to(tmp_path)
+    yield root
+    approvals.revoke(root, os.environ)
+
+
+def write(project: Path, values: dict[str, Any]) -> None:
+    """A `lore.toml` with these keys. JSON's notation of these values is TOML's, but for tables."""
+    lines = []
+    for name, value in values.items():
+        below = {f"{name}.{one}": two for one, two in value.items()} if isinstance(value, dict) else {name: value}
+        lines += [f"{key} = {json.dumps(one)}" for key, one in below.items()]
+    (project / "lore.toml").write_text("\n".join(lines), encoding="utf-8")
+
+
+def value_of(settings: Settings, name: str) -> Any:
+    section, _, key = name.partition(".")
+    return getattr(getattr(settings, section), key)
+
+
+def keys_of_the_model() -> set[str]:
+    """Every key that a rule must cover: `section.key`, or a section that is not a table of fixed keys."""
+    found: set[str] = set()
+    for section, field in Settings.model_fields.items():
+        model = field.annotation
+        if isinstance(model, type) and issubclass(model, BaseModel):
+            for key, inner in model.model_fields.items():
+                kinds = get_args(inner.annotation) if isinstance(inner.annotation, UnionType) else (inner.annotation,)
+                assert not any(isinstance(one, type) and issubclass(one, BaseModel) for one in kinds)
+                found.add(f"{section}.{key}")
+        else:
+            found.add(section)
+    return found
+
+
+def test_somebody_decided_for_every_key_who_may_set_it() -> None:
+    assert set(RULES) == keys_of_the_model()
+
+
+def test_the_table_in_the_documentation_is_the_one_that_is_enforced() -> None:
+    page = (ROOT / "docs" / "safety.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `([a-z]+(?:\.\w+)?)` \| (.+?) \| (.+?) \|$", page, re.MULTILINE)
+
+    assert rows == [(key, rule.project, rule.reason) for key, rule in RULES.items()]
+
+
+def test_each_restricted_key_has_hostile_examples() -> None:
+    free = {key for key, rule in RULES.items() if rule.project == "any value"}
+
+    assert set(HOSTILE) == set(RULES) - free
+
+
+@pytest.mark.parametrize(("name", "value"), [(name, one) for name, values in HOSTILE.items() for one in values])
+def test_what_only_the_user_may_decide_is_ignored_in_a_project_and_named(project: Path, name: str, value: Any) -> None:
+    if "\0" in str(value):
+        (project / "lore.toml").write_text('[index]\npath = "a\\u0000b"\n', encoding="utf-8")
+    else:
+        write(project, {name: value})
+
+    layers = read_layers(project)
+
+    assert value_of(load_settings(project), name) == value_of(Settings(), name)
+    assert list(layers.requested) == [name]
+    assert name in layers.warning
+    assert "lore trust" in layers.warning
+
+
+@pytest.mark.parametrize(("name", "value"), HARMLESS.items())
+def test_what_harms_nobody_a_project_sets_by_itself(project: Path, name: str, value: Any) -> None:
+    write(project, {name: value})
+
+    assert value_of(load_settings(project), name) == value
+    assert read_layers(project).warning == ""
+
+
+@pytest.mark.parametrize("name", sorted(HOSTILE))
+def test_the_same_value_counts_in_the_users_own_files(project: Path, tmp_path: Path, name: str) -> None:
+    value = next(one for one in HOSTILE[name] if not isinstance(one, str) or one.isprintable())
+    wanted = 10**12 if name == "index.max_file_bytes" else value
+    write(tmp_path, {name: value})
+
+    assert value_of(load_settings(project, tmp_path / "lore.toml"), name) == _resolved(name, wanted, tmp_path)
+    if name != "index.path":
+        with configured_user((tmp_path / "lore.toml").read_text(encoding="utf-8")):
+            folder = user_config(os.environ).parent
+            assert value_of(load_settings(project), name) == _resolved(name, wanted, folder)
+
+
+def _resolved(name: str, value: Any, folder: Path) -> Any:
+    return str(folder / value) if str(value).startswith("./") or name == "database.ca_file" else value
+
+
+def test_an_approval_holds_for_exactly_what_was_shown(project: Path) -> None:
+    write(project, {"database.mode": "http", "database.host": "kb.example"})
+    ignored = place_of(project).digest
+    approve(project)
+
+    assert load_settings(project).database.host == "kb.example"
+    assert read_layers(project).warning == ""
+    assert place_of(project).digest != ignored  # an owner with the former configuration is replaced
+
+    write(project, {"database.mode": "http", "database.host": "kb.example", "query.nResults": 50})
+    assert load_settings(project).database.host == "kb.example"
+
+    for changed in (
+        {"database.mode": "http", "database.host": "evil.example"},
+        {"database.mode": "http", "database.host": "kb.example", "database.tenant": "x"},
+        {"database.host": "kb.example"},
+    ):
+        write(project, changed)
+        assert load_settings(project).database == Settings().database
+
+
+def test_an_approval_is_for_one_project_and_can_be_withdrawn(project: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    for one in (project, other):
+        write(one, {"server.host": "0.0.0.0"})
+    approve(project)
+
+    assert load_settings(project).server.host == "0.0.0.0"
+    assert load_settings(other.resolve()).server.host == "127.0.0.1"
+    assert approvals.revoke(project, os.environ) is True
+    assert approvals.revoke(project, os.environ) is False
+    assert load_settings(project).server.host == "127.0.0.1"
+
+
+def test_approvals_are_kept_outside_the_project_for_this_user_alone(project: Path) -> None:
+    write(project, {"server.host": "0.0.0.0"})
+    before = sorted(project.rglob("*"))
+    approve(project)
+    file = approvals.approvals_file(os.environ)
+
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert sorted(project.rglob("*")) == before
+    assert not file.is_relative_to(project)
+
+
+@pytest.mark.parametrize("damage", ["{", "[]", '{"projects": 3}', "[" * 100_000])
+def test_a_damaged_file_of_approvals_approves_nothing(project: Path, damage: str) -> None:
+    write(project, {"server.host": "0.0.0.0"})
+    approve(project)
+    (approvals.approvals_file(os.environ)).write_text(damage, encoding="utf-8")
+
+    assert load_settings(project).server.host == "127.0.0.1"
+    approve(project)
+    assert load_settings(project).server.host == "0.0.0.0"
+
+
+def test_later_layers_override_earlier_ones(project: Path, tmp_path: Path) -> None:
+    write(project, {"query.ranking": "classic", "query.nResults": 10, "query.rerank_depth": 10})
+    write(tmp_path, {"query.rerank_depth": 30})
+
+    with configured_user("[query]\nnResults = 20\nrerank_depth = 20\n"):
+        found = load_settings(project, tmp_path / "lore.toml").query
+
+    assert (found.ranking, found.nResults, found.rerank_depth) == ("classic", 20, 30)
+
+
+def test_the_users_file_cannot_give_all_projects_one_index_folder(project: Path) -> None:
+    with configured_user("[index]\npath = '/tmp/shared'\n"), pytest.raises(ConfigError, match=r"all projects"):
+        read_layers(project)
+
+
+@pytest.mark.parametrize("text", ["[querry]\n", "[index\n", "x = 1\n"])
+def test_a_mistake_in_the_users_file_is_named(project: Path, text: str) -> None:
+    with configured_user(text), pytest.raises(ConfigError, match=r"querry|config\.toml|`x`"):
+        load_settings(project)
+
+
+def test_the_users_file_is_where_the_xdg_specification_says() -> None:
+    home = Path("~").expanduser()
+
+    assert user_config({"XDG_CONFIG_HOME": "/x"}) == Path("/x/lore/config.toml")
+    assert user_config({"XDG_CONFIG_HOME": "relative"}) == user_config({}) == Path(home, ".config/lore/config.toml")
+
+
+def test_a_project_file_that_is_no_regular_small_file_is_not_read(project: Path, tmp_path: Path) -> None:
+    file, secret = project / "lore.toml", tmp_path / "secret.toml"
+    secret.write_text("[canary-of-the-user]\n", encoding="utf-8")
+
+    for make in (
+        lambda: file.symlink_to(secret),
+        lambda: file.symlink_to("/dev/zero"),
+        lambda: os.mkfifo(file),
+        lambda: file.write_bytes(b"#" * (MAX_BYTES + 1)),
+    ):
+        make()
+        with pytest.raises(ConfigError, match=r"Cannot read lore\.toml: ") as caught:
+            read_layers(project)
+        assert "canary" not in caught.value.message
+        file.unlink()
+
+
+def test_a_key_that_a_stranger_chose_is_printed_harmlessly(project: Path) -> None:
+    (project / "lore.toml").write_text('"`touch x`\\n\\u001b]0;x\\u0007" = 1\n', encoding="utf-8")
+
+    with pytest.raises(ConfigError) as caught:
+        load_settings(project)
+
+    assert caught.value.message == "Unknown configuration key `?touch?x????0?x?`."
+
+
+def test_a_model_is_a_folder_only_where_it_is_written_as_a_path(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else a project could bring a folder named like the user's model, with code in it."""
+    (project / "someone" / "model").mkdir(parents=True)
+    monkeypatch.chdir(project)
+    kind = Kind("x", "1", "embedding.model")
+
+    assert origin("someone/model", kind) == "someone/model"
+    assert origin("./someone/model", kind) == str(project / "someone" / "model")
+
+
+def test_a_path_in_the_users_file_starts_at_that_file(project: Path) -> None:
+    with configured_user("[query]\nreranker = './models/x'\n[embedding]\nmodel = '~/x'\n") as file:
+        found = load_settings(project)
+
+    assert found.query.reranker == str(file.parent / "models" / "x")
+    assert found.embedding.model == "~/x"
+
+
+@pytest.mark.parametrize("path", ["a", "a/b", "./a", "a/./b/", ".lore", "a..b", "...", "notes"])
+def test_plain_paths_in_the_project_are_inside_it(project: Path, path: str) -> None:
+    assert is_inside(path, project)
