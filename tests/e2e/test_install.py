@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import tomllib
 from pathlib import Path
@@ -145,3 +146,26 @@ def test_a_file_that_is_not_understood_is_named_and_left_as_it_is(project: Path,
     assert done.returncode == 2
     assert ".mcp.json" in done.stderr
     assert (project / ".mcp.json").read_bytes() == content
+
+
+@pytest.mark.parametrize("client", CLIENTS.values(), ids=CLIENTS)
+@pytest.mark.parametrize("level", ["file", "folder", "fifo"])
+def test_a_projects_file_that_leads_elsewhere_is_neither_read_nor_written(
+    project: Path, client: Any, level: str
+) -> None:
+    outside, file = project.parent / "outside", project / client.project_file
+    mine = outside / file.name
+    outside.mkdir()
+    mine.write_text("")
+    if level == "folder" and file.parent != project:
+        file.parent.symlink_to(outside)
+    else:
+        file.parent.mkdir(exist_ok=True)
+        os.mkfifo(file) if level == "fifo" else file.symlink_to(mine)
+
+    done = install(project, client.name)
+
+    assert done.returncode == 2
+    assert "not a regular file inside the project" in done.stderr
+    assert mine.read_text() == ""
+    assert list(outside.iterdir()) == [mine]

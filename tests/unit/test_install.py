@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from etl.errors import ConfigError, StorageError
-from etl.settings import merge
+from etl.layers import merge
 from server.setup import install, jsonc
 
 ENTRY = {"command": "lore", "args": ["mcp", "-C", "${workspaceFolder}"]}
