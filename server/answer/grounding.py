@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from etl.errors import ProviderError
+from server.answer.links import ROUNDS, without_links
 from server.answer.pack import Passage
 
 _CITATION = re.compile(r"\[(\d{1,3}(?:\s*,\s*\d{1,3})*)\]")
-_LINK = re.compile(r"!?\[([^\]\n]{0,300})\]\((?:https?:)?//[^)\s]{1,2000}\)")
 NOT_FOUND = "NOT_IN_PASSAGES"
 
 INSTRUCTION = f"""You answer questions about one software project from numbered passages of its own files.
@@ -30,8 +31,28 @@ def prompt(question: str, passages: Sequence[Passage]) -> str:
 
 
 def grounded(text: str, passages: Sequence[Passage]) -> tuple[str, list[int]]:
-    """The text without citations of passages that do not exist and without links out, and what it cites."""
-    known = {one.number for one in passages}
+    """The text with citations of these passages only and links of the cited ones only, and what it cites.
+
+    Raises:
+        ProviderError: it is nested too deeply to be sure.
+    """
+    known = {one.number: one.chunk.text for one in passages}
+    for _ in range(ROUNDS):
+        kept, numbers = _cited(text, known)
+        after = without_links(kept, [known[number] for number in numbers]).strip()
+        if after == text:
+            return text, numbers
+        text = after
+    raise ProviderError("the answer model wrote links within links")
+
+
+def cites(text: str, passages: Sequence[Passage]) -> bool:
+    """Whether a text cites one of the passages."""
+    return bool(_cited(text, {one.number: "" for one in passages})[1])
+
+
+def _cited(text: str, known: Mapping[int, str]) -> tuple[str, list[int]]:
+    """The text without citations of other passages, and the numbers it cites, in their order."""
     cited: list[int] = []
 
     def keep(match: re.Match[str]) -> str:
@@ -39,4 +60,4 @@ def grounded(text: str, passages: Sequence[Passage]) -> tuple[str, list[int]]:
         cited.extend(number for number in numbers if number not in cited)
         return "".join(f"[{number}]" for number in numbers)
 
-    return _CITATION.sub(keep, _LINK.sub(r"\1", text)).strip(), cited
+    return _CITATION.sub(keep, text), cited

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
@@ -12,6 +13,7 @@ from server.answer.bounds import bounded
 from server.answer.extractive import extract
 from server.answer.grounding import INSTRUCTION, NOT_FOUND, grounded, prompt
 from server.answer.key import api_key
+from server.answer.links import REMOVED, without_links
 from server.answer.pack import Passage, pack
 from server.answer.telling import Telling
 from server.listener import unheard
@@ -99,7 +101,8 @@ class AnswerService:
     def _extractive(self, found: Found, passages: Sequence[Passage], hear: Callable[[str], None]) -> dict[str, Any]:
         embed = None if found.degraded else self._index.embedder.embed
         quotes = extract(found.query, passages, embed)
-        lines = [f"- {quote.text} [{number}]" for number, quote in enumerate(quotes, start=1)]
+        texts = [_quoted(quote.text, quote.passage) for quote in quotes]
+        lines = [f"- {text} [{number}]" for number, text in enumerate(texts, start=1)]
         citations = [
             _cited(number, quote.passage, quote.lines, quote.text, found)
             for number, quote in enumerate(quotes, start=1)
@@ -107,6 +110,14 @@ class AnswerService:
         for number, line in enumerate(lines):
             hear(f"\n{line}" if number else line)
         return {"answer": "\n".join(lines), "mode": "extractive", "citations": citations}
+
+
+def _quoted(text: str, passage: Passage) -> str:
+    """A sentence of a passage without images and HTML."""
+    try:
+        return without_links(text, [passage.chunk.text])
+    except ProviderError:
+        return " ".join(re.findall(r"[\w.,;:-]+", REMOVED if "://" in text else text))
 
 
 def _citation(number: int, passage: Passage, found: Found) -> dict[str, Any]:

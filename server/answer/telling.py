@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-from server.answer.grounding import NOT_FOUND, grounded
+from etl.errors import ProviderError
+from server.answer.grounding import NOT_FOUND, cites, grounded
 from server.answer.pack import Passage
 from server.listener import unheard
 
 _END = re.compile(r"[.!?:](?:\s*\[[\d,\s]+\])*\s+|\n+")
-LONGEST_BRACKET = 400  # what the check of links looks at; a bracket that is open for longer is none of them
+LONGEST = 400  # a bracket that stays open for longer is taken for text
 
 
 class Telling:
@@ -21,6 +22,7 @@ class Telling:
         self._hear = hear
         self._written = ""
         self._told = ""
+        self._checked = 0
 
     @property
     def hear(self) -> Callable[[str], None]:
@@ -39,8 +41,14 @@ class Telling:
 
     def _add(self, piece: str) -> None:
         self._written += piece
-        statements = self._written[: self._settled()]
-        shown, _ = grounded(statements, self._passages)
+        settled = self._settled()
+        if settled == self._checked:
+            return
+        self._checked = settled
+        try:
+            shown, _ = grounded(self._written[:settled], self._passages)
+        except ProviderError:
+            return  # the answer will be refused
         if len(shown) > len(self._told) and shown.startswith(self._told):
             self._tell(shown)
 
@@ -58,13 +66,13 @@ class Telling:
             end = match.end()
             if _is_open(text[:end]):
                 continue
-            if grounded(text[start:end], self._passages)[1]:
+            if cites(text[start:end], self._passages):
                 settled = end
             start = end
         return settled
 
 
 def _is_open(text: str) -> bool:
-    """Whether a citation or a link may still be going on at the end."""
-    bracket = text.rfind("[")
-    return bracket > text.rfind("]") and len(text) - bracket <= LONGEST_BRACKET
+    """Whether a citation, a link or a tag may still be going on at the end."""
+    ends = (("[", "]"), ("(", ")"), ("<", ">"))
+    return any(text.rfind(begin) > text.rfind(end) and len(text) - text.rfind(begin) <= LONGEST for begin, end in ends)
