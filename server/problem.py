@@ -6,7 +6,7 @@ import logging
 import secrets
 from typing import Any
 
-from etl.errors import InternalError, LoreError
+from etl.errors import InternalError, LoreError, StorageError
 from server.envelope import enveloped
 
 log = logging.getLogger(__name__)
@@ -16,7 +16,10 @@ def problem(error: BaseException) -> dict[str, Any]:
     """The error as every face shows it; what was not foreseen is logged, not leaked."""
     told = error.trace_id if isinstance(error, LoreError) else None
     trace_id = told or secrets.token_hex(8)
-    if not isinstance(error, LoreError):
+    if isinstance(error, OSError):
+        log.error("the system failed, trace_id=%s", trace_id, exc_info=error)
+        error = StorageError(f"The system failed: {error.strerror or type(error).__name__}.")
+    elif not isinstance(error, LoreError):
         log.error("unforeseen error, trace_id=%s", trace_id, exc_info=error)
         error = InternalError("Something went wrong inside Lore.")
     else:

@@ -9,8 +9,6 @@ from pathlib import Path
 
 from etl.errors import StorageError
 
-FULL_BYTES = 1_000_000  # below that a database cannot work, whatever its error says
-
 
 def write_atomically(path: Path, parts: Iterable[str]) -> None:
     """Write beside the target, make it durable, then rename over it.
@@ -45,11 +43,6 @@ def put_aside(path: Path) -> None:
 def remove_folder(folder: Path) -> None:
     """Delete what is derived: a store that is damaged or no longer wanted."""
     shutil.rmtree(folder, ignore_errors=True)
-
-
-def is_full(folder: Path) -> bool:
-    """Whether the disk is the reason why a store failed: most of them do not say so."""
-    return shutil.disk_usage(folder).free < FULL_BYTES
 
 
 def sync_folder(folder: Path) -> None:

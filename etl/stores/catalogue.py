@@ -16,7 +16,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from etl.errors import CatalogueDamaged, StorageError
+from etl.errors import Busy, CatalogueDamaged, StorageError
 from etl.model import Chunk, canonical_json, row_id_of
 from etl.nearest import nearest
 
@@ -24,6 +24,7 @@ CATALOGUE = "catalogue.sqlite"
 SUSPECT = "catalogue.suspect"  # damage that a reader met; the next sync builds the catalogue anew
 VARIABLES = 500  # SQLite's limit on variables in a statement was 999 for long
 SCHEMA_VERSION = 1
+IDLE_CONNECTIONS = 4  # each holds two file descriptors; calls that overlap more open their own
 UNREAD = "unread "  # before the stamp of a file that could not be read: to be tried again, but not changed since
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -67,56 +68,70 @@ class Held:
 
 
 class Catalogue:
-    """Connections per thread: readers see whole transactions while a sync writes.
+    """Connections are shared by all threads, one call at a time: readers see whole transactions while a sync writes.
 
     Raises:
         CatalogueDamaged: from any method. It is remembered, so that the next sync knows.
+        StorageError: from any method. The disk or the system failed, not the file.
+        Busy: from any method after `close`.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, busy_seconds: float = 30) -> None:
         self._path = folder / CATALOGUE
+        self._busy_seconds = busy_seconds
         self._suspect = folder / SUSPECT
-        self._local = threading.local()
-        self._open: list[sqlite3.Connection] = []
+        self._idle: list[sqlite3.Connection] = []
+        self._is_closed = False
         self._guard = threading.Lock()
         with self._reporting():
             if self._suspect.exists() or (self._path.exists() and not self._path.stat().st_size):
                 raise sqlite3.DatabaseError("an earlier call could not read it, or it is empty")
             try:
-                self._check_version()
                 with self.transaction() as connection:
+                    _check_version(connection)
                     connection.executescript(_SCHEMA)
             except sqlite3.Error:
                 self.close()
                 raise
 
-    @property
-    def _connection(self) -> sqlite3.Connection:
-        connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
-        if connection is None:
-            connection = sqlite3.connect(self._path, timeout=30, isolation_level=None, check_same_thread=False)
+    @contextmanager
+    def _connected(self) -> Iterator[sqlite3.Connection]:
+        """A connection for one call. A few wait for the next call; a connection of its own for each thread leaked."""
+        with self._guard:
+            if self._is_closed:
+                raise Busy("The catalogue was just replaced or closed.")
+            connection = self._idle.pop() if self._idle else None
+        connection = connection or self._opened()
+        try:
+            yield connection
+        finally:
             with self._guard:
-                self._open.append(connection)
+                has_room = not self._is_closed and len(self._idle) < IDLE_CONNECTIONS
+                is_kept = has_room and not connection.in_transaction  # a commit that failed leaves one open
+                if is_kept:
+                    self._idle.append(connection)
+            if not is_kept:
+                connection.close()
+
+    def _opened(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(
+            self._path, timeout=self._busy_seconds, isolation_level=None, check_same_thread=False
+        )
+        try:
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = NORMAL")
-            self._local.connection = connection
+        except BaseException:
+            connection.close()
+            raise
         return connection
 
-    def _check_version(self) -> None:
-        """A catalogue of another form is not migrated: it is derived, so the next sync builds it anew."""
-        found = self._connection.execute("PRAGMA user_version").fetchone()[0]
-        if found not in (0, SCHEMA_VERSION):
-            raise sqlite3.DatabaseError(f"it has version {found}, this Lore writes {SCHEMA_VERSION}")
-        if not found:
-            self._connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
-
     def close(self) -> None:
-        """Close every thread's connection."""
+        """Close the connections; one that is in use closes when its call ends."""
         with self._guard:
-            for connection in self._open:
-                connection.close()
-            self._open.clear()
-        self._local = threading.local()
+            self._is_closed = True
+            idle, self._idle = self._idle, []
+        for connection in idle:
+            connection.close()
 
     @contextmanager
     def _reporting(self) -> Iterator[None]:
@@ -135,20 +150,20 @@ class Catalogue:
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
         """All or nothing."""
-        connection = self._connection
-        connection.execute("BEGIN IMMEDIATE")
-        try:
-            yield connection
-        except BaseException:
+        with self._connected() as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield connection
+            except BaseException:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                raise
             if connection.in_transaction:
-                connection.execute("ROLLBACK")
-            raise
-        if connection.in_transaction:
-            connection.execute("COMMIT")
+                connection.execute("COMMIT")
 
     def _rows(self, sql: str, values: Sequence[object] = ()) -> list[tuple[str, ...]]:
-        with self._reporting():
-            return self._connection.execute(sql, values).fetchall()
+        with self._reporting(), self._connected() as connection:
+            return connection.execute(sql, values).fetchall()
 
     def meta(self, key: str) -> str | None:
         """A value that describes the index as a whole."""
@@ -330,6 +345,15 @@ class Catalogue:
         total = int(self._rows(f"SELECT count(*) FROM chunk {where}", values)[0][0])
         sql = f"SELECT record FROM chunk {where} ORDER BY source, position, id LIMIT ? OFFSET ?"
         return total, self._chunks(sql, [*values, limit, offset])
+
+
+def _check_version(connection: sqlite3.Connection) -> None:
+    """A catalogue of another version is not migrated: it is derived, so the next sync builds it anew."""
+    found = connection.execute("PRAGMA user_version").fetchone()[0]
+    if found not in (0, SCHEMA_VERSION):
+        raise sqlite3.DatabaseError(f"it has version {found}, this Lore writes {SCHEMA_VERSION}")
+    if not found:
+        connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
 
 
 def _portions(values: Iterable[str]) -> Iterator[tuple[str, list[str]]]:

@@ -60,6 +60,7 @@ def read_hierarchy(folder: Path) -> Hierarchy:
 
     Raises:
         IndexDamaged: the file is not what `write_hierarchy` wrote, or only the chunks are there.
+        StorageError: the file cannot be read.
     """
     try:
         return from_records(json.loads((folder / HIERARCHY).read_text(encoding="utf-8")))
@@ -67,5 +68,7 @@ def read_hierarchy(folder: Path) -> Hierarchy:
         if (folder / CHUNKS).exists():
             raise IndexDamaged(f"{HIERARCHY} is missing.") from error
         return Hierarchy([])
+    except OSError as error:
+        raise StorageError(f"Cannot read {HIERARCHY}: {error.strerror}.") from error
     except (ValueError, KeyError, TypeError) as error:
         raise IndexDamaged(f"{HIERARCHY} is broken.") from error

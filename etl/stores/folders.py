@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 from etl.errors import IndexDamaged, LoreError, StorageError
 from etl.settings import DatabaseSettings
 from etl.stores import seal
-from etl.stores.atomic import is_full, remove_folder
+from etl.stores.atomic import remove_folder
 from etl.stores.chroma_process import end_left_over
+from etl.stores.obstacle import is_panic, obstacle
 from etl.stores.places import Limits
 
 if TYPE_CHECKING:
@@ -103,6 +104,8 @@ class FolderPlace:
         self._folder.mkdir(parents=True, exist_ok=True)
         end_left_over(self._folder)
         _inspect(self._folder, self._settings.collection)
+        if (reason := obstacle(self._folder)) is not None:  # Chroma would panic, and leave a broken client behind
+            raise StorageError(f"The vector store cannot be opened: {reason}.")
         self._sealed = seal.unseal(self._folder)
         self._connection = self._connect(self._folder, self._settings)
         return self._connection.collection
@@ -135,19 +138,19 @@ class FolderPlace:
         elif is_sound:
             self.seal()
 
-    def explain(self, error: Exception) -> LoreError | None:
+    def explain(self, error: BaseException) -> LoreError | None:
         """See `Place`."""
         from etl.stores.chroma import ChromaError
 
-        explained = self._connection.explain(error) if self._connection else None
+        explained = self._connection.explain(error) if self._connection and isinstance(error, Exception) else None
         if explained is not None:
             return explained
         if isinstance(error, OSError):
             return StorageError(f"The vector store failed: {error.strerror}.")
-        if not isinstance(error, (ChromaError, ValueError, AttributeError)):  # the last from Chroma's own clean-up
-            return None
-        if is_full(self._folder):
-            return StorageError("The vector store failed: the disk is full.")
+        if not isinstance(error, (ChromaError, ValueError, AttributeError)) and not is_panic(error):
+            return None  # AttributeError comes from Chroma's own clean-up
+        if (reason := obstacle(self._folder)) is not None:
+            return StorageError(f"The vector store failed: {reason}.")
         return IndexDamaged(f"The vector store failed: Chroma reports {type(error).__name__}.")
 
 

@@ -13,7 +13,7 @@ import tantivy
 from etl.errors import IndexDamaged, StorageError
 from etl.model import Chunk
 from etl.stores import seal
-from etl.stores.atomic import is_full
+from etl.stores.obstacle import is_panic, obstacle
 from etl.stores.words import query_terms, terms
 
 WRITER_BYTES = 64_000_000
@@ -34,9 +34,9 @@ class KeywordStore:
         self._folder = folder
         self._schema = _schema()
         self._stemmer = _analyzer()
-        if seal.changed(folder):
-            raise IndexDamaged("The keyword index is damaged: its files changed since they were written.")
         with self._reporting():
+            if seal.changed(folder):
+                raise IndexDamaged("The keyword index is damaged: its files changed since they were written.")
             folder.mkdir(parents=True, exist_ok=True)
             self._index = tantivy.Index(self._schema, path=str(folder))
             self._index.register_tokenizer("prose", self._stemmer)
@@ -142,9 +142,11 @@ class KeywordStore:
             yield
         except OSError as error:
             raise StorageError(f"The keyword index failed: {error.strerror}.") from error
-        except ValueError as error:
-            if is_full(self._folder):
-                raise StorageError("The keyword index failed: the disk is full.") from error
+        except BaseException as error:
+            if not isinstance(error, ValueError) and not is_panic(error):
+                raise
+            if (reason := obstacle(self._folder)) is not None:
+                raise StorageError(f"The keyword index failed: {reason}.") from error
             raise IndexDamaged("The keyword index is damaged: tantivy cannot read it.") from error
 
     def _term(self, term: str, field: Field) -> tantivy.Query:

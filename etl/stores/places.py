@@ -56,7 +56,7 @@ class Place(Protocol):
     def close(self, is_sound: bool) -> None:
         """Let go of it, and remember how it was left if it is sound; can be called again."""
 
-    def explain(self, error: Exception) -> LoreError | None:
+    def explain(self, error: BaseException) -> LoreError | None:
         """An error of Chroma as one of ours; None if it is none of Chroma's."""
 
 

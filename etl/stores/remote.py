@@ -126,9 +126,11 @@ class RemotePlace:
         if chroma is not None:
             chroma.close()
 
-    def explain(self, error: Exception) -> LoreError | None:
+    def explain(self, error: BaseException) -> LoreError | None:
         """See `Place`."""
-        explained = _explained(self._chroma, error) if self._chroma is not None else None
+        if self._chroma is None or not isinstance(error, Exception):
+            return None
+        explained = _explained(self._chroma, error)
         self._is_lost = self._is_lost or explained is not None
         return explained
 

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 
+from etl.errors import StorageError
 from etl.stores.atomic import write_atomically
 
 SEAL = "seal.json"
@@ -35,7 +37,11 @@ def unseal(folder: Path) -> dict[str, Stamp]:
 
 
 def changed(folder: Path) -> set[str] | None:
-    """Names of files that are not as they were sealed; None where there is no seal to compare with."""
+    """Names of files that are not as they were sealed; None where there is no seal to compare with.
+
+    Raises:
+        OSError: the files cannot be looked at, which says nothing about them.
+    """
     recorded = _recorded(folder)
     if recorded is None:
         return None
@@ -44,13 +50,16 @@ def changed(folder: Path) -> set[str] | None:
         common = recorded.keys() & now.keys()
         differ = {name for name in common if not _is_as_sealed(folder / name, recorded[name], now[name])}
         return differ | (recorded.keys() ^ now.keys())
-    except OSError:
+    except FileNotFoundError:  # one vanished meanwhile
         return None
 
 
 def is_sealed(folder: Path) -> bool:
-    """Whether the files are as they were left."""
-    return changed(folder) == set()
+    """Whether the files are as they were left. Raises StorageError."""
+    try:
+        return changed(folder) == set()
+    except OSError as error:
+        raise StorageError(f"Cannot look at {folder.name}/: {error.strerror}.") from error
 
 
 def _is_as_sealed(path: Path, recorded: Stamp, now: tuple[int, int]) -> bool:
@@ -63,17 +72,22 @@ def _recorded(folder: Path) -> dict[str, Stamp] | None:
     try:
         rows = json.loads((folder / SEAL).read_text(encoding="utf-8"))
         return {name: (int(size), int(time), str(digest)) for name, (size, time, digest) in rows.items()}
-    except (OSError, ValueError, TypeError, AttributeError):
+    except (FileNotFoundError, IsADirectoryError, NotADirectoryError, ValueError, TypeError, AttributeError):
         return None
 
 
 def _sizes_and_times(folder: Path) -> dict[str, tuple[int, int]]:
     found = {}
-    for path in sorted(folder.rglob("*")):
-        if path.is_file() and path.name != SEAL and path.suffix not in (".lock", ".tmp"):
-            info = path.stat()
-            found[path.relative_to(folder).as_posix()] = (info.st_size, info.st_mtime_ns)
-    return found
+    for parent, _, names in os.walk(folder, onerror=_raised):  # rglob takes a folder that it cannot read for empty
+        for path in (Path(parent, name) for name in names):
+            if path.is_file() and path.name != SEAL and path.suffix not in (".lock", ".tmp"):
+                info = path.stat()
+                found[path.relative_to(folder).as_posix()] = (info.st_size, info.st_mtime_ns)
+    return dict(sorted(found.items()))
+
+
+def _raised(error: OSError) -> None:
+    raise error
 
 
 def _digest(path: Path) -> str:

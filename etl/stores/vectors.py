@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from etl.errors import Busy, IndexDamaged
+from etl.stores.obstacle import is_panic
 from etl.stores.places import Place
 
 Vectors = NDArray[np.float32]
@@ -198,7 +199,9 @@ class VectorStore:
     def _reporting(self) -> Iterator[None]:
         try:
             yield
-        except Exception as error:
+        except BaseException as error:
+            if not isinstance(error, Exception) and not is_panic(error):
+                raise
             self._is_sound = False
             explained = self._place.explain(error)
             if explained is None or explained is error:

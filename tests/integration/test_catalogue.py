@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from etl.errors import CatalogueDamaged, StorageError
+from etl.errors import Busy, CatalogueDamaged, StorageError
 from etl.model import Chunk
 from etl.stores.catalogue import CATALOGUE, SUSPECT, Catalogue, FileRow, Held
 from tests.harness.chunks import make_chunk
@@ -197,10 +197,9 @@ def test_garbage_in_the_write_ahead_log_is_ignored(tmp_path: Path) -> None:
 
 
 def test_a_locked_database_is_no_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    catalogue = Catalogue(tmp_path)
+    catalogue = Catalogue(tmp_path, busy_seconds=0)
     blocker = sqlite3.connect(tmp_path / CATALOGUE, isolation_level=None)
     blocker.execute("BEGIN IMMEDIATE")
-    catalogue._connection.execute("PRAGMA busy_timeout = 0")
 
     with pytest.raises(StorageError) as caught:
         catalogue.set_meta(dirty="1")
@@ -218,3 +217,29 @@ def test_a_catalogue_of_another_form_is_built_anew_and_not_guessed_at(tmp_path: 
 
     with pytest.raises(CatalogueDamaged, match="version 99"):
         Catalogue(tmp_path)
+
+
+def test_threads_that_end_leave_no_open_file(catalogue: Catalogue) -> None:
+    def use() -> None:
+        catalogue.set_meta(a="b")
+        catalogue.counts()
+
+    def in_threads(number: int) -> int:
+        for _ in range(number):
+            thread = threading.Thread(target=use)
+            thread.start()
+            thread.join()
+        return len(list(Path("/proc/self/fd").iterdir()))
+
+    assert in_threads(1) == in_threads(20)
+
+
+def test_a_closed_catalogue_refuses_calls_and_creates_no_file(tmp_path: Path) -> None:
+    catalogue = Catalogue(tmp_path)
+    catalogue.close()
+    (tmp_path / CATALOGUE).unlink()
+
+    with pytest.raises(Busy):
+        catalogue.counts()
+
+    assert not (tmp_path / CATALOGUE).exists()

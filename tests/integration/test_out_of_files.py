@@ -1,0 +1,72 @@
+"""A process at its limit of open files says so: nothing is taken for damaged, and nothing is rebuilt."""
+
+from __future__ import annotations
+
+import json
+from contextlib import closing
+from pathlib import Path
+
+from etl.sync import sync
+from tests.harness.processes import run
+from tests.harness.projects import open_index, write_project
+
+PAGES = 1_200  # more than Chroma keeps in its log, so that its HNSW files exist
+CODE = """
+import json, os, resource, sys
+from contextlib import closing
+from pathlib import Path
+from etl.errors import IndexDamaged, LoreError
+from etl.sync import sync
+from server.query.retrieve import retrieve
+from tests.harness.projects import open_index
+
+def work(index):
+    retrieve(index, "lighthouse", None, 20)
+    index.hierarchy
+    sync(index)
+
+project = Path(sys.argv[1])
+with closing(open_index(project)) as index:
+    work(index)  # what Python loads later needs no file any more
+resource.setrlimit(resource.RLIMIT_NOFILE, (128, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+found = []
+for spare in map(int, sys.argv[2:]):
+    fillers = []
+    try:
+        while True:
+            fillers.append(os.open(os.devnull, os.O_RDONLY))
+    except OSError:
+        pass
+    for _ in range(spare):
+        os.close(fillers.pop())
+    index = open_index(project)
+    try:
+        work(index)
+        found.append("")
+    except (LoreError, OSError) as error:  # `problem` makes a StorageError of the latter
+        found.append(f"{type(error).__name__}: {error}")
+    finally:
+        for one in fillers:
+            os.close(one)
+        index.close()
+print(json.dumps(found))
+"""
+
+
+def test_a_process_without_free_file_descriptors_reports_that_and_damages_nothing(tmp_path: Path) -> None:
+    pages = {f"docs/{n}.md": f"# Page {n}\n\nsubject{n} lighthouse word{n % 7}\n" for n in range(PAGES)}
+    project = write_project(tmp_path / "project", pages)
+    with closing(open_index(project)) as index:
+        sync(index)
+
+    done = run(CODE, project, *range(40))
+
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert [one for one in found if one and not one.startswith(("StorageError", "OSError"))] == []
+    assert "" in found
+    reasons = ("too many open files", "unable to open database file")
+    assert [one for one in found if one and not any(reason in one.lower() for reason in reasons)] == []
+    with closing(open_index(project)) as index:
+        report = sync(index)
+    assert (report.rebuilt, report.embedded, report.warnings, report.failed) == (None, 0, [], [])
