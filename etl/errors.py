@@ -37,6 +37,7 @@ LoreError                       exit  HTTP
 │   ├── GitError                  74   500   git failed, or is not there
 │   ├── FileSystemError           74   500   any other, as the tools of projects call it
 │   ├── ProjectDeleteFailed       74   500
+│   ├── ForeignIndex              74   409   an index folder that this user's Lore did not create
 │   ├── DatabaseUnavailable       74   503   Chroma does not answer, or refuses us
 │   └── IndexDamaged              74   500   a store cannot be read; a sync rebuilds it
 │       └── CatalogueDamaged      74   500   the same of the catalogue
@@ -64,8 +65,7 @@ class LoreError(Exception):
 
     def __init__(self, message: str, hint: str | None = None) -> None:
         super().__init__(message)
-        self.message = message
-        self.hint = hint or self.default_hint
+        self.message, self.hint = message, hint or self.default_hint
         self.trace_id: str | None = None  # of an error that another process reported
         self.context: Mapping[str, str] | None = None  # of a call whose errors are told in an envelope
 
@@ -321,6 +321,12 @@ class ProjectDeleteFailed(StorageError):
     default_hint = "Check the permissions of the knowledge folder, then call again."
 
 
+class ForeignIndex(StorageError):
+    """The index folder came from elsewhere, so nothing in it is used."""
+
+    code, http_status = "FOREIGN_INDEX", 409
+
+
 class DatabaseUnavailable(StorageError):
     """Chroma is another process, and it does not answer or refuses us. Nothing is lost by that."""
 
@@ -385,11 +391,9 @@ class InternalError(LoreError):
 
 def from_record(record: Mapping[str, Any]) -> LoreError:
     """The error that another process told as a record, with the class that has its code."""
-    kinds = [LoreError]
-    for kind in kinds:
+    for kind in (kinds := [LoreError]):
         kinds.extend(kind.__subclasses__())
     kind = next((one for one in kinds if one.code == record["code"]), LoreError)
     error = kind(record["message"], record["hint"])
-    error.trace_id = record.get("trace_id") or None
-    error.context = record.get("context")
+    error.trace_id, error.context = record.get("trace_id") or None, record.get("context")
     return error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from functools import cached_property
 from pathlib import Path
@@ -17,6 +18,7 @@ from etl.settings import Settings
 from etl.stores import chunkfile
 from etl.stores.atomic import put_aside, remove_folder
 from etl.stores.catalogue import CATALOGUE, SUSPECT, Catalogue
+from etl.stores.claim import claim, inspect, is_ours, remark
 from etl.stores.gate import Gate
 from etl.stores.owner import Ownership
 from etl.stores.places import generations_of
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
     from etl.stores.vectors import VectorStore
 
 KEYWORDS = "keywords"
-_IGNORE_ITSELF = "# Written by Lore: everything here can be rebuilt by `lore sync`.\n*\n"
+log = logging.getLogger(__name__)
 
 
 class Index:
@@ -60,22 +62,33 @@ class Index:
         self._hierarchy: tuple[str | None, Hierarchy] | None = None
 
     def exists(self) -> bool:
-        """Whether there is an index on disk; creates nothing."""
-        return (self.folder / CATALOGUE).exists()
+        """Whether there is an index on disk that Lore created; creates nothing."""
+        return (self._ownership is not None or is_ours(self.folder)) and (self.folder / CATALOGUE).exists()
 
     def own(self, kind: str = "direct") -> None:
-        """Create the folder if need be and take the lock, as what kind of owner (`Note`). Raises Busy, StorageError."""
+        """Create the folder if need be and take the lock, as what kind of owner (`Note`).
+
+        Raises:
+            Busy: another process owns the index.
+            ForeignIndex: the folder is not one that Lore created, or holds what leads out of it.
+            StorageError: it cannot be created.
+        """
         with self._guard:
             if self._ownership is not None:
                 return
             try:
-                self.folder.mkdir(parents=True, exist_ok=True)
-                if not (self.folder / ".gitignore").exists():
-                    (self.folder / ".gitignore").write_text(_IGNORE_ITSELF, encoding="utf-8")
+                notice = claim(self.folder)
             except OSError as error:
                 raise StorageError(f"Cannot create the index folder: {error.strerror}.") from error
+            if notice:
+                log.warning(notice)
             ownership = Ownership(self.folder, kind)
             ownership.take()
+            try:
+                inspect(self.folder)
+            except BaseException:
+                ownership.release()
+                raise
             self._ownership = ownership
             for left_by_a_crash in self.folder.glob("*.tmp"):
                 left_by_a_crash.unlink(missing_ok=True)
@@ -83,7 +96,9 @@ class Index:
     def require(self) -> None:
         """Own an index that has been synced. Raises IndexMissing, Busy."""
         if not self.exists():
-            raise IndexMissing("This project has no index yet.")
+            raise IndexMissing(
+                "This project has no index yet.", f"{IndexMissing.default_hint} {remark(self.folder)}".strip()
+            )
         self.own()
 
     @property

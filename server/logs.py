@@ -6,12 +6,29 @@ import logging
 import os
 import sys
 
+_PRINTABLE = {number: f"\\x{number:02x}" for number in (*range(32), 96, *range(127, 160)) if number != 10}
+
+
+class OneLine(logging.Formatter):
+    """A record as one line, its traceback indented below it.
+
+    Messages quote names and keys of projects: what a terminal or a shell would act on is escaped.
+    """
+
+    def format(self, record: logging.LogRecord) -> str:
+        """See `logging.Formatter`."""
+        return super().format(record).translate(_PRINTABLE).replace("\n", "\n  | ")
+
+    def formatMessage(self, record: logging.LogRecord) -> str:
+        """See `logging.Formatter`."""
+        return super().formatMessage(record).replace("\n", "\\n")
+
 
 def configure_logging(verbose: bool) -> None:
     """Logs go to standard error; libraries are heard only when they warn."""
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
-    logging.basicConfig(
-        stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s %(message)s", force=True
-    )
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(OneLine("%(levelname)s %(name)s %(message)s"))
+    logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)
     for name in ("etl", "server"):
         logging.getLogger(name).setLevel(logging.INFO if verbose else logging.WARNING)

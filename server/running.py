@@ -1,22 +1,22 @@
-"""`lore ps` and `lore stop`: the owners of this user."""
+"""`lore ps`, `lore stop` and `lore adopt`: the owners and index folders of this user."""
 
 from __future__ import annotations
 
-import contextlib
-import os
-import signal
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from etl.errors import Busy
+from etl.errors import Busy, Conflict, StorageError
 from etl.project import place_of
+from etl.stores import claim
+from etl.stores.atomic import remove_folder
+from etl.stores.catalogue import CATALOGUE
+from etl.stores.claim import is_ours, recorded
 from etl.stores.note import Note, living_note
 from server import show
 from server.command import command
 from server.owner import find
-from server.owner.runtime import registered, unregister
 from server.shell import Session, print_json
 
 JSON = dict[str, Any]
@@ -41,7 +41,7 @@ def stop(
     """End the process that owns this project's index; with --all, every one."""
     here = place_of(session.root, session.config).folder
     chosen = [(folder, note) for folder, note in _living() if all or folder == here]
-    stopped = [_shown(folder, note) for folder, note in chosen if _end(folder, note)]
+    stopped = [_shown(folder, note) for folder, note in chosen if find.stop(folder, note)]
     if session.as_json:
         print_json({"stopped": [one["pid"] for one in stopped]})
     else:
@@ -53,16 +53,41 @@ def stop(
         raise Busy("An owner does not end.", "Look at its log, owner.log in the index folder.")
 
 
+@command
+def adopt(session: Session) -> None:
+    """Use an index folder that Lore did not create here: a copy, a backup, or one of an earlier version.
+
+    Do this only for a folder that you made yourself: its content is trusted from then on.
+    """
+    index = place_of(session.root, session.config).folder
+    if is_ours(index):
+        _make_room(index)
+    try:
+        claim.adopt(index)
+    except OSError as error:
+        raise StorageError(f"There is no index folder to adopt: {error.strerror}.", "Run `lore sync`.") from error
+    if session.as_json:
+        print_json({"adopted": str(index)})
+    else:
+        show.line(f"{index} is in use from now on.")
+
+
+def _make_room(index: Path) -> None:
+    """Remove an index folder of ours that holds nothing yet, for the one that was set aside."""
+    if (index / CATALOGUE).exists() or not claim.aside_of(index).exists():
+        raise Conflict(
+            f"{index} is in use already.", "To use the one that was set aside, stop Lore and delete it first."
+        )
+    note = living_note(index)
+    if note is not None and not find.stop(index, note):
+        raise Busy(f"The owner of the index (pid {note.pid}) does not end.")
+    remove_folder(index)
+
+
 def _living() -> list[tuple[Path, Note]]:
-    """The owners that run; entries of those that do not are cleared away."""
-    found = []
-    for folder in registered():
-        note = living_note(folder)
-        if note is not None and note.address:
-            found.append((folder, note))
-        else:
-            unregister(folder)
-    return found
+    """The owners that run, by the records in the user's state folder."""
+    notes = [(folder, living_note(folder)) for folder in recorded()]
+    return [(folder, note) for folder, note in notes if note is not None and note.address]
 
 
 def _shown(folder: Path, note: Note) -> JSON:
@@ -78,11 +103,3 @@ def _shown(folder: Path, note: Note) -> JSON:
         "version": note.version,
         "answers": bool(status),
     }
-
-
-def _end(folder: Path, note: Note) -> bool:
-    """In order if it listens; else by a signal, which its id and time of birth say is meant for it."""
-    if find.ask(note, "status") is None and note.is_alive:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(note.pid, signal.SIGKILL if hasattr(signal, "SIGKILL") else signal.SIGTERM)
-    return find.stop(folder, note)

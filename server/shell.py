@@ -18,6 +18,7 @@ from etl.model import Progress, silent
 from etl.project import find_project, place_of
 from etl.settings import Settings, load_settings
 from etl.stores.catalogue import CATALOGUE
+from etl.stores.claim import is_ours
 from server import show
 from server.listener import Listener
 from server.owner.remote import Remote, step_aside
@@ -90,7 +91,8 @@ class Session:
     @property
     def has_index(self) -> bool:
         """Whether something was synced. Raises ConfigError."""
-        return (place_of(self.root, self.config_file).folder / CATALOGUE).exists()
+        folder = place_of(self.root, self.config_file).folder
+        return is_ours(folder) and (folder / CATALOGUE).exists()
 
     def ask(self, operation: str, **arguments: Any) -> dict[str, Any]:
         """Run one operation: through the owner of the index, or in this process with `--no-daemon`.

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from etl.errors import ConfigError, StorageError
+from etl.stores.claim import claim, is_ours
 
 VARIABLE = "LORE_TOKEN"
 FILE = "token"
@@ -46,7 +47,7 @@ def token_of(folder: Path, make: bool = True) -> Token:
         return Token(given, f"the environment variable {VARIABLE}")
     file = folder / FILE
     try:
-        value = _read(file)
+        value = _read(file) if is_ours(folder) else None
         if value is None and not make:
             raise ConfigError("There is no token yet.", f"Set {VARIABLE}, or run `lore serve` on this machine once.")
         value = value or _make(file)
@@ -75,7 +76,7 @@ def _is_ours(state: os.stat_result) -> bool:
 
 def _make(file: Path) -> str:
     """A new token, complete and readable by its owner only from the moment it is there; the first of two wins."""
-    _prepare(file.parent)
+    claim(file.parent)
     value = secrets.token_urlsafe(32)
     beside = file.with_name(f"{FILE}.{secrets.token_hex(4)}")
     descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -92,11 +93,3 @@ def _make(file: Path) -> str:
         return value
     finally:
         beside.unlink(missing_ok=True)
-
-
-def _prepare(folder: Path) -> None:
-    """The index's folder, which keeps itself out of version control."""
-    folder.mkdir(parents=True, exist_ok=True)
-    ignore = folder / ".gitignore"
-    if not ignore.exists():
-        ignore.write_text("# Written by Lore: everything here can be rebuilt by `lore sync`.\n*\n", encoding="utf-8")

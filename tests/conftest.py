@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import closing
@@ -24,7 +23,7 @@ from tests.harness import commands
 from tests.harness.disk import in_memory
 from tests.harness.models import HashModel
 from tests.harness.owners import stop_owners
-from tests.harness.projects import SAMPLE, settle
+from tests.harness.projects import SAMPLE, copy_project
 from tests.harness.trying import LONG
 
 settings.register_profile(LONG)
@@ -99,8 +98,7 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def _indexed(source: Path, folder: Path) -> Path:
-    shutil.copytree(source, folder)
-    settle(folder)
+    copy_project(source, folder)
     with closing(Index(folder, Settings())) as index:
         assert sync(index).failed == []
     return folder

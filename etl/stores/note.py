@@ -1,4 +1,8 @@
-"""The note in an index folder that says which process owns it and where it answers. Standard library only."""
+"""The note that says which process owns an index and where it answers. Standard library only.
+
+It is in the user's state folder, beside the record of the index: a project cannot bring one along, and it does not
+vanish with the index folder or with a shell's temporary folder.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,9 @@ import sys
 import time
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from etl.stores.claim import record_folder
+from etl.user_folders import private_folder
 
 NOTE = "owner.json"
 
@@ -46,13 +53,19 @@ def my_note(kind: str = "direct", **more: str) -> Note:
 
 
 def read_note(folder: Path) -> Note | None:
-    """What the note says; None if there is none or it cannot be read."""
+    """What the note about an index folder says; None if there is none or it cannot be read."""
     try:
-        values: dict[str, Any] = json.loads((folder / NOTE).read_text(encoding="utf-8"))
+        values: dict[str, Any] = json.loads(note_of(folder).read_text(encoding="utf-8"))
         note = Note(**{name: values[name] for name in Note._fields if name in values})
-        return note if isinstance(note.pid, int) else None
-    except (OSError, ValueError, TypeError, AttributeError):
+    except (OSError, ValueError, TypeError, AttributeError, RecursionError):
         return None
+    is_valid = isinstance(note.pid, int) and note.pid > 0 and all(isinstance(one, str) for one in note[1:])
+    return note if is_valid else None
+
+
+def note_of(folder: Path) -> Path:
+    """The file of the note about an index folder."""
+    return record_folder(folder) / NOTE
 
 
 def living_note(folder: Path) -> Note | None:
@@ -63,18 +76,19 @@ def living_note(folder: Path) -> Note | None:
 
 def write_note(folder: Path, note: Note) -> None:
     """Replace the note in one step; only this user may read it, for it holds the token. Raises OSError."""
-    temporary = folder / f"{NOTE}.{os.getpid()}.tmp"
+    private_folder(record_folder(folder))
+    temporary = note_of(folder).with_name(f"{NOTE}.{os.getpid()}.tmp")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with open(descriptor, "w", encoding="utf-8") as file:
         json.dump(note._asdict(), file)
-    os.replace(temporary, folder / NOTE)  # noqa: PTH105 - the atomic one
+    os.replace(temporary, note_of(folder))  # noqa: PTH105 - the atomic one
 
 
 def remove_note(folder: Path, note: Note) -> None:
     """Take the note back, unless another process wrote a new one meanwhile."""
     found = read_note(folder)
     if found is not None and (found.pid, found.born) == (note.pid, note.born):
-        (folder / NOTE).unlink(missing_ok=True)
+        note_of(folder).unlink(missing_ok=True)
 
 
 def is_running(pid: int, began: str) -> bool:

@@ -1,4 +1,4 @@
-"""One process owns an index: a file lock, and a note beside it that says who."""
+"""One process owns an index: a file lock in its folder, and a note that says who holds it."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from etl.errors import Busy, StorageError
+from etl.stores.claim import LOCK, inspect
 from etl.stores.note import my_note, read_note, remove_note, write_note
-
-LOCK = "owner.lock"
 
 
 class Ownership:
@@ -27,13 +26,14 @@ class Ownership:
 
         Raises:
             Busy: another process owns it; the message says which.
-            StorageError: the folder cannot be written.
+            StorageError: the folder cannot be written, or holds a link.
         """
         try:
             self._lock.acquire(timeout=wait_seconds)
         except Timeout as error:
             raise Busy(f"Another process owns this index: {self._holder()}.", _hint(self._folder)) from error
         except OSError as error:
+            inspect(self._folder)  # explains it, if the lock is a link
             raise StorageError(f"Cannot write to the index folder {self._folder.name}/: {error.strerror}.") from error
         with contextlib.suppress(OSError):  # on a full disk the index can still be read
             write_note(self._folder, self._note)

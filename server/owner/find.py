@@ -6,14 +6,18 @@ import contextlib
 import hashlib
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
 import time
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
-from etl.project import Place, build_of, knowledge_home
+from etl.errors import LoreError
+from etl.project import INDEX_NAME, Place, build_of, knowledge_home
+from etl.regular import open_regular
+from etl.stores.claim import LOCK, claim, is_in_use, is_ours
 from etl.stores.note import Note, living_note, remove_note
 from server.owner.line import Line, dial
 
@@ -22,6 +26,11 @@ DIRECT_SECONDS = 5.0  # a command that holds the index itself may be about to en
 STOP_SECONDS = 30.0
 PAUSE_SECONDS = 0.02
 LOG, LOG_BYTES = "owner.log", 1_000_000
+REFUSED_SECONDS = 3.0  # an owner looks after its socket each second
+SILENT_SECONDS = 15.0  # it listens: it may be busy
+NAMELESS_SECONDS = 5.0  # an owner looks after its note each second
+KILL_SECONDS = 5.0
+OTHER, SILENT = "runs with another configuration, version or index folder", "does not answer"
 KEYS = ("GEMINI_API_KEY", "GOOGLE_API_KEY")
 JSON = dict[str, Any]
 
@@ -77,31 +86,46 @@ def connect(place: Place, hello: JSON, may_replace: bool = True) -> tuple[Line, 
     Raises:
         Refused: somebody else holds the index, or an owner cannot start.
     """
-    need, now = wanted(place), time.monotonic()
-    deadline, busy_until, starting = now + START_SECONDS, now + DIRECT_SECONDS, None
-    while time.monotonic() < deadline:
+    need, began = wanted(place), time.monotonic()
+    starting, silent_since, nameless_since = None, 0.0, 0.0
+    while (now := time.monotonic()) < began + START_SECONDS:
         note = living_note(place.folder)
-        is_returning = note is not None and not may_replace and need.is_same_program(note)
-        if note is not None and note.address and (need.is_met_by(note) or (is_returning and note.key)):
-            with contextlib.suppress(OSError):
-                line, reply = dial(note.address, {**hello, "token": note.token})
-                if reply.get("ok"):
-                    return line, reply
-                line.close()
-                if "problem" in reply:
-                    raise Refused(reply["problem"], reply["exit_code"])
-        elif note is not None and note.address:
-            _replace(place.folder, note, may_replace or is_returning)
-            continue
-        elif note is not None and note.kind == "direct" and time.monotonic() > busy_until:
+        if note is not None and note.address:
+            is_returning = not may_replace and need.is_same_program(note)
+            will_do = need.is_met_by(note) or (is_returning and bool(note.key))
+            if not will_do or not is_ours(place.folder):  # or the folder was deleted while it ran
+                _replace(place.folder, note, may_replace or is_returning, OTHER)
+                continue
+            try:
+                return _introduced(note, hello)
+            except OSError as error:
+                silent_since = silent_since or now
+                patience = REFUSED_SECONDS if isinstance(error, ConnectionRefusedError) else SILENT_SECONDS
+                if time.monotonic() - silent_since > patience:
+                    _replace(place.folder, note, True, SILENT)
+                    silent_since = 0.0
+        elif note is not None and note.kind == "direct" and now > began + DIRECT_SECONDS:
             raise Refused(_busy(note), 75)
-        if starting is None and (note is None or note.address):
+        elif starting is None and note is None:
             starting = Starting(place)
         elif starting is not None and starting.is_over:
             starting.check()
-            starting = None
+            starting, nameless_since = None, nameless_since or now
+            if note is None and now - nameless_since > NAMELESS_SECONDS and is_in_use(place.folder):
+                raise Refused(_nameless(), 75)
         time.sleep(PAUSE_SECONDS)
     raise Refused(_silent(place.folder), 75)
+
+
+def _introduced(note: Note, hello: JSON) -> tuple[Line, JSON]:
+    """A line to this owner. Raises OSError where it cannot be had now, Refused where it never will."""
+    line, reply = dial(note.address, {**hello, "token": note.token})
+    if reply.get("ok"):
+        return line, reply
+    line.close()
+    if "problem" in reply:
+        raise Refused(reply["problem"], reply["exit_code"])
+    raise ConnectionError("the owner does not know its token")
 
 
 def ask(note: Note, want: str) -> JSON | None:
@@ -111,27 +135,42 @@ def ask(note: Note, want: str) -> JSON | None:
     except OSError:
         return None
     line.close()
-    return reply
+    return reply if reply.get("ok") else None
 
 
 def stop(folder: Path, note: Note) -> bool:
-    """Ask an owner to end and wait until it has; False if it is still there after half a minute."""
-    ask(note, "stop")
-    deadline = time.monotonic() + STOP_SECONDS
+    """End an owner and wait until it has ended; False if it is still there after half a minute.
+
+    It is asked. If it does not answer, it gets signals, which its id and time of birth say are meant for it.
+    """
+    now = time.monotonic()
+    deadline, terminate_at, kill_at = now + STOP_SECONDS, float("inf"), float("inf")
+    if ask(note, "stop") is None:
+        terminate_at, kill_at = now, time.monotonic() + KILL_SECONDS
     while note.is_alive:
-        if time.monotonic() > deadline:
+        now = time.monotonic()
+        if now > deadline:
             return False
+        if now > terminate_at:
+            _signal(note, signal.SIGTERM)
+            terminate_at = float("inf")
+        if now > kill_at:
+            _signal(note, getattr(signal, "SIGKILL", signal.SIGTERM))
+            kill_at = float("inf")
         time.sleep(PAUSE_SECONDS)
     with contextlib.suppress(OSError):
         remove_note(folder, note)
     return True
 
 
-def _replace(folder: Path, note: Note, may_replace: bool) -> None:
+def _signal(note: Note, number: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(note.pid, number)
+
+
+def _replace(folder: Path, note: Note, may_replace: bool, why: str) -> None:
     if note.kind == "serve" or not may_replace:
-        message = (
-            f"The owner of this index (`{note.command}`, pid {note.pid}) runs with another configuration or version."
-        )
+        message = f"The owner of this index (`{note.command}`, pid {note.pid}) {why}."
         raise Refused(problem(message, "Stop it with `lore stop`: the next call starts the right one."), 75)
     if not stop(folder, note):
         raise Refused(problem(f"The owner (pid {note.pid}) does not stop.", "Run `lore stop`, then try again."), 75)
@@ -177,24 +216,38 @@ def _spawned(place: Place) -> subprocess.Popen[bytes]:
     """`-P`: nothing in the folder we are run in may be imported."""
     command = [sys.executable, "-P", "-m", "server.owner.main", str(place.root), str(place.config or "")]
     try:
-        place.folder.mkdir(parents=True, exist_ok=True)
-        log = place.folder / LOG
-        if log.exists() and log.stat().st_size > LOG_BYTES:
-            log.replace(log.with_suffix(".log.1"))
-        with open(log, "ab") as errors:
+        if notice := claim(place.folder):
+            sys.stderr.write(f"{notice}\n")
+        with _log(place.folder / LOG) as errors:
             return subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, start_new_session=True,
                 cwd=place.root.anchor, env={**os.environ, "LORE_HOME": str(knowledge_home(os.environ))},
             )  # fmt: skip
+    except LoreError as error:
+        raise Refused({**problem(error.message, error.hint), "code": error.code}, error.exit_code) from error
     except OSError as error:
         message = f"Cannot write to the index folder {place.folder.name}/: {error.strerror}."
         hint = "Check its permissions and the free space."
         raise Refused({**problem(message, hint), "code": "STORAGE_ERROR"}, 74) from error
 
 
+def _log(file: Path) -> BinaryIO:
+    """The owner's log, to be added to. Raises OSError where it is a link or no regular file."""
+    if os.path.lexists(file) and file.lstat().st_size > LOG_BYTES:
+        file.replace(file.with_suffix(".log.1"))
+    return open(open_regular(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT), "ab")
+
+
 def _busy(note: Note) -> JSON:
     message = f"Another process owns this index: `{note.command}` (pid {note.pid}) since {note.since}."
     return problem(message, "Wait for it to finish and try again.")
+
+
+def _nameless() -> JSON:
+    return problem(
+        "A process holds this index and does not say which it is.",
+        f"`fuser {INDEX_NAME}/{LOCK}` names it; end it, then try again.",
+    )
 
 
 def _silent(folder: Path) -> JSON:

@@ -6,12 +6,16 @@ After that it carries MCP (`mcp`), one call of an operation with its progress (`
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import socket
+import stat
+from pathlib import Path
 from typing import Any
 
 CONNECT_SECONDS = 5.0
-UNIX, TCP = "unix:", "tcp:"
+UNIX, TCP, LOOPBACK = "unix:", "tcp:", "127.0.0.1"
 JSON = dict[str, Any]
 
 
@@ -60,7 +64,8 @@ def dial(address: str, hello: JSON) -> tuple[Line, JSON]:
     """A line to the owner at the address, and its first reply.
 
     Raises:
-        OSError: nobody answers there, or not as an owner does.
+        ConnectionRefusedError: nobody listens there.
+        OSError: whoever listens does not answer as an owner does, or the address is not one of this user's.
     """
     line = Line(_connected(address))
     try:
@@ -76,15 +81,33 @@ def dial(address: str, hello: JSON) -> tuple[Line, JSON]:
 
 def _connected(address: str) -> socket.socket:
     if address.startswith(UNIX):
-        connected = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        target: Any = address.removeprefix(UNIX)
+        family, target = socket.AF_UNIX, _own_socket(Path(address.removeprefix(UNIX)))
     else:
-        host, _, port = address.removeprefix(TCP).rpartition(":")
-        connected, target = socket.socket(socket.AF_INET, socket.SOCK_STREAM), (host, int(port))
+        family, target = socket.AF_INET, _own_port(address)
+    connected = socket.socket(family, socket.SOCK_STREAM)
     try:
         connected.settimeout(CONNECT_SECONDS)
         connected.connect(target)
-    except (OSError, ValueError) as error:
+    except OSError:
         connected.close()
-        raise ConnectionError(str(error)) from error
+        raise
     return connected
+
+
+def _own_socket(path: Path) -> Any:
+    """Where to connect: the token is sent there, so it must be a socket of ours in a folder that only we can enter."""
+    try:
+        folder, info = path.parent.lstat(), path.lstat()
+    except FileNotFoundError as error:
+        raise ConnectionRefusedError(errno.ECONNREFUSED, "the owner's socket is gone") from error
+    is_private = stat.S_ISDIR(folder.st_mode) and not stat.S_IMODE(folder.st_mode) & 0o077
+    if not is_private or not stat.S_ISSOCK(info.st_mode) or {folder.st_uid, info.st_uid} != {os.getuid()}:
+        raise PermissionError(errno.EPERM, "the owner's socket is not in a folder of this user alone")
+    return str(path)
+
+
+def _own_port(address: str) -> Any:
+    host, _, port = address.removeprefix(TCP).rpartition(":")
+    if host != LOOPBACK or not (port.isascii() and port.isdigit() and 0 < int(port) < 65_536):
+        raise PermissionError(errno.EPERM, "an owner is only ever at this machine")
+    return host, int(port)

@@ -1,32 +1,31 @@
-"""The owner's socket: who is there, what is wanted, and when nobody has been there for long."""
+"""Who comes to the owner, what is wanted, and when nobody has been there for long."""
 
 from __future__ import annotations
 
 import hmac
 import json
+import logging
 import os
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import anyio
 import anyio.from_thread
 import anyio.lowlevel
 import anyio.to_thread
-from anyio.abc import ByteStream, Listener
+from anyio.abc import ByteStream
 from anyio.streams.buffered import BufferedByteReceiveStream
 
 from etl.errors import LoreError
 from etl.stores.note import born
 from server.app import App
 from server.listener import Listener as Hearer
-from server.owner.line import TCP, UNIX
-from server.owner.runtime import socket_of
 from server.problem import problem
 
+log = logging.getLogger(__name__)
 JSON = dict[str, Any]
 LONGEST_HELLO, LONGEST_CALL = 10_000, 32_000_000
 HELLO_SECONDS = 10.0
@@ -70,18 +69,23 @@ class Desk:
         self._limiter = anyio.CapacityLimiter(MOST_CALLS)
 
     async def welcome(self, stream: ByteStream) -> None:
-        """One client, from hello to end; whatever it does, others are not disturbed."""
-        received = BufferedByteReceiveStream(stream)
-        async with stream:
-            try:
-                with anyio.fail_after(HELLO_SECONDS):
-                    hello = json.loads(await received.receive_until(b"\n", LONGEST_HELLO))
-                if not isinstance(hello, dict) or not hmac.compare_digest(str(hello.get("token")), self._token):
-                    await _tell(stream, {"ok": False})
-                    return
-                await self._serve(hello, received, stream)
-            except (*_Gone, anyio.DelimiterNotFound, TimeoutError, ValueError):
-                return
+        """Serve one client, from hello to end. Whatever it sends, at most its own connection ends."""
+        try:
+            async with stream:
+                await self._greet(BufferedByteReceiveStream(stream), stream)
+        except (*_Gone, anyio.DelimiterNotFound, TimeoutError, OSError):
+            return
+        except Exception:
+            log.exception("a connection was ended")
+
+    async def _greet(self, received: BufferedByteReceiveStream, stream: ByteStream) -> None:
+        with anyio.fail_after(HELLO_SECONDS):
+            hello = _parsed(await received.receive_until(b"\n", LONGEST_HELLO))
+        given = str(hello.get("token")).encode("utf-8", "surrogatepass")
+        if not hmac.compare_digest(given, self._token.encode()):
+            await _tell(stream, {"ok": False})
+            return
+        await self._serve(hello, received, stream)
 
     async def _serve(self, hello: JSON, received: BufferedByteReceiveStream, stream: ByteStream) -> None:
         want = hello.get("want")
@@ -101,7 +105,8 @@ class Desk:
         contract = self._app.contract
         try:
             chosen = hello.get("toolsets")
-            server = build_server(contract, self._app.call, problem, list(map(str, chosen)) if chosen else None)
+            names = list(map(str, chosen)) if isinstance(chosen, list) and chosen else None
+            server = build_server(contract, self._app.call, problem, names)
         except LoreError as error:
             await _tell(stream, {"ok": False, "problem": problem(error), "exit_code": error.exit_code})
             return
@@ -114,33 +119,20 @@ class Desk:
         """Calls of the shell, one after the other: progress while it runs, then the result or the problem."""
         await _tell(stream, {"ok": True})
         while True:
-            asked = json.loads(await received.receive_until(b"\n", LONGEST_CALL))
-            hearer = Hearer(_progress_to(stream))
-            call = partial(self._app.call, str(asked["operation"]), dict(asked["arguments"]), hearer)
+            asked = _parsed(await received.receive_until(b"\n", LONGEST_CALL))
+            operation, arguments = asked.get("operation"), asked.get("arguments")
+            if not isinstance(operation, str) or not isinstance(arguments, dict):
+                return
+            call = partial(self._app.call, operation, arguments, Hearer(_progress_to(stream)))
             try:
                 result = await anyio.to_thread.run_sync(call, abandon_on_cancel=True, limiter=self._limiter)
                 await _tell(stream, {"result": result})
             except LoreError as error:
                 await _tell(stream, {"problem": problem(error), "exit_code": error.exit_code})
-            except (*_Gone, ValueError):
+            except _Gone:
                 raise
-            except Exception as error:  # noqa: BLE001 - the top of a face
+            except Exception as error:  # noqa: BLE001 - the outermost boundary of a call
                 await _tell(stream, {"problem": problem(error), "exit_code": 70})
-
-
-async def listen(index: Path, transport: str) -> tuple[Listener[ByteStream], str]:
-    """A socket for the owner of this index, and its address. Raises OSError."""
-    path = socket_of(index) if transport == "unix" else None
-    if path is None:
-        tcp = await anyio.create_tcp_listener(local_host="127.0.0.1")
-        port = tcp.extra(anyio.abc.SocketAttribute.local_port)
-        return tcp, f"{TCP}127.0.0.1:{port}"
-    path.unlink(missing_ok=True)  # of an owner that died: we hold the lock
-    before = os.umask(0o177)
-    try:
-        return await anyio.create_unix_listener(path, mode=0o600), f"{UNIX}{path}"
-    finally:
-        os.umask(before)
 
 
 async def until_quiet(door: Door, idle_seconds: float, is_needed: Callable[[], bool]) -> None:
@@ -154,6 +146,15 @@ async def until_quiet(door: Door, idle_seconds: float, is_needed: Callable[[], b
 
 async def _tell(stream: ByteStream, message: JSON) -> None:
     await stream.send(json.dumps(message).encode() + b"\n")
+
+
+def _parsed(line: bytes) -> JSON:
+    """A message from a client; empty if it is none."""
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
 
 
 def _progress_to(stream: ByteStream) -> Callable[[str, int, int], None]:

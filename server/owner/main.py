@@ -13,12 +13,14 @@ def main() -> int:
     """Own the index until nobody needs it. Forks first: who started it has no child to wait for."""
     if hasattr(os, "fork") and os.fork():
         return 0
+    import logging
     from pathlib import Path
 
     from etl.errors import LoreError
     from server.logs import configure_logging
 
     configure_logging(verbose=True)
+    sys.excepthook = lambda *error: logging.getLogger(__name__).critical("the owner ends", exc_info=error)
     root, config = Path(sys.argv[1]), Path(sys.argv[2]) if sys.argv[2] else None
     try:
         from server.owner.process import own

@@ -13,18 +13,19 @@ from typing import Any
 
 import anyio
 import anyio.to_thread
+from anyio.abc import TaskGroup
 
 from etl.errors import StorageError
 from etl.project import place_of
 from etl.settings import load_settings
+from etl.stores.claim import is_ours
 from etl.stores.note import Note, my_note, read_note, remove_note, write_note
 from server import __version__
 from server.app import App
 from server.contract import load_contract
+from server.owner.entrance import Entrance
 from server.owner.find import wanted
-from server.owner.line import UNIX
-from server.owner.listen import Desk, Door, listen, until_quiet
-from server.owner.runtime import register, unregister
+from server.owner.listen import LOOK_SECONDS, Desk, Door, until_quiet
 
 log = logging.getLogger(__name__)
 Serving = Callable[[App, Door], Awaitable[None]]
@@ -51,16 +52,18 @@ class Owner:
     async def run(self, ready: Callable[[], None], serve: Serving | None = None, web: str = "") -> None:
         """Answer until nobody needs it, it is told to stop, or `serve` ends."""
         door = self._door = Door()
+        token = secrets.token_hex(16)
+        desk = Desk(self.app, token, door, self._status)
+        entrance = Entrance(self.place.folder, self.settings.owner.transport)
         try:
-            listener, address = await listen(self.place.folder, self.settings.owner.transport)
+            await entrance.open()
         except OSError as error:
             raise StorageError(f"The owner cannot open its socket: {error.strerror}.", _SOCKET) from error
-        self._note = self._written(address, web)
-        register(self.place.folder)
-        desk = Desk(self.app, self._note.token, door, self._status)
         try:
+            self._note = self._written(entrance.address, token, web)
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(listener.serve, desk.welcome)
+                tasks.start_soon(entrance.admit, desk.welcome, tasks)
+                tasks.start_soon(self._stay_reachable, entrance, desk, tasks)
                 tasks.start_soon(_stop_on_signal, door)
                 ready()
                 tasks.start_soon(_abandoned, self._warm)
@@ -71,13 +74,40 @@ class Owner:
                 if serve is not None:
                     await serve(self.app, door)
                 else:
-                    await until_quiet(door, 60 * self.settings.owner.idle_minutes, self._is_needed)
+                    await until_quiet(door, 60 * self.settings.owner.idle_minutes, self._is_working)
                 door.stopping.set()
                 tasks.cancel_scope.cancel()
         finally:
-            await listener.aclose()
-            if address.startswith(UNIX):
-                Path(address.removeprefix(UNIX)).unlink(missing_ok=True)
+            await entrance.close()
+
+    async def _stay_reachable(self, entrance: Entrance, desk: Desk, tasks: TaskGroup) -> None:
+        """Restore the note and the socket when they vanish, and end when the index folder did."""
+        assert self._door is not None
+        was_restored = True
+        while not self._door.stopping.is_set():
+            await anyio.sleep(LOOK_SECONDS)
+            if not is_ours(self.place.folder):
+                log.warning("the index folder is gone, or another one: the owner ends")
+                self._door.stopping.set()
+                return
+            try:
+                if not entrance.is_there():
+                    await entrance.open()
+                    tasks.start_soon(entrance.admit, desk.welcome, tasks)
+                self._restore_note(entrance.address)
+                was_restored = True
+            except OSError as error:
+                if was_restored:
+                    log.warning("the owner cannot be reached until this is repaired: %s", error)
+                was_restored = False
+
+    def _restore_note(self, address: str) -> None:
+        """Write the note again if it is gone, damaged or leads elsewhere. Raises OSError."""
+        assert self._note is not None
+        self._note = self._note._replace(address=address)
+        found = read_note(self.place.folder)
+        if found is None or (found.pid, found.address, found.token) != (os.getpid(), address, self._note.token):
+            write_note(self.place.folder, self._note)
 
     def _warm(self) -> None:
         """First what answers the handshake, then what answers the first search: the client waits for the former."""
@@ -91,23 +121,19 @@ class Owner:
         self.app.close()
         if self._note is not None:
             remove_note(self.place.folder, self._note)
-            unregister(self.place.folder)
 
-    def _written(self, address: str, web: str) -> Note:
+    def _written(self, address: str, token: str, web: str) -> Note:
         need = wanted(self.place)
         said = {"version": __version__, "build": need.build, "config": need.config, "key": need.key, "web": web}
-        note = my_note(self._kind, address=address, token=secrets.token_hex(16), **said)
+        note = my_note(self._kind, address=address, token=token, **said)
         try:
             write_note(self.place.folder, note)
         except OSError as error:
-            raise StorageError(f"Cannot write to the index folder: {error.strerror}.") from error
+            raise StorageError(f"Cannot write the owner's note: {error.strerror}.", _STATE) from error
         return note
 
-    def _is_needed(self) -> bool:
-        """Whether a job runs. An index whose folder is gone, or another's, needs no owner."""
-        found = read_note(self.place.folder)
-        if found is None or self._note is None or found.pid != self._note.pid:
-            return False
+    def _is_working(self) -> bool:
+        """Whether a job runs."""
         return self.app.jobs.running_id() is not None
 
     def _record(self) -> JSON:
@@ -131,6 +157,7 @@ class Owner:
         }
 
 
+_STATE = "Check the permissions of the folder for state (LORE_STATE, else ~/.local/state/lore)."
 _SOCKET = 'Set `owner.transport` to "loopback" in ~/.config/lore/config.toml, or LORE_RUNTIME to a folder for sockets.'
 
 

@@ -1,11 +1,14 @@
-"""The folder of this user's running owners: their sockets, and where their indexes are. Standard library only."""
+"""The folder of the sockets of this user's owners. Standard library only.
+
+It differs from shell to shell, as `TMPDIR` and `XDG_RUNTIME_DIR` do. So a note holds the whole address of its owner,
+and the user's state folder records which indexes there are.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import os
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 from etl.user_folders import private_folder
@@ -22,30 +25,10 @@ def runtime_folder() -> Path:
     if base is None:
         user = os.getuid() if hasattr(os, "getuid") else "me"
         base = str(Path(tempfile.gettempdir(), f"lore-{user}"))
-    return private_folder(Path(base))
+    return private_folder(Path(base).absolute())
 
 
 def socket_of(index: Path) -> Path | None:
     """Where the socket of an index's owner is; None where its name would be too long for one."""
-    path = runtime_folder() / f"{_name(index)}.sock"
+    path = runtime_folder() / f"{hashlib.sha256(os.fsencode(index)).hexdigest()[:16]}.sock"
     return path if len(os.fsencode(path)) <= LONGEST_SOCKET else None
-
-
-def register(index: Path) -> None:
-    """Let `lore ps` find this owner."""
-    (runtime_folder() / f"{_name(index)}.index").write_text(str(index), encoding="utf-8")
-
-
-def unregister(index: Path) -> None:
-    """Take the entry back."""
-    (runtime_folder() / f"{_name(index)}.index").unlink(missing_ok=True)
-
-
-def registered() -> Iterator[Path]:
-    """The index folders that have, or had, an owner."""
-    for entry in sorted(runtime_folder().glob("*.index")):
-        yield Path(entry.read_text(encoding="utf-8"))
-
-
-def _name(index: Path) -> str:
-    return hashlib.sha256(os.fsencode(index)).hexdigest()[:16]

@@ -13,6 +13,7 @@ from typing import Any
 from etl.embedding import model_name
 from etl.errors import LoreError
 from etl.index import Index
+from etl.stores.claim import is_ours
 from server import __version__
 from server.answer.key import api_key
 from server.contract import Contract
@@ -87,7 +88,7 @@ class HealthService:
             "checks": checks,
             "counts": self._counts(),
             "files": self._files(),
-            "size_bytes": _size(self._index.folder),
+            "size_bytes": _size(self._index.folder) if is_ours(self._index.folder) else 0,
             "model": model_name(self._index.settings.embedding),
             "database": self._index.settings.database.mode,
             "project": self._index.root.name,

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from etl.project import index_folder
 from etl.settings import Settings
 
 Report = dict[str, Any]
@@ -34,4 +35,4 @@ class Examined:
     @property
     def index(self) -> Path:
         """The index folder, which may not exist."""
-        return (self.root / self.settings.index.path).resolve()
+        return index_folder(self.root, self.settings.index.path)

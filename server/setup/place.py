@@ -13,6 +13,7 @@ from typing import Any
 
 from etl.layers import CONFIG_NAME, read_layers, user_config
 from etl.project import knowledge_home
+from etl.stores.claim import remark
 from server.setup.finding import Examined, Finding
 from server.shell import Direct, Session
 
@@ -76,6 +77,9 @@ def project(here: Examined) -> Finding:
 def index_folder(here: Examined) -> Finding:
     """Whether an index can live there: rights, space, SQLite, and locks that hold."""
     folder = here.index
+    if foreign := remark(folder):
+        detail, _, remedy = foreign.partition(" If ")
+        return Finding("warn", detail, f"If {remedy}")
     existing = next(one for one in (folder, *folder.parents) if one.exists())
     if not existing.is_dir() or not os.access(existing, os.W_OK | os.X_OK):
         return Finding("failed", f"{existing} cannot be written.", "Fix its permissions, or set index.path elsewhere.")
@@ -111,11 +115,11 @@ def _is_locked(file: Path) -> bool:
 
 def owner(here: Examined) -> Finding:
     """Who owns the index now; what a process that died has left behind does not matter."""
+    from etl.stores.claim import is_in_use
     from etl.stores.note import read_note
-    from etl.stores.owner import LOCK
 
-    lock, note = here.index / LOCK, read_note(here.index)
-    if not lock.exists() or not _is_locked(lock):
+    note = read_note(here.index)
+    if not is_in_use(here.index):
         left = " now; a process that died left its note, which does not matter" if note else ""
         return Finding("ok", f"nobody{left}")
     if note is None or not note.is_alive:

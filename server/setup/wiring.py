@@ -70,9 +70,10 @@ def _is_lore(host: str, number: int) -> bool:
 def handshake(session: Session, here: Examined) -> Finding:
     """Start `lore mcp` on the project as a client would, and list its tools; an owner only where there is an index."""
     from etl.stores.catalogue import CATALOGUE
+    from etl.stores.claim import is_ours
 
     command = [*program.running(), "mcp", "-C", str(session.root)]
-    if session.no_daemon or not (here.index / CATALOGUE).exists():
+    if session.no_daemon or not (is_ours(here.index) and (here.index / CATALOGUE).exists()):
         command.append("--no-daemon")
     command += ["-c", str(session.config.absolute())] if session.config else []
     lines = "".join(json.dumps(one) + "\n" for one in CONVERSATION)

@@ -104,14 +104,26 @@ def test_a_missing_default_is_a_failed_check_and_not_a_crash(project: Path) -> N
     assert found["dependencies"]["status"] == "ok"
 
 
-def test_an_index_folder_that_is_a_file_fails_its_check(project: Path) -> None:
-    (project / ".lore").write_text("")
+def test_an_index_folder_that_lore_did_not_create_is_reported_and_not_touched(project: Path) -> None:
+    (project / ".lore").mkdir()
+    (project / ".lore" / "owner.lock").symlink_to("/dev/zero")
+
+    code, found = look(project)
+
+    assert code == 0
+    assert found["index folder"]["status"] == "warn"
+    assert "`lore adopt`" in found["index folder"]["remedy"]
+    assert found["python"]["status"] == "ok"
+
+
+def test_an_index_folder_that_cannot_be_created_fails_its_check(project: Path) -> None:
+    (project / "lore.toml").write_text('[index]\npath = "a.md/index"\n')
+    (project / "a.md").write_text("")
 
     code, found = look(project)
 
     assert code == 1
     assert found["index folder"]["status"] == "failed"
-    assert found["python"]["status"] == "ok"
 
 
 def test_the_key_is_never_printed(project: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import re
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ import pytest
 
 from server.contract import Contract
 from tests.harness.faces import FACES, Answers, Calls
-from tests.harness.projects import settle
+from tests.harness.projects import copy_project
 
 KNOWLEDGE: Calls = [
     ("get_project_main", {}),
@@ -108,8 +107,7 @@ VOLATILE = re.compile(r"took \d+ ms|\d+ GB")
 def answers(sample: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Answers]:
     """Every call through every face, on a copy of the index."""
     project = tmp_path_factory.mktemp("faces") / "ferry"
-    shutil.copytree(sample, project)
-    settle(project)
+    copy_project(sample, project)
     first = FACES["lore call"](project, [("init_project", {"wait_seconds": 300})])
     assert first[0]["job"]["report"]["failed"] == []
     return {name: _answers(face, project, tmp_path_factory.mktemp("home")) for name, face in FACES.items()}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ import pytest
 
 from tests.harness import gemini
 from tests.harness.faces import bearer, serving
-from tests.harness.projects import settle
+from tests.harness.projects import copy_project, settle
 
 EVENTS = {"Accept": "text/event-stream"}
 
@@ -22,9 +21,7 @@ EVENTS = {"Accept": "text/event-stream"}
 def project(sample: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy that tests may change."""
     folder = tmp_path_factory.mktemp("events") / "ferry"
-    shutil.copytree(sample, folder, ignore=shutil.ignore_patterns("token", "owner.*"))
-    settle(folder)
-    return folder
+    return copy_project(sample, folder, "token")
 
 
 def events(reply: httpx2.Response) -> Iterator[tuple[str, Any]]:

@@ -6,7 +6,6 @@ import html
 import http.client
 import json
 import re
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from mcp.client.client import Client
 from server.contract import Contract
 from server.http.guard import HEADERS
 from tests.harness.faces import bearer, mcp_over_http, run_lore, serving
+from tests.harness.projects import copy_project
 from tests.harness.trust import approve
 
 ROUTES = [
@@ -46,7 +46,7 @@ def url(sample: Path) -> Iterator[str]:
 def open_url(sample: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A server that other machines reach."""
     project = tmp_path_factory.mktemp("open") / "ferry"
-    shutil.copytree(sample, project, ignore=shutil.ignore_patterns("token", "owner.*"))
+    copy_project(sample, project, "token")
     (project / "lore.toml").write_text('[server]\nhost = "0.0.0.0"\nallowed_hosts = ["kb.example"]\n')
     approve(project)
     with serving(project, LORE_TOKEN=OPEN_TOKEN) as address:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ import pytest
 from server.contract import Contract
 from server.mcp.build import DEFAULT_TOOLSETS
 from tests.harness.faces import LORE, run_lore
-from tests.harness.projects import ROOT, settle
+from tests.harness.projects import ROOT, copy_project
 
 INSPECTOR = ROOT / ".venv" / "inspector" / "node_modules" / ".bin" / "mcp-inspector"
 CALLS: dict[str, dict[str, str]] = {
@@ -46,8 +45,7 @@ pytestmark = pytest.mark.skipif(
 @pytest.fixture(scope="module")
 def project(sample: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("inspector") / "ferry"
-    shutil.copytree(sample, folder)
-    settle(folder)
+    copy_project(sample, folder)
     assert run_lore("sync", cwd=folder).returncode == 0
     return folder
 

@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from etl.stores.note import NOTE, my_note, read_note, write_note
+from etl.stores.note import my_note, note_of, read_note, write_note
 from server.owner import find
 from server.owner.line import dial
-from server.owner.runtime import registered, runtime_folder
+from server.owner.runtime import runtime_folder
 from tests.harness.faces import LORE, run_lore
 from tests.harness.owners import kill, owner_of, owners, stop_owners, wait_until
 from tests.harness.processes import child
@@ -92,7 +92,7 @@ def test_a_note_of_a_process_id_that_is_used_again_is_recognised(project: Path) 
 @pytest.mark.parametrize("content", ["", "garbage", "[]", "{}", '{"pid": "x"}', '{"pid": 1, "born": 7}'])
 def test_a_broken_note_is_no_hindrance(project: Path, content: str) -> None:
     kill(owner_of(project))
-    (project / ".lore" / NOTE).write_text(content, encoding="utf-8")
+    note_of(project / ".lore").write_text(content, encoding="utf-8")
 
     assert search(project)["exit"] == 0
 
@@ -123,7 +123,7 @@ def test_a_key_is_reason_enough_for_another_owner_but_none_is_not(project: Path)
 
     assert with_key.pid != without
     assert owner_of(project).pid == with_key.pid
-    assert "k" * 20 not in (project / ".lore" / NOTE).read_text()
+    assert "k" * 20 not in note_of(project / ".lore").read_text()
 
 
 def test_who_has_not_the_token_is_not_answered(project: Path) -> None:
@@ -141,7 +141,7 @@ def test_only_this_user_can_reach_the_owner(project: Path) -> None:
     socket = Path(note.address.removeprefix("unix:"))
 
     assert stat.S_IMODE(socket.stat().st_mode) == 0o600
-    assert stat.S_IMODE((project / ".lore" / NOTE).stat().st_mode) == 0o600
+    assert stat.S_IMODE(note_of(project / ".lore").stat().st_mode) == 0o600
     assert stat.S_IMODE(runtime_folder().stat().st_mode) == 0o700
 
 
@@ -175,7 +175,7 @@ def test_ps_lists_what_runs_and_stop_ends_it(project: Path) -> None:
     assert str(note.pid) in told
     assert stopped == {"stopped": [note.pid]}
     assert after == {"owners": []}
-    assert not (project / ".lore" / NOTE).exists()
+    assert not note_of(project / ".lore").exists()
     assert not Path(note.address.removeprefix("unix:")).exists()
 
 
@@ -208,7 +208,6 @@ def test_an_owner_that_nobody_needs_ends_by_itself(tmp_path: Path) -> None:
 
     wait_until(lambda: not note.is_alive)
 
-    assert list(registered()) == []
     assert read_note(tmp_path / ".lore") is None
 
 

@@ -29,7 +29,7 @@ from tests.harness.faces import run_lore
 from tests.harness.framework import framework
 from tests.harness.models import HashModel
 from tests.harness.owners import stop_owners
-from tests.harness.projects import settle, write_project
+from tests.harness.projects import copy_project, settle, write_project
 
 PRPS = 100
 TOOLS = ("get_framework_doc", "get_system_doc", "get_user_doc", "knowledge_search")
@@ -95,7 +95,7 @@ def through_mcp(app: App, tool: str, arguments: JSON) -> JSON:
 def test_init_search_edit_and_search_finds_the_edit(project: Path, tmp_path: Path) -> None:
     """The seeds' end-to-end scenario, with 100 PRPs, through the command line alone."""
     root = tmp_path / "project"
-    shutil.copytree(project, root, symlinks=True)
+    copy_project(project, root)
     before = lore(root, "call", "knowledge_search", "query=how is a zeppelin moored")
     write_project(root, {"examples/zeppelins.md": "# Zeppelins\n\nA zeppelin is moored at a mast.\n"})
     edited = root / "PRPs/executed/PRP-57-task.md"

@@ -8,14 +8,14 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from etl.stores.claim import recorded
 from etl.stores.note import Note, read_note
 from server.owner import find
-from server.owner.runtime import registered
 
 
 def owners() -> list[tuple[Path, Note]]:
     """Index folder and note of every owner that runs."""
-    found = [(folder, read_note(folder)) for folder in registered()]
+    found = [(folder, read_note(folder)) for folder in recorded()]
     return [(folder, note) for folder, note in found if note is not None and note.address and note.is_alive]
 
 

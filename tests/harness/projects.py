@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from etl.files import RACY_NS
@@ -11,6 +12,7 @@ from etl.index import Index
 from etl.model import Chunk
 from etl.settings import Settings
 from etl.stores import chunkfile
+from etl.stores.claim import adopt
 from tests.harness.models import HashModel
 
 ROOT = Path(__file__).parents[2]
@@ -25,6 +27,17 @@ def write_project(folder: Path, files: Mapping[str, str | bytes]) -> Path:
         target.write_bytes(content.encode() if isinstance(content, str) else content)
     settle(folder)
     return folder
+
+
+def copy_project(
+    source: Path, target: Path, *without: str, copy_function: Callable[[str, str], object] = shutil.copy2
+) -> Path:
+    """Copy a project with its index, if any, which is then adopted; `without` are names to leave out."""
+    shutil.copytree(source, target, True, shutil.ignore_patterns("owner.*", *without), copy_function)
+    settle(target)
+    if (target / ".lore").exists():
+        adopt((target / ".lore").resolve())
+    return target
 
 
 def settle(folder: Path) -> None:

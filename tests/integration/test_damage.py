@@ -17,7 +17,7 @@ from etl.sync import sync
 from server.query.retrieve import retrieve
 from tests.harness.indexes import assert_equals_fresh
 from tests.harness.models import HashModel
-from tests.harness.projects import open_index, write_project
+from tests.harness.projects import copy_project, open_index, write_project
 
 PAGES = 1_200  # more than Chroma keeps in its log, so that its HNSW files exist
 QUERY = "subject77 lighthouse"
@@ -221,7 +221,7 @@ def test_an_index_that_was_copied_answers_as_it_is(tmp_path: Path) -> None:
     index = open_index(project)
     sync(index)
     index.close()
-    shutil.copytree(project, tmp_path / "two", copy_function=shutil.copyfile)
+    copy_project(project, tmp_path / "two", copy_function=shutil.copyfile)
 
     copied = open_index(tmp_path / "two")
     found = retrieve(copied, "zebra", None, 10).found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -23,7 +24,7 @@ from server.services.database import DatabaseService
 from tests.harness.chroma import Gate, Running, chroma_running, gate_before, self_signed, silent_server
 from tests.harness.indexes import assert_equals_fresh, unfindable
 from tests.harness.models import HashModel
-from tests.harness.projects import open_index, write_project
+from tests.harness.projects import copy_project, open_index, write_project
 from tests.integration.test_vectors import rows_of, vectors_of
 
 PAGES = 40
@@ -104,11 +105,9 @@ def test_two_projects_on_one_server_do_not_meet(tmp_path: Path, server: Running)
 
 
 def test_a_copied_index_does_not_touch_the_collection_of_the_original(project: Path, server: Running) -> None:
-    import shutil
-
     with closing(open_index(project, at(server.port))) as index:
         sync(index)
-    shutil.copytree(project, project.parent / "copy", copy_function=shutil.copyfile)
+    copy_project(project, project.parent / "copy", copy_function=shutil.copyfile)
 
     with closing(open_index(project.parent / "copy", at(server.port))) as copied:
         assert sync(copied).embedded == 0

@@ -12,7 +12,8 @@ import pytest
 from etl.errors import Busy
 from etl.index import Index
 from etl.settings import Settings
-from etl.stores.note import NOTE
+from etl.stores.claim import claim
+from etl.stores.note import note_of
 from etl.stores.owner import Ownership
 from tests.harness.models import HashModel
 from tests.harness.processes import child, run
@@ -107,7 +108,7 @@ def test_two_indexes_of_one_folder_exclude_each_other_also_within_a_process(tmp_
 def test_a_broken_note_hides_only_the_name_of_the_holder(tmp_path: Path, note: str) -> None:
     first = Ownership(tmp_path)
     first.take()
-    (tmp_path / NOTE).write_text(note, encoding="utf-8")
+    note_of(tmp_path).write_text(note, encoding="utf-8")
 
     with pytest.raises(Busy, match="it did not say who it is"):
         Ownership(tmp_path).take()
@@ -117,13 +118,13 @@ def test_a_broken_note_hides_only_the_name_of_the_holder(tmp_path: Path, note: s
 
 def test_what_a_crash_left_half_written_is_cleared_away(tmp_path: Path) -> None:
     folder = tmp_path / ".lore"
-    folder.mkdir()
+    claim(folder)
     (folder / "chunks.jsonl.123.tmp").write_text("half", encoding="utf-8")
     index = Index(tmp_path.resolve(), Settings(), HashModel())
 
     index.own()
 
-    assert sorted(path.name for path in folder.iterdir()) == [".gitignore", "owner.json", "owner.lock"]
+    assert sorted(path.name for path in folder.iterdir()) == [".gitignore", "index.id", "owner.lock"]
     index.close()
 
 

@@ -1,0 +1,156 @@
+"""Whatever arrives at the owner's socket, from whomever, ends at most the connection it came on."""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from etl.stores.note import Note
+from server.owner import find
+from server.owner.line import dial
+from tests.harness.faces import run_lore
+from tests.harness.owners import owner_of, stop_owners
+from tests.harness.projects import write_project
+
+QUICK = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda one: st.lists(one, max_size=3) | st.dictionaries(st.text(max_size=9), one, max_size=3),
+    max_leaves=6,
+)
+NAMES = st.sampled_from(["token", "want", "toolsets", "operation", "arguments", "jsonrpc", "id", "method", "params"])
+
+
+@pytest.fixture(scope="module")
+def owner(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Note]:
+    """An owner of a small project."""
+    project = write_project(tmp_path_factory.mktemp("line") / "project", {"a.md": "# A\n\nferry\n"})
+    assert run_lore("sync", cwd=project).returncode == 0
+    yield owner_of(project)
+    stop_owners(project)
+
+
+def say(owner: Note, *lines: bytes) -> bytes:
+    """Send lines on a connection of their own; what comes back until the owner hangs up."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+        connection.settimeout(20)
+        connection.connect(owner.address.removeprefix("unix:"))
+        try:
+            connection.sendall(b"".join(lines))
+            connection.shutdown(socket.SHUT_WR)
+            return b"".join(iter(lambda: connection.recv(65_536), b""))
+        except ConnectionError:
+            return b""
+
+
+def hello(owner: Note, **more: Any) -> bytes:
+    return json.dumps({"token": owner.token, **more}).encode() + b"\n"
+
+
+STRANGE = [
+    b'{"token": "\xc3\xa9"}\n', b'{"token": "\\ud800"}\n', b"[" * 9_000 + b"\n", b'{"a":' * 1_900 + b"\n", b"\xff\n",
+    b"\n", b"null\n", b"[]\n", b'"x"\n', b"1e999\n", b"NaN\n", b"\xef\xbb\xbf{}\n", b"x" * 20_000, b"\0" * 9_000, b"",
+    b"1" * 9_000 + b"\n",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("line", STRANGE)
+def test_a_stranger_cannot_end_the_owner(owner: Note, line: bytes) -> None:
+    reply = say(owner, line)
+
+    assert reply in (b"", b'{"ok": false}\n')
+    assert find.ask(owner, "status")
+
+
+@pytest.mark.parametrize("line", STRANGE)
+@pytest.mark.parametrize("want", ["call", "mcp"])
+def test_a_client_cannot_end_the_owner(owner: Note, want: str, line: bytes) -> None:
+    assert b'"ok": true' in say(owner, hello(owner, want=want), line)
+    assert find.ask(owner, "status")
+
+
+CALLS: list[Any] = [
+    {}, {"operation": "healthcheck"}, {"arguments": {}}, {"operation": 5, "arguments": {}},
+    {"operation": "healthcheck", "arguments": 7}, {"operation": "healthcheck", "arguments": [["a", "b"]]},
+    {"operation": None, "arguments": None}, {"operation": "x", "arguments": {}}, {"operation": [], "arguments": {}},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_a_call_that_is_none_ends_its_connection_or_is_answered_with_a_problem(owner: Note, call: Any) -> None:
+    _, *replies = say(owner, hello(owner, want="call"), json.dumps(call).encode() + b"\n").splitlines()
+
+    assert all("problem" in json.loads(one) for one in replies)
+    assert find.ask(owner, "status")
+
+
+@pytest.mark.parametrize("toolsets", [5, "x", {}, {"a": 1}, [1], [[]], [None], True])
+def test_toolsets_that_are_none_do_not_end_the_owner(owner: Note, toolsets: Any) -> None:
+    say(owner, hello(owner, want="mcp", toolsets=toolsets))
+
+    assert find.ask(owner, "status")
+
+
+@QUICK
+@given(data=st.binary(max_size=300) | VALUES.map(lambda one: json.dumps(one).encode() + b"\n"))
+def test_any_bytes_of_a_stranger_end_only_the_connection(owner: Note, data: bytes) -> None:
+    assert say(owner, data) in (b"", b'{"ok": false}\n')
+    assert owner.is_alive
+
+
+@QUICK
+@given(
+    more=st.dictionaries(NAMES.filter(lambda one: one != "token"), VALUES, max_size=3),
+    want=st.sampled_from(["call", "mcp", "status", 5, None]),
+    data=st.binary(max_size=200) | st.dictionaries(NAMES, VALUES).map(lambda one: json.dumps(one).encode() + b"\n"),
+)
+def test_any_bytes_of_a_client_end_only_the_connection(
+    owner: Note, more: dict[str, Any], want: Any, data: bytes
+) -> None:
+    say(owner, hello(owner, **{**more, "want": want}), data)
+    assert owner.is_alive
+
+
+def test_after_all_that_the_owner_serves_as_before(owner: Note) -> None:
+    line, reply = dial(owner.address, {"want": "call", "token": owner.token})
+    line.tell({"operation": "healthcheck", "arguments": {}})
+
+    assert reply["ok"]
+    assert line.hear()["result"]["status"]
+    line.close()
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["tcp:example.org:80", "tcp:0.0.0.0:80", "tcp:127.0.0.1:x", "tcp:127.0.0.1:99999", "tcp:[::1]:80", "", "http:x"],
+)
+def test_only_this_machine_is_ever_dialled(address: str) -> None:
+    with pytest.raises(PermissionError):
+        dial(address, {"token": "secret"})
+
+
+def test_a_socket_in_a_folder_that_others_can_enter_is_not_dialled(tmp_path: Path) -> None:
+    path = Path("/tmp", f"lore-open-{tmp_path.name}"[:60])
+    path.mkdir(mode=0o755, exist_ok=True)
+    path.chmod(0o755)
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
+            listener.bind(str(path / "s"))
+            listener.listen()
+            with pytest.raises(PermissionError):
+                dial(f"unix:{path / 's'}", {"token": "secret"})
+            path.chmod(0o700)
+            (path / "link").symlink_to(path / "s")
+            with pytest.raises(PermissionError):
+                dial(f"unix:{path / 'link'}", {"token": "secret"})
+    finally:
+        for one in path.iterdir():
+            one.unlink()
+        path.rmdir()

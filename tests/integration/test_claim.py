@@ -1,0 +1,317 @@
+"""Whose an index folder is: Lore uses only what it created for this user, and follows no link in it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import stat
+import sys
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from etl.errors import ForeignIndex, IndexMissing
+from etl.regular import open_regular
+from etl.settings import IndexSettings, Settings
+from etl.stores import claim
+from etl.sync import sync
+from tests.harness.processes import child
+from tests.harness.projects import open_index, write_project
+
+PAGE = {"docs/ferry.md": "# Ferry\n\nThe ferry crosses the river at dawn.\n"}
+SECRET = "what belongs to the user"
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    return write_project(tmp_path / "project", PAGE)
+
+
+@pytest.fixture
+def outside(tmp_path: Path) -> Path:
+    """A folder of the user's, with files that nobody may touch."""
+    folder = tmp_path / "home"
+    for name in ("file", "folder/file"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(SECRET)
+    return folder
+
+
+def everything_in(folder: Path) -> dict[str, str]:
+    return {path.relative_to(folder).as_posix(): path.read_text() for path in folder.rglob("*") if path.is_file()}
+
+
+def synced(project: Path) -> Path:
+    with closing(open_index(project)) as index:
+        assert sync(index).failed == []
+    return index.folder
+
+
+LINKED = [
+    "owner.log", "owner.lock", "owner.json", "catalogue.sqlite", "catalogue.sqlite-wal", "embeddings.sqlite",
+    "chroma.log", "chunks.jsonl", "class-hierarchy.json", "token", "chroma-id.json", "keywords/meta.json",
+    "vectors-1/chroma.sqlite3", "keywords", "vectors-1", "index.id", ".gitignore", "anything/at/all",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LINKED)
+@pytest.mark.parametrize("make", [os.symlink, os.link])
+def test_links_in_a_folder_that_came_along_lead_nowhere(
+    project: Path, outside: Path, name: str, make: Callable[[Path, Path], None]
+) -> None:
+    target = outside / ("folder" if name in ("keywords", "vectors-1") and make is os.symlink else "file")
+    link = project / ".lore" / name
+    link.parent.mkdir(parents=True)
+    make(target, link)
+    before = everything_in(outside)
+
+    synced(project)
+
+    assert everything_in(outside) == before
+    assert (project / ".lore.foreign" / name).exists()
+    assert claim.is_ours(project / ".lore")
+
+
+@pytest.mark.parametrize("name", LINKED)
+@pytest.mark.parametrize("make", [os.symlink, os.link, lambda _, path: os.mkfifo(path)])
+def test_links_that_a_checkout_put_into_our_own_folder_lead_nowhere(
+    project: Path, outside: Path, name: str, make: Callable[[Path, Path], None]
+) -> None:
+    link = synced(project) / name
+    if link.is_dir():
+        shutil.rmtree(link)
+    link.unlink(missing_ok=True)
+    link.parent.mkdir(parents=True, exist_ok=True)
+    make(outside / "file", link)
+    before = everything_in(outside)
+
+    with closing(open_index(project)) as index:
+        if name == "index.id":  # without its mark it is a folder like any other that came along
+            index.own()
+            assert os.path.lexists(project / ".lore.foreign" / name)
+        else:
+            with pytest.raises(ForeignIndex) as raised:
+                index.own()
+            assert "Delete .lore/" in raised.value.hint
+            assert not claim.is_in_use(index.folder)
+
+    assert everything_in(outside) == before
+
+
+def test_a_folder_that_is_a_link_is_not_entered(project: Path, outside: Path) -> None:
+    (project / ".lore").symlink_to(outside)
+    before = everything_in(outside)
+
+    index = open_index(project)
+    assert not index.exists()
+    index.close()
+    synced(project)
+
+    assert everything_in(outside) == before
+    assert (project / ".lore.foreign").is_symlink()
+    assert not (project / ".lore").is_symlink()
+
+
+@pytest.mark.parametrize("path", ["link/index", "link/deep/er/index", "link"])
+def test_no_link_on_the_way_to_the_folder_is_followed(project: Path, outside: Path, path: str) -> None:
+    (project / "link").symlink_to(outside)
+    before = sorted(outside.rglob("*"))
+
+    with (
+        closing(open_index(project, Settings(index=IndexSettings(path=path)))) as index,
+        pytest.raises(ForeignIndex, match="symlink"),
+    ):
+        index.own()
+
+    assert sorted(outside.rglob("*")) == before
+
+
+def test_a_folder_of_another_name_is_never_renamed(project: Path) -> None:
+    """`index.path` may name a folder of the user's by mistake."""
+    with (
+        closing(open_index(project, Settings(index=IndexSettings(path="docs")))) as index,
+        pytest.raises(ForeignIndex),
+    ):
+        index.own()
+
+    assert everything_in(project) == PAGE
+
+
+def test_only_one_folder_is_set_aside(project: Path) -> None:
+    for name in ("one", "two"):
+        (project / ".lore").mkdir()
+        (project / ".lore" / name).write_text(name)
+        if name == "one":
+            synced(project)
+            shutil.rmtree(project / ".lore")
+
+    with closing(open_index(project)) as index, pytest.raises(ForeignIndex):
+        index.own()
+
+    assert everything_in(project) == {**PAGE, ".lore.foreign/one": "one", ".lore/two": "two"}
+
+
+def test_an_empty_folder_is_taken(project: Path) -> None:
+    (project / ".lore").mkdir()
+
+    synced(project)
+
+    assert sorted(path.name for path in project.iterdir()) == [".lore", "docs"]
+
+
+def test_a_creation_that_was_killed_is_completed(project: Path) -> None:
+    (project / ".lore").mkdir()
+    (project / ".lore" / claim.MARK).touch()
+
+    synced(project)
+
+    assert not (project / ".lore.foreign").exists()
+
+
+def test_a_folder_of_a_crafted_mark_is_not_ours(project: Path) -> None:
+    mine = (synced(project) / claim.MARK).read_text()
+    other = project.parent / "other"
+    shutil.copytree(project, other)  # as a stranger would who learned the mark
+
+    assert (other / ".lore" / claim.MARK).read_text() == mine
+    assert claim.is_ours(project / ".lore")
+    assert not claim.is_ours(other / ".lore")
+
+
+def test_a_folder_that_others_can_write_to_is_not_ours(project: Path) -> None:
+    folder = synced(project)
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+
+    folder.chmod(0o770)
+
+    assert not claim.is_ours(folder)
+
+
+def test_a_project_that_was_moved_keeps_its_index(project: Path) -> None:
+    synced(project)
+    moved = project.rename(project.parent / "moved")
+
+    with closing(open_index(moved)) as index:
+        assert index.exists()
+        assert sync(index).unchanged == 1
+
+    assert list(claim.recorded()).count(moved / ".lore") == 1
+    assert project / ".lore" not in claim.recorded()
+
+
+def test_a_copy_is_rebuilt_or_adopted(project: Path) -> None:
+    synced(project)
+    copy = project.parent / "copy"
+    shutil.copytree(project, copy)
+
+    with closing(open_index(copy)) as index, pytest.raises(IndexMissing) as missing:
+        index.require()
+    assert "`lore adopt`" in missing.value.hint
+    claim.adopt(copy / ".lore")
+
+    with closing(open_index(copy)) as index:
+        assert index.exists()
+        assert sync(index).embedded == 0
+
+
+def test_what_was_set_aside_can_be_adopted(project: Path) -> None:
+    folder = synced(project)
+    (folder / claim.MARK).unlink()  # as an earlier version left it
+    with closing(open_index(project)) as index:
+        index.own()
+    shutil.rmtree(folder)
+
+    claim.adopt(folder)
+
+    with closing(open_index(project)) as index:
+        assert sync(index).embedded == 0
+    assert not (project / ".lore.foreign").exists()
+
+
+def test_nothing_that_leads_out_is_adopted(project: Path, outside: Path) -> None:
+    (project / ".lore").mkdir()
+    (project / ".lore" / "owner.log").symlink_to(outside / "file")
+
+    with pytest.raises(ForeignIndex, match=r"owner\.log"):
+        claim.adopt(project / ".lore")
+
+
+def test_two_names_of_one_file_inside_the_folder_are_no_way_out(project: Path) -> None:
+    """So does a token look whose writer was killed."""
+    folder = synced(project)
+    (folder / "token").write_text("x")
+    os.link(folder / "token", folder / "token.1")
+
+    claim.inspect(folder)
+
+
+HOLD = """
+import sys
+from pathlib import Path
+from filelock import FileLock
+lock = FileLock(Path(sys.argv[1]) / "owner.lock")
+lock.acquire()
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_a_foreign_folder_that_a_process_uses_stays_where_it_is(project: Path) -> None:
+    """It may be that of a Lore in a container, or with another folder for state."""
+    (project / ".lore").mkdir()
+    (project / ".lore" / "catalogue.sqlite").touch()
+    with child(HOLD, project / ".lore") as holder:
+        assert holder.stdout and holder.stdout.readline() == "held\n"
+
+        with closing(open_index(project)) as index, pytest.raises(ForeignIndex, match="a process is using it"):
+            index.own()
+
+    assert not (project / ".lore.foreign").exists()
+
+
+CREATE = """
+import sys
+from pathlib import Path
+from etl.stores.claim import claim, is_ours
+sys.stdin.readline()
+claim(Path(sys.argv[1]))
+print(is_ours(Path(sys.argv[1])), flush=True)
+"""
+
+
+def test_processes_that_create_it_at_once_agree(project: Path) -> None:
+    folder = project / ".lore"
+    with child(CREATE, folder) as one, child(CREATE, folder) as two, child(CREATE, folder) as three:
+        for process in (one, two, three):
+            assert process.stdin
+            process.stdin.write("\n")
+            process.stdin.flush()
+        said = [process.stdout.readline() for process in (one, two, three) if process.stdout]
+
+    assert said == ["True\n"] * 3
+    assert not (project / ".lore.foreign").exists()
+
+
+def test_records_are_for_this_user_alone(project: Path) -> None:
+    folder = claim.record_folder(synced(project))
+
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert json.loads((folder / "record.json").read_text())["path"] == str(project / ".lore")
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{}", '{"path": 1}', "\xff"])
+def test_a_damaged_record_is_none(project: Path, content: str) -> None:
+    folder = synced(project)
+    (claim.record_folder(folder) / "record.json").write_bytes(content.encode("latin-1"))
+
+    assert not claim.is_ours(folder)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the device is Linux's")
+@pytest.mark.parametrize("path", ["/dev/zero", "/dev/null", "/"])
+def test_only_regular_files_are_opened(path: str) -> None:
+    with pytest.raises(OSError, match="not a regular file"):
+        open_regular(Path(path))
