@@ -13,7 +13,7 @@ from etl.files import RACY_NS
 from etl.knowledge.document import KnowledgeDocument
 from etl.knowledge.files import Files
 from etl.knowledge.metadata import Metadata
-from etl.knowledge.names import SUFFIX, checked_filename, checked_project_id, document_name
+from etl.knowledge.names import SUFFIX, checked_filename, checked_project_id, document_name, earlier_document_name
 from etl.knowledge.objects import blob_id
 from etl.knowledge.registry import INDEX, read_index
 
@@ -140,7 +140,8 @@ class Documents:
         """The files that a name may mean, the likeliest first. Raises InvalidFilename."""
         given = checked_filename(filename)
         exact_name = given if given.endswith(SUFFIX) else given + SUFFIX
-        return [name for name in (exact_name, document_name(given)) if is_document(name)]
+        names = (exact_name, document_name(given), earlier_document_name(given))
+        return [name for name in dict.fromkeys(names) if is_document(name)]
 
 
 class Shelf(Documents):

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
-from etl.knowledge.names import slug
+from etl.knowledge.names import ascii_slug
 from etl.model import Problem
 
 MEMORY = ".claude/MEMORY"  # below the home folder
@@ -96,7 +96,7 @@ def _add(entry: os.DirEntry[str], root: Path, inside: PurePosixPath, found: Foun
     if not stat.S_ISREG(info.st_mode):
         return
     above = (root.name, *inside.parts)
-    group = next((one.lower() for one in above if one.lower() in GROUPS), None) or slug(root.name)
+    group = next((one.lower() for one in above if one.lower() in GROUPS), None) or ascii_slug(root.name)
     label, source = "/".join((*above, entry.name)), "/".join((str(root), *inside.parts[:1]))
     found.files[entry.path] = MemoryFile(entry.path, label, group, source, info.st_size, info.st_mtime_ns)
 

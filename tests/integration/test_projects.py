@@ -255,6 +255,18 @@ def test_odd_file_names_are_made_safe(call: Call, name: str, file: str) -> None:
     assert call("get_knowledge_file", filename=name)["document"]["filename"] == file
 
 
+def test_a_document_of_an_earlier_version_keeps_its_name(call: Call, home: Path) -> None:
+    write(call, "日本語")
+    folder = home / "projects" / "my-app" / "knowledge"
+    assert [path.name for path in folder.iterdir()] == ["日本語.md"]
+    (folder / "日本語.md").rename(folder / "x-77710aed.md")
+
+    assert call("get_knowledge_file", filename="日本語")["document"]["filename"] == "x-77710aed.md"
+    assert call("update_chapter", filename="日本語", chapter_index=0, new_content="y")["filename"] == "x-77710aed.md"
+    assert failed(call, "create_knowledge_file", filename="日本語", title="x")["code"] == "FILE_ALREADY_EXISTS"
+    assert [path.name for path in folder.iterdir()] == ["x-77710aed.md"]
+
+
 @pytest.mark.parametrize("name", HOSTILE_IDS)
 def test_hostile_project_ids_are_refused(call: Call, home: Path, name: str) -> None:
     record = failed(call, "update_project_main", project_id=name, content="x")

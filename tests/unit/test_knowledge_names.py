@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from etl.errors import InvalidFilename, InvalidProjectId
-from etl.knowledge.names import checked_project_id, document_name, name_from_remote, project_slug, slug
+from etl.knowledge.names import checked_project_id, document_name, group_folder, project_slug, slug
 from tests.harness.knowledge import HOSTILE_FILENAMES, HOSTILE_IDS, SAFE_FILENAMES
 
 
@@ -52,20 +53,42 @@ def test_slugs_that_are_taken_are_numbered() -> None:
 
 
 @pytest.mark.parametrize(
-    ("address", "name"),
+    ("title", "file"),
     [
-        ("git@host:team/app.git", "app"),
-        ("https://user@host:8443/team/app.git/", "app"),
-        ("ssh://git@host/app", "app"),
-        ("/srv/git/app.git", "app"),
-        ("C:\\git\\app", "app"),
-        ("host:app", "app"),
-        ("", ""),
-        ("https://host", ""),
+        ("日本語ガイド", "日本語ガイド.md"),
+        ("Руководство по API", "руководство-по-api.md"),
+        ("Йод", "йод.md"),
+        ("Οδηγός χρήσης", "οδηγόσ-χρήσησ.md"),
+        ("दस्तावेज़ १", "दस्तावेज़-१.md"),
+        ("คู่มือ", "คู่มือ.md"),
+        ("می\u200cخواهم", "می-خواهم.md"),
+        ("가이드", "가이드.md"),
+        ("한글", "한글.md"),
+        ("Größe 日本", "grosse-日本.md"),
+        ("❤\ufe0f 日本", "日本.md"),
     ],
+    ids=ascii,
 )
-def test_the_name_of_a_repository_is_found_in_the_address_of_its_remote(address: str, name: str) -> None:
-    assert name_from_remote(address) == name
+def test_a_title_of_any_script_is_a_readable_name(title: str, file: str) -> None:
+    expected = unicodedata.normalize("NFC", file)
+    assert {document_name(unicodedata.normalize(form, title)) for form in ("NFC", "NFD")} == {expected}
+
+
+def test_words_that_mix_scripts_and_letters_that_are_not_seen_are_marked() -> None:
+    for name in ("p\u0430ypal", "API設計", "日\u3164本"):
+        assert re.fullmatch(r".+-[0-9a-f]{8}\.md", document_name(name)), ascii(name)
+
+
+def test_a_long_title_of_any_script_fits_every_file_system() -> None:
+    names = {document_name(letter * 200 + end) for letter in "a日😀𠀀" for end in "xy"}
+
+    assert len(names) == 8
+    assert all(len(name.encode()) < 170 for name in names)
+
+
+def test_groups_keep_the_folders_that_they_had() -> None:
+    assert group_folder("日本語") == "x-77710aed.77710aed"
+    assert group_folder("learning") == "learning"
 
 
 @given(st.text(max_size=255))
@@ -74,8 +97,10 @@ def test_whatever_is_accepted_is_one_plain_file_name_and_stays_it(name: str) -> 
         made = document_name(name)
     except InvalidFilename:
         return
-    assert re.fullmatch(r"[a-z0-9_][a-z0-9_-]*\.md", made)
-    assert len(made) <= 100
+    assert made.isprintable() and not re.search(r"[^\w\u0300-\U000e01ef-]|^[.-]", made.removesuffix(".md"))
+    assert len(made.encode()) <= 170
+    assert unicodedata.is_normalized("NFC", made)
+    assert made == made.lower()
     assert document_name(made) == made
 
 
