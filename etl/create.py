@@ -10,6 +10,7 @@ from itertools import groupby
 from etl.assemble import assemble
 from etl.chunking import CHUNKER_VERSION, chunk
 from etl.chunking.tokens import TokenCounter
+from etl.dates import problem_of
 from etl.diff import check_guard
 from etl.digest import digest
 from etl.errors import IndexDamaged
@@ -185,6 +186,8 @@ def _read(run: _Run, entry: FileEntry, source: Source, tokens: TokenCounter) -> 
     document, problem = source.forgiving(path, text)
     if problem:
         remarks.append(["failed", f"{problem}; its text was indexed without it"])
+    if wrong := problem_of(document.front.get("valid_until")):
+        remarks.append(["warning", f"{path}: {wrong}"])
     chunks, facts, warning = chunk(document, tokens)
     if warning:
         remarks.append(["warning", f"{path}: {warning}"])

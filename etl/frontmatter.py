@@ -10,6 +10,7 @@ from typing import Any
 
 import yaml
 
+from etl.dates import day_or_none
 from etl.model import storable
 
 MAX_BYTES = 64_000
@@ -73,7 +74,7 @@ def read_front_matter(text: str) -> FrontMatter:
         tags=tuple(dict.fromkeys((*_tags(values), *_tags(values.get("metadata"))))),
         created=_date(values, "created", "createdAt", "date", "timestamp"),
         updated=_date(values, "updated", "updatedAt", "closedAt", "publishedAt", "last_updated"),
-        valid_until=(_date(values, "valid_until") or "")[:10] or None,
+        valid_until=day.isoformat() if (day := day_or_none(values.get("valid_until"))) else None,
         supersedes=tuple(dict.fromkeys(_texts(values.get("supersedes"), LONGEST_PATH))),
         lines=count,
         values=values,

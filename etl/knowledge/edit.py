@@ -52,7 +52,7 @@ def new_document(
     if supersedes:
         values["supersedes"] = tuple(limits.checked_title(name, "superseded document") for name in supersedes)
     if valid_until:
-        values["valid_until"] = limits.checked_title(valid_until, "date")
+        values["valid_until"] = limits.checked_day(valid_until)
     start = _body(introduction, "", 1, "introduction", limits.INTRODUCTION_CHARACTERS)
     parts = [write_metadata(values), f"\n{start}\n" if start else ""]
     for chapter in chapters:
@@ -66,10 +66,13 @@ def rewritten(old: str, new: str, now: str) -> str:
     """The new text of a document, to the byte; but an `updated` that its writer left as it was becomes now.
 
     Raises:
-        InvalidContent: it is too long, or has too many chapters.
+        InvalidContent: it is too long, has too many chapters, or gets a `valid_until` that is not a date.
     """
     limits.checked_text(new, limits.DOCUMENT_BYTES, "document")
     before, after = KnowledgeDocument(old), KnowledgeDocument(new)
+    day = after.metadata.valid_until
+    if day and day != before.metadata.valid_until:
+        limits.checked_day(day)
     if len(after.headings) > max(limits.CHAPTERS, len(before.headings)):
         raise InvalidContent(f"A document has up to {limits.CHAPTERS} chapters, not {len(after.headings)}.")
     updated = after.metadata.updated

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from etl.dates import problem_of
 from etl.errors import InvalidContent
 
 DOCUMENT_BYTES = 10_000_000
@@ -47,6 +48,13 @@ def checked_keywords(keywords: Sequence[str]) -> tuple[str, ...]:
         if not 1 <= len(word) <= KEYWORD_CHARACTERS:
             raise InvalidContent(f"A keyword has 1 to {KEYWORD_CHARACTERS} characters, this one {len(word)}.")
     return tuple(dict.fromkeys(words))
+
+
+def checked_day(text: str) -> str:
+    """A date, or a time with a zone, as it was given. Raises InvalidContent."""
+    if problem := problem_of(text.strip()):
+        raise InvalidContent(f"{problem}.")
+    return text.strip()
 
 
 def checked_text(text: str, most: int, what: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Iterable, Mapping
 
+from etl.dates import day_or_none
 from etl.model import Chunk
 from server.query.ranked import Ranked
 from server.query.weights import Weights
@@ -24,8 +25,9 @@ def no_longer(successor: str | None, last_day: str | None, today: datetime.date)
 
 
 def is_over(last_day: str, today: datetime.date) -> bool:
-    """Whether a day (ISO 8601) is before this one."""
-    return last_day < today.isoformat()
+    """Whether a day (ISO 8601) is before this one; what is not a date is never over."""
+    day = day_or_none(last_day)
+    return day is not None and day < today
 
 
 def successors(passages: Iterable[Ranked]) -> list[str]:

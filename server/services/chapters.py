@@ -6,6 +6,7 @@ import datetime
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from etl.dates import problem_of
 from etl.knowledge.commits import Author
 from etl.knowledge.document import Chapter
 from etl.knowledge.edit import NewChapter, Place, Which
@@ -139,7 +140,8 @@ def metadata_of(title: str, metadata: Metadata) -> JSON:
     """What front matter says, in the seed's fields and ours."""
     more: JSON = {"supersedes": list(metadata.supersedes)} if metadata.supersedes else {}
     more |= {"valid_until": metadata.valid_until} if metadata.valid_until else {}
-    more |= {"problem": metadata.problem} if metadata.problem else {}
+    problem = metadata.problem or problem_of(metadata.valid_until)
+    more |= {"problem": problem} if problem else {}
     return {
         "title": title,
         "keywords": list(metadata.keywords),

@@ -6,6 +6,7 @@ import datetime
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from etl.dates import day_or_none
 from etl.knowledge.metadata import Metadata
 from etl.succession import succession
 from server.query.outdated import no_longer
@@ -34,4 +35,5 @@ def outdated_among(documents: Iterable[Titled], today: datetime.date) -> dict[st
 
 
 def _told(one: Titled, successor: str | None, today: datetime.date) -> Outdated:
-    return no_longer(successor, (one.metadata.valid_until or "")[:10], today)
+    day = day_or_none(one.metadata.valid_until)
+    return no_longer(successor, day.isoformat() if day else None, today)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from etl.errors import InvalidContent
 from etl.settings import Settings
 from server.app import App
 from server.contract import Contract
@@ -265,6 +266,27 @@ def test_what_is_over_loses_points_and_says_until_when_it_was_valid(app: App, ca
     assert found["@lore/knowledge/offer.md"]["outdated"] == {"valid_until": "2020-12-31"}
     assert "outdated" not in found["@lore/knowledge/prices.md"]
     assert found["@lore/knowledge/offer.md"]["score"] < found["@lore/knowledge/prices.md"]["score"]
+
+
+@pytest.mark.parametrize("said", ["soon", "2020", "2020-13-01", "2020-01-01T00:00:00"])
+def test_a_last_day_that_is_not_a_date_is_refused_or_reported(call: Call, root: Path, said: str) -> None:
+    with pytest.raises(InvalidContent, match="is not a date"):
+        note(call, "offer", "Berths cost ten crowns.", valid_until=said)
+    note(call, "offer", "Berths cost ten crowns.")
+    text = f"---\ntitle: Offer\nvalid_until: '{said}'\n---\n\n## Notes\n\nBerths cost ten crowns.\n"
+    with pytest.raises(InvalidContent, match="is not a date"):
+        call("write_knowledge_file", filename="offer", content=text)
+    write_project(root, {"docs/offer.md": text})
+    next((root.parent / "home").glob("projects/*/knowledge/offer.md")).write_text(text)
+    settle(root)
+
+    for _ in range(2):
+        warnings = [one for one in sync(call)["warnings"] if "valid_until" in one]
+        assert [one.partition(":")[0] for one in warnings] == ["@lore/knowledge/offer.md", "docs/offer.md"]
+    assert "is not a date" in call("list_knowledge_files")["files"][0]["problem"]
+    found = call("query_documents", query="berths cost crowns")["results"]
+    assert {"docs/offer.md", "@lore/knowledge/offer.md"} <= {one["source"] for one in found}
+    assert not any("outdated" in one for one in found)
 
 
 def test_files_of_the_project_can_supersede_each_other_too(call: Call, root: Path) -> None:

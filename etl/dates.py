@@ -1,0 +1,54 @@
+"""The last day on which a document holds, as its `valid_until` says it."""
+
+from __future__ import annotations
+
+import datetime
+import re
+
+_DAY = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})")  # YAML takes `2026-6-1` for a date too
+EXPECTED = "a date such as 2026-12-31, or a time with a zone such as 2026-12-31T18:00:00Z"
+
+
+def last_day(value: object) -> datetime.date | None:
+    """The day of a date, or the local day of a time with a zone; None if nothing is said.
+
+    Raises:
+        ValueError: it is neither; the message says what is expected.
+    """
+    if value is None or value == "":
+        return None
+    if isinstance(value, datetime.date) and not isinstance(value, datetime.datetime):
+        return value
+    try:
+        moment = value if isinstance(value, datetime.datetime) else _parsed(str(value).strip())
+        if not isinstance(moment, datetime.datetime):
+            return moment
+        if moment.tzinfo is not None:
+            return moment.astimezone().date()
+    except (ValueError, OverflowError):
+        pass
+    raise ValueError(f"valid_until `{str(value)[:50]}` is not {EXPECTED}")
+
+
+def day_or_none(value: object) -> datetime.date | None:
+    """The same for what a file says: what is not a date sets no end."""
+    try:
+        return last_day(value)
+    except ValueError:
+        return None
+
+
+def problem_of(value: object) -> str | None:
+    """What is wrong with a file's `valid_until`, if something is."""
+    try:
+        last_day(value)
+    except ValueError as error:
+        return str(error)
+    return None
+
+
+def _parsed(text: str) -> datetime.date:
+    if found := _DAY.fullmatch(text):
+        year, month, day = map(int, found.groups())
+        return datetime.date(year, month, day)
+    return datetime.datetime.fromisoformat(text)
