@@ -7,7 +7,7 @@ import stat
 import time
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from pathspec import GitIgnoreSpec
 
@@ -42,7 +42,7 @@ class Scan:
 
     def hides(self, path: str) -> bool:
         """Whether the file lies in a folder that could not be read: nothing is known of it."""
-        return any(one.source in (".", path) or path.startswith(one.source) for one in self.unreadable)
+        return any(PurePosixPath(path).is_relative_to(one.source) for one in self.unreadable)
 
     def add(self, other: Scan) -> None:
         """What another walk found."""

@@ -122,7 +122,7 @@ def _judge(file: MemoryFile, plan: Plan, entry: Entry | None, known: dict[str, E
 def _gone(found: Found, state: SyncState, everything: bool, plan: Plan) -> Iterator[str]:
     """Paths that are no more, of folders that were seen whole; not all of many at once."""
     for folder in dict.fromkeys(found.whole):
-        known = [path for path in state.files if path.startswith(folder + os.sep)]
+        known = [path for path in state.files if PurePath(path).is_relative_to(folder)]
         gone = [path for path in known if path not in found.files]
         if len(gone) == len(known) >= GUARDED and not everything:
             said = f"all its {len(gone)} memories are gone: nothing is removed from the server without --all"

@@ -74,8 +74,8 @@ class _Ours(DefaultFilter):
 
     def __init__(self, folder: Path) -> None:
         super().__init__()
-        self._folder = str(folder)
+        self._folder = folder
 
     def __call__(self, change: Change, path: str) -> bool:
         """Whether the change may matter."""
-        return not path.startswith(self._folder) and super().__call__(change, path)
+        return not Path(path).is_relative_to(self._folder) and super().__call__(change, path)

@@ -140,7 +140,7 @@ def _memory_id(source: str) -> str | None:
     """The id of the memory that a file of the index is a part of; None if it is not one that Lore keeps."""
     parts = source.removeprefix(f"{MEMORIES}/").split("/")
     place = file_place(parts[-1])
-    return f"{parts[0]}/{place.stem}" if source.startswith(MEMORIES) and len(parts) == 2 and place else None
+    return f"{parts[0]}/{place.stem}" if source.startswith(f"{MEMORIES}/") and len(parts) == 2 and place else None
 
 
 def _path(kept: Kept) -> str:

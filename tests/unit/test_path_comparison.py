@@ -1,0 +1,45 @@
+"""Paths are compared part by part: `indexes/` is not below `index`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from watchfiles import Change
+
+from etl.files import Scan
+from etl.model import Problem
+from server.owner.watch import _Ours
+from server.services.memory_search import _memory_id
+
+
+@pytest.mark.parametrize("name", ["index.md", "indexes/a.md", "index-notes/b.md", "other/index/c.md"])
+def test_what_is_only_named_like_the_index_folder_is_watched(name: str) -> None:
+    assert _Ours(Path("/project/index"))(Change.modified, f"/project/{name}")
+
+
+@pytest.mark.parametrize("name", ["index", "index/catalogue.sqlite", "index/keywords/x"])
+def test_the_index_folder_itself_is_not_watched(name: str) -> None:
+    assert not _Ours(Path("/project/index"))(Change.modified, f"/project/{name}")
+
+
+@pytest.mark.parametrize(
+    ("unreadable", "path", "is_hidden"),
+    [
+        ("docs/", "docs/a.md", True),
+        ("docs/", "docs-old/a.md", False),
+        ("docs", "docs.md", False),
+        ("a.py", "a.py", True),
+        ("a.py", "a.pyi", False),
+        ("@lore", "@lore/main.md", True),
+        ("@lore", "@lorem/ipsum.md", False),
+        (".", "anything/a.md", True),
+    ],
+)
+def test_a_folder_that_cannot_be_read_hides_only_what_is_in_it(unreadable: str, path: str, is_hidden: bool) -> None:
+    assert Scan(unreadable=[Problem(unreadable, "cannot be read")]).hides(path) is is_hidden
+
+
+def test_a_memory_is_known_by_its_whole_folder() -> None:
+    assert _memory_id("@lore/memories/main/a.md") == "main/a"
+    assert _memory_id("@lore/memories-of-others/a.md") is None
