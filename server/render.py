@@ -37,7 +37,7 @@ def _result(number: int, one: JSON) -> Iterator[str]:
         yield f"   {term['value']:+8.2f} {term['term']}"
     for line in one["excerpt"].split("\n"):
         yield f"   {line}".rstrip()
-    if "…" in one["excerpt"]:
+    if one.get("cut"):
         yield f"   (whole: document {one['id']})"
 
 

@@ -33,7 +33,7 @@ def _match(number: int, one: JSON) -> Iterator[str]:
     yield f"   {'  '.join(filter(None, (place, one.get('source'), one.get('created'))))}"
     for line in one["excerpt"].split("\n"):
         yield f"   {line}".rstrip()
-    if "…" in one["excerpt"] or one.get("parts", 1) > 1:
+    if one.get("cut") or one.get("parts", 1) > 1:
         yield f"   (whole: get_source {one['path']})"
 
 

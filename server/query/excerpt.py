@@ -46,10 +46,13 @@ def _within_line(line: str, wanted: set[str], characters: int) -> str:
 
 
 def fit_results(results: list[dict[str, Any]], texts: Sequence[str], words: Sequence[str], characters: int) -> int:
-    """Give each result an excerpt so that all take at most so many characters as JSON; returns how many fit."""
+    """Give each result an excerpt, and `cut` if that is not the whole text; returns how many results fit.
+
+    All take at most so many characters as JSON.
+    """
     left = characters
     for number, (result, text) in enumerate(zip(results, texts, strict=True)):
-        before, left = left, left - size({**result, "excerpt": ""}) - 2
+        before, left = left, left - size({**result, "excerpt": "", "cut": True}) - 2
         if left < (SMALLEST_EXCERPT if number else 0):
             return number
         others = len(results) - number - 1
@@ -57,6 +60,8 @@ def fit_results(results: list[dict[str, Any]], texts: Sequence[str], words: Sequ
         share = left if not others else 2 * before // (others + 2) - (before - left)
         room = min(left, LARGEST_EXCERPT, max(SMALLEST_EXCERPT, share))
         result["excerpt"] = _fitting_excerpt(text, words, room)
+        if result["excerpt"] != text:
+            result["cut"] = True
         left -= size(result["excerpt"]) - 2
     return len(results)
 

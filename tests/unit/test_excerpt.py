@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from server.query.excerpt import excerpt, fit_results
+from server.render import render
 
 PASSAGE = "\n".join(f"line {n} about nothing" for n in range(40)) + "\nthe worker drains its queue\nthe end of it"
 
@@ -33,6 +35,32 @@ def test_one_long_line_is_cut_around_the_match() -> None:
 @given(st.text(max_size=3000), st.lists(st.text(max_size=8), max_size=4), st.integers(20, 500))
 def test_an_excerpt_is_never_longer_than_asked_for(text: str, words: list[str], characters: int) -> None:
     assert len(excerpt(text, words, characters)) <= characters + 4
+
+
+@pytest.mark.parametrize("text", ["Wait … and see.", "…", "short", "a\n…\nb"])
+def test_only_a_result_whose_text_was_cut_says_so(text: str) -> None:
+    whole, cut = {"id": "a", "excerpt": ""}, {"id": "b", "excerpt": ""}
+    fit_results([whole], [text], ["see"], 500)
+    fit_results([cut], [f"{text}\n" * 400], ["see"], 500)
+
+    assert (whole["excerpt"], "cut" in whole) == (text, False)
+    assert cut["cut"] is True
+
+
+def test_the_way_to_the_whole_is_told_only_where_something_was_cut() -> None:
+    one = {
+        "id": "a1",
+        "source": "a.md",
+        "type": "guide",
+        "lines": [1, 2],
+        "heading": "",
+        "score": 1.0,
+        "excerpt": "Wait … here.",
+    }
+    memory = {"id": "m", "name": "M", "path": "@lore/memories/main/m.md", "score": 1.0, "excerpt": "Wait … here."}
+    for operation, row in (("query_documents", one), ("search_memories", memory)):
+        assert "(whole:" not in render(operation, {"results": [row]}).body
+        assert "(whole:" in render(operation, {"results": [row | {"cut": True}]}).body
 
 
 @given(st.integers(1, 100), st.integers(300, 15_000), st.sampled_from([PASSAGE, '"\\\n' * 500, "\x00" * 900]))
