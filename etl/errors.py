@@ -283,7 +283,7 @@ class StorageError(LoreError):
     """Reading or writing failed."""
 
     code, http_status, exit_code = "STORAGE_ERROR", 500, 74
-    default_hint = "Check the permissions and the free space of the index folder."
+    default_hint = "Check the permissions of the folder, and the free space on its disk."
 
 
 class InvalidPath(StorageError):

@@ -64,6 +64,8 @@ def _text(file: Path | None) -> str:
         data = sys.stdin.buffer.read() if file is None else file.read_bytes()
         return data.decode("utf-8")
     except OSError as error:
-        raise StorageError(f"Cannot read {file or 'standard input'}: {error.strerror}.") from error
+        raise StorageError(
+            f"Cannot read {file or 'standard input'}: {error.strerror}.", "Name a file that you may read."
+        ) from error
     except UnicodeDecodeError as error:
         raise StorageError(f"{file or 'Standard input'} is not UTF-8.", "Save it as UTF-8.") from error

@@ -11,7 +11,7 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from etl.errors import AccessDenied, InvalidPath, StorageError
+from etl.errors import AccessDenied, FileSystemError, InvalidPath, StorageError
 
 TEMPORARY = ".lore-*.tmp"
 LARGEST = 64_000_000  # beyond any document; what somebody put there by hand is not read into memory
@@ -207,4 +207,4 @@ def _told(path: str) -> Iterator[None]:
             raise AccessDenied(f"Not allowed to reach {path}.") from error
         if error.errno == errno.EROFS:
             raise AccessDenied(f"{path} is on a read-only file system.") from error
-        raise StorageError(f"Cannot reach {path}: {error.strerror}.") from error
+        raise StorageError(f"Cannot reach {path}: {error.strerror}.", FileSystemError.default_hint) from error

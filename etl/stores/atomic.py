@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 from etl.errors import StorageError
 
 
-def write_atomically(path: Path, parts: Iterable[str]) -> None:
-    """Write beside the target, make it durable, then rename over it.
+def write_atomically(path: Path, parts: Iterable[str], hint: str | None = None) -> None:
+    """Write beside the target, make it durable, then rename over it. `hint` says what to do if that fails.
 
     Raises:
         StorageError: the disk is full or not writable; the target is as it was.
@@ -25,8 +26,9 @@ def write_atomically(path: Path, parts: Iterable[str]) -> None:
         os.replace(temporary, path)  # noqa: PTH105 - the atomic one
         sync_folder(path.parent)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
-        raise StorageError(f"Cannot write {path.name}: {error.strerror}.") from error
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
+        raise StorageError(f"Cannot write {path.name}: {error.strerror}.", hint) from error
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise

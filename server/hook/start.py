@@ -17,7 +17,7 @@ from server.hook.background import Tell, begun, followed
 from server.hook.folders import find
 from server.hook.lucene import spelling
 from server.hook.plan import Plan, made_plan
-from server.hook.state import make_folder, read_state
+from server.hook.state import HINT, make_folder, read_state
 from server.hook.tally import Tally, read_tally
 from server.hook.target import Target, target_for
 from server.hook.wanted import Wanted, memory_folders
@@ -93,7 +93,7 @@ def _deliver(session: Session, target: Target, seconds: float, tally: Tally, wor
     try:
         source = begun(work, log_file)
     except OSError as error:
-        raise StorageError(f"No run can begin in the background: {error.strerror}.") from error
+        raise StorageError(f"No run can begin in the background: {error.strerror}.", HINT) from error
     warnings, is_over, has_ended = [], False, False
     for message in followed(source, seconds):
         tally = read_tally(message["tally"]) if "tally" in message else tally

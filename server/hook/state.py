@@ -13,7 +13,7 @@ from etl.stores.atomic import put_aside, write_atomically
 
 VERSION = 1
 JSON = dict[str, Any]
-_HINT = "Check the rights and the free space of `hook` in LORE_HOME: what cannot be noted down is not sent."
+HINT = "Check the permissions and the free space of `hook` in LORE_HOME: what cannot be recorded is not sent."
 
 
 @dataclass(frozen=True)
@@ -69,17 +69,14 @@ class SyncState:
         """Replace the file in one step. Raises StorageError."""
         about = {"version": VERSION, "server": self.server, "last": self.last, "orphans": self.orphans}
         files = ",\n".join(map(self._line, self.files))
-        try:
-            write_atomically(self.path, (_json(about)[:-1], ',\n"files": {\n', files, "\n}}\n"))
-        except OSError as error:
-            raise StorageError(f"The sync state cannot be written: {error.strerror}.", _HINT) from error
+        write_atomically(self.path, (_json(about)[:-1], ',\n"files": {\n', files, "\n}}\n"), HINT)
 
     def put_aside(self) -> None:
         """Keep what cannot be read under another name. Raises StorageError."""
         try:
             put_aside(self.path)
         except OSError as error:
-            raise StorageError(f"The damaged sync state cannot be put aside: {error.strerror}.", _HINT) from error
+            raise StorageError(f"The damaged sync state cannot be put aside: {error.strerror}.", HINT) from error
 
     def _line(self, path: str) -> str:
         """An entry as it is written, made once: the file is written after each step, and most of it stays as it is."""
@@ -104,7 +101,7 @@ def make_folder(folder: Path) -> None:
         if not ignore.exists():
             ignore.write_text("# Written by Lore: notes of this machine.\n*\n", encoding="utf-8")
     except OSError as error:
-        raise StorageError(f"The hook's notes cannot be written: {error.strerror}.", _HINT) from error
+        raise StorageError(f"The hook's notes cannot be written: {error.strerror}.", HINT) from error
 
 
 def read_state(path: Path) -> SyncState:

@@ -21,7 +21,7 @@ from server.hook.delivery import Connect, Sleep, Task, deliver
 from server.hook.folders import find
 from server.hook.patience import Patience
 from server.hook.plan import Plan, made_plan
-from server.hook.state import make_folder, read_state
+from server.hook.state import HINT, make_folder, read_state
 from server.hook.tally import Tally
 from server.hook.wanted import Wanted
 
@@ -87,7 +87,7 @@ def _locked(state: Path) -> Iterator[None]:
             "Another run of the hook goes on.", "It does what is to be done; `--status` shows how far."
         ) from error
     except OSError as error:
-        raise StorageError(f"The sync state cannot be written: {error.strerror}.", "Check LORE_HOME.") from error
+        raise StorageError(f"The sync state cannot be written: {error.strerror}.", HINT) from error
 
 
 def _now() -> str:

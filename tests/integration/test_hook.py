@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import random
 import re
 import subprocess
@@ -534,11 +535,20 @@ def test_after_the_state_was_lost_what_the_server_has_is_found_and_not_sent_agai
     assert len(server.calls()) == 3
 
 
-def test_where_the_state_cannot_be_written_nothing_is_sent(hook: Hook, server: MemoryServer) -> None:
-    hook.state_file.parent.write_text("a file", encoding="utf-8")
+@pytest.mark.parametrize("obstacle", ["the folder is a file", "the lock is a folder", "the temporary file is a folder"])
+def test_where_the_state_cannot_be_written_nothing_is_sent(hook: Hook, server: MemoryServer, obstacle: str) -> None:
+    state = hook.state_file
+    if obstacle == "the folder is a file":
+        state.parent.write_text("a file", encoding="utf-8")
+    elif obstacle == "the lock is a folder":
+        state.with_name(f"{state.name}.lock").mkdir(parents=True)
+    else:
+        state.with_name(f"{state.name}.{os.getpid()}.tmp").mkdir(parents=True)
 
-    with pytest.raises(StorageError):
+    with pytest.raises(StorageError) as raised:
         hook.run()
+    assert "`hook` in LORE_HOME" in raised.value.hint
+    assert "index" not in raised.value.hint
     assert server.calls() == []
 
 

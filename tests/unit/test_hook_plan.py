@@ -199,7 +199,7 @@ def test_a_damaged_state_is_known_for_one_and_put_aside(tmp_path: Path, text: st
 def test_a_state_that_cannot_be_written_is_an_error_of_storage(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
 
-    with pytest.raises(StorageError, match="cannot be written"):
+    with pytest.raises(StorageError, match="Cannot write"):
         SyncState(tmp_path / "file/s.json").save()
 
 
