@@ -23,7 +23,7 @@ from server import docs_operations as _docs  # noqa: F401 - they add their handl
 from server import memory_operations as _memories  # noqa: F401
 from server import project_operations as _projects  # noqa: F401
 from server.answer.service import AnswerService
-from server.contract import Contract, Operation
+from server.contract import Contract, Operation, Queue
 from server.docs.init import InitService
 from server.docs.output import Output
 from server.docs.reading import DocReader
@@ -123,7 +123,7 @@ class App:
             return result
 
         def in_lane() -> dict[str, Any]:
-            lane = self._calls_out if operation.hints["openWorldHint"] else self._calls
+            lane = self._calls_out if operation.queue is Queue.MODEL else self._calls
             return lane.run(operation.id, work, operation.deadline_seconds)
 
         if operation.is_waiting:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from enum import Enum, auto
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,14 @@ MOST_BODY_BYTES = 1_048_576  # of a request, where an operation does not take mo
 METHODS = ("get", "post", "put", "delete")
 _BESIDE = Path(__file__).parent / "openapi.yaml"  # in a wheel
 _ABOVE = Path(__file__).parents[1] / "openapi.yaml"  # in a checkout
+
+
+class Queue(Enum):
+    """What a call may have to wait for. Calls of one queue never wait for those of another."""
+
+    INDEX = auto()
+    MODEL = auto()
+    JOB = auto()
 
 
 @dataclass(frozen=True)
@@ -63,6 +72,13 @@ class Operation:
     def is_waiting(self) -> bool:
         """Whether a call spends its time waiting for a job: it takes no slot from those that work."""
         return "wait_seconds" in self.input_schema["properties"]
+
+    @property
+    def queue(self) -> Queue:
+        """Where a call waits for its turn."""
+        if self.is_waiting:
+            return Queue.JOB
+        return Queue.MODEL if self.hints["openWorldHint"] else Queue.INDEX
 
     def compile(self) -> None:
         """Build both validators now rather than at the first call."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from etl.errors import Busy, StorageError
+from server.calls import Calls
 from server.contract import load_contract
 from server.listener import Listener
 from server.problem import problem
@@ -45,7 +46,7 @@ def serve_stdio(session: Session, toolsets: list[str] | None) -> None:
 
     try:
         loaded.begin()
-        run(build_server(contract, call, problem, toolsets))
+        run(build_server(contract, Calls(contract, call), problem, toolsets))
     finally:
         if loaded.is_built():
             loaded.get().close()
@@ -107,7 +108,8 @@ async def _serve(app: App, door: Door, site: Site, listener: socket.socket, tool
             """The owner hears them."""
             yield
 
-    web = build_http(app.contract, app.call, build_server(app.contract, app.call, problem, toolsets), site)
+    calls = Calls(app.contract, app.call)
+    web = build_http(app.contract, calls, build_server(app.contract, calls, problem, toolsets), site)
     server = Server(uvicorn.Config(web, log_level="warning", access_log=False, timeout_graceful_shutdown=5))
     async with anyio.create_task_group() as tasks:
 

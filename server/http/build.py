@@ -15,6 +15,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp
 
 from etl.errors import UnknownOperation
+from server.calls import Calls
 from server.contract import Contract
 from server.http.guard import Guard
 from server.http.page import page_routes
@@ -22,13 +23,12 @@ from server.http.rendering import rendering_routes
 from server.http.routes import api_routes
 from server.http.site import Site
 from server.http.tools import protect
-from server.mcp.build import Call
 from server.problem import problem
 
 GUARDED_ALREADY = TransportSecuritySettings(enable_dns_rebinding_protection=False)
 
 
-def build_http(contract: Contract, call: Call, mcp: Server[Any], site: Site) -> ASGIApp:
+def build_http(contract: Contract, calls: Calls, mcp: Server[Any], site: Site) -> ASGIApp:
     """Page, API and MCP of one project."""
     protect(mcp, contract, site)
     mcp_app = mcp.streamable_http_app(
@@ -44,7 +44,7 @@ def build_http(contract: Contract, call: Call, mcp: Server[Any], site: Site) -> 
             yield
 
     app = Starlette(
-        routes=[*page_routes(site), *rendering_routes(), *api_routes(contract, call, site), *mcp_app.routes],
+        routes=[*page_routes(site), *rendering_routes(), *api_routes(contract, calls, site), *mcp_app.routes],
         exception_handlers={HTTPException: _not_routed, Exception: _unforeseen},
         lifespan=lifespan,
     )

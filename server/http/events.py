@@ -14,8 +14,8 @@ from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from etl.errors import Cancelled, LoreError
+from server.calls import Calls
 from server.contract import Contract, Operation
-from server.http.calls import Calls
 from server.listener import Listener
 from server.problem import problem
 
@@ -54,7 +54,7 @@ async def events_of(operation: Operation, arguments: dict[str, Any], calls: Call
     if not operation.is_waiting:
         return Events(_answer(operation, arguments, calls))
     arguments["wait_seconds"] = 0
-    return Events(_job(operation, await calls.run(operation, arguments), calls))
+    return Events(_job(operation, await calls.run(operation.id, arguments), calls))
 
 
 class Events(StreamingResponse):
@@ -85,7 +85,7 @@ async def _answer(operation: Operation, arguments: dict[str, Any], calls: Calls)
 
     async def work() -> None:
         try:
-            told.put_nowait(("result", await calls.run(operation, arguments, Listener(text=hear))))
+            told.put_nowait(("result", await calls.run(operation.id, arguments, Listener(text=hear))))
         except Exception as error:  # noqa: BLE001 - the top of a face: whatever it is, the client is told
             told.put_nowait(("problem", problem(error)))
 
@@ -118,7 +118,7 @@ async def _job(operation: Operation, record: dict[str, Any], calls: Calls) -> St
             return
         await asyncio.sleep(STEP_SECONDS)
         try:
-            record = await calls.run(operation, {"id": record["id"], "wait_seconds": 0})
+            record = await calls.run(operation.id, {"id": record["id"], "wait_seconds": 0})
         except LoreError as error:
             yield _event("problem", problem(error))
             return

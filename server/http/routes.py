@@ -8,21 +8,20 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from etl.errors import LoreError, TokenRequired
+from server.calls import Calls
 from server.contract import Contract, Operation, contract_file
 from server.envelope import in_envelope
 from server.http.arguments import Reader
-from server.http.calls import Calls
 from server.http.events import events_of, streaming_operations, wants_events
 from server.http.guard import has_token, refused
 from server.http.site import Site
-from server.mcp.build import Call
 
 API = "/api"
 
 
-def api_routes(contract: Contract, call: Call, site: Site) -> list[Route]:
+def api_routes(contract: Contract, calls: Calls, site: Site) -> list[Route]:
     """One route for each operation, and the contract as text."""
-    calls, streaming, checker = Calls(call), streaming_operations(contract), OpenAPI.from_dict(contract.document)
+    streaming, checker = streaming_operations(contract), OpenAPI.from_dict(contract.document)
 
     def route(operation: Operation) -> Route:
         reader = Reader(contract, operation, checker)
@@ -34,7 +33,7 @@ def api_routes(contract: Contract, call: Call, site: Site) -> list[Route]:
                 arguments = await reader.arguments(request)
                 if operation.id in streaming and wants_events(request):
                     return await events_of(operation, arguments, calls)
-                return JSONResponse(await calls.run(operation, arguments))
+                return JSONResponse(await calls.run(operation.id, arguments))
             except LoreError as error:
                 return refused(in_envelope(error, operation.envelope, {}))
 

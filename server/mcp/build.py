@@ -14,14 +14,13 @@ from mcp.server.lowlevel import Server
 
 from etl.errors import ConfigError
 from server import __version__
+from server.calls import Calls
 from server.contract import Contract
 from server.mcp.completion import Completions
 from server.mcp.project_resources import TOOLSET
 from server.mcp.prompts import get_prompt, list_prompts
 from server.mcp.resources import Resources
-from server.mcp.tools import Call, Tell, Tools
-
-__all__ = ["DEFAULT_TOOLSETS", "Call", "Tell", "build_server", "check_toolsets"]
+from server.mcp.tools import Tell, Tools
 
 DEFAULT_TOOLSETS = ("query", "documents", "manage")
 INSTRUCTIONS = (
@@ -40,8 +39,8 @@ _LISTS: tuple[CacheableMethod, ...] = (
 LISTS_TTL_MS = 3_600_000
 
 
-def build_server(contract: Contract, call: Call, problem: Tell, toolsets: Sequence[str] | None = None) -> Server[Any]:
-    """An MCP server with the tools of these toolsets, whose calls go through `call`.
+def build_server(contract: Contract, calls: Calls, problem: Tell, toolsets: Sequence[str] | None = None) -> Server[Any]:
+    """An MCP server with the tools of these toolsets.
 
     Where none were chosen, the default ones are listed, which keeps the list short, and every tool can be called.
 
@@ -51,8 +50,8 @@ def build_server(contract: Contract, call: Call, problem: Tell, toolsets: Sequen
     if toolsets is not None:
         check_toolsets(contract, toolsets)
     listed = DEFAULT_TOOLSETS if toolsets is None else toolsets
-    tools = Tools(contract, call, problem, listed, list(contract.toolsets()) if toolsets is None else toolsets)
-    resources = Resources(call, problem, TOOLSET in listed)
+    tools = Tools(contract, calls, problem, listed, list(contract.toolsets()) if toolsets is None else toolsets)
+    resources = Resources(calls, problem, TOOLSET in listed)
     hint = CacheHint(ttl_ms=LISTS_TTL_MS, scope="public")
     return Server(
         "lore",
@@ -67,7 +66,7 @@ def build_server(contract: Contract, call: Call, problem: Tell, toolsets: Sequen
         on_read_resource=resources.read,
         on_list_prompts=list_prompts,
         on_get_prompt=get_prompt,
-        on_completion=Completions(call).complete,
+        on_completion=Completions(calls).complete,
     )
 
 

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import partial
 from pathlib import PurePosixPath
 from typing import Any
 
-import anyio.to_thread
 import mcp_types as types
 from mcp.server.context import ServerRequestContext
 
 from etl.errors import LoreError
+from server.calls import Call, Calls
 from server.listener import NOBODY
-from server.mcp.tools import Call
 
 MOST = 100  # the protocol's limit
 ALL_TOKENS = 1_000_000
@@ -22,8 +20,8 @@ ALL_TOKENS = 1_000_000
 class Completions:
     """Knows what can be meant by what was typed so far; nothing, where there is no index yet."""
 
-    def __init__(self, call: Call) -> None:
-        self._call = call
+    def __init__(self, calls: Calls) -> None:
+        self._calls = calls
 
     async def complete(
         self, context: ServerRequestContext[Any], params: types.CompleteRequestParams
@@ -31,34 +29,38 @@ class Completions:
         """Values that go on from what was typed."""
         ref, name, typed = params.ref, params.argument.name, params.argument.value
         try:
-            found = await anyio.to_thread.run_sync(partial(self._values, ref.type, name, typed), abandon_on_cancel=True)
+            found = await self._calls.read(lambda call: _values(call, ref.type, name, typed))
         except LoreError:
             found = []
         values = types.Completion(values=found[:MOST], total=len(found), has_more=len(found) > MOST)
         return types.CompleteResult(completion=values)
 
-    def _values(self, kind: str, name: str, typed: str) -> list[str]:
-        match kind, name:
-            case "ref/resource", "path":
-                return self._paths(typed)
-            case "ref/prompt", "class_name":
-                return self._classes(typed)
-            case "ref/prompt", "since":
-                return _beginning(typed, (PurePosixPath(one).stem for one in self._sources(type="release")))
-        return []
 
-    def _paths(self, typed: str) -> list[str]:
-        folder = typed.rpartition("/")[0]
-        return _beginning(typed, self._sources(**({"under": folder} if folder else {})))
+def _values(call: Call, kind: str, name: str, typed: str) -> list[str]:
+    match kind, name:
+        case "ref/resource", "path":
+            return _paths(call, typed)
+        case "ref/prompt", "class_name":
+            return _classes(call, typed)
+        case "ref/prompt", "since":
+            return _beginning(typed, (PurePosixPath(one).stem for one in _sources(call, type="release")))
+    return []
 
-    def _sources(self, **only: str) -> list[str]:
-        rows = self._call("list_sources", {"max_tokens": ALL_TOKENS, **only}, NOBODY)["sources"]
-        return [one["source"] for one in rows]
 
-    def _classes(self, typed: str) -> list[str]:
-        rows = self._call("get_class_hierarchy", {"max_tokens": ALL_TOKENS}, NOBODY)["classes"]
-        names = [one["class"] for one in rows if one["source"]]
-        return _beginning(typed, names) or [one for one in names if _last(one).startswith(typed.casefold())]
+def _paths(call: Call, typed: str) -> list[str]:
+    folder = typed.rpartition("/")[0]
+    return _beginning(typed, _sources(call, **({"under": folder} if folder else {})))
+
+
+def _sources(call: Call, **only: str) -> list[str]:
+    rows = call("list_sources", {"max_tokens": ALL_TOKENS, **only}, NOBODY)["sources"]
+    return [one["source"] for one in rows]
+
+
+def _classes(call: Call, typed: str) -> list[str]:
+    rows = call("get_class_hierarchy", {"max_tokens": ALL_TOKENS}, NOBODY)["classes"]
+    names = [one["class"] for one in rows if one["source"]]
+    return _beginning(typed, names) or [one for one in names if _last(one).startswith(typed.casefold())]
 
 
 def _beginning(typed: str, values: Iterable[str]) -> list[str]:

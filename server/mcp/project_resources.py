@@ -11,8 +11,8 @@ from urllib.parse import quote, unquote
 import mcp_types as types
 
 from etl.errors import DocumentNotFound, InvalidArgument, LoreError, ProjectNotFound
+from server.calls import Call
 from server.listener import NOBODY
-from server.mcp.tools import Call
 
 TOOLSET = "projects"
 PREFIX = "knowledge://projects/"

@@ -5,12 +5,10 @@ Paths and ids are resolved by the operations, so that only what is indexed can b
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import parse_qs, quote, unquote
 
-import anyio.to_thread
 import mcp_types as types
 from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import MCPError
@@ -18,9 +16,10 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from etl.errors import DocumentNotFound, InvalidArgument, NotFound, UsageError
 from server.budget import REPLY_TOKENS
+from server.calls import Call, Calls
 from server.listener import NOBODY
 from server.mcp.project_resources import PREFIX, project_mains, project_templates, read_project
-from server.mcp.tools import Call, Tell
+from server.mcp.tools import Tell
 from server.render import render
 
 HANDBOOK, INDEX = "lore://handbook", "lore://index"
@@ -42,8 +41,8 @@ Contents = list[types.TextResourceContents | types.BlobResourceContents]
 class Resources:
     """Lists and reads resources."""
 
-    def __init__(self, call: Call, problem: Tell, has_projects: bool = False) -> None:
-        self._call, self._problem, self._has_projects = call, problem, has_projects
+    def __init__(self, calls: Calls, problem: Tell, has_projects: bool = False) -> None:
+        self._calls, self._problem, self._has_projects = calls, problem, has_projects
 
     async def list(
         self, context: ServerRequestContext[Any], params: types.PaginatedRequestParams | None
@@ -66,7 +65,7 @@ class Resources:
         )
         if not self._has_projects:
             return types.ListResourcesResult(resources=[handbook, index])
-        mains = await anyio.to_thread.run_sync(lambda: [*project_mains(self._call)], abandon_on_cancel=True)
+        mains = await self._calls.read(lambda call: [*project_mains(call)])
         return types.ListResourcesResult(resources=[handbook, index, *mains], ttl_ms=0, cache_scope="private")
 
     async def templates(
@@ -96,31 +95,10 @@ class Resources:
             text = _text(HANDBOOK, "text/markdown", HANDBOOK_FILE.read_text(encoding="utf-8"))
             return types.ReadResourceResult(contents=[text], ttl_ms=HANDBOOK_TTL_MS, cache_scope="public")
         try:
-            contents = await anyio.to_thread.run_sync(partial(self._contents, params.uri), abandon_on_cancel=True)
+            contents = await self._calls.read(lambda call: _contents(call, params.uri))
         except Exception as error:  # noqa: BLE001 - the top of a face
             raise self._failure(error, params.uri, context.protocol_version) from None
         return types.ReadResourceResult(contents=contents, ttl_ms=0, cache_scope="private")
-
-    def _contents(self, uri: str) -> Contents:
-        if uri == INDEX:
-            return [_text(uri, PLAIN, render("healthcheck", self._call("healthcheck", {}, NOBODY)).whole())]
-        if uri.startswith(PREFIX):
-            return read_project(uri, self._call)
-        place, _, query = uri.partition("?")
-        cursor = parse_qs(query).get("cursor", [None])[0]
-        more: dict[str, Any] = {"max_tokens": REPLY_TOKENS, **({"cursor": cursor} if cursor else {})}
-        if place.startswith(DOCUMENT):
-            reply = self._call("get_document_by_id", {"id": _decoded(place, DOCUMENT), **more}, NOBODY)
-            about = [f"{_place(reply)}  [{reply['type']}, {reply['kind']}]"]
-        elif place.startswith(SOURCE):
-            reply = self._call("get_source", {"path": _decoded(place, SOURCE), **more}, NOBODY)
-            about = ["The file changed since the last sync."] if reply.get("changed") else []
-        else:
-            raise DocumentNotFound(
-                f"There is no resource `{uri[:200]}`.",
-                f"Resources: {HANDBOOK}, {INDEX}, {DOCUMENT}{{id}}, {SOURCE}{{path}}.",
-            )
-        return _in_parts(uri, place, reply, about)
 
     def _failure(self, error: Exception, uri: str, protocol_version: str) -> MCPError:
         record = self._problem(error)
@@ -131,6 +109,28 @@ class Resources:
             is_modern = protocol_version in MODERN_PROTOCOL_VERSIONS
             code = types.INVALID_PARAMS if is_modern else NOT_FOUND_BEFORE_2026
         return MCPError(code, f"{record['message']} {record['hint']}", {"uri": uri[:1000], **record})
+
+
+def _contents(call: Call, uri: str) -> Contents:
+    if uri == INDEX:
+        return [_text(uri, PLAIN, render("healthcheck", call("healthcheck", {}, NOBODY)).whole())]
+    if uri.startswith(PREFIX):
+        return read_project(uri, call)
+    place, _, query = uri.partition("?")
+    cursor = parse_qs(query).get("cursor", [None])[0]
+    more: dict[str, Any] = {"max_tokens": REPLY_TOKENS, **({"cursor": cursor} if cursor else {})}
+    if place.startswith(DOCUMENT):
+        reply = call("get_document_by_id", {"id": _decoded(place, DOCUMENT), **more}, NOBODY)
+        about = [f"{_place(reply)}  [{reply['type']}, {reply['kind']}]"]
+    elif place.startswith(SOURCE):
+        reply = call("get_source", {"path": _decoded(place, SOURCE), **more}, NOBODY)
+        about = ["The file changed since the last sync."] if reply.get("changed") else []
+    else:
+        raise DocumentNotFound(
+            f"There is no resource `{uri[:200]}`.",
+            f"Resources: {HANDBOOK}, {INDEX}, {DOCUMENT}{{id}}, {SOURCE}{{path}}.",
+        )
+    return _in_parts(uri, place, reply, about)
 
 
 def _in_parts(uri: str, place: str, reply: dict[str, Any], about: list[str]) -> Contents:

@@ -6,18 +6,16 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import anyio
-import anyio.to_thread
 import mcp_types as types
 from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import MCPError
 
+from server.calls import Calls
 from server.contract import Contract, Operation
-from server.listener import Listener
 from server.mcp.follow import Follower
 from server.mcp.outline import Outline, outlines
 from server.render import render
 
-Call = Callable[[str, dict[str, Any], Listener], dict[str, Any]]
 Tell = Callable[[BaseException], dict[str, Any]]
 WATCHED_SECONDS = 45  # a client that is shown progress waits so long; most give up after 60
 LONGEST_NAME = 200  # of a client, as an author
@@ -30,9 +28,9 @@ class Tools:
     """
 
     def __init__(
-        self, contract: Contract, call: Call, problem: Tell, listed: Sequence[str], allowed: Sequence[str]
+        self, contract: Contract, calls: Calls, problem: Tell, listed: Sequence[str], allowed: Sequence[str]
     ) -> None:
-        self._contract, self._call, self._problem = contract, call, problem
+        self._contract, self._calls, self._problem = contract, calls, problem
         self._allowed = allowed
         offered = [one for one in contract if one.toolset in listed]
         told = outlines(offered)
@@ -55,9 +53,7 @@ class Tools:
         if "author" in operation.input_schema["properties"] and (client := context.session.client_params):
             arguments.setdefault("author", client.client_info.name[:LONGEST_NAME])
         try:
-            result = await anyio.to_thread.run_sync(
-                self._call, operation.id, arguments, follower.listener, abandon_on_cancel=True
-            )
+            result = await self._calls.run(operation.id, arguments, follower.listener)
         except anyio.get_cancelled_exc_class():
             follower.leave()
             raise

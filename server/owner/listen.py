@@ -9,19 +9,18 @@ import os
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from functools import partial
 from typing import Any
 
 import anyio
 import anyio.from_thread
 import anyio.lowlevel
-import anyio.to_thread
 from anyio.abc import ByteStream
 from anyio.streams.buffered import BufferedByteReceiveStream
 
 from etl.errors import LoreError
 from etl.stores.note import born
 from server.app import App
+from server.calls import Calls
 from server.listener import Listener as Hearer
 from server.problem import problem
 
@@ -31,7 +30,6 @@ LONGEST_HELLO, LONGEST_CALL = 10_000, 32_000_000
 HELLO_SECONDS = 10.0
 LOOK_SECONDS = 1.0
 PROGRESS_SECONDS = 0.1
-MOST_CALLS = 200  # threads that wait for calls; those that work are limited by App
 _Gone = (anyio.ClosedResourceError, anyio.BrokenResourceError, anyio.EndOfStream, anyio.IncompleteRead)
 
 
@@ -66,7 +64,7 @@ class Desk:
         self._token = token
         self._door = door
         self._status = status
-        self._limiter = anyio.CapacityLimiter(MOST_CALLS)
+        self._calls = Calls(app.contract, app.call)
 
     async def welcome(self, stream: ByteStream) -> None:
         """Serve one client, from hello to end. Whatever it sends, at most its own connection ends."""
@@ -96,7 +94,7 @@ class Desk:
             self._door.stopping.set()
         elif want in ("mcp", "call"):
             async with self._door.inside():
-                await (self._mcp if want == "mcp" else self._calls)(hello, received, stream)
+                await (self._mcp if want == "mcp" else self._shell)(hello, received, stream)
 
     async def _mcp(self, hello: JSON, received: BufferedByteReceiveStream, stream: ByteStream) -> None:
         from server.mcp.build import build_server
@@ -106,7 +104,7 @@ class Desk:
         try:
             chosen = hello.get("toolsets")
             names = list(map(str, chosen)) if isinstance(chosen, list) and chosen else None
-            server = build_server(contract, self._app.call, problem, names)
+            server = build_server(contract, self._calls, problem, names)
         except LoreError as error:
             await _tell(stream, {"ok": False, "problem": problem(error), "exit_code": error.exit_code})
             return
@@ -115,7 +113,7 @@ class Desk:
         await _tell(stream, {"ok": True, "repeatable": repeatable, "pid": me, "born": born(me) or ""})
         await serve_lines(server, received, stream)
 
-    async def _calls(self, hello: JSON, received: BufferedByteReceiveStream, stream: ByteStream) -> None:
+    async def _shell(self, hello: JSON, received: BufferedByteReceiveStream, stream: ByteStream) -> None:
         """Calls of the shell, one after the other: progress while it runs, then the result or the problem."""
         await _tell(stream, {"ok": True})
         while True:
@@ -123,9 +121,8 @@ class Desk:
             operation, arguments = asked.get("operation"), asked.get("arguments")
             if not isinstance(operation, str) or not isinstance(arguments, dict):
                 return
-            call = partial(self._app.call, operation, arguments, Hearer(_progress_to(stream)))
             try:
-                result = await anyio.to_thread.run_sync(call, abandon_on_cancel=True, limiter=self._limiter)
+                result = await self._calls.run(operation, arguments, Hearer(_progress_to(stream)))
                 await _tell(stream, {"result": result})
             except LoreError as error:
                 await _tell(stream, {"problem": problem(error), "exit_code": error.exit_code})

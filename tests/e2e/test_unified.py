@@ -19,6 +19,7 @@ from mcp.client.client import Client
 from etl.errors import DocumentNotFound, IndexMissing, InvalidArgument, PathRefused
 from etl.settings import Settings
 from server.app import App
+from server.calls import Calls
 from server.contract import Contract
 from server.docs.groups import SOURCES
 from server.docs.scope import DEFAULT
@@ -82,7 +83,7 @@ def paths(reply: JSON) -> list[str]:
 
 def through_mcp(app: App, tool: str, arguments: JSON) -> JSON:
     async def call() -> JSON:
-        async with Client(build_server(app.contract, app.call, problem, ["docs"])) as client:
+        async with Client(build_server(app.contract, Calls(app.contract, app.call), problem, ["docs"])) as client:
             assert {*TOOLS, "init_project"} == {one.name for one in (await client.list_tools()).tools}
             result = await client.call_tool(tool, arguments)
             assert not result.is_error

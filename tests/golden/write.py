@@ -9,6 +9,7 @@ from typing import Any
 import anyio
 from mcp.client.client import Client
 
+from server.calls import Calls
 from server.contract import load_contract
 from server.mcp.build import build_server
 from server.problem import problem
@@ -18,7 +19,8 @@ TARGET = Path(__file__).with_name("tools.json")
 
 async def tools() -> list[dict[str, Any]]:
     """The tools as a client sees them."""
-    async with Client(build_server(load_contract(), lambda *_: {}, problem)) as client:
+    contract = load_contract()
+    async with Client(build_server(contract, Calls(contract, lambda *_: {}), problem)) as client:
         listed = await client.list_tools()
     return [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in listed.tools]
 

@@ -18,6 +18,7 @@ from mcp.server.lowlevel import Server
 
 from etl.settings import Settings
 from server.app import App
+from server.calls import Calls
 from server.contract import Contract
 from server.mcp import lines as module
 from server.mcp.build import build_server
@@ -62,7 +63,7 @@ def server(tmp_path_factory: pytest.TempPathFactory, contract: Contract) -> Iter
     root = write_project(tmp_path_factory.mktemp("lines").resolve(), {"docs/a.md": "# Guide\n\nThe zebra.\n"})
     app = App(root, Settings(), contract, HashModel())
     assert app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 300})["state"] == "done"
-    yield build_server(contract, app.call, problem)
+    yield build_server(contract, Calls(contract, app.call), problem)
     app.close()
 
 
@@ -128,6 +129,8 @@ def test_a_reply_that_cannot_be_written_is_an_error_for_its_request(contract: Co
     params = {"name": "list_sources", "arguments": {}}
     line = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).encode()
 
-    (reply,) = converse(build_server(contract, lambda *_: {"sources": [half], "total": 1}, problem), [line], 1)
+    (reply,) = converse(
+        build_server(contract, Calls(contract, lambda *_: {"sources": [half], "total": 1}), problem), [line], 1
+    )
 
     assert (reply["id"], reply["error"]["code"]) == (1, -32603)

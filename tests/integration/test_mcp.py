@@ -21,6 +21,7 @@ from etl.errors import ConfigError, LoreError
 from etl.model import KnowledgeType
 from etl.settings import Settings
 from server.app import App
+from server.calls import Calls
 from server.contract import Contract
 from server.listener import Listener
 from server.mcp.build import DEFAULT_TOOLSETS, build_server
@@ -59,7 +60,9 @@ def asked(
     """What a client of the app gets."""
 
     async def run() -> Any:
-        async with Client(wired(build_server(app.contract, app.call, problem, toolsets)), mode=mode) as client:
+        async with Client(
+            wired(build_server(app.contract, Calls(app.contract, app.call), problem, toolsets)), mode=mode
+        ) as client:
             return await question(client)
 
     return anyio.run(run)
@@ -166,7 +169,7 @@ def test_where_no_toolset_was_chosen_every_tool_can_be_called_and_only_the_defau
 @pytest.mark.parametrize("toolsets", [("query", "nope"), ()])
 def test_an_unknown_toolset_is_told_with_the_known_ones(contract: Contract, toolsets: tuple[str, ...]) -> None:
     with pytest.raises(ConfigError) as caught:
-        build_server(contract, lambda *_: {}, problem, toolsets)
+        build_server(contract, Calls(contract, lambda *_: {}), problem, toolsets)
 
     assert "query, documents, manage" in caught.value.hint
 
@@ -417,7 +420,7 @@ def test_a_client_that_follows_progress_waits_longer_and_sees_numbers_that_only_
         seen.append((progress, total, message))
 
     async def run() -> list[int | None]:
-        async with Client(wired(build_server(contract, slow.call, problem)), mode=mode) as client:
+        async with Client(wired(build_server(contract, Calls(contract, slow.call), problem)), mode=mode) as client:
             waited = []
             for given, follow in (({}, watch), ({}, None), ({"wait_seconds": 7}, watch)):
                 await client.call_tool(name, given, progress_callback=follow)
@@ -436,7 +439,7 @@ def test_who_gives_a_call_up_ends_the_waiting_and_not_the_server(contract: Contr
     slow = Slow()
 
     async def run() -> str:
-        async with Client(wired(build_server(contract, slow.call, problem)), mode=mode) as client:
+        async with Client(wired(build_server(contract, Calls(contract, slow.call), problem)), mode=mode) as client:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(client.call_tool, "manage_knowledge_base", {"action": "sync"})
                 await anyio.to_thread.run_sync(slow.told.wait, 30)

@@ -10,9 +10,9 @@ import anyio
 import pytest
 
 from etl.errors import Busy, Cancelled, InvalidArgument, JobNotFound
+from server.calls import Calls
 from server.contract import Contract
 from server.http import events
-from server.http.calls import Calls
 from server.http.events import Events, events_of, streaming_operations
 from server.listener import Listener
 
@@ -46,7 +46,9 @@ def test_an_answer_is_told_in_order_and_ends_with_its_result(contract: Contract)
         return {"answer": "Zwölf\n[1]", "asked": arguments["query"]}
 
     async def run() -> list[tuple[str, Any]]:
-        return told(await read_all(await events_of(contract["ask_knowledge_base"], {"query": "x"}, Calls(call))))
+        return told(
+            await read_all(await events_of(contract["ask_knowledge_base"], {"query": "x"}, Calls(contract, call)))
+        )
 
     assert anyio.run(run) == [
         ("text", "Zwölf"), ("text", "\n[1]"), ("text", "\u2028"), ("result", {"answer": "Zwölf\n[1]", "asked": "x"}),
@@ -62,7 +64,9 @@ def test_a_failure_is_told_as_the_common_error(contract: Contract, error: Except
         raise error
 
     async def run() -> list[tuple[str, Any]]:
-        return told(await read_all(await events_of(contract["ask_knowledge_base"], {"query": "x"}, Calls(call))))
+        return told(
+            await read_all(await events_of(contract["ask_knowledge_base"], {"query": "x"}, Calls(contract, call)))
+        )
 
     first, last = anyio.run(run)
     assert first == ("text", "Well")
@@ -75,9 +79,9 @@ def test_what_is_wrong_before_the_beginning_is_an_ordinary_error(contract: Contr
         raise JobNotFound("There is no such job.")
 
     with pytest.raises(InvalidArgument):
-        anyio.run(events_of, contract["ask_knowledge_base"], {"query": ""}, Calls(call))
+        anyio.run(events_of, contract["ask_knowledge_base"], {"query": ""}, Calls(contract, call))
     with pytest.raises(JobNotFound):
-        anyio.run(events_of, contract["get_job"], {"id": "nope"}, Calls(call))
+        anyio.run(events_of, contract["get_job"], {"id": "nope"}, Calls(contract, call))
 
 
 def test_silence_is_filled_with_heartbeats(contract: Contract, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -89,7 +93,7 @@ def test_silence_is_filled_with_heartbeats(contract: Contract, monkeypatch: pyte
         return {}
 
     async def run() -> list[bytes]:
-        response = await events_of(contract["ask_knowledge_base"], {"query": "x"}, Calls(call))
+        response = await events_of(contract["ask_knowledge_base"], {"query": "x"}, Calls(contract, call))
         chunks = []
         async for chunk in response.body_iterator:
             chunks.append(bytes(chunk))  # type: ignore[arg-type]
@@ -118,7 +122,7 @@ def test_a_client_that_leaves_ends_the_work_at_its_next_word(contract: Contract)
         return {}
 
     async def run() -> None:
-        response = await events_of(contract["ask_knowledge_base"], {"query": "x"}, Calls(call))
+        response = await events_of(contract["ask_knowledge_base"], {"query": "x"}, Calls(contract, call))
         there = anyio.Event()
 
         async def send(message: Any) -> None:
@@ -153,7 +157,7 @@ def test_a_job_is_told_when_it_changes_and_once_more_at_its_end(contract: Contra
 
     async def run() -> list[tuple[str, Any]]:
         arguments = {"id": "latest", "wait_seconds": 60}
-        return told(await read_all(await events_of(contract["get_job"], arguments, Calls(call))))
+        return told(await read_all(await events_of(contract["get_job"], arguments, Calls(contract, call))))
 
     found = anyio.run(run)
     assert [(name, job["seconds"]) for name, job in found] == [("job", 0.1), ("job", 0.5), ("job", 0.6)]

@@ -1,0 +1,106 @@
+"""However many answers wait for a model that hangs, searches are answered: on every face."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import httpx2
+import pytest
+from mcp.client.client import Client
+from mcp.client.stdio import StdioServerParameters, stdio_client
+
+from tests.harness import gemini
+from tests.harness.faces import LORE, mcp_over_http, serving
+from tests.harness.projects import settle
+
+JSON = dict[str, Any]
+Ask = Callable[[str, JSON], Any]
+WAITING = 70  # more than the threads that any shared pool has had
+AT_WORK = 16  # answers that are being written at a time
+SECONDS = 60
+
+
+@pytest.fixture(scope="module")
+def project(sample: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("waiting") / "ferry"
+    shutil.copytree(sample, folder, ignore=shutil.ignore_patterns("token", "owner.*"))
+    settle(folder)
+    return folder
+
+
+def test_searches_are_answered_over_standard_input_and_output(project: Path) -> None:
+    with gemini.serving(gemini.silence(lambda: fake)) as fake:
+        endpoint = {"GEMINI_API_KEY": "k", "GOOGLE_GEMINI_BASE_URL": fake.url}
+
+        @asynccontextmanager
+        async def face() -> AsyncIterator[Ask]:
+            given = StdioServerParameters(command=LORE, args=["mcp"], cwd=project, env={**os.environ, **endpoint})
+            async with Client(stdio_client(given)) as client:
+                yield through(client)
+
+        assert anyio.run(searched_while_answers_wait, face, fake)
+
+
+@pytest.mark.parametrize("way", ["mcp", "api"])
+def test_searches_are_answered_over_http(project: Path, way: str) -> None:
+    with gemini.serving(gemini.silence(lambda: fake)) as fake:
+        endpoint = {"GEMINI_API_KEY": "k", "GOOGLE_GEMINI_BASE_URL": fake.url}
+        with serving(project, **endpoint) as url:
+
+            @asynccontextmanager
+            async def mcp() -> AsyncIterator[Ask]:
+                async with Client(mcp_over_http(url, {})) as client:
+                    yield through(client)
+
+            @asynccontextmanager
+            async def api() -> AsyncIterator[Ask]:
+                async with httpx2.AsyncClient(base_url=f"{url}/api", timeout=SECONDS) as client:
+                    paths = {"ask_knowledge_base": "/knowledge/ask", "query_documents": "/documents/query"}
+
+                    async def ask(name: str, arguments: JSON) -> JSON:
+                        found: JSON = (await client.post(paths[name], json=arguments)).json()
+                        return found
+
+                    yield ask
+
+            assert anyio.run(searched_while_answers_wait, mcp if way == "mcp" else api, fake)
+
+
+def through(client: Client) -> Ask:
+    async def ask(name: str, arguments: JSON) -> JSON:
+        result = await client.call_tool(name, arguments)
+        assert isinstance(result.structured_content, dict)
+        return result.structured_content
+
+    return ask
+
+
+async def searched_while_answers_wait(
+    face: Callable[[], AbstractAsyncContextManager[Ask]], fake: gemini.FakeGemini
+) -> bool:
+    """Whether searches found something before the first of many answers had come."""
+    answered = 0
+
+    async def wait(number: int) -> None:
+        nonlocal answered
+        await ask("ask_knowledge_base", {"query": f"How do retries back off, case {number}?"})
+        answered += 1
+
+    async with face() as ask, anyio.create_task_group() as tasks:
+        for number in range(WAITING):
+            tasks.start_soon(wait, number)
+        with anyio.fail_after(SECONDS):
+            while len(fake.requests) < AT_WORK:
+                await anyio.lowlevel.checkpoint()
+            found = [await ask("query_documents", {"query": word}) for word in ("retry", "worker", "queue")]
+        is_first = answered == 0
+        tasks.cancel_scope.cancel()
+    assert all(one["results"] for one in found), json.dumps(found)[:500]
+    return is_first
