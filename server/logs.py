@@ -6,10 +6,10 @@ import logging
 import os
 import sys
 
-_PRINTABLE = {number: f"\\x{number:02x}" for number in (*range(32), 96, *range(127, 160)) if number != 10}
+from server.terminal import VisibleFormatter
 
 
-class OneLine(logging.Formatter):
+class OneLine(VisibleFormatter):
     """A record as one line, its traceback indented below it.
 
     Messages quote names and keys of projects: what a terminal or a shell would act on is escaped.
@@ -17,7 +17,7 @@ class OneLine(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """See `logging.Formatter`."""
-        return super().format(record).translate(_PRINTABLE).replace("\n", "\n  | ")
+        return super().format(record).replace("`", "\\x60").replace("\n", "\n  | ")
 
     def formatMessage(self, record: logging.LogRecord) -> str:
         """See `logging.Formatter`."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import socket
-import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import anyio
 
 from etl.errors import Busy, StorageError
+from server import terminal
 from server.calls import Calls
 from server.contract import load_contract
 from server.listener import Listener
@@ -71,8 +71,7 @@ def serve_http(session: Session, host: str | None, port: int | None, toolsets: l
 
             def ready() -> None:
                 about = f"page at {address}/, MCP at {address}/mcp, API at {address}/api"
-                sys.stderr.write(f"Lore serves {session.root.name}: {about}\n{site.notice}\n")
-                sys.stderr.flush()
+                terminal.err(f"Lore serves {session.root.name}: {about}\n{site.notice}\n")
 
             anyio.run(owner.run, ready, lambda app, door: _serve(app, door, site, listener, toolsets), address)
         finally:

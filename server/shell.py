@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import sys
 import time
@@ -19,7 +18,7 @@ from etl.project import find_project, place_of
 from etl.settings import Settings, load_settings
 from etl.stores.catalogue import CATALOGUE
 from etl.stores.claim import is_ours
-from server import show
+from server import show, terminal
 from server.listener import Listener
 from server.owner.remote import Remote, step_aside
 from server.problem import problem
@@ -149,7 +148,7 @@ class Session:
 
 def print_json(value: object) -> None:
     """Data goes to standard output."""
-    sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=2) + "\n")
+    terminal.out_json(value)
 
 
 def fail(error: BaseException, as_json: bool) -> int:
@@ -158,7 +157,7 @@ def fail(error: BaseException, as_json: bool) -> int:
     if as_json:
         print_json(record)
     else:
-        sys.stderr.write(f"{record['message']}\n{record['hint']}\n")
+        terminal.err(f"{record['message']}\n{record['hint']}\n")
     return error.exit_code if isinstance(error, LoreError) else 70
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
+from server import terminal
 from server.render import render
 
 JSON = dict[str, Any]
@@ -12,12 +12,12 @@ JSON = dict[str, Any]
 
 def line(text: str = "") -> None:
     """One line on standard output."""
-    sys.stdout.write(text + "\n")
+    terminal.out(text + "\n")
 
 
 def note(text: str) -> None:
     """One line on standard error."""
-    sys.stderr.write(text + "\n")
+    terminal.err(text + "\n")
 
 
 def tell(operation: str, result: JSON) -> None:

@@ -57,7 +57,7 @@ def eval_(
             _show_comparisons(comparisons)
     losses = _losses(found[gate]) if gate else []
     if losses:
-        typer.echo(f"Significantly worse than {gate.name if gate else ''}: {', '.join(losses)}.", err=True)
+        show.note(f"Significantly worse than {gate.name if gate else ''}: {', '.join(losses)}.")
         raise typer.Exit(1)
 
 

@@ -18,11 +18,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from server.terminal import VisibleFormatter
+
 JSON = dict[str, Any]
 Tell = Callable[[JSON], None]
+
 LONGEST_SECONDS = 1800  # then the child is ended: it holds the lock, and a call of it may hang
 LOG_BYTES = 1_000_000
-_FORMAT = logging.Formatter("%(asctime)s %(process)d %(levelname)s %(message)s", "%Y-%m-%dT%H:%M:%S%z")
+_FORMAT = VisibleFormatter("%(asctime)s %(process)d %(levelname)s %(message)s", "%Y-%m-%dT%H:%M:%S%z")
 
 
 def begun(work: Callable[[Tell], None], log_file: Path) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -101,7 +100,7 @@ def _deliver(session: Session, target: Target, seconds: float, tally: Tally, wor
         if message.get("is_warning"):
             warnings.append(message["log"])
         elif session.verbose and "log" in message:
-            sys.stderr.write(f"{message['log']}\n")
+            show.note(message["log"])
     if has_ended and not is_over:
         warnings.append(f"The run in the background ended early; see {log_file}.")
     _print(session, _record(target, tally, not has_ended), warnings)
@@ -124,7 +123,8 @@ def _list(plan: Plan) -> list[str]:
 
 def _print(session: Session, record: JSON, warnings: Sequence[str], lines: Sequence[str] = ()) -> None:
     """The numbers on standard output, what is wrong on standard error."""
-    sys.stderr.writelines(f"{one}\n" for one in warnings)
+    for warning in warnings:
+        show.note(warning)
     if session.as_json:
         print_json({**record, "warnings": list(warnings)})
         return

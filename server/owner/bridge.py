@@ -18,6 +18,7 @@ from typing import Any, BinaryIO
 from etl.errors import ConfigError
 from etl.project import Place, place_of
 from etl.stores.note import is_running
+from server import terminal
 from server.owner.find import Refused, connect, problem
 from server.owner.line import Line
 
@@ -185,11 +186,11 @@ def run(root: Path, config: Path | None, toolsets: list[str] | None) -> int:
     threading.Thread(target=_end_with_the_parent, args=(os.getppid(),), daemon=True).start()
     place = place_of(root, config)
     if place.warning:
-        sys.stderr.write(f"{place.warning}\n")
+        terminal.err(f"{place.warning}\n")
     try:
         Bridge(place, toolsets, sys.stdin.buffer, sys.stdout.buffer).run()
     except Refused as refused:
-        sys.stderr.write(f"{refused.problem['message']}\n{refused.problem['hint']}\n")
+        terminal.err(f"{refused.problem['message']}\n{refused.problem['hint']}\n")
         return refused.exit_code
     except KeyboardInterrupt:
         return 130

@@ -19,6 +19,7 @@ from etl.project import INDEX_NAME, Place, build_of, knowledge_home
 from etl.regular import open_regular
 from etl.stores.claim import LOCK, claim, is_in_use, is_ours
 from etl.stores.note import Note, living_note, remove_note
+from server import terminal
 from server.owner.line import Line, dial
 
 START_SECONDS = 60.0
@@ -217,7 +218,7 @@ def _spawned(place: Place) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-P", "-m", "server.owner.main", str(place.root), str(place.config or "")]
     try:
         if notice := claim(place.folder):
-            sys.stderr.write(f"{notice}\n")
+            terminal.err(f"{notice}\n")
         with _log(place.folder / LOG) as errors:
             return subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, start_new_session=True,

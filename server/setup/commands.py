@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from etl.errors import InvalidArgument
-from server import show
+from server import show, terminal
 from server.command import command
 from server.contract import load_contract
 from server.shell import Session, print_json
@@ -107,18 +106,19 @@ def _show(record: dict[str, Any], entry: Entry) -> None:
     line = " ".join([entry.value["command"], *entry.value["args"]])
     told = LINES[status].format(file=record["file"], name=record["name"], line=line)
     if status == "printed":
-        sys.stderr.write(told + "\n")
-        sys.stdout.write(record["text"])
+        show.note(told)
+        terminal.out(record["text"])
     else:
         show.line(told)
     if status == "different":
         show.line(f"there:   {json.dumps(record['existing'], ensure_ascii=False)}")
         show.line(f"wanted:  {json.dumps(record['entry'], ensure_ascii=False)}")
-        sys.stderr.write("Change it by hand, or install under another name with --name.\n")
+        show.note("Change it by hand, or install under another name with --name.")
     elif status == "unsafe":
         show.line(f"Add this by hand:\n{record['text']}")
     if status in ("added", "printed"):
-        sys.stderr.writelines(f"{note}\n" for note in entry.notes)
+        for note in entry.notes:
+            show.note(note)
 
 
 def _summary(report: dict[str, Any]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from etl.chunking import chunk, parse
@@ -11,6 +12,8 @@ from etl.sources.base import syntax_of
 from tests.harness.models import counter
 
 SPECIAL_TOKENS = 2
+STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+"""What makes a terminal do something: control characters and marks that reorder text."""
 Outline = list[tuple[str, tuple[int, int], tuple[str, ...]]]
 
 

@@ -1,0 +1,41 @@
+"""The one way to standard output and standard error: what files and names hold cannot steer a terminal."""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import sys
+
+# C0 without line feed and tab, DEL, C1, and the marks that reorder text
+_STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def visible(text: str) -> str:
+    """The text with control characters and marks of direction as escapes, such as `\\x1b`."""
+    return _STEERING.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
+
+
+def out(text: str) -> None:
+    """Write a text to standard output."""
+    sys.stdout.write(visible(text))
+
+
+def err(text: str) -> None:
+    """Write a text to standard error, at once."""
+    sys.stderr.write(visible(text))
+    sys.stderr.flush()
+
+
+def out_json(value: object) -> None:
+    """Write a value to standard output as JSON that holds no such character either."""
+    text = json.dumps(value, ensure_ascii=False, indent=2)
+    sys.stdout.write(_STEERING.sub(lambda match: f"\\u{ord(match[0]):04x}", text) + "\n")
+
+
+class VisibleFormatter(logging.Formatter):
+    """Formats records of a log for a terminal."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """See `visible`."""
+        return visible(super().format(record))
