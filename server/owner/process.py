@@ -7,6 +7,7 @@ import os
 import secrets
 import signal
 import sys
+import threading
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ from server.owner.find import wanted
 from server.owner.listen import LOOK_SECONDS, Desk, Door, until_quiet
 
 log = logging.getLogger(__name__)
+CLOSE_SECONDS = 10.0  # `lore stop` waits for half a minute
 Serving = Callable[[App, Door], Awaitable[None]]
 JSON = dict[str, Any]
 
@@ -117,8 +119,15 @@ class Owner:
         self.app.warm()
 
     def close(self) -> None:
-        """End what runs, close the stores, take the note back, let go of the lock."""
-        self.app.close()
+        """End what runs, close the stores, take the note back, let go of the lock.
+
+        A model that does not return holds up its call for minutes. The process ends without it: any kill is harmless.
+        """
+        closing = threading.Thread(target=self.app.close, daemon=True)
+        closing.start()
+        closing.join(CLOSE_SECONDS)
+        if closing.is_alive():
+            log.warning("a call did not end within %g s; the process ends without it", CLOSE_SECONDS)
         if self._note is not None:
             remove_note(self.place.folder, self._note)
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import secrets
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 from etl.errors import (
@@ -16,24 +15,23 @@ from etl.errors import (
     Cancelled,
     ConfirmationRequired,
     IndexMissing,
-    InternalError,
     JobNotFound,
     LoreError,
+    from_record,
 )
 from etl.index import Index
 from etl.model import Progress, SyncReport
 from etl.stores.chunkfile import CHUNKS
 from etl.sync import create_only, delete_all, embed_only, sync, sync_knowledge
-from server import budget
+from server.services.job_file import StoredJob, read_job, write_job
+from server.services.job_report import report_record
 
 log = logging.getLogger(__name__)
-MOST_ROWS = 1000
-ROWS = ("warnings", "failed", "skipped")
-ROWS_CHARACTERS = 18_000  # of the 24,000 that a reply may take; the rest is for what the job says beside
-LONGEST_REASON = 500
 REMEMBERED = 20
 KNOWLEDGE_SECONDS = 5.0  # a process that ends waits as long for what was written to be found
 LATEST = "latest"
+TURN_SECONDS = 0.1
+STOP_SECONDS = 10.0  # a model that does not return keeps a job from its next step
 Problem = Callable[[BaseException], dict[str, Any]]
 
 
@@ -64,6 +62,7 @@ class Job:
     wanted: int = 1
     knowledge: bool = False
     allow_mass_delete: bool = False
+    resumed: int = 0
     cancelled: threading.Event = field(default_factory=threading.Event)
     changed: threading.Condition = field(default_factory=threading.Condition)
 
@@ -87,13 +86,14 @@ class Job:
             if self.problem is not None:
                 base["problem"] = self.problem
             if self.report is not None:
-                base["report"] = _record(self.action, self.report)
+                base["report"] = report_record(self.action, self.report)
             return base
 
 
 class JobService:
-    """Starts, joins, shows and cancels jobs; the last one outlives the process.
+    """Starts, joins, shows and cancels jobs. The last one outlives the process, and is resumed if that was killed.
 
+    No caller waits for a job's thread while holding the guard: a job that does not reach its next step would stop all.
     `after` is called with the report of each pass over the files, before its job ends.
     """
 
@@ -104,7 +104,8 @@ class JobService:
         self._guard = threading.Lock()
         self._jobs: dict[str, Job] = {}
         self._current: Job | None = None
-        self._thread: threading.Thread | None = None
+        self._turn = threading.Lock()  # of the one job that builds; a cancelled one keeps it until its next step
+        self._threads: list[threading.Thread] = []
         self._stopped = False
 
     def run(
@@ -140,15 +141,29 @@ class JobService:
         return job.id, joined
 
     def get(self, id_: str, wait_seconds: float, progress: Progress) -> dict[str, Any]:
-        """A job, after waiting for its end at most so long. Raises JobNotFound."""
+        """A job, after waiting at most so long for its end; resumed by its id if its process was killed.
+
+        Raises:
+            JobNotFound: there is no such job.
+        """
         job = self._find(id_)
-        return self._wait(job, None, wait_seconds, progress) if isinstance(job, Job) else job
+        if isinstance(job, StoredJob):
+            if not job.may_resume or id_ == LATEST:
+                return job.shown()
+            try:
+                return self._wait(self._resumed(job), None, wait_seconds, progress)
+            except Busy:  # a job of another kind came first
+                return job.shown()
+        return self._wait(job, None, wait_seconds, progress)
 
     def cancel(self, id_: str) -> dict[str, Any]:
         """Ask a job to end at its next step; one that has ended stays as it is. Raises JobNotFound."""
         job = self._find(id_)
-        if not isinstance(job, Job):
-            return job
+        if isinstance(job, StoredJob):
+            ended = job.cancelled()
+            if ended != job:
+                write_job(self._index.folder, ended)
+            return ended.shown()
         job.cancelled.set()
         return job.record()
 
@@ -162,17 +177,19 @@ class JobService:
         job = self._current
         return job.id if job is not None and job.state == "running" else None
 
-    def stop(self) -> None:
-        """End a running job at its next step and start no other; returns when it ended."""
+    def stop(self, seconds: float | None = None) -> bool:
+        """End every job at its next step and start no other; whether all ended within the time."""
         with self._guard:
             self._stopped = True
-            job, thread = self._current, self._thread
-        if thread is not None and job is not None and not job.wanted:
-            thread.join(KNOWLEDGE_SECONDS)
-        if job is not None:
-            job.cancelled.set()
-        if thread is not None:
-            thread.join()
+            job, jobs, threads = self._current, list(self._jobs.values()), list(self._threads)
+        if job is not None and not job.wanted and threads:
+            threads[-1].join(KNOWLEDGE_SECONDS)
+        for one in jobs:
+            one.cancelled.set()
+        deadline = None if seconds is None else time.monotonic() + seconds
+        for thread in threads:
+            thread.join(None if deadline is None else max(0.0, deadline - time.monotonic()))
+        return not any(thread.is_alive() for thread in threads)
 
     def _start_or_join(
         self, action: str, wanted: int = 1, knowledge: bool = False, allow_mass_delete: bool = False
@@ -193,18 +210,47 @@ class JobService:
                         job.wanted = job.begun + 1
                         job.allow_mass_delete |= allow_mass_delete
                         return job, job.wanted, True
-                if self._thread is not None:
-                    self._thread.join()
             job = Job(action, wanted=wanted, knowledge=knowledge, allow_mass_delete=allow_mass_delete)
+            self._take_over(job)
             self._current = self._jobs[job.id] = job
             for old in list(self._jobs)[:-REMEMBERED]:
                 del self._jobs[old]
-            self._thread = threading.Thread(target=self._work, args=(job,), name=f"job {job.id}")
-            self._thread.start()
+            thread = threading.Thread(target=self._work, args=(job,), name=f"job {job.id}")
+            self._threads = [*(one for one in self._threads if one.is_alive()), thread]
+            thread.start()
             return job, wanted, False
+
+    def _take_over(self, job: Job) -> None:
+        """Let a job be the one of the same kind that a killed process left, for those who wait for that."""
+        left = self._stored()
+        if left is None or left.id in self._jobs or not (job.wanted and left.may_resume):
+            return
+        if left.action == job.action:
+            job.id, job.resumed = left.id, left.resumed + 1
+            job.allow_mass_delete |= left.allow_mass_delete
+
+    def _resumed(self, left: StoredJob) -> Job:
+        """The job that does what a killed process left undone."""
+        job, _, _ = self._start_or_join(left.action, allow_mass_delete=left.allow_mass_delete)
+        with self._guard:
+            self._jobs[left.id] = job
+        return job
 
     def _work(self, job: Job) -> None:
         try:
+            while not self._turn.acquire(timeout=TURN_SECONDS):
+                job.told("waiting", 0, 0)
+        except Cancelled as error:
+            self._end(job, "cancelled", error)
+            return
+        try:
+            self._build(job)
+        finally:
+            self._turn.release()
+
+    def _build(self, job: Job) -> None:
+        try:
+            self._begin(job)
             while (step := self._next_pass(job)) is not None:
                 report = step(job)
                 with job.changed:
@@ -216,6 +262,13 @@ class JobService:
         except Exception as error:  # noqa: BLE001 - the top of a thread: whatever it is ends the job, and is told
             self._end(job, "failed", error)
         self._remember(job)
+
+    def _begin(self, job: Job) -> None:
+        """Note that the job runs: if this process is killed, the next one resumes it."""
+        if job.wanted and job.action in ("sync", "create"):
+            self._index.own()
+        if job.wanted:
+            self._remember(job)
 
     def _next_pass(self, job: Job) -> Callable[[Job], SyncReport] | None:
         """What is to be done next; None if that was all, and the job is done with it."""
@@ -241,7 +294,7 @@ class JobService:
     def _end(self, job: Job, state: str, error: BaseException) -> None:
         record = self._problem(error)
         with job.changed:
-            job.error = error if isinstance(error, LoreError) else InternalError(record["message"], record["hint"])
+            job.error = error if isinstance(error, LoreError) else from_record(record)
             job.state, job.ended, job.problem = state, time.time(), record
             job.changed.notify_all()
 
@@ -283,31 +336,28 @@ class JobService:
         with job.changed:
             report = job.report
         kept = {name: record[name] for name in ("id", "action", "started_at", "seconds")}
-        return {**kept, "state": "done", "report": _record(job.action, report or SyncReport())}
+        return {**kept, "state": "done", "report": report_record(job.action, report or SyncReport())}
 
-    def _find(self, id_: str) -> Job | dict[str, Any]:
+    def _find(self, id_: str) -> Job | StoredJob:
         with self._guard:
             job = self._current if id_ == LATEST else self._jobs.get(id_)
         if job is not None:
             return job
         stored = self._stored()
-        if stored is not None and id_ in (LATEST, stored["id"]):
+        if stored is not None and id_ in (LATEST, stored.id):
             return stored
         raise JobNotFound(f"There is no job `{id_}`.")
 
     def _remember(self, job: Job) -> None:
-        """Keep the last job for the next process; a damaged or full disk has been told already."""
+        """Keep the last job for the next process; a full disk has been reported already."""
         try:
-            if self._index.exists():
-                self._index.catalogue.set_meta(job=json.dumps(job.record()))
-        except LoreError:
-            return
+            if self._index.folder.is_dir():
+                write_job(self._index.folder, StoredJob(job.record(), job.allow_mass_delete, job.resumed))
+        except LoreError as error:
+            log.warning("the job is not kept: %s", error.message)
 
-    def _stored(self) -> dict[str, Any] | None:
-        if not self._index.exists():
-            return None
-        text = self._index.catalogue.meta("job")
-        return json.loads(text) if text else None
+    def _stored(self) -> StoredJob | None:
+        return read_job(self._index.folder)
 
 
 def _checked(job: Job, number: int | None) -> dict[str, Any]:
@@ -324,25 +374,3 @@ def _pace(stage: str, done: int, total: int, since: float) -> dict[str, Any]:
         rate = done / elapsed
         pace |= {"rate": round(rate, 2), "eta_seconds": round(max(0, total - done) / rate, 1)}
     return pace
-
-
-def _record(action: str, report: SyncReport) -> dict[str, Any]:
-    """The report within the limit of a reply: as many files and warnings as fit, and a line that counts the others."""
-    record = {"action": action, **asdict(report)}
-    left, cut = ROWS_CHARACTERS, []
-    for number, name in enumerate(ROWS):
-        rows = [_brief(row) for row in record[name][:MOST_ROWS]]
-        kept = budget.fitting(rows, left // (len(ROWS) - number))
-        left -= budget.size(kept)
-        if len(kept) < len(record[name]):
-            cut.append(f"{len(record[name]) - len(kept):,} {name}")
-        record[name] = kept
-    if cut:
-        record["truncated"] = f"{' and '.join(cut)} left out beyond {budget.REPLY_TOKENS:,} tokens."
-    return record
-
-
-def _brief(row: Any) -> Any:
-    if isinstance(row, str):
-        return budget.clipped(row, LONGEST_REASON)
-    return {**row, "reason": budget.clipped(row["reason"], LONGEST_REASON)}

@@ -18,6 +18,7 @@ from server.contract import Contract
 from server.listener import Listener
 from tests.harness.indexes import assert_equals_fresh
 from tests.harness.models import HashEmbedder, HashModel
+from tests.harness.processes import run
 from tests.harness.projects import settle, write_project
 
 JSON = dict[str, Any]
@@ -161,6 +162,121 @@ def test_the_last_job_outlives_the_process(app: App, contract: Contract) -> None
 
     assert other.call("get_job", {"id": "latest"}) == job
     assert other.call("get_job", {"id": job["id"]}) == job
+    other.close()
+
+
+def test_nobody_waits_behind_a_cancelled_job_that_does_not_reach_its_next_step(app: App, model: HashModel) -> None:
+    first = held_sync(app, model)
+    app.call("cancel_job", {"id": first["id"]})
+    second = manage(app, wait_seconds=0)
+    shown = app.call("get_job", {"id": first["id"]})
+    gone = app.call("cancel_job", {"id": second["id"]})
+    third = manage(app, wait_seconds=0)
+
+    assert not app.jobs.stop(seconds=0.1)
+    assert len({first["id"], second["id"], third["id"]}) == 3
+    assert (shown["state"], gone["state"]) == ("running", "running")
+    assert ended(app, second["id"])["state"] == "cancelled"
+    model.embedder.free.set()
+    assert [ended(app, one["id"])["state"] for one in (first, third)] == ["cancelled", "cancelled"]
+
+
+def test_a_job_waits_for_the_cancelled_one_before_it(app: App, model: HashModel) -> None:
+    first = held_sync(app, model)
+    app.call("cancel_job", {"id": first["id"]})
+    second = manage(app, wait_seconds=0)
+    waiting = app.call("get_job", {"id": second["id"]})
+    model.embedder.free.set()
+
+    assert waiting["stage"] in ("starting", "waiting")
+    assert ended(app, first["id"])["state"] == "cancelled"
+    assert ended(app, second["id"])["report"]["created"] == 0
+    assert_equals_fresh(app.index)
+
+
+KILLED = """
+import os, signal, sys, threading
+from pathlib import Path
+from etl.settings import Settings
+from server.app import App
+from server.contract import load_contract
+from tests.harness.models import HashEmbedder, HashModel
+from tests.harness.processes import run
+
+class Fatal(HashEmbedder):
+    def embed(self, texts):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+model = HashModel()
+model.embedder = Fatal()
+app = App(Path(sys.argv[1]), Settings(), load_contract(), model)
+job = app.call("get_job", {"id": sys.argv[2]}) if len(sys.argv) > 2 else None
+job = job or app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 0})
+print(job["id"], flush=True)
+threading.Event().wait(60)
+"""
+
+
+def killed_sync(project: Path, *resumed: str) -> str:
+    """The id of a sync whose process was killed while it embedded."""
+    done = run(KILLED, project, *resumed)
+    assert done.returncode == -9, done.stderr
+    return done.stdout.strip()
+
+
+def test_a_job_whose_process_was_killed_is_resumed_for_those_who_wait_for_it(app: App) -> None:
+    id_ = killed_sync(app.index.root)
+
+    latest = app.call("get_job", {"id": "latest"})
+    job = ended(app, id_)
+
+    assert (latest["state"], latest["problem"]["code"]) == ("failed", "UNAVAILABLE")
+    assert (job["id"], job["state"], job["report"]["embedded"]) == (id_, "done", 5)
+    assert app.call("get_job", {"id": "latest"}) == job
+    assert_equals_fresh(app.index)
+
+
+def test_a_sync_after_the_kill_is_the_job_that_others_wait_for(app: App) -> None:
+    id_ = killed_sync(app.index.root)
+
+    again = manage(app, wait_seconds=60)
+
+    assert again["id"] == id_
+    assert app.call("get_job", {"id": id_}) == again
+
+
+def test_a_job_of_another_kind_after_the_kill_is_not_taken_for_it(app: App) -> None:
+    id_ = killed_sync(app.index.root)
+
+    assert manage(app, "create", wait_seconds=60)["id"] != id_
+
+
+def test_an_interrupted_job_that_is_cancelled_is_not_resumed(app: App) -> None:
+    id_ = killed_sync(app.index.root)
+
+    assert app.call("cancel_job", {"id": id_})["state"] == "cancelled"
+    assert ended(app, id_)["state"] == "cancelled"
+
+
+def test_a_job_that_kills_its_process_is_not_resumed_for_ever(app: App) -> None:
+    id_ = killed_sync(app.index.root)
+    for _ in range(3):
+        assert killed_sync(app.index.root, id_) == id_
+
+    job = app.call("get_job", {"id": id_})
+
+    assert (job["state"], job["problem"]["code"]) == ("failed", "UNAVAILABLE")
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"record": {"id": 1}}', '{"record": []}', "[" * 9_000])
+def test_a_broken_record_of_the_last_job_is_no_job(app: App, text: str) -> None:
+    manage(app, wait_seconds=60)
+    assert app.jobs.stop()
+    (app.index.folder / "job.json").write_text(text, encoding="utf-8")
+    other = App(app.index.root, Settings(), app.contract, HashModel())
+
+    with pytest.raises(JobNotFound):
+        other.call("get_job", {"id": "latest"})
     other.close()
 
 
