@@ -99,6 +99,7 @@ async def _serve(app: App, door: Door, site: Site, listener: socket.socket, tool
     import uvicorn
 
     from server.http import build_http
+    from server.http.protocol import LimitedProtocol
     from server.mcp.build import build_server
 
     class Server(uvicorn.Server):
@@ -109,7 +110,10 @@ async def _serve(app: App, door: Door, site: Site, listener: socket.socket, tool
 
     calls = Calls(app.contract, app.call)
     web = build_http(app.contract, calls, build_server(app.contract, calls, problem, toolsets), site)
-    server = Server(uvicorn.Config(web, log_level="warning", access_log=False, timeout_graceful_shutdown=5))
+    config = uvicorn.Config(
+        web, http=LimitedProtocol, log_level="warning", access_log=False, timeout_graceful_shutdown=5
+    )
+    server = Server(config)
     async with anyio.create_task_group() as tasks:
 
         async def end() -> None:

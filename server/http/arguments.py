@@ -28,6 +28,15 @@ class WrongMediaType(InvalidArgument):
         super().__init__("The body must be of type application/json.")
 
 
+class _OpenAPIRequest(StarletteOpenAPIRequest):  # type: ignore[misc]
+    """A request whose media type is read as leniently as everywhere here: openapi-core fails at odd parameters."""
+
+    @property
+    def content_type(self) -> str:
+        """The media type without its parameters."""
+        return _media_type(self.request) or "application/octet-stream"
+
+
 class Reader:
     """Reads the requests of one operation; the checker is shared by all."""
 
@@ -45,7 +54,7 @@ class Reader:
         if body and _is_json(request):
             given = {**_json_object(body), **given}
         try:
-            return {**given, **self._read(StarletteOpenAPIRequest(request, body))}
+            return {**given, **self._read(_OpenAPIRequest(request, body))}
         except OpenAPIError as error:
             if self._has_body and _is_of_media_type(error):
                 raise WrongMediaType() from error
@@ -92,7 +101,11 @@ async def json_of(request: Request, most: int) -> dict[str, Any]:
 
 
 def _is_json(request: Request) -> bool:
-    return request.headers.get("content-type", "").partition(";")[0].strip().lower() == "application/json"
+    return _media_type(request) == "application/json"
+
+
+def _media_type(request: Request) -> str:
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
 def _is_of_media_type(error: BaseException | None) -> bool:

@@ -10,8 +10,9 @@ from mcp.server.lowlevel import Server
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from etl.errors import UnknownOperation
@@ -44,12 +45,23 @@ def build_http(contract: Contract, calls: Calls, mcp: Server[Any], site: Site) -
             yield
 
     app = Starlette(
-        routes=[*page_routes(site), *rendering_routes(), *api_routes(contract, calls, site), *mcp_app.routes],
-        exception_handlers={HTTPException: _not_routed, Exception: _unforeseen},
+        routes=[*page_routes(site), *rendering_routes(), *api_routes(contract, calls, site), *_mcp_routes(mcp_app)],
+        exception_handlers={HTTPException: _not_routed, ClientDisconnect: _left, Exception: _unforeseen},
         lifespan=lifespan,
     )
     app.router.redirect_slashes = False  # what is not there is not there
     return Guard(app, site)
+
+
+def _mcp_routes(mcp_app: Starlette) -> list[Route]:
+    """`/mcp` and `/mcp/`: many clients are configured with the slash, and a redirect would lose a body."""
+    (route,) = (one for one in mcp_app.routes if isinstance(one, Route))
+    return [route, Route(f"{route.path}/", route.endpoint)]
+
+
+async def _left(request: Request, error: Exception) -> Response:
+    """Nobody reads this: the client went away in the middle of its request."""
+    return Response(status_code=400)
 
 
 async def _not_routed(request: Request, error: Exception) -> Response:

@@ -46,7 +46,7 @@ class Guard:
 
         async def send_guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
-                message = {**message, "headers": _with_ours(message.get("headers", ()))}
+                message = {**message, "headers": with_our_headers(message.get("headers", ()))}
             await send(message)
 
         refusal = self._refusal(scope)
@@ -109,7 +109,7 @@ def _is_same(origin: SplitResult | None, host: SplitResult) -> bool:
     return (origin.hostname, origin.port or usual) == (host.hostname, host.port or usual)
 
 
-def _with_ours(headers: Any) -> list[tuple[bytes, bytes]]:
+def with_our_headers(headers: Any) -> list[tuple[bytes, bytes]]:
     """A response's headers with those that every one has; what says nothing of caching is kept by nobody."""
     given = list(headers)
     names = {name.lower() for name, _ in given}

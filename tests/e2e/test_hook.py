@@ -182,12 +182,12 @@ def test_memories_go_to_lore_itself_or_to_a_lore_elsewhere_and_each_keeps_them_o
     assert "hook/" not in history  # what this machine notes down is nobody else's
     environment = {"LORE_TOKEN": TOKEN, "LORE_HOME": str(place.home.with_name("other"))}
     with serving(place.project, **environment) as url:
-        assert counts(place.told("--url", f"{url}/mcp", LORE_HOOK_TOKEN=TOKEN)) == counts(own)
-        log = Path(place.told("--status", "--url", f"{url}/mcp")["log"]).read_text(encoding="utf-8")
+        assert counts(place.told("--url", f"{url}/mcp/", LORE_HOOK_TOKEN=TOKEN)) == counts(own)
+        log = Path(place.told("--status", "--url", f"{url}/mcp/")["log"]).read_text(encoding="utf-8")
         assert "answers: protocol 2026-07-28" in log  # which has no sessions
         assert TOKEN not in log
         (place.memories / "LEARNING/long.md").unlink()
-        changed = place.told("--url", f"{url}/mcp", LORE_HOOK_TOKEN=TOKEN)
+        changed = place.told("--url", f"{url}/mcp/", LORE_HOOK_TOKEN=TOKEN)
     assert (changed["removed"], changed["skipped"]) == (1, 4)
     assert len(list(place.home.with_name("other").glob("projects/*/memories/*/*.md"))) == 4
 

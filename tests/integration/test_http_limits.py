@@ -1,0 +1,175 @@
+"""What a client may do to the HTTP server by being slow, or many, or odd: over real sockets."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import socket
+import threading
+import time
+from collections.abc import Iterator
+
+import httpx2
+import pytest
+import uvicorn
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from etl.settings import Settings
+from server.app import App
+from server.calls import Calls
+from server.contract import Contract
+from server.http import build_http, site_of
+from server.http.protocol import LimitedProtocol
+from server.mcp.build import build_server
+from server.problem import problem
+from tests.harness.models import HashModel
+from tests.harness.projects import write_project
+from tests.harness.trying import trying
+
+QUERY = json.dumps({"query": "zebra"}).encode()
+PATH = "/api/documents/query"
+SECONDS = 30
+
+
+class Quick(LimitedProtocol):
+    head_seconds = 0.3
+    request_seconds = 0.6
+    max_connections = 6
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory, contract: Contract) -> Iterator[tuple[str, int]]:
+    root = write_project(tmp_path_factory.mktemp("limits").resolve(), {"docs/a.md": "# Guide\n\nThe zebra.\n"})
+    with contextlib.closing(App(root, Settings(), contract, HashModel())) as app:
+        assert app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 300})["state"] == "done"
+        calls = Calls(contract, app.call)
+        web = build_http(contract, calls, build_server(contract, calls, problem), site_of(root, Settings(), port=0))
+        server = uvicorn.Server(uvicorn.Config(web, http=Quick, port=0, log_level="error", access_log=False))
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+            thread.start()
+            yield listener.getsockname()
+            server.should_exit = True
+            thread.join()
+
+
+def connected(address: tuple[str, int]) -> socket.socket:
+    return socket.create_connection(address, timeout=SECONDS)
+
+
+def head(length: int, *headers: str) -> bytes:
+    lines = [f"POST {PATH} HTTP/1.1", "Host: localhost", "Content-Type: application/json", *headers]
+    return ("\r\n".join([*lines, f"Content-Length: {length}"]) + "\r\n\r\n").encode()
+
+
+def rest(connection: socket.socket) -> bytes:
+    """What comes until the server hangs up; fails if it never does."""
+    found = b""
+    with contextlib.suppress(ConnectionResetError):
+        while part := connection.recv(65_536):
+            found += part
+    return found
+
+
+def status_of(reply: bytes) -> int:
+    return int(reply.split(b" ", 2)[1])
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [b"", b"P", b"POST / HT", head(9)[:-2], head(1000), head(1000) + QUERY, b"\r\n"],
+    ids=["nothing", "a byte", "half a line", "half a head", "no body", "half a body", "a blank line"],
+)
+def test_a_request_that_does_not_arrive_is_given_up_with_a_reply(address: tuple[str, int], sent: bytes) -> None:
+    with connected(address) as slow:
+        slow.sendall(sent)
+        reply = rest(slow)
+
+    assert status_of(reply) == 408
+    assert json.loads(reply.partition(b"\r\n\r\n")[2])["code"] == "INVALID_ARGUMENT"
+
+
+@pytest.mark.parametrize("start", [b"", head(10_000), head(len(QUERY)) + QUERY], ids=["head", "body", "next request"])
+def test_a_byte_now_and_then_does_not_hold_a_connection(address: tuple[str, int], start: bytes) -> None:
+    with connected(address) as slow:
+        slow.sendall(start)
+        drip = threading.Event()
+
+        def dribble() -> None:
+            with contextlib.suppress(OSError):
+                while not drip.wait(0.05):
+                    slow.sendall(b"\r\n" if start.endswith(QUERY) else b"x")
+
+        thread = threading.Thread(target=dribble)
+        thread.start()
+        rest(slow)
+        drip.set()
+        thread.join()
+
+
+def test_too_many_connections_are_refused_and_the_others_are_served(address: tuple[str, int]) -> None:
+    with contextlib.ExitStack() as stack, httpx2.Client(base_url="http://{}:{}".format(*address)) as client:
+        assert client.post(PATH, json={"query": "zebra"}).status_code == 200
+        idle = [stack.enter_context(connected(address)) for _ in range(2 * Quick.max_connections)]
+        replies = [rest(one) for one in idle[Quick.max_connections :]]
+
+        assert [status_of(one) for one in replies] == [503] * Quick.max_connections
+        assert all(b"retry-after: 1" in one.lower() for one in replies)
+
+    deadline = time.monotonic() + SECONDS
+    while True:  # the server notices that they left
+        with contextlib.suppress(httpx2.HTTPError):
+            reply = httpx2.post("http://{}:{}{}".format(*address, PATH), json={"query": "zebra"})
+            if reply.status_code == 200:
+                break
+        assert time.monotonic() < deadline
+    assert reply.json()["results"]
+
+
+PIECES = st.lists(
+    st.sampled_from(["application", "/", "json", ";", "=", '"', "\\", " ", "charset", "utf-8", "q", ",", "*", "a/b"])
+    | st.text(st.characters(min_codepoint=32, max_codepoint=255, exclude_characters="\x7f"), max_size=3),
+    max_size=8,
+).map(lambda pieces: "".join(pieces).strip())
+
+
+@trying(40, database=None)
+@given(st.sampled_from(["", "application/json", "application/json;"]), PIECES)
+@example("application/json;", "")
+@example("application/json", "; charset")
+@example("application/json", "; =;=")
+@example("application/json", '; charset="')
+def test_no_media_type_is_an_error_of_the_server(address: tuple[str, int], start: str, more: str) -> None:
+    kind = (start + more).strip()
+    for path in (PATH, "/mcp", "/page/markdown"):
+        headers = {"Content-Type": kind.encode("latin-1"), "Accept": "application/json, text/event-stream"}
+        reply = httpx2.post("http://{}:{}{}".format(*address, path), content=QUERY, headers=headers)
+        is_json = kind.partition(";")[0].strip().lower() == "application/json"
+        assert reply.status_code in ({200, 400} if is_json and path != "/mcp" else {200, 400, 415}), reply.text
+        if path == PATH:
+            assert reply.status_code == (200 if is_json else 415)
+
+
+@trying(15, database=None)
+@given(st.sampled_from(["Accept", "Authorization", "Origin", "Cookie", "Accept-Encoding", "If-None-Match"]), PIECES)
+def test_no_header_is_an_error_of_the_server(address: tuple[str, int], name: str, value: str) -> None:
+    for method, path in (("POST", PATH), ("POST", "/mcp"), ("GET", "/"), ("GET", "/assets/app.js")):
+        headers = {"Content-Type": "application/json", name: value.encode("latin-1")}
+        reply = httpx2.request(method, "http://{}:{}{}".format(*address, path), content=QUERY, headers=headers)
+        assert reply.status_code < 500, reply.text
+
+
+def test_the_server_knows_both_spellings_of_its_mcp_address(address: tuple[str, int]) -> None:
+    hello = {
+        "jsonrpc": "2.0", "id": 1, "method": "initialize",
+        "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}},
+    }  # fmt: skip
+    headers = {"Accept": "application/json, text/event-stream"}
+
+    replies = [
+        httpx2.post("http://{}:{}{}".format(*address, path), json=hello, headers=headers) for path in ("/mcp", "/mcp/")
+    ]
+
+    assert [one.status_code for one in replies] == [200, 200]
+    assert replies[0].text == replies[1].text
