@@ -4,7 +4,7 @@ import * as api from "./api.js";
 import { classCard } from "./class-card.js";
 import { el, fill, reveal, say } from "./dom.js";
 import { count, plural } from "./format.js";
-import { forestOf, openTo, rowsOf, shortName } from "./forest.js";
+import { bestOf, filteredRows, forestOf, hasWords, openTo, rowsOf, shortName } from "./forest.js";
 import { failure } from "./notes.js";
 import { go, link } from "./route.js";
 import { treeOf } from "./tree.js";
@@ -13,13 +13,13 @@ const PAGE_TOKENS = 150_000;
 
 /** The view of `#/classes/<name>`. */
 export function classesView() {
-  const filter = el("input", { id: "class-filter", type: "search", placeholder: "Filter classes", autocomplete: "off", spellcheck: "false", on: { input: draw, keydown: toTree } });
+  const filter = el("input", { id: "class-filter", type: "search", placeholder: "Filter classes", autocomplete: "off", spellcheck: "false", on: { input: filtered, keydown: toTree } });
   const said = el("p", { class: "said" });
   const trouble = el("div", {});
   const card = el("section", { class: "card class-card", "aria-label": "Class", tabindex: "-1" });
-  const tree = treeOf("Classes", rowText, (node) => go(link("classes", node.name)), draw);
+  const tree = treeOf("Classes", rowText, open, toggle);
   const body = el("div", { class: "beside classes-body" }, el("div", { class: "tree-side" }, tree.element), card);
-  const state = { forest: null, loading: null, name: "", flight: null };
+  const state = { forest: null, loading: null, name: "", flight: null, shut: new Set() };
 
   document.addEventListener("lore:job", ({ detail }) => detail.ended && (state.forest = state.loading = null));
 
@@ -34,13 +34,36 @@ export function classesView() {
     state.forest = forestOf(classes);
   }
 
+  const words = () => filter.value.toLowerCase().split(/\s+/).filter(Boolean);
+
   function draw() {
-    if (!state.forest) return;
-    const words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
+    if (state.forest) tree.show(rows());
+  }
+
+  function rows() {
     const own = [...state.forest.nodes.values()].filter((node) => node.source);
-    const hits = words.length ? own.filter((node) => words.every((word) => node.name.toLowerCase().includes(word))) : own;
-    said.textContent = words.length ? `${count(hits.length)} of ${plural(own.length, "class", "classes")}` : plural(own.length, "class", "classes");
-    tree.show(rowsOf(state.forest, words));
+    const total = plural(own.length, "class", "classes");
+    said.textContent = words().length ? `${count(own.filter((node) => hasWords(node, words())).length)} of ${total}` : total;
+    return words().length ? filteredRows(state.forest, words(), state.shut) : rowsOf(state.forest);
+  }
+
+  /** Another filter begins with everything open, and with the class that is most likely meant. */
+  function filtered() {
+    if (!state.forest) return;
+    state.shut.clear();
+    const found = rows();
+    tree.show(found, words().length ? bestOf(found, words()) : undefined);
+  }
+
+  function toggle(node, isOpen) {
+    if (!words().length) node.isOpen = isOpen;
+    else if (isOpen) state.shut.delete(node);
+    else state.shut.add(node);
+    draw();
+  }
+
+  function open(node) {
+    go(link("classes", node.name));
   }
 
   async function choose(name) {
@@ -68,11 +91,13 @@ export function classesView() {
 
   async function show(route) {
     try {
+      const isFirst = !state.forest;
       state.loading ??= load();
       await state.loading;
       fill(trouble);
       body.hidden = false;
-      draw();
+      if (isFirst) filtered();
+      else draw();
       await choose(route.path);
     } catch (problem) {
       state.loading = null;
@@ -81,10 +106,12 @@ export function classesView() {
     }
   }
 
+  /** ↓ goes to the tree, Enter opens the class that is active there. */
   function toTree(event) {
     if (event.key !== "ArrowDown" && event.key !== "Enter") return;
     event.preventDefault();
     tree.element.focus();
+    if (event.key === "Enter" && state.forest && words().length) tree.open();
   }
 
   const content = [

@@ -15,18 +15,40 @@ export function forestOf(classes) {
   return { nodes, roots };
 }
 
-/** The rows to be seen, in order: {node, level, at, of}. With words, what has them and all above it. */
-export function rowsOf(forest, words) {
-  const wanted = words.length ? matching(forest, words) : null;
+/** The rows to be seen, in order: {node, level, at, of, hasChildren, isOpen}. */
+export function rowsOf({ roots }) {
+  return walked(roots, (node) => node.children, (node) => node.isOpen);
+}
+
+/** The rows of a filter: the classes whose names have all the words, with what is above them; `shut` ones are closed. */
+export function filteredRows({ roots, nodes }, words, shut) {
+  const hits = [...nodes.values()].filter((node) => hasWords(node, words));
+  const wanted = new Set();
+  for (const hit of hits) for (let one = hit; one && !wanted.has(one); one = nodes.get(one.parent)) wanted.add(one);
+  const below = (list) => list.filter((node) => wanted.has(node));
+  return walked(below(roots), (node) => below(node.children), (node) => !shut.has(node));
+}
+
+/** Whether the name of a class has all of these words, in lower case. */
+export const hasWords = (node, words) => words.every((word) => node.name.toLowerCase().includes(word));
+
+/** The class among rows that is meant by words: the one of that name, else one that begins so, else the first. */
+export function bestOf(rows, words) {
+  const hits = rows.map(({ node }) => node).filter((node) => hasWords(node, words));
+  const last = words.at(-1);
+  const names = (node) => [node.name.toLowerCase(), shortName(node.name).toLowerCase()];
+  return hits.find((node) => names(node).includes(last)) ?? hits.find((node) => names(node)[1].startsWith(last)) ?? hits[0];
+}
+
+function walked(roots, childrenOf, isOpen) {
   const rows = [];
-  const walk = (list, level) => {
-    const seen = wanted ? list.filter((node) => wanted.has(node)) : list;
-    seen.forEach((node, at) => {
-      rows.push({ node, level, at: at + 1, of: seen.length });
-      if (node.isOpen || wanted) walk(node.children, level + 1);
-    });
-  };
-  walk(forest.roots, 1);
+  const walk = (list, level) => list.forEach((node, at) => {
+    const children = childrenOf(node);
+    const row = { node, level, at: at + 1, of: list.length, hasChildren: children.length > 0, isOpen: children.length > 0 && isOpen(node) };
+    rows.push(row);
+    if (row.isOpen) walk(children, level + 1);
+  });
+  walk(roots, 1);
   return rows;
 }
 
@@ -39,16 +61,6 @@ export function openTo(forest, name) {
 
 /** The last part of a name. */
 export const shortName = (name) => name.split(".").at(-1);
-
-function matching(forest, words) {
-  const wanted = new Set();
-  for (const node of forest.nodes.values()) {
-    const name = node.name.toLowerCase();
-    if (!words.every((word) => name.includes(word))) continue;
-    for (let one = node; one && !wanted.has(one); one = forest.nodes.get(one.parent)) wanted.add(one);
-  }
-  return wanted;
-}
 
 function isUnder(nodes, node, above) {
   for (const seen = new Set(); node && !seen.has(node); node = nodes.get(node.parent)) {

@@ -5,7 +5,7 @@ import { el, fill } from "./dom.js";
 const ROW = 30; // px, as the style sheet has it
 const MARGIN = 10; // rows above and below what is in sight
 
-/** A tree of rows {node, level, at, of}; `chosen` is told the node, `toggled` that one was opened or closed. */
+/** A tree of rows as `forest.js` makes them. `chosen` gets the node that is chosen, `toggled` a node and whether to open it. */
 export function treeOf(label, draw, chosen, toggled) {
   const inner = el("div", { class: "tree-inner", role: "presentation" });
   const element = el("div", { class: "tree", role: "tree", tabindex: "0", "aria-label": label, on: { scroll: () => render(), keydown: onKey, click: onClick } }, inner);
@@ -25,12 +25,11 @@ export function treeOf(label, draw, chosen, toggled) {
     else element.removeAttribute("aria-activedescendant");
   }
 
-  function rowNode({ node, level, at, of }, number) {
-    const hasChildren = node.children.length > 0;
+  function rowNode({ node, level, at, of, hasChildren, isOpen }, number) {
     return el("div", {
       role: "treeitem", id: `row-${number}`, class: number === active ? "row is-active" : "row", "data-number": number,
       "aria-level": level, "aria-setsize": of, "aria-posinset": at, "aria-selected": String(node === selected),
-      "aria-expanded": hasChildren ? String(node.isOpen) : null, style: { top: `${number * ROW}px`, "--level": String(level - 1) },
+      "aria-expanded": hasChildren ? String(isOpen) : null, style: { top: `${number * ROW}px`, "--level": String(level - 1) },
     }, el("span", { class: hasChildren ? "twist" : "twist none", "aria-hidden": "true" }), draw(node));
   }
 
@@ -42,19 +41,14 @@ export function treeOf(label, draw, chosen, toggled) {
     render();
   }
 
-  function toggle(node, isOpen) {
-    node.isOpen = isOpen;
-    toggled();
-  }
-
   function onKey(event) {
     const row = rows[active];
     if (!row || event.ctrlKey || event.metaKey || event.altKey) return;
     const page = Math.max(1, Math.floor(element.clientHeight / ROW) - 1);
     const steps = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -rows.length, End: rows.length };
     if (event.key in steps) move(active + steps[event.key]);
-    else if (event.key === "ArrowRight") row.node.children.length && (row.node.isOpen ? move(active + 1) : toggle(row.node, true));
-    else if (event.key === "ArrowLeft") row.node.isOpen ? toggle(row.node, false) : move(parentOf(active));
+    else if (event.key === "ArrowRight") row.hasChildren && (row.isOpen ? move(active + 1) : toggled(row.node, true));
+    else if (event.key === "ArrowLeft") row.isOpen ? toggled(row.node, false) : move(parentOf(active));
     else if (event.key === "Enter" || event.key === " ") chosen(row.node);
     else if (/^[\p{L}\p{N}_]$/u.test(event.key)) seek(event.key, event.timeStamp);
     else return;
@@ -79,18 +73,21 @@ export function treeOf(label, draw, chosen, toggled) {
     const number = Number(event.target.closest(".row")?.dataset.number ?? -1);
     if (number < 0) return;
     active = number;
-    const { node } = rows[number];
-    if (event.target.closest(".twist:not(.none)")) return toggle(node, !node.isOpen);
+    const { node, isOpen } = rows[number];
+    if (event.target.closest(".twist:not(.none)")) return toggled(node, !isOpen);
     chosen(node);
   }
 
   return {
     element,
-    /** Other rows; the active one stays where it is, if it is still there. */
-    show(next) {
-      const node = rows[active]?.node;
+    /** Other rows, the given node active; without one, the active one stays where it is if it is still there. */
+    show(next, node = rows[active]?.node) {
       rows = next;
       move(Math.max(0, rows.findIndex((row) => row.node === node)));
+    },
+    /** Choose the active row. */
+    open() {
+      if (rows[active]) chosen(rows[active].node);
     },
     /** Mark a node as chosen and bring it in sight. */
     select(node) {
