@@ -8,51 +8,67 @@ import { failure } from "./notes.js";
 import { sourceLink } from "./route.js";
 
 const PAGE_TOKENS = 20_000;
+const FILTER_TOKENS = 150_000;
 const ROWS = 100;
 
 /** The card with the files. */
 export function filesPanel() {
-  const text = el("input", { id: "file-filter", type: "search", placeholder: "Filter by path or title", autocomplete: "off", spellcheck: "false", on: { input: () => filter() } });
+  const text = el("input", { id: "file-filter", type: "search", placeholder: "Filter by path or title", autocomplete: "off", spellcheck: "false", on: { input: filter } });
   const type = el("select", { id: "file-type", on: { change: () => load() } }, ["all", ...TYPES].map((one) => el("option", { value: one }, one === "all" ? "all types" : one)));
-  const said = el("p", { class: "said" });
+  const said = el("p", { class: "said", role: "status" });
   const rows = el("tbody", {});
-  const more = el("button", { type: "button", class: "button more", hidden: true, on: { click: () => grow() } }, "Show more");
-  const state = { load: 0, files: [], cursor: null, total: 0, most: ROWS };
+  const more = el("button", { type: "button", class: "button more", hidden: true, on: { click: grow } }, "Show more");
+  const state = { load: 0, files: [], cursor: null, total: 0, most: ROWS, isLoading: false };
 
+  /** Begin anew. What is shown stays until the new list is there. */
   async function load() {
     const mine = (state.load += 1);
     try {
       const page = await api.sources({ type: type.value, max_tokens: PAGE_TOKENS });
       if (mine !== state.load) return;
-      Object.assign(state, { files: page.sources, cursor: page.next_cursor, total: page.total, most: ROWS });
-      await filter();
+      Object.assign(state, { files: page.sources, cursor: page.next_cursor, total: page.total, most: ROWS, isLoading: false });
+      filter();
     } catch (problem) {
       if (mine === state.load) fill(said, failure(problem, load));
     }
   }
 
-  /** A filter looks at every file, so what is not loaded yet is loaded for it. */
-  async function filter() {
+  function filter() {
     state.most = ROWS;
-    show();
-    const mine = state.load;
-    while (text.value.trim() && state.cursor && (await next(mine))) show();
+    complete();
   }
 
-  async function grow() {
+  function grow() {
     state.most += ROWS;
+    complete();
+  }
+
+  /** Show what is there, and load what is wanted besides: a filter looks at all files. One page at a time. */
+  async function complete() {
     const mine = state.load;
-    if (matching().length < state.most && state.cursor) await next(mine);
     show();
+    try {
+      while (!state.isLoading && isWanting()) {
+        state.isLoading = true;
+        await next(mine);
+        if (mine !== state.load) return;
+        state.isLoading = false;
+        show();
+      }
+    } catch (problem) {
+      if (mine === state.load) fill(said, failure(problem, load));
+    }
   }
 
   async function next(mine) {
-    const page = await api.sources({ type: type.value, max_tokens: PAGE_TOKENS, cursor: state.cursor });
-    if (mine !== state.load) return false;
+    const page = await api.sources({ type: type.value, max_tokens: isFiltered() ? FILTER_TOKENS : PAGE_TOKENS, cursor: state.cursor });
+    if (mine !== state.load) return;
     state.files.push(...page.sources);
     state.cursor = page.next_cursor;
-    return true;
   }
+
+  const isFiltered = () => text.value.trim() !== "";
+  const isWanting = () => Boolean(state.cursor) && (isFiltered() || state.files.length < state.most);
 
   function matching() {
     const words = text.value.toLowerCase().split(/\s+/).filter(Boolean);
@@ -62,9 +78,14 @@ export function filesPanel() {
   function show() {
     const found = matching();
     fill(rows, found.slice(0, state.most).map(row));
-    const isFiltered = text.value.trim() !== "";
-    said.textContent = isFiltered ? `${count(found.length)} of ${plural(state.total, "file")}` : plural(state.total, "file");
-    more.hidden = found.length <= state.most && (!state.cursor || isFiltered);
+    said.textContent = saying(found.length);
+    more.hidden = found.length <= state.most && (!state.cursor || isFiltered());
+  }
+
+  function saying(found) {
+    if (!isFiltered()) return plural(state.total, "file");
+    if (state.cursor) return `Searching: ${count(found)} found in the first ${count(state.files.length)} of ${plural(state.total, "file")}`;
+    return `${count(found)} of ${plural(state.total, "file")}`;
   }
 
   const element = el("section", { class: "card files" },
