@@ -7,14 +7,14 @@ import json
 import logging
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from etl.embedding import Model
-from etl.errors import ConfigError, LoreError
+from etl.errors import ConfigError, IndexMissing, LoreError
 from etl.index import Index
-from etl.model import SyncReport
+from etl.model import SyncReport, silent
 from etl.project import knowledge_home
 from etl.settings import Settings
 from etl.sources import SourceSet
@@ -41,7 +41,7 @@ from server.services.chapters import ChapterService
 from server.services.database import DatabaseService
 from server.services.documents import DocumentService
 from server.services.health import HealthService
-from server.services.jobs import JobService
+from server.services.jobs import LATEST, JobService
 from server.services.knowledge import KnowledgeSearch
 from server.services.library import Library
 from server.services.memories import MemoryService
@@ -142,6 +142,20 @@ class App:
     def _knowledge_changed(self) -> None:
         """What agents write is found at once; the folder is there before the jobs that look at it."""
         self.jobs.index_knowledge()
+
+    def state(self) -> dict[str, Any]:
+        """The latest `job`, and the `freshness` of the index or the `problem` that keeps it from answering."""
+        state: dict[str, Any] = {}
+        with suppress(LoreError):  # there was none yet; a damaged catalogue is the `problem` below
+            state["job"] = self.jobs.get(LATEST, 0, silent)
+        try:
+            self.index.require()
+            if not self.index.catalogue.total():
+                raise IndexMissing("The index is empty.")
+            state["freshness"] = self.freshness.record()
+        except LoreError as error:
+            state["problem"] = {"code": error.code, "message": error.message, "hint": error.hint}
+        return state
 
     def warm(self) -> None:
         """Load what the first search would have to load."""

@@ -98,7 +98,7 @@ def make_way(root: Path, config: Path | None) -> None:
 async def _serve(app: App, door: Door, site: Site, listener: socket.socket, toolsets: list[str] | None) -> None:
     import uvicorn
 
-    from server.http import build_http
+    from server.http import Pulse, build_http
     from server.http.protocol import LimitedProtocol
     from server.mcp.build import build_server
 
@@ -109,7 +109,8 @@ async def _serve(app: App, door: Door, site: Site, listener: socket.socket, tool
             yield
 
     calls = Calls(app.contract, app.call)
-    web = build_http(app.contract, calls, build_server(app.contract, calls, problem, toolsets), site)
+    mcp = build_server(app.contract, calls, problem, toolsets)
+    web = build_http(app.contract, calls, mcp, site, Pulse(app.state, door.stopping))
     config = uvicorn.Config(
         web, http=LimitedProtocol, log_level="warning", access_log=False, timeout_graceful_shutdown=5
     )

@@ -20,6 +20,7 @@ from server.calls import Calls
 from server.contract import Contract
 from server.http.guard import Guard
 from server.http.page import page_routes
+from server.http.pulse import Pulse, pulse_routes
 from server.http.rendering import rendering_routes
 from server.http.routes import api_routes
 from server.http.site import Site
@@ -29,7 +30,7 @@ from server.problem import problem
 GUARDED_ALREADY = TransportSecuritySettings(enable_dns_rebinding_protection=False)
 
 
-def build_http(contract: Contract, calls: Calls, mcp: Server[Any], site: Site) -> ASGIApp:
+def build_http(contract: Contract, calls: Calls, mcp: Server[Any], site: Site, pulse: Pulse) -> ASGIApp:
     """Page, API and MCP of one project."""
     protect(mcp, contract, site)
     mcp_app = mcp.streamable_http_app(
@@ -45,7 +46,13 @@ def build_http(contract: Contract, calls: Calls, mcp: Server[Any], site: Site) -
             yield
 
     app = Starlette(
-        routes=[*page_routes(site), *rendering_routes(), *api_routes(contract, calls, site), *_mcp_routes(mcp_app)],
+        routes=[
+            *page_routes(site),
+            *rendering_routes(),
+            *pulse_routes(pulse),
+            *api_routes(contract, calls, site),
+            *_mcp_routes(mcp_app),
+        ],
         exception_handlers={HTTPException: _not_routed, ClientDisconnect: _left, Exception: _unforeseen},
         lifespan=lifespan,
     )

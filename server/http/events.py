@@ -24,7 +24,7 @@ HEARTBEAT_SECONDS = 15.0
 STEP_SECONDS = 0.2
 QUIET_SECONDS = 1.0  # an unchanged job is told this often: its seconds go on
 _HEARTBEAT = b": \n\n"
-_CLOCKS = ("seconds", "rate", "eta_seconds")
+_CLOCKS = ("seconds", "rate", "eta_seconds", "age_seconds")
 Stream = AsyncGenerator[bytes, None]
 
 
@@ -97,7 +97,7 @@ async def _answer(operation: Operation, arguments: dict[str, Any], calls: Calls)
             except TimeoutError:
                 yield _HEARTBEAT
                 continue
-            yield _event(kind, value)
+            yield event_of(kind, value)
             if kind != "text":
                 return
     finally:
@@ -110,9 +110,9 @@ async def _job(operation: Operation, record: dict[str, Any], calls: Calls) -> St
     shown: dict[str, Any] | None = None
     shown_at = 0.0
     while True:
-        steps = {key: value for key, value in record.items() if key not in _CLOCKS}
+        steps = without_clocks(record)
         if steps != shown or time.monotonic() - shown_at >= QUIET_SECONDS:
-            yield _event("job", record)
+            yield event_of("job", record)
             shown, shown_at = steps, time.monotonic()
         if record["state"] != "running":
             return
@@ -120,9 +120,15 @@ async def _job(operation: Operation, record: dict[str, Any], calls: Calls) -> St
         try:
             record = await calls.run(operation.id, {"id": record["id"], "wait_seconds": 0})
         except LoreError as error:
-            yield _event("problem", problem(error))
+            yield event_of("problem", problem(error))
             return
 
 
-def _event(kind: str, value: Any) -> bytes:
+def without_clocks(record: dict[str, Any]) -> dict[str, Any]:
+    """A record without what changes all the time."""
+    return {key: value for key, value in record.items() if key not in _CLOCKS}
+
+
+def event_of(kind: str, value: Any) -> bytes:
+    """A server-sent event."""
     return f"event: {kind}\ndata: {json.dumps(value, ensure_ascii=False)}\n\n".encode()

@@ -42,15 +42,18 @@ class HealthService:
         self._owner = owner
         self._freshness = freshness
         self._guard = threading.Lock()
-        self._healthy: tuple[float, dict[str, Any]] | None = None
+        self._healthy: tuple[float, int, dict[str, Any]] | None = None
 
     def check(self) -> dict[str, Any]:
         """The result of `healthcheck`."""
         with self._guard:
-            if self._healthy and time.monotonic() - self._healthy[0] < HEALTHY_SECONDS:
-                return {**self._healthy[1], **self._moving()}
+            switches = self._index.gate.switches  # what is indexed is counted anew after each change
+            if self._healthy:
+                checked_at, seen, record = self._healthy
+                if time.monotonic() - checked_at < HEALTHY_SECONDS and seen == switches:
+                    return {**record, **self._moving()}
             record = self._record()
-            self._healthy = (time.monotonic(), record) if record["status"] == "healthy" else None
+            self._healthy = (time.monotonic(), switches, record) if record["status"] == "healthy" else None
             return {**record, **self._moving()}
 
     def _moving(self) -> dict[str, Any]:

@@ -1,11 +1,10 @@
 // The filter by type: radio buttons that look like chips, with how much of each is indexed.
 
-import * as api from "./api.js";
 import { el, fill } from "./dom.js";
 import { count, plural } from "./format.js";
+import { known, learnHealth } from "./state.js";
 
 export const TYPES = "guide src example test ticket release blog prp adr rule memory knowledge".split(" ");
-let counts = null;
 
 /** Chips in a row; `changed` is told the type that is chosen. */
 export function typeChips(name, changed) {
@@ -17,10 +16,9 @@ export function typeChips(name, changed) {
     chosen = event.target.value;
     changed(chosen);
   });
-  document.addEventListener("lore:counts", show);
-  document.addEventListener("lore:job", ({ detail }) => detail.ended && learnCounts(true));
+  document.addEventListener("lore:health", show);
   show();
-  learnCounts();
+  if (!known.health) learnHealth().catch(() => {}); // chips without figures: the pill says that the server is gone
   return {
     element,
     get type() {
@@ -33,30 +31,16 @@ export function typeChips(name, changed) {
   };
 }
 
-/** Tell everyone how many passages of each type there are. */
-export async function learnCounts(again = false) {
-  if (counts && !again) return;
-  counts ??= {};
-  try {
-    tellCounts((await api.health()).counts);
-  } catch {
-    counts = null; // chips without figures; whoever needs the server says that it is gone
-  }
-}
-
-/** Someone looked at the health anyway. */
-export function tellCounts(found) {
-  counts = found;
-  document.dispatchEvent(new CustomEvent("lore:counts", { detail: counts }));
-}
+const counts = () => known.health?.counts ?? {};
 
 function present(chosen) {
-  const known = counts && Object.keys(counts).length ? TYPES.filter((type) => counts[type] || type === chosen) : TYPES;
-  return known.sort((one, other) => (counts?.[other] ?? 0) - (counts?.[one] ?? 0));
+  const found = counts();
+  const types = Object.keys(found).length ? TYPES.filter((type) => found[type] || type === chosen) : [...TYPES];
+  return types.sort((one, other) => (found[other] ?? 0) - (found[one] ?? 0));
 }
 
 function chip(name, type, isChosen) {
-  const figure = type === "all" ? sum() : counts?.[type];
+  const figure = type === "all" ? sum(counts()) : counts()[type];
   const title = figure ? `${plural(figure, "passage")} of ${type === "all" ? "every type" : `type ${type}`}` : "";
   return el(
     "label",
@@ -66,6 +50,5 @@ function chip(name, type, isChosen) {
   );
 }
 
-function sum() {
-  return Object.values(counts ?? {}).reduce((total, figure) => total + figure, 0);
-}
+/** How many passages there are. */
+export const sum = (found) => Object.values(found).reduce((total, figure) => total + figure, 0);

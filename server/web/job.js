@@ -1,65 +1,57 @@
-// The build that is running: started, joined, followed to its end, cancelled. Everyone hears of it as `lore:job`.
+// The latest build: started, joined and cancelled here, followed by the stream of the state. Everyone hears of it as `lore:job`.
 
 import * as api from "./api.js";
+import { known } from "./state.js";
 
-let current = null;
-let followed = null;
+const CANCELLING = new Set();
+const GOING = ["running", "lost"];
+let current;
+let streamed = "";
 
-/** The last record that is known of the latest job. */
+/** The latest job as far as it is known; null if there was none yet, undefined if that is not known. */
 export const currentJob = () => current;
 
-/** Start a sync and follow it. */
+/** Start a sync. */
 export const startSync = (given = {}) => start({ action: "sync", ...given });
 
-/** Start a build and follow it; a refusal is told as a job that failed at once. */
+/** Start a build; a refusal is shown as a job that failed at once. */
 export async function start(body) {
   try {
-    tell(await api.manage(body));
-    if (current.state === "running") follow(current.id);
+    show(await api.manage(body));
   } catch (problem) {
-    if (problem.code === "BUSY" && (await resume())) return;
-    tell({ id: "", action: body.action, state: "failed", seconds: 0, problem });
+    if (problem.code === "BUSY" && current?.state === "running") return; // its card is there already
+    show({ id: "", action: body.action, state: "failed", seconds: 0, problem });
   }
 }
 
-/** Pick up the latest job, running or not; whether there is one. */
-export async function resume() {
-  try {
-    tell(await api.job("latest"));
-  } catch (problem) {
-    if (problem.code === "JOB_NOT_FOUND") return false;
-    throw problem;
-  }
-  if (current.state === "running") follow(current.id);
-  return true;
-}
-
-/** Ask the running job to end at its next step. */
+/** Ask the running job to stop at its next step. */
 export async function cancelJob() {
   if (current?.state !== "running") return;
-  tell({ ...current, isEnding: true });
-  await api.cancel(current.id);
-}
-
-/** Follow a job until it ends; where the connection is lost, look again. */
-export async function follow(id) {
-  if (followed === id) return;
-  followed = id;
+  CANCELLING.add(current.id);
+  show(current);
   try {
-    for await (const { event, data } of api.follow(id)) {
-      if (event === "job") tell(data);
-    }
-    if (current?.id === id && current.state === "running") tell(await api.job(id));
+    await api.cancel(current.id);
   } catch (problem) {
-    tell({ ...(current ?? { id, action: "sync", seconds: 0 }), state: "lost", problem });
-  } finally {
-    followed = null;
+    CANCELLING.delete(current.id);
+    show({ ...current, problem });
   }
 }
 
-function tell(record) {
-  const ended = current?.state === "running" && record.state !== "running";
-  const isEnding = record.state === "running" && (record.isEnding ?? (current?.id === record.id && current.isEnding));
-  current = { ...record, isEnding };
+document.addEventListener("lore:latest-job", ({ detail: job }) => {
+  const now = job ? `${job.id} ${job.state}` : "";
+  const isOld = current !== undefined && now === streamed && job?.state !== "running"; // a refusal came after it
+  streamed = now;
+  if (!isOld) show(job);
+});
+
+document.addEventListener("lore:state", () => {
+  if (known.isUp === false && current?.state === "running") show({ ...current, state: "lost" });
+});
+
+function show(job) {
+  const before = current;
+  const isOther = before !== undefined && before?.id !== job?.id;
+  current = job && { ...job, isEnding: job.state === "running" && CANCELLING.has(job.id) };
+  const ended = ["done", "failed", "cancelled"].includes(job?.state) && (isOther || GOING.includes(before?.state));
   document.dispatchEvent(new CustomEvent("lore:job", { detail: { job: current, ended } }));
 }

@@ -1,65 +1,45 @@
 // The pill in the top bar: how fresh the index is, on which branch, and the build that runs.
 
-import * as api from "./api.js";
 import { byId } from "./dom.js";
-import { ago, count, plural } from "./format.js";
-import { follow } from "./job.js";
-import { project } from "./project.js";
+import { count, plural } from "./format.js";
+import { currentJob } from "./job.js";
+import { known } from "./state.js";
+import { agoOf } from "./time.js";
 
-const EVERY_MS = 30_000;
-let fresh = null;
-let job = null;
-
-/** Show the state now, whenever a reply brings it, and from time to time while the page is looked at. */
+/** Show the state whenever it changes. */
 export function watchStatus() {
-  document.addEventListener("lore:freshness", ({ detail }) => {
-    fresh = detail;
-    if (fresh.job && job?.state !== "running") follow(fresh.job);
-    show();
-  });
-  document.addEventListener("lore:job", ({ detail }) => {
-    job = detail.job;
-    show();
-    if (detail.ended) look();
-  });
-  document.addEventListener("visibilitychange", () => document.hidden || look());
-  setInterval(() => document.hidden || look(), EVERY_MS);
-  look();
-}
-
-/** One small search says how fresh the index is, and warms the model for the next one. */
-async function look() {
-  try {
-    await api.search({ query: project || "lore", limit: 1 });
-  } catch (problem) {
-    fresh = { state: problem.code === "INDEX_MISSING" ? "empty" : "failed", problem };
-    show();
-  }
+  document.addEventListener("lore:state", show);
+  document.addEventListener("lore:job", show);
+  show();
 }
 
 function show() {
   const pill = byId("pill");
-  const { state, text, title } = job?.state === "running" ? running() : resting();
+  const { state, text, title } = known.isUp && currentJob()?.state === "running" ? running(currentJob()) : resting();
   pill.dataset.state = state;
   pill.title = title;
   pill.setAttribute("aria-label", `Index: ${title}`);
   byId("pill-text").textContent = text;
 }
 
-function running() {
+function running(job) {
   const share = job.total ? ` ${Math.floor((100 * job.done) / job.total)} %` : "";
   return { state: "running", text: `${job.action}${share}`, title: `${job.action} is running: ${job.stage ?? "starting"}${share}` };
 }
 
 function resting() {
-  if (!fresh) return { state: "unknown", text: "…", title: "not known yet" };
-  if (fresh.state === "empty") return { state: "empty", text: "no index", title: "nothing is indexed yet" };
-  if (fresh.state === "failed") return { state: "failed", text: "no answer", title: fresh.problem.message };
-  const head = fresh.commit ? ` · ${fresh.branch ?? "detached"}@${fresh.commit.slice(0, 7)}` : "";
-  return { state: fresh.state, text: `${fresh.state}${pending()}${head}`, title: `${fresh.state}${pending()}, synced ${ago(fresh.age_seconds)}${head}` };
+  const { isUp, problem, freshness } = known;
+  if (problem?.code === "TOKEN_REQUIRED") return { state: "failed", text: "no token", title: "the server needs its token" };
+  if (isUp === false) return { state: "failed", text: "no answer", title: "the server does not answer" };
+  if (problem?.code === "INDEX_MISSING") return { state: "empty", text: "no index", title: "nothing is indexed yet" };
+  if (problem) return { state: "failed", text: "index failed", title: problem.message };
+  if (!freshness) return { state: "unknown", text: "…", title: "not known yet" };
+  const head = freshness.commit ? ` · ${freshness.branch ?? "detached"}@${freshness.commit.slice(0, 7)}` : "";
+  const text = `${freshness.state}${pending(freshness)}`;
+  return { state: freshness.state, text: `${text}${head}`, title: `${text}, synced ${agoOf(freshness.synced_at)}${head}` };
 }
 
-function pending() {
-  if (fresh.state === "stale" && fresh.changed_files) return `, ${plural(fresh.changed_files, "file")}`;
-  return fresh.state === "partial" && fresh.pending_vectors ? `, ${count(fresh.pending_vectors)} pending` : "";
+function pending(freshness) {
+  if (freshness.state === "stale" && freshness.changed_files) return `, ${plural(freshness.changed_files, "file")}`;
+  return freshness.state === "partial" && freshness.pending_vectors ? `, ${count(freshness.pending_vectors)} pending` : "";
 }

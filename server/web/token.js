@@ -32,6 +32,7 @@ function ask(wasRefused) {
     dialog.addEventListener("close", () => {
       const isGiven = dialog.returnValue === "given" && input.value.trim() !== "";
       if (isGiven) keepToken(input.value);
+      if (isGiven) document.dispatchEvent(new CustomEvent("lore:token"));
       wasDeclined = !isGiven;
       dialog.remove();
       resolve(isGiven);

@@ -1,0 +1,93 @@
+// The state of the server, from one stream of events while the tab is visible: whether it answers, the latest job, how
+// fresh the index is. Every view shows these, and the health report, from here, so that no two views differ.
+
+import * as api from "./api.js";
+import { setClock } from "./time.js";
+
+const SILENT_MS = 15_000; // the server sends something every 5 s
+const RETRY_MS = [500, 1000, 2000, 5000];
+
+/** What is known now. `isUp` is null before the first event; `problem` says why the index or the server does not answer. */
+export const known = { isUp: null, freshness: null, problem: null, health: null };
+let flight = null;
+let isListening = false;
+let lastJob;
+let asking = null;
+let wake = () => {};
+
+/** Listen for as long as the page is open; hidden tabs free their connection, of which a browser has six per server. */
+export function watchState() {
+  document.addEventListener("visibilitychange", () => (document.hidden ? flight?.abort() : listen()));
+  document.addEventListener("lore:unreachable", () => known.isUp && flight?.abort("unreachable"));
+  document.addEventListener("lore:token", () => wake());
+  document.addEventListener("lore:freshness", ({ detail }) => change({ isUp: true, freshness: detail, problem: null }));
+  document.addEventListener("lore:job", ({ detail }) => detail.ended && known.health && learnHealth().catch(() => {}));
+  listen();
+}
+
+/** Fetch the health report, once for all who want it now, and give it to every view. Throws a Problem. */
+export async function learnHealth() {
+  asking ??= api.health().finally(() => (asking = null));
+  const health = await asking;
+  if (health === known.health) return health;
+  known.health = health;
+  if (health.freshness) change({ isUp: true, freshness: health.freshness, problem: null });
+  document.dispatchEvent(new CustomEvent("lore:health", { detail: health }));
+  return health;
+}
+
+async function listen() {
+  if (isListening) return;
+  isListening = true;
+  for (let failures = 0; !document.hidden; failures += 1) {
+    const problem = await hear(() => (failures = 0));
+    if (!problem) continue;
+    lastJob = undefined;
+    change({ isUp: false, freshness: null, problem });
+    await pause(problem.code === "TOKEN_REQUIRED" ? null : RETRY_MS[Math.min(failures, RETRY_MS.length - 1)]);
+  }
+  isListening = false;
+}
+
+/** Pass events on until the stream ends; returns the problem that ended it, or null if the page did. */
+async function hear(heard) {
+  flight = new AbortController();
+  let timer = watchdog();
+  try {
+    for await (const { data } of api.states(flight.signal)) {
+      clearTimeout(timer);
+      timer = watchdog();
+      heard();
+      receive(data);
+    }
+    return api.unreachable();
+  } catch (problem) {
+    if (problem.name === "AbortError") return null; // the tab was hidden
+    return problem instanceof api.Problem ? problem : api.unreachable();
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+const watchdog = () => setTimeout(() => flight.abort("silent"), SILENT_MS);
+
+function receive({ job = null, freshness = null, problem = null, now }) {
+  setClock(now);
+  change({ isUp: true, freshness, problem });
+  if (JSON.stringify(job) === lastJob) return;
+  lastJob = JSON.stringify(job);
+  document.dispatchEvent(new CustomEvent("lore:latest-job", { detail: job }));
+}
+
+function change(given) {
+  Object.assign(known, given);
+  document.dispatchEvent(new CustomEvent("lore:state"));
+}
+
+/** Wait so long, or until the reader gives a token. */
+function pause(milliseconds) {
+  return new Promise((resolve) => {
+    wake = resolve;
+    if (milliseconds !== null) setTimeout(resolve, milliseconds);
+  });
+}
