@@ -15,11 +15,8 @@ export class Problem extends Error {
   }
 }
 
-const GONE = {
-  code: "NO_ANSWER",
-  message: "The server does not answer.",
-  hint: "Is `lore serve` still running? Start it again, then try once more.",
-};
+/** The problem of a server that does not answer. */
+export const unreachable = () => new Problem({ code: "NO_ANSWER", message: "The server does not answer." });
 
 /** Ranked passages. */
 export const search = (body, signal) => withFreshness(call("POST", "/api/documents/query", { body, signal }));
@@ -39,17 +36,14 @@ export const health = (signal) => call("GET", "/api/healthcheck", { signal });
 /** Start a build, or join the one that runs. */
 export const manage = (body) => call("POST", "/api/db/data/manage", { body: { wait_seconds: 0, ...body } });
 
-/** A job by id, or the latest. */
-export const job = (id, signal) => call("GET", `/api/jobs/${encodeURIComponent(id)}`, { signal });
-
-/** End a job at its next step. */
+/** Stop a job at its next step. */
 export const cancel = (id) => call("POST", `/api/jobs/${encodeURIComponent(id)}/cancel`, {});
 
 /** The events of an answer while it is written: {event, data}. */
 export const ask = (body, signal) => stream("POST", "/api/knowledge/ask", { body, signal });
 
-/** The records of a job until it ends: {event, data}. */
-export const follow = (id, signal) => stream("GET", `/api/jobs/${encodeURIComponent(id)}`, { signal });
+/** The state of the server and each change of it: {event, data}. */
+export const states = (signal) => stream("GET", "/page/state", { signal });
 
 /** The projects that have knowledge, and which one is meant where none is named. */
 export const projects = (signal) => call("GET", "/api/projects", { signal });
@@ -100,7 +94,7 @@ async function* stream(method, path, given) {
   try {
     yield* readEvents(response.body);
   } catch (error) {
-    throw error.name === "AbortError" ? error : new Problem(GONE);
+    throw signalled(error);
   }
 }
 
@@ -119,8 +113,15 @@ async function request(method, path, accept, { query, body, signal }) {
   try {
     return await fetch(`${path}${queryOf(query)}`, { method, headers, body: sent, signal, cache: "no-store" });
   } catch (error) {
-    throw error.name === "AbortError" ? error : new Problem(GONE);
+    throw signalled(error);
   }
+}
+
+/** The error of a fetch that was aborted, else the problem that the server cannot be reached, which everyone hears of. */
+function signalled(error) {
+  if (!(error instanceof TypeError)) return error;
+  document.dispatchEvent(new CustomEvent("lore:unreachable"));
+  return unreachable();
 }
 
 async function checked(response) {

@@ -15,6 +15,7 @@ import { paperView } from "./paper-view.js";
 import { project } from "./project.js";
 import { go, link, parse, placeOf, rememberPlace } from "./route.js";
 import { searchView } from "./search.js";
+import { watchState } from "./state.js";
 import { watchStatus } from "./status.js";
 import { themeButton } from "./theme.js";
 
@@ -47,9 +48,13 @@ function show() {
   shown = view;
   markPlace(placeOf(route.view));
   rememberPlace();
-  document.title = `${view.title(route)} · ${project || "Lore"}`;
+  showTitle();
   view.show(route);
   if (isOther) focusIn(view, isFirst);
+}
+
+function showTitle() {
+  document.title = `${shown.title(parse(location.hash))} · ${project || "Lore"}`;
 }
 
 /** The focus goes where it was in this view; else to its field, if a keyboard is likely; else to its heading. */
@@ -103,5 +108,7 @@ history.scrollRestoration = "manual";
 themeButton(byId("theme"));
 watchKeys();
 addEventListener("hashchange", show);
+document.addEventListener("lore:settled", showTitle);
 show();
 watchStatus();
+watchState();

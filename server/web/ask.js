@@ -1,6 +1,7 @@
 // Ask: the answer as it is written, and what it cites beside it.
 
 import * as api from "./api.js";
+import { withoutCommands } from "./advice.js";
 import { answerText } from "./answer.js";
 import { TYPES } from "./chips.js";
 import { citationList, referenceList, showCited } from "./citations.js";
@@ -13,9 +14,10 @@ const MODES = { synthesized: "written by the answer model", extractive: "quoted 
 
 /** The view of `#/ask?q=…&type=…&cite=…`. */
 export function askView() {
-  const input = el("input", { id: "question", class: "big-input", placeholder: "Ask: how, where, why …", maxlength: 2000, required: true, autocomplete: "off" });
-  const type = el("select", { id: "ask-type" }, ["all", ...TYPES].map((one) => el("option", { value: one }, one === "all" ? "all types" : one)));
+  const input = el("input", { id: "question", class: "big-input", placeholder: "Ask: how, where, why …", maxlength: 2000, required: true, autocomplete: "off", on: { input: () => showButtons() } });
+  const type = el("select", { id: "ask-type", on: { change: () => showButtons() } }, ["all", ...TYPES].map((one) => el("option", { value: one }, one === "all" ? "all types" : one)));
   const button = el("button", { class: "button primary big" }, "Ask");
+  const stopButton = el("button", { type: "button", class: "button big", hidden: true, on: { click: stop } }, "Stop");
   const said = el("p", { class: "said" });
   const answer = el("div", { class: "answer", "aria-label": "Answer", role: "region", tabindex: "-1" });
   const side = el("aside", { class: "side", "aria-label": "Sources" });
@@ -23,9 +25,8 @@ export function askView() {
 
   function submit(event) {
     event.preventDefault();
-    if (state.flight) return stop();
     const query = input.value.trim();
-    if (!query) return;
+    if (!query || isBeingAnswered()) return;
     const fragment = link("ask", "", { q: query, type: type.value === "all" ? "" : type.value });
     if (fragment === location.hash) run(query, type.value);
     else go(fragment);
@@ -39,20 +40,21 @@ export function askView() {
     begin();
     try {
       for await (const { event, data } of api.ask({ query, type: wanted }, flight.signal)) {
+        if (state.flight !== flight) return;
         if (event === "text") write(data);
         else if (event === "result") finish(data, performance.now() - started);
         else if (event === "problem") throw new api.Problem(data);
       }
-      if (!state.reply) throw new api.Problem({ code: "NO_ANSWER", message: "The answer broke off.", hint: "Ask again." });
+      if (!state.reply) throw new api.Problem({ code: "NO_ANSWER", message: "The answer broke off." });
     } catch (problem) {
-      if (problem.name !== "AbortError") fail(problem, () => run(query, wanted));
+      if (state.flight === flight && problem.name !== "AbortError") fail(problem, () => run(query, wanted));
     } finally {
       if (state.flight === flight) end();
     }
   }
 
   function begin() {
-    button.textContent = "Stop";
+    showButtons();
     said.textContent = "Looking for passages…";
     say("Asking.");
     fill(side);
@@ -76,7 +78,7 @@ export function askView() {
   function finish(reply, milliseconds) {
     state.reply = reply;
     said.textContent = `Answer ${MODES[reply.mode]} · ${duration(milliseconds / 1000)}`;
-    const notes = [reply.degraded && note("info", reply.degraded), notesOf({ ...reply, degraded: undefined })];
+    const notes = [reply.degraded && note("info", withoutCommands(reply.degraded)), notesOf({ ...reply, degraded: undefined })];
     fill(answer, notes, answerText(reply.answer, reply.citations));
     fill(side, citationList(reply.citations), referenceList(reply.references));
     say(`Answered with ${reply.citations.length} citations.`);
@@ -90,7 +92,7 @@ export function askView() {
   }
 
   function stop() {
-    state.flight.abort();
+    state.flight?.abort();
     said.textContent = "Stopped.";
     fill(answer, state.text ? answerText(state.text, []) : null);
     end();
@@ -98,9 +100,19 @@ export function askView() {
 
   function end() {
     state.flight = null;
-    button.textContent = "Ask";
+    showButtons();
     answer.removeAttribute("aria-busy");
   }
+
+  /** While an answer is written it can be stopped, or another question asked in its place. */
+  function showButtons() {
+    const hadFocus = document.activeElement === stopButton;
+    stopButton.hidden = !state.flight;
+    button.hidden = isBeingAnswered();
+    if (hadFocus && stopButton.hidden) button.focus();
+  }
+
+  const isBeingAnswered = () => state.flight !== null && state.asked === key(input.value.trim(), type.value);
 
   async function showRoute(route) {
     const { q = "", type: wanted = "all", cite } = route.params;
@@ -116,7 +128,7 @@ export function askView() {
     el("h1", { class: "unseen" }, "Ask"),
     el("form", { class: "ask-row", on: { submit } },
       el("label", { class: "unseen", for: "question" }, "Question"), input,
-      el("label", { class: "unseen", for: "ask-type" }, "Answer from"), type, button),
+      el("label", { class: "unseen", for: "ask-type" }, "Answer from"), type, button, stopButton),
     said,
     el("div", { class: "beside" }, answer, side),
   ];

@@ -56,7 +56,8 @@ export function changeView() {
       fill(notes, note("info", done.commit ? "Taken back. " : "Nothing was left to take back.", lead));
       say(done.commit ? "Taken back." : "Nothing was left to take back.");
     } catch (problem) {
-      fill(notes, failure(problem));
+      const advice = "Later changes build on this one. Take those back first, or edit the document.";
+      fill(notes, problem.code === "CONFLICT" ? failure(problem, undefined, advice) : failure(problem));
     } finally {
       button.disabled = false;
     }

@@ -6,7 +6,8 @@ import { el, fill, reveal, say } from "./dom.js";
 import { count, plural, span } from "./format.js";
 import { addLines } from "./lines.js";
 import { failure } from "./notes.js";
-import { sourceLink } from "./route.js";
+import { markCurrent } from "./outline.js";
+import { linesOf, sourceLink } from "./route.js";
 
 const PAGE_TOKENS = 20_000;
 
@@ -23,7 +24,7 @@ export function documentView() {
 
   async function load(path) {
     const mine = (state.flight += 1);
-    Object.assign(state, { path, last: 0, cursor: null, chunks: [], line: null });
+    Object.assign(state, { path, last: 0, cursor: null, chunks: [], line: null, marked: null });
     for (const one of [trouble, text, outline, facts]) fill(one);
     more.hidden = body.hidden = true;
     heading.textContent = path;
@@ -47,6 +48,7 @@ export function documentView() {
     state.chunks.push(...page.chunks.filter((one) => !known.has(one.id)));
     addLines(text, state.path, page, state.chunks);
     fill(outline, el("h2", {}, plural(state.chunks.length, "chunk")), el("ol", {}, state.chunks.map((one) => outlineRow(state.path, one))));
+    markCurrent(outline, state.marked);
     state.last = page.lines[1];
     state.cursor = page.next_cursor ?? null;
     more.hidden = !state.cursor;
@@ -75,26 +77,41 @@ export function documentView() {
     }
   }
 
-  /** Load as far as the target, mark it and go there. */
-  async function showTarget({ line, chunk }) {
-    const isThere = () => (chunk ? state.chunks.some((one) => one.id === chunk) : state.last >= Number(line));
+  /** Load as far as the target, mark it and go there: the lines that are named, else those of the chunk. */
+  async function showTarget(params) {
+    const { chunk } = params;
+    const lines = linesOf(params);
+    const isThere = () => (lines ? state.last >= lines[1] : state.chunks.some((one) => one.id === chunk));
     while (state.cursor && !isThere()) await next();
     for (const one of text.querySelectorAll(".is-target")) one.classList.remove("is-target");
-    const part = chunk && text.querySelector(`[data-chunk="${CSS.escape(chunk)}"]`);
-    const row = line && text.querySelector(`#L${Number(line)}`);
-    for (const one of chunk ? text.querySelectorAll(`[data-of~="${CSS.escape(chunk)}"]`) : []) one.classList.add("is-target");
-    if (row && !part) row.classList.add("is-target");
-    if (part ?? row) {
-      reveal(part ?? row, part ? "start" : "center");
-      say(part ? `Chunk ${part.textContent}` : `Line ${line}`);
+    const [first, end] = lines ?? state.chunks.find((one) => one.id === chunk)?.lines ?? [];
+    if (!first) return;
+    const last = Math.min(end, state.last);
+    const head = chunk && text.querySelector(`[data-chunk="${CSS.escape(chunk)}"]`);
+    head?.classList.add("is-target");
+    for (let number = first; number <= last; number += 1) byLine(number)?.classList.add("is-target");
+    const isWhole = head && state.chunks.find((one) => one.id === chunk).lines[0] === first;
+    const node = isWhole ? head : byLine(first);
+    if (node) {
+      reveal(node, isWhole || last - first > 10 ? "start" : "center");
+      say(isWhole ? `Chunk ${head.textContent}` : `Line ${span([first, last])}`);
     }
-    markOutline(chunk ?? state.chunks.find((one) => one.lines[0] <= line && line <= one.lines[1])?.id);
-    const anchor = facts.querySelector("a.editor");
-    if (anchor && line) anchor.replaceWith(editorAnchor(state.path, Number(line)));
+    markOutline(head ? chunk : innermost(first)?.id);
+    facts.querySelector("a.editor")?.replaceWith(editorAnchor(state.path, first));
+  }
+
+  const byLine = (number) => text.querySelector(`#L${number}`);
+
+  /** The smallest chunk around a line, else the one before it. */
+  function innermost(line) {
+    const around = state.chunks.filter((one) => one.lines[0] <= line && line <= one.lines[1]);
+    const size = ({ lines: [first, last] }) => last - first;
+    return around.sort((one, other) => size(one) - size(other))[0] ?? state.chunks.findLast((one) => one.lines[0] <= line);
   }
 
   function markOutline(id) {
-    for (const one of outline.querySelectorAll("a")) one.setAttribute("aria-current", String(one.dataset.id === id));
+    state.marked = id;
+    markCurrent(outline, id);
   }
 
   async function showRoute(route) {

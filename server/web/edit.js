@@ -23,6 +23,7 @@ export function editView() {
   const preview = el("div", { class: "prose preview", role: "region", tabindex: "0", "aria-label": "Preview" });
   const button = el("button", { type: "button", class: "button primary", title: "Save (Ctrl+S)", on: { click: () => save() } }, "Save");
   const drop = el("button", { type: "button", class: "button danger", hidden: true, on: { click: discard } }, "Discard…");
+  const body = el("div", { class: "editing", hidden: true }, el("label", { class: "unseen", for: "paper-text" }, "Text of the document"), input, preview);
   const state = { key: null, paper: null, isCurrent: false, base: null, isBusy: false, isDrawing: false, timer: 0 };
 
   document.addEventListener("keydown", (event) => {
@@ -45,7 +46,7 @@ export function editView() {
       fill(way, crumbs(toProject(found), toPaper(found)));
       fill(trouble, draft && note("warn", "This is text of yours that was not saved."), end === null && note("warn", "Its line ends are mixed. Saving makes them all alike."));
       if (draft) input.value = draft.text;
-      input.disabled = button.disabled = false;
+      input.disabled = button.disabled = body.hidden = false;
       if (matchMedia("(hover: hover)").matches) input.focus({ preventScroll: true });
       showState();
       await draw();
@@ -129,10 +130,7 @@ export function editView() {
     await load(key, paperOf(params));
   }
 
-  const content = [
-    way, el("div", { class: "view-head" }, heading, el("div", { class: "actions" }, drop, button)), said, trouble,
-    el("div", { class: "editing" }, el("label", { class: "unseen", for: "paper-text" }, "Text of the document"), input, preview),
-  ];
+  const content = [way, el("div", { class: "view-head" }, heading, el("div", { class: "actions" }, drop, button)), said, trouble, body];
   return { content, title: ({ params }) => `Edit ${params.file ?? "the main document"}`, show, leave: () => (state.key = null), field: input };
 }
 

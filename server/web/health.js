@@ -1,10 +1,12 @@
 // Health: each part, whether it works, and what to do if not.
 
-import * as api from "./api.js";
-import { tellCounts } from "./chips.js";
+import { withoutCommands } from "./advice.js";
 import { codes, el, fill, say } from "./dom.js";
-import { ago, bytes, count } from "./format.js";
+import { bytes, plural, count } from "./format.js";
 import { failure } from "./notes.js";
+import { link } from "./route.js";
+import { learnHealth } from "./state.js";
+import { timeOf } from "./time.js";
 
 const SIGNS = { ok: "✓", degraded: "!", failed: "✕" };
 const PARTS = {
@@ -17,23 +19,28 @@ export function healthView() {
   const again = el("button", { type: "button", class: "button", on: { click: () => load() } }, "Check again");
   const verdict = el("p", { class: "verdict" }, "Checking…");
   const checks = el("ul", { class: "checks" }, Object.keys(PARTS).map((part) => check({ part, status: "unknown", detail: "…" })));
-  const facts = el("dl", { class: "facts" });
+  const facts = el("dl", { class: "facts", hidden: true });
+
+  document.addEventListener("lore:health", ({ detail }) => draw(detail));
+
+  function draw(health) {
+    verdict.textContent = health.status;
+    verdict.dataset.status = health.status;
+    fill(checks, health.checks.map(check));
+    fill(facts, factsOf(health));
+    facts.hidden = false;
+  }
 
   async function load() {
     again.disabled = true;
     try {
-      const health = await api.health();
-      tellCounts(health.counts);
-      verdict.textContent = health.status;
-      verdict.dataset.status = health.status;
-      fill(checks, health.checks.map(check));
-      fill(facts, factsOf(health));
+      const health = await learnHealth();
       say(`The server is ${health.status}.`);
     } catch (problem) {
       verdict.textContent = "no answer";
       verdict.dataset.status = "unhealthy";
-      fill(checks, el("li", { class: "plain" }, failure(problem)));
-      fill(facts);
+      fill(checks, el("li", { class: "plain" }, failure(problem, load)));
+      facts.hidden = true;
     } finally {
       again.disabled = false;
     }
@@ -51,13 +58,13 @@ function check({ part, status, detail }) {
     el("span", { class: "sign", "aria-hidden": "true" }, SIGNS[status] ?? "·"),
     el("div", {},
       el("h2", {}, PARTS[part] ?? part, el("span", { class: "status-word" }, status === "unknown" ? "" : status)),
-      el("p", {}, codes(detail))));
+      el("p", {}, codes(withoutCommands(detail) || detail), detail.includes("`lore sync`") && [" ", el("a", { href: link("index") }, "Sync the project")])));
 }
 
 function factsOf(health) {
   const rows = [
-    ["Project", health.project], ["Version", health.version], ["Index", `${count(health.files)} files, ${bytes(health.size_bytes)}`],
-    ["Index updated", ago(health.index_age_seconds)], ["Model", health.model], ["Database", health.database],
+    ["Project", health.project], ["Version", health.version], ["Index", `${plural(health.files, "file")}, ${bytes(health.size_bytes)}`],
+    ["Synced", timeOf(health.freshness?.synced_at) || "never"], ["Model", health.model], ["Database", health.database],
     ...(health.owner ? [["Process", health.owner.pid], ["Connected", count(health.owner.clients)]] : []),
   ];
   return rows.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value)));

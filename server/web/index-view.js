@@ -1,15 +1,16 @@
 // The index: what is in it, what the last build did, the one that runs, and the files.
 
-import * as api from "./api.js";
-import { tellCounts } from "./chips.js";
+import { sum } from "./chips.js";
 import { el, fill } from "./dom.js";
 import { filesPanel } from "./files.js";
-import { ago, bytes, count } from "./format.js";
-import { currentJob, resume, startSync } from "./job.js";
+import { bytes, count } from "./format.js";
+import { currentJob, startSync } from "./job.js";
 import { jobPanel } from "./job-panel.js";
 import { manageMenu } from "./manage.js";
 import { emptyIndex, failure } from "./notes.js";
 import { project } from "./project.js";
+import { known, learnHealth } from "./state.js";
+import { timeOf } from "./time.js";
 
 /** The view of `#/index`. */
 export function indexView() {
@@ -21,39 +22,35 @@ export function indexView() {
   const trouble = el("div", {});
   let name = project;
   let stage;
-  const body = el("div", { class: "index-body" }, el("section", { class: "card types-card" }, el("h2", {}, "Passages by type"), types), files.element);
+  const body = el("div", { class: "index-body", hidden: true }, el("section", { class: "card types-card" }, el("h2", {}, "Passages by type"), types), files.element);
 
-  document.addEventListener("lore:job", ({ detail: { job, ended } }) => {
-    const isOtherStage = job.stage !== stage;
-    stage = job.stage;
-    sync.disabled = job.state === "running";
-    sync.textContent = job.state === "running" ? "Running…" : "Sync";
+  document.addEventListener("lore:job", ({ detail: { job } }) => {
+    const isOtherStage = job?.state === "running" && job.stage !== stage;
+    stage = job?.stage;
+    sync.disabled = job?.state === "running";
+    sync.textContent = sync.disabled ? "Running…" : "Sync";
     panel.show(job);
-    if (ended || isOtherStage) load();
+    if (isShown() && known.health && body.hidden) draw(known.health);
+    if (isOtherStage && isShown()) load();
   });
+  document.addEventListener("lore:health", ({ detail }) => isShown() && draw(detail));
+  const isShown = () => panel.element.offsetParent !== null;
+
+  function draw(health) {
+    name = health.project;
+    fill(facts, FACTS.map(([name, of]) => fact(name, of(health))));
+    const isEmpty = health.files === 0 && !Object.keys(health.counts).length;
+    fill(trouble, isEmpty && currentJob()?.state !== "running" && emptyIndex());
+    body.hidden = isEmpty || currentJob() === undefined; // nothing below a card that is still to grow
+    fill(types, bars(health.counts));
+    if (!isEmpty) files.load();
+  }
 
   async function load() {
     try {
-      const health = await api.health();
-      tellCounts(health.counts);
-      name = health.project;
-      fill(facts, FACTS.map(([name, of]) => fact(name, of(health))));
-      const isEmpty = health.files === 0 && !Object.keys(health.counts).length;
-      fill(trouble, isEmpty && currentJob()?.state !== "running" && emptyIndex());
-      body.hidden = isEmpty;
-      fill(types, bars(health.counts));
-      if (!isEmpty) files.load();
+      await learnHealth();
     } catch (problem) {
       fill(trouble, failure(problem, load));
-    }
-  }
-
-  async function show() {
-    load();
-    try {
-      if (!currentJob() && !(await resume())) panel.show(null);
-    } catch (problem) {
-      fill(trouble, failure(problem, show));
     }
   }
 
@@ -61,20 +58,20 @@ export function indexView() {
     el("div", { class: "view-head" }, el("h1", {}, "Index"), el("div", { class: "actions" }, sync, manageMenu(() => name))),
     facts, panel.element, trouble, body,
   ];
-  if (currentJob()) panel.show(currentJob());
-  return { content, title: () => "Index", show };
+  if (currentJob() !== undefined) panel.show(currentJob());
+  return { content, title: () => "Index", show: load };
 }
 
 const FACTS = [
-  ["Passages", (health) => count(Object.values(health.counts).reduce((total, one) => total + one, 0))],
-  ["Files read", (health) => count(health.files)],
+  ["Passages", (health) => count(sum(health.counts))],
+  ["Files", (health) => count(health.files)],
   ["Size", (health) => bytes(health.size_bytes)],
-  ["Updated", (health) => ago(health.index_age_seconds)],
+  ["Synced", (health) => timeOf(health.freshness?.synced_at) || "never"],
   ["Model", (health) => health.model],
   ["Database", (health) => health.database],
 ];
 
-const fact = (name, value) => el("div", {}, el("dt", {}, name), el("dd", { title: value }, value));
+const fact = (name, value) => el("div", {}, el("dt", {}, name), el("dd", { title: value.nodeType ? null : value }, value));
 
 function bars(counts) {
   const rows = Object.entries(counts).sort(([, one], [, other]) => other - one);

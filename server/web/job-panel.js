@@ -1,9 +1,10 @@
 // The card of a build: its stages while it runs, with rate, rest and cancel; what it did when it has ended.
 
 import { el, fill, say } from "./dom.js";
-import { ago, count, duration, plural } from "./format.js";
-import { cancelJob, resume, startSync } from "./job.js";
+import { count, duration, plural } from "./format.js";
+import { cancelJob } from "./job.js";
 import { failure, note } from "./notes.js";
+import { timeOf } from "./time.js";
 
 const STAGES = { sync: ["reading", "indexing words", "embedding"], create: ["reading"], embed: ["indexing words", "embedding"], delete: [] };
 
@@ -80,21 +81,20 @@ function cancelButton() {
 }
 
 function ended(job) {
-  const when = job.started_at ? ago(Math.max(0, (Date.now() - Date.parse(job.started_at)) / 1000 - job.seconds)) : "";
+  const when = job.started_at && timeOf(new Date(Date.parse(job.started_at) + 1000 * job.seconds).toISOString());
   const head = el("div", { class: "job-head" },
     el("h2", {}, `Last ${job.action}`),
-    el("p", { class: "quiet" }, el("span", { class: `state ${job.state}` }, job.state), when && ` ${when}, took ${duration(job.seconds)}`));
+    el("p", { class: "quiet" }, el("span", { class: `state ${job.state}` }, job.state), when && [" ", when, `, took ${duration(job.seconds)}`]));
   if (job.report) return [head, figures(job.report), rest(job.report)];
   if (job.state === "cancelled") return [head, note("info", "What it did stays. The next sync goes on from there.")];
-  return [head, failure(asProblem(job.problem)), job.problem?.code === "SYNC_GUARD" && allowButton()];
-}
-
-function allowButton() {
-  return el("button", { type: "button", class: "button danger", on: { click: () => startSync({ allow_mass_delete: true }) } }, "The files are really gone: sync");
+  return [head, failure({ ...job.problem, trace: job.problem?.trace ?? job.problem?.trace_id })];
 }
 
 function lost(job) {
-  return [el("h2", {}, "Lost sight of the build"), failure(job.problem, () => resume().catch(() => {}))];
+  return [
+    el("h2", {}, `Lost sight of the ${job.action}`),
+    note("bad", "The server does not answer. As soon as it does, this card shows what became of the build."),
+  ];
 }
 
 const FIGURES = ["created", "updated", "unchanged", "deleted", "embedded", "files"];
@@ -118,4 +118,3 @@ function list(noun, rows) {
 }
 
 const title = (action) => action[0].toUpperCase() + action.slice(1);
-const asProblem = (problem) => ({ ...problem, message: problem?.message, hint: problem?.hint, trace: problem?.trace ?? problem?.trace_id });

@@ -74,7 +74,7 @@ function escape(event) {
   const view = document.querySelector("section.view:not([hidden])")?.dataset.view;
   if (view === "source") {
     event.preventDefault();
-    history.length > 1 ? history.back() : go(link("search"));
+    canGoBack() ? history.back() : go(link("search"));
   } else if (view === "search" && event.target.closest(".result")) {
     HANDLERS["/"]();
   } else if (view?.startsWith("knowledge/") && !isTyping(event.target)) {
@@ -82,6 +82,11 @@ function escape(event) {
   } else {
     document.activeElement.blur();
   }
+}
+
+/** Whether the step before is one of this page: going back must not leave it. */
+function canGoBack() {
+  return globalThis.navigation ? navigation.canGoBack : history.length > 1;
 }
 
 function isTyping(target) {

@@ -3,15 +3,16 @@
 import * as api from "./api.js";
 import { confirmed } from "./confirm.js";
 import { el, fill, say } from "./dom.js";
-import { plural } from "./format.js";
-import { stems } from "./highlight.js";
+import { count, plural } from "./format.js";
+import { partsOf } from "./highlight.js";
 import { intoList } from "./into-list.js";
 import { menuOf } from "./menu.js";
 import { newPaper } from "./new-paper.js";
 import { failure } from "./notes.js";
 import { paperLink, projectHistoryLink, projectLink, removeProject } from "./paper.js";
 import { mainRow, matchRow, noPapers, paperRow } from "./paper-row.js";
-import { go, settle } from "./route.js";
+import { go } from "./route.js";
+import { searchSteps } from "./steps.js";
 
 const PAUSE_MS = 120;
 const MOST_FOUND = 50;
@@ -19,7 +20,7 @@ const MOST_FOUND = 50;
 /** The view of `#/knowledge?project=…&q=…`. */
 export function knowledgeView() {
   const heading = el("h1", {}, "Knowledge");
-  const input = el("input", { id: "knowledge-q", type: "search", placeholder: "Search what was written", maxlength: 200, autocomplete: "off", spellcheck: "false", on: { input: typed, keydown: (event) => entering.press(event) } });
+  const input = el("input", { id: "knowledge-q", type: "search", placeholder: "Search what was written", maxlength: 200, autocomplete: "off", spellcheck: "false", on: { input: typed, keydown: (event) => entering.press(event) && steps.keep() } });
   const said = el("p", { class: "said" });
   const trouble = el("div", {});
   const list = el("ol", { class: "results papers", "aria-label": "Documents", on: { keydown: alongList } });
@@ -28,6 +29,7 @@ export function knowledgeView() {
   const add = el("button", { type: "button", class: "button primary big", "data-key": "n", "aria-keyshortcuts": "n", on: { click: begin } }, "New document");
   const menu = menuOf([["History", () => go(projectHistoryLink(state.project))], ["Delete project…", deleteProject, "danger"]]);
   const state = { project: "", wanted: "", papers: [], flight: null, timer: 0, done: null };
+  const steps = searchSteps(input);
   const entering = intoList(() => (state.timer ? ask() : state.done), () => titles());
 
   async function load(wanted) {
@@ -39,6 +41,7 @@ export function knowledgeView() {
       if (state.flight !== flight) return;
       Object.assign(state, { project, current, papers: files, known: projects.find((one) => one.project_id === project) });
       fill(trouble);
+      body.hidden = false;
       heading.textContent = `Knowledge of ${project}`;
       fill(others, el("h2", {}, "Projects"), el("ol", {}, ordered(projects, current).map((one) => projectRow(one, current))));
       await find();
@@ -53,12 +56,12 @@ export function knowledgeView() {
     clearTimeout(state.timer);
     state.timer = 0;
     const query = input.value.trim();
-    settle(projectLink(state.wanted, { q: query }));
+    steps.settle(projectLink(state.wanted, { q: query }));
     if (!query) return showAll();
     const flight = begun();
     try {
       const found = await api.searchPapers({ project_id: state.project, query, limit: MOST_FOUND }, flight.signal);
-      if (state.flight === flight) showFound(found, stems(query));
+      if (state.flight === flight) showFound(found, partsOf(query));
     } catch (problem) {
       if (problem.name !== "AbortError") fill(trouble, failure(problem, find));
     }
@@ -72,8 +75,9 @@ export function knowledgeView() {
   }
 
   function showFound(found, wanted) {
+    steps.shown();
     fill(trouble);
-    said.textContent = `${plural(found.total_documents, "document")} of ${state.papers.length}`;
+    said.textContent = `${count(found.total_documents)} of ${plural(state.papers.length, "document")}`;
     say(`${plural(found.total_documents, "document")} found.`);
     fill(list, found.results.map((one) => el("li", {}, matchRow(state.project, one, wanted))),
       !found.results.length && el("li", { class: "empty" }, el("p", {}, "Nothing found. Words are looked for as they are typed, also inside of others.")));
@@ -127,18 +131,17 @@ export function knowledgeView() {
   function show(route) {
     const { project, q = "" } = route.params;
     if (q !== input.value.trim()) input.value = q;
+    if (q) steps.keep();
     state.wanted = project ?? "";
     state.done = load(project);
   }
 
-  const content = [
-    el("div", { class: "view-head" }, heading, el("div", { class: "actions" }, add, menu)),
-    el("div", { class: "beside knowledge-body" },
-      el("div", {},
-        el("div", { class: "ask-row" }, el("label", { class: "unseen", for: "knowledge-q" }, "Search what was written"), input),
-        said, trouble, list),
-      others),
-  ];
+  const body = el("div", { class: "beside knowledge-body", hidden: true },
+    el("div", {},
+      el("div", { class: "ask-row" }, el("label", { class: "unseen", for: "knowledge-q" }, "Search what was written"), input),
+      said, list),
+    others);
+  const content = [el("div", { class: "view-head" }, heading, el("div", { class: "actions" }, add, menu)), trouble, body];
   return { content, title: (route) => route.params.q || "Knowledge", show, leave };
 }
 

@@ -1,5 +1,6 @@
 // Notes beside results: what is doubtful, degraded, stale or left out, and what went wrong.
 
+import { adviceOf, isForSync, withoutCommands } from "./advice.js";
 import { startSync } from "./job.js";
 import { codes, el } from "./dom.js";
 import { plural } from "./format.js";
@@ -21,32 +22,37 @@ export function notesOf(reply) {
   ].filter(Boolean);
 }
 
-/** A failure with its code, hint and what can be done; an index that is missing gets its main action. */
-export function failure(problem, retry) {
+/** A failure: what happened, what the reader can do about it, and a button where the page can do it. */
+export function failure(problem, retry, advice = adviceOf(problem)) {
   if (problem.code === "INDEX_MISSING") return emptyIndex(problem);
   return el(
     "div",
     { class: "note bad failure", role: "alert" },
-    el("strong", {}, codes(problem.message || "Something went wrong in the page.")),
-    problem.hint && el("p", {}, codes(problem.hint)),
+    el("strong", {}, codes(withoutCommands(problem.message || "") || "Something went wrong in the page.")),
+    el("p", {}, codes(advice)),
     el("p", { class: "quiet" }, el("code", {}, problem.code ?? problem.name), problem.trace && [" · trace ", el("code", {}, problem.trace)]),
-    retry && el("button", { type: "button", class: "button", on: { click: retry } }, "Try again"),
+    isForSync(problem) && actionButton("Sync", syncHere),
+    problem.code === "SYNC_GUARD" && actionButton("The files are really gone: sync", () => startSync({ allow_mass_delete: true }), "danger"),
+    retry && actionButton("Try again", retry),
   );
+}
+
+const actionButton = (name, click, kind = "") => el("button", { type: "button", class: `button ${kind}`, on: { click } }, name);
+
+function syncHere() {
+  location.hash = link("index");
+  startSync();
 }
 
 /** The state before the first sync. */
 export function emptyIndex(problem) {
-  const sync = () => {
-    location.hash = link("index");
-    startSync();
-  };
   return el(
     "div",
     { class: "empty" },
     el("h2", {}, "Nothing is indexed yet"),
-    el("p", {}, problem?.code === "INDEX_MISSING" && !/no index/i.test(problem.message) ? problem.message
+    el("p", {}, problem?.code === "INDEX_MISSING" && !/no index|is empty/i.test(problem.message) ? problem.message
       : "A sync reads the project's files once. After that only what changed is read again."),
-    el("button", { type: "button", class: "button primary big", on: { click: sync } }, "Sync the project"),
+    el("button", { type: "button", class: "button primary big", on: { click: syncHere } }, "Sync the project"),
   );
 }
 

@@ -7,6 +7,7 @@ import { el, fill, reveal, say } from "./dom.js";
 import { draftOf } from "./draft.js";
 import { headingsIn, nodesOf } from "./markdown.js";
 import { failure, note } from "./notes.js";
+import { markCurrent } from "./outline.js";
 import { changeLink, historyLink, nameOf, paperLink, paperOf, projectLink, read, remove, write } from "./paper.js";
 import { keywordsOf } from "./paper-row.js";
 import { go } from "./route.js";
@@ -86,7 +87,7 @@ export function paperView() {
   }
 
   function showChapter(chapter) {
-    for (const one of outline.querySelectorAll("a")) one.setAttribute("aria-current", String(one.dataset.id === chapter));
+    markCurrent(outline, chapter);
     const target = chapter && headingsIn(article).find((one) => one.dataset.anchor === chapter);
     if (!target) return;
     target.tabIndex = -1;

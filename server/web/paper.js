@@ -4,6 +4,7 @@ import * as api from "./api.js";
 import { link } from "./route.js";
 
 const AUTHOR = "page";
+const LONGEST_NAME = 250;
 
 /** What a route names. */
 export const paperOf = ({ project, file }) => ({ project, file });
@@ -49,8 +50,14 @@ export function write({ project, file }, content, expected) {
   return file ? api.writePaper({ ...body, filename: file }) : api.writeMain(body);
 }
 
-/** A new document of a title. */
-export const create = (project, body) => api.createPaper({ ...body, project_id: project, filename: body.title, author: AUTHOR });
+/** A new document, in a file that is named after its title. */
+export const create = (project, body) => api.createPaper({ ...body, project_id: project, filename: fileNameOf(body.title), author: AUTHOR });
+
+/** A title without what no file name can have: slashes in any writing, invisible characters, nothing but dots. */
+function fileNameOf(title) {
+  const name = title.normalize("NFKC").replace(/[/\\\p{C}\p{Zl}\p{Zp}]+/gu, " ").trim().slice(0, LONGEST_NAME);
+  return /[^. ]/.test(name) ? name : "document";
+}
 
 /** Delete a document, if it still has the version that is expected. */
 export const remove = ({ project, file }, expected) => api.deletePaper({ project_id: project, filename: file, expected_version: expected, author: AUTHOR });

@@ -1,5 +1,7 @@
 // Deep links: what is shown is in the fragment, so that back, forward and bookmarks work.
 
+import { span } from "./format.js";
+
 const KNOWLEDGE = ["knowledge", "knowledge/document", "knowledge/edit", "knowledge/history", "knowledge/change"];
 const VIEWS = ["search", "ask", ...KNOWLEDGE, "index", "classes", "source", "health"];
 
@@ -22,9 +24,15 @@ export function link(view, path = "", params = {}) {
   return `#/${view}${where}${given.length ? `?${new URLSearchParams(given)}` : ""}`;
 }
 
-/** A link to lines of a file in the document view. */
+/** A link to lines of a file in the document view: all of them, as `12` or `12-20`. */
 export function sourceLink(source, lines, chunk) {
-  return link("source", source, { line: lines?.[0], chunk });
+  return link("source", source, { line: lines && span(lines), chunk });
+}
+
+/** The lines that a link names, [first, last]; null if it names none. */
+export function linesOf({ line = "" }) {
+  const [, first, last = first] = line.match(/^(\d+)(?:-(\d+))?$/) ?? [];
+  return first ? [Number(first), Math.max(Number(first), Number(last))] : null;
 }
 
 /** Go somewhere: a new step of the history. */
@@ -32,10 +40,11 @@ export function go(fragment) {
   location.hash = fragment;
 }
 
-/** Say in the address what is shown already, without a step of the history. */
-export function settle(fragment) {
-  if (fragment !== location.hash) history.replaceState(history.state, "", fragment);
+/** Put in the address what is shown already: as a step of the history, or in place of the present one. */
+export function settle(fragment, isStep = false) {
+  if (fragment !== location.hash) history[isStep ? "pushState" : "replaceState"](null, "", fragment);
   rememberPlace();
+  document.dispatchEvent(new CustomEvent("lore:settled"));
 }
 
 /** Let the link of a view lead to where one was in it. */

@@ -4,12 +4,13 @@ import * as api from "./api.js";
 import { typeChips } from "./chips.js";
 import { el, fill, say } from "./dom.js";
 import { count, plural } from "./format.js";
-import { stems } from "./highlight.js";
+import { wordsOf } from "./highlight.js";
 import { intoList } from "./into-list.js";
 import { failure, notesOf } from "./notes.js";
 import { project } from "./project.js";
 import { resultCard } from "./result.js";
-import { link, settle } from "./route.js";
+import { link } from "./route.js";
+import { searchSteps } from "./steps.js";
 
 const PAUSE_MS = 120;
 const PAGE = { limit: 20, max_tokens: 6000 };
@@ -21,13 +22,14 @@ export function searchView() {
     autocomplete: "off", autocapitalize: "off", spellcheck: "false", "aria-describedby": "search-said",
     "aria-keyshortcuts": "/",
   });
-  const chips = typeChips("search-type", () => ask());
+  const chips = typeChips("search-type", () => (steps.keep(), ask()));
   const said = el("p", { class: "said", id: "search-said" });
   const notes = el("div", { class: "notes" });
   const list = el("ol", { class: "results", "aria-label": "Results" });
   const more = el("button", { type: "button", class: "button more", hidden: true, on: { click: loadMore } }, "Load more");
   const state = { asked: null, timer: 0, flight: null, cursor: null, shown: 0, total: 0 };
   const entering = intoList(() => ask(), () => titles());
+  const steps = searchSteps(input);
 
   input.addEventListener("input", () => {
     entering.forget();
@@ -44,7 +46,7 @@ export function searchView() {
     if (state.asked && state.asked.query === asked.query && state.asked.type === asked.type) return state.done;
     state.flight?.abort();
     state.asked = asked;
-    settle(link("search", "", params()));
+    steps.settle(link("search", "", params()));
     state.done = asked.query ? find(asked) : welcome();
     return state.done;
   }
@@ -76,6 +78,7 @@ export function searchView() {
     said.textContent = `${words} · ${Math.round(milliseconds)} ms`;
     say(reply.total ? `${words} found. The first is ${reply.results[0].title}.` : "Nothing found.");
     settled();
+    steps.shown();
     state.shown = 0;
     fill(list);
     append(asked, reply, undefined);
@@ -84,7 +87,7 @@ export function searchView() {
 
   function append(asked, reply, cursor) {
     const asking = { ...asked, ...PAGE, cursor };
-    const wanted = stems(asked.query);
+    const wanted = wordsOf(asked.query);
     list.append(...reply.results.map((one, at) => el("li", {}, resultCard(one, wanted, asking, state.shown + at + 1))));
     state.shown += reply.results.length;
     state.total = reply.total;
@@ -131,8 +134,11 @@ export function searchView() {
   }
 
   function onInputKey(event) {
-    if (entering.press(event) || event.key !== "Escape" || !input.value) return;
+    const isForList = entering.press(event);
+    if (isForList) steps.keep();
+    if (isForList || event.key !== "Escape" || !input.value) return;
     event.preventDefault();
+    steps.keep();
     input.value = "";
     ask();
   }
@@ -162,6 +168,7 @@ export function searchView() {
       input.value = q;
       chips.choose(type);
     }
+    if (q) steps.keep();
     ask();
   }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -38,10 +39,13 @@ def test_a_citation_jumps_to_its_passage_and_that_to_the_file(reader: Reader) ->
     expect(cited).to_have_class(re.compile("is-target"))
     expect(cited).to_be_focused()
     expect(cited).to_be_in_viewport()
+    first, last = map(int, re.findall(r":(\d+)-(\d+)$", cited.locator("a.path").inner_text())[0])
     cited.locator("a.path").click()
 
-    expect(page).to_have_url(re.compile(r"#/source/.+\?line=\d+$"))
-    expect(page.locator(".line.is-target")).to_be_in_viewport()
+    expect(page).to_have_url(re.compile(rf"#/source/.+\?line={first}-{last}$"))
+    expect(page.locator(".line.is-target")).to_have_count(last - first + 1)
+    expect(page.locator(f"#L{first}.is-target")).to_be_in_viewport()
+    expect(page.locator(f"#L{last}.is-target")).to_be_in_viewport()
     page.go_back()
     expect(page.locator("#cited-2.is-target")).to_be_visible()
 
@@ -60,9 +64,11 @@ def test_an_answer_is_kept_while_other_views_are_looked_at(reader: Reader) -> No
     assert asked == []
 
 
-def test_a_written_answer_streams_in_can_be_stopped_and_ends_with_links_to_what_it_cites(
+@pytest.fixture
+def written(
     browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+) -> Iterator[tuple[Reader, gemini.FakeGemini]]:
+    """A reader of a server with an answer model, which stalls in its first answer and writes all others."""
     project = write_project(
         tmp_path / "depot", {"docs/store.md": "# Store\n\nSQLite is the default store: one file.\n"}
     )
@@ -75,20 +81,51 @@ def test_a_written_answer_streams_in_can_be_stopped_and_ends_with_links_to_what_
         monkeypatch.setenv("GEMINI_API_KEY", "played")
         monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", fake.url)
         with serving(project) as url, reading(browser, url) as reader:
-            page = reader.open("#/ask")
-            page.locator("#question").fill(QUESTION)
-            page.get_by_role("button", name="Ask", exact=True).click()
-            expect(page.locator(".answer strong")).to_have_text("no server")
-            expect(page.locator(".answer[aria-busy=true]")).to_contain_text("beside the worker [1].")
-            expect(page.locator(".answer a.cite")).to_have_count(0)
+            yield reader, fake
 
-            page.get_by_role("button", name="Stop").click()
-            expect(page.locator(".ask .said")).to_have_text("Stopped.")
-            expect(page.locator(".answer")).to_contain_text("beside the worker")
-            fake.released.set()
-            page.get_by_role("button", name="Ask", exact=True).click()
 
-            expect(page.locator(".ask .said")).to_contain_text("written by the answer model")
-            expect(page.locator(".answer a.cite")).to_have_count(2)
-            expect(page.locator(".answer")).not_to_contain_text("[7]")
-            expect(page.locator(".citations li")).to_have_count(1)
+def test_a_written_answer_streams_in_can_be_stopped_and_ends_with_links_to_what_it_cites(
+    written: tuple[Reader, gemini.FakeGemini],
+) -> None:
+    reader, fake = written
+    page = reader.open("#/ask")
+    page.locator("#question").fill(QUESTION)
+    page.get_by_role("button", name="Ask", exact=True).click()
+    expect(page.locator(".answer strong")).to_have_text("no server")
+    expect(page.locator(".answer[aria-busy=true]")).to_contain_text("beside the worker [1].")
+    expect(page.locator(".answer a.cite")).to_have_count(0)
+    page.locator("#question").press("Enter")
+    expect(page.get_by_role("button", name="Ask", exact=True)).to_be_hidden()
+
+    page.get_by_role("button", name="Stop").click()
+    expect(page.locator(".ask .said")).to_have_text("Stopped.")
+    expect(page.locator(".answer")).to_contain_text("beside the worker")
+    fake.released.set()
+    page.get_by_role("button", name="Ask", exact=True).click()
+
+    expect(page.locator(".ask .said")).to_contain_text("written by the answer model")
+    expect(page.locator(".answer a.cite")).to_have_count(2)
+    expect(page.locator(".answer")).not_to_contain_text("[7]")
+    expect(page.locator(".citations li")).to_have_count(1)
+
+
+def test_a_new_question_takes_the_place_of_the_one_that_is_being_answered(
+    written: tuple[Reader, gemini.FakeGemini],
+) -> None:
+    reader, fake = written
+    page = reader.open("#/ask")
+    question = page.locator("#question")
+    question.fill(QUESTION)
+    question.press("Enter")
+    expect(page.locator(".answer[aria-busy=true] strong")).to_be_visible()
+
+    question.fill("What is one file?")
+    expect(page.get_by_role("button", name="Ask", exact=True)).to_be_visible()
+    question.press("Enter")
+
+    expect(page.locator(".ask .said")).to_contain_text("written by the answer model")
+    expect(page.locator(".citations li")).to_have_count(1)
+    expect(page).to_have_url(re.compile(r"q=What\+is\+one\+file"))
+    expect(page.get_by_role("button", name="Stop")).to_be_hidden()
+    assert len(fake.requests) == 2
+    assert "What is one file?" in str(fake.requests[1])

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import shutil
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from tests.harness.browser import Reader, barriers, reading
-from tests.harness.faces import serving
+from tests.harness.commands import LORE
+from tests.harness.faces import run_lore, serving
 from tests.harness.projects import write_project
 
 EXPECTED = ["409"]  # there is no index
@@ -160,6 +163,8 @@ def test_a_sync_that_would_delete_much_is_refused_until_it_is_meant(reader: Read
 
     page.get_by_role("button", name="Sync", exact=True).click()
     expect(page.locator(".job")).to_contain_text("SYNC_GUARD")
+    expect(page.locator(".job")).to_contain_text("If these files were really deleted, sync anyway.")
+    expect(page.locator(".job")).not_to_contain_text("allow")
     assert barriers(page) == []
     page.get_by_role("button", name="The files are really gone: sync").click()
 
@@ -178,3 +183,104 @@ def test_markup_in_the_project_stays_text(reader: Reader, project: Path) -> None
     expect(page.locator("#L3")).to_contain_text("<script>")
 
     assert page.locator("main img, main script").count() == 0
+
+
+# --- what happens elsewhere ------------------------------------------------------------------------------------------
+
+
+def test_a_build_that_was_started_elsewhere_is_shown_at_once_in_every_view(reader: Reader, project: Path) -> None:
+    page = reader.open("#/index")
+    expect(page.get_by_role("heading", name="Last build")).to_be_visible()
+    expect(page.locator(".pill")).to_have_attribute("data-state", "empty")
+    build = subprocess.Popen([LORE, "sync"], cwd=project, stderr=subprocess.DEVNULL)
+
+    expect(page.locator(".job .state")).to_have_text("done")
+    expect(page.locator(".figures")).to_contain_text("created12")
+    expect(page.locator(".facts")).to_contain_text("Passages12")
+    expect(page.locator(".pill")).to_contain_text("fresh")
+    assert build.wait() == 0
+
+    write_project(project, guides(12, 20))
+    page.goto(f"{reader.url}/#/search")
+    expect(page.locator(".pill")).to_contain_text("stale, 8 files")
+    run_lore("sync", cwd=project)
+    expect(page.locator(".pill")).to_contain_text("fresh")
+    expect(page.locator(".chip", has_text="all")).to_have_text("all20")
+
+
+def test_a_long_build_that_was_started_elsewhere_shows_its_progress(reader: Reader, project: Path) -> None:
+    write_project(project, guides(12, 560))
+    page = reader.open("#/index")
+    expect(page.get_by_role("heading", name="Last build")).to_be_visible()
+    with subprocess.Popen([LORE, "sync"], cwd=project, stderr=subprocess.DEVNULL):
+        expect(page.get_by_role("heading", name="Sync is running")).to_be_visible()
+        expect(page.locator(".pill")).to_have_attribute("data-state", "running")
+        expect(page.locator(".stage", has_text="embedding")).to_contain_text("256 of 560")
+
+        page.get_by_role("button", name="Cancel").click()
+
+        expect(page.locator(".job .state")).to_have_text("cancelled")
+
+
+def test_the_page_notices_that_the_server_ends_and_that_it_is_back(browser: Browser, project: Path) -> None:
+    run_lore("--no-daemon", "sync", cwd=project)
+    with contextlib.ExitStack() as stack:
+        with serving(project) as url:
+            reader = stack.enter_context(reading(browser, url))
+            reader.expected += ["ERR_", "Failed to load"]
+            page = reader.open("#/search?q=page 7")
+            pill = page.locator(".pill")
+            expect(pill).to_have_attribute("data-state", "fresh")
+        expect(pill).to_have_text("no answer")
+        expect(pill).to_have_attribute("data-state", "failed")
+
+        with serving(project, port=int(url.rpartition(":")[2])):
+            expect(pill).to_have_attribute("data-state", "fresh")
+
+
+def test_every_view_names_the_same_counts_and_the_same_time(reader: Reader, project: Path) -> None:
+    page = synced(reader)
+    page.goto(f"{reader.url}/#/health")
+    expect(page.locator(".health .facts")).to_contain_text("12 files")
+    reader.page.clock.install()
+    write_project(project, guides(12, 1112))
+    run_lore("sync", cwd=project)
+    expect(page.locator(".health .facts")).to_contain_text("1,112 files")
+
+    for hours, time in ((0, "just now|[0-9]+ s ago"), (2, "2 h 0 min ago")):
+        page.clock.fast_forward(hours * 3_600_000)
+        times = set()
+        for view, fact in (("index", ".index .facts"), ("health", ".health .facts")):
+            page.goto(f"{reader.url}/#/{view}")
+            synced_at = page.locator(fact).locator("div", has_text="Synced").locator("time")
+            expect(synced_at).to_have_text(re.compile(time))
+            times.add(synced_at.inner_text())
+        expect(page.locator(".pill")).to_have_attribute("title", re.compile(f"synced ({time})"))
+        if hours:
+            assert len(times) == 1
+    page.goto(f"{reader.url}/#/index")
+    expect(page.locator(".index .facts")).to_contain_text("Passages1,112Files1,112")
+    expect(page.locator(".files .said")).to_have_text("1,112 files")
+    expect(page.locator(".type-bars .figure")).to_have_text("1,112")
+    page.goto(f"{reader.url}/#/search")
+    expect(page.locator(".chip", has_text="all")).to_have_text("all1,112")
+
+
+def test_the_filter_of_the_files_says_what_it_knows_while_it_loads_the_rest(reader: Reader, project: Path) -> None:
+    long = "word " * 50
+    write_project(project, {f"docs/{'a' * 150}/{n:03}-{'b' * 80}.md": f"# {long}{n}\n\nText.\n" for n in range(190)})
+    write_project(project, {"docs/zebra.md": "# Zebra\n\nStripes.\n"})
+    page = synced(reader)
+    expect(page.locator(".files .said")).to_have_text("203 files")
+    held: list[Route] = []
+    page.route("**/api/sources*", lambda route, _: held.append(route))
+
+    page.locator("#file-filter").press_sequentially("zebra")
+
+    expect(page.locator(".files .said")).to_have_text(re.compile(r"^Searching: 0 found in the first \d+ of 203 files$"))
+    while not re.match("1 of 203", page.locator(".files .said").inner_text()):
+        for route in held:
+            route.continue_()
+        held.clear()
+        page.wait_for_function("() => new Promise((done) => requestAnimationFrame(done)).then(() => true)")
+    expect(page.locator(".files tbody tr")).to_have_count(1)

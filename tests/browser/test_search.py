@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from playwright.sync_api import Route, expect
+from playwright.sync_api import Page, Route, expect
 
 from tests.harness.browser import Reader
 
@@ -99,7 +99,7 @@ def test_a_result_leads_to_its_chunk_and_to_its_line_in_the_editor(reader: Reade
     expect(result.locator("a.editor")).to_have_attribute("href", f"vscode://file{sample}/docs/workers.md:57")
     result.locator("a.title").click()
 
-    expect(page).to_have_url(re.compile(r"#/source/docs/workers\.md\?line=57&chunk=[0-9a-f]+$"))
+    expect(page).to_have_url(re.compile(r"#/source/docs/workers\.md\?line=57-66&chunk=[0-9a-f]+$"))
     expect(page.locator("#L57")).to_be_in_viewport()
     expect(page.locator("#L57.is-target")).to_contain_text("## Graceful shutdown")
     page.go_back()
@@ -168,3 +168,98 @@ def test_a_key_opens_the_editor_and_another_lists_the_keys(reader: Reader) -> No
     page.keyboard.press("g")
     page.keyboard.press("h")
     expect(page).to_have_url(re.compile("#/health$"))
+
+
+def shows(page: Page, query: str) -> None:
+    """The search shows what this query finds."""
+    expect(page.locator("#q")).to_have_value(query)
+    expect(page).to_have_url(re.compile(f"q={query.replace(' ', r'[+]')}"))
+    expect(page).to_have_title(re.compile(f"^{query} "))
+    expect(page.locator(".results:not(.old) .result").first).to_be_visible()
+
+
+def test_back_returns_to_the_last_search_that_was_sent_and_not_to_every_key(reader: Reader) -> None:
+    page = reader.open("#/search")
+    steps = page.evaluate("history.length")
+    for query in ("retry policy", "graceful shutdown", "thundering herd"):
+        page.locator("#q").fill("")
+        page.locator("#q").press_sequentially(query)
+        page.locator("#q").press("Enter")
+        shows(page, query)
+    assert page.evaluate("history.length") == steps + 2
+
+    page.go_back()
+    shows(page, "graceful shutdown")
+    page.go_back()
+    shows(page, "retry policy")
+    page.go_forward()
+    shows(page, "graceful shutdown")
+
+
+def test_back_returns_to_a_search_that_was_read_and_to_the_types_that_were_chosen(reader: Reader) -> None:
+    reader.page.clock.install()
+    page = reader.open("#/search")
+    page.locator("#q").fill("retry policy")
+    shows(page, "retry policy")
+    page.clock.fast_forward(10_000)
+    page.locator("#q").fill("worker")
+    shows(page, "worker")
+    page.get_by_label(re.compile("^ticket")).check(force=True)
+    expect(page).to_have_url(re.compile("type=ticket"))
+
+    page.go_back()
+    shows(page, "worker")
+    expect(page.get_by_label(re.compile("^all"))).to_be_checked()
+    page.go_back()
+    shows(page, "retry policy")
+
+
+def test_escape_in_a_file_does_not_leave_the_page(reader: Reader) -> None:
+    reader.page.goto(f"{reader.url}/assets/icon.svg")
+    reader.page.goto("about:blank")
+    page = reader.open("#/source/ferry/pool.py")
+    expect(page.locator(".chunk-head").first).to_be_visible()
+
+    page.keyboard.press("Escape")
+
+    expect(page).to_have_url(re.compile("#/search$"))
+
+
+MARKS = [
+    ("grid", "Grids, a grid in gridlock, my-grid; GridView, a_grid", ["Grids", "grid", "gridlock", "grid", "Grid", "grid"]),
+    ("grids", "one Grid", ["Grid"]),
+    ("retries", "retry, retried, retrying; retrievable", ["retry", "retried", "retrying"]),
+    ("connection", "connect, connected; conned", ["connect", "connected"]),
+    ("caching", "cache, caches; cat", ["cache", "caches"]),
+    ("state", "states; the statue and a static station", ["states"]),
+    ("Gridv", "GridView", ["GridView"]),
+    ("the workers of it", "the worker works for it", ["worker"]),
+    ("retryPolicy", "a policy to retry; retryPolicy", ["policy", "retry", "retryPolicy"]),
+    ("HTTPServer", "an HTTP server", ["HTTP", "server"]),
+    ("Größe", "die Größe, GRÖSSE; Gro\u0308\u00dfe", ["Größe", "Gro\u0308\u00dfe"]),
+    ("настройка", "Настройка сервера", ["Настройка"]),
+    ("ตะกร้า", "หยิบสินค้าใส่ตะกร้าสินค้า", ["ตะกร้า"]),
+    ("检索", "向量检索很快", ["检索"]),
+    ("検索エンジン", "全文検索エンジンの設定", ["検索", "エンジン"]),
+    ("3.14", "python 3.14 in 2014", ["3", "14"]),
+    ("<mark>", "a <mark> of it", ["mark"]),
+]  # fmt: skip
+
+
+def test_the_forms_of_the_words_that_were_asked_for_are_marked_in_every_script(reader: Reader) -> None:
+    page = reader.open()
+    marked = page.evaluate(
+        """async (cases) => {
+          const { marked, wordsOf } = await import("/assets/highlight.js");
+          return cases.map(([query, text]) => {
+            const nodes = marked(text, wordsOf(query));
+            const shown = nodes.map((one) => one.textContent ?? one).join("");
+            return [shown === text, nodes.filter((one) => one.localName === "mark").map((one) => one.textContent)];
+          });
+        }""",
+        [[query, text] for query, text, _ in MARKS],
+    )
+
+    assert dict(zip([query for query, _, _ in MARKS], marked, strict=True)) == {
+        query: [True, marks] for query, _, marks in MARKS
+    }

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, expect
 
+from etl.errors import LoreError
 from tests.harness.browser import Reader, reading
 from tests.harness.faces import run_lore, serving
 from tests.harness.projects import write_project
@@ -44,12 +45,50 @@ def test_the_class_tree_is_filtered_and_keeps_what_is_above(reader: Reader) -> N
     assert names == ["Worker", "PoolWorker", "ThreadWorker"]
 
 
+def test_every_triangle_of_the_filtered_tree_opens_and_closes_something(reader: Reader) -> None:
+    page = reader.open("#/classes")
+    page.locator("#class-filter").fill("worker")
+    rows = page.get_by_role("treeitem")
+    expect(rows.first).to_be_visible()
+    names = rows.all_inner_texts()
+    triangles = page.locator(".row .twist:not(.none)")
+    assert triangles.count() == page.locator(".row[aria-expanded]").count() > 1
+
+    for number in range(triangles.count()):
+        name = page.locator(".row:has(.twist:not(.none))").nth(number).locator(".name").inner_text()
+        row = page.locator(".row", has=page.locator(".name", has_text=re.compile(f"^{name}$")))
+        expect(row).to_have_attribute("aria-expanded", "true")
+        row.locator(".twist").click()
+        expect(row).to_have_attribute("aria-expanded", "false")
+        assert rows.count() < len(names)
+        row.locator(".twist").click()
+        expect(rows).to_have_text([one.replace("\n", "") for one in names])
+
+
+def test_enter_in_the_filter_of_the_classes_opens_the_class_that_was_typed(reader: Reader) -> None:
+    page = reader.open("#/classes")
+    expect(page.get_by_role("treeitem").first).to_be_visible()
+    for typed, name in (("threadw", "ThreadWorker"), ("poolworker", "PoolWorker"), ("worker", "Worker")):
+        page.locator("#class-filter").fill(typed)
+        expect(page.locator(".row.is-active .name")).to_have_text(name)
+        page.locator("#class-filter").press("Enter")
+        expect(page.locator(".class-card h2")).to_have_text(name)
+        expect(page.get_by_role("treeitem", selected=True).locator(".name")).to_have_text(name)
+
+    page.locator("#class-filter").fill("worker")
+    page.locator("#class-filter").press("ArrowDown")
+    page.keyboard.press("ArrowDown")
+    second = page.locator(".row.is-active .name").inner_text()
+    page.keyboard.press("Enter")
+    expect(page.locator(".class-card h2")).to_have_text(second)
+
+
 def test_a_member_leads_to_its_line(reader: Reader) -> None:
     page = reader.open("#/classes/Worker")
 
     page.locator(".members").get_by_role("link", name="settle", exact=True).click()
 
-    expect(page).to_have_url(re.compile(r"#/source/ferry/worker\.py\?line=99&chunk="))
+    expect(page).to_have_url(re.compile(r"#/source/ferry/worker\.py\?line=99-115&chunk="))
     expect(page.locator("#L99")).to_contain_text("def settle")
 
 
@@ -94,6 +133,27 @@ def test_a_file_shows_its_lines_with_each_chunk_marked(reader: Reader) -> None:
     expect(page.locator(".chunk-head.is-target")).to_contain_text("_shut")
 
 
+BODY = "".join(f"        self.total_{n} = self.compute_the_total_of_everything(number={n}) + {n}\n" for n in range(8))
+LONG = "class Outer:\n" + "".join(f"    def step_{n:02}(self):\n{BODY}\n" for n in range(60))
+"""A class around many methods, each of ten lines with an empty one at its end, from line 2 on."""
+
+
+def test_the_outline_shows_the_innermost_chunk_of_the_target_line(browser: Browser, tmp_path: Path) -> None:
+    project = write_project(tmp_path / "long", {"long.py": LONG})
+    with serving(project) as url, reading(browser, url) as reader:
+        run_lore("sync", cwd=project)
+        page = reader.open("#/source/long.py")
+        expect(page.locator(".outline li").nth(59)).to_be_attached()
+        current = page.locator(".outline a[aria-current=true]")
+        for number in (56, 1, 30, 58):
+            line, name = 2 + 10 * number + 9, f"step_{number:02}"  # the empty line behind the method
+            page.goto(f"{url}/#/source/long.py?line={line}")
+            expect(page.locator(f"#L{line}.is-target")).to_be_in_viewport()
+            expect(current).to_have_count(1)
+            expect(current).to_contain_text(name)
+            expect(current).to_be_in_viewport()  # the outline scrolls, not only the text
+
+
 def test_deep_links_survive_reload_back_and_forward(reader: Reader) -> None:
     page = reader.open("#/classes/ferry.worker.Worker")
     expect(page.locator(".class-card h2")).to_have_text("Worker")
@@ -117,13 +177,36 @@ def test_health_names_each_part_and_how_it_is(reader: Reader) -> None:
     expect(page.locator("#said")).to_contain_text("healthy")
 
 
-def test_what_is_not_there_is_said_with_code_and_hint(reader: Reader) -> None:
+def test_what_is_not_there_is_reported_with_what_the_reader_can_do(reader: Reader) -> None:
     reader.expected += ["404"]
     page = reader.open("#/source/docs/nowhere.md")
-    expect(page.get_by_role("alert")).to_contain_text("DOCUMENT_NOT_FOUND")
+    alert = page.get_by_role("alert")
+    expect(alert).to_contain_text("DOCUMENT_NOT_FOUND")
+    expect(alert).to_contain_text("Search for it")
 
+    page.goto(f"{reader.url}/#/source/docs/worker.md")
+    expect(alert).to_contain_text("Did you mean docs/workers.md")
     page.goto(f"{reader.url}/#/classes/Wroker")
-    expect(page.get_by_role("alert")).to_contain_text("Did you mean")
+    expect(alert).to_contain_text("Did you mean")
+
+
+def test_every_error_has_advice_for_a_reader_of_the_page(reader: Reader) -> None:
+    kinds = [LoreError]
+    for kind in kinds:
+        kinds.extend(kind.__subclasses__())
+    page = reader.open()
+    advice = page.evaluate(
+        """async (errors) => {
+          const { adviceOf } = await import("/assets/advice.js");
+          return errors.map((one) => [one.code, adviceOf(one)]);
+        }""",
+        [{"code": kind.code, "hint": kind.default_hint} for kind in kinds] + [{"code": "NO_ANSWER"}],
+    )
+
+    unknown = page.evaluate("import('/assets/advice.js').then(({ adviceOf }) => adviceOf({ code: '?' }))")
+    for code, text in advice:
+        assert text != unknown, code
+        assert not re.search(r"`|--|=true|\blore \w|lore\.toml|\bcall\b|_", text), (code, text)
 
 
 def test_a_server_that_does_not_answer_is_said_and_can_be_tried_again(reader: Reader) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, ConsoleMessage, Page, Request, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Page, Request, expect, sync_playwright
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 ARGUMENTS = [
@@ -22,12 +22,40 @@ ARGUMENTS = [
 ]  # fmt: skip
 DESK = {"width": 1280, "height": 860}
 PHONE = {"width": 360, "height": 740}
+FONTS = {
+    "narrow": "letter-spacing: -.04em !important",
+    "wide": "letter-spacing: .07em !important",
+    "monospace": "font-family: monospace !important",
+    "serif": "font-family: serif !important; line-height: 1.7 !important",
+}
+"""Declarations for every element, in place of fonts that this machine may lack: text takes less room, or more."""
 SHIFTS = """
 window.shifted = 0;
+window.shifts = [];
 new PerformanceObserver((list) => {
-  for (const one of list.getEntries()) if (!one.hadRecentInput) window.shifted += one.value;
+  for (const one of list.getEntries()) {
+    if (one.hadRecentInput) continue;
+    window.shifted += one.value;
+    const moves = one.sources.map(({ node, previousRect, currentRect }) =>
+      `${(node?.outerHTML ?? node?.textContent ?? "").slice(0, 80)} from y ${previousRect.y} to ${currentRect.y}`);
+    window.shifts.push(`${one.value.toFixed(4)}: ${moves.join(" | ")}`);
+  }
 }).observe({ type: "layout-shift", buffered: true });
 """
+ASKING = """
+window.asking = 0;
+const ask = window.fetch;
+window.fetch = async (...given) => {
+  if (String(given[0]).startsWith("/page/state")) return ask(...given);
+  window.asking += 1;
+  try {
+    return await ask(...given);
+  } finally {
+    setTimeout(() => requestAnimationFrame(() => requestAnimationFrame(() => (window.asking -= 1))));
+  }
+};
+"""
+"""Counts the requests of the page that are not answered and drawn; the stream of the state never ends."""
 
 
 def chromium() -> str:
@@ -62,8 +90,8 @@ class Reader:
 
     page: Page
     url: str
-    expected: list[str] = field(default_factory=lambda: ["404.*/jobs/latest"])
-    """Patterns of complaints that the test brings about; that there was no job yet is told as 404."""
+    expected: list[str] = field(default_factory=list)
+    """Patterns of the complaints that the test brings about."""
     troubles: list[str] = field(default_factory=list)
 
     def open(self, fragment: str = "") -> Page:
@@ -71,10 +99,22 @@ class Reader:
         self.page.goto(f"{self.url}/{fragment}")
         return self.page
 
-    def shifted(self) -> float:
-        """How far the layout jumped since the page was loaded."""
-        shift: float = self.page.evaluate("new Promise((done) => requestAnimationFrame(() => done(window.shifted)))")
-        return shift
+    def wear(self, font: str) -> None:
+        """Show what is loaded from now on in another font; one of `FONTS`."""
+        rules = json.dumps(f"* {{ {FONTS[font]} }}")
+        sheet = f"const sheet = new CSSStyleSheet(); sheet.replaceSync({rules}); document.adoptedStyleSheets = [sheet];"
+        self.page.add_init_script(sheet)
+
+    def settled(self) -> None:
+        """Wait until all that the page asks for when it is loaded has come and is drawn."""
+        expect(self.page.locator("#pill-text")).not_to_have_text("…")
+        self.page.wait_for_function("(window.asking ?? 0) === 0")
+
+    def shifts(self, limit: float = 0.02) -> list[str]:
+        """What jumped since the page was loaded, if all of it together is more than the limit."""
+        self.page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        moved: list[str] = self.page.evaluate("(limit) => (window.shifted < limit ? [] : window.shifts)", limit)
+        return moved
 
     def check(self) -> None:
         """Fail on what was not expected."""
@@ -99,6 +139,7 @@ def reading(browser: Browser, url: str, **options: Any) -> Iterator[Reader]:
     context.set_default_timeout(20_000)
     page = context.new_page()
     page.add_init_script(SHIFTS)
+    page.add_init_script(ASKING)
     reader = Reader(page, url)
     page.on("console", reader.on_console)
     page.on("pageerror", lambda error: reader.troubles.append(f"uncaught: {error}"))

@@ -76,9 +76,9 @@ async def mcp_over_http(url: str, headers: Mapping[str, str]) -> AsyncIterator[A
 
 
 @contextmanager
-def serving(project: Path, toolsets: str = "", **environment: str) -> Iterator[str]:
-    """`lore serve` on a free port; gives its address."""
-    command = [LORE, "serve", "--port", "0", "--toolsets", toolsets]
+def serving(project: Path, toolsets: str = "", port: int = 0, **environment: str) -> Iterator[str]:
+    """Run `lore serve`, on a free port unless one is given; yields its address."""
+    command = [LORE, "serve", "--port", str(port), "--toolsets", toolsets]
     read, write = os.pipe()
     with open(read, encoding="utf-8") as said:
         with open(write, "wb") as errors:

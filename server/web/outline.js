@@ -1,0 +1,13 @@
+// The outline beside a text: which of its rows one is at, and that row in sight.
+
+/** Mark the row with this `data-id` as the current one, and scroll the outline, not the page, to it. */
+export function markCurrent(outline, id) {
+  let current = null;
+  for (const one of outline.querySelectorAll("a")) {
+    one.setAttribute("aria-current", String(one.dataset.id === id));
+    if (one.dataset.id === id) current = one;
+  }
+  if (!current) return;
+  const [frame, row] = [outline.getBoundingClientRect(), current.getBoundingClientRect()];
+  if (row.top < frame.top || row.bottom > frame.bottom) outline.scrollTop += row.top - frame.top - (frame.height - row.height) / 2;
+}
