@@ -75,6 +75,64 @@ def test_a_phone_shows_each_view_without_scrolling_sideways(browser: Browser, ur
         assert reader.shifts() == []
 
 
+FORCED = {
+    "search": {
+        ".nav a[aria-current]": "one.removeAttribute('aria-current')",
+        ".chip:has(:checked)": "one.querySelector('input').checked = false",
+        ".result h2:has(mark)": "one.querySelectorAll('mark').forEach((mark) => mark.replaceWith(...mark.childNodes))",
+        ".result >> nth=1": "document.activeElement.blur()",
+    },
+    "ask": {".citations li.is-target": "one.classList.remove('is-target')"},
+    "index": {
+        ".type-bars": "one.querySelector('.bar').style.setProperty('--share', '.1')",
+        ".button.primary": "one.classList.remove('primary')",
+    },
+    "classes": {".row[aria-selected=true]": "one.setAttribute('aria-selected', 'false')"},
+    "document": {
+        ".line.is-target": "one.classList.remove('is-target')",
+        ".outline a[aria-current=true]": "one.setAttribute('aria-current', 'false')",
+    },
+    "health": {".verdict": "one.dataset.status = 'unhealthy'"},
+}
+"""Selectors of what has a state in a view, and the script that takes the state away."""
+
+
+@pytest.mark.parametrize("name", FORCED)
+def test_every_state_is_seen_where_the_system_forces_its_colours(reader: Reader, name: str) -> None:
+    reader.page.emulate_media(forced_colors="active", reduced_motion="reduce")
+    page = loaded(reader, name)
+    if name == "search":
+        page.locator(".result .title").nth(1).focus()
+    if name == "ask":
+        page.locator(".answer a.cite").first.click()
+        expect(page.locator(".citations li.is-target")).to_be_focused()
+        page.evaluate("document.activeElement.blur()")
+    for selector, script in FORCED[name].items():
+        element = page.locator(selector).first
+        element.scroll_into_view_if_needed()
+        box = element.bounding_box()
+        assert box is not None
+        # with what is drawn around it; an element that lost its state may not match the selector any more
+        clip = {"x": box["x"] - 16, "y": box["y"] - 4, "width": box["width"] + 20, "height": box["height"] + 8}
+        before = page.screenshot(clip=clip)  # type: ignore[arg-type]
+        element.evaluate(f"(one) => {{ {script} }}")
+        assert page.screenshot(clip=clip) != before, selector  # type: ignore[arg-type]
+
+
+def test_no_two_states_of_the_index_look_alike_where_the_system_forces_its_colours(reader: Reader) -> None:
+    reader.page.emulate_media(forced_colors="active", reduced_motion="reduce")
+    page = loaded(reader, "health")
+    seen = {}
+    for state in ("unknown", "fresh", "stale", "failed", "running"):
+        page.locator(".pill").evaluate("(one, state) => (one.dataset.state = state)", state)
+        seen[page.locator(".pill .dot").screenshot()] = state
+    assert len(seen) == 5
+    for kind in ("info", "warn", "bad"):
+        page.locator(".checks").evaluate("(one, kind) => (one.className = `note ${kind}`)", kind)
+        seen[page.screenshot()] = kind
+    assert len(seen) == 8
+
+
 def test_the_theme_that_is_chosen_is_remembered(reader: Reader) -> None:
     page = reader.open()
     ground = "getComputedStyle(document.body).backgroundColor"
