@@ -51,7 +51,10 @@ class Recorder:
     def _about(self, method: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
         if method in UNNAMED or arguments.get("project_id") is not None:
             return dict(arguments)
-        return {**arguments, "project_id": self._library.current}
+        try:
+            return {**arguments, "project_id": self._library.current}
+        except LoreError:
+            return dict(arguments)  # the call itself says what is wrong with the knowledge folder
 
     def _add(
         self,

@@ -357,6 +357,16 @@ def test_a_folder_that_cannot_be_is_told(root: Path, tmp_path: Path, contract: C
     assert problem(caught.value)["code"] == "INVALID_PATH"
 
 
+def test_a_damaged_list_of_projects_is_told_in_the_envelope(call: Call, home: Path, contract: Contract) -> None:
+    write(call)
+    (home / "index.json").write_text("{")
+
+    for name in ("get_project_main", "list_knowledge_files"):
+        record = failed(call, name)
+        assert (record["success"], record["code"]) == (False, "FILE_SYSTEM_ERROR")
+        assert "index.json" in record["hint"]
+
+
 # --- search ----------------------------------------------------------------------------------------------------------
 
 
