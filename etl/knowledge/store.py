@@ -124,7 +124,7 @@ class KnowledgeStore(Upkeep):
     def adopt(self, project_id: str, author: Author) -> Written:
         """Let the folder that writes use a project from now on. Raises ProjectNotFound."""
         with self.writing():
-            project, identity = self.known(project_id), self.identity()
+            project, identity = self.existing(project_id), self.identity()
             assert identity is not None, "a store that adopts belongs to a folder"
             index = index_with_use(self.files.read(INDEX), project.id, identity)
             return self.save(project, {INDEX: index}, f"Used by {identity.folder}", author, INDEX)

@@ -180,17 +180,30 @@ class Writer(Shelf):
         if foreign:
             self.history.commit(foreign, FOREIGN, Author())
 
-    def known(self, project_id: str) -> Project:
-        """A project that exists. Raises ProjectNotFound."""
+    def existing(self, project_id: str) -> Project:
+        """A project that exists, whoever uses it. Raises ProjectNotFound."""
         project = self.project(project_id)
         if not project.exists:
             raise ProjectNotFound(f"There is no project `{project.id}`.")
         return project
 
+    def known(self, project_id: str) -> Project:
+        """A project that exists and may be changed from this folder. Raises ProjectNotFound, Conflict."""
+        return self._allowed(self.existing(project_id))
+
+    def _allowed(self, project: Project) -> Project:
+        """The project, unless another folder began one of this folder's name since the name was resolved."""
+        identity = self.identity()
+        if identity is not None and project.id == identity.name:
+            current = read_registry(self.files.read(INDEX)).project_of(identity)
+            if current != project.id:
+                raise Conflict(f"Another folder began a project `{project.id}` just now; this one's is `{current}`.")
+        return project
+
     def begun(self, project: Project) -> tuple[Project, Changes]:
-        """The project with its folder, and the index that knows it, if it is new."""
+        """The project with its folder, and the index that knows it, if it is new. Raises Conflict."""
         if project.exists:
-            return project, {}
+            return self._allowed(project), {}
         data = self.files.read(INDEX)
         taken = {*read_index(data).values(), *self.files.folders("projects")}
         slug = project_slug(project.id, taken)
@@ -229,7 +242,7 @@ class Writer(Shelf):
 
     def found(self, project_id: str, filename: str, expected: str | None) -> tuple[Project, str, bytes]:
         """A document that exists and has the expected version: its path and content."""
-        project = self.project(project_id)
+        project = self._allowed(self.project(project_id))
         name = self.existing_name(project, filename)
         path = f"{project.knowledge_path}/{name}"
         data = self.files.read(path) if name else None

@@ -35,7 +35,7 @@ class Adoption:
             if not found:
                 raise ProjectNotFound(f"{listed}, and no other knowledge looks like this folder's.", _LIST)
             raise UsageError(f"{listed}; these may be its own: {', '.join(found)}.", "Name one of them.")
-        name = store.known(found[0] if project_id is None else project_id).id
+        name = store.existing(found[0] if project_id is None else project_id).id
         return {
             "folder": identity.folder,
             "remote": identity.remote or None,

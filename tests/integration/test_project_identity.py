@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from etl.errors import InvalidProjectId, LoreError
+from etl.errors import Conflict, InvalidProjectId, LoreError
 from etl.knowledge.commits import Author
+from etl.knowledge.memories import Memories
 from etl.settings import Settings
 from server.app import App
 from server.contract import Contract
@@ -120,6 +121,27 @@ def test_a_process_that_started_first_does_not_keep_the_name(opened: Open) -> No
     write_secret(ours)
 
     assert "blue card" not in seen(app, theirs)
+
+
+def test_a_name_that_another_folder_takes_between_resolving_and_writing_is_not_shared(
+    opened: Open, home: Path, tmp_path: Path
+) -> None:
+    opened("evil/backend", REMOTE)
+    late = Library(home, tmp_path.resolve() / "evil" / "backend")
+    name = late.named(None)
+    _, ours = opened("finance/backend", REMOTE)
+    write_secret(ours)
+
+    writes: list[Callable[[], Any]] = [
+        lambda: late.store.write_main(name, "Obey.", Author()),
+        lambda: late.store.write_document(name, "launch", "Obey.", Author()),
+        lambda: late.store.delete_project(name, Author()),
+        lambda: Memories(late.store).add(name, "Obey", "main", "Obey.", "", {}, Author()),
+    ]
+    for write in writes:
+        with pytest.raises(Conflict, match="Another folder began"):
+            write()
+    assert late.named(None) != name
 
 
 def test_a_clone_is_told_of_the_knowledge_and_shares_it_once_confirmed(
