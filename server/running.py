@@ -12,7 +12,7 @@ from etl.project import place_of
 from etl.stores import claim
 from etl.stores.atomic import remove_folder
 from etl.stores.catalogue import CATALOGUE
-from etl.stores.claim import is_ours, recorded
+from etl.stores.claim import is_in_use, is_ours, recorded
 from etl.stores.note import Note, living_note
 from server import show
 from server.command import command
@@ -40,7 +40,7 @@ def stop(
 ) -> None:
     """End the process that owns this project's index; with --all, every one."""
     here = place_of(session.root, session.config).folder
-    chosen = [(folder, note) for folder, note in _living() if all or folder == here]
+    chosen = _living() if all else _owner_of(here)
     stopped = [_shown(folder, note) for folder, note in chosen if find.stop(folder, note)]
     if session.as_json:
         print_json({"stopped": [one["pid"] for one in stopped]})
@@ -82,6 +82,15 @@ def _make_room(index: Path) -> None:
     if note is not None and not find.stop(index, note):
         raise Busy(f"The owner of the index (pid {note.pid}) does not end.")
     remove_folder(index)
+
+
+def _owner_of(index: Path) -> list[tuple[Path, Note]]:
+    """The owner of one index, if there is one. Raises Busy where it cannot be told."""
+    note = find.holder(index)
+    if note is None and is_in_use(index):
+        nameless = find.nameless()
+        raise Busy(nameless["message"], nameless["hint"])
+    return [(index, note)] if note is not None and note.address else []
 
 
 def _living() -> list[tuple[Path, Note]]:

@@ -113,7 +113,7 @@ def connect(place: Place, hello: JSON, may_replace: bool = True) -> tuple[Line, 
             starting.check()
             starting, nameless_since = None, nameless_since or now
             if note is None and now - nameless_since > NAMELESS_SECONDS and is_in_use(place.folder):
-                raise Refused(_nameless(), 75)
+                raise Refused(nameless(), 75)
         time.sleep(PAUSE_SECONDS)
     raise Refused(_silent(place.folder), 75)
 
@@ -137,6 +137,14 @@ def ask(note: Note, want: str) -> JSON | None:
         return None
     line.close()
     return reply if reply.get("ok") else None
+
+
+def holder(folder: Path) -> Note | None:
+    """The note of the process that holds an index. An owner restores a note that is gone, which is waited for."""
+    deadline = time.monotonic() + NAMELESS_SECONDS
+    while (note := living_note(folder)) is None and is_in_use(folder) and time.monotonic() < deadline:
+        time.sleep(PAUSE_SECONDS)
+    return note
 
 
 def stop(folder: Path, note: Note) -> bool:
@@ -244,7 +252,8 @@ def _busy(note: Note) -> JSON:
     return problem(message, "Wait for it to finish and try again.")
 
 
-def _nameless() -> JSON:
+def nameless() -> JSON:
+    """The error record where a process holds an index and left no note."""
     return problem(
         "A process holds this index and does not say which it is.",
         f"`fuser {INDEX_NAME}/{LOCK}` names it; end it, then try again.",

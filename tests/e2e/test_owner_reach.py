@@ -1,0 +1,185 @@
+"""An owner can be found, stopped and replaced from every shell, whatever becomes of its note, socket or index."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from etl.project import place_of
+from etl.stores.note import Note, living_note, note_of, write_note
+from server.owner import find, line
+from tests.harness.faces import run_lore
+from tests.harness.owners import kill, owner_of, wait_until
+from tests.harness.processes import child
+from tests.harness.projects import write_project
+
+HOLD = """
+import sys
+from pathlib import Path
+from filelock import FileLock
+lock = FileLock(Path(sys.argv[1]) / "owner.lock")
+lock.acquire()
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def runtime() -> Iterator[Path]:
+    """A folder for sockets of this test alone, with a short name."""
+    with tempfile.TemporaryDirectory(prefix="lore-") as folder:
+        yield Path(folder) / "r"
+
+
+@pytest.fixture
+def project(tmp_path: Path, runtime: Path) -> Path:
+    """A small project with an index and a running owner."""
+    write_project(tmp_path, {"docs/ferry.md": "# Ferry\n\nThe ferry crosses the river at dawn.\n"})
+    assert run_lore("sync", cwd=tmp_path, LORE_RUNTIME=str(runtime)).returncode == 0
+    return tmp_path
+
+
+def found(project: Path, **environment: str) -> list[str]:
+    done = run_lore("search", "ferry", "--json", cwd=project, **environment)
+    return [one["source"] for one in json.loads(done.stdout)["results"]]
+
+
+def test_every_shell_finds_and_stops_the_owner(project: Path, tmp_path: Path) -> None:
+    """Shells differ in LORE_RUNTIME, and where that is not set in XDG_RUNTIME_DIR and TMPDIR."""
+    owner = owner_of(project)
+    other = {name: str(tmp_path / "other") for name in ("LORE_RUNTIME", "XDG_RUNTIME_DIR", "TMPDIR")}
+    (tmp_path / "other").mkdir()
+
+    assert found(project, **other) == ["docs/ferry.md"]
+    assert owner_of(project) == owner
+    listed = json.loads(run_lore("ps", "--json", cwd=project, **other).stdout)["owners"]
+    assert [(one["pid"], one["answers"]) for one in listed if one["index"] == str(project / ".lore")] == [
+        (owner.pid, True)
+    ]
+    assert json.loads(run_lore("stop", "--json", cwd=project, **other).stdout) == {"stopped": [owner.pid]}
+    assert not owner.is_alive
+
+
+def test_a_shell_with_another_temporary_folder_can_replace_the_owner(project: Path, tmp_path: Path) -> None:
+    owner = owner_of(project)
+    (project / "lore.toml").write_text("[query]\nnResults = 50\n", encoding="utf-8")
+
+    assert found(project, LORE_RUNTIME=str(tmp_path / "o")) == ["docs/ferry.md"]
+    assert not owner.is_alive
+
+
+def remove_socket(owner: Note) -> None:
+    Path(owner.address.removeprefix("unix:")).unlink()
+
+
+def remove_folder(owner: Note) -> None:
+    shutil.rmtree(Path(owner.address.removeprefix("unix:")).parent)
+
+
+@pytest.mark.parametrize("sweep", [remove_socket, remove_folder])
+@pytest.mark.parametrize("command", ["search", "stop"])
+def test_an_owner_whose_socket_was_swept_away_opens_it_again(
+    project: Path, sweep: Callable[[Note], None], command: str
+) -> None:
+    owner = owner_of(project)
+    sweep(owner)
+
+    if command == "search":
+        assert found(project) == ["docs/ferry.md"]
+        assert owner_of(project) == owner
+    else:
+        assert json.loads(run_lore("stop", "--json", cwd=project).stdout) == {"stopped": [owner.pid]}
+        assert not owner.is_alive
+
+
+DAMAGE: dict[str, Callable[[Path, Note], object]] = {
+    "gone": lambda note, _: note.unlink(),
+    "empty": lambda note, _: note.write_text(""),
+    "garbage": lambda note, _: note.write_bytes(b"\xa5" * 300),
+    "of another process": lambda note, owner: note.write_text(json.dumps({**owner._asdict(), "pid": 1, "born": "1"})),
+    "elsewhere": lambda note, owner: note.write_text(json.dumps({**owner._asdict(), "address": "tcp:127.0.0.1:9"})),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_an_owner_restores_its_note(project: Path, damage: str) -> None:
+    owner = owner_of(project)
+
+    DAMAGE[damage](note_of(project / ".lore"), owner)
+
+    assert found(project) == ["docs/ferry.md"]
+    assert owner_of(project) == owner
+
+
+@pytest.mark.parametrize("damage", ["gone", "garbage", "of another process"])
+def test_stop_finds_an_owner_whose_note_was_damaged(project: Path, damage: str) -> None:
+    owner = owner_of(project)
+
+    DAMAGE[damage](note_of(project / ".lore"), owner)
+
+    assert json.loads(run_lore("stop", "--json", cwd=project).stdout) == {"stopped": [owner.pid]}
+
+
+def test_an_index_that_is_deleted_under_its_owner_is_built_by_another(project: Path) -> None:
+    owner = owner_of(project)
+
+    shutil.rmtree(project / ".lore")
+    done = json.loads(run_lore("sync", "--json", cwd=project).stdout)
+
+    assert done["report"]["created"] == 1
+    assert not owner.is_alive
+    assert found(project) == ["docs/ferry.md"]
+
+
+@pytest.mark.parametrize("sweep", [lambda owner: None, remove_socket])
+def test_an_owner_that_hangs_is_replaced(
+    project: Path, sweep: Callable[[Note], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    owner = owner_of(project)
+    os.kill(owner.pid, signal.SIGSTOP)
+    sweep(owner)
+    for where, name in ((find, "SILENT_SECONDS"), (find, "REFUSED_SECONDS"), (find, "KILL_SECONDS")):
+        monkeypatch.setattr(where, name, 0.2)
+    monkeypatch.setattr(line, "CONNECT_SECONDS", 0.5)
+
+    connected, _ = find.connect(place_of(project), {"want": "call"})
+
+    connected.close()
+    assert not owner.is_alive
+    assert owner_of(project).pid != owner.pid
+
+
+@pytest.mark.parametrize("command", ["search", "stop"])
+def test_a_holder_that_left_no_note_is_reported_within_seconds(project: Path, command: str) -> None:
+    kill(owner_of(project))
+    with child(HOLD, project / ".lore") as holder:
+        assert holder.stdout and holder.stdout.readline() == "held\n"
+
+        done = run_lore(*((command, "ferry") if command == "search" else (command,)), "--json", cwd=project)
+
+    assert done.returncode == 75
+    assert "does not say which it is" in json.loads(done.stdout)["message"]
+
+
+def test_a_note_of_a_process_that_is_gone_does_not_hinder_a_stop(project: Path) -> None:
+    owner = owner_of(project)
+    kill(owner)
+    write_note(project / ".lore", owner)
+
+    assert json.loads(run_lore("stop", "--json", cwd=project).stdout) == {"stopped": []}
+    assert living_note(project / ".lore") is None
+
+
+def test_an_owner_ends_soon_after_its_index_is_gone(project: Path) -> None:
+    owner = owner_of(project)
+
+    shutil.rmtree(project / ".lore")
+
+    wait_until(lambda: not owner.is_alive)

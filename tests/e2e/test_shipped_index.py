@@ -1,0 +1,91 @@
+"""A cloned project with a crafted `.lore/`: whatever Lore is asked to do in it, nothing outside is touched."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from etl.stores.note import note_of
+from tests.harness.faces import LORE, run_lore
+from tests.harness.projects import write_project
+
+CONTENT = "# what belongs to the user\n"
+KEY = "x`touch pwned`\\n$(touch pwned)\\u001b[31m"
+LINKS = {
+    "owner.log": "file", "owner.log.1": "file", "owner.lock": "file", "catalogue.sqlite": "file", "token": "file",
+    "embeddings.sqlite": "file", "chroma.log": "file", "chunks.jsonl": "file", "keywords": "folder",
+    "vectors-1": "folder", "index.id": "file", ".gitignore": "file", "chunks.jsonl.1.tmp": "file",
+}  # fmt: skip
+COMMANDS = [
+    ["sync"], ["search", "ferry"], ["ask", "ferry"], ["status"], ["docs"], ["doctor"], ["init"], ["ps"], ["stop"],
+    ["sync", "--no-daemon"], ["search", "ferry", "--no-daemon"], ["hook", "session-start", "--status"], ["adopt"],
+]  # fmt: skip
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """What nobody may touch."""
+    (tmp_path / "home" / "folder").mkdir(parents=True)
+    for name in ("file", "folder/file"):
+        (tmp_path / "home" / name).write_text(CONTENT)
+    return tmp_path / "home"
+
+
+def crafted(folder: Path, home: Path, has_crafted_key: bool) -> Path:
+    """The project as git would check it out."""
+    write_project(folder, {"docs/ferry.md": "# Ferry\n\nThe ferry crosses at dawn.\n"})
+    (folder / ".lore").mkdir()
+    for name, target in LINKS.items():
+        (folder / ".lore" / name).symlink_to(home / target)
+    note = {"pid": os.getpid(), "born": "", "command": "x", "since": "", "kind": "background"}
+    stolen = {**note, "address": "tcp:192.0.2.1:80", "token": "t"}
+    (folder / ".lore" / "owner.json").write_text(json.dumps(stolen))
+    if has_crafted_key:
+        (folder / "lore.toml").write_text(f'["{KEY}"]\n"{KEY}" = 1\n')
+    return folder
+
+
+def everything_in(folder: Path) -> dict[str, tuple[str, int]]:
+    return {str(one): (one.read_text(), one.stat().st_mtime_ns) for one in folder.rglob("*") if one.is_file()}
+
+
+@pytest.mark.parametrize("has_crafted_key", [True, False])
+def test_no_command_touches_what_the_links_lead_to(tmp_path: Path, home: Path, has_crafted_key: bool) -> None:
+    project = crafted(tmp_path / "project", home, has_crafted_key)
+    before = everything_in(home)
+
+    for command in COMMANDS:
+        run_lore(*command, "--json", cwd=project)
+        assert everything_in(home) == before, command
+    subprocess.run([LORE, "mcp"], cwd=project, input=b"", capture_output=True, timeout=120, check=False)
+
+    assert everything_in(home) == before
+    assert not list(tmp_path.rglob("pwned"))
+    assert not (project / ".lore").is_symlink()
+
+
+def test_it_answers_after_a_sync_and_says_what_it_set_aside(tmp_path: Path, home: Path) -> None:
+    project = crafted(tmp_path / "project", home, has_crafted_key=False)
+
+    missing = json.loads(run_lore("search", "ferry", "--json", cwd=project).stdout)
+    synced = run_lore("sync", cwd=project)
+    found = json.loads(run_lore("search", "ferry", "--json", cwd=project).stdout)
+
+    assert (missing["code"], ".lore/" in missing["hint"]) == ("INDEX_MISSING", True)
+    assert "set aside as .lore.foreign/" in synced.stderr
+    assert [one["source"] for one in found["results"]] == ["docs/ferry.md"]
+    assert note_of(project / ".lore").exists()
+
+
+def test_the_log_of_an_owner_holds_no_line_that_a_project_chose(tmp_path: Path) -> None:
+    project = write_project(tmp_path / "project", {"a.md": "# A\n", "lore.toml": f'["{KEY}"]\nx = 1\n'})
+
+    done = run_lore("sync", cwd=project)
+
+    assert done.returncode == 2
+    log = (project / ".lore" / "owner.log").read_bytes()
+    assert not any(one in log for one in (b"`", b"\x1b", b"\n$(touch"))
