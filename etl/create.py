@@ -19,7 +19,7 @@ from etl.files import FileEntry, Scan, Unreadable
 from etl.hierarchy import Hierarchy
 from etl.index import Index
 from etl.model import Chunk, Problem, Progress, SyncReport, canonical_json, sha256
-from etl.project_files import ProjectFiles, differing
+from etl.project_files import NOTHING_TO_INDEX, ProjectFiles, differing
 from etl.redaction import redact, redaction_version
 from etl.sources import SourceSet
 from etl.sources.base import Project, Source
@@ -234,6 +234,8 @@ def _report_known(index: Index, found: Scan, rows: Mapping[str, FileRow], report
                 report.failed.append(Problem(path, text))
             else:
                 report.warnings.append(text)
+    if not report.files:
+        report.warnings.append(" ".join(NOTHING_TO_INDEX))
     circles = json.loads(index.catalogue.meta("circles") or "[]")
     if circles:
         report.warnings.append(

@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import stat
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from pathspec import GitIgnoreSpec
 
 from etl.model import Problem
-from etl.patterns import configured, lenient, verdict
+from etl.patterns import Included, configured, lenient, verdict
 from etl.project import VIEW_NAME
 from etl.regular import read_regular
 
@@ -52,10 +52,22 @@ class Scan:
 
 
 class _Rules:
-    """The ignore files that apply in one folder, the nearest last."""
+    """What applies in one folder: `index.exclude`, then the ignore files, the nearest last; and `index.include`.
 
-    def __init__(self, specs: tuple[tuple[str, GitIgnoreSpec], ...]) -> None:
+    `is_ignored`: git ignores the folder, so only what is included counts.
+    """
+
+    def __init__(
+        self, specs: tuple[tuple[str, GitIgnoreSpec], ...], include: Included, is_ignored: bool = False
+    ) -> None:
         self._specs = specs
+        self._include = include
+        self._is_ignored = is_ignored
+
+    @classmethod
+    def configured(cls, exclude: Sequence[str], include: Sequence[str]) -> _Rules:
+        """The rules at the top of a project. Raises ConfigError."""
+        return cls((("", configured("index.exclude", exclude)),), Included(include))
 
     def entering(self, folder: Path, relative: str) -> _Rules:
         try:
@@ -63,10 +75,22 @@ class _Rules:
         except OSError:
             return self
         lines = data.decode("utf-8-sig", "replace").splitlines()
-        return _Rules((*self._specs, (relative, lenient(lines))))
+        return _Rules((*self._specs, (relative, lenient(lines))), self._include, self._is_ignored)
 
-    def ignores(self, relative: str, is_folder: bool) -> bool:
+    def inside(self, folder: str) -> _Rules:
+        """The rules for a folder that is not left out."""
+        return _Rules(self._specs, self._include, self._is_ignored or self._ignores(folder + "/"))
+
+    def leaves_out(self, relative: str, is_folder: bool) -> bool:
+        """Whether a file is left out, or a folder with everything in it."""
         path = relative + "/" if is_folder else relative
+        if not self._is_ignored and not self._ignores(path):
+            return False
+        if verdict(self._specs[0][1], path):  # what the user excludes is not taken back by what the user includes
+            return True
+        return not (self._include.reaches(relative) if is_folder else self._include.holds(relative))
+
+    def _ignores(self, path: str) -> bool:
         for base, spec in reversed(self._specs):
             is_ignored = verdict(spec, path[len(base) :])
             if is_ignored is not None:
@@ -74,15 +98,21 @@ class _Rules:
         return False
 
 
-def scan(root: Path, exclude: list[str], skip: Collection[Path] = (), under: str = "") -> Scan:
+def scan(
+    root: Path,
+    exclude: Sequence[str],
+    skip: Collection[Path] = (),
+    under: str = "",
+    include: Sequence[str] = (),
+) -> Scan:
     """Walk a folder; symlinks are not followed, and those that leave it are reported. Raises ConfigError.
 
-    `under` stands before every path that is found.
+    `under` is put before every path that is found. `include` takes in what a `.gitignore` leaves out.
     """
     found = Scan()
-    rules = _Rules((("", configured("index.exclude", exclude)),))
+    rules = _Rules.configured(exclude, include)
     now = time.time_ns()
-    stack = [] if under and rules.ignores(under.rstrip("/"), is_folder=True) else [(root, under, rules)]
+    stack = [] if under and rules.leaves_out(under.rstrip("/"), is_folder=True) else [(root, under, rules)]
     while stack:
         folder, relative, above = stack.pop()
         here = above.entering(folder, relative)
@@ -94,26 +124,31 @@ def scan(root: Path, exclude: list[str], skip: Collection[Path] = (), under: str
                 found.refused.append(Problem(path.encode("utf-8", "replace").decode(), "its name is not UTF-8"))
                 continue
             if entry.is_symlink():
-                if not here.ignores(path, is_folder=False):
+                if not here.leaves_out(path, is_folder=False):
                     _refuse_if_outside(root, entry, path, found)
             elif entry.is_dir(follow_symlinks=False):
-                if not here.ignores(path, is_folder=True):
-                    stack.append((Path(entry.path), path + "/", here))
-            elif not here.ignores(path, is_folder=False):
+                if not here.leaves_out(path, is_folder=True):
+                    stack.append((Path(entry.path), path + "/", here.inside(path)))
+            elif not here.leaves_out(path, is_folder=False):
                 _add(entry, path, now, found)
     found.files = dict(sorted(found.files.items()))
     return found
 
 
-def is_passed_over(root: Path, path: str, exclude: list[str], skip: Collection[Path] = ()) -> bool:
+def is_passed_over(
+    root: Path, path: str, exclude: Sequence[str], skip: Collection[Path] = (), include: Sequence[str] = ()
+) -> bool:
     """Whether `scan` would not come to the file at a path: it is ignored, excluded or hidden. Raises ConfigError."""
-    rules = _Rules((("", configured("index.exclude", exclude)),))
+    rules = _Rules.configured(exclude, include)
     folder, relative, parts = root, "", path.split("/")
     for number, part in enumerate(parts, start=1):
         rules = rules.entering(folder, relative)
         folder, relative = folder / part, relative + part
-        if _is_uninteresting(part) or folder in skip or rules.ignores(relative, is_folder=number < len(parts)):
+        is_folder = number < len(parts)
+        if _is_uninteresting(part) or folder in skip or rules.leaves_out(relative, is_folder):
             return True
+        if is_folder:
+            rules = rules.inside(relative)
         relative += "/"
     return path.startswith(VIEW_NAME)
 

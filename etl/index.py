@@ -50,7 +50,7 @@ class Index:
         self.settings = settings
         self._model = model or ConfiguredModel(settings.embedding)
         self.folder = index_folder(root, settings.index.path)
-        self.files = ProjectFiles(root, settings.index.exclude, self.folder, knowledge)
+        self.files = ProjectFiles(root, settings.index.exclude, self.folder, knowledge, settings.index.include)
         self.generations = generations_of(self.folder, settings.database)
         self.gate = Gate()
         self._guard = threading.RLock()

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from fnmatch import fnmatchcase
 from functools import lru_cache
 
 import re2
@@ -42,6 +43,40 @@ def verdict(spec: GitIgnoreSpec, path: str) -> bool | None:
         if pattern.include is not None and pattern.regex is not None and _means(pattern.regex, path):
             return bool(pattern.include)
     return None
+
+
+class Included:
+    """The patterns of `index.include`: which files they mean, and where such files may lie. Raises ConfigError."""
+
+    def __init__(self, patterns: Sequence[str]) -> None:
+        self._spec = configured("index.include", patterns)
+        self._patterns = [one for one in patterns if one.strip() and not one.startswith(("!", "#"))]
+
+    def holds(self, path: str) -> bool:
+        """Whether the file, or else the nearest folder above it that a pattern means, is included."""
+        while path and self._patterns:
+            is_included = verdict(self._spec, path)
+            if is_included is not None:
+                return is_included
+            above = path.rstrip("/").rpartition("/")[0]
+            path = above and above + "/"
+        return False
+
+    def reaches(self, folder: str) -> bool:
+        """Whether an included file may lie somewhere in a folder."""
+        return self.holds(folder + "/") or any(_may_mean_below(one, folder) for one in self._patterns)
+
+
+def _may_mean_below(pattern: str, folder: str) -> bool:
+    steps = pattern.strip().lstrip("/").split("/")
+    if not pattern.strip().rstrip("/").count("/"):
+        return True  # a bare name means files at any depth
+    for step, name in zip(steps, folder.split("/"), strict=False):
+        if step == "**":
+            return True
+        if not fnmatchcase(name, step):
+            return False
+    return True
 
 
 def _means(regex: re.Pattern[str], path: str) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -13,6 +13,12 @@ from etl.model import Problem
 KNOWLEDGE = "@lore"
 """The name under which what agents wrote appears beside the project's own folders."""
 _TAKEN = f"its name is that of what agents wrote; give the folder another one than `{KNOWLEDGE}`"
+NOTHING_TO_INDEX = (
+    "A sync found no file in this project that can be indexed.",
+    "Lore indexes Markdown, reStructuredText and source code that git does not ignore; `lore doctor` counts what it "
+    "finds. Add such files, name ignored ones in `index.include`, or choose another folder.",
+)
+"""Message and hint of an IndexMissing after a sync: another sync would change nothing."""
 
 
 class KnowledgeFolder(Protocol):
@@ -31,16 +37,24 @@ class KnowledgeFolder(Protocol):
 class ProjectFiles:
     """Finds and reads them by their path in the index; its own folder is left out."""
 
-    def __init__(self, root: Path, exclude: list[str], index: Path, knowledge: KnowledgeFolder | None = None) -> None:
+    def __init__(
+        self,
+        root: Path,
+        exclude: Sequence[str],
+        index: Path,
+        knowledge: KnowledgeFolder | None = None,
+        include: Sequence[str] = (),
+    ) -> None:
         self._root = root
         self._exclude = exclude
+        self._include = include
         self._taken = root / KNOWLEDGE
         self._skip = {index, self._taken} | ({knowledge.home} if knowledge else set())
         self._knowledge = knowledge.folder if knowledge else lambda: None
 
     def scan(self) -> Scan:
         """All files as they are now. Raises ConfigError for a broken pattern."""
-        found = scan(self._root, self._exclude, self._skip)
+        found = scan(self._root, self._exclude, self._skip, include=self._include)
         if self._taken.exists():
             found.refused.append(Problem(KNOWLEDGE, _TAKEN))
         self._add_knowledge(found)
@@ -48,7 +62,7 @@ class ProjectFiles:
 
     def is_passed_over(self, path: str) -> bool:
         """Whether a scan would not come to this file of the project: it is ignored, excluded, hidden or not its own."""
-        return is_passed_over(self._root, path, self._exclude, self._skip)
+        return is_passed_over(self._root, path, self._exclude, self._skip, self._include)
 
     def scan_knowledge(self, known: Mapping[str, str]) -> Scan:
         """What agents wrote as it is now, and the project's own files as they are known, by path and stamp."""

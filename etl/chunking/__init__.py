@@ -27,6 +27,8 @@ _PARSERS = {
 def chunk(document: Document, tokens: TokenCounter) -> tuple[list[Chunk], FileFacts, str | None]:
     """The chunks of a document in the order of its lines, its facts, and a warning if it was hard to read."""
     parsed = parse(document)
+    if parsed.text is not None:
+        document = replace(document, text=parsed.text)
     lines = document.lines
     sections = [kept for section in parsed.sections if (kept := trimmed(section, lines))]
     seen: dict[str, int] = {}

@@ -26,9 +26,12 @@ def _parser() -> MarkdownIt:
 
 
 def parse(document: Document) -> Parsed:
-    """Sections of a Markdown document, in order; front matter belongs to none."""
+    """Sections of a Markdown document, in order; front matter belongs to none, unless there is nothing else."""
     skipped = front_matter_lines(document.text)
     lines = document.lines
+    if skipped and not any(line.strip() for line in lines[skipped:]):
+        # what the front matter says is all there is to find it by
+        return Parsed([Section(2, skipped - 1, _kind(document), "", group="front matter")])
     body = "\n".join(lines[skipped:])
     tokens = _parser().parse(body)
     solid = [_range(token, skipped) for token in tokens if token.type in _SOLID and token.map]
@@ -70,6 +73,10 @@ def _range(token: Token, skipped: int) -> Span:
     return first + skipped + 1, end + skipped
 
 
+def _kind(document: Document) -> str:
+    return "ticket" if document.type == KnowledgeType.TICKET else "section"
+
+
 def _section(
     document: Document, first: int, last: int, path: list[_Heading], solid: list[Span], is_bare: bool
 ) -> Section:
@@ -79,7 +86,7 @@ def _section(
     return Section(
         first=first,
         last=last,
-        kind="comment" if comments else ("ticket" if is_ticket else "section"),
+        kind="comment" if comments else _kind(document),
         anchor="/".join(heading),
         heading=heading,
         created=comments[0][1].group("date") if comments else None,

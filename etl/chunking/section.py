@@ -58,11 +58,15 @@ class Section:
 
 @dataclass(frozen=True)
 class Parsed:
-    """The sections of a file, top to bottom, what the class tree needs of it, and a warning if any."""
+    """The sections of a file, top to bottom, what the class tree needs of it, and a warning if any.
+
+    `text` takes the place of a text that only programs read; the lines of the sections are its lines.
+    """
 
     sections: list[Section]
     facts: FileFacts = field(default_factory=FileFacts)
     warning: str | None = None
+    text: str | None = None
 
 
 def trimmed(section: Section, lines: list[str]) -> Section | None:

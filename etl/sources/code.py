@@ -65,10 +65,10 @@ class OtherCode(Source):
 
 
 class Jsdoc(Source):
-    """The JSON that JSDoc writes, where a project keeps it."""
+    """The JSON that JSDoc writes, for all symbols or one file for each class, where a project keeps it."""
 
     name, type = "jsdoc", KnowledgeType.SRC
-    patterns = ("docs/output/all.json", "**/docs/output/all.json")
+    patterns = ("**/docs/output/**/*.json", "**/jsdoc/**/*.json", "!package.json", "!tree.json", "!structure.json")
 
     def document(self, path: str, text: str) -> Document:
         """The file, marked so that it is parsed as JSDoc's output."""

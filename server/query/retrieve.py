@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from etl.errors import DatabaseUnavailable, IndexDamaged, IndexMissing, ModelMismatch, ProviderError
 from etl.index import Index
 from etl.model import Chunk, row_id
+from etl.project_files import NOTHING_TO_INDEX
 
 if TYPE_CHECKING:
     from etl.embedding.base import Vectors
@@ -70,6 +71,8 @@ def _check(index: Index) -> None:
     if not index.keywords.count():
         if index.catalogue.counts():
             raise IndexDamaged("The keyword index lost its chunks.")
+        if index.catalogue.meta("synced_at") is not None:
+            raise IndexMissing(*NOTHING_TO_INDEX)
         raise IndexMissing("The index is empty.")
     model = index.catalogue.meta("model")
     if model is not None and model != index.model:

@@ -13,6 +13,7 @@ from typing import Any
 from etl.embedding import model_name
 from etl.errors import LoreError
 from etl.index import Index
+from etl.project_files import NOTHING_TO_INDEX
 from etl.stores.claim import is_ours
 from server import __version__
 from server.answer.key import api_key
@@ -135,6 +136,8 @@ class HealthService:
         if not self._index.exists():
             return "degraded", "Nothing is indexed. Run `lore sync`."
         chunks, waiting = sum(self._index.catalogue.counts().values()), self._index.catalogue.waiting()
+        if not chunks and self._index.catalogue.meta("synced_at") is not None:
+            return "degraded", " ".join(NOTHING_TO_INDEX)
         if not chunks:
             return "degraded", "The index is empty. Run `lore sync`."
         if self._index.catalogue.meta("model") not in (None, self._index.model):

@@ -50,7 +50,7 @@ def project(here: Examined) -> Finding:
     from etl.sources import SourceSet
     from etl.sources.base import Project
 
-    found = scan(here.root, here.settings.index.exclude, {here.index})
+    found = scan(here.root, here.settings.index.exclude, {here.index}, include=here.settings.index.include)
     paths = list(found.files)
     sources = SourceSet(Project(paths, lambda path: None), here.settings.sources)
     owners = [sources.owner(path) for path in paths]

@@ -17,6 +17,7 @@ from etl.errors import ConfigError
 from etl.files import FileEntry, Scan, Unreadable, is_passed_over, read_text, scan
 from etl.model import Problem
 from etl.patterns import lenient, verdict
+from tests.harness.permissions import without_permission
 from tests.harness.projects import settle, write_project
 
 LIMIT = 1_000
@@ -84,6 +85,49 @@ def test_what_git_ignores_is_ignored(top: list[str], nested: list[str]) -> None:
         found = files(root)
         assert found == not_ignored_by_git(root, TREE)
         assert [path for path in sorted(TREE) if not is_passed_over(root, path, [])] == found
+
+
+IGNORED = {
+    ".gitignore": "out/\n*.log\n/private.md\n.env\nnode_modules/\n",
+    "out/.gitignore": "!kept.md\n",
+    **dict.fromkeys(
+        ["a.md", "private.md", "b.log", "out/a.md", "out/kept.md", "out/api/b.md", "out/api/deep/c.md", "out/big/d.md",
+         ".env", "out/.env", ".git/config.md", "out/.git/a.md", ".lore/a.md", "node_modules/a.md", "src/c.log"], "x"
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("include", "exclude", "more"),
+    [
+        ([], [], []),
+        (["out/"], [], ["out/a.md", "out/api/b.md", "out/api/deep/c.md", "out/big/d.md", "out/kept.md"]),
+        (["/out/api/"], [], ["out/api/b.md", "out/api/deep/c.md"]),
+        (["out/api/*.md"], [], ["out/api/b.md"]),
+        (["out/**/c.md"], [], ["out/api/deep/c.md"]),
+        (["c.md"], [], ["out/api/deep/c.md"]),
+        (["out/", "!out/api/"], [], ["out/a.md", "out/big/d.md", "out/kept.md"]),
+        (["out/"], ["out/big/", "a.md"], ["out/api/b.md", "out/api/deep/c.md", "out/kept.md"]),
+        (["*.log", "private.md"], ["/b.log"], ["private.md", "src/c.log"]),
+        (["*", "**", ".env", ".git/", ".lore/", "node_modules/"], ["out/"], ["b.log", "private.md", "src/c.log"]),
+    ],
+)
+def test_what_git_ignores_is_taken_in_on_request(
+    tmp_path: Path, include: list[str], exclude: list[str], more: list[str]
+) -> None:
+    write_project(tmp_path, IGNORED)
+    found = list(scan(tmp_path, exclude, include=include).files)
+
+    assert found == sorted([*more, *(["a.md"] if "a.md" not in exclude else [])])
+    assert [path for path in sorted(IGNORED) if not is_passed_over(tmp_path, path, exclude, include=include)] == found
+
+
+def test_a_folder_that_no_included_file_may_lie_in_is_not_walked(tmp_path: Path) -> None:
+    write_project(tmp_path, {".gitignore": "*\n", "out/api/a.md": "", "big/b.md": ""})
+    with without_permission(tmp_path / "big", tmp_path):
+        found = scan(tmp_path, [], include=["out/api/*.md"])
+
+    assert (list(found.files), found.unreadable) == (["out/api/a.md"], [])
 
 
 def test_a_broken_pattern_in_a_gitignore_is_passed_over_and_in_the_configuration_named(tmp_path: Path) -> None:

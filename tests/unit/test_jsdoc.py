@@ -3,9 +3,13 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
+import pytest
+
 from etl.chunking import chunk, parse
 from etl.model import Chunk, ClassDefinition, Document
-from tests.harness.texts import counter, document, outline, symbols
+from etl.sources import SourceSet
+from etl.sources.base import Project
+from tests.harness.texts import counter, document, symbols
 
 PATH = "docs/output/all.json"
 DOCLETS = [
@@ -25,16 +29,16 @@ def chunks_of(text: str) -> list[Chunk]:
     return chunk(jsdoc(text), counter())[0]
 
 
-def test_each_documented_symbol_is_a_section_over_its_lines() -> None:
+def test_each_documented_symbol_is_a_section_on_its_own_lines() -> None:
     chunks = chunks_of(json.dumps(DOCLETS, indent=2))
 
-    assert outline(chunks) == [
-        ("class", (2, 6), ("Neo.core.Base",)),
-        ("class", (7, 15), ("Neo.Button",)),
-        ("function", (16, 20), ("Neo.Button#press",)),
+    assert [(one.kind, one.lines[0], one.heading) for one in chunks] == [
+        ("class", 2, ("Neo.core.Base",)),
+        ("class", 7, ("Neo.Button",)),
+        ("function", 16, ("Neo.Button#press",)),
     ]
     assert symbols(chunks) == [("Neo.core.Base",), ("Neo.Button",), ("Neo.Button#press",)]
-    assert json.loads(chunks[0].text.rstrip(",")) == DOCLETS[0]
+    assert chunks[0].text == "class Neo.core.Base\n" + ("The base of all. " * 6).strip()
 
 
 def test_classes_are_known_by_their_long_names() -> None:
@@ -44,13 +48,73 @@ def test_classes_are_known_by_their_long_names() -> None:
     )
 
 
-def test_a_file_in_one_line_is_cited_by_its_columns() -> None:
-    text = json.dumps(DOCLETS * 5)
+PRESS = {
+    "kind": "function",
+    "longname": "Neo.Button#press",
+    "comment": "/**\n * Presses it.\n *\n * @param {Number} times\n */",
+    "description": "Presses it.\n\nOften.",
+    "params": [{"type": {"names": ["Number", "null"]}, "name": "times", "description": "how\noften"}, 7],
+    "returns": [{"type": {"names": ["Boolean"]}}],
+    "meta": {"filename": "Button.mjs", "lineno": 12},
+}
+READABLE = """function Neo.Button#press
+Presses it.
+
+Often.
+@param {Number|null} times how often
+@param 7
+@returns {Boolean}
+Defined in Button.mjs:12"""
+
+
+@pytest.mark.parametrize("indent", [None, 4])
+def test_a_symbol_is_text_for_readers_however_the_json_is_laid_out(indent: int | None) -> None:
+    chunks = chunks_of(json.dumps([PRESS, PRESS | {"longname": "Neo.Button#release"}], indent=indent))
+
+    assert [one.symbols for one in chunks] == [("Neo.Button#press",), ("Neo.Button#release",)]
+    assert chunks[0].text == READABLE
+    assert not any(mark in one.text for one in chunks for mark in ('"', "[", "/**"))
+
+
+def test_a_comment_without_description_is_shown_without_its_marks() -> None:
+    (chunk,) = chunks_of(
+        json.dumps([{"kind": "member", "longname": "a.b", "comment": "/**\n * Of *b*.\n * More.\n */"}])
+    )
+
+    assert chunk.text == "member a.b\nOf *b*.\nMore."
+
+
+def test_a_short_doclet_keeps_its_lines() -> None:
+    rows = [
+        '{"kind":"class","longname":"A","description":"1.\\nTwo.\\n3."}',
+        '{"longname":"B","description":"x"}',
+    ]
+    text = "[\n" + ",\n".join(rows) + "\n]"
 
     chunks = chunks_of(text)
 
-    assert "".join(one.text for one in chunks) == text
-    assert {one.lines for one in chunks} == {(1, 1)}
+    assert [(one.lines, one.text) for one in chunks] == [((2, 2), "class A 1. Two. 3."), ((3, 3), "symbol B x")]
+
+
+def test_json_of_doclets_without_documentation_gives_no_chunk() -> None:
+    assert chunks_of(json.dumps([{"kind": "member", "longname": "a"}])) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "is_claimed"),
+    [
+        ("docs/output/all.json", True),
+        ("docs/output/src/button/Base.json", True),
+        ("web/docs/output/all.json", True),
+        ("docs/output/structure.json", False),
+        ("package.json", False),
+        ("src/all.json", False),
+    ],
+)
+def test_the_output_of_jsdoc_is_claimed_where_it_is_written(path: str, is_claimed: bool) -> None:
+    owner = SourceSet(Project([path], lambda _: None), {}).owner(path)
+
+    assert (owner is not None and owner.name == "jsdoc") == is_claimed
 
 
 def test_what_is_not_the_json_of_jsdoc_is_indexed_as_plain_text() -> None:

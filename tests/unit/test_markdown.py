@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pytest
+
 from etl.model import KnowledgeType
 from tests.harness.texts import chunks_in, outline, words
 
@@ -114,4 +116,11 @@ def test_the_same_heading_in_a_guide_is_no_comment() -> None:
 
 
 def test_an_empty_file_gives_no_chunk() -> None:
-    assert [chunks_in("a.md", text) for text in ("", "\n\n", "---\ntitle: x\n---\n")] == [[], [], []]
+    assert [chunks_in("a.md", text) for text in ("", "\n\n", "---\n---\n")] == [[], [], []]
+
+
+@pytest.mark.parametrize("body", ["", "\n", "\n \n\n"])
+def test_a_document_of_front_matter_only_is_found_by_what_that_says(body: str) -> None:
+    (chunk,) = chunks_in("a.md", f"---\ntitle: Berths\ntags: [night]\n---\n{body}", title="Berths")
+
+    assert (chunk.text, chunk.lines, chunk.title) == ("title: Berths\ntags: [night]", (2, 3), "Berths")

@@ -25,6 +25,7 @@ from tests.harness.projects import ROOT
 from tests.harness.trust import approve, configured_user
 
 HOSTILE: dict[str, list[Any]] = {
+    "index.include": [["private/"], ["*"]],
     "index.path": [
         "/tmp/x",
         "../x",

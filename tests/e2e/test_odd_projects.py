@@ -1,0 +1,55 @@
+"""Projects in which there is little to find: what can be found is, and what cannot is said once."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tests.harness.commands import run_lore
+from tests.harness.projects import write_project
+
+DOCLETS = [
+    {"kind": "class", "longname": "Neo.Button", "augments": ["Neo.core.Base"], "description": "A berth for a click."},
+    {"kind": "function", "longname": "Neo.Button#press", "description": "Presses it firmly."},
+]
+
+
+def test_a_project_without_anything_to_index_is_not_told_to_sync_again(tmp_path: Path) -> None:
+    write_project(tmp_path, {"data.bin": b"\0\1", "ignored/a.md": "# A\n", ".gitignore": "ignored/\n"})
+
+    synced = run_lore("sync", cwd=tmp_path)
+    assert synced.returncode == 0
+    for done in (synced, run_lore("search", "zebra", cwd=tmp_path), run_lore("status", cwd=tmp_path)):
+        told = done.stdout + done.stderr
+        assert "no file in this project that can be indexed" in told
+        assert "index.include" in told
+        assert "lore sync" not in told
+
+    write_project(tmp_path, {"a.md": "# A\n\nOf the zebra.\n"})
+    assert "no file" not in run_lore("sync", cwd=tmp_path).stderr
+    assert run_lore("search", "zebra", cwd=tmp_path).stdout.startswith("1. a.md")
+
+
+def test_a_document_without_a_body_is_found_by_its_front_matter(tmp_path: Path) -> None:
+    write_project(tmp_path, {"a.md": "---\ntitle: Zebra crossing\ntags: [stripes]\n---\n", "b.md": "# B\n\nOther.\n"})
+    run_lore("sync", cwd=tmp_path)
+
+    for word in ("crossing", "stripes"):
+        assert run_lore("search", word, cwd=tmp_path).stdout.startswith("1. a.md")
+
+
+def test_ignored_output_of_jsdoc_is_indexed_on_request_and_watched_like_any_file(tmp_path: Path) -> None:
+    project, config = tmp_path / "project", tmp_path / "user.toml"
+    config.write_text('[index]\ninclude = ["docs/output/"]\n', encoding="utf-8")
+    files = {".gitignore": "docs/output/\n", "a.md": "# A\n", "docs/output/all.json": json.dumps(DOCLETS)}
+    write_project(project, files)
+    options = ("-c", str(config), "--no-daemon")
+
+    assert json.loads(run_lore("sync", "--json", *options, cwd=project).stdout)["report"]["files"] == 2
+    found = json.loads(run_lore("search", "berth for a click", "--json", *options, cwd=project).stdout)["results"][0]
+    assert found["source"] == "docs/output/all.json"
+    assert "class Neo.Button extends Neo.core.Base\nA berth for a click." in found["excerpt"]
+    assert "Neo.Button" in run_lore("hierarchy", "Neo.Button", *options, cwd=project).stdout
+
+    write_project(project, {"docs/output/all.json": json.dumps(DOCLETS[:1])})
+    assert "stale: 1 files" in run_lore("search", "berth", *options, cwd=project).stderr
