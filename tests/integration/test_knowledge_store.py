@@ -174,7 +174,7 @@ def test_projects_with_one_slug_have_folders_of_their_own(store: KnowledgeStore)
         store.write_main(name, name, AGENT)
 
     assert [(one.id, one.slug) for one in store.projects()] == [
-        ("My App", "my-app"), ("my app!", "my-app-2"), ("my-app", "my-app-1"), ("日本", "x-cf2abf0c"),
+        ("My App", "my-app"), ("my app!", "my-app-2"), ("my-app", "my-app-1"), ("日本", "日本"),
     ]  # fmt: skip
     store.delete_project("my-app", AGENT)
     assert [store.main(name).content for name in ("My App", "my-app", "my app!")] == ["My App", "", "my app!"]
