@@ -1,0 +1,151 @@
+"""A project that attacks whoever opens it: nothing outside it is read, written, run, contacted or printed raw."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from etl.onnx.cache import cache_folder
+from etl.user_folders import STATE
+from tests.harness import hostile
+from tests.harness.commands import LORE, run_lore, start_lore
+from tests.harness.evaluation import git
+from tests.harness.hostile import CANARY, PRIVATE, SECRETS, World
+from tests.harness.owners import stop_owners
+from tests.harness.projects import write_project
+from tests.harness.stdio import INITIALIZE
+
+COMMANDS = (
+    "init --no-sync", "sync", "search harbour", "search harbour --json", "ask harbour", "docs", "status", "doctor",
+    "trust --show", "ps", "memory search vault", "knowledge list", "hook session-start", "install claude-code",
+    "install cursor",
+)  # fmt: skip
+RAW = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+KEY = "chroma-key-of-the-user"
+SECONDS = 120
+SHIPPED: dict[str, Callable[[World], None]] = {
+    "no index": lambda made: None,
+    "an index folder": hostile.ship_index,
+    "an owner": hostile.ship_owner,
+    "a link as index folder": hostile.ship_link,
+    "an unknown key": hostile.ship_unknown_key,
+    "a link as lore.toml": hostile.ship_linked_settings,
+}
+REFUSED = {"an unknown key", "a link as lore.toml"}
+
+
+@pytest.fixture
+def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+    with hostile.world(tmp_path) as made:
+        monkeypatch.setenv("LORE_CACHE", str(cache_folder()))
+        monkeypatch.setenv("HOME", str(made.home))
+        monkeypatch.setenv("XDG_CONFIG_HOME", str(made.home / ".config"))
+        monkeypatch.setenv("LORE_HOME", str(made.folder / "knowledge"))
+        monkeypatch.setenv("CHROMA_API_KEY", KEY)
+        monkeypatch.setenv("CHROMA_ANYTHING", KEY)
+        yield made
+        stop_owners(made.folder)
+
+
+@pytest.mark.parametrize("shipped", SHIPPED)
+def test_a_hostile_project_reaches_nothing_outside_it(made: World, shipped: str) -> None:
+    keep_a_secret(made)
+    hostile.write_hostile(made)
+    SHIPPED[shipped](made)
+    before = made.state()
+
+    start = start_lore if shipped == "no index" else run_lore  # from nothing once: the folder has modules to import
+    said = {line: printed(start(*line.split(), cwd=made.project)) for line in COMMANDS}
+    said["stop"] = printed(run_lore("stop", cwd=made.project))
+    assert {line: found.group() for line, text in said.items() if (found := RAW.search(text))} == {}
+    said |= {
+        "mcp": through_mcp(made),
+        "serve": through_http(made),
+        "stop again": printed(run_lore("stop", cwd=made.project)),
+    }
+
+    assert made.contacts == []
+    assert made.state() == before
+    assert made.victim.poll() is None
+    everything = "\n".join(said.values())
+    for kept in (CANARY, PRIVATE, KEY, *SECRETS.values()):
+        assert kept not in everything
+        assert kept not in stored(made)
+    assert ("harbour master" in everything) is (shipped not in REFUSED)  # the user can work with it, too
+
+
+def keep_a_secret(made: World) -> None:
+    """A memory of the user's own project, whose name and remote end as those of the hostile one."""
+    write_project(made.finance, {"README.md": "# Backend\n"})
+    git(made.finance, "init", "--quiet")
+    git(made.finance, "remote", "add", "origin", "https://git.example.org/finance/backend.git")
+    (made.finance / "secret.txt").write_text(PRIVATE, encoding="utf-8")
+    done = run_lore("memory", "add", "The vault", "-f", "secret.txt", cwd=made.finance)
+    assert done.returncode == 0, done.stderr
+    found = run_lore("memory", "search", "vault", cwd=made.finance)
+    assert PRIVATE in found.stdout
+
+
+def printed(done: subprocess.CompletedProcess[str]) -> str:
+    """What a command printed. It ended by itself, whatever its exit code."""
+    assert done.returncode >= 0
+    assert "Traceback" not in done.stderr
+    return done.stdout + done.stderr
+
+
+def through_mcp(made: World) -> str:
+    """What an agent gets."""
+    calls = [("query_documents", {"query": "harbour"}), ("search_memories", {"query": "vault"}), ("healthcheck", {})]
+    messages = [
+        {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": INITIALIZE},
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        *(
+            {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": {"name": name, "arguments": arguments}}
+            for number, (name, arguments) in enumerate(calls, start=1)
+        ),
+    ]
+    done = subprocess.run(
+        [LORE, "mcp", "--toolsets", "query,documents,manage,projects,memories"], cwd=made.project, check=False,
+        capture_output=True, text=True, timeout=SECONDS, input="".join(f"{json.dumps(one)}\n" for one in messages),
+    )  # fmt: skip
+    return done.stdout + done.stderr
+
+
+def through_http(made: World) -> str:
+    """What the page and an HTTP client get; nothing where the server refuses to start."""
+    server = subprocess.Popen(
+        [LORE, "serve", "--port", "0"], cwd=made.project, text=True, stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    assert server.stderr is not None
+    said = ""
+    with server.stderr as errors:
+        for line in errors:
+            said += line
+            if address := re.search(r"http://127\.0\.0\.1:\d+", line):
+                url = address.group()
+                said += httpx2.get(f"{url}/", timeout=SECONDS).text
+                said += httpx2.post(f"{url}/api/query", json={"query": "harbour"}, timeout=SECONDS).text
+                server.terminate()
+        server.wait(timeout=SECONDS)
+    return said
+
+
+def stored(made: World) -> str:
+    """Everything that Lore wrote about the hostile project."""
+    index, state = made.project / ".lore", Path(os.environ[STATE])
+    files = [
+        path
+        for place in (index, state)
+        if not place.is_symlink()
+        for path in place.rglob("*")
+        if path.is_file() and not path.is_symlink()
+    ]
+    return "\n".join(path.read_bytes().decode("latin-1") for path in files)
