@@ -11,7 +11,7 @@ from etl.chunking.section import Parsed, Section, trimmed
 from etl.chunking.tokens import TokenCounter
 from etl.model import Chunk, Document, FileFacts, chunk_id, sha256
 
-CHUNKER_VERSION = "6"  # raise it when the same file would give other chunks, or another digest
+CHUNKER_VERSION = "7"  # raise it when the same file would give other chunks, or another digest
 SCOPE = "project"
 _PARSERS = {
     "markdown": markdown.parse,

@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import accumulate
 
 from etl.chunking.recipe import header
-from etl.chunking.section import Section, Span, trimmed
+from etl.chunking.section import IMPORTS, Section, Span, trimmed
 from etl.chunking.tokens import TokenCounter
 from etl.model import Document, KnowledgeType
 
@@ -17,13 +17,16 @@ CODE_TYPES = frozenset({KnowledgeType.SRC, KnowledgeType.EXAMPLE, KnowledgeType.
 CRUMB_TOKENS = 24  # a smaller piece says too little to be found by itself
 MIN_ROOM = 16  # tokens of a passage, however little a model takes and however long the headings are
 BLANK_WEIGHT = 4  # a cut at a blank line is worth one level of indentation
+_TELLING = {"class": 3, "module": 1, IMPORTS: 0}  # what names a piece of several kinds; other definitions 2
+_QUOTES = ('"', "'", 'r"')  # what begins with one says what the module is for
 Piece = tuple[Section, Span | None]
 
 
 def fit(sections: list[Section], document: Document, tokens: TokenCounter) -> Iterator[Piece]:
     """Pieces that the model can read whole: sections, with a column range where a single line had to be cut."""
     budget = _Budget(document, tokens)
-    for section in _merged(sections, budget):
+    parts = [part for section in sections for part in _parted(section, document.lines, budget)]
+    for section in _without_bare_imports(_merged(parts, budget), budget):
         if budget.fits(section):
             yield section, None
         else:
@@ -58,9 +61,36 @@ class _Budget:
         """The last line up to which the lines from `first` on fit."""
         return bisect_right(self._totals, self._totals[first - 1] + room) - 1
 
-    def before_crumb(self, last: int) -> int:
-        """The last line behind which more than a crumb is left up to `last`."""
-        return bisect_right(self._totals, self._totals[last] - CRUMB_TOKENS) - 1
+    def before(self, last: int, room: int) -> int:
+        """The last line behind which more than so many tokens are left up to `last`."""
+        return bisect_right(self._totals, self._totals[last] - room) - 1
+
+
+def _parted(section: Section, lines: list[str], budget: _Budget) -> Iterator[Section]:
+    """The section, or where it is too long its imports and the rest of it apart."""
+    if section.kind == IMPORTS or not section.imports:
+        yield section
+        return
+    rest = [number for number in range(section.first, section.last + 1) if not section.is_importing(number)]
+    told = next((lines[number - 1].lstrip() for number in rest if lines[number - 1].strip()), "")
+    if sum(budget.cost(number, number) for number in rest) < CRUMB_TOKENS and not told.startswith(_QUOTES):
+        yield replace(section, kind=IMPORTS, introduces=True)  # `let x;` beside them says hardly more
+        return
+    if budget.fits(section):
+        yield section
+        return
+    first = section.first
+    while first <= section.last:
+        last = section.imports_until(first, section.last, lines)
+        part = section
+        if last >= first:
+            part = replace(section, kind=IMPORTS, anchor=IMPORTS, introduces=True)
+        else:
+            after = bisect_left(section.imports, (first, 0))
+            last = section.imports[after][0] - 1 if after < len(section.imports) else section.last
+        if kept := trimmed(part.cut(first, last), lines):
+            yield kept
+        first = last + 1
 
 
 def _merged(sections: list[Section], budget: _Budget) -> list[Section]:
@@ -89,17 +119,38 @@ def _merged(sections: list[Section], budget: _Budget) -> list[Section]:
     return out
 
 
+def _without_bare_imports(sections: list[Section], budget: _Budget) -> Iterator[Section]:
+    """Imports alone say nothing: they join the text above of the module if both fit, else what follows, else the above.
+
+    They stay alone where a file does nothing else.
+    """
+    above: Section | None = None
+    for section in sections:
+        if above is None:
+            above = section
+            continue
+        both = _joined(above, section, budget)
+        ends = section.kind == IMPORTS and (section is sections[-1] or (above.kind == "module" and budget.fits(both)))
+        if above.kind == IMPORTS or ends:
+            above = both
+        else:
+            yield above
+            above = section
+    if above is not None:
+        yield above
+
+
 def _go_together(crumb: Section, neighbour: Section) -> bool:
     """What a module says between its definitions may stand with any of them."""
-    return crumb.group == neighbour.group or crumb.kind == "module"
+    return crumb.group == neighbour.group or crumb.kind in ("module", IMPORTS)
 
 
 def _joined(above: Section, below: Section, budget: _Budget) -> Section:
     """Both as one, under the name of the one that says more: a class, a definition, the longer."""
 
-    def weight(section: Section) -> tuple[bool, bool, bool, int]:
+    def weight(section: Section) -> tuple[int, bool, int]:
         size = budget.cost(section.first, section.last)
-        return section.kind == "class", section.kind != "module", not section.introduces, size
+        return _TELLING.get(section.kind, 2), not section.introduces, size
 
     return replace(
         max(above, below, key=weight),
@@ -107,6 +158,7 @@ def _joined(above: Section, below: Section, budget: _Budget) -> Section:
         last=below.last,
         symbols=above.symbols + below.symbols,
         solid=above.solid + below.solid,
+        imports=above.imports + below.imports,
         introduces=False,
     )
 
@@ -121,7 +173,8 @@ def _split(section: Section, lines: list[str], budget: _Budget) -> Iterator[Piec
         last = _best_end(first, section, lines, room, budget)
         piece = trimmed(section.cut(first, last), lines)
         if piece:
-            yield piece, None
+            is_bare = bool(section.imports) and section.imports_until(piece.first, piece.last, lines) >= piece.last
+            yield replace(piece, kind=IMPORTS, anchor=IMPORTS) if is_bare else piece, None
         first = last + 1
 
 
@@ -133,13 +186,18 @@ def _best_end(first: int, section: Section, lines: list[str], room: int, budget:
     full = budget.furthest(first, room)
     if full >= section.last:
         return section.last
-    last = max(first, min(full, budget.before_crumb(section.last)))
+    imports = section.imports_until(first, full + 1, lines) if section.imports else first - 1
+    if imports > full:
+        return full
+    if imports >= first and budget.cost(first, imports) + CRUMB_TOKENS > room:
+        return max(first, min(full, budget.before(imports, room // 2)))  # the rest of them goes with what follows
+    last = max(first, min(full, budget.before(section.last, CRUMB_TOKENS)))
     solid = _solid_at(section, last)
     if solid and solid[0] > first:
         is_whole = budget.cost(*solid) <= room
         if is_whole or budget.cost(first, solid[0] - 1) >= CRUMB_TOKENS:
             return solid[0] - 1
-    middle = first + (last - first) // 2
+    middle = max(first + (last - first) // 2, min(last, budget.furthest(imports + 1, CRUMB_TOKENS) + 1))
     cuts = [line for line in range(middle, last + 1) if _solid_at(section, line) in (None, solid)]
     return min(cuts, key=lambda line: (_nesting(lines, line), -line), default=last)
 

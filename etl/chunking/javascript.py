@@ -7,11 +7,11 @@ from functools import cache
 
 from tree_sitter import Language, Node, Parser
 
-from etl.chunking.javascript_facts import facts_of
+from etl.chunking.javascript_facts import facts_of, requires
 from etl.chunking.nodes import CALLABLE, CLASSES, METHODS, declared, first_line, last_line, text_of
 from etl.chunking.outline import Definition, sections_of
 from etl.chunking.plain import parse_plain
-from etl.chunking.section import Parsed, Symbol
+from etl.chunking.section import Parsed, Span, Symbol
 from etl.model import Document
 
 MAX_LINE = 20_000  # longer lines are written by machines
@@ -46,7 +46,9 @@ def parse(document: Document) -> Parsed:
     root = _parser(document.syntax).parse(document.text.encode("utf-8")).root_node
     leading = set(_leading_lines(root, lines))
     definitions = tuple(_definitions(root, ""))
-    sections = sections_of(definitions, lines, leads=leading.__contains__, symbols=list(_symbols(root)))
+    sections = sections_of(
+        definitions, lines, leads=leading.__contains__, symbols=list(_symbols(root)), imports=list(_imports(root))
+    )
     return Parsed(sections, facts_of(root))
 
 
@@ -127,6 +129,14 @@ def _leading_lines(root: Node, lines: list[str]) -> Iterator[int]:
                 yield from range(first, last_line(node) + 1)
         else:
             stack.extend(node.named_children)
+
+
+def _imports(root: Node) -> Iterator[Span]:
+    """The lines of each `import`, and of each variable that is given by `require`."""
+    for node in root.named_children:
+        variables = [child for child in node.named_children if child.type == "variable_declarator"]
+        if node.type == "import_statement" or (variables and all(map(requires, variables))):
+            yield first_line(node), last_line(node)
 
 
 def _symbols(root: Node) -> Iterator[Symbol]:

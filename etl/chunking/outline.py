@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from etl.chunking.section import Section, Symbol
+from etl.chunking.section import IMPORTS, Section, Span, Symbol
 
 _CLOSING = "()[]{};, \t"
 LeadTest = Callable[[int], bool]
@@ -30,14 +30,30 @@ class Definition:
 
 
 def sections_of(
-    definitions: Sequence[Definition], lines: list[str], leads: LeadTest, symbols: Sequence[Symbol]
+    definitions: Sequence[Definition],
+    lines: list[str],
+    leads: LeadTest,
+    symbols: Sequence[Symbol],
+    imports: Sequence[Span] = (),
 ) -> list[Section]:
     """All sections of a module: its definitions, and what stands between them.
 
     `leads` tells whether a line (by number) above a definition belongs to it: a comment. `symbols` are what the
-    module defines besides, by line.
+    module defines besides, by line. `imports` are the lines of the statements that import.
     """
-    return _fill(definitions, 1, len(lines), lines, leads, _Owner("", None, symbols))
+    sections = _fill(definitions, 1, len(lines), lines, leads, _Owner("", None, symbols))
+    return [_with_imports(one, imports, lines, leads) if one.kind == "module" else one for one in sections]
+
+
+def _with_imports(section: Section, imports: Sequence[Span], lines: list[str], leads: LeadTest) -> Section:
+    """The section with its imports; nothing but imports and comments introduces what follows."""
+    start, end = bisect_left(imports, (section.first, 0)), bisect_right(imports, (section.last, len(lines)))
+    own = tuple(one for one in imports[start:end] if one[1] <= section.last)
+    importing = {number for first, last in own for number in range(first, last + 1)}
+    told = (number for number in range(section.first, section.last + 1) if lines[number - 1].strip())
+    if own and all(number in importing or leads(number) for number in told):
+        return replace(section, imports=own, kind=IMPORTS, introduces=True)
+    return replace(section, imports=own)
 
 
 @dataclass(frozen=True)

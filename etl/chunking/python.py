@@ -14,8 +14,8 @@ from etl.model import ClassDefinition, Document, FileFacts, Member
 MAX_PARTS = 20  # of a dotted base
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _BLOCKS = (
-    ast.If, ast.Try, ast.TryStar, ast.ExceptHandler, ast.With, ast.AsyncWith, ast.For, ast.AsyncFor, ast.While
-)  # fmt: skip
+    ast.If | ast.Try | ast.TryStar | ast.ExceptHandler | ast.With | ast.AsyncWith | ast.For | ast.AsyncFor | ast.While
+)
 
 
 def parse(document: Document) -> Parsed:
@@ -34,6 +34,7 @@ def parse(document: Document) -> Parsed:
         lines,
         leads=lambda number: lines[number - 1].lstrip().startswith("#"),
         symbols=_symbols(tree.body),
+        imports=[(node.lineno, _last(node)) for node in tree.body if _only_imports(node)],
     )
     classes = list(_classes(tree.body, ""))
     facts = FileFacts(
@@ -54,6 +55,12 @@ def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
         if isinstance(node, _BLOCKS):
             for part in ("finalbody", "orelse", "handlers", "body"):
                 stack += getattr(node, part, [])[::-1]
+
+
+def _only_imports(node: ast.stmt) -> bool:
+    """Whether a statement imports, or is an `if` or `try` around statements that do."""
+    inner = [one for one in _statements([node]) if not isinstance(one, _BLOCKS | ast.Pass)]
+    return bool(inner) and all(isinstance(one, ast.Import | ast.ImportFrom) for one in inner)
 
 
 def _definitions(body: list[ast.stmt], prefix: str) -> tuple[Definition, ...]:

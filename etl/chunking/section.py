@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from etl.model import FileFacts
 
 MAX_NAMES = 100
+IMPORTS = "imports"
+"""The kind of a piece that does nothing but import."""
 Span = tuple[int, int]
 
 
@@ -26,7 +29,7 @@ class Section:
     Lines are 1-based and inclusive. `anchor` names the piece within its file and stays the same when lines move.
     `solid` are ranges that are cut only if they alone exceed the limit (code fences, tables).
     `group` says which neighbours a small piece may be merged with. A piece that `introduces` what follows (a heading,
-    the head of a class) is joined with it if it is small.
+    the head of a class) is joined with it if it is small. `imports` are the ranges of statements that import.
     """
 
     first: int
@@ -40,10 +43,26 @@ class Section:
     solid: tuple[Span, ...] = ()
     group: str = ""
     introduces: bool = False
+    imports: tuple[Span, ...] = ()
 
     def cut(self, first: int, last: int) -> Section:
         """The same piece over other lines."""
         return replace(self, first=first, last=last)
+
+    def imports_until(self, first: int, last: int, lines: list[str]) -> int:
+        """The last line of the imports that begin at line `first`, looking up to `last`; the line before if none."""
+        found = first - 1
+        for number in range(first, min(last, self.last) + 1):
+            if self.is_importing(number):
+                found = number
+            elif lines[number - 1].strip():
+                break
+        return found
+
+    def is_importing(self, line: int) -> bool:
+        """Whether a statement that imports takes the line."""
+        at = bisect_right(self.imports, line, key=lambda one: one[0]) - 1
+        return at >= 0 and self.imports[at][1] >= line
 
     def names(self) -> tuple[str, ...]:
         """What these very lines define, each once."""

@@ -1,0 +1,122 @@
+"""Imports say nothing by themselves: they stand with what they are for, and never alone."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from etl.model import Chunk, KnowledgeType
+from tests.harness.texts import chunks_in, input_tokens
+
+SCRIPT = {
+    "import": "import Thing from '../some/folder/Thing.mjs';\n",
+    "several lines": "import {\n    One,\n    Two as Three\n} from './numbers.mjs';\n",
+    "effect": "import './side-effect.css';\n",
+    "require": "const fs = require('fs');\n",
+    "comment": "// what follows is needed\n",
+    "doc": "/**\n * A class of things.\n * @class Thing\n */\n",
+    "class": "class Thing extends Base {\n    static config = {\n        a: 1\n    }\n\n    run() {\n        go();\n"
+    "    }\n}\n",
+    "function": "export function run(a, b) {\n    return a + b;\n}\n",
+    "constant": "export const LIMIT = 5, OTHER = compute(LIMIT);\n",
+    "call": "start(application, {with: options});\n",
+    "long": "function long() {\n" + "    call(alpha, beta, gamma);\n" * 40 + "}\n",
+    "blank": "\n",
+}
+MODULE = {
+    "import": "import some.folder.thing\n",
+    "several lines": "from .numbers import (\n    One,\n    Two as Three,\n)\n",
+    "guarded": "if TYPE_CHECKING:\n    from typing import Any\n",
+    "tried": "try:\n    import fast as impl\nexcept ImportError:\n    import slow as impl\n",
+    "comment": "# what follows is needed\n",
+    "doc": '"""A module of things."""\n',
+    "class": "class Thing(Base):\n    a = 1\n\n    def run(self):\n        go()\n",
+    "function": "def run(a, b):\n    return a + b\n",
+    "constant": "LIMIT, OTHER = 5, compute(5)\n",
+    "long": "def long():\n" + "    call(alpha, beta, gamma)\n" * 40,
+    "blank": "\n",
+}
+_SCRIPT_IMPORT = re.compile(r"\bimport\b[^;'\"]*['\"][^'\"]*['\"];|const \w+ = require\('\w+'\);|//.*")
+_MODULE_IMPORT = re.compile(
+    r"if TYPE_CHECKING:|try:|except ImportError:|(?:from [\w.]+ )?import (?:\([^)]*\)|[\w. ]+)|#.*"
+)
+FULL = 200  # tokens, beside which a file's imports leave room for little else
+
+
+def chunks_of(path: str, text: str) -> list[Chunk]:
+    return chunks_in(path, text, KnowledgeType.SRC)
+
+
+def is_bare(chunk: Chunk) -> bool:
+    """Whether nothing is left of a chunk without its imports and comments."""
+    pattern = _MODULE_IMPORT if chunk.source.endswith(".py") else _SCRIPT_IMPORT
+    return "import" in chunk.text + chunk.text.replace("require", "import") and not pattern.sub("", chunk.text).strip()
+
+
+@pytest.mark.parametrize("path", ["a.mjs", "a.ts", "a.tsx", "a.py"])
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(data=st.data())
+def test_no_chunk_only_imports_unless_the_imports_fill_it_or_the_file(path: str, data: st.DataObject) -> None:
+    pieces = MODULE if path.endswith(".py") else SCRIPT
+    names = data.draw(st.lists(st.sampled_from(sorted(pieces)), min_size=1, max_size=14))
+    chunks = chunks_of(path, "".join(pieces[name] for name in names))
+    importing = [one for one in chunks if is_bare(one)]
+
+    assert [one.lines for one in importing if one.kind != "imports"] == []
+    if len(importing) < len(chunks):
+        assert [one.lines for one in importing if input_tokens(one) < FULL] == []
+
+
+@pytest.mark.parametrize(
+    ("path", "import_", "rest"),
+    [
+        ("a.mjs", "import Thing{0} from '../some/folder/Thing{0}.mjs';\n", SCRIPT["doc"] + SCRIPT["class"]),
+        ("a.ts", "import {{Thing{0}}} from '../some/folder/Thing{0}';\n", SCRIPT["function"]),
+        ("a.cjs", "const thing{0} = require('../some/folder/Thing{0}');\n", SCRIPT["class"]),
+        ("a.py", "from some.folder.thing{0} import Thing{0}\n", MODULE["class"]),
+    ],
+)
+@pytest.mark.parametrize("count", [1, 5, 10, 13, 14, 15, 16, 20, 60])
+def test_the_last_imports_stand_with_what_follows_however_many_there_are(
+    path: str, import_: str, rest: str, count: int
+) -> None:
+    text = "".join(import_.format(number) for number in range(count)) + "\n" + rest
+
+    chunks = chunks_of(path, text)
+    told = [one for one in chunks if one.kind != "imports"]
+
+    assert f"hing{count - 1}" in told[0].text
+    assert "Thing" in told[0].symbols or "run" in told[0].symbols
+    assert count > 9 or len(chunks) == 1
+
+
+def test_a_comment_above_imports_does_not_make_them_a_chunk() -> None:
+    text = "/*\n * Licence: none.\n */\n" + SCRIPT["import"] * 3 + "\n" + SCRIPT["doc"] + SCRIPT["class"]
+
+    assert [one.kind for one in chunks_of("a.mjs", text)] == ["class"]
+
+
+@pytest.mark.parametrize("line", ["let DragZone;", "setup();", "const NeoConfig = Neo.config;"])
+def test_a_line_beside_the_imports_does_not_make_them_a_chunk(line: str) -> None:
+    text = SCRIPT["import"] * 3 + "\n" + line + "\n\n" + SCRIPT["doc"] + SCRIPT["class"]
+
+    assert [one.kind for one in chunks_of("a.mjs", text)] == ["class"]
+
+
+def test_a_file_that_exports_what_it_imports_counts_as_imports() -> None:
+    assert [one.kind for one in chunks_of("all.mjs", SCRIPT["import"] * 3 + "export {Thing};\n")] == ["imports"]
+
+
+def test_a_file_that_only_imports_is_still_there() -> None:
+    assert [(one.kind, one.lines) for one in chunks_of("all.py", MODULE["import"] * 3)] == [("imports", (1, 3))]
+
+
+def test_a_text_about_the_module_keeps_its_imports_if_both_fit() -> None:
+    text = MODULE["doc"] + "\n" + MODULE["import"] * 3 + "\n\n" + MODULE["long"]
+
+    first = chunks_of("a.py", text)[0]
+
+    assert (first.kind, first.lines) == ("module", (1, 5))
