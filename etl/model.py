@@ -51,6 +51,7 @@ class Document:
     front: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
     valid_until: str | None = None
     supersedes: tuple[str, ...] = ()
+    state: str | None = None
 
     @property
     def lines(self) -> list[str]:
@@ -72,7 +73,8 @@ class Chunk(BaseModel):
 
     `lines` is 1-based and inclusive, and `text` is exactly those lines joined by `\\n`. Only a single line
     that is longer than the model's input is cut within: then `columns` holds the half-open character range.
-    `valid_until` is a day (ISO 8601), `superseded_by` the source of the document that replaced this one.
+    `valid_until` is a day (ISO 8601), `superseded_by` the source of the document that replaced this one, `state` what a
+    ticket says of itself (`open`, `closed`).
     """
 
     model_config = ConfigDict(frozen=True, populate_by_name=True)
@@ -95,6 +97,7 @@ class Chunk(BaseModel):
     updated: str | None = None
     valid_until: str | None = None
     superseded_by: str | None = None
+    state: str | None = None
     text: str
 
     def record(self) -> dict[str, Any]:

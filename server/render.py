@@ -32,7 +32,8 @@ def _search(result: JSON) -> Text:
 def _result(number: int, one: JSON) -> Iterator[str]:
     changed = "  (changed since the last sync)" if one.get("changed") else ""
     heading = f"  {one['heading']}" if one["heading"] else ""
-    yield f"{number}. {_place(one)}  [{one['type']}]  {one['score']:.1f}{heading}{changed}{outdated(one)}"
+    kind = ", ".join(filter(None, (one["type"], one.get("state"))))
+    yield f"{number}. {_place(one)}  [{kind}]  {one['score']:.1f}{heading}{changed}{outdated(one)}"
     for term in one.get("why", ()):
         yield f"   {term['value']:+8.2f} {term['term']}"
     for line in one["excerpt"].split("\n"):

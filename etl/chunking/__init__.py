@@ -67,6 +67,7 @@ def _chunk(
         created=section.created or document.created,
         updated=document.updated,
         valid_until=document.valid_until,
+        state=document.state,
         text=text,
     )
     return bare.model_copy(update={"content_hash": sha256(embedding_input(bare))})

@@ -19,6 +19,7 @@ MIN_ROOM = 16  # tokens of a passage, however little a model takes and however l
 BLANK_WEIGHT = 4  # a cut at a blank line is worth one level of indentation
 _TELLING = {"class": 3, "module": 1, IMPORTS: 0}  # what names a piece of several kinds; other definitions 2
 _QUOTES = ('"', "'", 'r"')  # what begins with one says what the module is for
+_COMMENTS = ("//", "/*", "*", "#")
 Piece = tuple[Section, Span | None]
 
 
@@ -197,9 +198,18 @@ def _best_end(first: int, section: Section, lines: list[str], room: int, budget:
         is_whole = budget.cost(*solid) <= room
         if is_whole or budget.cost(first, solid[0] - 1) >= CRUMB_TOKENS:
             return solid[0] - 1
-    middle = max(first + (last - first) // 2, min(last, budget.furthest(imports + 1, CRUMB_TOKENS) + 1))
+    middle = first + (last - first) // 2
+    if imports >= first:
+        middle = max(middle, min(last, _first_statement(imports + 1, last, lines, budget)))
     cuts = [line for line in range(middle, last + 1) if _solid_at(section, line) in (None, solid)]
     return min(cuts, key=lambda line: (_nesting(lines, line), -line), default=last)
+
+
+def _first_statement(first: int, last: int, lines: list[str], budget: _Budget) -> int:
+    """The first line that is no comment, and more than a crumb behind `first`."""
+    code = (number for number in range(first, last + 1) if not lines[number - 1].lstrip().startswith(_COMMENTS))
+    told = next((number for number in code if lines[number - 1].strip()), first)
+    return max(told, budget.furthest(first, CRUMB_TOKENS) + 1)
 
 
 def _solid_at(section: Section, line: int) -> Span | None:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from etl.model import Document, KnowledgeType
 from etl.sources.base import Source
+from etl.sources.prose import OF_OTHERS
 
 _SUFFIXES = ("py", "pyi", "js", "mjs", "cjs", "jsx", "ts", "mts", "cts", "tsx")
 _GENERATED = ("!*.min.js", "!*.min.mjs", "!*.bundle.js", "!*.d.ts", "!*_pb2.py", "!*_pb2.pyi")
@@ -19,7 +20,7 @@ class Examples(Source):
     """Code that shows how the project is used."""
 
     name, type = "examples", KnowledgeType.EXAMPLE
-    patterns = (*_below("examples", "example", "samples", "demos"), "**/examples/**/*.md", *_GENERATED)
+    patterns = (*_below("examples", "example", "samples", "demos"), "**/examples/**/*.md", *OF_OTHERS, *_GENERATED)
 
 
 class Patterns(Source):

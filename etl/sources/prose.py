@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
 from pathlib import PurePosixPath
@@ -12,14 +13,27 @@ from typing import Any
 from etl.model import Document, KnowledgeType, storable
 from etl.sources.base import Source
 
+LONGEST_STATE = 40  # characters
+CHANGE_LOGS = ("CHANGELOG*", "CHANGES*", "HISTORY.md", "HISTORY.rst", "NEWS.md", "NEWS.rst", "RELEASES.md")
+_VENDORED = ("vendor", "vendors", "vendored", "third_party", "third-party", "thirdparty", "node_modules", "external",
+             "bower_components", "site-packages", "resources", "assets", "static", "public")  # fmt: skip
+OF_OTHERS = tuple(f"!**/{folder}/**/{name}" for folder in _VENDORED for name in CHANGE_LOGS)
+"""Change logs of libraries that are kept in the project: they say nothing of its own releases."""
+
+_TEMPLATES = tuple(
+    f"**/{name}{end}"
+    for name in ("ISSUE_TEMPLATE", "issue_template", "PULL_REQUEST_TEMPLATE", "pull_request_template")
+    for end in ("/**/*.md", ".md")
+)
+
 
 class Rules(Source):
-    """Instructions to agents and contributors."""
+    """Instructions to agents and contributors, the forms that they fill in included."""
 
     name, type = "rules", KnowledgeType.RULE
     patterns = ("CLAUDE.md", "AGENTS.md", "GEMINI.md", ".cursorrules", "**/.cursor/rules/**",
                 "**/.claude/rules/**/*.md", "**/.ce/RULES.md", "**/.ce/rules/**/*.md",
-                "**/.github/copilot-instructions.md")  # fmt: skip
+                "**/.github/copilot-instructions.md", *_TEMPLATES)  # fmt: skip
 
 
 class Memories(Source):
@@ -55,8 +69,12 @@ class Tickets(Source):
     name, type = "tickets", KnowledgeType.TICKET
     patterns = ("**/issues/**/*.md", "**/issue-archive/**/*.md", "**/tickets/**/*.md",
                 ".github/ISSUE*/**/*.md", "**/.github/ISSUE*/**/*.md",
-                "**/content/pulls/**/*.md", "**/content/discussions/**/*.md",
-                "!**/ISSUE_TEMPLATE/**")  # fmt: skip
+                "**/content/pulls/**/*.md", "**/content/discussions/**/*.md")  # fmt: skip
+
+    def document(self, path: str, text: str) -> Document:
+        """The ticket with its state: open, closed, merged or whatever its front matter says."""
+        found = super().document(path, text)
+        return replace(found, state=_state(found.front))
 
     def title(self, path: str, text: str, syntax: str) -> str:
         """The heading, with the ticket's name before it."""
@@ -69,9 +87,8 @@ class Releases(Source):
     """Change logs and release notes."""
 
     name, type = "releases", KnowledgeType.RELEASE
-    patterns = ("CHANGELOG*", "CHANGES*", "HISTORY.md", "HISTORY.rst", "NEWS.md", "NEWS.rst", "RELEASES.md",
-                "**/RELEASE_NOTES/**/*.md", "**/release-notes/**/*.md", "**/release_notes/**/*.md",
-                "**/releases/**/*.md", "!*.py", "!*.js", "!*.mjs", "!*.ts")  # fmt: skip
+    patterns = (*CHANGE_LOGS, *OF_OTHERS, "**/RELEASE_NOTES/**/*.md", "**/release-notes/**/*.md",
+                "**/release_notes/**/*.md", "**/releases/**/*.md", "!*.py", "!*.js", "!*.mjs", "!*.ts")  # fmt: skip
 
     def title(self, path: str, text: str, syntax: str) -> str:
         """The version, which is the file's name where a file is one release."""
@@ -95,10 +112,13 @@ class Knowledge(Source):
 
 
 class Blogs(Source):
-    """Articles: true when they were written."""
+    """Articles and the slides of talks: true when they were written."""
 
     name, type = "blogs", KnowledgeType.BLOG
-    patterns = ("**/blog/**/*.md", "**/blogs/**/*.md", "**/_posts/**/*.md")
+    patterns = tuple(
+        f"**/{folder}/**/*.md"
+        for folder in ("blog", "blogs", "_posts", "deck", "decks", "slides", "slide-decks", "presentations", "talks")
+    )
 
 
 class Guides(Source):
@@ -114,6 +134,7 @@ class Guides(Source):
         "!LICENSE*",
         "!NOTICE*",
         "!requirements*.txt",
+        *OF_OTHERS,
     )
 
     @cached_property
@@ -139,6 +160,15 @@ class Guides(Source):
             return found
         title, type_ = self.navigation[path]
         return replace(found, title=title, type=type_)
+
+
+def _state(front: Mapping[str, Any]) -> str | None:
+    """The state of a ticket, by its front matter."""
+    said = next((front[key] for key in ("state", "status") if isinstance(front.get(key), str)), "")
+    state = storable(said).strip().casefold()[:LONGEST_STATE]
+    if front.get("mergedAt") or front.get("merged") is True:
+        return "merged"
+    return state or ("closed" if front.get("closedAt") else None)
 
 
 def _entries(text: str | None) -> list[dict[str, Any]]:

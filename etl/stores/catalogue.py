@@ -279,9 +279,10 @@ class Catalogue:
         names = ("source", "type", "title", "chunks", "lines")
         return [dict(zip(names, row, strict=True)) for row in rows]
 
-    def paths(self) -> list[str]:
-        """Every file that has chunks."""
-        return [row[0] for row in self._rows("SELECT DISTINCT source FROM chunk")]
+    def paths(self, type_: str | None = None) -> list[str]:
+        """Every file that has chunks, or that has some of a type."""
+        where, values = ("", ()) if type_ is None else (" WHERE type = ?", (type_,))
+        return [row[0] for row in self._rows(f"SELECT DISTINCT source FROM chunk{where}", values)]
 
     def paths_like(self, path: str) -> list[str]:
         """Up to five indexed files whose paths look like this one."""

@@ -7,12 +7,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 from types import MappingProxyType
 
+from etl.chunking.section import IMPORTS
 from etl.model import Chunk, KnowledgeType
 from server.query.fuse import fuse, vector_share
+from server.query.lineage import bring_ancestors
 from server.query.outdated import lower_outdated
 from server.query.parse import Query
 from server.query.proximity import proximities
 from server.query.ranked import Ranked, Terms
+from server.query.reference import is_version, lead_with_named, lead_with_sought
 from server.query.retrieve import Candidates
 from server.query.weights import Weights
 
@@ -37,10 +40,12 @@ _KIND_SURENESS = {"class": 1.0, "function": 1.0, "method": 0.8, "module": 0.7}
 def score(query: Query, candidates: Candidates, type_: str | None, weights: Weights) -> list[Ranked]:
     """Every candidate with its score and the terms of it, best first."""
     share = vector_share(query, candidates, weights)
-    parts = fuse(candidates.found, share)
-    newest = max((_day(one.chunk) for one in candidates.found), default=0.0)
+    # what only imports names much and says nothing: it answers only who asks for a name
+    found = [one for one in candidates.found if query.names or one.chunk.kind != IMPORTS] or candidates.found
+    parts = fuse(found, share)
+    newest = max((_day(one.chunk) for one in found), default=0.0)
     scored = []
-    for candidate, (vector, keyword, path) in zip(candidates.found, parts, strict=True):
+    for candidate, (vector, keyword, path) in zip(found, parts, strict=True):
         scale, chunk = weights["baseIncrement"], candidate.chunk
         terms: Terms = [
             ("vectors", scale * vector),
@@ -66,15 +71,19 @@ def rank(
     relatives: Sequence[Chunk] = (),
     heads: Mapping[str, Chunk] = MappingProxyType({}),
     today: datetime.date = datetime.date.min,
+    named: Mapping[str, Chunk] = MappingProxyType({}),
 ) -> list[Ranked]:
     """Files by score, best first.
 
     `parents` are the class chunks of ancestors by class name; `relatives` those of the classes that answer a question
-    about inheritance, nearest first; `heads` the first chunks of documents that replaced others, by source.
+    about inheritance, nearest first; `heads` the first chunks of documents that replaced others, by source, and
+    `named` those of documents that the question names by number.
     """
     by_source = _grouped(passages, weights)
-    if type_ is None or type_ == KnowledgeType.SRC:
-        _lift_parents(query, by_source, weights, parents)
+    lead_with_sought(query, by_source)
+    lead_with_named(query, by_source, {source: one for source, one in named.items() if type_ in (None, one.type)})
+    parents = {name: one for name, one in parents.items() if type_ in (None, one.type)}
+    bring_ancestors(query, passages, by_source, parents, weights)
     _lift_relatives(by_source, [one for one in relatives if type_ in (None, one.type)], weights)
     wanted = {source: one for source, one in heads.items() if type_ in (None, one.type)}
     lower_outdated(by_source, wanted, today, weights)
@@ -92,17 +101,6 @@ def _add_proximity(query: Query, scored: Sequence[Ranked], weight: float) -> Non
         if near and weight:
             one.score += weight * near
             one.why.append(("proximity", weight * near))
-
-
-def asked_parents(query: Query, passages: Sequence[Ranked]) -> list[str]:
-    """The ancestors of the classes that the question names: they are worth showing."""
-    named = [one.chunk for one in passages if one.chunk.chain and _defines(query, one.chunk)]
-    return list(dict.fromkeys(one.class_name for chunk in named for one in chunk.chain if one.source))
-
-
-def _defines(query: Query, chunk: Chunk) -> bool:
-    asked = set(query.names) | set(query.words)
-    return any(_last(symbol) in asked or symbol.casefold() in asked for symbol in chunk.symbols)
 
 
 def _last(symbol: str) -> str:
@@ -144,9 +142,16 @@ def _type_terms(query: Query, chunk: Chunk, type_: str | None, weights: Weights)
         terms.append((name, weights[name]))
     if type_ is None and chunk.type in query.wanted_types:
         terms.append(("intentMatch", weights["intentMatch"]))
-    if chunk.type == KnowledgeType.RELEASE and query.versions and _version_of(chunk) & set(query.versions):
+    if chunk.type == KnowledgeType.RELEASE and _is_asked_for(query, chunk):
         terms.append(("releaseExactMatch", weights["releaseExactMatch"]))
     return terms
+
+
+def _is_asked_for(query: Query, chunk: Chunk) -> bool:
+    """Whether a version in the question is the chunk's; of what is asked for as a release, its whole series."""
+    have = _version_of(chunk) if query.versions else set()
+    series = (is_version(asked, one) for asked in query.releases for one in have)
+    return bool(have & set(query.versions)) or any(series)
 
 
 def _version_of(chunk: Chunk) -> set[str]:
@@ -191,25 +196,6 @@ def _folder(source: str) -> str:
     return source.rpartition("/")[0] or source
 
 
-def _lift_parents(query: Query, by_source: dict[str, Ranked], weights: Weights, parents: Mapping[str, Chunk]) -> None:
-    """Ancestors of a class that was asked for come along, each less than the one below, never above the class."""
-    for found in sorted(by_source.values(), key=lambda one: -one.score):
-        if not found.chunk.chain or not _defines(query, found.chunk):
-            continue
-        boost, ceiling = weights["inheritanceBoost"], found.score
-        for ancestor in found.chunk.chain:
-            chunk = parents.get(ancestor.class_name)
-            if chunk is None or chunk.source == found.source:
-                continue
-            have = by_source.setdefault(chunk.source, Ranked(chunk.source, 0.0, chunk))
-            lifted = min(have.score + boost, ceiling - 0.01)
-            if lifted > have.score:
-                have.why = [*have.why, ("inheritanceBoost", lifted - have.score)]
-                have.score = lifted
-            ceiling = min(ceiling, max(have.score, lifted))
-            boost *= weights["inheritanceDecay"]
-
-
 def _lift_relatives(by_source: dict[str, Ranked], relatives: Sequence[Chunk], weights: Weights) -> None:
     """The class tree knows the answer: its files come first, in the order of the tree."""
     best = max((one.score for one in by_source.values()), default=0.0)
@@ -220,7 +206,3 @@ def _lift_relatives(by_source: dict[str, Ranked], relatives: Sequence[Chunk], we
             by_source[chunk.source] = Ranked(
                 chunk.source, lifted, chunk, [*have.why, ("structureMatch", lifted - have.score)]
             )
-
-
-def _singular(word: str) -> str:
-    return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word

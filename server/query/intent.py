@@ -37,7 +37,19 @@ _FORMS: tuple[tuple[tuple[KnowledgeType, ...], tuple[str, ...]], ...] = (
     ((_T.BLOG,), ("blog", "article", r"announc\w*")),
     ((_T.PRP,), ("spec(?:s|ification)?", "prp", "planned", "requirements?", "acceptance")),
 )  # fmt: skip
+_TICKETS = r"(?:tickets?|pull[ -]requests?|bug reports?|prs?)"
+_SOUGHT: tuple[tuple[KnowledgeType, str], ...] = (  # asked for by name
+    (_T.TICKET, rf"(?:which|what) (?:[\w-]+ ){{0,2}}{_TICKETS}|which (?:[\w-]+ )?issues?"),
+    (_T.TICKET, rf"(?:^|the|an?|any|all|find|list|show|open|closed) ?{_TICKETS} (?:about|for|on|that|which|where|who)"),
+    (_T.TICKET, r"(?:the|an?|any|all|open|closed|github) issues? (?:that|which) "
+     r"(?:introduc|add|fix|clos|report|describ|mention|caus|remov|track)\w*"),
+    (_T.RELEASE, r"(?:which|what) release|which version (?:introduc|add|fix|remov|chang|brought|first|contain)\w*"),
+    (_T.ADR, r"which (?:adrs?|decision records?)"),
+    (_T.PRP, r"which (?:prps?|specs?|specifications?)"),
+    (_T.BLOG, r"which (?:blog ?posts?|articles?)"),
+)  # fmt: skip
 _IMPERATIVE = r"^(?:run|use|start|stop|add|make|configure|change|deploy|write|create|enable|disable|install) "
+_SOUGHT_FORMS = tuple((type_, re.compile(rf"\b(?:{form})\b", re.IGNORECASE)) for type_, form in _SOUGHT)
 _INTENTS = tuple(
     (types, re.compile(rf"\b(?:{'|'.join(forms)})\b" + (f"|{_IMPERATIVE}" if _T.GUIDE in types else ""), re.IGNORECASE))
     for types, forms in _FORMS
@@ -49,3 +61,10 @@ def wanted_types(text: str) -> frozenset[KnowledgeType]:
     if len(text.split()) > MOST_WORDS:
         return frozenset()
     return frozenset(type_ for types, pattern in _INTENTS if pattern.search(text) for type_ in types)
+
+
+def sought_types(text: str) -> frozenset[KnowledgeType]:
+    """The types that a question asks for by name, as its answer: `which ticket introduced …`."""
+    if len(text.split()) > MOST_WORDS:
+        return frozenset()
+    return frozenset(type_ for type_, pattern in _SOUGHT_FORMS if pattern.search(text))

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 from etl.model import KnowledgeType
 from etl.stores.words import STOPWORDS
-from server.query.intent import wanted_types
+from server.query.intent import sought_types, wanted_types
 
 _NAME = re.compile(r"[A-Za-z_$][\w$]*(?:[./:#\\-][A-Za-z_$][\w$]*)*(?:\(\))?")
 _VERSION = re.compile(r"\bv?\d+(?:\.\d+){1,3}(?:[-.]?(?:rc|alpha|beta|a|b)\.?\d*)?\b", re.IGNORECASE)
+_RELEASE = re.compile(r"(?:\b(?:releases?|versions?)\s+v?|\bv)(\d+(?:\.\d+){1,3}[\w.-]*)", re.IGNORECASE)
 _WORD = re.compile(r"[^\W_]+")
 _HUMP = re.compile(r"[a-z][A-Z]|[A-Z]{2,}[a-z]{2}")
 _SPLIT = re.compile(r"[./:#\\]+")
@@ -20,16 +21,19 @@ _SPLIT = re.compile(r"[./:#\\]+")
 class Query:
     """A parsed question.
 
-    `names` are tokens that look like identifiers or paths, in lower case, without call brackets; `wanted_types` are
-    the kinds of documents that the question asks for by the way it is put.
+    `names` are tokens that look like identifiers or paths, in lower case, without call brackets; `releases` are the
+    versions that are asked for as such, not in passing; `wanted_types` are the kinds of documents that the question
+    asks for by the way it is put, `sought_types` those that it asks for by name, as its answer.
     """
 
     text: str
     words: tuple[str, ...]
     names: tuple[str, ...]
     versions: tuple[str, ...]
+    releases: tuple[str, ...]
     is_bare_name: bool
     wanted_types: frozenset[KnowledgeType]
+    sought_types: frozenset[KnowledgeType]
 
 
 def parse(text: str) -> Query:
@@ -40,13 +44,17 @@ def parse(text: str) -> Query:
     words = tuple(dict.fromkeys(word for word in all_words if word not in STOPWORDS and len(word) > 1))
     is_bare = " " not in text and len(tokens) == 1 and tokens[0] == text.removesuffix("()")
     names = [token for token in tokens if is_bare or looks_like_name(token)]
+    versions = tuple(dict.fromkeys(_normal_version(one) for one in _VERSION.findall(text)))
+    releases = {_normal_version(one) for one in (text, *_RELEASE.findall(text))}
     return Query(
         text=text,
         words=words,
         names=tuple(dict.fromkeys(part for name in names for part in _spellings(name))),
-        versions=tuple(dict.fromkeys(_normal_version(one) for one in _VERSION.findall(text))),
+        versions=versions,
+        releases=tuple(one for one in versions if one in releases),
         is_bare_name=is_bare,
         wanted_types=wanted_types(text),
+        sought_types=sought_types(text),
     )
 
 

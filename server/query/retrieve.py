@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from etl.errors import DatabaseUnavailable, IndexDamaged, IndexMissing, ModelMismatch, ProviderError
@@ -36,6 +36,11 @@ class Candidates:
     by_meaning: list[tuple[str, float]] = field(default_factory=list)
     by_word: list[tuple[str, float]] = field(default_factory=list)
     degraded: str | None = None
+
+    def joined(self, more: Candidates) -> Candidates:
+        """These, and what is found among more; the hits of each leg stay these."""
+        known = {one.chunk.id for one in self.found}
+        return replace(self, found=[*self.found, *(one for one in more.found if one.chunk.id not in known)])
 
 
 def retrieve(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from etl.index import Index
 from etl.model import Chunk
-from server.query import classic, hybrid, legs, outdated, structure
+from server.query import classic, hybrid, legs, lineage, outdated, reference, structure
 from server.query.confidence import DOUBT, DOUBTFUL, confidence
 from server.query.parse import Query, parse
 from server.query.part import Part
@@ -102,7 +102,10 @@ class QueryService:
     def retrieve(self, text: str, type_: str, among: Mapping[str, str] | None = None) -> Retrieved:
         """The candidates of a question. Raises IndexMissing, IndexDamaged, ModelMismatch."""
         query, wanted = parse(text), _type(type_)
-        return Retrieved(query, wanted, retrieve(self._index, query.text, wanted, self._depth, among))
+        candidates = retrieve(self._index, query.text, wanted, self._depth, among)
+        for sought in sorted(query.sought_types) if wanted is None else ():
+            candidates = candidates.joined(retrieve(self._index, query.text, sought, self._depth, among))
+        return Retrieved(query, wanted, candidates)
 
     def rank(self, retrieved: Retrieved, ranking: str, weights: Weights) -> tuple[list[Ranked], list[Ranked]]:
         """Passages and files by score, best first; `ranking` is hybrid, classic, or the name of a leg."""
@@ -114,11 +117,12 @@ class QueryService:
             passages = legs.passages(candidates, "vectors")
             return passages, self._classic(query, passages, retrieved.type or "all", weights)
         passages = hybrid.score(query, candidates, retrieved.type, weights)
-        parents = self._heads(hybrid.asked_parents(query, passages))
+        parents = self._heads(lineage.wanted_ancestors(query, passages))
         relatives = self._heads(structure.relatives(query.text, self._index.hierarchy))
         heads = self._openings(outdated.successors(passages))
+        named = self._openings(reference.named_documents(query, self._index.catalogue.paths))
         files = hybrid.rank(
-            query, passages, retrieved.type, weights, parents, list(relatives.values()), heads, self._today()
+            query, passages, retrieved.type, weights, parents, list(relatives.values()), heads, self._today(), named
         )
         return passages, self._reranker.rerank(query.text, files) if self._reranker else files
 

@@ -44,8 +44,8 @@ HYBRID: Weights = {
     "examplePenalty": -2,
     "memoryPenalty": -8,
     "releaseExactMatch": 120,
-    "inheritanceBoost": 25,
-    "inheritanceDecay": 0.6,
+    "inheritanceBoost": 1,  # how far ancestors are lifted to their place below the classes that are found: 0 to 1
+    "inheritanceDecay": 0.6,  # which ancestors come along: each step upwards counts so much of the one before
     "structureMatch": 1,  # how far classes that answer a question about inheritance are lifted to the best: 0 to 1
     "intentMatch": 24,  # the question asks for this kind of document
     "recency": 3,

@@ -71,6 +71,8 @@ def _result(one: Ranked, explain: bool, is_changed: bool, today: datetime.date) 
         "excerpt": "",
         "score": round(one.score, 3),
     }
+    if chunk.state:
+        result["state"] = chunk.state
     if is_changed:
         result["changed"] = True
     if told := outdated(chunk, today):

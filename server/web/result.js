@@ -13,7 +13,7 @@ const CODE = new Set(["src", "example", "test"]);
 
 /** The card of a result; `asking` is the request that found it, which the explanation repeats. */
 export function resultCard(result, wanted, asking, number) {
-  const { source, lines, title, heading, type } = result;
+  const { source, lines, title, heading, type, state } = result;
   const address = sourceLink(source, lines, result.id);
   const why = whyPanel(result, asking, number);
   const under = heading.split(" > ").filter((part) => part && part !== title).join(" › ");
@@ -22,7 +22,7 @@ export function resultCard(result, wanted, asking, number) {
     { class: "result" },
     el("div", { class: "result-head" },
       el("h2", {}, el("a", { class: "title", href: address }, marked(title, wanted))),
-      el("span", { class: "type" }, type),
+      el("span", { class: "type" }, state ? `${type}, ${state}` : type),
       why.button),
     under && el("p", { class: "heading" }, marked(under, wanted)),
     el("p", { class: "where" },

@@ -72,7 +72,7 @@ def test_a_dotted_name_finds_the_class_before_its_ancestors() -> None:
     assert sources(found) == ["src/button/Base.mjs", "src/component/Base.mjs"]
 
 
-def test_ancestors_are_lifted_less_with_each_step_and_never_above_the_class() -> None:
+def test_ancestors_follow_their_class_in_order_and_say_what_lifted_them() -> None:
     own = make_chunk(
         "c.py",
         "src",
@@ -85,10 +85,18 @@ def test_ancestors_are_lifted_less_with_each_step_and_never_above_the_class() ->
     top = make_chunk("a.py", "src", kind="class", symbols=("Top",), class_name="m.Top")
 
     found = ranked("Child", candidate(own, 0.9, 9.0), **{"m.Mid": mid, "m.Top": top})
-    boosts = [dict(one.why).get("inheritanceBoost", 0.0) for one in found[:3]]
+    boosted = ["inheritanceBoost" in dict(one.why) for one in found[:3]]
 
     assert sources(found) == ["c.py", "b.py", "a.py"]
-    assert boosts == [0.0, 25.0, 15.0]
+    assert boosted == [False, True, True]
+
+
+def test_what_only_imports_answers_nobody_but_who_asks_for_a_name() -> None:
+    imports = candidate(make_chunk("src/grid/Column.mjs", "src", kind="imports"), 0.9, 10.0)
+    guide = candidate(make_chunk("docs/grid.md"), 0.5, 5.0)
+
+    assert sources(ranked("how do I use the grid component", imports, guide)) == ["docs/grid.md"]
+    assert "src/grid/Column.mjs" in sources(ranked("who imports GridColumn", imports, guide))
 
 
 def test_an_exact_version_brings_its_release_first() -> None:

@@ -15,6 +15,8 @@ TYPES = {
     # rules and memories
     "CLAUDE.md": "rule", "sub/AGENTS.md": "rule", ".ce/RULES.md": "rule", "sub/.ce/RULES.md": "rule",
     ".cursorrules": "rule",
+    ".github/ISSUE_TEMPLATE/bug.md": "rule", ".github/ISSUE_TEMPLATE.md": "rule", ".github/issue_template/a.md": "rule",
+    ".github/PULL_REQUEST_TEMPLATE.md": "rule", "docs/pull_request_template.md": "rule",
     ".github/copilot-instructions.md": "rule", ".cursor/rules/style.mdc": "rule",
     ".serena/memories/style.md": "memory", "sub/.serena/memories/deep/a.md": "memory", "MEMORY/LEARNING/a.md": "memory",
     # specifications and decisions
@@ -31,7 +33,8 @@ TYPES = {
     ".github/RELEASE_NOTES/v1.0.0.md": "release", "resources/content/release-notes/v2.0.0.md": "release",
     # guides and articles
     "README.md": "guide", "docs/a.rst": "guide", "learn/guides/fundamentals/a.md": "guide", "learn/blog/a.md": "blog",
-    "site/_posts/2024-01-01-a.md": "blog", "knowledge/a.md": "knowledge", ".github/ISSUE_TEMPLATE/bug.md": "guide",
+    "site/_posts/2024-01-01-a.md": "blog", "knowledge/a.md": "knowledge",
+    "resources/data/deck/training/pages/2023-01-08.md": "blog", "talks/2024/a.md": "blog", "docs/slides/a.md": "blog",
     "tests/README.md": "guide",
     # code
     "src/core/Base.mjs": "src", "apps/portal/app.mjs": "src", "ai/server.mjs": "src", "lib/a.ts": "src",
@@ -43,6 +46,11 @@ TYPES = {
     "examples/button/app.mjs": "example", "sub/examples/a.py": "example", "examples/button/README.md": "example",
     "test/playwright/a.spec.mjs": "test", "src/a.test.ts": "test", "tests/unit/test_a.py": "test",
     "conftest.py": "test", "pkg/test_b.py": "test", "src/__tests__/a.js": "test",
+    # change logs of others, and what is not theirs
+    "vendor/left-pad/CHANGELOG.md": None, "third_party/zlib/HISTORY.md": None, "docs/resources/lib/hl/CHANGES.md": None,
+    "examples/toast/resources/lib/hl/CHANGES.md": None, "sub/node_modules/a/CHANGELOG.md": None,
+    "vendor/left-pad/README.md": "guide", "packages/a/CHANGELOG.md": "release",
+    "resources/release-notes/v1.md": "release",
     # nothing to know
     "lib/a.min.js": None, "types/a.d.ts": None, "LICENSE.md": None, "package.json": None, "logo.png": None,
     "learn/tree.json": None, "a_pb2.py": None,
@@ -138,7 +146,29 @@ def test_a_document_carries_what_its_front_matter_says() -> None:
         syntax="markdown",
         tags=("bug", "ui", "OPEN"),
         created="2024-01-02T03:04:05Z",
+        state="open",
     )
+
+
+@pytest.mark.parametrize(
+    ("front", "state"),
+    [
+        ("state: CLOSED", "closed"),
+        ("status: In Progress", "in progress"),
+        ("state: closed\nmergedAt: '2024-01-02T03:04:05Z'", "merged"),
+        ("merged: true", "merged"),
+        ("closedAt: '2024-01-02T03:04:05Z'", "closed"),
+        ("closedAt: null", None),
+        ("state: [a, b]", None),
+        ("state: 7", None),
+        ("state: " + "x" * 99, "x" * 40),
+    ],
+)
+def test_a_ticket_has_the_state_that_its_front_matter_says(front: str, state: str | None) -> None:
+    text = f"---\n{front}\n---\n# Crash\n"
+
+    assert read("issues/issue-7.md", text).state == state
+    assert read("docs/a.md", text).state is None
 
 
 def test_titles_go_by_what_readers_look_for() -> None:

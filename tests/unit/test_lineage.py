@@ -1,0 +1,125 @@
+"""Ancestors come along with the classes that a question finds, below the answers."""
+
+from __future__ import annotations
+
+import pytest
+
+from etl.model import Chunk
+from server.query.hybrid import rank, score
+from server.query.lineage import BROUGHT, FOUND, LAST_PLACE, wanted_ancestors
+from server.query.parse import parse
+from server.query.ranked import Ranked
+from server.query.retrieve import Candidate, Candidates
+from server.query.weights import HYBRID, weights
+from tests.harness.chunks import candidate, make_chunk
+
+CHAIN = [("Neo.component.Base", "src/component/Base.mjs"), ("Neo.core.Base", "src/core/Base.mjs")]
+
+
+def class_chunk(name: str, chain: list[tuple[str, str]], type_: str = "src") -> Chunk:
+    source = f"src/{name.partition('.')[2].replace('.', '/')}.mjs"
+    return make_chunk(
+        source, type_, kind="class", symbols=(name.rpartition(".")[2],), class_name=name, chain=chain, title=name
+    )
+
+
+BUTTON = class_chunk("Neo.button.Base", CHAIN)
+COMPONENT = class_chunk("Neo.component.Base", CHAIN[1:])
+CORE = class_chunk("Neo.core.Base", [])
+HEADS = {one.class_name: one for one in (BUTTON, COMPONENT, CORE)}
+
+
+def ranked(query: str, *candidates: Candidate, type_: str | None = None, boost: float = 1) -> list[Ranked]:
+    asked, weighed = parse(query), weights("hybrid", {"inheritanceBoost": boost})
+    passages = score(asked, Candidates(list(candidates)), type_, weighed)
+    heads = {name: HEADS[name] for name in wanted_ancestors(asked, passages) if name in HEADS}
+    return rank(asked, passages, type_, weighed, heads)
+
+
+def sources(found: list[Ranked]) -> list[str]:
+    return [one.source for one in found]
+
+
+def others(count: int, best: float = 0.9) -> list[Candidate]:
+    return [candidate(make_chunk(f"docs/{n}/a.md"), best - n / 100, 10 * best - n / 10) for n in range(count)]
+
+
+@pytest.mark.parametrize(
+    "query", ["Neo.button.Base", "button.Base", "neo.button.base", "where is Neo.button.Base defined"]
+)
+def test_the_ancestors_of_a_class_that_is_named_come_right_below_it(query: str) -> None:
+    found = ranked(query, candidate(BUTTON, 0.9, 9.0), *others(12, 0.89))
+    at = sources(found).index(BUTTON.source)
+
+    assert sources(found)[at : at + 3] == [BUTTON.source, COMPONENT.source, CORE.source]
+
+
+def test_an_ancestor_that_was_found_itself_is_put_below_its_class_too() -> None:
+    found = ranked("Neo.button.Base", candidate(BUTTON, 0.7, 9.0), candidate(COMPONENT, 0.9, 9.9), *others(5, 0.8))
+
+    assert sources(found)[:3] == [BUTTON.source, COMPONENT.source, CORE.source]
+
+
+def test_two_classes_that_are_named_stand_where_they_are() -> None:
+    both = candidate(BUTTON, 0.7, 9.0), candidate(COMPONENT, 0.9, 9.9)
+
+    found = ranked("Neo.component.Base or Neo.button.Base", *both)
+
+    assert sources(found) == [COMPONENT.source, CORE.source, BUTTON.source]
+
+
+def test_one_name_of_many_classes_brings_the_ancestors_of_the_best_only() -> None:
+    many = [class_chunk(f"Neo.kind{n}.Thing", [(f"Neo.parent{n}.P", f"src/parent{n}/P.mjs")]) for n in range(4)]
+    asked = parse("Thing")
+    passages = score(
+        asked, Candidates([candidate(one, 0.9 - n / 50, 9.0 - n) for n, one in enumerate(many)]), None, HYBRID
+    )
+    heads = {f"Neo.parent{n}.P": class_chunk(f"Neo.parent{n}.P", []) for n in range(4)}
+
+    found = sources(rank(asked, passages, None, HYBRID, heads))
+
+    assert found[:3] == ["src/kind0/Thing.mjs", "src/parent0/P.mjs", "src/kind1/Thing.mjs"]
+
+
+def test_ancestors_of_what_is_found_by_meaning_take_the_last_of_the_first_ten_places() -> None:
+    found = sources(ranked("buttons that can be pressed", candidate(BUTTON, 0.9, 9.0), *others(20, 0.8)))
+    without = sources(ranked("buttons that can be pressed", candidate(BUTTON, 0.9, 9.0), *others(20, 0.8), boost=0))
+
+    assert found[LAST_PLACE - BROUGHT : LAST_PLACE] == [COMPONENT.source, CORE.source]
+    assert found[: LAST_PLACE - BROUGHT] == without[: LAST_PLACE - BROUGHT]
+    assert COMPONENT.source not in without
+
+
+def test_an_ancestor_that_is_among_the_first_ten_stays_where_it_is() -> None:
+    three = candidate(BUTTON, 0.9, 9.0), candidate(COMPONENT, 0.85, 8.5), *others(20, 0.8)
+
+    found = sources(ranked("buttons that can be pressed", *three))
+
+    assert found.index(COMPONENT.source) < FOUND
+    assert found[LAST_PLACE - 1] == CORE.source
+
+
+def test_a_short_list_gets_its_ancestors_at_the_end() -> None:
+    found = sources(ranked("buttons that can be pressed", candidate(BUTTON, 0.9, 9.0), *others(2, 0.8)))
+
+    assert found == [BUTTON.source, "docs/0/a.md", "docs/1/a.md", COMPONENT.source, CORE.source]
+
+
+def test_a_class_further_down_and_a_class_of_a_test_bring_nobody() -> None:
+    late = sources(ranked("pressed", *others(12, 0.9), candidate(BUTTON, 0.2, 1.0)))
+    of_test = class_chunk("Neo.button.Base", CHAIN, "test")
+    tested = sources(ranked("pressed", candidate(of_test, 0.9, 9.0), *others(2, 0.8)))
+
+    assert COMPONENT.source not in late + tested
+
+
+def test_only_ancestors_of_the_type_that_is_asked_for_come_along() -> None:
+    found = sources(ranked("Neo.button.Base", candidate(BUTTON, 0.9, 9.0), type_="guide"))
+
+    assert found == [BUTTON.source]
+
+
+def test_the_terms_of_an_ancestor_add_up_to_its_score() -> None:
+    found = ranked("Neo.button.Base", candidate(BUTTON, 0.9, 9.0), candidate(COMPONENT, 0.95, 9.5), *others(3))
+
+    assert [one.score for one in found] == pytest.approx([sum(value for _, value in one.why) for one in found])

@@ -1,0 +1,125 @@
+"""Tickets and releases that a question names by number, and documents of a kind that it asks for, come first."""
+
+from __future__ import annotations
+
+import pytest
+
+from etl.model import Chunk, KnowledgeType
+from server.query.hybrid import rank, score
+from server.query.intent import sought_types
+from server.query.parse import parse
+from server.query.ranked import Ranked
+from server.query.reference import named_documents, tickets
+from server.query.retrieve import Candidate, Candidates
+from server.query.weights import HYBRID
+from tests.harness.chunks import candidate, make_chunk
+
+TICKET, RELEASE = KnowledgeType.TICKET, KnowledgeType.RELEASE
+PATHS = {
+    TICKET: ["issues/issue-8156.md", "issues/issue-81.md", "pulls/pr-8156.md", "todo/0042-sort-rows.md", "a/t-12-8.md"],
+    RELEASE: ["notes/v11.20.0.md", "notes/v11.20.3.md", "notes/v11.2.0.md", "notes/v11.200.0.md", "notes/3.12.md"],
+}
+
+
+def ranked(query: str, *candidates: Candidate, named: tuple[Chunk, ...] = ()) -> list[Ranked]:
+    asked = parse(query)
+    passages = score(asked, Candidates(list(candidates)), None, HYBRID)
+    return rank(asked, passages, None, HYBRID, {}, named={one.source: one for one in named})
+
+
+def named(query: str) -> list[str]:
+    return named_documents(parse(query), lambda type_: PATHS[KnowledgeType(type_)])
+
+
+@pytest.mark.parametrize(
+    ("query", "numbers"),
+    [
+        ("#8156", ("8156",)),
+        ("what was #8156 about, and (#81)?", ("8156", "81")),
+        ("issue 8156", ("8156",)),
+        ("GH-8156", ("8156",)),
+        ("PR #8156", ("8156",)),
+        ("error 8156 &#8156; page#3 /a#4", ()),
+        ("issues 3 and up", ()),
+    ],
+)
+def test_a_ticket_is_named_by_its_number(query: str, numbers: tuple[str, ...]) -> None:
+    assert tickets(query) == numbers
+
+
+def test_a_number_means_the_files_that_are_called_so_whole() -> None:
+    assert named("#8156") == ["issues/issue-8156.md", "pulls/pr-8156.md"]
+    assert named("#42") == ["todo/0042-sort-rows.md"]
+
+
+@pytest.mark.parametrize("query", ["release 11.20", "version 11.20", "v11.20", "11.20", "what changed in v11.20"])
+def test_a_release_means_its_whole_series(query: str) -> None:
+    assert named(query) == ["notes/v11.20.0.md", "notes/v11.20.3.md"]
+
+
+@pytest.mark.parametrize("query", ["v11.20.0", "release 11.20.0", "11.20.0"])
+def test_a_whole_version_means_itself(query: str) -> None:
+    assert named(query) == ["notes/v11.20.0.md"]
+
+
+def test_a_version_in_passing_names_no_release() -> None:
+    assert named("does it run on Python 3.12") == []
+
+
+def test_a_ticket_shows_its_own_text_first_and_not_the_line_that_mentions_it() -> None:
+    own = make_chunk("issues/issue-8156.md", "ticket", "The grid loses its focus", heading=("Grid",), anchor="1")
+    line = make_chunk(own.source, "ticket", '- commit a1b2 "fix the grid (#8156)"', lines=(90, 90), anchor="2")
+    notes = make_chunk("notes/v1.md", "release", "- fix the grid (#8156)")
+
+    found = ranked("#8156", candidate(notes, 0.9, 9.0), candidate(line, 0.8, 8.0), named=(own,))
+
+    assert [one.chunk for one in found] == [own, notes]
+    assert [one.score for one in found] == pytest.approx([sum(value for _, value in one.why) for one in found])
+
+
+def test_a_release_that_no_leg_found_comes_first() -> None:
+    guide, release = make_chunk("docs/a.md"), make_chunk("notes/v11.20.0.md", "release")
+
+    found = ranked("release 11.20", candidate(guide, 0.9, 9.0), named=(release,))
+
+    assert [one.chunk for one in found] == [release, guide]
+
+
+@pytest.mark.parametrize("heading", ["v11.20.0", "[11.20.3] - 2025-12-01"])
+def test_a_heading_of_the_series_counts_in_a_change_log(heading: str) -> None:
+    ours = make_chunk("CHANGELOG.md", "release", heading=(heading,), anchor="1", lines=(50, 60))
+    other = make_chunk("CHANGELOG.md", "release", heading=("v11.21.0",), anchor="2", lines=(1, 9))
+
+    found = ranked("release 11.20", candidate(other, 0.9, 9.0), candidate(ours, 0.7, 7.0))
+
+    assert found[0].chunk == ours
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "which ticket introduced the buffered rows",
+        "what ticket added sorting",
+        "which closed issue fixed the focus",
+        "in which pull request was sorting added",
+        "the ticket that introduced sorting",
+        "tickets about sorting",
+        "open tickets on drag and drop",
+        "is there an issue that tracks the memory leak",
+    ],
+)
+def test_a_question_for_a_ticket_is_answered_by_tickets(query: str) -> None:
+    code, ticket = make_chunk("src/grid/Body.mjs", "src"), make_chunk("issues/issue-7.md", "ticket")
+    other = make_chunk("issues/issue-8.md", "ticket")
+
+    found = ranked(query, candidate(code, 0.9, 9.0), candidate(ticket, 0.4, 5.0), candidate(other, 0.1, 0.5))
+
+    assert [one.source for one in found] == [ticket.source, code.source, other.source]
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["what issues does the grid have", "how do I close a ticket", "which class renders the ticket view", "issue types"],
+)
+def test_a_question_that_only_speaks_of_tickets_asks_for_none(query: str) -> None:
+    assert sought_types(query) == frozenset()
