@@ -5,7 +5,7 @@ LORE := $(BIN)/lore
 DEMO := -c data/demo.toml
 SETS ?= ../shared/benchmarks
 
-.PHONY: install demo inspector test test-all lint golden bench clean
+.PHONY: install demo inspector conformance test test-all lint golden bench clean
 
 install: .venv/installed
 
@@ -34,11 +34,18 @@ inspector: install
 		npm install --silent --no-audit --no-fund --ignore-scripts --prefix .venv/inspector \
 		@modelcontextprotocol/inspector@0.15.0; else echo "no npm: the Inspector's tests are skipped" >&2; fi
 
+# The official conformance suite of MCP needs Node.js 22, which the npm package `node` brings along by its own script.
+conformance: install
+	@if command -v npm >/dev/null; then test -d .venv/conformance/node_modules/@modelcontextprotocol || { \
+		npm install --silent --no-audit --no-fund --prefix .venv/conformance node@22 && \
+		npm install --silent --no-audit --no-fund --ignore-scripts --prefix .venv/conformance \
+		@modelcontextprotocol/conformance@0.1.16; }; else echo "no npm: the conformance suite is skipped" >&2; fi
+
 # Modules as they are collected: the quick ones of tests/unit at the end fill what is left of either worker's time.
 test: install lint inspector
 	$(BIN)/python -m pytest -q -n 2 --dist loadscope --no-loadscope-reorder
 
-test-all: install lint inspector
+test-all: install lint inspector conformance
 	$(BIN)/python -m pytest -q -m "long or not long" --hypothesis-profile=long
 
 lint: install
