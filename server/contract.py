@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 from functools import cached_property
@@ -131,6 +131,10 @@ class Contract:
         """Every toolset that has a tool, with what it is for."""
         used = {operation.toolset for operation in self}
         return {one["name"]: one["description"] for one in self.document["tags"] if one["name"] in used}
+
+    def instructions(self, toolsets: Sequence[str]) -> str:
+        """What clients that are offered these toolsets should know of them."""
+        return " ".join(one["x-instructions"] for one in self.document["tags"] if one["name"] in toolsets)
 
 
 def contract_file() -> Path:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from etl.errors import InvalidArgument
 from server.listener import Listener
 from server.operations import Services, handles
 
 JSON = dict[str, Any]
+LIMIT = 10
 
 
 @handles
@@ -48,12 +50,32 @@ def knowledge_search(
     listener: Listener,
     *,
     query: str,
-    sources: list[str],
-    tags: list[str],
-    limit: int,
     explain: bool,
     max_tokens: int,
+    sources: list[str] | None = None,
+    tags: list[str] | None = None,
+    limit: int | None = None,
+    project_root: str | None = None,
+    options: JSON | None = None,
     cursor: str | None = None,
 ) -> JSON:
     """Documents of some sources, best first."""
-    return services.unified.search(query, sources, tags, limit, explain, max_tokens, cursor)
+    services.unified.check_root(project_root)
+    given = {"sources": sources, "tags": tags, "limit": limit}
+    wanted = merged({name: value for name, value in given.items() if value is not None}, options or {})
+    return services.unified.search(
+        query,
+        wanted.get("sources", []),
+        wanted.get("tags", []),
+        wanted.get("limit", LIMIT),
+        explain,
+        max_tokens,
+        cursor,
+    )
+
+
+def merged(arguments: JSON, options: JSON) -> JSON:
+    """The arguments and those in `options`, where PRP-29.2 has them. Raises InvalidArgument if one is in both."""
+    if twice := sorted(arguments.keys() & options.keys()):
+        raise InvalidArgument(f"`{twice[0]}` is given twice: as an argument and in `options`.", "Give it once.")
+    return {**arguments, **options}

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
-from etl.errors import InvalidArgument, LoreError, StorageError
+from etl.errors import LoreError, StorageError
 from etl.index import Index
 from etl.knowledge.files import Files
 from etl.layers import CONFIG_NAME
@@ -17,6 +16,7 @@ from server import budget
 from server.docs.groups import Group
 from server.docs.layout import Layout, layout_of
 from server.docs.output import Output
+from server.docs.root import check_root
 from server.docs.template import TEMPLATE
 from server.docs.view import Entries, View
 from server.services.jobs import JobService
@@ -53,7 +53,7 @@ class InitService:
             Busy: another job is running, or another process owns the index.
         """
         root, deadline = self._index.root, time.monotonic() + wait_seconds
-        _check_root(root, project_root)
+        check_root(root, project_root, f"Leave it out, or run `lore init {(project_root or '')[:300]}` in a shell.")
         layout = layout_of(root)
         names = (CONFIG_NAME, VIEW_NAME) if "framework" in layout.found else (CONFIG_NAME,)
         before = {name: self._content(name) for name in names}
@@ -108,20 +108,6 @@ class InitService:
             "groups": {group.value: len(entries.by_group[group]) for group in Group},
             "drift": {"score": now.score, "total": len(now.violations), "violations": shown},
         }
-
-
-def _check_root(root: Path, project_root: str | None) -> None:
-    if project_root is None:
-        return
-    try:
-        is_this = Path(project_root).expanduser().resolve() == root
-    except (OSError, ValueError, RuntimeError):
-        is_this = False  # a path with NUL, a loop, the home of nobody
-    if not is_this:
-        raise InvalidArgument(
-            "This server answers for one project, and `project_root` is another folder.",
-            f"Leave it out, or run `lore init {project_root[:300]}` in a shell.",
-        )
 
 
 def _empty(layout: Layout, groups: Mapping[str, int]) -> Iterator[str]:

@@ -12,6 +12,7 @@ from etl.model import Chunk, canonical_json, sha256
 from server import budget
 from server.docs.boost import boosted, stems_of
 from server.docs.entry import modified_of
+from server.docs.root import check_root
 from server.docs.scope import DEFAULT, Scope, Scopes
 from server.docs.sentence import best_sentence
 from server.query.freshness import Freshness
@@ -43,6 +44,10 @@ class UnifiedSearch:
         self._freshness = freshness
         self._scopes = scopes
         self._clock = clock
+
+    def check_root(self, project_root: str | None) -> None:
+        """Raises InvalidArgument for another project than this one."""
+        check_root(self._index.root, project_root, "Leave it out, or ask the server of that project.")
 
     def search(
         self,

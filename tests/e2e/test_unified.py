@@ -136,6 +136,37 @@ def test_29_2_criterion_2_the_tool_knowledge_search_is_functional(app: App) -> N
     assert found["results"][0]["excerpt"]
 
 
+def test_29_2_a_search_is_called_with_project_root_and_options(app: App, project: Path) -> None:
+    options = {"sources": ["prp", "example"], "limit": 3, "tags": []}
+
+    found = through_mcp(
+        app, "knowledge_search", {"query": "error handling", "project_root": str(project), "options": options}
+    )
+
+    assert found["results"]
+    plain = search(app, "error handling", sources=["prp", "example"], limit=3)
+    assert (found["sources_searched"], paths(found)) == (["prp", "example"], paths(plain))
+    assert len(paths(found)) == 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"project_root": "/nowhere"}, "project_root"),
+        ({"options": {"limit": 0}}, "limit"),
+        ({"options": {"limit": 5}, "limit": 5}, "given twice"),
+        ({"options": {"sort": "date"}}, "sort"),
+        ({"options": {"query": "x"}}, "query"),
+        ({"options": []}, "options"),
+    ],
+)
+def test_29_2_wrong_options_and_other_projects_are_refused(app: App, arguments: JSON, said: str) -> None:
+    with pytest.raises(InvalidArgument) as caught:
+        search(app, "error handling", **arguments)
+
+    assert said in f"{caught.value.message} {caught.value.hint}"
+
+
 def test_29_2_criterion_3_framework_docs_are_accessible_and_a_missing_one_names_those_there_are(app: App) -> None:
     with pytest.raises(DocumentNotFound) as caught:
         app.call("get_framework_doc", {"doc_path": "research/1-prp-system"})

@@ -95,6 +95,27 @@ CALLS: list[tuple[str, JSON]] = [
 ]
 
 
+TOOLSETS = ("query", "documents", "manage", "projects", "memories", "docs")
+
+
+@pytest.mark.parametrize("toolsets", [None, *((one,) for one in TOOLSETS), ("query", "projects"), TOOLSETS])
+def test_the_instructions_speak_of_the_tools_that_are_offered_and_of_no_others(
+    app: App, toolsets: tuple[str, ...] | None
+) -> None:
+    async def told(client: Client) -> tuple[str, set[str]]:
+        return client.instructions or "", {one.name for one in (await client.list_tools()).tools}
+
+    text, offered = asked(app, "legacy", told, toolsets)
+
+    named = set(re.findall(r"\w+", text)) & app.contract.operations.keys()
+    assert named <= offered
+    for toolset in toolsets or DEFAULT_TOOLSETS:
+        assert any(app.contract[name].toolset == toolset for name in named)
+    assert ("project_id" in text and "get_project_main before anything else" in text) == (
+        "projects" in (toolsets or ())
+    )
+
+
 @BOTH
 def test_every_reply_fits_the_published_schema_and_has_a_short_text_beside_its_data(app: App, mode: str) -> None:
     document = app.call("list_documents", {"source": "docs/guide.md"})["documents"][0]["id"]
