@@ -18,10 +18,14 @@ _CODES = {InvalidArgument.code: InvalidInput.code, StorageError.code: FileSystem
 def in_envelope(error: Error, envelope: str, arguments: Mapping[str, Any]) -> Error:
     """The error with what it is about, if its operation tells errors in an envelope."""
     if envelope and error.context is None:
-        about = {name: arguments[name][:LONGEST] for name in CONTEXT if isinstance(arguments.get(name), str)}
         now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        error.context = {"timestamp": now, **about}
+        error.context = {"timestamp": now, **context_of(arguments)}
     return error
+
+
+def context_of(arguments: Mapping[str, Any]) -> dict[str, str]:
+    """What a call was about: names, never content."""
+    return {name: arguments[name][:LONGEST] for name in CONTEXT if isinstance(arguments.get(name), str)}
 
 
 def enveloped(record: Mapping[str, Any], context: Mapping[str, str]) -> JSON:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
-from etl.errors import DocumentNotFound
+from etl.errors import DocumentNotFound, NotFound, ProjectNotFound
 from etl.files import RACY_NS
 from etl.knowledge.document import KnowledgeDocument
 from etl.knowledge.files import Files
@@ -118,6 +118,7 @@ class Documents:
 
         Raises:
             DocumentNotFound: the project has none of that name.
+            ProjectNotFound: there is no such project.
         """
         project = self.project(project_id)
         name = self.existing_name(project, filename)
@@ -199,11 +200,11 @@ def exact(data: bytes) -> str:
     return data.decode("utf-8", "surrogateescape")
 
 
-def missing(project: Project, filename: str) -> DocumentNotFound:
-    """The error that says so."""
-    what = f"Project `{project.id}` has no document `{filename}`."
-    hint = "List the project's documents." if project.exists else "Nothing was written for this project yet."
-    return DocumentNotFound(what, hint)
+def missing(project: Project, filename: str) -> NotFound:
+    """The error for a document that is not there: ProjectNotFound if its project is not there either."""
+    if not project.exists:
+        return ProjectNotFound(f"There is no project `{project.id}`: nothing was written for it yet.")
+    return DocumentNotFound(f"Project `{project.id}` has no document `{filename}`.", "List the project's documents.")
 
 
 def _described(project: Project, name: str, data: bytes, document: KnowledgeDocument) -> DocumentInfo:

@@ -19,7 +19,7 @@ def main() -> int:
     from etl.errors import LoreError
     from server.logs import configure_logging
 
-    configure_logging(verbose=True)
+    configure_logging(verbose=False, default=logging.INFO)
     sys.excepthook = lambda *error: logging.getLogger(__name__).critical("the owner ends", exc_info=error)
     root, config = Path(sys.argv[1]), Path(sys.argv[2]) if sys.argv[2] else None
     try:

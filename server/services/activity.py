@@ -10,7 +10,7 @@ from typing import Any
 from etl.errors import InternalError, InvalidArgument, InvalidContent, LoreError
 from etl.knowledge.activity import Activity, ActivityLog
 from server.contract import Operation
-from server.envelope import in_envelope, seed_code
+from server.envelope import context_of, in_envelope, seed_code
 from server.services.library import Library
 
 JSON = dict[str, Any]
@@ -75,6 +75,7 @@ class Recorder:
             chapter_title=texts.get("chapter_title"),
             error=_said(error) if error else None,
             error_code=_code(error, operation) if error else None,
+            error_context=context_of(about) if error else {},
         )
         self._log.add(activity)
 

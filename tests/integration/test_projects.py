@@ -323,6 +323,22 @@ def test_a_bomb_in_front_matter_is_told_and_the_document_is_found_all_the_same(c
         ("get_knowledge_history", {"commit": "--all"}, "COMMIT_NOT_FOUND"),
         ("get_knowledge_history", {"project_id": "nobody"}, "PROJECT_NOT_FOUND"),
         ("remove_project_section", {"section_header": "## X", "project_id": "nobody"}, "PROJECT_NOT_FOUND"),
+        ("get_knowledge_file", {"filename": "guide", "project_id": "nobody"}, "PROJECT_NOT_FOUND"),
+        ("list_chapters", {"filename": "guide", "project_id": "nobody"}, "PROJECT_NOT_FOUND"),
+        ("get_chapter", {"filename": "guide", "chapter_index": 0, "project_id": "nobody"}, "PROJECT_NOT_FOUND"),
+        ("write_knowledge_file", {"filename": "guide", "content": "x", "project_id": "nobody"}, "PROJECT_NOT_FOUND"),
+        ("delete_knowledge_file", {"filename": "guide", "project_id": "nobody"}, "PROJECT_NOT_FOUND"),
+        (
+            "update_chapter",
+            {"filename": "guide", "chapter_index": 0, "new_content": "x", "project_id": "nobody"},
+            "PROJECT_NOT_FOUND",
+        ),
+        (
+            "remove_chapter",
+            {"filename": "guide", "chapter_index": 0, "project_id": "nobody"},
+            "PROJECT_NOT_FOUND",
+        ),
+        ("get_knowledge_file", {"filename": "nope"}, "DOCUMENT_NOT_FOUND"),
     ],
 )
 def test_errors_have_the_codes_of_the_seed(call: Call, name: str, arguments: JSON, code: str) -> None:
@@ -431,6 +447,19 @@ def test_a_projects_documents_are_not_found_from_another(call: Call) -> None:
     assert call("search_knowledge", query="alpha", project_id="other")["total_documents"] == 0
 
 
+def test_the_chapters_of_a_document_can_be_read_one_after_the_other(call: Call) -> None:
+    chapters = [{"title": f"Part {n}", "content": f"Text {n}."} for n in range(3)]
+    call("create_knowledge_file", filename="guide", title="Guide", introduction="x", chapters=chapters)
+
+    found = call("get_chapter", filename="guide", chapter_title="Part 0")
+    read = [found["chapter"]["title"]]
+    while found["chapter"]["index"] + 1 < found["count"]:
+        found = call("get_chapter", filename="guide", chapter_index=found["chapter"]["index"] + 1)
+        read.append(found["chapter"]["title"])
+
+    assert read == ["Part 0", "Part 1", "Part 2"]
+
+
 # --- the activity log ------------------------------------------------------------------------------------------------
 
 
@@ -450,6 +479,9 @@ def test_every_call_is_logged_with_its_trace_and_without_content(call: Call, hom
     assert [row["success"] for row in rows] == [True, True, False, False, False]
     assert [row["traceId"] for row in rows[2:]] == [one["trace_id"] for one in (missing, wrong, fence)]
     assert (rows[2]["chapter_title"], rows[2]["errorCode"]) == ("Nope", "CHAPTER_NOT_FOUND")
+    context = {"project_id": "My App", "filename": "guide", "chapter_title": "Nope"}
+    assert [row.get("errorContext") for row in rows[:3]] == [None, None, context]
+    assert context.items() <= missing["context"].items()
     assert all(row["duration"] >= 0 and row["project_id"] == "My App" for row in rows)
 
 

@@ -1,0 +1,56 @@
+"""How much is logged: the command line, then the environment, then the default."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+
+import pytest
+
+from server.logs import LEVEL_VARIABLES, configure_logging
+
+
+@pytest.fixture(autouse=True)
+def as_before(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    loggers = [logging.getLogger(), *map(logging.getLogger, ("etl", "server"))]
+    before = [(one, one.level, list(one.handlers)) for one in loggers]
+    for name in LEVEL_VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+    yield
+    for one, level, handlers in before:
+        one.setLevel(level)
+        one.handlers[:] = handlers
+
+
+@pytest.mark.parametrize(
+    ("environment", "verbose", "level"),
+    [
+        ({}, False, logging.WARNING),
+        ({}, True, logging.INFO),
+        ({"LORE_LOG_LEVEL": "debug"}, False, logging.DEBUG),
+        ({"KNOWLEDGE_MCP_LOG_LEVEL": "ERROR"}, False, logging.ERROR),
+        ({"KNOWLEDGE_MCP_LOG_LEVEL": "ERROR", "LORE_LOG_LEVEL": "info"}, False, logging.INFO),
+        ({"LORE_LOG_LEVEL": "ERROR"}, True, logging.INFO),
+        ({"LORE_LOG_LEVEL": "debug"}, True, logging.DEBUG),
+    ],
+)
+def test_the_level_of_the_environment_is_honoured(
+    monkeypatch: pytest.MonkeyPatch, environment: dict[str, str], verbose: bool, level: int
+) -> None:
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+
+    configure_logging(verbose)
+
+    assert logging.getLogger("server").level == logging.getLogger("etl").level == level
+    assert logging.getLogger().level == logging.WARNING  # libraries
+
+
+def test_an_unknown_level_is_named_with_the_valid_ones(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("LORE_LOG_LEVEL", "loud")
+
+    configure_logging(verbose=False)
+
+    assert "loud is not a log level. Set LORE_LOG_LEVEL to one of DEBUG, INFO" in capsys.readouterr().err
