@@ -81,10 +81,10 @@ function cancelButton() {
 }
 
 function ended(job) {
-  const when = job.started_at && timeOf(new Date(Date.parse(job.started_at) + 1000 * job.seconds).toISOString());
+  const when = job.started_at && timeOf(job.started_at); // as the index does: it is as old as the look at the files
   const head = el("div", { class: "job-head" },
     el("h2", {}, `Last ${job.action}`),
-    el("p", { class: "quiet" }, el("span", { class: `state ${job.state}` }, job.state), when && [" ", when, `, took ${duration(job.seconds)}`]));
+    el("p", { class: "quiet" }, el("span", { class: `state ${job.state}` }, job.state), when && [" started ", when, `, took ${duration(job.seconds)}`]));
   if (job.report) return [head, figures(job.report), rest(job.report)];
   if (job.state === "cancelled") return [head, note("info", "What it did stays. The next sync goes on from there.")];
   return [head, failure({ ...job.problem, trace: job.problem?.trace ?? job.problem?.trace_id })];

@@ -128,7 +128,7 @@ def test_no_two_states_of_the_index_look_alike_where_the_system_forces_its_colou
         seen[page.locator(".pill .dot").screenshot()] = state
     assert len(seen) == 5
     for kind in ("info", "warn", "bad"):
-        page.locator(".checks").evaluate("(one, kind) => (one.className = `note ${kind}`)", kind)
+        page.locator(".checks").evaluate("(one, kind) => (one.className = `checks note ${kind}`)", kind)
         seen[page.screenshot()] = kind
     assert len(seen) == 8
 
