@@ -53,6 +53,7 @@ def load_records(
     documents = _documents(records, SourceSet(Project([one.path or one.id for one in records], lambda path: None), {}))
     sources = {record.id: document.source for record, document in zip(records, documents, strict=True)}
     index.own()
+    index.prepare_model(progress)
     rows = [[one.source, one.type, one.title, one.syntax, one.text] for one in documents]
     stamp = sha256(canonical_json([CHUNKER_VERSION, redaction_version(), index.model, rows]))
     if _written(index) != f"{stamp} {chunkfile.signature(index.folder)}":

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import threading
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +11,7 @@ from etl.chunking.recipe import RECIPE_VERSION
 from etl.embedding import ConfiguredModel, Model
 from etl.errors import IndexMissing, StorageError
 from etl.hierarchy import Hierarchy
+from etl.model import Progress
 from etl.project import index_folder
 from etl.project_files import KnowledgeFolder, ProjectFiles
 from etl.settings import Settings
@@ -54,6 +54,8 @@ class Index:
         self.generations = generations_of(self.folder, settings.database)
         self.gate = Gate()
         self._guard = threading.RLock()
+        self._loading = threading.Lock()
+        self._embedder: Embedder | None = None
         self._ownership: Ownership | None = None
         self._catalogue: Catalogue | None = None
         self._keywords: KeywordStore | None = None
@@ -176,10 +178,21 @@ class Index:
             put_aside(self.folder / CATALOGUE)
             (self.folder / SUSPECT).unlink(missing_ok=True)
 
-    @cached_property
+    def prepare_model(self, progress: Progress, may_download: bool = True) -> None:
+        """Compile the model if need be; download it only where the user asked for a build.
+
+        Raises:
+            ConfigError: there is no such model.
+            ProviderUnavailable: it cannot be had or compiled.
+        """
+        self._model.prepare(progress, may_download)
+
+    @property
     def embedder(self) -> Embedder:
-        """The model, loaded at first use."""
-        return self._model.open()
+        """The model, loaded at first use. Raises ConfigError, ProviderError."""
+        with self._loading:
+            self._embedder = self._embedder or self._model.open()
+            return self._embedder
 
     @property
     def model(self) -> str:
@@ -189,12 +202,13 @@ class Index:
     @property
     def cache(self) -> EmbeddingCache:
         """Vectors by content, kept across generations."""
+        dimension = self.embedder.dimension  # loaded before the guard is taken: nobody else waits for it
         with self._guard:
             if self._cache is None:
                 from etl.embedding.base import EmbeddingCache
 
                 self.own()
-                self._cache = EmbeddingCache(self.folder, self.model, self.embedder.dimension)
+                self._cache = EmbeddingCache(self.folder, self.model, dimension)
             return self._cache
 
     @property

@@ -27,6 +27,7 @@ def sync(index: Index, progress: Progress = silent, allow_mass_delete: bool = Fa
     """
 
     def steps(report: SyncReport) -> None:
+        index.prepare_model(progress)
         create(index, report, progress, allow_mass_delete)
         _load_if_needed(index, report, progress)
 
@@ -40,6 +41,7 @@ def sync_knowledge(index: Index, progress: Progress = silent) -> SyncReport:
     """
 
     def steps(report: SyncReport) -> None:
+        index.prepare_model(progress, may_download=False)
         create(index, report, progress, allow_mass_delete=True, look=only_knowledge)
         if not is_loaded(index):
             load(index, report, progress, {})
@@ -51,6 +53,7 @@ def create_only(index: Index, progress: Progress = silent, allow_mass_delete: bo
     """Write `chunks.jsonl` and the class tree, and leave the stores as they are."""
 
     def steps(report: SyncReport) -> None:
+        index.prepare_model(progress)
         before = {one.id: Held(one.content_hash, one.metadata_hash, has_vector=False) for one in _written(index)}
         create(index, report, progress, allow_mass_delete)
         plan(chunkfile.read_chunks(index.folder), before).tell(report)
@@ -60,7 +63,12 @@ def create_only(index: Index, progress: Progress = silent, allow_mass_delete: bo
 
 def embed_only(index: Index, progress: Progress = silent) -> SyncReport:
     """Bring the stores to what `chunks.jsonl` says, without looking at the files."""
-    return _run(index, lambda report: _load_if_needed(index, report, progress))
+
+    def steps(report: SyncReport) -> None:
+        index.prepare_model(progress)
+        _load_if_needed(index, report, progress)
+
+    return _run(index, steps)
 
 
 def delete_all(index: Index) -> SyncReport:

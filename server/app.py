@@ -135,6 +135,7 @@ class App:
 
     def _after_pass(self, report: SyncReport) -> None:
         """What was written of the index for others to read follows it, and the view is ready for who asks next."""
+        self._services.health.forget()
         self._output.refresh(report)
         with warming():
             self._view.entries()
@@ -164,6 +165,7 @@ class App:
                 self.freshness.record()
                 self.index.keywords.count()
                 self.index.vectors.count()
+                self.index.prepare_model(silent, may_download=False)
                 self.index.embedder.embed_query("ready")
                 self._view.entries()
 

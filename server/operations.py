@@ -166,6 +166,6 @@ def manage_database(services: Services, listener: Listener, *, action: str) -> J
 
 
 @handles
-def healthcheck(services: Services, listener: Listener) -> JSON:
+def healthcheck(services: Services, listener: Listener, *, refresh: bool) -> JSON:
     """The state of each part."""
-    return services.health.check()
+    return services.health.check(refresh)

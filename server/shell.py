@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from etl.errors import LoreError, UsageError
 from etl.layers import read_layers
-from etl.model import Progress, silent
+from etl.model import Progress
 from etl.project import find_project, place_of
 from etl.settings import Settings, load_settings
 from etl.stores.catalogue import CATALOGUE
@@ -161,11 +161,23 @@ def fail(error: BaseException, as_json: bool) -> int:
     return error.exit_code if isinstance(error, LoreError) else 70
 
 
+def _announcing() -> Progress:
+    """One line on standard error for each stage that takes minutes or uses the network."""
+    told: set[str] = set()
+
+    def report(stage: str, done: int, total: int) -> None:
+        if stage.endswith("the model") and stage not in told:
+            told.add(stage)
+            sys.stderr.write(f"{stage.capitalize()}: this can take minutes.\n")
+
+    return report
+
+
 @contextmanager
 def progress_bar(quiet: bool) -> Iterator[Progress]:
-    """Progress with rate and time left on a terminal's standard error; elsewhere nothing."""
+    """Progress with rate and time left on a terminal's standard error; elsewhere only what takes minutes."""
     if quiet or not sys.stderr.isatty():
-        yield silent
+        yield _announcing()
         return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from etl.errors import ConfigError
-from etl.onnx.cache import Kind, compiled, origin
+from etl.model import Progress, silent
+from etl.onnx.cache import Kind, compiled, compiled_folder, origin
 
 DEFAULT_MODEL = "all-MiniLM-L6-v2"
 BUNDLED = {
@@ -29,15 +30,21 @@ class PreparedModel:
     fingerprint: str
 
 
-def prepared(name: str) -> PreparedModel:
+def is_prepared(name: str) -> bool:
+    """Whether the model is compiled on this machine. Raises ConfigError."""
+    name = name or DEFAULT_MODEL
+    return (compiled_folder(name, source(name), KIND) / "info.json").exists()
+
+
+def prepared(name: str, progress: Progress = silent) -> PreparedModel:
     """The model, compiled now if it never was; that imports sentence-transformers, in a child process.
 
     Raises:
         ConfigError: there is no such model on this machine.
-        ProviderError: it cannot be compiled.
+        ProviderUnavailable: it cannot be had or compiled.
     """
     name = name or DEFAULT_MODEL
-    folder = compiled(name, source(name), KIND)
+    folder = compiled(name, source(name), KIND, progress)
     info = json.loads((folder / "info.json").read_text(encoding="utf-8"))
     return PreparedModel(folder, name, info["dimension"], info["max_tokens"], f"{name}:{info['digest'][:16]}")
 

@@ -61,7 +61,7 @@ def most_files(settings: Settings) -> int:
 def sync_if_few(app: App, limit: int) -> None:
     """Start a sync, if there is an index and only a few files changed since."""
     try:
-        if app.index.exists() and app.index.catalogue.meta("synced_at") is not None:
+        if app.index.exists() and app.index.model and app.index.catalogue.meta("synced_at") is not None:
             changed = len(app.freshness.changed_files())
             if 0 < changed <= limit:
                 app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 0})

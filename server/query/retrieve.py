@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from etl.errors import DatabaseUnavailable, IndexDamaged, IndexMissing, ModelMismatch, ProviderError
+from etl.errors import ConfigError, DatabaseUnavailable, IndexDamaged, IndexMissing, ModelMismatch, ProviderError
 from etl.index import Index
 from etl.model import Chunk, row_id
 from etl.project_files import NOTHING_TO_INDEX
@@ -43,10 +43,38 @@ class Candidates:
         return replace(self, found=[*self.found, *(one for one in more.found if one.chunk.id not in known)])
 
 
+@dataclass(frozen=True)
+class Embedded:
+    """A question's vector; where there is none, why not."""
+
+    vector: Vectors | None = None
+    degraded: str | None = None
+
+
+def embedded(index: Index, text: str) -> Embedded:
+    """Embed a question. A model can take seconds or fail, so this needs no gate and never prepares a model.
+
+    Raises:
+        ModelMismatch: the vectors were made with another model.
+    """
+    try:
+        _check_model(index)
+        return Embedded(index.embedder.embed_query(text))
+    except (ProviderError, ConfigError) as error:
+        return Embedded(degraded=f"Searched by words only: {error.message}")
+
+
 def retrieve(
-    index: Index, text: str, type_: str | None, limit: int, among: Mapping[str, str] | None = None
+    index: Index,
+    text: str,
+    type_: str | None,
+    limit: int,
+    among: Mapping[str, str] | None = None,
+    question: Embedded | None = None,
 ) -> Candidates:
     """Up to `limit` candidates from each leg, of all chunks of the type or among these of it (chunk id -> row id).
+
+    `question` was embedded before, where a gate is held.
 
     Raises:
         IndexMissing: there is nothing to search.
@@ -55,7 +83,11 @@ def retrieve(
     """
     _check(index)
     by_word = index.keywords.search(text, limit, type_, among)
-    vector, degraded = _embedded(index, text)
+    question = question or embedded(index, text)
+    if question.vector is not None:
+        _check_model(index)
+    has_vectors = index.catalogue.meta("model") is not None
+    vector, degraded = question.vector if has_vectors else None, question.degraded
     try:
         wanted = None if among is None else list(among.values())
         rows = dict(index.vectors.search(vector, limit, type_, wanted)) if vector is not None else {}
@@ -79,19 +111,12 @@ def _check(index: Index) -> None:
         if index.catalogue.meta("synced_at") is not None:
             raise IndexMissing(*NOTHING_TO_INDEX)
         raise IndexMissing("The index is empty.")
+
+
+def _check_model(index: Index) -> None:
     model = index.catalogue.meta("model")
     if model is not None and model != index.model:
         raise ModelMismatch(f"The index was built with `{model}`, the configuration says `{index.model}`.")
-
-
-def _embedded(index: Index, text: str) -> tuple[Vectors | None, str | None]:
-    """The vector of the question, or why there is none."""
-    if index.catalogue.meta("model") is None:
-        return None, None
-    try:
-        return index.embedder.embed_query(text), None
-    except ProviderError as error:
-        return None, f"Searched by words only: {error.message}"
 
 
 def _scored(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from etl.index import Index
 from etl.model import Chunk
@@ -15,7 +15,7 @@ from server.query.part import Part
 from server.query.ranked import Ranked
 from server.query.recent import Recent, State
 from server.query.rerank import Reranker
-from server.query.retrieve import Candidate, Candidates, retrieve
+from server.query.retrieve import Candidate, Candidates, Embedded, embedded, retrieve
 from server.query.weights import Weights, weights
 
 KEPT_PARTS = 8  # some 2 MB each for 10,000 chunks
@@ -71,16 +71,21 @@ class QueryService:
         question = text, type_, part
         with self._index.gate.reading():
             self._index.require()
+            if (found := self._recent.get(question, self._recent.state(self._today()))) is not None:
+                return found
+        vector = embedded(self._index, parse(text).text)  # no gate: a slow model would stop every search
+        with self._index.gate.reading():
+            self._index.require()
             state = self._recent.state(self._today())
-            found = self._recent.get(question, state)
-            if found is None:
-                found = self._find(text, type_, None if part is None else self._rows(part, type_, state))
-                self._recent.put(question, None if found.degraded else state, found)
-            return found
+            found = self._find(text, type_, None if part is None else self._rows(part, type_, state), vector)
+        if self._reranker:
+            found = replace(found, ranked=self._reranker.rerank(found.query.text, found.ranked))
+        self._recent.put(question, None if found.degraded else state, found)
+        return found
 
-    def _find(self, text: str, type_: str, among: Mapping[str, str] | None) -> Found:
-        retrieved = self.retrieve(text, type_, among)
-        _, ranked = self.rank(retrieved, self._ranking, self._weights)
+    def _find(self, text: str, type_: str, among: Mapping[str, str] | None, vector: Embedded) -> Found:
+        retrieved = self.retrieve(text, type_, among, vector)
+        _, ranked = self._ranked(retrieved, self._ranking, self._weights)
         if among is not None:  # ancestors, relatives and successors come along from anywhere
             ranked = [one for one in ranked if one.chunk.id in among]
         candidates = retrieved.candidates
@@ -99,16 +104,24 @@ class QueryService:
         """How sure it is that the index answers the question, between 0 and 1."""
         return confidence(retrieved.query.text, retrieved.candidates, self._index.keywords.rarity)
 
-    def retrieve(self, text: str, type_: str, among: Mapping[str, str] | None = None) -> Retrieved:
+    def retrieve(
+        self, text: str, type_: str, among: Mapping[str, str] | None = None, vector: Embedded | None = None
+    ) -> Retrieved:
         """The candidates of a question. Raises IndexMissing, IndexDamaged, ModelMismatch."""
         query, wanted = parse(text), _type(type_)
-        candidates = retrieve(self._index, query.text, wanted, self._depth, among)
+        candidates = retrieve(self._index, query.text, wanted, self._depth, among, vector)
         for sought in sorted(query.sought_types) if wanted is None else ():
-            candidates = candidates.joined(retrieve(self._index, query.text, sought, self._depth, among))
+            candidates = candidates.joined(retrieve(self._index, query.text, sought, self._depth, among, vector))
         return Retrieved(query, wanted, candidates)
 
     def rank(self, retrieved: Retrieved, ranking: str, weights: Weights) -> tuple[list[Ranked], list[Ranked]]:
         """Passages and files by score, best first; `ranking` is hybrid, classic, or the name of a leg."""
+        passages, files = self._ranked(retrieved, ranking, weights)
+        if self._reranker is not None and ranking == "hybrid":
+            files = self._reranker.rerank(retrieved.query.text, files)
+        return passages, files
+
+    def _ranked(self, retrieved: Retrieved, ranking: str, weights: Weights) -> tuple[list[Ranked], list[Ranked]]:
         query, candidates = retrieved.query, retrieved.candidates
         if ranking in legs.LEGS:
             passages = legs.passages(candidates, ranking)
@@ -124,7 +137,7 @@ class QueryService:
         files = hybrid.rank(
             query, passages, retrieved.type, weights, parents, list(relatives.values()), heads, self._today(), named
         )
-        return passages, self._reranker.rerank(query.text, files) if self._reranker else files
+        return passages, files
 
     def _heads(self, classes: Iterable[str]) -> dict[str, Chunk]:
         """The chunk that opens each of these classes, by class name."""

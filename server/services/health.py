@@ -1,4 +1,4 @@
-"""Health: each part checked for itself, by using it; nothing is created, and only good news is remembered."""
+"""Health: each part is checked by using it. Nothing is created, and only a model that works is remembered."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from server.answer.key import api_key
 from server.contract import Contract
 from server.query.freshness import Freshness, age_of
 
-HEALTHY_SECONDS = 300
+PROBE_SECONDS = 300  # the model's files do not change; everything else is looked at each time
 LEAST_FREE_BYTES = 200_000_000
 PROBE = "Does the embedding model work?"
 Verdict = tuple[str, str]
 
 
 class HealthService:
-    """Knows how the parts are; a healthy state is cached, an unhealthy one is looked at again each time."""
+    """Checks every part. The probe of the model costs the most, so a good one is kept until a build ends."""
 
     def __init__(
         self,
@@ -43,22 +43,21 @@ class HealthService:
         self._owner = owner
         self._freshness = freshness
         self._guard = threading.Lock()
-        self._healthy: tuple[float, int, dict[str, Any]] | None = None
+        self._probe: tuple[float, Verdict] | None = None
 
-    def check(self) -> dict[str, Any]:
-        """The result of `healthcheck`."""
+    def check(self, refresh: bool = False) -> dict[str, Any]:
+        """The result of `healthcheck`; with `refresh` the model is probed again, too."""
+        if refresh:
+            self.forget()
+        return {**self._record(), **self._moving()}
+
+    def forget(self) -> None:
+        """Probe the model again at the next check."""
         with self._guard:
-            switches = self._index.gate.switches  # what is indexed is counted anew after each change
-            if self._healthy:
-                checked_at, seen, record = self._healthy
-                if time.monotonic() - checked_at < HEALTHY_SECONDS and seen == switches:
-                    return {**record, **self._moving()}
-            record = self._record()
-            self._healthy = (time.monotonic(), switches, record) if record["status"] == "healthy" else None
-            return {**record, **self._moving()}
+            self._probe = None
 
     def _moving(self) -> dict[str, Any]:
-        """What is looked at each time."""
+        """What changes without a build."""
         moving: dict[str, Any] = {"index_age_seconds": self._age()}
         job = self._job()
         if job is not None:
@@ -157,6 +156,15 @@ class HealthService:
         return "ok", f"{count} chunks."
 
     def _check_embedding(self) -> Verdict:
+        with self._guard:
+            if self._probe is None or time.monotonic() - self._probe[0] >= PROBE_SECONDS:
+                self._probe = None
+                verdict = self._probed()
+                self._probe = (time.monotonic(), verdict) if verdict[0] == "ok" else None
+                return verdict
+            return self._probe[1]
+
+    def _probed(self) -> Verdict:
         started = time.monotonic()
         length = float((self._index.embedder.embed_query(PROBE) ** 2).sum())
         if abs(length - 1) > 0.01:

@@ -357,7 +357,7 @@ class JobService:
             log.warning("the job is not kept: %s", error.message)
 
     def _stored(self) -> StoredJob | None:
-        return read_job(self._index.folder)
+        return read_job(self._index.folder) if self._index.exists() else None
 
 
 def _checked(job: Job, number: int | None) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import threading
 from collections.abc import Callable, Iterator
 
 from etl.errors import Busy, InternalError, LoreError
@@ -12,12 +12,12 @@ from server.setup import machine, place, wiring
 from server.setup.finding import Examined, Finding, Report
 from server.shell import Session
 
+CHECK_SECONDS = 30.0
 Check = tuple[str, Callable[[], Finding]]
 
 
 def examine(session: Session) -> Report:
     """Look at everything. Raises UsageError where the project's folder is not there."""
-    os.environ["HF_HUB_OFFLINE"] = "1"  # a check asks nobody: a model that is not here is a finding
     here = Examined(session.root, _settings(session))
     findings = [_run(name, check) for name, check in _before(session, here)]
     findings += _index(session)
@@ -58,7 +58,19 @@ def _settings(session: Session) -> Settings:
         return Settings()
 
 
-def _run(name: str, check: Callable[[], Finding]) -> dict[str, str]:
+def _run(name: str, check: Callable[[], Finding], seconds: float = CHECK_SECONDS) -> dict[str, str]:
+    """Run a check in a thread of its own; one that takes too long is left behind."""
+    found: list[dict[str, str]] = []
+    thread = threading.Thread(target=lambda: found.append(_checked(name, check)), daemon=True)
+    thread.start()
+    thread.join(seconds)
+    if found:
+        return found[0]
+    late = Finding("failed", f"The check did not end within {seconds:g} s.", "Run `lore stop`, then look again.")
+    return late.told(name)
+
+
+def _checked(name: str, check: Callable[[], Finding]) -> dict[str, str]:
     try:
         finding = check()
     except LoreError as error:

@@ -31,7 +31,7 @@ export const sources = (query, signal) => call("GET", "/api/sources", { query, s
 export const source = (query, signal) => call("GET", "/api/source", { query, signal });
 
 /** The state of every part. */
-export const health = (signal) => call("GET", "/api/healthcheck", { signal });
+export const health = (query, signal) => call("GET", "/api/healthcheck", { query, signal });
 
 /** Start a build, or join the one that runs. */
 export const manage = (body) => call("POST", "/api/db/data/manage", { body: { wait_seconds: 0, ...body } });

@@ -16,7 +16,7 @@ const PARTS = {
 
 /** The view of `#/health`. */
 export function healthView() {
-  const again = el("button", { type: "button", class: "button", on: { click: () => load() } }, "Check again");
+  const again = el("button", { type: "button", class: "button", on: { click: () => load({ refresh: true }) } }, "Check again");
   const verdict = el("p", { class: "verdict" }, "Checking…");
   const checks = el("ul", { class: "checks" }, Object.keys(PARTS).map((part) => check({ part, status: "unknown", detail: "…" })));
   const facts = el("dl", { class: "facts", hidden: true });
@@ -31,10 +31,10 @@ export function healthView() {
     facts.hidden = false;
   }
 
-  async function load() {
+  async function load(query) {
     again.disabled = true;
     try {
-      const health = await learnHealth();
+      const health = await learnHealth(query);
       say(`The server is ${health.status}.`);
     } catch (problem) {
       verdict.textContent = "no answer";

@@ -26,8 +26,8 @@ export function watchState() {
 }
 
 /** Fetch the health report, once for all who want it now, and give it to every view. Throws a Problem. */
-export async function learnHealth() {
-  asking ??= api.health().finally(() => (asking = null));
+export async function learnHealth(query) {
+  asking ??= api.health(query).finally(() => (asking = null));
   const health = await asking;
   if (health === known.health) return health;
   known.health = health;

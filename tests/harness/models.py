@@ -14,6 +14,7 @@ from etl.chunking.tokens import TokenCounter
 from etl.embedding.base import Vectors
 from etl.embedding.models import DEFAULT_MODEL, prepared
 from etl.errors import ProviderError
+from etl.model import Progress
 from etl.stores.words import terms
 
 DIMENSION = 64
@@ -60,6 +61,9 @@ class HashModel:
 
     def __init__(self, name: str = "hash", refuses: Sequence[str] = ()) -> None:
         self.embedder = HashEmbedder(name, refuses)
+
+    def prepare(self, progress: Progress, may_download: bool) -> None:
+        """It needs no files."""
 
     def fingerprint(self) -> str:
         return self.embedder.fingerprint

@@ -123,7 +123,7 @@ def test_the_database_can_be_stopped_and_started(project: Path, contract: Contra
     assert found
 
 
-def test_good_news_is_remembered_and_the_index_age_in_it_is_not(project: Path, contract: Contract) -> None:
+def test_only_the_probe_of_a_good_model_is_kept_and_a_refresh_repeats_it(project: Path, contract: Contract) -> None:
     model = HashModel()
     app = App(project, Settings(), contract, model)
     app.call("manage_knowledge_base", {"action": "sync"})
@@ -131,7 +131,36 @@ def test_good_news_is_remembered_and_the_index_age_in_it_is_not(project: Path, c
     model.embedder.refuses.append("embedding model work")
     app.index.catalogue.set_meta(synced_at="2020-01-01T00:00:00Z")
     second = health(app)
+    third = app.call("healthcheck", {"refresh": True})
     app.close()
 
-    assert (first["status"], second["status"]) == ("healthy", "healthy")
+    assert [one["status"] for one in (first, second, third)] == ["healthy", "healthy", "unhealthy"]
     assert second["index_age_seconds"] > first["index_age_seconds"] + 1_000_000
+
+
+def test_a_build_that_ends_makes_health_look_again_at_everything(project: Path, contract: Contract) -> None:
+    model = HashModel()
+    app = App(project, Settings(), contract, model)
+    app.call("manage_knowledge_base", {"action": "sync"})
+    before = health(app)
+    app.call("manage_knowledge_base", {"action": "delete", "confirm": True})
+    deleted = health(app)
+    model.embedder.refuses.append("embedding model work")
+    app.call("manage_knowledge_base", {"action": "create"})
+    after = health(app)
+    app.close()
+
+    assert (before["status"], sum(before["counts"].values())) == ("healthy", 2)
+    assert deleted["status"] != "healthy"
+    assert (deleted["counts"], deleted["files"]) == ({}, 0)
+    assert parts(after)["embedding"] == "failed"
+
+
+def test_a_store_that_is_lost_after_a_good_check_is_noticed_by_the_next(project: Path, contract: Contract) -> None:
+    app = synced(project, contract)
+    before = health(app)["status"]
+    shutil.rmtree(project / ".lore" / "keywords")
+    after = health(app)
+    app.close()
+
+    assert (before, after["status"], parts(after)["keywords"]) == ("healthy", "unhealthy", "failed")

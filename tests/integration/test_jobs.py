@@ -32,6 +32,12 @@ class Held(HashEmbedder):
         self.reached, self.free = threading.Event(), threading.Event()
         self.free.set()
 
+    def embed_query(self, text: str) -> Vectors:
+        if "slowly" in text:
+            self.reached.set()
+            assert self.free.wait(60)
+        return super().embed_query(text)
+
     def embed(self, texts: Sequence[str]) -> Vectors:
         self.reached.set()
         assert self.free.wait(60)
@@ -163,6 +169,26 @@ def test_the_last_job_outlives_the_process(app: App, contract: Contract) -> None
     assert other.call("get_job", {"id": "latest"}) == job
     assert other.call("get_job", {"id": job["id"]}) == job
     other.close()
+
+
+def test_a_question_that_is_embedded_slowly_stops_neither_a_switch_nor_other_searches(
+    app: App, model: HashModel
+) -> None:
+    manage(app, wait_seconds=60)
+    model.embedder.hold()
+    slow: list[JSON] = []
+    asking = threading.Thread(target=lambda: slow.append(app.call("query_documents", {"query": "slowly subject1"})))
+    asking.start()
+    assert model.embedder.reached.wait(30)
+
+    with app.index.gate.switching():
+        pass
+    found = app.call("query_documents", {"query": "subject2"})["total"]
+
+    model.embedder.free.set()
+    asking.join()
+    assert found
+    assert slow[0]["total"]
 
 
 def test_nobody_waits_behind_a_cancelled_job_that_does_not_reach_its_next_step(app: App, model: HashModel) -> None:

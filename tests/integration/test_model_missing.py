@@ -1,0 +1,159 @@
+"""A model that cannot be loaded: searches use words and say why, builds fail soon, and no hub is asked by a search."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import closing
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from etl.embedding import ConfiguredModel
+from etl.errors import Cancelled, ConfigError, LoreError, ProviderUnavailable
+from etl.onnx import cache
+from etl.settings import EmbeddingSettings, Settings
+from server.app import App
+from server.contract import Contract
+from tests.harness.models import HashModel
+from tests.harness.projects import write_project
+
+
+class Hub(BaseHTTPRequestHandler):
+    """A hub that knows no model; counts who asks."""
+
+    asked: list[str]
+
+    def do_GET(self) -> None:
+        self.asked.append(self.path)
+        body = json.dumps({"error": "Repository not found"}).encode()
+        self.send_response(404)
+        self.send_header("X-Error-Code", "RepoNotFound")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        pass
+
+
+@pytest.fixture
+def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """The paths that a hub was asked for."""
+    asked: list[str] = []
+    server = ThreadingHTTPServer(("127.0.0.1", 0), type("Asked", (Hub,), {"asked": asked}))
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    _point_at(monkeypatch, server.server_port)
+    yield asked
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+def _point_at(monkeypatch: pytest.MonkeyPatch, port: int) -> None:
+    import huggingface_hub.constants
+    import huggingface_hub.hf_api
+
+    address = f"http://127.0.0.1:{port}"
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)
+    monkeypatch.setattr(huggingface_hub.hf_api, "ENDPOINT", address, raising=False)
+    monkeypatch.setattr(huggingface_hub.constants, "ENDPOINT", address)
+    monkeypatch.setattr(huggingface_hub.hf_api.constants, "ENDPOINT", address)
+
+
+def configured(name: str) -> Settings:
+    return Settings(embedding=EmbeddingSettings(model=name))
+
+
+@pytest.fixture
+def project(tmp_path: Path, contract: Contract) -> Path:
+    """A project that was indexed with a model that worked."""
+    project = write_project(tmp_path.resolve() / "project", {"a.md": "# Alpha\n\nThe lighthouse.\n"})
+    with closing(App(project, Settings(), contract, HashModel())) as app:
+        app.call("manage_knowledge_base", {"action": "sync"})
+    return project
+
+
+def damaged(folder: Path) -> str:
+    folder.mkdir()
+    (folder / "config.json").write_text("garbage", encoding="utf-8")
+    return str(folder)
+
+
+@pytest.mark.parametrize("kind", ["a name of the hub", "a folder that is not there", "a damaged folder"])
+def test_a_search_falls_back_to_words_and_says_why(
+    project: Path, contract: Contract, hub: list[str], tmp_path: Path, kind: str
+) -> None:
+    name = {
+        "a name of the hub": "nobody/no-such-model",
+        "a folder that is not there": "./nowhere",
+        "a damaged folder": damaged(tmp_path / "damaged"),
+    }[kind]
+    with closing(App(project, configured(name), contract)) as app:
+        for _ in range(2):
+            reply = app.call("query_documents", {"query": "lighthouse"})
+            assert reply["results"][0]["source"] == "a.md"
+            assert "words only" in reply["degraded"]
+        embedding = next(one for one in app.call("healthcheck", {})["checks"] if one["part"] == "embedding")
+    assert embedding["status"] == "failed"
+    assert hub == []
+
+
+def test_a_sync_asks_the_hub_once_and_the_reason_is_given_by_later_searches(
+    project: Path, contract: Contract, hub: list[str]
+) -> None:
+    heard: list[str] = []
+    with closing(App(project, configured("nobody/no-such-model"), contract)) as app:
+        with pytest.raises(ConfigError, match=r"embedding\.model"):
+            app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 60})
+        reply = app.call("query_documents", {"query": "lighthouse"})
+    model = ConfiguredModel(EmbeddingSettings(model="nobody/no-such-model"))
+    with pytest.raises(ConfigError):
+        model.prepare(lambda stage, *_: heard.append(stage), may_download=True)
+
+    assert "nobody/no-such-model" in reply["degraded"]
+    assert len(hub) == 2
+    assert heard == ["downloading the model"]
+
+
+def test_a_hub_that_never_answers_costs_a_bounded_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache, "HUB_SECONDS", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        _point_at(monkeypatch, silent.getsockname()[1])
+        model = ConfiguredModel(EmbeddingSettings(model="nobody/no-such-model"))
+
+        with pytest.raises(ProviderUnavailable, match="hub does not answer"):
+            model.prepare(lambda *_: None, may_download=True)
+
+
+def test_a_build_that_prepares_a_model_can_be_cancelled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LORE_CACHE", str(tmp_path / "cache"))
+
+    def cancel(stage: str, done: int, total: int) -> None:
+        raise Cancelled("The build was cancelled.")
+
+    with pytest.raises(Cancelled):
+        ConfiguredModel(EmbeddingSettings(model=damaged(tmp_path / "model"))).prepare(cancel, may_download=True)
+
+
+def test_damaged_prepared_files_are_reported_as_that(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LORE_CACHE", str(tmp_path / "cache"))
+    folder = cache.compiled_folder("x", damaged(tmp_path / "x"), _kind())
+    folder.mkdir(parents=True)
+    (folder / "info.json").write_text(
+        '{"dimension": 3, "max_tokens": 9, "digest": "d", "query_prompt": ""}', encoding="utf-8"
+    )
+
+    with pytest.raises(LoreError, match="damaged"):
+        ConfiguredModel(EmbeddingSettings(model=str(tmp_path / "x"))).open()
+
+
+def _kind() -> cache.Kind:
+    from etl.embedding.models import KIND
+
+    return KIND

@@ -1,0 +1,26 @@
+"""The checks of `lore doctor`."""
+
+from __future__ import annotations
+
+import threading
+
+from server.setup.doctor import _run
+from server.setup.finding import Finding
+
+
+def test_a_check_that_does_not_end_is_reported_and_left_behind() -> None:
+    release = threading.Event()
+
+    def endless() -> Finding:
+        release.wait(60)
+        return Finding("ok", "")
+
+    found = _run("index", endless, seconds=0.05)
+    release.set()
+
+    assert (found["name"], found["status"]) == ("index", "failed")
+    assert "0.05 s" in str(found)
+
+
+def test_a_check_within_its_time_is_told_as_it_is() -> None:
+    assert _run("python", lambda: Finding("ok", "CPython"))["status"] == "ok"
