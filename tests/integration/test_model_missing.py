@@ -75,7 +75,7 @@ def project(tmp_path: Path, contract: Contract) -> Path:
     """A project that was indexed with a model that worked."""
     project = write_project(tmp_path.resolve() / "project", {"a.md": "# Alpha\n\nThe lighthouse.\n"})
     with closing(App(project, Settings(), contract, HashModel())) as app:
-        app.call("manage_knowledge_base", {"action": "sync"})
+        app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 60})
     return project
 
 
