@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from etl.user_folders import STATE
 from server.owner.runtime import VARIABLE
 from tests.harness.memory_server import running
 
@@ -58,6 +59,7 @@ def main() -> None:
     """Print each figure as a row."""
     with tempfile.TemporaryDirectory(prefix="lore-") as folder, running() as server:
         os.environ[VARIABLE] = str(Path(folder, "run"))
+        os.environ[STATE] = str(Path(folder, "state"))
         place, url = Place(Path(folder)), ("--url", server.url)
         place.write(20)
         _row("20 new files to a stateful server", lambda: place.run(*url), before=place.forget)

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from etl.stores.note import read_note
+from etl.user_folders import STATE
 from server.owner import find
 from server.owner.runtime import VARIABLE
 
@@ -71,6 +72,7 @@ class Agent:
 def main() -> None:
     with tempfile.TemporaryDirectory(prefix="lore-") as folder:
         os.environ[VARIABLE] = str(Path(folder, "run"))
+        os.environ[STATE] = str(Path(folder, "state"))
         project = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(folder, "sample")
         if len(sys.argv) == 1:
             shutil.copytree(ROOT / "data" / "sample", project)

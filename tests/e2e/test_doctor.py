@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 
 from etl.onnx.cache import cache_folder
+from etl.stores.claim import claim
+from etl.stores.note import Note, write_note
 from server.setup.clients import CLIENTS
 from tests.harness.commands import LORE, start_lore
 from tests.harness.projects import write_project
@@ -160,8 +162,9 @@ def test_a_running_service_is_recognised_by_its_port_and_its_lock(project: Path)
 
 
 def test_what_a_dead_process_left_behind_owns_nothing(project: Path) -> None:
-    note = '{"pid": 1, "born": "1", "command": "lore mcp", "since": "2026-01-01 00:00:00"}'
-    write_project(project, {".lore/owner.json": note, ".lore/owner.lock": ""})
+    claim(project / ".lore")
+    write_note(project / ".lore", Note(1, "1", "lore mcp", "2026-01-01 00:00:00"))
+    write_project(project, {".lore/owner.lock": ""})
 
     _, found = look(project)
 

@@ -13,6 +13,7 @@ import pytest
 from etl.errors import LoreError
 from etl.index import Index
 from etl.load import is_loaded
+from etl.stores.note import note_of
 from etl.sync import sync
 from server.query.retrieve import retrieve
 from tests.harness.indexes import assert_equals_fresh
@@ -116,7 +117,7 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
     "vectors database deleted": lambda lore: (vectors(lore) / "chroma.sqlite3").unlink(),
     "vectors seal deleted": lambda lore: (vectors(lore) / "seal.json").unlink(),
     "vectors seal garbage": lambda lore: (vectors(lore) / "seal.json").write_text("garbage"),
-    "owner note garbage": lambda lore: (lore / "owner.json").write_text("garbage"),
+    "owner note garbage": lambda lore: note_of(lore).write_text("garbage"),
     "everything but the chunks": lambda lore: [
         shutil.rmtree(path) if path.is_dir() else path.unlink()
         for path in lore.iterdir()
