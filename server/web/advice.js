@@ -46,7 +46,7 @@ const ADVICE = {
   GIT_ERROR: "What you wrote is saved, and becomes part of the history with the next change. Check git on the machine where the server runs.",
   FILE_SYSTEM_ERROR: DISK,
   PROJECT_DELETE_FAILED: DISK,
-  FOREIGN_INDEX: "If you trust the folder, allow it on the machine where the server runs. If not, remove it and start the server again.",
+  FOREIGN_INDEX: "Delete the index folder on the machine where the server runs, then sync: everything in it can be rebuilt.",
   DATABASE_UNAVAILABLE: "Start the Chroma server, or correct its address in the configuration, then try again.",
   INDEX_DAMAGED: SYNC,
   CATALOGUE_DAMAGED: SYNC,
