@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -18,12 +19,26 @@ if TYPE_CHECKING:
     from etl.embedding.base import Vectors
 
 EMBED_BATCH = 256  # an interruption costs the embedding of at most so many chunks
+SPREAD = 1e-3  # of the length of a vector
 WRITES = 2  # a row that is not found after so many will not be found after more
 
 
 def row_of(chunk: Chunk) -> tuple[str, str, str]:
     """The row of a chunk: (row id, type, source)."""
     return row_id(chunk), chunk.type.value, chunk.source
+
+
+def spread(rows: Sequence[tuple[str, str, str]], vectors: Vectors) -> Vectors:
+    """Move each vector a little, by a direction that its row id decides; cosines change by less than 1e-6.
+
+    HNSW links a vector to its nearest neighbours. Thousands of equal ones link only to each other, and a third of the
+    other rows could no longer be reached (docs/architecture.md, "What storage taught").
+    """
+    seeds = (int.from_bytes(hashlib.blake2b(row[0].encode(), digest_size=8).digest(), "little") for row in rows)
+    directions = np.stack([np.random.default_rng(seed).standard_normal(vectors.shape[1]) for seed in seeds])
+    moved = vectors + SPREAD * directions / np.linalg.norm(directions, axis=1, keepdims=True)
+    found: Vectors = (moved / np.linalg.norm(moved, axis=1, keepdims=True)).astype(np.float32)
+    return found
 
 
 @dataclass(frozen=True)
@@ -47,7 +62,8 @@ class Filler:
             vectors = self._vectors(some)
             some = [chunk for chunk in some if chunk.content_hash in vectors]
             if some:
-                store.add([row_of(chunk) for chunk in some], np.stack([vectors[chunk.content_hash] for chunk in some]))
+                rows = [row_of(chunk) for chunk in some]
+                store.add(rows, spread(rows, np.stack([vectors[chunk.content_hash] for chunk in some])))
                 if mark:
                     self.index.catalogue.mark_vectors([chunk.id for chunk in some], present=True)
                 done += some
@@ -65,7 +81,8 @@ class Filler:
             lost = store.missing([row_id(chunk) for chunk in chunks], vectors)
             chunks = [chunks[n] for n in lost]
             if chunks and written <= WRITES:
-                store.heal([row_of(chunk) for chunk in chunks], vectors[lost])
+                rows = [row_of(chunk) for chunk in chunks]
+                store.heal(rows, spread(rows, vectors[lost]))
         return chunks
 
     def _vectors(self, chunks: Sequence[Chunk]) -> dict[str, Vectors]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -533,3 +534,13 @@ index.close()
         assert (done.returncode, done.stderr) == (0, "")
         assert (folder / chunkfile.CHUNKS).read_bytes() == expected.chunks
         assert (folder / chunkfile.HIERARCHY).read_bytes() == expected.hierarchy
+
+
+def test_thousands_of_equal_chunks_hide_no_other_chunk(tmp_path: Path) -> None:
+    pages = {f"docs/{n}.md": f"# Page {n}\n\nsubject{n} lighthouse\n" for n in range(600)}
+    equal = {f"same/{n}.txt": "The very same sentence stands here.\n" for n in range(1_500)}
+    with closing(open_index(write_project(tmp_path, {**pages, **equal}))) as index:
+        report = sync(index)
+
+        assert (report.warnings, report.rebuilt) == ([], None)
+        assert unfindable(index) == []
