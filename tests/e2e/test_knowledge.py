@@ -144,7 +144,7 @@ def test_the_shell_says_what_went_wrong(project: Path, home: Path) -> None:
 
     assert (out, code) == ("", 1)
     assert told.startswith("There is no commit `abc`.")
-    assert (wrong["code"], wrong["success"]) == ("DOCUMENT_NOT_FOUND", False)
+    assert (wrong["code"], wrong["success"]) == ("PROJECT_NOT_FOUND", False)
     assert not home.exists()
 
 

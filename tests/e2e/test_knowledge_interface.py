@@ -110,9 +110,11 @@ def test_07_a_whole_document_is_read(me: Agent, home: Path) -> None:
 
 
 def test_08_a_document_that_is_not_there_is_told(me: Agent) -> None:
+    unknown = me.fail("get_knowledge_file", project_id=PROJECT, filename="nope.md")
+    guide(me)
     record = me.fail("get_knowledge_file", project_id=PROJECT, filename="nope.md")
 
-    assert record["code"] == "DOCUMENT_NOT_FOUND"
+    assert (unknown["code"], record["code"]) == ("PROJECT_NOT_FOUND", "DOCUMENT_NOT_FOUND")
     assert record["context"]["project_id"] == PROJECT
     assert record["context"]["filename"] == "nope.md"
 
@@ -184,6 +186,8 @@ def test_13_a_document_is_deleted(me: Agent, home: Path) -> None:
 
 
 def test_14_deleting_what_is_not_there_is_told(me: Agent) -> None:
+    assert me.fail("delete_knowledge_file", project_id=PROJECT, filename="nope")["code"] == "PROJECT_NOT_FOUND"
+    guide(me)
     assert me.fail("delete_knowledge_file", project_id=PROJECT, filename="nope")["code"] == "DOCUMENT_NOT_FOUND"
     assert me.fail("delete_project", project_id="nobody")["code"] == "PROJECT_NOT_FOUND"
 

@@ -39,7 +39,7 @@ def text_of(documents: Documents, project: str, name: str) -> str | None:
         return main.content if main.exists else None
     try:
         return documents.document(project, name).document.text
-    except DocumentNotFound:
+    except (DocumentNotFound, ProjectNotFound):
         return None
 
 
@@ -96,7 +96,7 @@ class Writers(RuleBasedStateMachine):
     def update_chapter(self, project: str, name: str, title: str, text: str) -> object:
         try:
             written = self.store.update_chapter(project, name, Which(title), text, AGENT)
-        except DocumentNotFound:
+        except (DocumentNotFound, ProjectNotFound):
             assert (project, name) not in self.model
             return multiple()
         before, now = self.model[project, name], self.text((project, name))
@@ -109,7 +109,7 @@ class Writers(RuleBasedStateMachine):
     def delete(self, project: str, name: str) -> object:
         try:
             written = self.store.delete_document(project, name, AGENT)
-        except DocumentNotFound:
+        except (DocumentNotFound, ProjectNotFound):
             assert (project, name) not in self.model
             return multiple()
         del self.model[project, name]
@@ -119,7 +119,7 @@ class Writers(RuleBasedStateMachine):
     def rename(self, project: str, name: str, new: str) -> object:
         try:
             written = self.store.rename_document(project, name, new, AGENT)
-        except DocumentNotFound:
+        except (DocumentNotFound, ProjectNotFound):
             assert (project, name) not in self.model
             return multiple()
         except FileExists:

@@ -60,7 +60,7 @@ def test_reading_what_is_not_there_makes_nothing(store: KnowledgeStore) -> None:
     assert store.log() == []
     assert store.status().exists is False
     assert store.open() == (0, False, None)
-    with pytest.raises(DocumentNotFound):
+    with pytest.raises(ProjectNotFound):
         store.document(PROJECT, "guide")
     assert not store.home.exists()
 
@@ -71,13 +71,15 @@ def test_what_is_missing_is_told_by_its_own_error_and_makes_no_project(store: Kn
     with pytest.raises(ProjectNotFound):
         store.update_section(PROJECT, "## A", "x", AGENT)
     for act in (store.delete_document, lambda *more: store.update_chapter(*more[:2], Which("A"), "x", more[2])):
-        with pytest.raises(DocumentNotFound):
+        with pytest.raises(ProjectNotFound):
             act(PROJECT, "guide", AGENT)
     with pytest.raises(InvalidContent):
         store.write_main(PROJECT, "x\0", AGENT)
     assert store.projects() == []
 
     create(store)
+    with pytest.raises(DocumentNotFound):
+        store.delete_document(PROJECT, "nope", AGENT)
     with pytest.raises(ChapterNotFound):
         store.update_chapter(PROJECT, "guide", Which("None"), "x", AGENT)
     assert len(messages(store.home)) == 1
