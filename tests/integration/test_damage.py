@@ -13,6 +13,7 @@ import pytest
 from etl.errors import LoreError
 from etl.index import Index
 from etl.load import is_loaded
+from etl.stores.claim import MARK
 from etl.stores.note import note_of
 from etl.sync import sync
 from server.query.retrieve import retrieve
@@ -121,7 +122,7 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
     "everything but the chunks": lambda lore: [
         shutil.rmtree(path) if path.is_dir() else path.unlink()
         for path in lore.iterdir()
-        if path.name not in ("chunks.jsonl", "embeddings.sqlite")
+        if path.name not in ("chunks.jsonl", "embeddings.sqlite", MARK)
     ],
 }
 
