@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import sys
@@ -37,8 +38,8 @@ def private_folder(folder: Path) -> Path:
     """
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     info = folder.lstat()
-    if hasattr(os, "getuid") and (not stat.S_ISDIR(info.st_mode) or info.st_uid != os.getuid()):
-        raise PermissionError(f"{folder} belongs to another user")
+    if hasattr(os, "geteuid") and (not stat.S_ISDIR(info.st_mode) or info.st_uid != os.geteuid()):
+        raise PermissionError(errno.EPERM, "it belongs to another user", str(folder))
     if stat.S_IMODE(info.st_mode) & 0o077:
         folder.chmod(0o700)
     return folder

@@ -71,7 +71,7 @@ def _read(file: Path) -> str | None:
 def _is_ours(state: os.stat_result) -> bool:
     if os.name == "nt":  # has neither; the profile's folder is closed to others
         return True
-    return state.st_uid == os.getuid() and not stat.S_IMODE(state.st_mode) & 0o077
+    return state.st_uid == os.geteuid() and not stat.S_IMODE(state.st_mode) & 0o077
 
 
 def _make(file: Path) -> str:

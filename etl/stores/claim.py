@@ -297,4 +297,4 @@ def _alone() -> Iterator[None]:
 
 
 def _me() -> int:
-    return os.getuid() if hasattr(os, "getuid") else 0
+    return os.geteuid() if hasattr(os, "geteuid") else 0

@@ -39,7 +39,7 @@ export function healthView() {
     } catch (problem) {
       verdict.textContent = "no answer";
       verdict.dataset.status = "unhealthy";
-      fill(checks, el("li", { class: "plain" }, failure(problem, load)));
+      fill(checks, el("li", { class: "plain" }, failure(problem, () => load({ refresh: true }))));
       facts.hidden = true;
     } finally {
       again.disabled = false;
@@ -50,7 +50,7 @@ export function healthView() {
     el("div", { class: "view-head" }, el("h1", {}, "Health"), verdict, el("div", { class: "actions" }, again)),
     checks, facts,
   ];
-  return { content, title: () => "Health", show: load };
+  return { content, title: () => "Health", show: () => load() };
 }
 
 function check({ part, status, detail }) {

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from etl.redaction import redact, redaction_version
+from etl.user_folders import private_folder, user_state_folder
 from tests.harness.models import counter
 from tests.harness.projects import settle
 
@@ -16,15 +17,15 @@ NOBODY = 65534
 
 @contextmanager
 def without_permission(path: Path, project: Path, mode: int = 0) -> Iterator[None]:
-    """The path has this mode, and the project belongs to who runs."""
+    """Give the path this mode; the project and the user's state belong to whoever runs the body."""
     counter(), redact("x"), redaction_version()  # what is loaded from files that somebody else may not read
     user = os.geteuid()
     if user == 0:
-        opened = [one for one in (project, *project.parents) if one.stat().st_uid == 0 and not one.stat().st_mode & 1]
-        for one in opened:
-            one.chmod(one.stat().st_mode | 0o011)
-        for one in (project, *project.rglob("*")):
-            os.chown(one, NOBODY, NOBODY, follow_symlinks=False)
+        for one in (project, *project.parents, *user_state_folder().parents):
+            if one.stat().st_uid == 0 and not one.stat().st_mode & 1:
+                one.chmod(one.stat().st_mode | 0o011)
+        _give(project, NOBODY)
+        _give(private_folder(user_state_folder()), NOBODY)
         os.seteuid(NOBODY)
     before = path.stat().st_mode
     path.chmod(mode)
@@ -33,4 +34,13 @@ def without_permission(path: Path, project: Path, mode: int = 0) -> Iterator[Non
     finally:
         path.chmod(before)
         os.seteuid(user)
+        if user == 0:
+            _give(project, user)
+            _give(user_state_folder(), user)
         settle(project)
+
+
+def _give(folder: Path, user: int) -> None:
+    """Hand a folder with everything in it to another user."""
+    for one in (folder, *folder.rglob("*")):
+        os.chown(one, user, user, follow_symlinks=False)
