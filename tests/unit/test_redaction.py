@@ -72,6 +72,24 @@ def test_of_a_private_key_the_first_and_last_line_stay(prefix: str) -> None:
     assert (text.split("\n"), count) == (kept, 1)
 
 
+@pytest.mark.parametrize(
+    ("before", "value", "after"),
+    [
+        ('password = "', "hunter" + "2", '"'),
+        ("DB_PASSWORD=", "Winter" + "2024!", ""),
+        ("postgres://admin:", "letmein" + "99", "@db.example.org/x"),
+        ("Authorization: Bearer ", "abcdef0123456789" * 2, ""),
+        ("AWS_ACCESS_KEY_ID=", "AKIA" + "IOSFODNN7EXAMPLE", ""),
+        ("aws_secret_access_key = ", "wJalrXUtnFEMI/K7MDENG/" + "bPxRfiCYEXAMPLEKEY", ""),
+    ],
+)
+def test_weak_and_well_known_secrets_are_secrets_too(before: str, value: str, after: str) -> None:
+    text, count = redact(before + value + after)
+
+    assert value not in text
+    assert (count, text.startswith(before), text.endswith(after)) == (1, True, True)
+
+
 def test_an_address_keeps_all_but_its_password() -> None:
     assert redact("postgres://user:" + "aX3kd9Qz@db.example.org:5432/x")[0].endswith("]@db.example.org:5432/x")
 
@@ -108,7 +126,6 @@ def test_an_address_keeps_all_but_its_password() -> None:
         "Authorization: Bearer <token>",
         'headers = {"Authorization": f"Bearer {token}"}',
         "curl -u user:password https://example.org",
-        "AWS_ACCESS_KEY_ID=" + "AKIA" + "IOSFODNN7EXAMPLE",
         "gh" + "p_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx",
         "-----BEGIN PUBLIC KEY-----\n" + "Ab3dEf9h" * 8 + "\n-----END PUBLIC KEY-----",
     ],
