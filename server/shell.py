@@ -168,7 +168,7 @@ def _announcing() -> Progress:
     def report(stage: str, done: int, total: int) -> None:
         if stage.endswith("the model") and stage not in told:
             told.add(stage)
-            sys.stderr.write(f"{stage.capitalize()}: this can take minutes.\n")
+            show.note(f"{stage.capitalize()}: this can take minutes.")
 
     return report
 

@@ -18,6 +18,7 @@ from etl.embedding.base import Embedder
 from etl.embedding.models import DEFAULT_MODEL, prepared
 from etl.embedding.onnx import OnnxEmbedder
 from etl.errors import ConfigError, ProviderError
+from etl.model import silent
 from etl.onnx.cache import cache_folder
 from etl.onnx.export import SAMPLES, TOLERANCE
 from etl.settings import EmbeddingSettings
@@ -181,6 +182,7 @@ def test_a_model_is_named_by_its_folder_and_serves_what_its_original_gives(tiny_
     model = ConfiguredModel(EmbeddingSettings(model=str(tiny_model)))
     texts = ["the ferry crosses at dawn", "a", "b . b", "ferrys " * 100]
 
+    model.prepare(silent, may_download=False)
     served = model.open()
 
     original = SentenceTransformer(str(tiny_model), device="cpu")
