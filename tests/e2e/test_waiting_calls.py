@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
@@ -18,7 +17,7 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 
 from tests.harness import gemini
 from tests.harness.faces import LORE, mcp_over_http, serving
-from tests.harness.projects import settle
+from tests.harness.projects import copy_project
 
 JSON = dict[str, Any]
 Ask = Callable[[str, JSON], Any]
@@ -29,10 +28,7 @@ SECONDS = 60
 
 @pytest.fixture(scope="module")
 def project(sample: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("waiting") / "ferry"
-    shutil.copytree(sample, folder, ignore=shutil.ignore_patterns("token", "owner.*"))
-    settle(folder)
-    return folder
+    return copy_project(sample, tmp_path_factory.mktemp("waiting") / "ferry", "token")
 
 
 def test_searches_are_answered_over_standard_input_and_output(project: Path) -> None:
@@ -98,7 +94,7 @@ async def searched_while_answers_wait(
             tasks.start_soon(wait, number)
         with anyio.fail_after(SECONDS):
             while len(fake.requests) < AT_WORK:
-                await anyio.lowlevel.checkpoint()
+                await anyio.sleep(0.05)
             found = [await ask("query_documents", {"query": word}) for word in ("retry", "worker", "queue")]
         is_first = answered == 0
         tasks.cancel_scope.cancel()

@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Iterator
 
+import anyio
 import httpx2
 import pytest
 import uvicorn
@@ -19,7 +20,7 @@ from etl.settings import Settings
 from server.app import App
 from server.calls import Calls
 from server.contract import Contract
-from server.http import build_http, site_of
+from server.http import Pulse, build_http, site_of
 from server.http.protocol import LimitedProtocol
 from server.mcp.build import build_server
 from server.problem import problem
@@ -44,7 +45,8 @@ def address(tmp_path_factory: pytest.TempPathFactory, contract: Contract) -> Ite
     with contextlib.closing(App(root, Settings(), contract, HashModel())) as app:
         assert app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 300})["state"] == "done"
         calls = Calls(contract, app.call)
-        web = build_http(contract, calls, build_server(contract, calls, problem), site_of(root, Settings(), port=0))
+        mcp, site = build_server(contract, calls, problem), site_of(root, Settings(), port=0)
+        web = build_http(contract, calls, mcp, site, Pulse(app.state, anyio.Event()))
         server = uvicorn.Server(uvicorn.Config(web, http=Quick, port=0, log_level="error", access_log=False))
         with socket.create_server(("127.0.0.1", 0)) as listener:
             thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
