@@ -69,7 +69,9 @@ _MODEL = "A model is downloaded from a hub or read from a folder, and its files 
 RULES: dict[str, Rule] = {
     "index.path": Rule("a path inside the project", is_inside, "Lore creates, overwrites and deletes files there."),
     "index.exclude": _project("It only leaves out files of this project. Patterns are matched in linear time."),
-    "index.include": _user("What git ignores is often private, and its text would be indexed."),
+    "index.include": _project(
+        "The project's own `.gitignore` could leave the same files in. Patterns are matched in linear time."
+    ),
     "index.max_file_bytes": _at_most("A file is read into memory whole.", 20_000_000),
     "index.guard_share": _project("The index is derived from this project's files and can be built again."),
     "sources": _project("Patterns only choose among this project's files. They are matched in linear time."),

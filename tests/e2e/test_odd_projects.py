@@ -39,11 +39,10 @@ def test_a_document_without_a_body_is_found_by_its_front_matter(tmp_path: Path) 
 
 
 def test_ignored_output_of_jsdoc_is_indexed_on_request_and_watched_like_any_file(tmp_path: Path) -> None:
-    project, config = tmp_path / "project", tmp_path / "user.toml"
-    config.write_text('[index]\ninclude = ["docs/output/"]\n', encoding="utf-8")
-    files = {".gitignore": "docs/output/\n", "a.md": "# A\n", "docs/output/all.json": json.dumps(DOCLETS)}
-    write_project(project, files)
-    options = ("-c", str(config), "--no-daemon")
+    project, options = tmp_path / "project", ("--no-daemon",)
+    config = '[index]\ninclude = ["docs/output/"]\n'
+    files = {"lore.toml": config, ".gitignore": "docs/output/\n", "a.md": "# A\n"}
+    write_project(project, {**files, "docs/output/all.json": json.dumps(DOCLETS)})
 
     assert json.loads(run_lore("sync", "--json", *options, cwd=project).stdout)["report"]["files"] == 2
     found = json.loads(run_lore("search", "berth for a click", "--json", *options, cwd=project).stdout)["results"][0]

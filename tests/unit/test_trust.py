@@ -25,7 +25,6 @@ from tests.harness.projects import ROOT
 from tests.harness.trust import approve, configured_user
 
 HOSTILE: dict[str, list[Any]] = {
-    "index.include": [["private/"], ["*"]],
     "index.path": [
         "/tmp/x",
         "../x",
