@@ -41,12 +41,12 @@ def child(code: str, *arguments: object, environment: Mapping[str, str] | None =
 
 
 def run(
-    code: str, *arguments: object, environment: Mapping[str, str] | None = None
+    code: str, *arguments: object, environment: Mapping[str, str] | None = None, seconds: float = 120
 ) -> subprocess.CompletedProcess[str]:
-    """Run the code to its end."""
+    """Run the code to its end, within so many seconds."""
     command = [sys.executable, "-u", "-c", code, *map(str, arguments)]
     return subprocess.run(
-        command, capture_output=True, text=True, env=_environment(environment), timeout=120, check=False
+        command, capture_output=True, text=True, env=_environment(environment), timeout=seconds, check=False
     )
 
 

@@ -1,0 +1,155 @@
+"""Many syncs, then many requests, on one application, and what its process holds after each."""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from etl.settings import Settings
+from server.app import App
+from server.contract import load_contract
+from tests.harness.models import HashModel
+
+LIVING = 10  # files that syncs added and that were not deleted again
+CALLERS = 8
+BATCH = 50  # requests between two looks at the process
+ENDINGS = "house gate way field bridge stone water mill yard wood port ness"
+WORDS = [f"{first}{last}" for first in "light moor sea north old red high west".split() for last in ENDINGS.split()]
+LANES = "call"  # how the names of App's worker threads begin
+
+
+@dataclass(frozen=True)
+class Held:
+    """What a process holds at a moment: open descriptors, threads outside the lanes, resident kilobytes."""
+
+    descriptors: int
+    threads: int
+    kilobytes: int
+
+    @classmethod
+    def now(cls) -> Held:
+        """Look at this process. Lanes are left out: they start their threads one by one, up to a fixed number."""
+        status = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
+        values = dict(line.split(":", 1) for line in status)
+        lanes = sum(one.name.startswith(LANES) for one in threading.enumerate())
+        return cls(
+            len(list(Path("/proc/self/fd").iterdir())) - 1,  # without the one of the listing
+            int(values["Threads"]) - lanes,
+            int(values["VmRSS"].split()[0]),
+        )
+
+
+@dataclass(frozen=True)
+class Soaked:
+    """What the process held after the warm-up, after each sync, and after each batch of requests."""
+
+    after_syncs: list[Held]
+    after_requests: list[Held]
+
+
+def slope(held: Sequence[Held], steps: int) -> float:
+    """Kilobytes by which memory grows per step, of `steps` in all: least squares over the second half."""
+    half = [one.kilobytes for one in held[len(held) // 2 :]]
+    return float(np.polyfit(np.arange(len(half)), half, 1)[0]) * (len(held) - 1) / steps
+
+
+def soak(project: Path, pages: int, syncs: int, requests: int) -> Soaked:
+    """Run syncs, each of which finds changes, then requests of several kinds from several threads.
+
+    The environment decides where Lore keeps its own files (`LORE_HOME`). Raises what a call raises.
+    """
+    project.mkdir()
+    (project / "base.py").write_text("class Base:\n    pass\n", encoding="utf-8")
+    for number in range(pages):
+        _write(project / f"docs/page{number}.md", number)
+    model = HashModel()
+    with (
+        closing(App(project.resolve(), Settings(), load_contract(), model)) as app,
+        ThreadPoolExecutor(CALLERS) as callers,
+    ):
+        _sync(app)
+        _ask(app, callers, range(4 * BATCH))
+        for number in range(LIVING):
+            _change(project, number)
+            _sync(app)
+        after_syncs = [Held.now()]
+        for number in range(LIVING, LIVING + syncs):
+            _change(project, number)
+            report = _sync(app)
+            assert all(report[done] for done in ("updated", "created", "deleted")), report
+            assert _finds(app, number)
+            model.embedder.embedded.clear()  # the stand-in records every text, for other tests
+            after_syncs.append(Held.now())
+        _ask(app, callers, range(4 * BATCH))
+        after_requests = [Held.now()]
+        for start in range(0, requests, BATCH):
+            _ask(app, callers, range(start, start + BATCH))
+            after_requests.append(Held.now())
+        return Soaked(after_syncs, after_requests)
+
+
+def _change(project: Path, number: int) -> None:
+    """Edit a page, add a class, and delete one that an earlier change added."""
+    _write(project / f"docs/page{number % LIVING}.md", number)
+    (project / f"part{number}.py").write_text(
+        f'from base import Base\n\n\nclass Part{number % LIVING}(Base):\n    """{_sentence(number)}"""\n',
+        encoding="utf-8",
+    )
+    (project / f"part{number - LIVING}.py").unlink(missing_ok=True)
+
+
+def _write(page: Path, number: int) -> None:
+    page.parent.mkdir(exist_ok=True)
+    page.write_text(f"# Page\n\n{_sentence(number)}\n", encoding="utf-8")
+
+
+def _sentence(number: int) -> str:
+    """A different text for each number, from few words: the stand-in model caches a vector for each word."""
+    return f"{' '.join(random.Random(number).choices(WORDS, k=30))}."
+
+
+def _finds(app: App, number: int) -> bool:
+    """Whether a search finds what a change wrote."""
+    results = app.call("query_documents", {"query": _sentence(number)})["results"]
+    return {f"docs/page{number % LIVING}.md", f"part{number}.py"} <= {one["source"] for one in results}
+
+
+def _sync(app: App) -> dict[str, Any]:
+    """The report of a sync, once its thread has ended too."""
+    job = app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
+    for thread in threading.enumerate():
+        if thread.name.startswith("job "):
+            thread.join()
+    report: dict[str, Any] = job["report"]
+    assert (report["failed"], report["warnings"], report["rebuilt"]) == ([], [], None), report
+    return report
+
+
+def _ask(app: App, callers: ThreadPoolExecutor, numbers: Iterable[int]) -> None:
+    """Send requests of every kind, some at a time. Raises what a call raises."""
+    for result in callers.map(lambda number: app.call(*_request(number)), numbers):
+        assert result
+
+
+def _request(number: int) -> tuple[str, dict[str, Any]]:
+    question = {"query": " ".join(_sentence(number % 500).split()[:4])}
+    requests: list[tuple[str, dict[str, Any]]] = [
+        ("query_documents", question),
+        ("ask_knowledge_base", question),
+        ("knowledge_search", question),
+        ("list_documents", {"limit": 20, "offset": number % 100}),
+        ("list_sources", {}),
+        ("get_source", {"path": "base.py"}),
+        ("get_class_hierarchy", {}),
+        ("healthcheck", {}),
+        ("get_job", {"id": "latest"}),
+    ]
+    return requests[number % len(requests)]
