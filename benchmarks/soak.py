@@ -1,0 +1,47 @@
+"""What a process keeps after many syncs and requests: `python -m benchmarks.soak [--syncs 300] [--requests 5000]`.
+
+Descriptors, threads and resident memory of the process at the start and the end of each phase, and the slope of memory:
+least squares over the second half. The model is the tests' stand-in; Chroma, tantivy and SQLite are real.
+With `MALLOC_ARENA_MAX=1` in the environment glibc keeps no heaps for threads, and only what the program holds is left.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from tests.harness.soak import Held, slope, soak
+
+
+def shown(name: str, held: Sequence[Held], steps: int, per: int) -> str:
+    """A row of the table."""
+    first, last = held[0], held[-1]
+    most = f"{max(one.descriptors for one in held)} | {first.threads} | {last.threads}"
+    memory = (
+        f"{first.kilobytes / 1024:,.0f} | {last.kilobytes / 1024:,.0f} | {slope(held, steps) * per:,.0f} per {per:,}"
+    )
+    return f"| {steps:,} {name} | {first.descriptors} | {last.descriptors} | {most} | {memory} |"
+
+
+def main() -> None:
+    """The command."""
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--pages", type=int, default=1_100)
+    options.add_argument("--syncs", type=int, default=300)
+    options.add_argument("--requests", type=int, default=5_000)
+    given = options.parse_args()
+    with tempfile.TemporaryDirectory(prefix="lore-") as folder:
+        for variable in ("LORE_HOME", "LORE_STATE", "XDG_CONFIG_HOME"):
+            os.environ[variable] = str(Path(folder, variable))
+        soaked = soak(Path(folder, "project"), given.pages, given.syncs, given.requests)
+    print("| phase | descriptors, start | end | maximum | threads, start | end | RSS MB, start | end | slope, KB |")
+    print("|---|---|---|---|---|---|---|---|---|")
+    print(shown("syncs", soaked.after_syncs, given.syncs, 100))
+    print(shown("requests", soaked.after_requests, given.requests, 1_000))
+
+
+if __name__ == "__main__":
+    main()
