@@ -170,8 +170,9 @@ class Index:
             remove_folder(self.folder / KEYWORDS)
 
     def reset_catalogue(self) -> None:
-        """Put a damaged catalogue aside; the next use starts an empty one."""
+        """Put a damaged catalogue aside; the next use starts an empty one, which counts generations from 1 again."""
         with self._guard:
+            self.release_vectors()  # else a rebuild could remove the folder of the open generation
             if self._catalogue is not None:
                 self._catalogue.close()
             self._catalogue = None

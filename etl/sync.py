@@ -77,16 +77,18 @@ def delete_all(index: Index) -> SyncReport:
 
 
 def _run(index: Index, steps: Callable[[SyncReport], object]) -> SyncReport:
-    """Run the steps and time them; where the catalogue turns out damaged, once more with an empty one."""
+    """Run the steps and time them; if the catalogue turns out to be damaged, once more with an empty one."""
     started = time.monotonic()
     report = SyncReport()
     index.own()
     try:
+        index.catalogue.verify()  # before the first write: what a sync does not read would stay damaged
         steps(report)
     except CatalogueDamaged as error:
-        index.reset_catalogue()
-        index.reset_keywords()
-        report = SyncReport(warnings=[f"{error.message} It was built anew."])
+        with index.gate.switching():
+            index.reset_catalogue()
+            index.reset_keywords()
+        report = SyncReport(warnings=[f"{error.message} It was rebuilt."])
         steps(report)
     report.duration = round(time.monotonic() - started, 3)
     return report

@@ -14,6 +14,7 @@ from etl.chunking.tokens import TokenCounter
 from etl.errors import StorageError
 from etl.model import sha256
 from etl.stores.atomic import put_aside
+from etl.stores.soundness import is_damage
 
 Vectors = NDArray[np.float32]
 CACHE = "embeddings.sqlite"
@@ -103,9 +104,9 @@ class EmbeddingCache:
         try:
             with self._opened() as connection:
                 return action(connection)
-        except sqlite3.OperationalError as error:
-            raise StorageError(f"The cache of vectors cannot be used: {error}.") from error
-        except sqlite3.DatabaseError:
+        except (sqlite3.DatabaseError, TypeError) as error:  # garbage makes a number of what was text
+            if isinstance(error, sqlite3.Error) and not is_damage(error):
+                raise StorageError(f"The cache of vectors cannot be used: {error}.") from error
             self.close()
             put_aside(self._path)
             with self._opened() as connection:

@@ -9,7 +9,7 @@ import json
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,11 +17,13 @@ from typing import Any
 from pydantic import ValidationError
 
 from etl.errors import Busy, CatalogueDamaged, StorageError
-from etl.model import Chunk, canonical_json, row_id_of
+from etl.model import Chunk, canonical_json, position_of, row_id_of
 from etl.nearest import nearest
+from etl.stores.soundness import check_catalogue, is_damage, stamp
 
 CATALOGUE = "catalogue.sqlite"
-SUSPECT = "catalogue.suspect"  # damage that a reader met; the next sync builds the catalogue anew
+SUSPECT = "catalogue.suspect"  # marks damage that a reader met; the next sync rebuilds the catalogue
+SEAL = "catalogue.seal"  # the stamp of the file as Lore left it; a file with another stamp is checked
 VARIABLES = 500  # SQLite's limit on variables in a statement was 999 for long
 SCHEMA_VERSION = 1
 IDLE_CONNECTIONS = 4  # each holds two file descriptors; calls that overlap more open their own
@@ -38,12 +40,6 @@ CREATE INDEX IF NOT EXISTS chunk_order ON chunk (source, position);
 CREATE INDEX IF NOT EXISTS chunk_type ON chunk (type, source, position);
 CREATE INDEX IF NOT EXISTS chunk_waiting ON chunk (has_vector) WHERE has_vector = 0;
 """
-_NOT_DAMAGE = frozenset(
-    {
-        sqlite3.SQLITE_PERM, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_READONLY,
-        sqlite3.SQLITE_INTERRUPT, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL, sqlite3.SQLITE_CANTOPEN,
-    }
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -83,16 +79,39 @@ class Catalogue:
         self._idle: list[sqlite3.Connection] = []
         self._is_closed = False
         self._guard = threading.Lock()
+        self._seal = folder / SEAL
+        self._left: str | None = None
         with self._reporting():
-            if self._suspect.exists() or (self._path.exists() and not self._path.stat().st_size):
+            is_new, found = not self._path.exists(), stamp(self._path)
+            if self._suspect.exists() or not (is_new or self._path.stat().st_size):
                 raise sqlite3.DatabaseError("an earlier call could not read it, or it is empty")
             try:
                 with self.transaction() as connection:
                     _check_version(connection)
                     connection.executescript(_SCHEMA)
+                    if not is_new and found != self._sealed():
+                        check_catalogue(connection)
+                self._left = stamp(self._path)
             except sqlite3.Error:
+                self._left = None
                 self.close()
                 raise
+
+    def verify(self) -> None:
+        """Check the content if anybody else wrote to the file, or a reader met damage, since it was opened."""
+        with self._reporting():
+            if self._suspect.exists():
+                raise sqlite3.DatabaseError("an earlier call could not read it")
+            if not self._is_as_left():
+                found = stamp(self._path)
+                with closing(self._opened()) as connection:  # the others hold pages in memory
+                    check_catalogue(connection)
+                self._left = found
+
+    def _sealed(self) -> str | None:
+        with suppress(OSError, UnicodeDecodeError):
+            return self._seal.read_text(encoding="utf-8")
+        return None
 
     @contextmanager
     def _connected(self) -> Iterator[sqlite3.Connection]:
@@ -126,12 +145,21 @@ class Catalogue:
         return connection
 
     def close(self) -> None:
-        """Close the connections; one that is in use closes when its call ends."""
+        """Close the connections; one that is in use closes when its call ends. Seal the file if only we wrote to it."""
         with self._guard:
-            self._is_closed = True
+            was_closed, self._is_closed = self._is_closed, True
             idle, self._idle = self._idle, []
+        only_ours = not was_closed and self._is_as_left()
         for connection in idle:
             connection.close()
+        if only_ours:
+            with suppress(OSError):  # without a seal, the next open checks the file
+                self._seal.write_text(stamp(self._path), encoding="utf-8")
+
+    def _is_as_left(self) -> bool:
+        with suppress(OSError):
+            return stamp(self._path) == self._left
+        return False
 
     @contextmanager
     def _reporting(self) -> Iterator[None]:
@@ -140,7 +168,7 @@ class Catalogue:
         except sqlite3.ProgrammingError:
             raise  # our mistake, not the file's
         except (sqlite3.DatabaseError, ValidationError) as error:
-            if getattr(error, "sqlite_errorcode", 0) & 0xFF in _NOT_DAMAGE:
+            if isinstance(error, sqlite3.Error) and not is_damage(error):
                 raise StorageError(f"The catalogue cannot be used: {error}.") from error
             with suppress(OSError):
                 self._suspect.touch()
@@ -160,6 +188,7 @@ class Catalogue:
                 raise
             if connection.in_transaction:
                 connection.execute("COMMIT")
+                self._left = stamp(self._path)
 
     def _rows(self, sql: str, values: Sequence[object] = ()) -> list[tuple[str, ...]]:
         with self._reporting(), self._connected() as connection:
@@ -228,7 +257,7 @@ class Catalogue:
                     c.id,
                     c.source,
                     c.type,
-                    _position(c),
+                    position_of(c),
                     c.content_hash,
                     c.metadata_hash,
                     int(vector),
@@ -363,8 +392,3 @@ def _portions(values: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
     for start in range(0, len(left), VARIABLES):
         some = left[start : start + VARIABLES]
         yield ",".join("?" * len(some)), some
-
-
-def _position(chunk: Chunk) -> int:
-    """Orders the chunks of a file by line, then column; it depends on nothing else, so it never goes stale."""
-    return (chunk.lines[0] << 32) + (chunk.columns[0] if chunk.columns else 0)

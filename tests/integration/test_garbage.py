@@ -1,0 +1,168 @@
+"""Garbage in the middle of a database: one sync repairs all of it, and a search never misses anything silently."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from etl.embedding.base import CACHE
+from etl.errors import LoreError
+from etl.index import Index
+from etl.stores.catalogue import CATALOGUE, SEAL
+from etl.stores.chunkfile import CHUNKS
+from etl.sync import sync
+from server.query.retrieve import retrieve
+from tests.harness.indexes import assert_equals_fresh, fresh_state, state_of
+from tests.harness.models import HashModel
+from tests.harness.projects import open_index, write_project
+
+PAGE = 4096
+DOCUMENTS = 60
+GARBAGE = {"bytes": b"\xa5", "zeros": b"\0", "text": b"q"}
+POSITIONS = range(0, 100, 7)  # percent of the file
+FILES = {
+    **{f"docs/{n}.md": f"# Page {n}\n\nsubject{n} lighthouse word{n % 7}\n" for n in range(DOCUMENTS)},
+    "src/lamp.py": "class Lamp:\n    '''Shines.'''\n",
+}
+KILLED = """
+import os, sqlite3, sys
+connection = sqlite3.connect(sys.argv[1], isolation_level=None)
+connection.execute("PRAGMA wal_autocheckpoint = 0")
+for value in (0, 1):
+    connection.execute("UPDATE chunk SET has_vector = ?", (value,))
+os._exit(9)
+"""
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A synced project; each test damages it, heals it and so leaves it sound."""
+    project = write_project(tmp_path_factory.mktemp("garbage") / "project", FILES)
+    with closing(open_index(project)) as index:
+        sync(index)
+    return project
+
+
+def overwrite(path: Path, percent: int, garbage: bytes, length: int = PAGE) -> None:
+    """Write garbage into the middle of a file, as a failing disk does."""
+    with open(path, "r+b") as file:
+        file.seek(path.stat().st_size * percent // 100)
+        file.write((garbage * length)[: min(length, path.stat().st_size - file.tell())])
+
+
+def found(index: Index) -> list[str] | str:
+    """The sources that one word finds, or the hint of the error."""
+    try:
+        candidates = retrieve(index, "lighthouse", None, DOCUMENTS + 1)
+        return sorted(one.chunk.source for one in candidates.found if one.keyword)
+    except LoreError as error:
+        return error.hint
+
+
+def heal(project: Path) -> list[str]:
+    """Sync once; the index must then be as if built anew, without the model. Returns the warnings."""
+    model = HashModel()
+    with closing(open_index(project, model=model)) as index:
+        report = sync(index)
+        assert (report.failed, model.embedder.embedded) == ([], [])
+        assert index.catalogue.files().keys() == FILES.keys()
+        assert_equals_fresh(index)
+    return report.warnings
+
+
+@pytest.mark.parametrize("length", [300, 3 * PAGE])
+@pytest.mark.parametrize("garbage", GARBAGE.values(), ids=GARBAGE.keys())
+def test_one_sync_repairs_a_catalogue_with_garbage_at_any_position(project: Path, garbage: bytes, length: int) -> None:
+    complete = sorted(path for path in FILES if path.startswith("docs/"))
+    for percent in POSITIONS:
+        overwrite(project / ".lore" / CATALOGUE, percent, garbage, length)
+        with closing(open_index(project)) as index:
+            answer = found(index)
+            assert answer == complete or "lore sync" in answer
+        heal(project)
+
+
+@pytest.mark.parametrize("percent", POSITIONS)
+def test_one_sync_repairs_a_catalogue_whose_log_a_killed_process_left(project: Path, percent: int) -> None:
+    catalogue = project / ".lore" / CATALOGUE
+    killed = subprocess.run([sys.executable, "-c", KILLED, catalogue], check=False, capture_output=True, text=True)
+    assert (killed.returncode, killed.stderr) == (9, "")
+    log = catalogue.with_name(f"{CATALOGUE}-wal")
+    assert log.stat().st_size
+    overwrite(catalogue, percent, b"\xa5", 2 * PAGE)
+    overwrite(log, percent, b"\xa5")
+
+    heal(project)
+
+
+def test_a_running_process_repairs_a_catalogue_that_is_overwritten_under_it(project: Path) -> None:
+    for percent in POSITIONS:
+        with closing(open_index(project)) as index:
+            assert sync(index).unchanged
+            overwrite(project / ".lore" / CATALOGUE, percent, b"\xa5", 2 * PAGE)
+            sync(index)
+            assert_equals_fresh(index)
+
+
+def test_damage_that_a_reader_met_is_repaired_by_the_next_sync_of_the_same_process(project: Path) -> None:
+    with closing(open_index(project)) as index:
+        sync(index)
+        with index.catalogue.transaction() as connection:  # a write of ours, so the file is as we left it
+            connection.execute("UPDATE chunk SET record = 'x'")
+        assert "lore sync" in found(index)
+
+        report = sync(index)
+
+        assert "catalogue is damaged" in report.warnings[0]
+        assert_equals_fresh(index)
+
+
+def test_an_unchanged_catalogue_is_not_checked_again(project: Path) -> None:
+    """A check reads every row, and nothing that is sound may be taken for damaged."""
+    with closing(open_index(project)) as index:
+        sync(index)
+    catalogue = project / ".lore" / CATALOGUE
+    seal = (project / ".lore" / SEAL).read_text(encoding="utf-8")
+    with closing(sqlite3.connect(catalogue)) as connection, connection:
+        connection.execute("UPDATE file SET notes = 'x'")  # only a check reads this
+    with closing(open_index(project)) as index:
+        assert "lore sync" in found(index)
+    assert heal(project)
+    assert heal(project) == []
+    assert (project / ".lore" / SEAL).read_text(encoding="utf-8") != seal
+
+
+@pytest.mark.parametrize("length", [300, 3 * PAGE])
+@pytest.mark.parametrize("name", [CACHE, CHUNKS])
+def test_one_sync_repairs_garbage_in_the_cache_and_in_the_chunks(tmp_path: Path, name: str, length: int) -> None:
+    project = write_project(tmp_path / "project", FILES)
+    with closing(open_index(project)) as index:
+        sync(index)
+    for percent in POSITIONS:
+        for garbage in GARBAGE.values():
+            overwrite(project / ".lore" / name, percent, garbage, length)
+        (project / "docs/1.md").write_text(f"# New {percent}\n\nlighthouse\n", encoding="utf-8")
+        with closing(open_index(project)) as index:
+            assert sync(index).failed == []
+            assert state_of(index) == fresh_state(project)
+
+
+@pytest.mark.parametrize("value", [7, None, b"\xa5", "\xa5"])
+@pytest.mark.parametrize("column", ["model", "content", "value"])
+def test_a_cache_with_values_of_another_kind_is_no_hindrance(tmp_path: Path, column: str, value: object) -> None:
+    project = write_project(tmp_path / "project", {"a.md": FILES["docs/1.md"]})
+    with closing(open_index(project)) as index:
+        sync(index)
+    with closing(sqlite3.connect(project / ".lore" / CACHE)) as connection, connection:
+        connection.execute(f"UPDATE OR IGNORE vector SET {column} = ?", (value,))
+    shutil.rmtree(next((project / ".lore").glob("vectors-*")))
+
+    with closing(open_index(project)) as index:
+        assert sync(index).failed == []
+        assert_equals_fresh(index)
