@@ -164,7 +164,8 @@ def _objection(index: Path) -> str | None:
         if not stat.S_ISDIR(info.st_mode):
             return "it is not a folder"
         mark = read_regular(index / MARK, 100).decode("ascii", "replace")
-    except OSError:
+    except OSError as error:
+        _raise_if_exhausted(error)
         return "it has no mark of this user's Lore"
     record = _record_in(record_folder(index))
     if record is None or record.mark != mark:
@@ -266,8 +267,17 @@ def _record_in(folder: Path) -> Record | None:
     try:
         values: dict[str, Any] = json.loads((folder / "record.json").read_text(encoding="utf-8"))
         return Record(**{name: values[name] for name in Record._fields})
-    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+    except OSError as error:
+        _raise_if_exhausted(error)
         return None
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return None
+
+
+def _raise_if_exhausted(error: OSError) -> None:
+    """A system without descriptors or memory says nothing about a folder, which must not be set aside for that."""
+    if error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EIO):
+        raise error
 
 
 def _write(folder: Path, record: Record) -> None:
