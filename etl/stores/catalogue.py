@@ -154,7 +154,9 @@ class Catalogue:
             connection.close()
         if only_ours:
             with suppress(OSError):  # without a seal, the next open checks the file
-                self._seal.write_text(stamp(self._path), encoding="utf-8")
+                found = stamp(self._path)
+                if found != self._sealed():
+                    self._seal.write_text(found, encoding="utf-8")
 
     def _is_as_left(self) -> bool:
         with suppress(OSError):
