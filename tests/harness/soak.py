@@ -129,7 +129,7 @@ def _sync(app: App) -> dict[str, Any]:
         if thread.name.startswith("job "):
             thread.join()
     report: dict[str, Any] = job["report"]
-    assert (report["failed"], report["warnings"], report["rebuilt"]) == ([], [], None), report
+    assert (report["failed"], report["warnings"]) == ([], []), report  # `rebuilt`: after about 550 syncs, as it should
     return report
 
 
