@@ -449,8 +449,8 @@ def test_a_document_is_seen_as_it_was_and_restored(reader: Reader, post: Post, u
 def test_the_keyboard_alone_finds_edits_saves_and_comes_back(reader: Reader, post: Post, url: str) -> None:
     begun(post, "keys")
     page = reader.open(at("", "keys"))
-    page.locator("#knowledge-q").focus()
     expect(page.get_by_role("link", name="Releasing")).to_be_visible()
+    page.locator("#knowledge-q").focus()
     page.keyboard.press("ArrowDown")
     page.keyboard.press("ArrowDown")
     expect(page.get_by_role("link", name="Releasing")).to_be_focused()
