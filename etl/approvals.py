@@ -5,10 +5,8 @@ An approval holds for a project's path and for exactly the settings that were sh
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -63,23 +61,11 @@ def _read(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def _write(projects: dict[str, str], environment: Mapping[str, str]) -> None:
-    import tempfile
+    from etl.stores.atomic import write_atomically
 
-    target = approvals_file(environment)
+    target, hint = approvals_file(environment), "Check the permissions of that folder."
     try:
         private_folder(target.parent)
-        descriptor, temporary = tempfile.mkstemp(dir=target.parent, prefix=NAME)  # with mode 0600
-        try:
-            with open(descriptor, "w", encoding="utf-8") as file:
-                json.dump({"projects": projects}, file, indent=2, sort_keys=True)
-                file.flush()
-                os.fsync(descriptor)
-            os.replace(temporary, target)  # noqa: PTH105 - the atomic one
-        except BaseException:
-            with contextlib.suppress(OSError):
-                os.unlink(temporary)  # noqa: PTH108
-            raise
     except OSError as error:
-        raise StorageError(
-            f"Cannot write {target}: {error.strerror}.", "Check the permissions of that folder."
-        ) from error
+        raise StorageError(f"Cannot write {target}: {error.strerror}.", hint) from error
+    write_atomically(target, [json.dumps({"projects": projects}, indent=2, sort_keys=True)], hint, mode=0o600)

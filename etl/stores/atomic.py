@@ -11,15 +11,19 @@ from pathlib import Path
 from etl.errors import StorageError
 
 
-def write_atomically(path: Path, parts: Iterable[str], hint: str | None = None) -> None:
+def write_atomically(path: Path, parts: Iterable[str], hint: str | None = None, mode: int = 0o666) -> None:
     """Write beside the target, make it durable, then rename over it. `hint` says what to do if that fails.
+
+    The file is created with `mode`, less what the umask takes.
 
     Raises:
         StorageError: the disk is full or not writable; the target is as it was.
     """
     temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
     try:
-        with open(temporary, "w", encoding="utf-8", newline="\n") as file:
+        with open(
+            temporary, "w", encoding="utf-8", newline="\n", opener=lambda name, flags: os.open(name, flags, mode)
+        ) as file:
             file.writelines(parts)
             file.flush()
             os.fsync(file.fileno())
