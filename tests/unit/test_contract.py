@@ -57,6 +57,21 @@ def test_every_schema_is_closed_and_bounded(contract: Contract) -> None:
     assert found == []
 
 
+def test_no_description_was_cut_at_a_comma(contract: Contract) -> None:
+    """In a YAML flow mapping, the words after an unquoted comma become a keyword without a value."""
+    assert [*_empty_keywords(contract.document, "")] == []
+
+
+def _empty_keywords(value: Any, where: str) -> Iterator[str]:
+    if isinstance(value, list):
+        for item in value:
+            yield from _empty_keywords(item, where)
+    if isinstance(value, dict):
+        yield from (f"{where}.{name}" for name, inner in value.items() if inner is None)
+        for name, inner in value.items():
+            yield from _empty_keywords(inner, f"{where}.{name}")
+
+
 def _complaints(schema: Any, where: str) -> Iterator[str]:
     kinds = schema.get("type", [])
     kinds = [kinds] if isinstance(kinds, str) else kinds
