@@ -16,7 +16,7 @@ export class Problem extends Error {
 }
 
 /** The problem of a server that does not answer. */
-export const unreachable = () => new Problem({ code: "NO_ANSWER", message: "The server does not answer." });
+export const unreachable = () => new Problem({ code: "NO_ANSWER", message: "The server does not respond." });
 
 /** Ranked passages. */
 export const search = (body, signal) => withFreshness(call("POST", "/api/documents/query", { body, signal }));
@@ -131,7 +131,7 @@ async function checked(response) {
   try {
     record = JSON.parse(text);
   } catch {
-    record = { code: `HTTP_${response.status}`, message: "The server gave an answer that it should not.", hint: "" };
+    record = { code: `HTTP_${response.status}`, message: "The server sent an invalid reply.", hint: "" };
   }
   throw new Problem(record, response.status);
 }

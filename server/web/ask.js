@@ -45,7 +45,7 @@ export function askView() {
         else if (event === "result") finish(data, performance.now() - started);
         else if (event === "problem") throw new api.Problem(data);
       }
-      if (!state.reply) throw new api.Problem({ code: "NO_ANSWER", message: "The answer broke off." });
+      if (!state.reply) throw new api.Problem({ code: "NO_ANSWER", message: "The answer was interrupted." });
     } catch (problem) {
       if (state.flight === flight && problem.name !== "AbortError") fail(problem, () => run(query, wanted));
     } finally {
@@ -55,7 +55,7 @@ export function askView() {
 
   function begin() {
     showButtons();
-    said.textContent = "Looking for passages…";
+    said.textContent = "Searching for passages…";
     say("Asking.");
     fill(side);
     fill(answer, el("p", { class: "waiting" }, el("span", { class: "caret" })));

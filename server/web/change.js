@@ -1,4 +1,4 @@
-// An entry of the history: who wrote it, what it changed, and taking it back.
+// A commit: its author, its changes, and a button to revert it.
 
 import * as api from "./api.js";
 import { confirmed } from "./confirm.js";
@@ -17,7 +17,7 @@ export function changeView() {
   const facts = el("p", { class: "where file-head" });
   const notes = el("div", { class: "notes" });
   const body = el("div", { class: "changes" });
-  const button = el("button", { type: "button", class: "button danger", on: { click: revert } }, "Take it back…");
+  const button = el("button", { type: "button", class: "button danger", on: { click: revert } }, "Revert…");
   const state = { params: {}, flight: 0 };
 
   async function show({ params }) {
@@ -47,16 +47,16 @@ export function changeView() {
 
   async function revert() {
     const { params } = state;
-    const text = "A new entry undoes what this one did. Later changes of other lines stay.";
-    if (!(await confirmed({ title: "Take this change back?", text, button: "Take it back", isDanger: true }))) return;
+    const text = "A new commit undoes this one. Later changes to other lines are kept.";
+    if (!(await confirmed({ title: "Revert this change?", text, button: "Revert", isDanger: true }))) return;
     button.disabled = true;
     try {
       const done = await takeBack(params.commit);
-      const lead = done.commit && el("a", { href: changeLink(params, done.commit) }, "See what that changed");
-      fill(notes, note("info", done.commit ? "Taken back. " : "Nothing was left to take back.", lead));
-      say(done.commit ? "Taken back." : "Nothing was left to take back.");
+      const lead = done.commit && el("a", { href: changeLink(params, done.commit) }, "Show the revert");
+      fill(notes, note("info", done.commit ? "Reverted. " : "There was nothing left to revert.", lead));
+      say(done.commit ? "Reverted." : "There was nothing left to revert.");
     } catch (problem) {
-      const advice = "Later changes build on this one. Take those back first, or edit the document.";
+      const advice = "Later changes build on this one. Revert those first, or edit the document.";
       fill(notes, problem.code === "CONFLICT" ? failure(problem, undefined, advice) : failure(problem));
     } finally {
       button.disabled = false;

@@ -41,7 +41,7 @@ function present(chosen) {
 
 function chip(name, type, isChosen) {
   const figure = type === "all" ? sum(counts()) : counts()[type];
-  const title = figure ? `${plural(figure, "passage")} of ${type === "all" ? "every type" : `type ${type}`}` : "";
+  const title = figure ? `${plural(figure, "chunk")} of ${type === "all" ? "every type" : `type ${type}`}` : "";
   return el(
     "label",
     { class: "chip", title },

@@ -33,7 +33,7 @@ function chain({ chain: above, root }) {
   if (!above.length) return null;
   const steps = [...above].reverse();
   return [
-    el("h3", {}, "Chain"),
+    el("h3", {}, "Ancestors"),
     el("ol", { class: "chain" }, steps.map((name) => el("li", {}, classLink(name))), el("li", { "aria-current": "true" }, shortName(root))),
   ];
 }

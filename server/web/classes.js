@@ -69,7 +69,7 @@ export function classesView() {
   async function choose(name) {
     state.name = name;
     state.flight?.abort();
-    if (!name) return fill(card, el("p", { class: "quiet" }, "Choose a class to see its chain, its subclasses and its members."));
+    if (!name) return fill(card, el("p", { class: "quiet" }, "Choose a class to see its ancestors, subclasses and members."));
     const flight = (state.flight = new AbortController());
     card.setAttribute("aria-busy", "true");
     try {

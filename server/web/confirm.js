@@ -11,7 +11,7 @@ export function confirmed({ title, text, button, isDanger = false, name = "" }) 
     el("form", { method: "dialog" },
       name && [el("label", { for: "confirm-name" }, "Type ", el("strong", {}, name), " to confirm"), typed],
       el("div", { class: "actions" },
-        el("button", { type: "button", class: "button", on: { click: () => dialog.close() } }, "Keep as it is"), yes)));
+        el("button", { type: "button", class: "button", on: { click: () => dialog.close() } }, "Cancel"), yes)));
   document.body.append(dialog);
   dialog.showModal();
   return new Promise((resolve) => {

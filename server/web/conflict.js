@@ -9,12 +9,12 @@ import { timeOf } from "./time.js";
 export async function conflictPanel(problem, paper, since, { overwrite, discard }) {
   const [now, last, patch] = await Promise.all([orNone(read(paper)), orNone(lastCommit(paper)), since && orNone(changesSince(paper, since))]);
   return el("div", { class: "note bad failure conflict", role: "alert" },
-    el("strong", {}, `Not saved: somebody else changed ${nameOf(paper)} meanwhile.`),
+    el("strong", {}, `Not saved: someone else changed ${nameOf(paper)} in the meantime.`),
     last && el("p", {}, `${last.author}, `, timeOf(last.date), `: ${last.message.split("\n")[0]}`),
-    el("p", {}, "Your text is still here. Take over what you need of the change, or save yours in its place: the history keeps both.", " ", el("code", { class: "quiet" }, problem.code)),
-    patch && el("details", { open: true }, el("summary", {}, "What was changed"), diffOf(patch, () => nameOf(paper))),
+    el("p", {}, "Your text is still here. Copy what you need from the change, or overwrite it with yours. The history keeps both.", " ", el("code", { class: "quiet" }, problem.code)),
+    patch && el("details", { open: true }, el("summary", {}, "Their changes"), diffOf(patch, () => nameOf(paper))),
     el("div", { class: "actions" },
-      now && el("button", { type: "button", class: "button", on: { click: () => overwrite(now.version) } }, "Save mine in its place"),
+      now && el("button", { type: "button", class: "button", on: { click: () => overwrite(now.version) } }, "Overwrite with mine"),
       el("button", { type: "button", class: "button danger", on: { click: discard } }, "Discard mine…")));
 }
 

@@ -25,7 +25,7 @@ export function filesOf(patch) {
       left = { old: Number(oldLines), new: Number(newLines) };
       file.hunks.push({ at: Number(at), lines: [] });
     } else if (/^(new|deleted) file|^Binary files/.test(line)) {
-      file.note = line.replace(/ mode \d+$/, "").replace(/^Binary.*/, "no text");
+      file.note = line.replace(/ mode \d+$/, "").replace(/^Binary.*/, "binary");
     } else if (line.startsWith("\\") && file?.hunks.length) {
       file.hunks.at(-1).lines.push(line);
     }
@@ -36,13 +36,13 @@ export function filesOf(patch) {
 /** A patch as nodes; `nameOf` says how a path is shown. */
 export function diffOf(patch, nameOf = (path) => path) {
   const files = filesOf(patch);
-  if (!files.length) return [el("p", { class: "quiet" }, "No line differs.")];
+  if (!files.length) return [el("p", { class: "quiet" }, "No lines differ.")];
   let room = MOST_LINES;
   return files.map((file) => {
     const rows = file.hunks.flatMap((hunk) => [el("div", { class: "hunk" }, `from line ${count(hunk.at)}`), ...hunk.lines.map(lineOf)]);
     const shown = rows.slice(0, Math.max(0, room));
     room -= shown.length;
-    return el("section", { class: "diff", "aria-label": `Changes of ${nameOf(file.path)}` },
+    return el("section", { class: "diff", "aria-label": `Changes to ${nameOf(file.path)}` },
       el("h2", {}, el("code", {}, nameOf(file.path)), file.note && el("span", { class: "quiet" }, ` ${file.note}`), tally(file)),
       linesOf(shown, rows.slice(shown.length)));
   });

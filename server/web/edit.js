@@ -23,7 +23,7 @@ export function editView() {
   const preview = el("div", { class: "prose preview", role: "region", tabindex: "0", "aria-label": "Preview" });
   const button = el("button", { type: "button", class: "button primary", title: "Save (Ctrl+S)", on: { click: () => save() } }, "Save");
   const drop = el("button", { type: "button", class: "button danger", hidden: true, on: { click: discard } }, "Discard…");
-  const body = el("div", { class: "editing", hidden: true }, el("label", { class: "unseen", for: "paper-text" }, "Text of the document"), input, preview);
+  const body = el("div", { class: "editing", hidden: true }, el("label", { class: "unseen", for: "paper-text" }, "Document text"), input, preview);
   const state = { key: null, paper: null, isCurrent: false, base: null, isBusy: false, isDrawing: false, timer: 0 };
 
   document.addEventListener("keydown", (event) => {
@@ -44,7 +44,7 @@ export function editView() {
       Object.assign(state, { paper: paperOf(found), isCurrent: found.project === current, base: { shown: input.value, version, since: draft ? draft.since : since, end } });
       heading.textContent = found.exists ? `Edit ${nameOf(found)}` : `Write ${nameOf(found)}`;
       fill(way, crumbs(toProject(found), toPaper(found)));
-      fill(trouble, draft && note("warn", "This is text of yours that was not saved."), end === null && note("warn", "Its line ends are mixed. Saving makes them all alike."));
+      fill(trouble, draft && note("warn", "This is your unsaved text."), end === null && note("warn", "Its line endings are mixed. Saving makes them uniform."));
       if (draft) input.value = draft.text;
       input.disabled = button.disabled = body.hidden = false;
       if (matchMedia("(hover: hover)").matches) input.focus({ preventScroll: true });
@@ -108,8 +108,8 @@ export function editView() {
   }
 
   async function discard() {
-    const text = "What you typed since the last save is lost.";
-    if (!(await confirmed({ title: "Discard your text?", text, button: "Discard it", isDanger: true }))) return;
+    const text = "Your changes since the last save will be lost.";
+    if (!(await confirmed({ title: "Discard your text?", text, button: "Discard", isDanger: true }))) return;
     dropDraft(state.paper);
     state.key = null;
     go(paperLink("document", state.paper));
@@ -117,7 +117,7 @@ export function editView() {
 
   function showState() {
     drop.hidden = !isDirty();
-    said.textContent = isDirty() ? "Not saved. It is kept while this tab is open." : "Ctrl+S saves.";
+    said.textContent = isDirty() ? "Not saved. Your text is kept while this tab is open." : "Press Ctrl+S to save.";
   }
 
   const isDirty = () => state.base !== null && input.value !== state.base.shown;

@@ -92,10 +92,10 @@ export function filesPanel() {
     el("h2", {}, "Files"),
     el("div", { class: "ask-row" },
       el("label", { class: "unseen", for: "file-filter" }, "Filter files"), text,
-      el("label", { class: "unseen", for: "file-type" }, "Type of the files"), type),
+      el("label", { class: "unseen", for: "file-type" }, "File type"), type),
     said,
     el("table", { class: "list" },
-      el("thead", {}, el("tr", {}, ["File", "Type", "Passages", "Lines"].map((name, at) => el("th", { scope: "col", class: at > 1 ? "figure" : "" }, name)))),
+      el("thead", {}, el("tr", {}, ["File", "Type", "Chunks", "Lines"].map((name, at) => el("th", { scope: "col", class: at > 1 ? "figure" : "" }, name)))),
       rows),
     more);
   return { element, load };

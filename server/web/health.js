@@ -10,7 +10,7 @@ import { timeOf } from "./time.js";
 
 const SIGNS = { ok: "✓", degraded: "!", failed: "✕" };
 const PARTS = {
-  contract: "Contract", database: "Database", collection: "Passages and vectors", keywords: "Keywords",
+  contract: "Contract", database: "Database", collection: "Chunks and vectors", keywords: "Keywords",
   embedding: "Embedding model", answers: "Answers", disk: "Disk",
 };
 
@@ -37,7 +37,7 @@ export function healthView() {
       const health = await learnHealth(query);
       say(`The server is ${health.status}.`);
     } catch (problem) {
-      verdict.textContent = "no answer";
+      verdict.textContent = "no response";
       verdict.dataset.status = "unhealthy";
       fill(checks, el("li", { class: "plain" }, failure(problem, () => load({ refresh: true }))));
       facts.hidden = true;

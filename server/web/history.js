@@ -55,7 +55,7 @@ export function historyView() {
 export const isOfPaper = ({ file, main }) => Boolean(file || main);
 
 function commitRow(one, params) {
-  const then = isOfPaper(params) && el("a", { href: paperLink("document", params, { commit: one.id }) }, "as it was then");
+  const then = isOfPaper(params) && el("a", { href: paperLink("document", params, { commit: one.id }) }, "view this version");
   return el("article", { class: "result" },
     el("h2", {}, el("a", { class: "title", href: changeLink(params, one.id) }, subjectOf(one, params.project))),
     el("p", { class: "where" }, authorOf(one), timeOf(one.date), el("code", {}, one.id.slice(0, 10)), then));

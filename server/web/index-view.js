@@ -22,7 +22,7 @@ export function indexView() {
   const trouble = el("div", {});
   let name = project;
   let stage;
-  const body = el("div", { class: "index-body", hidden: true }, el("section", { class: "card types-card" }, el("h2", {}, "Passages by type"), types), files.element);
+  const body = el("div", { class: "index-body", hidden: true }, el("section", { class: "card types-card" }, el("h2", {}, "Chunks by type"), types), files.element);
 
   document.addEventListener("lore:job", ({ detail: { job } }) => {
     const isOtherStage = job?.state === "running" && job.stage !== stage;
@@ -63,7 +63,7 @@ export function indexView() {
 }
 
 const FACTS = [
-  ["Passages", (health) => count(sum(health.counts))],
+  ["Chunks", (health) => count(sum(health.counts))],
   ["Files", (health) => count(health.files)],
   ["Size", (health) => bytes(health.size_bytes)],
   ["Synced", (health) => timeOf(health.freshness?.synced_at) || "never"],
@@ -77,7 +77,7 @@ function bars(counts) {
   const rows = Object.entries(counts).sort(([, one], [, other]) => other - one);
   const most = Math.max(...rows.map(([, figure]) => figure), 1);
   return el("table", { class: "bars" },
-    el("caption", { class: "unseen" }, "Passages by type"),
+    el("caption", { class: "unseen" }, "Chunks by type"),
     el("tbody", {}, rows.map(([type, figure]) => el("tr", {},
       el("th", { scope: "row" }, type),
       el("td", {}, el("span", { class: "bar", style: { "--share": String(figure / most) } })),

@@ -33,7 +33,7 @@ export function jobPanel() {
       say(`${job.action} is running.`);
     }
     step(job);
-    element.querySelector(".elapsed").textContent = job.isEnding ? "ending at the next step…" : `for ${duration(Math.floor(job.seconds))}`;
+    element.querySelector(".elapsed").textContent = job.isEnding ? "stopping at the next step…" : `for ${duration(Math.floor(job.seconds))}`;
     element.querySelector("button.cancel").disabled = Boolean(job.isEnding);
   }
 
@@ -72,7 +72,7 @@ function stageRow(name) {
 
 function pace(job) {
   if (!job.rate) return [];
-  const rate = `${job.rate >= 10 ? count(Math.round(job.rate)) : job.rate.toFixed(1)} a second`;
+  const rate = `${job.rate >= 10 ? count(Math.round(job.rate)) : job.rate.toFixed(1)}/s`;
   return job.done < job.total ? [rate, `${duration(job.eta_seconds ?? 0)} left`] : [rate];
 }
 
@@ -86,14 +86,14 @@ function ended(job) {
     el("h2", {}, `Last ${job.action}`),
     el("p", { class: "quiet" }, el("span", { class: `state ${job.state}` }, job.state), when && [" started ", when, `, took ${duration(job.seconds)}`]));
   if (job.report) return [head, figures(job.report), rest(job.report)];
-  if (job.state === "cancelled") return [head, note("info", "What it did stays. The next sync goes on from there.")];
+  if (job.state === "cancelled") return [head, note("info", "Finished work is kept. The next sync continues from there.")];
   return [head, failure({ ...job.problem, trace: job.problem?.trace ?? job.problem?.trace_id })];
 }
 
 function lost(job) {
   return [
-    el("h2", {}, `Lost sight of the ${job.action}`),
-    note("bad", "The server does not answer. As soon as it does, this card shows what became of the build."),
+    el("h2", {}, `Lost contact with the ${job.action}`),
+    note("bad", "The server does not respond. When it does, this card shows the state of the build."),
   ];
 }
 
@@ -106,7 +106,7 @@ function figures(report) {
 function rest(report) {
   const problems = (rows) => rows.map((one) => el("li", {}, el("code", {}, one.source), ` ${one.reason}`));
   return [
-    report.rebuilt && note("info", `The vectors were built anew: ${report.rebuilt}`),
+    report.rebuilt && note("info", `The vectors were rebuilt: ${report.rebuilt}`),
     list("warning", report.warnings.map((text) => el("li", {}, text))),
     list("failed file", problems(report.failed)),
     list("skipped file", problems(report.skipped)),

@@ -14,7 +14,7 @@ const LIST = [
   ["Ctrl S", "save the document"],
   ["Esc", "back"],
   ["g then s a k i c h", "search, ask, knowledge, index, classes, health"],
-  ["?", "these keys"],
+  ["?", "show these shortcuts"],
 ];
 const PLACES = { s: "search", a: "ask", k: "knowledge", i: "index", c: "classes", h: "health" };
 let isGoing = false;
@@ -39,7 +39,7 @@ export function showKeys() {
   const dialog = el(
     "dialog",
     { class: "dialog", "aria-labelledby": "keys-title" },
-    el("h2", { id: "keys-title" }, "Keys"),
+    el("h2", { id: "keys-title" }, "Keyboard shortcuts"),
     el("dl", { class: "keys" }, LIST.map(([keys, what]) => [el("dt", {}, keys.split(" ").map(keyOf)), el("dd", {}, what)])),
     el("form", { method: "dialog", class: "actions" }, el("button", { class: "button primary" }, "Close")),
   );

@@ -20,7 +20,7 @@ const MOST_FOUND = 50;
 /** The view of `#/knowledge?project=…&q=…`. */
 export function knowledgeView() {
   const heading = el("h1", {}, "Knowledge");
-  const input = el("input", { id: "knowledge-q", type: "search", placeholder: "Search what was written", maxlength: 200, autocomplete: "off", spellcheck: "false", on: { input: typed, keydown: (event) => entering.press(event) && steps.keep() } });
+  const input = el("input", { id: "knowledge-q", type: "search", placeholder: "Search documents", maxlength: 200, autocomplete: "off", spellcheck: "false", on: { input: typed, keydown: (event) => entering.press(event) && steps.keep() } });
   const said = el("p", { class: "said" });
   const trouble = el("div", {});
   const list = el("ol", { class: "results papers", "aria-label": "Documents", on: { keydown: alongList } });
@@ -80,7 +80,7 @@ export function knowledgeView() {
     said.textContent = `${count(found.total_documents)} of ${plural(state.papers.length, "document")}`;
     say(`${plural(found.total_documents, "document")} found.`);
     fill(list, found.results.map((one) => el("li", {}, matchRow(state.project, one, wanted))),
-      !found.results.length && el("li", { class: "empty" }, el("p", {}, "Nothing found. Words are looked for as they are typed, also inside of others.")));
+      !found.results.length && el("li", { class: "empty" }, el("p", {}, "Nothing found. The search matches words exactly as typed, including inside longer words.")));
   }
 
   function begun() {
@@ -95,8 +95,8 @@ export function knowledgeView() {
 
   async function deleteProject() {
     const { project } = state;
-    const text = "Deletes its main document and all its documents. The history keeps them: taking the deletion back brings them back.";
-    if (!(await confirmed({ title: `Delete what is known of ${project}?`, text, button: "Delete the project", isDanger: true, name: project }))) return;
+    const text = "Deletes the main document and all other documents. They stay in the history; reverting the deletion restores them.";
+    if (!(await confirmed({ title: `Delete the knowledge of ${project}?`, text, button: "Delete project", isDanger: true, name: project }))) return;
     try {
       await removeProject(project);
       say("Deleted.");
@@ -138,7 +138,7 @@ export function knowledgeView() {
 
   const body = el("div", { class: "beside knowledge-body", hidden: true },
     el("div", {},
-      el("div", { class: "ask-row" }, el("label", { class: "unseen", for: "knowledge-q" }, "Search what was written"), input),
+      el("div", { class: "ask-row" }, el("label", { class: "unseen", for: "knowledge-q" }, "Search documents"), input),
       said, list),
     others);
   const content = [el("div", { class: "view-head" }, heading, el("div", { class: "actions" }, add, menu)), trouble, body];

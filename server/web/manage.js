@@ -7,17 +7,17 @@ import { menuOf } from "./menu.js";
 const ACTIONS = {
   create: {
     title: "Only read the files?",
-    text: "Writes the chunks and the class tree from the files. Searches stay as they are until a sync or an embed.",
+    text: "Writes the chunks and the class tree from the files. Search results do not change until you sync or embed.",
     button: "Read the files",
   },
   embed: {
     title: "Only load the chunks?",
-    text: "Brings words and vectors to what was read last, without looking at the files.",
+    text: "Updates the keyword index and the vectors from the last read, without reading the files again.",
     button: "Load the chunks",
   },
   delete: {
     title: "Delete the index?",
-    text: "Empties the index: nothing is found until the next sync. The project's files stay, and so do cached vectors, so a sync brings it back quickly.",
+    text: "Empties the index, so searches find nothing until the next sync. The project's files and the cached vectors are kept, so a sync restores it quickly.",
     button: "Delete the index",
   },
 };

@@ -34,7 +34,7 @@ function nodeOf(element, leads) {
 function anchor(href, inner, leads) {
   if (/^(https?|mailto):/i.test(href)) return el("a", { href, class: "outside", target: "_blank", rel: "noopener noreferrer" }, inner);
   const to = placeOf(href, leads);
-  return to ? el("a", { href: to }, inner) : el("span", { class: "nowhere", title: `${href} is not in the knowledge of this project` }, inner);
+  return to ? el("a", { href: to }, inner) : el("span", { class: "nowhere", title: `${href} is not in this project's knowledge` }, inner);
 }
 
 /** Where a relative link leads in this page: to a chapter, a document, the main document, a file of the project. */

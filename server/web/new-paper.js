@@ -10,16 +10,16 @@ export function newPaper(project, created) {
   const keywords = el("input", { id: "new-keywords", autocomplete: "off", placeholder: "api, release" });
   const introduction = el("textarea", { id: "new-introduction", rows: 3, maxlength: 2000 });
   const trouble = el("div", {});
-  const yes = el("button", { class: "button primary" }, "Create and write");
+  const yes = el("button", { class: "button primary" }, "Create and edit");
   const dialog = el("dialog", { class: "dialog", "aria-labelledby": "new-name" },
     el("h2", { id: "new-name" }, "New document"),
     el("form", { class: "fields", on: { submit } },
       el("label", { for: "new-title" }, "Title"), title,
-      el("label", { for: "new-keywords" }, "Keywords, between commas"), keywords,
-      el("label", { for: "new-introduction" }, "What it is for"), introduction,
+      el("label", { for: "new-keywords" }, "Keywords, separated by commas"), keywords,
+      el("label", { for: "new-introduction" }, "Purpose"), introduction,
       trouble,
       el("div", { class: "actions" },
-        el("button", { type: "button", class: "button", on: { click: () => dialog.close() } }, "Not now"), yes)));
+        el("button", { type: "button", class: "button", on: { click: () => dialog.close() } }, "Cancel"), yes)));
 
   async function submit(event) {
     event.preventDefault();

@@ -32,7 +32,7 @@ export function failure(problem, retry, advice = adviceOf(problem)) {
     el("p", {}, codes(advice)),
     el("p", { class: "quiet" }, el("code", {}, problem.code ?? problem.name), problem.trace && [" · trace ", el("code", {}, problem.trace)]),
     isForSync(problem) && actionButton("Sync", syncHere),
-    problem.code === "SYNC_GUARD" && actionButton("The files are really gone: sync", () => startSync({ allow_mass_delete: true }), "danger"),
+    problem.code === "SYNC_GUARD" && actionButton("Sync and delete them", () => startSync({ allow_mass_delete: true }), "danger"),
     retry && actionButton("Try again", retry),
   );
 }
@@ -51,7 +51,7 @@ export function emptyIndex(problem) {
     { class: "empty" },
     el("h2", {}, "Nothing is indexed yet"),
     el("p", {}, problem?.code === "INDEX_MISSING" && !/no index|is empty/i.test(problem.message) ? problem.message
-      : "A sync reads the project's files once. After that only what changed is read again."),
+      : "The first sync reads all files of the project. Later ones read only changed files."),
     el("button", { type: "button", class: "button primary big", on: { click: syncHere } }, "Sync the project"),
   );
 }
@@ -59,7 +59,7 @@ export function emptyIndex(problem) {
 const staleness = (fresh) => `${fresh.changed_files ? plural(fresh.changed_files, "file") : "Files"} changed since the last sync.`;
 
 function partiality(fresh) {
-  if (fresh.job) return "The index is being brought up to date.";
+  if (fresh.job) return "The index is being updated.";
   if (!fresh.pending_vectors) return "The last sync did not finish.";
-  return `${plural(fresh.pending_vectors, "passage is", "passages are")} found by words only so far.`;
+  return `Only keyword search finds ${plural(fresh.pending_vectors, "chunk")} so far.`;
 }

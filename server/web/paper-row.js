@@ -43,8 +43,8 @@ export function matchRow(project, found, wanted) {
 export function noPapers(begin) {
   return el("div", { class: "empty" },
     el("h2", {}, "No documents yet"),
-    el("p", {}, "Agents write here what they learn about the project and what the next session should know: guides, lessons, what was tried."),
-    el("p", { class: "quiet" }, codes(`They have the tools for it where Lore was added with the toolset \`projects\`: \`${SETUP}\``)),
+    el("p", {}, "Agents record here what they learn about the project for later sessions: guides, lessons, failed attempts."),
+    el("p", { class: "quiet" }, codes(`To give agents the tools for this, add Lore with the toolset \`projects\`: \`${SETUP}\``)),
     el("button", { type: "button", class: "button primary big", on: { click: begin } }, "Write the first document"));
 }
 

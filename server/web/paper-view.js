@@ -59,7 +59,7 @@ export function paperView() {
     heading.textContent = found.file ? metadata.title || found.file : "Main document";
     fill(way, crumbs(toProject(found)));
     fill(actions,
-      isNow && el("a", { class: "button primary", href: paperLink("edit", found), "data-key": "e", "aria-keyshortcuts": "e" }, found.exists ? "Edit" : "Write it"),
+      isNow && el("a", { class: "button primary", href: paperLink("edit", found), "data-key": "e", "aria-keyshortcuts": "e" }, found.exists ? "Edit" : "Write"),
       isNow ? el("a", { class: "button", href: historyLink(found), "data-key": "h", "aria-keyshortcuts": "h" }, "History")
         : el("button", { type: "button", class: "button", on: { click: restore } }, "Restore…"),
       isNow && found.file && el("button", { type: "button", class: "button danger", on: { click: deletePaper } }, "Delete…"));
@@ -71,12 +71,12 @@ export function paperView() {
   function notesOf(found, page, files) {
     const { commit } = state;
     return [
-      commit && note("info", "As it was at ", el("a", { href: changeLink({ ...paperOf(found), main: !found.file || "" }, commit) }, el("code", {}, commit.slice(0, 10))), ". ",
-        el("a", { href: paperLink("document", found) }, "As it is now"), "."),
-      !commit && draftOf(found) && note("warn", "There is text of yours that is not saved. ", el("a", { href: paperLink("edit", found) }, "Go on writing"), "."),
+      commit && note("info", "Version of commit ", el("a", { href: changeLink({ ...paperOf(found), main: !found.file || "" }, commit) }, el("code", {}, commit.slice(0, 10))), ". ",
+        el("a", { href: paperLink("document", found) }, "Show the current version"), "."),
+      !commit && draftOf(found) && note("warn", "You have unsaved text. ", el("a", { href: paperLink("edit", found) }, "Continue editing"), "."),
       page.metadata.problem && note("warn", `The front matter cannot be read: ${page.metadata.problem}.`),
       standingNotes(found, page.metadata, files),
-      !found.exists && note("info", commit ? "There was none then." : "There is none yet."),
+      !found.exists && note("info", commit ? "It did not exist at this commit." : "It does not exist yet."),
     ].flat();
   }
 
@@ -97,14 +97,14 @@ export function paperView() {
 
   async function deletePaper() {
     const { file, version, project } = state.paper;
-    const text = "The history keeps it: taking the deletion back brings it back.";
-    if (!(await confirmed({ title: `Delete ${file}?`, text, button: "Delete the document", isDanger: true }))) return;
+    const text = "It stays in the history; reverting the deletion restores it.";
+    if (!(await confirmed({ title: `Delete ${file}?`, text, button: "Delete document", isDanger: true }))) return;
     await act(() => remove(state.paper, version), "Deleted.", projectLink(project));
   }
 
   async function restore() {
     const { text, file } = state.paper;
-    const asked = { title: "Restore this text?", text: `${file ?? "The main document"} gets the text that it had then, as a new entry of the history.`, button: "Restore" };
+    const asked = { title: "Restore this version?", text: `A new commit gives ${file ?? "the main document"} this text again.`, button: "Restore" };
     if (!(await confirmed(asked))) return;
     await act(async () => write(state.paper, text, (await read(paperOf(state.paper))).version), "Restored.", paperLink("document", state.paper));
   }
@@ -130,7 +130,7 @@ export function paperView() {
     const isOther = key !== state.key;
     if ((isOther || state.isOld) && !(await load(key, params))) return;
     showChapter(chapter);
-    if (isOther) say(`${nameOf(state.paper)} is shown.`);
+    if (isOther) say(`Showing ${nameOf(state.paper)}.`);
     if (isOther && !chapter) scrollTo(0, 0);
   }
 
@@ -142,5 +142,5 @@ export function paperView() {
 }
 
 function rest(text) {
-  return text && [note("warn", "From here on it is too long to be rendered, and shown as it is written."), el("pre", { tabindex: "0" }, el("code", {}, text))];
+  return text && [note("warn", "The rest is too long to render and is shown as plain text."), el("pre", { tabindex: "0" }, el("code", {}, text))];
 }

@@ -52,10 +52,10 @@ function pieces(text, wanted) {
 export function editorAnchor(source, line) {
   const written = writtenLink(source);
   const href = written ?? editorLink(source, line);
-  return href && el("a", { class: "editor", href, title: "Open it where it is edited (e)" }, written ? "Open in Knowledge" : "Open in editor");
+  return href && el("a", { class: "editor", href, title: "Open for editing (e)" }, written ? "Open in Knowledge" : "Open in editor");
 }
 
 /** Says that the file is not as it was read. */
 export function changedMark() {
-  return el("span", { class: "changed", title: "The file changed or is gone since the last sync" }, "changed");
+  return el("span", { class: "changed", title: "The file was changed or deleted since the last sync" }, "changed");
 }

@@ -18,7 +18,7 @@ const PAGE = { limit: 20, max_tokens: 6000 };
 /** The view of `#/search?q=…&type=…`. */
 export function searchView() {
   const input = el("input", {
-    id: "q", type: "search", class: "big-input", placeholder: "Search: a question, or an exact name", maxlength: 2000,
+    id: "q", type: "search", class: "big-input", placeholder: "Search: a question or an exact name", maxlength: 2000,
     autocomplete: "off", autocapitalize: "off", spellcheck: "false", "aria-describedby": "search-said",
     "aria-keyshortcuts": "/",
   });
@@ -116,8 +116,8 @@ export function searchView() {
     said.textContent = "";
     empty(
       el("div", { class: "empty" },
-        el("p", {}, `What ${project || "the project"} knows: guides, code, tickets, decisions, release notes, rules, memories.`),
-        el("p", { class: "quiet" }, "Exact names come first. ", el("kbd", {}, "/"), " searches from anywhere, ", el("kbd", {}, "?"), " shows all keys.")),
+        el("p", {}, `Search the guides, code, tickets, decisions, release notes, rules and memories of ${project || "the project"}.`),
+        el("p", { class: "quiet" }, "Exact names come first. Press ", el("kbd", {}, "/"), " to search from anywhere, ", el("kbd", {}, "?"), " for all shortcuts.")),
     );
   }
 

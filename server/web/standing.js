@@ -7,7 +7,7 @@ import { paperLink } from "./paper.js";
 /** Marks for a row of a list, a result or a citation. */
 export function standingMarks({ outdated = {}, valid_until }) {
   return [
-    outdated.superseded_by && el("span", { class: "mark", title: `By ${outdated.superseded_by}` }, "superseded"),
+    outdated.superseded_by && el("span", { class: "mark", title: `Superseded by ${outdated.superseded_by}` }, "superseded"),
     outdated.valid_until && el("span", { class: "mark" }, `expired: valid until ${outdated.valid_until}`),
     valid_until && !outdated.valid_until && el("span", {}, `valid until ${valid_until}`),
   ];

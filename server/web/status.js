@@ -29,11 +29,11 @@ function running(job) {
 
 function resting() {
   const { isUp, problem, freshness } = known;
-  if (problem?.code === "TOKEN_REQUIRED") return { state: "failed", text: "no token", title: "the server needs its token" };
-  if (isUp === false) return { state: "failed", text: "no answer", title: "the server does not answer" };
+  if (problem?.code === "TOKEN_REQUIRED") return { state: "failed", text: "no token", title: "the server requires its token" };
+  if (isUp === false) return { state: "failed", text: "no response", title: "the server does not respond" };
   if (problem?.code === "INDEX_MISSING") return { state: "empty", text: "no index", title: "nothing is indexed yet" };
   if (problem) return { state: "failed", text: "index failed", title: problem.message };
-  if (!freshness) return { state: "unknown", text: "…", title: "not known yet" };
+  if (!freshness) return { state: "unknown", text: "…", title: "unknown" };
   const head = freshness.commit ? ` · ${freshness.branch ?? "detached"}@${freshness.commit.slice(0, 7)}` : "";
   const text = `${freshness.state}${pending(freshness)}`;
   return { state: freshness.state, text: `${text}${head}`, title: `${text}, synced ${agoOf(freshness.synced_at)}${head}` };

@@ -18,13 +18,13 @@ function ask(wasRefused) {
   const dialog = el(
     "dialog",
     { class: "dialog", "aria-labelledby": "token-title" },
-    el("h2", { id: "token-title" }, "This server wants its token"),
-    el("p", {}, wasRefused ? "That token was refused. " : "", "It is in the file that `lore serve` named when it was started. It is kept until this tab is closed."),
+    el("h2", { id: "token-title" }, "This server requires its token"),
+    el("p", {}, wasRefused ? "That token was rejected. " : "", "The token is in the file that `lore serve` printed at startup. It is kept until you close this tab."),
     el("form", { method: "dialog" },
       el("label", { for: "token" }, "Token"), input,
       el("div", { class: "actions" },
-        el("button", { type: "button", class: "button", on: { click: () => dialog.close() } }, "Not now"),
-        el("button", { class: "button primary", value: "given" }, "Use it"))),
+        el("button", { type: "button", class: "button", on: { click: () => dialog.close() } }, "Cancel"),
+        el("button", { class: "button primary", value: "given" }, "Use token"))),
   );
   document.body.append(dialog);
   dialog.showModal();

@@ -27,7 +27,7 @@ export function whyPanel(result, asking, number) {
     fill(panel, el("p", { class: "quiet" }, "Explaining…"));
     try {
       const terms = (await explain(asking)).get(result.id);
-      fill(panel, terms ? bars(terms, result.score) : el("p", { class: "quiet" }, "The index changed since; search again."));
+      fill(panel, terms ? bars(terms, result.score) : el("p", { class: "quiet" }, "The index has changed. Search again."));
     } catch (problem) {
       fill(panel, failure(problem));
     }

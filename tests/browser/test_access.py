@@ -55,7 +55,7 @@ def test_axe_finds_no_barrier_in_what_opens(reader: Reader) -> None:
     page.locator("button.score").first.click()
     expect(page.locator(".why tfoot").first).to_be_visible()
     assert barriers(page) == []
-    page.get_by_role("button", name="Keyboard keys").click()
+    page.get_by_role("button", name="Keyboard shortcuts").click()
     assert barriers(page) == []
     page.keyboard.press("Escape")
     page.goto(f"{reader.url}/#/index")
@@ -151,7 +151,7 @@ def test_the_focus_is_seen_and_the_content_can_be_skipped_to(reader: Reader) -> 
     page = reader.open("#/health")
     expect(page.locator(".verdict[data-status]")).to_be_visible()
     page.keyboard.press("Tab")
-    expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
+    expect(page.get_by_role("link", name="Skip to content")).to_be_focused()
     page.keyboard.press("Enter")
     expect(page.locator("main")).to_be_focused()
     page.keyboard.press("Tab")

@@ -63,7 +63,7 @@ def test_without_an_index_every_view_says_so_and_offers_the_sync(reader: Reader)
 
     expect(page).to_have_url(re.compile("#/index$"))
     expect(page.locator(".job .state")).to_have_text("done")
-    expect(page.locator(".facts")).to_contain_text("Passages12")
+    expect(page.locator(".facts")).to_contain_text("Chunks12")
     expect(page.locator(".pill")).to_contain_text("fresh")
     page.get_by_role("link", name="Search").click()
     page.locator("#q").fill("page 7")
@@ -82,7 +82,7 @@ def test_a_sync_shows_its_progress_survives_a_reload_and_says_what_it_did(reader
     expect(page.locator(".pill")).to_have_attribute("data-state", "running")
     page.reload()
     expect(page.get_by_role("heading", name="Sync is running")).to_be_visible()
-    expect(embedding).to_contain_text(re.compile(r"256 of 560 · \d+ a second · .+ left"))
+    expect(embedding).to_contain_text(re.compile(r"256 of 560 · \d+/s · .+ left"))
     assert page.locator(".stage progress").nth(2).evaluate("bar => bar.value") > 0.4
 
     expect(page.locator(".job .state")).to_have_text("done")
@@ -102,7 +102,7 @@ def test_a_cancelled_sync_ends_at_its_next_step_and_the_next_one_goes_on(reader:
 
     page.get_by_role("button", name="Cancel").click()
 
-    expect(page.locator(".elapsed")).to_have_text("ending at the next step…")
+    expect(page.locator(".elapsed")).to_have_text("stopping at the next step…")
     expect(page.locator(".job .state")).to_have_text("cancelled")
     expect(page.locator(".pill")).to_contain_text("partial")
     page.get_by_role("button", name="Sync", exact=True).click()
@@ -144,7 +144,7 @@ def test_deleting_wants_the_name_of_the_project(reader: Reader) -> None:
 def test_reading_and_loading_apart_are_asked_about_first(reader: Reader) -> None:
     page = reader.open("#/index")
     choose(page, "Create")
-    page.get_by_role("button", name="Keep as it is").click()
+    page.get_by_role("button", name="Cancel").click()
     expect(page.get_by_role("dialog")).to_have_count(0)
     choose(page, "Create")
     page.get_by_role("button", name="Read the files").click()
@@ -166,7 +166,7 @@ def test_a_sync_that_would_delete_much_is_refused_until_it_is_meant(reader: Read
     expect(page.locator(".job")).to_contain_text("If these files were really deleted, sync anyway.")
     expect(page.locator(".job")).not_to_contain_text("allow")
     assert barriers(page) == []
-    page.get_by_role("button", name="The files are really gone: sync").click()
+    page.get_by_role("button", name="Sync and delete them").click()
 
     expect(page.locator(".job .state")).to_have_text("done")
     expect(page.locator(".figures")).to_contain_text("deleted12")
@@ -196,7 +196,7 @@ def test_a_build_that_was_started_elsewhere_is_shown_at_once_in_every_view(reade
 
     expect(page.locator(".job .state")).to_have_text("done")
     expect(page.locator(".figures")).to_contain_text("created12")
-    expect(page.locator(".facts")).to_contain_text("Passages12")
+    expect(page.locator(".facts")).to_contain_text("Chunks12")
     expect(page.locator(".pill")).to_contain_text("fresh")
     assert build.wait() == 0
 
@@ -231,7 +231,7 @@ def test_the_page_notices_that_the_server_ends_and_that_it_is_back(browser: Brow
             page = reader.open("#/search?q=page 7")
             pill = page.locator(".pill")
             expect(pill).to_have_attribute("data-state", "fresh")
-        expect(pill).to_have_text("no answer")
+        expect(pill).to_have_text("no response")
         expect(pill).to_have_attribute("data-state", "failed")
 
         with serving(project, port=int(url.rpartition(":")[2])):
@@ -262,7 +262,7 @@ def test_every_view_names_the_same_counts_and_the_same_time(reader: Reader, proj
             expect(page.locator(".pill")).to_have_attribute("title", re.compile(f"synced ({time})"))
     assert len(times) == 1
     page.goto(f"{reader.url}/#/index")
-    expect(page.locator(".index .facts")).to_contain_text("Passages1,112Files1,112")
+    expect(page.locator(".index .facts")).to_contain_text("Chunks1,112Files1,112")
     expect(page.locator(".files .said")).to_have_text("1,112 files")
     expect(page.locator(".type-bars .figure")).to_have_text("1,112")
     page.goto(f"{reader.url}/#/search")

@@ -267,7 +267,7 @@ def test_a_text_is_edited_beside_its_preview_and_saved_with_its_line_ends(reader
     begun(post, "edited", GUIDE.replace("\n", "\r\n"))
     page = reader.open(at("edit", "edited", file="guide.md"))
     expect(page.locator(".preview").get_by_role("heading", name="Before")).to_be_visible()
-    text = page.get_by_label("Text of the document")
+    text = page.get_by_label("Document text")
 
     text.fill(text.input_value() + "\n## Later **still**\n")
     expect(page.locator(".preview").get_by_role("heading", name="Later still")).to_be_visible()
@@ -285,22 +285,22 @@ def test_text_that_is_not_saved_is_kept_while_one_looks_elsewhere_and_before_it_
 ) -> None:
     begun(post, "kept")
     page = reader.open(at("edit", "kept", file="guide.md"))
-    text = page.get_by_label("Text of the document")
+    text = page.get_by_label("Document text")
     expect(page.locator(".preview h2").first).to_be_visible()
     text.press_sequentially("typed ")
     page.get_by_role("link", name="Health").click()
     expect(page.locator(".verdict[data-status]")).to_be_visible()
     page.goto(f"{reader.url}/{at('document', 'kept', file='guide.md')}")
-    expect(page.locator(".note.warn:visible")).to_contain_text("not saved")
+    expect(page.locator(".note.warn:visible")).to_contain_text("unsaved text")
     asked: list[str] = []
     page.on("dialog", lambda dialog: (asked.append(dialog.type), dialog.accept()))
     page.reload()
-    page.get_by_role("link", name="Go on writing").click()
+    page.get_by_role("link", name="Continue editing").click()
 
     expect(text).to_have_value(re.compile("typed "))
     assert asked == ["beforeunload"]
     page.get_by_role("button", name="Discard…").click()
-    agree(page, "Discard it")
+    agree(page, "Discard")
     expect(page.locator("article.prose h2").first).to_be_visible()
     expect(page.locator(".note.warn:visible")).to_have_count(0)
     assert content(url, "kept") == GUIDE
@@ -311,7 +311,7 @@ def test_a_conflict_tells_who_changed_what_and_keeps_the_text_that_was_typed(
 ) -> None:
     begun(post, "conflict")
     page = reader.open(at("edit", "conflict", file="guide.md"))
-    text = page.get_by_label("Text of the document")
+    text = page.get_by_label("Document text")
     expect(page.locator(".preview h2").first).to_be_visible()
     text.press_sequentially("mine ")
     post("/file", project_id="conflict", filename="guide", content=GUIDE.replace("Run `make test`.", "Run nothing."))
@@ -319,14 +319,14 @@ def test_a_conflict_tells_who_changed_what_and_keeps_the_text_that_was_typed(
     page.get_by_role("button", name="Save").click()
 
     alert = page.get_by_role("alert")
-    expect(alert).to_contain_text("somebody else changed guide.md meanwhile")
+    expect(alert).to_contain_text("someone else changed guide.md in the meantime")
     expect(alert).to_contain_text("ann")
     expect(alert.locator(".diff-line.removed", has_text="Run `make test`.")).to_be_visible()
     expect(alert.locator(".diff-line.added", has_text="Run nothing.").locator(".sign-of")).to_have_text("+")
     assert barriers(page) == []
     assert "mine " in text.input_value()
     assert "mine " not in content(url, "conflict")
-    alert.get_by_role("button", name="Save mine in its place").click()
+    alert.get_by_role("button", name="Overwrite with mine").click()
     expect(page.locator("article.prose")).to_contain_text("make test")
     assert "mine " in content(url, "conflict")
 
@@ -339,17 +339,17 @@ def test_the_first_documents_of_a_project_are_begun_here(reader: Reader, url: st
     dialog = page.get_by_role("dialog", name="New document")
     dialog.get_by_label("Title").fill("API guide")
     dialog.get_by_label("Keywords").fill("api, , rest")
-    dialog.get_by_label("What it is for").fill("## no chapter")
-    dialog.get_by_role("button", name="Create and write").click()
+    dialog.get_by_label("Purpose").fill("## no chapter")
+    dialog.get_by_role("button", name="Create and edit").click()
     expect(dialog.get_by_role("alert")).to_contain_text("INVALID_CONTENT")
-    dialog.get_by_label("What it is for").fill("Of the API.")
+    dialog.get_by_label("Purpose").fill("Of the API.")
     reader.expected += ["400"]
-    dialog.get_by_role("button", name="Create and write").click()
+    dialog.get_by_role("button", name="Create and edit").click()
 
-    expect(page.get_by_label("Text of the document")).to_have_value(re.compile("keywords: \\[api, rest\\]"))
+    expect(page.get_by_label("Document text")).to_have_value(re.compile("keywords: \\[api, rest\\]"))
     page.goto(f"{reader.url}/{at('', 'new')}")
     page.get_by_role("link", name="Write the main document").click()
-    page.get_by_label("Text of the document").fill("# New\n")
+    page.get_by_label("Document text").fill("# New\n")
     page.keyboard.press("Control+s")
     expect(page.locator("article.prose h2")).to_have_text("New")
     assert content(url, "new", "api-guide").count("Of the API.") == 1
@@ -361,7 +361,7 @@ def test_a_title_may_hold_what_no_file_name_can(reader: Reader) -> None:
         page.get_by_role("button", name="New document").click()
         dialog = page.get_by_role("dialog", name="New document")
         dialog.get_by_label("Title").fill(title)
-        dialog.get_by_role("button", name="Create and write").click()
+        dialog.get_by_role("button", name="Create and edit").click()
         expect(dialog).to_have_count(0)
         expect(page.locator(".preview > .where")).to_have_text(title)
         page.goto(f"{reader.url}/{at('', 'titles')}")
@@ -372,18 +372,18 @@ def test_a_document_and_a_project_are_deleted_after_asking(reader: Reader, post:
     begun(post, "deleted")
     page = reader.open(at("document", "deleted", file="guide.md"))
     page.get_by_role("button", name="Delete…").click()
-    agree(page, "Keep as it is")
+    agree(page, "Cancel")
     expect(page.get_by_role("heading", level=1)).to_have_text("Releasing")
     page.get_by_role("button", name="Delete…").click()
-    agree(page, "Delete the document")
+    agree(page, "Delete document")
     expect(page.get_by_role("heading", name="No documents yet")).to_be_visible()
 
     page.locator(".menu:visible summary").click()
     page.get_by_role("button", name="Delete project…").click()
     dialog = page.get_by_role("dialog")
-    expect(dialog.get_by_role("button", name="Delete the project")).to_be_disabled()
+    expect(dialog.get_by_role("button", name="Delete project")).to_be_disabled()
     dialog.get_by_label("to confirm").fill("deleted")
-    agree(page, "Delete the project")
+    agree(page, "Delete project")
     expect(page.locator(".projects a", has_text="deleted")).to_have_count(0)
 
 
@@ -404,9 +404,9 @@ def test_the_history_says_who_when_and_what_and_a_change_is_taken_back(reader: R
 
     expect(page.locator(".diff-line.removed", has_text="watch").locator(".sign-of")).to_have_text("−")
     expect(page.locator(".diff-line.added", has_text="wait")).to_be_visible()
-    page.get_by_role("button", name="Take it back…").click()
-    agree(page, "Take it back")
-    page.get_by_role("link", name="See what that changed").click()
+    page.get_by_role("button", name="Revert…").click()
+    agree(page, "Revert")
+    page.get_by_role("link", name="Show the revert").click()
 
     expect(page.get_by_role("heading", level=1)).to_contain_text("Revert")
     expect(page.locator(".diff-line.added", has_text="watch")).to_be_visible()
@@ -419,21 +419,21 @@ def test_a_change_that_was_built_upon_is_not_taken_back_and_the_hint_says_what_t
     commit = begun(post, "built")["commit"]
     post("/file", project_id="built", filename="guide", content="# Something else\n")
     page = reader.open(at("change", "built", file="guide.md", commit=commit))
-    page.get_by_role("button", name="Take it back…").click()
-    agree(page, "Take it back")
+    page.get_by_role("button", name="Revert…").click()
+    agree(page, "Revert")
 
     expect(page.get_by_role("alert")).to_contain_text("CONFLICT")
-    expect(page.get_by_role("alert")).to_contain_text("Take those back first")
+    expect(page.get_by_role("alert")).to_contain_text("Revert those first")
 
 
 def test_a_document_is_seen_as_it_was_and_restored(reader: Reader, post: Post, url: str) -> None:
     first = begun(post, "restored")["commit"]
     post("/file", project_id="restored", filename="guide", content="# Something else\n")
     page = reader.open(at("history", "restored", file="guide.md"))
-    page.get_by_role("link", name="as it was then").nth(1).click()
+    page.get_by_role("link", name="view this version").nth(1).click()
 
     expect(page).to_have_url(re.compile(f"commit={first}"))
-    expect(page.locator(".note.info:visible")).to_contain_text("As it was")
+    expect(page.locator(".note.info:visible")).to_contain_text("Version of commit")
     expect(page.locator("article.prose td").first).to_have_text("watch")
     page.get_by_role("button", name="Restore…").click()
     agree(page, "Restore")
@@ -458,7 +458,7 @@ def test_the_keyboard_alone_finds_edits_saves_and_comes_back(reader: Reader, pos
     expect(page.locator("article.prose h2").first).to_be_visible()
     page.keyboard.press("e")
     expect(page.locator(".preview h2").first).to_be_visible()
-    expect(page.get_by_label("Text of the document")).to_be_focused()
+    expect(page.get_by_label("Document text")).to_be_focused()
     page.keyboard.press("Control+End")
     page.keyboard.type("\nby keys\n")
     page.keyboard.press("Control+s")

@@ -162,7 +162,7 @@ def test_a_key_opens_the_editor_and_another_lists_the_keys(reader: Reader) -> No
     page.keyboard.press("e")
     assert page.evaluate("window.opened").endswith("docs/workers.md:57")
     page.keyboard.press("?")
-    expect(page.get_by_role("dialog", name="Keys")).to_be_visible()
+    expect(page.get_by_role("dialog", name="Keyboard shortcuts")).to_be_visible()
     page.keyboard.press("Escape")
     expect(page.get_by_role("dialog")).to_have_count(0)
     page.keyboard.press("g")

@@ -20,18 +20,18 @@ def test_without_a_token_the_page_asks_once_and_keeps_it_for_the_session(browser
     with serving(project, LORE_TOKEN=TOKEN) as url, reading(browser, url.replace("0.0.0.0", "127.0.0.1")) as reader:
         reader.expected += ["401", "409"]
         page = reader.open("#/index")
-        dialog = page.get_by_role("dialog", name="This server wants its token")
+        dialog = page.get_by_role("dialog", name="This server requires its token")
         expect(dialog).to_be_visible()
         assert barriers(page) == []
         dialog.get_by_label("Token").fill("a wrong one")
         page.keyboard.press("Enter")
-        expect(dialog).to_contain_text("That token was refused")
+        expect(dialog).to_contain_text("That token was rejected")
         dialog.get_by_label("Token").fill(TOKEN)
-        dialog.get_by_role("button", name="Use it").click()
+        dialog.get_by_role("button", name="Use token").click()
 
         page.get_by_role("button", name="Sync", exact=True).click()
         expect(page.locator(".job .state")).to_have_text("done")
         page.reload()
 
-        expect(page.locator(".facts")).to_contain_text("Passages1")
+        expect(page.locator(".facts")).to_contain_text("Chunks1")
         expect(dialog).to_have_count(0)

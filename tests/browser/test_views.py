@@ -216,7 +216,7 @@ def test_a_server_that_does_not_answer_is_said_and_can_be_tried_again(reader: Re
     page.context.set_offline(True)
 
     page.locator("#q").fill("retry policy")
-    expect(page.get_by_role("alert")).to_contain_text("The server does not answer")
+    expect(page.get_by_role("alert")).to_contain_text("The server does not respond")
     page.context.set_offline(False)
     page.get_by_role("button", name="Try again").click()
 
