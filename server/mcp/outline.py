@@ -1,4 +1,4 @@
-"""What clients are told of schemas: enough to call and to read, few tokens. The full schemas judge every call."""
+"""Outline the schemas for clients: enough to call a tool and read its reply, in few tokens. Calls use the full ones."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _result(operation: Operation, told: dict[str, str]) -> Schema:
     first = told.setdefault(canonical_json(full), operation.id)
     if first != operation.id:
         properties = {name: _property(full["properties"][name]) for name in full["required"]}
-        return {"type": "object", "description": f"As of {first}", "properties": properties}
+        return {"type": "object", "description": f"Same as {first}", "properties": properties}
     return {"type": "object", "properties": {name: _property(one) for name, one in full["properties"].items()}}
 
 

@@ -26,8 +26,8 @@ def project_templates() -> list[types.ResourceTemplate]:
     """What can be read by project and by document."""
     kinds = (
         ("main", "project", "Instructions of a project", MARKDOWN),
-        ("files", "files", "The documents of a project with title, keywords and dates", DATA),
-        ("chapters/{filename}", "chapters", "The chapters of a document with their summaries", DATA),
+        ("files", "files", "A project's documents with title, keywords and dates", DATA),
+        ("chapters/{filename}", "chapters", "A document's chapters with their summaries", DATA),
     )
     return [
         types.ResourceTemplate(

@@ -52,7 +52,7 @@ class Resources:
             uri=HANDBOOK,
             name="handbook",
             title="Handbook",
-            description="How to use the tools well: queries, types, freshness, jobs, cursors, errors",
+            description="How to use the tools: queries, types, freshness, jobs, cursors, errors",
             mime_type="text/markdown",
             size=HANDBOOK_FILE.stat().st_size,
         )
@@ -60,7 +60,7 @@ class Resources:
             uri=INDEX,
             name="index",
             title="Index",
-            description="What is indexed, and whether every part works",
+            description="Overview of the index, and whether every component works",
             mime_type=PLAIN,
         )
         if not self._has_projects:
@@ -75,14 +75,14 @@ class Resources:
         document = types.ResourceTemplate(
             uri_template=f"{DOCUMENT}{{id}}",
             name="document",
-            title="Passage",
-            description="One indexed passage, by the id of a search result",
+            title="Chunk",
+            description="An indexed chunk, by the id of a search result",
         )
         source = types.ResourceTemplate(
             uri_template=f"{SOURCE}{{path}}",
             name="source",
             title="File",
-            description="An indexed file as it was at the last sync, by its path from the project's root",
+            description="An indexed file as of the last sync, by its path from the project root",
         )
         more = project_templates() if self._has_projects else []
         return types.ListResourceTemplatesResult(resource_templates=[document, source, *more])
@@ -124,7 +124,7 @@ def _contents(call: Call, uri: str) -> Contents:
         about = [f"{_place(reply)}  [{reply['type']}, {reply['kind']}]"]
     elif place.startswith(SOURCE):
         reply = call("get_source", {"path": _decoded(place, SOURCE), **more}, NOBODY)
-        about = ["The file changed since the last sync."] if reply.get("changed") else []
+        about = ["The file has changed since the last sync."] if reply.get("changed") else []
     else:
         raise DocumentNotFound(
             f"There is no resource `{uri[:200]}`.",
@@ -139,7 +139,7 @@ def _in_parts(uri: str, place: str, reply: dict[str, Any], about: list[str]) -> 
     following = uri
     if "next_cursor" in reply:
         following = f"{place}?cursor={reply['next_cursor']}"
-        about = [*about, f"This part ends in line {reply['lines'][1]}. The rest is {following}"]
+        about = [*about, f"This part ends at line {reply['lines'][1]}. The next part is {following}"]
     return [*contents, _text(following, PLAIN, "\n".join(about))] if about else contents
 
 

@@ -88,7 +88,7 @@ def _tool(operation: Operation, outline: Outline) -> types.Tool:
 
 
 def _hints(operation: Operation) -> dict[str, bool]:
-    """What a tool that changes nothing destroys or repeats means nothing, so it is not said."""
+    """Omit `idempotentHint` for read-only tools: MCP defines it only for tools that write."""
     return {
         name: value for name, value in operation.hints.items() if operation.changes_state or name != "idempotentHint"
     }

@@ -269,7 +269,7 @@ def test_a_long_file_comes_in_parts_each_of_which_says_how_to_read_on(app: App, 
             parts.append(read.contents[0].text)
             if len(read.contents) == 1:
                 return parts
-            assert f"The rest is {read.contents[1].uri}" in read.contents[1].text
+            assert f"The next part is {read.contents[1].uri}" in read.contents[1].text
             uri = read.contents[1].uri
 
     parts = asked(app, mode, whole)
