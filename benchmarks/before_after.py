@@ -17,11 +17,11 @@ from contextlib import closing
 from importlib.util import find_spec
 from pathlib import Path
 
-from etl.index import Index
-from etl.settings import Settings
-from etl.sync import sync
-from server.app import App
-from server.contract import load_contract
+from lore_etl.config.settings import Settings
+from lore_etl.index import Index
+from lore_etl.pipeline.sync import sync
+from lore_server.app import App
+from lore_server.contract import load_contract
 
 ROUNDS = 12
 SETTLED_SECONDS = 2.1  # files that were just written are read again by the next sync

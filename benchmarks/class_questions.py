@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.main_job import row
-from etl.hierarchy import ClassNode, Hierarchy
-from etl.settings import Settings
-from server.app import App
-from server.contract import load_contract
+from lore_etl.config.settings import Settings
+from lore_etl.relations.classes import ClassNode, Hierarchy
+from lore_server.app import App
+from lore_server.contract import load_contract
 
 PICKED = 38
 SEED = 11

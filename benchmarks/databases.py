@@ -17,10 +17,10 @@ import numpy as np
 
 from benchmarks.hnsw import QUERIES, TOP, clustered
 from benchmarks.main_job import row
-from etl.settings import DatabaseSettings
-from etl.stores.folders import FolderGenerations
-from etl.stores.places import generations_of
-from etl.stores.vectors import Row, VectorStore
+from lore_etl.config.settings import DatabaseSettings
+from lore_etl.stores.chroma.generations import generations_of
+from lore_etl.stores.chroma.local import FolderGenerations
+from lore_etl.stores.chroma.vector_store import Row, VectorStore
 
 UPSERTS, SHORT = 500, 10
 

@@ -14,10 +14,10 @@ from collections import defaultdict
 from pathlib import Path
 
 from benchmarks.main_job import package_copy, row
-from etl.embedding import Model
-from etl.settings import Settings
-from server.app import App
-from server.contract import load_contract
+from lore_etl.config.settings import Settings
+from lore_etl.models.embedders import Model
+from lore_server.app import App
+from lore_server.contract import load_contract
 
 PICKED = 50
 SEED = 7

@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.main_job import row
-from etl.settings import DatabaseSettings
-from etl.stores.places import generations_of
+from lore_etl.config.settings import DatabaseSettings
+from lore_etl.stores.chroma.generations import generations_of
 
 DIMENSION, CENTRES, SPREAD, QUERIES, TOP = 384, 200, 1.0, 200, 100
 CHROMAS_OWN = DatabaseSettings(ef_search=100, ef_construction=100, max_neighbors=16)

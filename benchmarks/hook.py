@@ -16,8 +16,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from etl.user_folders import STATE
-from server.owner.runtime import VARIABLE
+from lore_etl.config.user_folders import STATE
+from lore_server.owner.runtime import VARIABLE
 from tests.harness.memory_server import running
 
 LORE = str(Path(sys.executable).with_name("lore"))

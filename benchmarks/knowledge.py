@@ -11,9 +11,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks.main_job import row
-from etl.knowledge.commits import Author
-from etl.knowledge.edit import NewChapter, Which
-from etl.knowledge.store import KnowledgeStore
+from lore_server.knowledge.chapter_edit import NewChapter, Which
+from lore_server.knowledge.git.commits import Author
+from lore_server.knowledge.store import KnowledgeStore
 
 AUTHOR = Author("benchmark")
 PROJECT = "benchmark"

@@ -11,9 +11,9 @@ from typing import Any
 
 from benchmarks.knowledge import PROJECT, percentiles
 from benchmarks.main_job import row
-from etl.settings import Settings
-from server.app import App
-from server.contract import load_contract
+from lore_etl.config.settings import Settings
+from lore_server.app import App
+from lore_server.contract import load_contract
 from tests.harness.owners import wait_until
 from tests.harness.projects import ROOT
 

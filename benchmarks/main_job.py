@@ -19,12 +19,12 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from etl.chunking.recipe import embedding_input
-from etl.index import Index
-from etl.settings import Settings
-from etl.stores.chunkfile import read_chunks
-from server.app import App
-from server.contract import load_contract
+from lore_etl.chunking.recipe import embedding_input
+from lore_etl.config.settings import Settings
+from lore_etl.index import Index
+from lore_etl.stores.chunkfile import read_chunks
+from lore_server.app import App
+from lore_server.contract import load_contract
 
 LORE = str(Path(sys.executable).with_name("lore"))
 QUERIES = 200

@@ -17,10 +17,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-from etl.stores.note import read_note
-from etl.user_folders import STATE
-from server.owner import find
-from server.owner.runtime import VARIABLE
+from lore_etl.config.user_folders import STATE
+from lore_etl.stores.owner_file import read_note
+from lore_server.owner import find
+from lore_server.owner.runtime import VARIABLE
 
 ROOT = Path(__file__).parents[1]
 LORE = str(Path(sys.executable).with_name("lore"))

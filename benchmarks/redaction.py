@@ -14,13 +14,16 @@ from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
-from etl.files import Unreadable, scan, text_of
-from etl.redaction import redact
+from lore_etl.files.redaction import redact
+from lore_etl.files.scan import Unreadable, scan, text_of
 from tests.harness.secrets import secrets
 
 ROOT = Path(__file__).resolve().parents[1]
 MAX_BYTES = 2_000_000
-LOAD = "from time import perf_counter as t; s = t(); from etl.redaction import redact; redact('x'); print(t() - s)"
+LOAD = (
+    "from time import perf_counter as t; s = t();"
+    "from lore_etl.files.redaction import redact; redact('x'); print(t() - s)"
+)
 
 
 def main() -> None:

@@ -12,13 +12,13 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from etl.index import Index
-from etl.settings import Settings, load_settings
-from etl.sync import sync
-from server.evaluation.bench import RANKINGS
-from server.evaluation.evaluate import evaluate_folder
-from server.evaluation.measures import ALPHA
-from server.evaluation.report import Report, save
+from lore_etl.config.settings import Settings, load_settings
+from lore_etl.index import Index
+from lore_etl.pipeline.sync import sync
+from lore_server.evaluation.bench import RANKINGS
+from lore_server.evaluation.evaluate import evaluate_folder
+from lore_server.evaluation.measures import ALPHA
+from lore_server.evaluation.report import Report, save
 
 ROOT = Path(__file__).parents[1]
 FLOORS = {

@@ -18,10 +18,10 @@ from typing import Any
 
 from benchmarks.knowledge import percentiles
 from benchmarks.main_job import row
-from etl.settings import Settings
-from server.app import App
-from server.contract import load_contract
-from server.docs.view import View
+from lore_etl.config.settings import Settings
+from lore_server.app import App
+from lore_server.contract import load_contract
+from lore_server.framework.view import View
 from tests.harness.framework import framework
 from tests.harness.projects import ROOT, write_project
 

@@ -12,13 +12,13 @@ import pytest
 from filelock import FileLock
 from hypothesis import settings
 
-from etl.index import Index
-from etl.settings import Settings
-from etl.sync import sync
-from etl.user_folders import STATE
-from server.app import App
-from server.contract import Contract, load_contract
-from server.owner.runtime import VARIABLE
+from lore_etl.config.settings import Settings
+from lore_etl.config.user_folders import STATE
+from lore_etl.index import Index
+from lore_etl.pipeline.sync import sync
+from lore_server.app import App
+from lore_server.contract import Contract, load_contract
+from lore_server.owner.runtime import VARIABLE
 from tests.harness import commands
 from tests.harness.disk import in_memory
 from tests.harness.models import HashModel

@@ -179,7 +179,7 @@ def test_the_policy_of_the_server_stops_what_is_not_its_own(reader: Reader) -> N
 
 
 def test_the_modules_of_the_page_never_make_markup_of_text() -> None:
-    web = Path(__file__).parents[2] / "server" / "web"
+    web = Path(__file__).parents[2] / "server" / "lore_server" / "web"
     modules = sorted(web.glob("*.js"))
 
     assert len(modules) > 20

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, expect
 
-from etl.errors import LoreError
+from lore_etl.core.errors import LoreError
 from tests.harness.browser import Reader, reading
 from tests.harness.faces import run_lore, serving
 from tests.harness.projects import write_project

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from server.owner import find
+from lore_server.owner import find
 from tests.harness.faces import LORE, run_lore
 from tests.harness.owners import kill, owner_of, owners, stop_owners, wait_until
 from tests.harness.projects import write_project
@@ -172,7 +172,10 @@ def test_the_bridge_imports_nothing_but_the_standard_library_and_lore(project: P
         )  # fmt: skip
         return {line.rpartition("|")[2].strip().partition(".")[0] for line in done.stderr.splitlines()}
 
-    assert imported("-m", "server.main", "mcp") - imported("-c", "pass") - sys.stdlib_module_names == {"etl", "server"}
+    assert imported("-m", "lore_server.cli.main", "mcp") - imported("-c", "pass") - sys.stdlib_module_names == {
+        "lore_etl",
+        "lore_server",
+    }
 
 
 def test_a_bridge_takes_little_memory(project: Path) -> None:

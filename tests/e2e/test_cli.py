@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from etl.settings import Settings
+from lore_etl.config.settings import Settings
 from tests.harness.commands import run_lore, start_lore
 from tests.harness.projects import ROOT, write_project
 from tests.harness.trust import approve

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from etl.onnx.cache import cache_folder
-from etl.stores.claim import claim
-from etl.stores.note import Note, write_note
-from server.setup.clients import CLIENTS
+from lore_etl.config.user_folders import cache_folder
+from lore_etl.stores.claim import claim
+from lore_etl.stores.owner_file import Note, write_note
+from lore_server.setup.clients import CLIENTS
 from tests.harness.commands import LORE, start_lore
 from tests.harness.projects import write_project
 

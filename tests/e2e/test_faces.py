@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from server.contract import Contract
+from lore_server.contract import Contract
 from tests.harness.faces import FACES, Answers, Calls
 from tests.harness.projects import copy_project
 

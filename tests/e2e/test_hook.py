@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from server.hook.state import read_state
+from lore_server.hook.state import read_state
 from tests.harness.faces import LORE, run_lore, serving
 from tests.harness.memory_server import MemoryServer, free_port, running
 from tests.harness.owners import wait_until

@@ -12,8 +12,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from etl.onnx.cache import cache_folder
-from etl.user_folders import STATE
+from lore_etl.config.user_folders import STATE, cache_folder
 from tests.harness import hostile
 from tests.harness.commands import LORE, run_lore, start_lore
 from tests.harness.evaluation import git

@@ -12,7 +12,7 @@ import yaml
 from hypothesis import given
 from schemathesis import GenerationMode
 
-from server.contract import Contract, contract_file
+from lore_server.contract import Contract, contract_file
 from tests.harness.faces import bearer, serving
 from tests.harness.trying import trying
 

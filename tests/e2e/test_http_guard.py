@@ -15,8 +15,8 @@ import httpx2
 import pytest
 from mcp.client.client import Client
 
-from server.contract import Contract
-from server.http.guard import HEADERS
+from lore_server.contract import Contract
+from lore_server.http.guard import HEADERS
 from tests.harness.faces import bearer, mcp_over_http, run_lore, serving
 from tests.harness.projects import copy_project
 from tests.harness.trust import approve

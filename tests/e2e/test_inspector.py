@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from server.contract import Contract
-from server.mcp.build import DEFAULT_TOOLSETS
+from lore_server.contract import Contract
+from lore_server.mcp.mcp_server import DEFAULT_TOOLSETS
 from tests.harness.faces import LORE, run_lore
 from tests.harness.projects import ROOT, copy_project
 

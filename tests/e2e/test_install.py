@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from server.setup.clients import CLIENTS
+from lore_server.setup.clients import CLIENTS
 from tests.harness.faces import run_lore
 
 

@@ -14,7 +14,7 @@ from hypothesis import given
 from schemathesis import GenerationMode
 from schemathesis.specs.openapi.checks import positive_data_acceptance
 
-from server.contract import Contract
+from lore_server.contract import Contract
 from tests.harness.agent import agent
 from tests.harness.faces import bearer, run_lore, serving
 from tests.harness.knowledge import assert_sound, git, seed_store

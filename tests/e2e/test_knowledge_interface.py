@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from mcp.shared.exceptions import MCPError
 
-from server import __version__
+from lore_server import __version__
 from tests.harness.agent import Agent, agent
 from tests.harness.knowledge import assert_sound, git, messages
 from tests.harness.projects import write_project

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from etl.index import Index
-from etl.settings import Settings
-from etl.stores.owner import Ownership
-from server.contract import Contract
+from lore_etl.config.settings import Settings
+from lore_etl.index import Index
+from lore_etl.stores.index_lock import Ownership
+from lore_server.contract import Contract
 from tests.harness.faces import run_lore
 from tests.harness.indexes import unfindable
 from tests.harness.owners import kill, owner_of, owners, wait_until

@@ -15,7 +15,7 @@ from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.shared.exceptions import MCPError
 
-from server.contract import Contract
+from lore_server.contract import Contract
 from tests.golden.write import TARGET as GOLDEN
 from tests.harness.faces import LORE, bearer, mcp_over_http, run_lore, serving
 from tests.harness.projects import write_project

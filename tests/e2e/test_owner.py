@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from etl.stores.note import my_note, note_of, read_note, write_note
-from server.owner import find
-from server.owner.line import dial
-from server.owner.runtime import runtime_folder
+from lore_etl.stores.owner_file import my_note, note_of, read_note, write_note
+from lore_server.owner import find
+from lore_server.owner.line import dial
+from lore_server.owner.runtime import runtime_folder
 from tests.harness.faces import LORE, run_lore
 from tests.harness.owners import kill, owner_of, owners, stop_owners, wait_until
 from tests.harness.processes import child
@@ -27,7 +27,7 @@ PAGE = {"docs/ferry.md": "# Ferry\n\nThe ferry crosses the river at dawn.\n"}
 HOLD = """
 import sys
 from pathlib import Path
-from etl.stores.owner import Ownership
+from lore_etl.stores.index_lock import Ownership
 owner = Ownership(Path(sys.argv[1]))
 owner.take()
 print("held", flush=True)

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from etl.stores.note import Note
-from server.owner import find
-from server.owner.line import dial
+from lore_etl.stores.owner_file import Note
+from lore_server.owner import find
+from lore_server.owner.line import dial
 from tests.harness.faces import run_lore
 from tests.harness.owners import owner_of, stop_owners
 from tests.harness.projects import write_project

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from etl.project import place_of
-from etl.stores.note import Note, living_note, note_of, write_note
-from server.owner import find, line
+from lore_etl.config.project import place_of
+from lore_etl.stores.owner_file import Note, living_note, note_of, write_note
+from lore_server.owner import find, line
 from tests.harness.faces import run_lore
 from tests.harness.owners import kill, owner_of, wait_until
 from tests.harness.processes import child

@@ -11,12 +11,16 @@ import pytest
 
 from benchmarks.exact_names import PICKED, measure
 from benchmarks.main_job import package_copy
-from etl.create import create
-from etl.model import SyncReport, silent
+from lore_etl.core.model import SyncReport, silent
+from lore_etl.pipeline.extract import create
 from tests.harness.models import HashModel
 from tests.harness.projects import ROOT, chunks_of, open_index
 
-PROSE_AND_PAGE = ("docs", "server/web", "data/sample")  # Markdown of all shapes, JavaScript, a little of the rest
+PROSE_AND_PAGE = (
+    "docs",
+    "server/lore_server/web",
+    "data/sample",
+)  # Markdown of all shapes, JavaScript, a little of the rest
 WHOLE = ("server", "etl", "tests", "docs", "data/sample", "benchmarks")
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from etl.stores.note import note_of
+from lore_etl.stores.owner_file import note_of
 from tests.harness.faces import LORE, run_lore
 from tests.harness.projects import write_project
 

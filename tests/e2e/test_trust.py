@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from etl import approvals
+from lore_etl.config import approvals
 from tests.harness.commands import LORE, run_lore
 from tests.harness.projects import write_project
 from tests.harness.trust import approve

@@ -16,16 +16,16 @@ import anyio
 import pytest
 from mcp.client.client import Client
 
-from etl.errors import DocumentNotFound, IndexMissing, InvalidArgument, PathRefused
-from etl.settings import Settings
-from server.app import App
-from server.calls import Calls
-from server.contract import Contract
-from server.docs.groups import SOURCES
-from server.docs.scope import DEFAULT
-from server.docs.view import View
-from server.mcp.build import build_server
-from server.problem import problem
+from lore_etl.config.settings import Settings
+from lore_etl.core.errors import DocumentNotFound, IndexMissing, InvalidArgument, PathRefused
+from lore_server.app import App
+from lore_server.contract import Contract
+from lore_server.execution.threads import Calls
+from lore_server.framework.groups import SOURCES
+from lore_server.framework.search_scope import DEFAULT
+from lore_server.framework.view import View
+from lore_server.mcp.mcp_server import build_server
+from lore_server.replies.problem import problem
 from tests.harness.faces import run_lore
 from tests.harness.framework import framework
 from tests.harness.models import HashModel

@@ -9,10 +9,10 @@ from typing import Any
 import anyio
 from mcp.client.client import Client
 
-from server.calls import Calls
-from server.contract import load_contract
-from server.mcp.build import build_server
-from server.problem import problem
+from lore_server.contract import load_contract
+from lore_server.execution.threads import Calls
+from lore_server.mcp.mcp_server import build_server
+from lore_server.replies.problem import problem
 
 TARGET = Path(__file__).with_name("tools.json")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from server.app import App
-from server.render import render
+from lore_server.app import App
+from lore_server.replies.render import render
 
 JSON = dict[str, Any]
 Call = Callable[..., JSON]

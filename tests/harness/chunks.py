@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from etl.model import Ancestor, Chunk, KnowledgeType, chunk_id
-from server.query.retrieve import Candidate
+from lore_etl.core.model import Ancestor, Chunk, KnowledgeType, chunk_id
+from lore_server.query.retrieve import Candidate
 
 
 def make_chunk(source: str, type_: str = "guide", text: str = "text", **more: Any) -> Chunk:

@@ -19,11 +19,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Any
 
+from lore_server.cli.main import COMMANDS
+
 LORE = str(Path(sys.executable).with_name("lore"))
 SECONDS = 120
 PARENT = """
 import gc, importlib, json, os, select, signal, socket, sys
-from server.main import main
+from lore_server.cli.main import main
 for name in sys.argv[2:]:
     importlib.import_module(name)
 
@@ -82,6 +84,9 @@ class Command:
             os.kill(self._pid, signal.SIGTERM)
 
 
+COMMAND_MODULES = [f"lore_server.cli.{name}" for name in COMMANDS]
+
+
 class Commands:
     """Starts commands; the process that they are forked from begins with the first and ends with `close`.
 
@@ -127,10 +132,10 @@ class Commands:
             process.communicate()
 
 
-SHORT = Commands(SECONDS, "server.cli")
+SHORT = Commands(SECONDS, *COMMAND_MODULES)
 SERVERS = Commands(
-    3600, "server.cli", "server.owner.process", "server.http.build", "server.mcp.build", "uvicorn", "etl.stores.chroma",
-    "etl.stores.keywords", "etl.embedding.onnx",
+    3600, *COMMAND_MODULES, "lore_server.owner.process", "lore_server.http.application", "lore_server.mcp.mcp_server",
+    "uvicorn", "lore_etl.stores.chroma.client", "lore_etl.stores.keywords", "lore_etl.models.onnx_embedder",
 )  # fmt: skip
 
 

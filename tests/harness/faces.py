@@ -17,7 +17,7 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
 
-from server.contract import load_contract
+from lore_server.contract import load_contract
 from tests.harness.commands import LORE, SERVERS, run_lore
 
 ALL_TOOLSETS = ",".join(load_contract().toolsets())

@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from etl.index import Index
-from etl.model import row_id
-from etl.settings import Settings
-from etl.stores import chunkfile
-from etl.stores.words import terms
-from etl.sync import sync
+from lore_etl.config.settings import Settings
+from lore_etl.core.model import row_id
+from lore_etl.index import Index
+from lore_etl.pipeline.sync import sync
+from lore_etl.stores import chunkfile
+from lore_etl.stores.tokenizer import terms
 from tests.harness.projects import chunks_of, open_index
 
 

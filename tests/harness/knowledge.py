@@ -6,9 +6,9 @@ import json
 import subprocess
 from pathlib import Path
 
-from etl.knowledge.commits import Author
-from etl.knowledge.edit import NewChapter
-from etl.knowledge.store import KnowledgeStore, Written
+from lore_server.knowledge.chapter_edit import NewChapter
+from lore_server.knowledge.git.commits import Author
+from lore_server.knowledge.store import KnowledgeStore, Written
 
 AGENT = Author("claude", "session-1")
 PROJECT = "My App"

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from tokenizers import Tokenizer
 
-from etl.chunking.tokens import TokenCounter
-from etl.embedding.base import Vectors
-from etl.embedding.models import DEFAULT_MODEL, prepared
-from etl.errors import ProviderError
-from etl.model import Progress
-from etl.stores.words import terms
+from lore_etl.chunking.tokens import TokenCounter
+from lore_etl.core.errors import ProviderError
+from lore_etl.core.model import Progress
+from lore_etl.models.embedder import Vectors
+from lore_etl.models.prepared import DEFAULT_MODEL, prepared
+from lore_etl.stores.tokenizer import terms
 
 DIMENSION = 64
 INPUT_TOKENS = 256

@@ -8,9 +8,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from etl.stores.claim import recorded
-from etl.stores.note import Note, read_note
-from server.owner import find
+from lore_etl.stores.claim import recorded
+from lore_etl.stores.owner_file import Note, read_note
+from lore_server.owner import find
 
 
 def owners() -> list[tuple[Path, Note]]:

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from etl.redaction import redact, redaction_version
-from etl.user_folders import private_folder, user_state_folder
+from lore_etl.config.user_folders import private_folder, user_state_folder
+from lore_etl.files.redaction import redact, redaction_version
 from tests.harness.models import counter
 from tests.harness.projects import settle
 

@@ -7,12 +7,12 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from etl.files import RACY_NS
-from etl.index import Index
-from etl.model import Chunk
-from etl.settings import Settings
-from etl.stores import chunkfile
-from etl.stores.claim import adopt
+from lore_etl.config.settings import Settings
+from lore_etl.core.model import Chunk
+from lore_etl.files.scan import RACY_NS
+from lore_etl.index import Index
+from lore_etl.stores import chunkfile
+from lore_etl.stores.claim import adopt
 from tests.harness.models import HashModel
 
 ROOT = Path(__file__).parents[2]

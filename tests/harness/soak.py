@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from etl.settings import Settings
-from server.app import App
-from server.contract import load_contract
+from lore_etl.config.settings import Settings
+from lore_server.app import App
+from lore_server.contract import load_contract
 from tests.harness.models import HashModel
 
 LIVING = 10  # files that syncs added and that were not deleted again

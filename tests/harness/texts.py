@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from etl.chunking import chunk, parse
-from etl.chunking.recipe import embedding_input
-from etl.model import Chunk, Document, FileFacts, KnowledgeType
-from etl.sources.base import syntax_of
+from lore_etl.chunking import chunk, parse
+from lore_etl.chunking.recipe import embedding_input
+from lore_etl.core.model import Chunk, Document, FileFacts, KnowledgeType
+from lore_etl.sources.source import syntax_of
 from tests.harness.models import counter
 
 SPECIAL_TOKENS = 2

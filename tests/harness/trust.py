@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from etl import approvals
-from etl.layers import read_layers, user_config
+from lore_etl.config import approvals
+from lore_etl.config.layers import read_layers, user_config
 
 
 def approve(project: Path) -> Path:

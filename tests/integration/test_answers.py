@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from etl.errors import IndexMissing
-from etl.settings import AnswerSettings, Settings
-from server.app import App
-from server.contract import Contract
+from lore_etl.config.settings import AnswerSettings, Settings
+from lore_etl.core.errors import IndexMissing
+from lore_server.app import App
+from lore_server.contract import Contract
 from tests.harness import gemini
 from tests.harness.gemini import FakeGemini
 

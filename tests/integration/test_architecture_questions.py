@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from etl.settings import Settings
-from server.app import App
-from server.contract import Contract
-from server.render import render
+from lore_etl.config.settings import Settings
+from lore_server.app import App
+from lore_server.contract import Contract
+from lore_server.replies.render import render
 from tests.harness.projects import write_project
 
 CLASSES = {

@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from etl.errors import InvalidArgument
-from etl.model import Ancestor
-from etl.settings import Settings
-from server import budget
-from server.app import App
-from server.contract import Contract
+from lore_etl.config.settings import Settings
+from lore_etl.core.errors import InvalidArgument
+from lore_etl.core.model import Ancestor
+from lore_server.app import App
+from lore_server.contract import Contract
+from lore_server.replies import budget
 from tests.harness.chunks import make_chunk
 from tests.harness.models import HashModel
 from tests.harness.projects import write_project

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from etl.errors import Busy, CatalogueDamaged, StorageError
-from etl.model import Chunk
-from etl.stores.catalogue import CATALOGUE, SUSPECT, Catalogue, FileRow, Held
+from lore_etl.core.errors import Busy, CatalogueDamaged, StorageError
+from lore_etl.core.model import Chunk
+from lore_etl.stores.catalogue import CATALOGUE, SUSPECT, Catalogue, FileRow, Held
 from tests.harness.chunks import make_chunk
 
 

@@ -14,18 +14,18 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
-from etl.errors import DatabaseUnavailable, StorageError
-from etl.index import Index
-from etl.settings import DatabaseSettings, Settings
-from etl.stores import seal
-from etl.stores.chroma_process import LOG, ChromaProcess, end_left_over
-from etl.stores.chroma_run import LOCK, NOTE
-from etl.stores.connections import Embedded, Served
-from etl.stores.folders import Connect, FolderPlace
-from etl.stores.note import born
-from etl.stores.vectors import VectorStore
-from etl.sync import sync
-from server.query.retrieve import retrieve
+from lore_etl.config.settings import DatabaseSettings, Settings
+from lore_etl.core.errors import DatabaseUnavailable, StorageError
+from lore_etl.index import Index
+from lore_etl.pipeline.sync import sync
+from lore_etl.stores import integrity
+from lore_etl.stores.chroma.child_main import LOCK, NOTE
+from lore_etl.stores.chroma.child_server import LOG, ChromaProcess, end_left_over
+from lore_etl.stores.chroma.connections import ChildChroma, EmbeddedChroma
+from lore_etl.stores.chroma.local import Connect, FolderPlace
+from lore_etl.stores.chroma.vector_store import VectorStore
+from lore_etl.stores.owner_file import born
+from lore_server.query.retrieve import retrieve
 from tests.harness.chroma import chroma_running
 from tests.harness.indexes import assert_equals_fresh
 from tests.harness.processes import child, run
@@ -37,7 +37,7 @@ needs_proc = pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="re
 
 
 def served(folder: Path, at_least: int = 0) -> VectorStore:
-    return VectorStore(FolderPlace(folder, DatabaseSettings(), Served), at_least)
+    return VectorStore(FolderPlace(folder, DatabaseSettings(), ChildChroma), at_least)
 
 
 def pid_of(folder: Path) -> int:
@@ -69,7 +69,7 @@ def test_the_server_is_the_one_of_rust_and_holds_nothing_of_the_python_one(proce
     assert "chromadb_rust_bindings" in mapped
     # Chroma's Python server is FastAPI on uvicorn: it cannot run without pydantic's compiled core
     assert not [name for name in ("pydantic_core", "uvloop", "torch", "onnxruntime") if name in mapped]
-    assert command[1:4] == ["-P", "-m", "etl.stores.chroma_run"]
+    assert command[1:4] == ["-P", "-m", "lore_etl.stores.chroma.child_main"]
 
 
 POISON = {
@@ -92,10 +92,10 @@ USE_POISONED = """
 import sys
 from pathlib import Path
 import numpy as np
-from etl.settings import DatabaseSettings
-from etl.stores.connections import Embedded, Served
-from etl.stores.folders import FolderPlace
-from etl.stores.vectors import VectorStore
+from lore_etl.config.settings import DatabaseSettings
+from lore_etl.stores.chroma.connections import Embedded, Served
+from lore_etl.stores.chroma.local import FolderPlace
+from lore_etl.stores.chroma.vector_store import VectorStore
 connect = {"embedded": Embedded, "server": Served}[sys.argv[2]]
 store = VectorStore(FolderPlace(Path(sys.argv[1]), DatabaseSettings(), connect))
 vectors = np.eye(3, dtype=np.float32)
@@ -126,7 +126,7 @@ def test_models_that_a_collection_names_are_never_loaded(tmp_path: Path, mode: s
     assert "embedding function" not in done.stderr
 
 
-@pytest.mark.parametrize("connect", [Embedded, Served], ids=["embedded", "server"])
+@pytest.mark.parametrize("connect", [EmbeddedChroma, ChildChroma], ids=["embedded", "server"])
 def test_a_collection_that_measures_otherwise_is_refused(tmp_path: Path, connect: Connect) -> None:
     with chroma_running(tmp_path / "vectors") as server:
         server.ask(
@@ -134,7 +134,7 @@ def test_a_collection_that_measures_otherwise_is_refused(tmp_path: Path, connect
             "/api/v2/tenants/default_tenant/databases/default_database/collections",
             {"name": "lore", "configuration": {"hnsw": {"space": "l2"}}},
         )
-    seal.seal(tmp_path / "vectors")
+    integrity.seal(tmp_path / "vectors")
 
     with pytest.raises(StorageError, match="it measures by l2"):
         VectorStore(FolderPlace(tmp_path / "vectors", DatabaseSettings(), connect))
@@ -225,10 +225,10 @@ def test_a_log_is_kept_and_does_not_grow_for_ever(folder: Path, tmp_path: Path) 
 HOLD = """
 import sys, time
 from pathlib import Path
-from etl.settings import DatabaseSettings
-from etl.stores.connections import Served
-from etl.stores.folders import FolderPlace
-from etl.stores.vectors import VectorStore
+from lore_etl.config.settings import DatabaseSettings
+from lore_etl.stores.chroma.connections import Served
+from lore_etl.stores.chroma.local import FolderPlace
+from lore_etl.stores.chroma.vector_store import VectorStore
 from tests.integration.test_vectors import rows_of, vectors_of
 store = VectorStore(FolderPlace(Path(sys.argv[1]), DatabaseSettings(), Served))
 store.add(rows_of(1500), vectors_of(1500))
@@ -237,7 +237,7 @@ sys.stdin.read()
 """
 
 
-@pytest.mark.parametrize("connect", [Served, Embedded], ids=["server", "embedded"])
+@pytest.mark.parametrize("connect", [ChildChroma, EmbeddedChroma], ids=["server", "embedded"])
 def test_a_killed_lore_leaves_no_server_and_the_next_finds_every_row(folder: Path, connect: Connect) -> None:
     with child(HOLD, folder) as lore:
         assert lore.stdout and lore.stdout.readline() == "filled\n"
@@ -336,7 +336,7 @@ def test_a_call_to_a_dead_server_is_an_error_and_never_an_empty_result(folder: P
 
     assert not store.is_alive()
     store.close()
-    assert not seal.is_sealed(folder)  # what it died of may be in its files: the next open looks at them first
+    assert not integrity.is_sealed(folder)  # what it died of may be in its files: the next open looks at them first
     with closing(served(folder, at_least=30)) as again:
         assert again.missing([row[0] for row in rows_of(30)], vectors_of(30)) == []
 

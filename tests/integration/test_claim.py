@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from etl.errors import ForeignIndex, IndexMissing
-from etl.regular import open_regular
-from etl.settings import IndexSettings, Settings
-from etl.stores import claim
-from etl.sync import sync
+from lore_etl.config.settings import IndexSettings, Settings
+from lore_etl.core.errors import ForeignIndex, IndexMissing
+from lore_etl.core.nofollow import open_regular
+from lore_etl.pipeline.sync import sync
+from lore_etl.stores import claim
 from tests.harness.processes import child
 from tests.harness.projects import open_index, write_project
 
@@ -276,7 +276,7 @@ def test_a_foreign_folder_that_a_process_uses_stays_where_it_is(project: Path) -
 CREATE = """
 import sys
 from pathlib import Path
-from etl.stores.claim import claim, is_ours
+from lore_etl.stores.claim import claim, is_ours
 sys.stdin.readline()
 claim(Path(sys.argv[1]))
 print(is_ours(Path(sys.argv[1])), flush=True)

@@ -7,23 +7,23 @@ from pathlib import Path
 
 import pytest
 
-from etl.corpus import Record, load_records
-from etl.index import Index
-from etl.model import Chunk, KnowledgeType, SyncReport
-from etl.stores.catalogue import CATALOGUE
-from etl.stores.chunkfile import CHUNKS
-from etl.sync import sync
-from server.query.retrieve import retrieve
+from lore_etl.core.model import Chunk, KnowledgeType, SyncReport
+from lore_etl.index import Index
+from lore_etl.pipeline.corpus import CorpusRecord, load_records
+from lore_etl.pipeline.sync import sync
+from lore_etl.stores.catalogue import CATALOGUE
+from lore_etl.stores.chunkfile import CHUNKS
+from lore_server.query.retrieve import retrieve
 from tests.harness.indexes import unfindable
 from tests.harness.models import HashModel
 from tests.harness.projects import chunks_of, held_everywhere, open_index, write_project
 
 PYTHON = "class Vessel:\n    '''Anything that floats.'''\n\n    def sail(self):\n        return 'sailing'\n"
 RECORDS = [
-    Record("docs/tide.md", "# Tide\n\nTables of the tide are kept by the harbour master.\n", path="docs/tide.md"),
-    Record("c0", PYTHON, "Vessels", path="src/vessel.py"),
-    Record("c1", "export class Berth {\n    free() { return true }\n}\n", language="JavaScript"),
-    Record("4983", "The ferry crosses at dawn.", "Crossings"),
+    CorpusRecord("docs/tide.md", "# Tide\n\nTables of the tide are kept by the harbour master.\n", path="docs/tide.md"),
+    CorpusRecord("c0", PYTHON, "Vessels", path="src/vessel.py"),
+    CorpusRecord("c1", "export class Berth {\n    free() { return true }\n}\n", language="JavaScript"),
+    CorpusRecord("4983", "The ferry crosses at dawn.", "Crossings"),
 ]
 
 
@@ -39,11 +39,11 @@ def index(tmp_path: Path, model: HashModel) -> Iterator[Index]:
     opened.close()
 
 
-def load(index: Index, records: Sequence[Record] = RECORDS) -> SyncReport:
+def load(index: Index, records: Sequence[CorpusRecord] = RECORDS) -> SyncReport:
     return load_records(index, records)[1]
 
 
-def chunks(index: Index, *records: Record) -> list[Chunk]:
+def chunks(index: Index, *records: CorpusRecord) -> list[Chunk]:
     """The chunks of these records, loaded alone."""
     load(index, records)
     return chunks_of(index)
@@ -77,7 +77,7 @@ def test_all_stores_hold_the_records_and_every_one_is_found_by_word_and_by_vecto
     ],
 )  # fmt: skip
 def test_a_record_with_a_path_has_the_type_of_that_file(index: Index, path: str, type_: str) -> None:
-    (only,) = chunks(index, Record("7", "# Alpha\n\nSomething of it.\n", path=path))
+    (only,) = chunks(index, CorpusRecord("7", "# Alpha\n\nSomething of it.\n", path=path))
 
     assert (only.type.value, only.source) == (type_, path)
 
@@ -97,7 +97,7 @@ def test_a_record_with_a_path_is_chunked_as_a_sync_chunks_that_file(index: Index
     of_files = [one for one in chunks_of(project) if "broken" not in one.source]
     project.close()
 
-    of_records = chunks(index, *(Record(str(n), files[path], path=path) for n, path in enumerate(files)))
+    of_records = chunks(index, *(CorpusRecord(str(n), files[path], path=path) for n, path in enumerate(files)))
 
     assert [one for one in of_records if "broken" not in one.source] == of_files
     assert index.hierarchy.named("Ship") == ["app.ship.Ship"]
@@ -105,29 +105,29 @@ def test_a_record_with_a_path_is_chunked_as_a_sync_chunks_that_file(index: Index
 
 
 def test_front_matter_that_cannot_be_read_costs_no_document_and_moves_no_line(index: Index) -> None:
-    (only,) = chunks(index, Record("7", "---\ntitle: [\n---\n# Broken\n\nIt is there.\n", path="notes/broken.md"))
+    (only,) = chunks(index, CorpusRecord("7", "---\ntitle: [\n---\n# Broken\n\nIt is there.\n", path="notes/broken.md"))
 
     assert (only.text, only.title, only.lines) == ("# Broken\n\nIt is there.", "Broken", (4, 6))
 
 
 def test_a_record_with_a_language_is_code_of_it(index: Index) -> None:
-    (python,) = chunks(index, Record("c0", PYTHON, "Vessels", language="Python"))
+    (python,) = chunks(index, CorpusRecord("c0", PYTHON, "Vessels", language="Python"))
 
     assert (python.type, python.source, python.title) == (KnowledgeType.SRC, "c0", "Vessels")
     assert "Vessel" in python.symbols
-    (other,) = chunks(index, Record("c0", PYTHON, language="cobol"))
+    (other,) = chunks(index, CorpusRecord("c0", PYTHON, language="cobol"))
     assert (other.type, other.symbols) == (KnowledgeType.SRC, ())
 
 
 def test_any_other_record_is_a_text_under_its_title(index: Index) -> None:
-    (only,) = chunks(index, Record("MED-10", "# not a heading\nThe ferry crosses.", "Crossings"))
+    (only,) = chunks(index, CorpusRecord("MED-10", "# not a heading\nThe ferry crosses.", "Crossings"))
 
     assert (only.type, only.source, only.title, only.heading) == (KnowledgeType.GUIDE, "MED-10", "Crossings", ())
 
 
 def test_an_id_that_only_looks_like_a_path_keeps_its_title_and_a_path_that_was_given_is_one(index: Index) -> None:
-    guessed = Record("St._Louis", "A city.", "St. Louis", path="St._Louis")
-    given = Record("7", "x = 1", "Nice", path="lib/a.lua")
+    guessed = CorpusRecord("St._Louis", "A city.", "St. Louis", path="St._Louis")
+    given = CorpusRecord("7", "x = 1", "Nice", path="lib/a.lua")
 
     city, code = sorted(chunks(index, guessed, given), key=lambda one: one.source)
 
@@ -140,9 +140,9 @@ def test_an_id_that_only_looks_like_a_path_keeps_its_title_and_a_path_that_was_g
 
 def test_records_of_one_path_stay_documents_of_their_own(index: Index) -> None:
     parts = [
-        Record("one", "def dawn():\n    return 'ferry'\n", path="src/a.py"),
-        Record("two", "def dusk():\n    return 'tide'\n", path="src/a.py"),
-        Record("three", "def noon():\n    return 'berth'\n", path="src/a.py"),
+        CorpusRecord("one", "def dawn():\n    return 'ferry'\n", path="src/a.py"),
+        CorpusRecord("two", "def dusk():\n    return 'tide'\n", path="src/a.py"),
+        CorpusRecord("three", "def noon():\n    return 'berth'\n", path="src/a.py"),
     ]
 
     sources, _ = load_records(index, parts)
@@ -154,7 +154,10 @@ def test_records_of_one_path_stay_documents_of_their_own(index: Index) -> None:
 
 
 def test_a_record_that_is_called_like_the_second_of_a_path_is_not_lost(index: Index) -> None:
-    texts = [Record("src/a.py#2", "tide", path="src/a.py#2"), *(Record(n, f"ferry {n}", path="src/a.py") for n in "xy")]
+    texts = [
+        CorpusRecord("src/a.py#2", "tide", path="src/a.py#2"),
+        *(CorpusRecord(n, f"ferry {n}", path="src/a.py") for n in "xy"),
+    ]
 
     sources, _ = load_records(index, texts)
 
@@ -162,7 +165,7 @@ def test_a_record_that_is_called_like_the_second_of_a_path_is_not_lost(index: In
 
 
 def test_a_record_without_any_text_is_a_document_that_nothing_finds(index: Index) -> None:
-    sources, report = load_records(index, [Record("empty", " \n"), *RECORDS])
+    sources, report = load_records(index, [CorpusRecord("empty", " \n"), *RECORDS])
 
     assert "empty" in sources
     assert report.failed == []
@@ -193,7 +196,7 @@ def test_a_changed_record_is_embedded_alone(index: Index, model: HashModel) -> N
     load(index)
     before = len(model.embedder.embedded)
 
-    report = load(index, [*RECORDS[:-1], Record("4983", "The ferry crosses at dusk.", "Crossings")])
+    report = load(index, [*RECORDS[:-1], CorpusRecord("4983", "The ferry crosses at dusk.", "Crossings")])
 
     assert (report.embedded, report.updated, report.created, report.deleted) == (1, 1, 0, 0)
     assert model.embedder.embedded[before:] == ["Crossings\nThe ferry crosses at dusk."]
@@ -212,8 +215,8 @@ def test_the_index_holds_exactly_the_records_that_were_loaded_last(index: Index)
 
 
 def test_a_record_that_is_now_of_another_language_is_cut_anew(index: Index) -> None:
-    assert chunks(index, Record("c0", PYTHON, language="cobol"))[0].symbols == ()
-    assert "Vessel" in chunks(index, Record("c0", PYTHON, language="python"))[0].symbols
+    assert chunks(index, CorpusRecord("c0", PYTHON, language="cobol"))[0].symbols == ()
+    assert "Vessel" in chunks(index, CorpusRecord("c0", PYTHON, language="python"))[0].symbols
 
 
 @pytest.mark.parametrize("name", [CATALOGUE, CHUNKS])
@@ -255,7 +258,13 @@ def test_chunks_of_a_load_that_was_cut_short_are_not_taken_for_those_of_the_one_
 def test_secrets_are_taken_out_of_texts_and_titles(index: Index, model: HashModel) -> None:
     secret = "AKIA" + "ABCDEFGHIJKLMNOP"
 
-    load(index, [Record("1", f"the key is {secret}", f"about {secret}"), Record("2", f"k = '{secret}'\n", path="a.py")])
+    load(
+        index,
+        [
+            CorpusRecord("1", f"the key is {secret}", f"about {secret}"),
+            CorpusRecord("2", f"k = '{secret}'\n", path="a.py"),
+        ],
+    )
 
     assert all(secret not in one.text + one.title for one in chunks_of(index))
     assert all(secret not in text for text in model.embedder.embedded)
@@ -263,12 +272,12 @@ def test_secrets_are_taken_out_of_texts_and_titles(index: Index, model: HashMode
 
 
 def test_line_ends_of_any_kind_are_lines(index: Index) -> None:
-    (only,) = chunks(index, Record("1", "one\r\ntwo\rthree\nfour"))
+    (only,) = chunks(index, CorpusRecord("1", "one\r\ntwo\rthree\nfour"))
 
     assert (only.text, only.lines) == ("one\ntwo\nthree\nfour", (1, 4))
 
 
 def test_control_characters_do_no_harm(index: Index) -> None:
-    load(index, [Record("1", "the ferry\x00 crosses\x1b at dawn", "A\ttitle\x07")])
+    load(index, [CorpusRecord("1", "the ferry\x00 crosses\x1b at dawn", "A\ttitle\x07")])
 
     assert found(index, "ferry") == {"1"}

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from etl.errors import LoreError
-from etl.index import Index
-from etl.load import is_loaded
-from etl.stores.claim import MARK
-from etl.stores.note import note_of
-from etl.sync import sync
-from server.query.retrieve import retrieve
+from lore_etl.core.errors import LoreError
+from lore_etl.index import Index
+from lore_etl.pipeline.load import is_loaded
+from lore_etl.pipeline.sync import sync
+from lore_etl.stores.claim import MARK
+from lore_etl.stores.owner_file import note_of
+from lore_server.query.retrieve import retrieve
 from tests.harness.indexes import assert_equals_fresh
 from tests.harness.models import HashModel
 from tests.harness.projects import copy_project, open_index, write_project

@@ -10,17 +10,17 @@ from typing import Any
 
 import pytest
 
-from etl.corpus import Record, load_records
-from etl.errors import ConfigError, DatabaseUnavailable, IndexDamaged, StorageError
-from etl.index import Index
-from etl.load import is_loaded
-from etl.settings import DatabaseSettings, Settings
-from etl.stores.address import cloud_address, http_address
-from etl.stores.places import generations_of
-from etl.sync import delete_all, sync
-from server.evaluation.bench import scratch_index
-from server.query.retrieve import retrieve
-from server.services.database import DatabaseService
+from lore_etl.config.settings import DatabaseSettings, Settings
+from lore_etl.core.errors import ConfigError, DatabaseUnavailable, IndexDamaged, StorageError
+from lore_etl.index import Index
+from lore_etl.pipeline.corpus import CorpusRecord, load_records
+from lore_etl.pipeline.load import is_loaded
+from lore_etl.pipeline.sync import delete_all, sync
+from lore_etl.stores.chroma.address import cloud_address, http_address
+from lore_etl.stores.chroma.generations import generations_of
+from lore_server.evaluation.bench import scratch_index
+from lore_server.query.retrieve import retrieve
+from lore_server.services.database import DatabaseService
 from tests.harness.chroma import Gate, Running, chroma_running, gate_before, self_signed, silent_server
 from tests.harness.indexes import assert_equals_fresh, unfindable
 from tests.harness.models import HashModel
@@ -178,7 +178,7 @@ def test_what_an_evaluation_indexes_for_a_while_stays_on_this_machine(
 ) -> None:
     monkeypatch.setenv("LORE_CACHE", str(tmp_path / "cache"))
     with scratch_index("set", at(gate.port, ef_search=50), HashModel()) as index:
-        load_records(index, [Record("1", "the zebra"), Record("2", "the heron")])
+        load_records(index, [CorpusRecord("1", "the zebra"), CorpusRecord("2", "the heron")])
 
         assert index.vectors.count() == 2
         assert index.settings.database.ef_search == 50

@@ -13,15 +13,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from etl.embedding import ConfiguredModel
-from etl.embedding.base import Embedder
-from etl.embedding.models import DEFAULT_MODEL, prepared
-from etl.embedding.onnx import OnnxEmbedder
-from etl.errors import ConfigError, ProviderError
-from etl.model import silent
-from etl.onnx.cache import cache_folder
-from etl.onnx.export import SAMPLES, TOLERANCE
-from etl.settings import EmbeddingSettings
+from lore_etl.config.settings import EmbeddingSettings
+from lore_etl.config.user_folders import cache_folder
+from lore_etl.core.errors import ConfigError, ProviderError
+from lore_etl.core.model import silent
+from lore_etl.models.embedder import Embedder
+from lore_etl.models.embedders import ConfiguredModel
+from lore_etl.models.export import SAMPLES, TOLERANCE
+from lore_etl.models.onnx_embedder import OnnxEmbedder
+from lore_etl.models.prepared import DEFAULT_MODEL, prepared
 from tests.harness.models import HashEmbedder
 from tests.harness.processes import guarded, run
 from tests.harness.projects import write_project
@@ -132,7 +132,7 @@ def test_the_counter_counts_what_the_model_reads(embedder: Embedder) -> None:
 def test_the_compiled_model_equals_the_original() -> None:
     from sentence_transformers import SentenceTransformer
 
-    from etl.embedding.models import source
+    from lore_etl.models.prepared import source
 
     texts = [*SAMPLES, *TEXTS, *(text for text in ODD if text.strip())]
     original = SentenceTransformer(source(DEFAULT_MODEL), device="cpu")
@@ -236,10 +236,10 @@ def test_a_folder_that_is_no_model_is_reported_with_the_reason(tmp_path: Path, o
 INDEX_AND_SEARCH = """
 import sys
 from pathlib import Path
-from etl.index import Index
-from etl.settings import Settings
-from etl.sync import sync
-from server.query.service import QueryService
+from lore_etl.index import Index
+from lore_etl.config.settings import Settings
+from lore_etl.pipeline.sync import sync
+from lore_server.query.query_service import QueryService
 index = Index(Path(sys.argv[1]), Settings())
 report = sync(index)
 found = QueryService(index).find("how do I stop the boat?", "all")
@@ -267,8 +267,8 @@ def test_sync_and_search_with_the_real_model_connect_to_nothing(tmp_path: Path) 
 
 
 EMBED = """
-from etl.embedding import ConfiguredModel
-from etl.settings import EmbeddingSettings
+from lore_etl.models.embedders import ConfiguredModel
+from lore_etl.config.settings import EmbeddingSettings
 print(ConfiguredModel(EmbeddingSettings()).open().embed_query("harbour").shape)
 """
 

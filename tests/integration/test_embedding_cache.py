@@ -9,8 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from etl.embedding.base import CACHE, EmbeddingCache, Vectors
-from etl.errors import StorageError
+from lore_etl.core.errors import StorageError
+from lore_etl.models.embedder import Vectors
+from lore_etl.stores.embedding_cache import CACHE, EmbeddingCache
 
 DIMENSION = 8
 

@@ -8,17 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from etl.errors import IndexMissing, InvalidArgument, NotFound, ProviderError, StorageError
-from etl.settings import QuerySettings, Settings
-from etl.sync import sync
-from server.evaluation import report as reports
-from server.evaluation.bench import RANKINGS, Bench, opened, scratch_index
-from server.evaluation.evaluate import evaluate_folder
-from server.evaluation.measures import MEASURES
-from server.evaluation.report import Report
-from server.evaluation.sets import read_set
-from server.query.service import QueryService
-from server.query.weights import CLASSIC, HYBRID
+from lore_etl.config.settings import QuerySettings, Settings
+from lore_etl.core.errors import IndexMissing, InvalidArgument, NotFound, ProviderError, StorageError
+from lore_etl.pipeline.sync import sync
+from lore_server.evaluation import report as reports
+from lore_server.evaluation.bench import RANKINGS, Bench, opened, scratch_index
+from lore_server.evaluation.evaluate import evaluate_folder
+from lore_server.evaluation.measures import MEASURES
+from lore_server.evaluation.report import Report
+from lore_server.evaluation.sets import read_set
+from lore_server.query.query_service import QueryService
+from lore_server.query.weights import CLASSIC, HYBRID
 from tests.harness.evaluation import commit, jsonl, qrels, write_set
 from tests.harness.models import HashModel, counter
 from tests.harness.projects import open_index, write_project

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from etl.sync import sync
+from lore_etl.pipeline.sync import sync
 from tests.harness.indexes import assert_equals_fresh, bytes_below, unfindable
 from tests.harness.models import HashModel
 from tests.harness.projects import open_index, write_project

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from etl.embedding.base import CACHE
-from etl.errors import LoreError
-from etl.index import Index
-from etl.stores.catalogue import CATALOGUE, SEAL
-from etl.stores.chunkfile import CHUNKS
-from etl.sync import sync
-from server.query.retrieve import retrieve
+from lore_etl.core.errors import LoreError
+from lore_etl.index import Index
+from lore_etl.pipeline.sync import sync
+from lore_etl.stores.catalogue import CATALOGUE, SEAL
+from lore_etl.stores.chunkfile import CHUNKS
+from lore_etl.stores.embedding_cache import CACHE
+from lore_server.query.retrieve import retrieve
 from tests.harness.indexes import assert_equals_fresh, fresh_state, state_of
 from tests.harness.models import HashModel
 from tests.harness.projects import open_index, write_project

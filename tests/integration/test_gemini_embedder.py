@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from etl.embedding.gemini import BATCH, DIMENSION, GeminiEmbedder
-from etl.errors import ConfigError, ProviderError, ProviderUnavailable
-from etl.index import Index
-from etl.settings import Settings
-from etl.sync import sync
+from lore_etl.config.settings import Settings
+from lore_etl.core.errors import ConfigError, ProviderError, ProviderUnavailable
+from lore_etl.index import Index
+from lore_etl.models.gemini_embedder import BATCH, DIMENSION, GeminiEmbedder
+from lore_etl.pipeline.sync import sync
 from tests.harness.gemini import Reply, garbage, nothing, send, serving, status
 from tests.harness.projects import held_everywhere, write_project
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from etl.settings import Settings
-from server.app import App
-from server.contract import Contract
+from lore_etl.config.settings import Settings
+from lore_server.app import App
+from lore_server.contract import Contract
 from tests.harness.models import HashModel
 from tests.harness.projects import write_project
 

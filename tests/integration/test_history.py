@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from etl.errors import IndexMissing, InvalidArgument, NotFound, StorageError
-from etl.index import Index
-from etl.model import KnowledgeType
-from etl.sync import sync
-from server.evaluation.history import MOST_FILES, commits, file_not_ticket, names, set_from_git
-from server.evaluation.sets import EvaluationSet, Question
-from server.query.ranked import Ranked
+from lore_etl.core.errors import IndexMissing, InvalidArgument, NotFound, StorageError
+from lore_etl.core.model import KnowledgeType
+from lore_etl.index import Index
+from lore_etl.pipeline.sync import sync
+from lore_server.evaluation.git_history import MOST_FILES, commits, file_not_ticket, names, set_from_git
+from lore_server.evaluation.sets import EvaluationSet, Question
+from lore_server.query.ranking import Ranked
 from tests.harness.chunks import make_chunk
 from tests.harness.evaluation import commit, git
 from tests.harness.models import HashModel

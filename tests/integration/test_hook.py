@@ -19,19 +19,19 @@ from typing import Any
 import anyio
 import pytest
 
-from etl.errors import StorageError
-from server.hook.failures import Unreachable, Unwilling
-from server.hook.lucene import spelling
-from server.hook.patience import Patience
-from server.hook.remote import connected
-from server.hook.start import Request, start
-from server.hook.state import SyncState, read_state
-from server.hook.sync import sync
-from server.hook.tally import Tally
-from server.hook.target import Target, target_of
-from server.hook.wanted import Wanted
-from server.hook.wire import seconds_of
-from server.shell import Session
+from lore_etl.core.errors import StorageError
+from lore_server.hook.failures import Unreachable, Unwilling
+from lore_server.hook.hook_sync import sync
+from lore_server.hook.lucene import spelling
+from lore_server.hook.patience import Patience
+from lore_server.hook.remote_server import connected
+from lore_server.hook.start import Request, start
+from lore_server.hook.state import SyncState, read_state
+from lore_server.hook.tally import Tally
+from lore_server.hook.target import Target, target_of
+from lore_server.hook.wanted import UploadRequest
+from lore_server.hook.wire import seconds_of
+from lore_server.owner.session import Session
 from tests.harness.memory_server import MemoryServer, free_port, running
 from tests.harness.owners import wait_until
 from tests.harness.processes import child
@@ -77,7 +77,7 @@ class Hook:
     def run(self, seconds: float = 5, attempts: int = 5, token: str = "", **options: Any) -> Tally:
         environment = {"LORE_HOOK_TOKEN": token} if token else {}
         target = target_of(self.url, environment, Path("/"))
-        wanted = Wanted((self.folder,), self.state_file, target.name, **options)
+        wanted = UploadRequest((self.folder,), self.state_file, target.name, **options)
         connect = partial(connected, target, str, request_seconds=seconds)
         patience = Patience(attempts, chance=lambda: 0.5)
         return anyio.run(partial(sync, wanted, connect, lambda tally: None, patience, self._sleep))

@@ -16,14 +16,14 @@ import uvicorn
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from etl.settings import Settings
-from server.app import App
-from server.calls import Calls
-from server.contract import Contract
-from server.http import Pulse, build_http, site_of
-from server.http.protocol import LimitedProtocol
-from server.mcp.build import build_server
-from server.problem import problem
+from lore_etl.config.settings import Settings
+from lore_server.app import App
+from lore_server.contract import Contract
+from lore_server.execution.threads import Calls
+from lore_server.http import Pulse, build_http, site_of
+from lore_server.http.protocol import LimitedProtocol
+from lore_server.mcp.mcp_server import build_server
+from lore_server.replies.problem import problem
 from tests.harness.models import HashModel
 from tests.harness.projects import write_project
 from tests.harness.trying import trying

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 
-from etl.sync import sync
+from lore_etl.pipeline.sync import sync
 from tests.harness.indexes import assert_equals_fresh
 from tests.harness.models import HashModel
 from tests.harness.projects import open_index, settle

@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from etl.errors import Busy, InvalidArgument, StorageError
-from etl.settings import Settings
-from server import budget
-from server.app import App
-from server.contract import Contract
-from server.docs.output import exists
-from server.listener import Listener
+from lore_etl.config.settings import Settings
+from lore_etl.core.errors import Busy, InvalidArgument, StorageError
+from lore_server.app import App
+from lore_server.contract import Contract
+from lore_server.execution.progress import Listener
+from lore_server.framework.index_file import exists
+from lore_server.replies import budget
 from tests.harness.framework import INDEX, SCHEMA, framework
 from tests.harness.models import HashModel
 from tests.harness.permissions import without_permission

@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from etl.errors import GuardTripped, LoreError, StorageError
-from etl.index import Index
-from etl.settings import Settings
-from etl.sync import sync
-from server.query.retrieve import retrieve
+from lore_etl.config.settings import Settings
+from lore_etl.core.errors import GuardTripped, LoreError, StorageError
+from lore_etl.index import Index
+from lore_etl.pipeline.sync import sync
+from lore_server.query.retrieve import retrieve
 from tests.harness.indexes import assert_equals_fresh
 from tests.harness.models import HashModel
 from tests.harness.processes import child
@@ -119,8 +119,8 @@ ZYGOTE = """
 import os, sys
 from pathlib import Path
 import chromadb, tantivy
-import etl.load, etl.stores.keywords, etl.stores.vectors
-from etl.sync import sync
+import lore_etl.pipeline.load, lore_etl.stores.keywords, lore_etl.stores.chroma.vector_store
+from lore_etl.pipeline.sync import sync
 from tests.harness.models import HashModel, counter
 from tests.harness.projects import open_index
 counter()

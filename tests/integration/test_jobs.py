@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from etl.embedding.base import Vectors
-from etl.errors import Busy, ConfirmationRequired, GuardTripped, JobNotFound
-from etl.settings import Settings
-from server.app import App
-from server.contract import Contract
-from server.listener import Listener
+from lore_etl.config.settings import Settings
+from lore_etl.core.errors import Busy, ConfirmationRequired, GuardTripped, JobNotFound
+from lore_etl.models.embedder import Vectors
+from lore_server.app import App
+from lore_server.contract import Contract
+from lore_server.execution.progress import Listener
 from tests.harness.indexes import assert_equals_fresh
 from tests.harness.models import HashEmbedder, HashModel
 from tests.harness.processes import run
@@ -223,9 +223,9 @@ def test_a_job_waits_for_the_cancelled_one_before_it(app: App, model: HashModel)
 KILLED = """
 import os, signal, sys, threading
 from pathlib import Path
-from etl.settings import Settings
-from server.app import App
-from server.contract import load_contract
+from lore_etl.config.settings import Settings
+from lore_server.app import App
+from lore_server.contract import load_contract
 from tests.harness.models import HashEmbedder, HashModel
 from tests.harness.processes import run
 

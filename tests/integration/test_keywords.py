@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from etl.errors import IndexDamaged
-from etl.model import Chunk
-from etl.stores import seal
-from etl.stores.keywords import KeywordStore
+from lore_etl.core.errors import IndexDamaged
+from lore_etl.core.model import Chunk
+from lore_etl.stores import integrity
+from lore_etl.stores.keywords import KeywordStore
 from tests.harness.chunks import make_chunk
 
 TEXTS = {
@@ -221,7 +221,7 @@ def test_damaged_files_are_reported(tmp_path: Path, damage: Callable[[Path], obj
 
 def test_a_store_without_a_seal_is_read_as_it_was_committed(tmp_path: Path) -> None:
     KeywordStore(tmp_path).replace([make_chunk("a.md", text="ferry")], ())
-    seal.unseal(tmp_path)
+    integrity.unseal(tmp_path)
 
     assert ids_of(KeywordStore(tmp_path), "ferry") == [make_chunk("a.md").id]
 

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from etl.errors import CommitNotFound, Conflict, DocumentNotFound, GitError, ProjectNotFound
-from etl.knowledge.commits import Author
-from etl.knowledge.edit import NewChapter, Which
-from etl.knowledge.history import FOREIGN, INTERRUPTED
-from etl.knowledge.store import KnowledgeStore
+from lore_etl.core.errors import CommitNotFound, Conflict, DocumentNotFound, GitError, ProjectNotFound
+from lore_server.knowledge.chapter_edit import NewChapter, Which
+from lore_server.knowledge.git.commits import Author
+from lore_server.knowledge.git.history import FOREIGN, INTERRUPTED
+from lore_server.knowledge.store import KnowledgeStore
 from tests.harness.knowledge import AGENT, PROJECT, assert_sound, create, git, messages
 
 

@@ -20,10 +20,10 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from etl.errors import Conflict, DocumentNotFound, FileExists, ProjectNotFound
-from etl.knowledge.edit import NewChapter, Which
-from etl.knowledge.shelf import Documents
-from etl.knowledge.store import KnowledgeStore
+from lore_etl.core.errors import Conflict, DocumentNotFound, FileExists, ProjectNotFound
+from lore_server.knowledge.chapter_edit import NewChapter, Which
+from lore_server.knowledge.reader import Documents
+from lore_server.knowledge.store import KnowledgeStore
 from tests.harness.knowledge import AGENT, assert_sound, git, is_linear
 
 PROJECTS = st.sampled_from(["app", "App", "git@host:a/b.git"])

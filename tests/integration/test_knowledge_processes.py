@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from etl.knowledge.edit import NewChapter
-from etl.knowledge.history import INTERRUPTED
-from etl.knowledge.store import KnowledgeStore
+from lore_server.knowledge.chapter_edit import NewChapter
+from lore_server.knowledge.git.history import INTERRUPTED
+from lore_server.knowledge.store import KnowledgeStore
 from tests.harness.knowledge import AGENT, PROJECT, assert_sound, create, git, is_linear, messages
 from tests.harness.processes import child
 
@@ -22,10 +22,10 @@ from tests.harness.processes import child
 COUNTER = """
 import sys
 from pathlib import Path
-from etl.errors import Conflict
-from etl.knowledge.edit import Which
-from etl.knowledge.commits import Author
-from etl.knowledge.store import KnowledgeStore
+from lore_etl.core.errors import Conflict
+from lore_server.knowledge.chapter_edit import Which
+from lore_server.knowledge.git.commits import Author
+from lore_server.knowledge.store import KnowledgeStore
 store, name, count = KnowledgeStore(Path(sys.argv[1]), wait_seconds=300), sys.argv[2], int(sys.argv[3])
 print("ready", flush=True)
 sys.stdin.readline()
@@ -45,9 +45,9 @@ print("done", flush=True)
 WRITER = """
 import os, sys
 from pathlib import Path
-from etl.knowledge.edit import Which
-from etl.knowledge.commits import Author
-from etl.knowledge.store import KnowledgeStore
+from lore_server.knowledge.chapter_edit import Which
+from lore_server.knowledge.git.commits import Author
+from lore_server.knowledge.store import KnowledgeStore
 print("ready", flush=True)
 for line in sys.stdin:
     start = int(line)

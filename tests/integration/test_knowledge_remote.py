@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from etl.knowledge.edit import Which
-from etl.knowledge.store import KnowledgeStore
+from lore_server.knowledge.chapter_edit import Which
+from lore_server.knowledge.store import KnowledgeStore
 from tests.harness.knowledge import AGENT, PROJECT, assert_sound, bare_remote, create, git, messages
 
 

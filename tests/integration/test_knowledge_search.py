@@ -10,17 +10,17 @@ from typing import Any
 
 import pytest
 
-from etl.errors import IndexMissing, InvalidArgument, PathRefused
-from etl.settings import QuerySettings, Settings
-from etl.sync import sync
-from server.app import App
-from server.contract import Contract
-from server.docs.groups import SOURCES
-from server.docs.scope import DEFAULT, Scopes
-from server.docs.search import DAY_SECONDS, UnifiedSearch
-from server.docs.view import View
-from server.query.freshness import Freshness
-from server.query.service import QueryService
+from lore_etl.config.settings import QuerySettings, Settings
+from lore_etl.core.errors import IndexMissing, InvalidArgument, PathRefused
+from lore_etl.pipeline.sync import sync
+from lore_server.app import App
+from lore_server.contract import Contract
+from lore_server.framework.groups import SOURCES
+from lore_server.framework.search_scope import DEFAULT, Scopes
+from lore_server.framework.unified_search import DAY_SECONDS, UnifiedSearch
+from lore_server.framework.view import View
+from lore_server.query.freshness import Freshness
+from lore_server.query.query_service import QueryService
 from tests.harness.framework import framework
 from tests.harness.models import HashModel
 from tests.harness.projects import open_index, write_project

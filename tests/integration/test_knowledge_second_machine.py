@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from etl.knowledge.store import KnowledgeStore
-from server.services.library import Library
-from server.services.projects import ProjectService
+from lore_server.knowledge.store import KnowledgeStore
+from lore_server.services.knowledge_library import Library
+from lore_server.services.project_service import ProjectService
 from tests.harness.knowledge import AGENT, PROJECT, assert_sound, bare_remote, create, git, is_linear, messages
 
 BRANCHES = ["main", "master", "trunk"]
@@ -118,7 +118,7 @@ def test_an_empty_remote_gets_one_branch_from_all(tmp_path: Path, remote: Path, 
 def test_a_remote_that_is_not_reached_at_first_is_reported_and_fetched_later(
     tmp_path: Path, remote: Path, machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("server.services.library.RETRY_SECONDS", -1.0)
+    monkeypatch.setattr("lore_server.services.knowledge_library.RETRY_SECONDS", -1.0)
     first = library(machine("first", "main"), tmp_path / PROJECT).store
     first.write_main(PROJECT, "First.", AGENT)
     assert first.close(30)

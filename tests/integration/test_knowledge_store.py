@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from etl.errors import (
+from lore_etl.config.project import knowledge_home
+from lore_etl.core.errors import (
     Busy,
     ChapterNotFound,
     Conflict,
@@ -23,10 +24,9 @@ from etl.errors import (
     ProjectNotFound,
     StorageError,
 )
-from etl.knowledge.commits import Author
-from etl.knowledge.edit import NewChapter, Which
-from etl.knowledge.store import KnowledgeStore
-from etl.project import knowledge_home
+from lore_server.knowledge.chapter_edit import NewChapter, Which
+from lore_server.knowledge.git.commits import Author
+from lore_server.knowledge.store import KnowledgeStore
 from tests.harness.knowledge import (
     AGENT,
     HOSTILE_FILENAMES,

@@ -16,14 +16,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mcp.server.lowlevel import Server
 
-from etl.settings import Settings
-from server.app import App
-from server.calls import Calls
-from server.contract import Contract
-from server.mcp import lines as module
-from server.mcp.build import build_server
-from server.mcp.lines import serve_lines
-from server.problem import problem
+from lore_etl.config.settings import Settings
+from lore_server.app import App
+from lore_server.contract import Contract
+from lore_server.execution.threads import Calls
+from lore_server.mcp import lines as module
+from lore_server.mcp.lines import serve_lines
+from lore_server.mcp.mcp_server import build_server
+from lore_server.replies.problem import problem
 from tests.harness.models import HashModel
 from tests.harness.projects import write_project
 from tests.harness.trying import trying

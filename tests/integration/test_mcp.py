@@ -17,17 +17,17 @@ from mcp.client._memory import InMemoryTransport as wired  # as over a pipe: mes
 from mcp.client.client import Client
 from mcp.shared.exceptions import MCPError
 
-from etl.errors import ConfigError, LoreError
-from etl.model import KnowledgeType
-from etl.settings import Settings
-from server.app import App
-from server.calls import Calls
-from server.contract import Contract
-from server.listener import Listener
-from server.mcp.build import DEFAULT_TOOLSETS, build_server
-from server.mcp.resources import HANDBOOK_FILE
-from server.problem import problem
-from server.render import render
+from lore_etl.config.settings import Settings
+from lore_etl.core.errors import ConfigError, LoreError
+from lore_etl.core.model import KnowledgeType
+from lore_server.app import App
+from lore_server.contract import Contract
+from lore_server.execution.progress import Listener
+from lore_server.execution.threads import Calls
+from lore_server.mcp.mcp_server import DEFAULT_TOOLSETS, build_server
+from lore_server.mcp.resources import HANDBOOK_FILE
+from lore_server.replies.problem import problem
+from lore_server.replies.render import render
 from tests.harness.models import HashModel
 from tests.harness.projects import write_project
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from etl.errors import InvalidPath, MemoryNotFound
-from etl.knowledge.history import INTERRUPTED
-from etl.knowledge.memories import Added, Memories
-from etl.knowledge.store import KnowledgeStore
+from lore_etl.core.errors import InvalidPath, MemoryNotFound
+from lore_server.knowledge.git.history import INTERRUPTED
+from lore_server.knowledge.memory_store import Added, MemoryStore
+from lore_server.knowledge.store import KnowledgeStore
 from tests.harness.knowledge import AGENT, PROJECT, assert_sound, create, git, messages
 from tests.harness.processes import child
 
@@ -20,9 +20,9 @@ LONG = "".join(f"Line {number} of something long.\n\n" for number in range(900))
 ADDER = """
 import sys
 from pathlib import Path
-from etl.knowledge.commits import Author
-from etl.knowledge.memories import Memories
-from etl.knowledge.store import KnowledgeStore
+from lore_server.knowledge.git.commits import Author
+from lore_server.knowledge.memory_store import Memories
+from lore_server.knowledge.store import KnowledgeStore
 memories = Memories(KnowledgeStore(Path(sys.argv[1]), wait_seconds=60))
 print("ready", flush=True)
 for line in sys.stdin:
@@ -50,12 +50,12 @@ def home(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def memories(home: Path) -> Memories:
-    return Memories(KnowledgeStore(home))
+def memories(home: Path) -> MemoryStore:
+    return MemoryStore(KnowledgeStore(home))
 
 
 def add(
-    memories: Memories, name: str = "A name", body: str = "A body.\n", group: str = "g", **more: str | None
+    memories: MemoryStore, name: str = "A name", body: str = "A body.\n", group: str = "g", **more: str | None
 ) -> Added:
     return memories.add(PROJECT, name, group, body, "", {}, AGENT, **more)
 
@@ -65,7 +65,7 @@ def files(home: Path) -> list[str]:
 
 
 def test_a_memory_is_a_file_beside_the_projects_knowledge_and_one_commit_by_its_author(
-    home: Path, memories: Memories
+    home: Path, memories: MemoryStore
 ) -> None:
     create(KnowledgeStore(home))
 
@@ -80,7 +80,9 @@ def test_a_memory_is_a_file_beside_the_projects_knowledge_and_one_commit_by_its_
     assert_sound(home)
 
 
-def test_the_same_body_again_in_its_group_writes_nothing_whatever_it_is_called(home: Path, memories: Memories) -> None:
+def test_the_same_body_in_the_same_group_is_not_written_again_under_another_name(
+    home: Path, memories: MemoryStore
+) -> None:
     for body in ("A body.\n", LONG):
         first, again = add(memories, body=body), add(memories, "Another name", body)
 
@@ -89,7 +91,7 @@ def test_the_same_body_again_in_its_group_writes_nothing_whatever_it_is_called(h
     assert len(messages(home)) == 4
 
 
-def test_a_long_memory_is_one_commit_one_id_and_goes_with_all_its_parts(home: Path, memories: Memories) -> None:
+def test_a_long_memory_is_one_commit_one_id_and_goes_with_all_its_parts(home: Path, memories: MemoryStore) -> None:
     done = add(memories, body=LONG)
 
     assert len(done.kept.paths) == len(files(home)) == 6
@@ -101,7 +103,7 @@ def test_a_long_memory_is_one_commit_one_id_and_goes_with_all_its_parts(home: Pa
     assert_sound(home)
 
 
-def test_a_newer_text_replaces_the_old_one_in_one_commit(home: Path, memories: Memories) -> None:
+def test_a_newer_text_replaces_the_old_one_in_one_commit(home: Path, memories: MemoryStore) -> None:
     old = add(memories, body=LONG)
 
     new = add(memories, body="new", replaces=old.kept.id)
@@ -112,7 +114,7 @@ def test_a_newer_text_replaces_the_old_one_in_one_commit(home: Path, memories: M
     assert len(messages(home)) == 3
 
 
-def test_what_replaces_another_and_is_there_already_only_deletes_that(home: Path, memories: Memories) -> None:
+def test_what_replaces_another_and_is_there_already_only_deletes_that(home: Path, memories: MemoryStore) -> None:
     one, other = add(memories, "one", "1"), add(memories, "other", "2")
 
     done = add(memories, "three", "1", replaces=other.kept.id)
@@ -122,7 +124,7 @@ def test_what_replaces_another_and_is_there_already_only_deletes_that(home: Path
     assert messages(home)[-1].endswith("Forgot 'other'")
 
 
-def test_a_memory_that_replaces_itself_is_described_anew_or_stays(home: Path, memories: Memories) -> None:
+def test_a_memory_that_replaces_itself_is_described_anew_or_stays(home: Path, memories: MemoryStore) -> None:
     first = add(memories)
 
     same = add(memories, replaces=first.kept.id)
@@ -137,7 +139,7 @@ def test_a_memory_that_replaces_itself_is_described_anew_or_stays(home: Path, me
 
 
 def test_what_was_edited_by_hand_is_neither_overwritten_nor_taken_for_what_it_was(
-    home: Path, memories: Memories
+    home: Path, memories: MemoryStore
 ) -> None:
     first = add(memories)
     path = home / first.kept.paths[0]
@@ -159,7 +161,7 @@ def test_what_was_edited_by_hand_is_neither_overwritten_nor_taken_for_what_it_wa
     ["", "g", "g/", "/", "g/nothing-000000000000", "../knowledge/guide", "g/../g/x", "g/.hidden", "g\0/x", "link/x"],
 )
 def test_an_id_that_is_no_memorys_is_not_found_and_nothing_is_touched(
-    home: Path, memories: Memories, name: str
+    home: Path, memories: MemoryStore, name: str
 ) -> None:
     create(KnowledgeStore(home))
     add(memories)
@@ -171,7 +173,7 @@ def test_an_id_that_is_no_memorys_is_not_found_and_nothing_is_touched(
     assert git(home, "rev-parse", "HEAD") == before
 
 
-def test_links_in_the_folder_of_memories_are_not_followed(home: Path, memories: Memories, tmp_path: Path) -> None:
+def test_links_in_the_folder_of_memories_are_not_followed(home: Path, memories: MemoryStore, tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
     add(memories)
@@ -206,7 +208,7 @@ def test_two_processes_that_add_the_same_at_once_have_one_memory(home: Path) -> 
 
 
 def test_what_a_killed_writer_left_of_a_memory_becomes_whole_when_it_is_added_again(
-    home: Path, memories: Memories
+    home: Path, memories: MemoryStore
 ) -> None:
     line = "word " * 50 + "\n"
     add(memories)

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from etl.errors import LoreError
-from etl.settings import Settings
-from server.app import App
-from server.contract import Contract
-from server.problem import problem
+from lore_etl.config.settings import Settings
+from lore_etl.core.errors import LoreError
+from lore_server.app import App
+from lore_server.contract import Contract
+from lore_server.replies.problem import problem
 from tests.harness.calls import Call, calling, indexed
 from tests.harness.models import HashModel
 from tests.harness.projects import write_project

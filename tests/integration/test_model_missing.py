@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 
-from etl.embedding import ConfiguredModel
-from etl.errors import Cancelled, ConfigError, LoreError, ProviderUnavailable
-from etl.onnx import cache
-from etl.settings import EmbeddingSettings, Settings
-from server.app import App
-from server.contract import Contract
+from lore_etl.config.settings import EmbeddingSettings, Settings
+from lore_etl.core.errors import Cancelled, ConfigError, LoreError, ProviderUnavailable
+from lore_etl.models import model_cache
+from lore_etl.models.embedders import ConfiguredModel
+from lore_server.app import App
+from lore_server.contract import Contract
 from tests.harness.models import HashModel
 from tests.harness.projects import write_project
 
@@ -122,7 +122,7 @@ def test_a_sync_asks_the_hub_once_and_the_reason_is_given_by_later_searches(
 
 
 def test_a_hub_that_never_answers_costs_a_bounded_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cache, "HUB_SECONDS", 0.2)
+    monkeypatch.setattr(model_cache, "HUB_SECONDS", 0.2)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         _point_at(monkeypatch, silent.getsockname()[1])
         model = ConfiguredModel(EmbeddingSettings(model="nobody/no-such-model"))
@@ -143,7 +143,7 @@ def test_a_build_that_prepares_a_model_can_be_cancelled(tmp_path: Path, monkeypa
 
 def test_damaged_prepared_files_are_reported_as_that(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LORE_CACHE", str(tmp_path / "cache"))
-    folder = cache.compiled_folder("x", damaged(tmp_path / "x"), _kind())
+    folder = model_cache.compiled_folder("x", damaged(tmp_path / "x"), _kind())
     folder.mkdir(parents=True)
     (folder / "info.json").write_text(
         '{"dimension": 3, "max_tokens": 9, "digest": "d", "query_prompt": ""}', encoding="utf-8"
@@ -153,7 +153,7 @@ def test_damaged_prepared_files_are_reported_as_that(tmp_path: Path, monkeypatch
         ConfiguredModel(EmbeddingSettings(model=str(tmp_path / "x"))).open()
 
 
-def _kind() -> cache.Kind:
-    from etl.embedding.models import KIND
+def _kind() -> model_cache.ModelKind:
+    from lore_etl.models.prepared import KIND
 
     return KIND

@@ -6,7 +6,7 @@ import json
 from contextlib import closing
 from pathlib import Path
 
-from etl.sync import sync
+from lore_etl.pipeline.sync import sync
 from tests.harness.processes import run
 from tests.harness.projects import open_index, write_project
 
@@ -15,9 +15,9 @@ CODE = """
 import json, os, resource, sys
 from contextlib import closing
 from pathlib import Path
-from etl.errors import IndexDamaged, LoreError
-from etl.sync import sync
-from server.query.retrieve import retrieve
+from lore_etl.core.errors import IndexDamaged, LoreError
+from lore_etl.pipeline.sync import sync
+from lore_server.query.retrieve import retrieve
 from tests.harness.projects import open_index
 
 def work(index):

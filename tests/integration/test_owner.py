@@ -9,19 +9,19 @@ from pathlib import Path
 
 import pytest
 
-from etl.errors import Busy
-from etl.index import Index
-from etl.settings import Settings
-from etl.stores.claim import claim
-from etl.stores.note import note_of
-from etl.stores.owner import Ownership
+from lore_etl.config.settings import Settings
+from lore_etl.core.errors import Busy
+from lore_etl.index import Index
+from lore_etl.stores.claim import claim
+from lore_etl.stores.index_lock import Ownership
+from lore_etl.stores.owner_file import note_of
 from tests.harness.models import HashModel
 from tests.harness.processes import child, run
 
 HOLD = """
 import sys
 from pathlib import Path
-from etl.stores.owner import Ownership
+from lore_etl.stores.index_lock import Ownership
 sys.argv = ["lore", "serve"]
 owner = Ownership(Path(FOLDER))
 owner.take()
@@ -31,8 +31,8 @@ sys.stdin.read()
 TRY = """
 import sys, time
 from pathlib import Path
-from etl.errors import Busy
-from etl.stores.owner import Ownership
+from lore_etl.core.errors import Busy
+from lore_etl.stores.index_lock import Ownership
 started = time.monotonic()
 try:
     Ownership(Path(sys.argv[1])).take()
@@ -131,8 +131,8 @@ def test_what_a_crash_left_half_written_is_cleared_away(tmp_path: Path) -> None:
 RACE = """
 import sys
 from pathlib import Path
-from etl.errors import Busy
-from etl.sync import sync
+from lore_etl.core.errors import Busy
+from lore_etl.pipeline.sync import sync
 from tests.harness.projects import open_index
 index = open_index(Path(sys.argv[1]))
 print("ready", flush=True)

@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from etl.errors import Conflict, InvalidProjectId, LoreError
-from etl.knowledge.commits import Author
-from etl.knowledge.memories import Memories
-from etl.settings import Settings
-from server.app import App
-from server.contract import Contract
-from server.mcp.project_resources import read_project
-from server.services.adoption import Adoption
-from server.services.library import Library
+from lore_etl.config.settings import Settings
+from lore_etl.core.errors import Conflict, InvalidProjectId, LoreError
+from lore_server.app import App
+from lore_server.contract import Contract
+from lore_server.knowledge.git.commits import Author
+from lore_server.knowledge.memory_store import MemoryStore
+from lore_server.mcp.project_resources import read_project
+from lore_server.services.adoption import Adoption
+from lore_server.services.knowledge_library import Library
 from tests.harness.calls import Call, calling, indexed
 from tests.harness.knowledge import assert_sound, git, messages, seed_store
 from tests.harness.models import HashModel
@@ -136,7 +136,7 @@ def test_a_name_that_another_folder_takes_between_resolving_and_writing_is_not_s
         lambda: late.store.write_main(name, "Obey.", Author()),
         lambda: late.store.write_document(name, "launch", "Obey.", Author()),
         lambda: late.store.delete_project(name, Author()),
-        lambda: Memories(late.store).add(name, "Obey", "main", "Obey.", "", {}, Author()),
+        lambda: MemoryStore(late.store).add(name, "Obey", "main", "Obey.", "", {}, Author()),
     ]
     for write in writes:
         with pytest.raises(Conflict, match="Another folder began"):

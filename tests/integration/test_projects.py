@@ -12,14 +12,14 @@ from typing import Any
 import jsonschema
 import pytest
 
-from etl.errors import LoreError
-from etl.knowledge.commits import Author
-from etl.settings import Settings
-from server.app import App
-from server.contract import Contract
-from server.problem import problem
-from server.services.adoption import Adoption
-from server.services.library import Library
+from lore_etl.config.settings import Settings
+from lore_etl.core.errors import LoreError
+from lore_server.app import App
+from lore_server.contract import Contract
+from lore_server.knowledge.git.commits import Author
+from lore_server.replies.problem import problem
+from lore_server.services.adoption import Adoption
+from lore_server.services.knowledge_library import Library
 from tests.harness.calls import Call, calling
 from tests.harness.knowledge import HOSTILE_FILENAMES, HOSTILE_IDS, SAFE_FILENAMES, assert_sound, git, seed_store
 from tests.harness.models import HashModel

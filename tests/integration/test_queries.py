@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from etl.embedding import ConfiguredModel
-from etl.errors import IndexMissing, ModelMismatch
-from etl.model import KnowledgeType
-from etl.settings import QuerySettings, Settings
-from etl.sync import sync
-from server import budget
-from server.app import App
-from server.contract import Contract
-from server.query.weights import CLASSIC
+from lore_etl.config.settings import QuerySettings, Settings
+from lore_etl.core.errors import IndexMissing, ModelMismatch
+from lore_etl.core.model import KnowledgeType
+from lore_etl.models.embedders import ConfiguredModel
+from lore_etl.pipeline.sync import sync
+from lore_server.app import App
+from lore_server.contract import Contract
+from lore_server.query.weights import CLASSIC
+from lore_server.replies import budget
 from tests.harness.models import HashModel
 from tests.harness.projects import open_index, write_project
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from etl.errors import DocumentNotFound, FrameworkNotFound, InvalidArgument, InvalidPath, PathRefused
-from etl.settings import DocsSettings, Settings
-from server.docs.reading import DocReader
+from lore_etl.config.settings import DocsSettings, Settings
+from lore_etl.core.errors import DocumentNotFound, FrameworkNotFound, InvalidArgument, InvalidPath, PathRefused
+from lore_server.framework.reading import DocReader
 from tests.harness.framework import framework
 from tests.harness.projects import open_index, write_project
 

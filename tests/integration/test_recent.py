@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from etl.index import Index
-from etl.sync import sync
-from server.query.recent import KEPT
-from server.query.service import QueryService
+from lore_etl.index import Index
+from lore_etl.pipeline.sync import sync
+from lore_server.query.query_service import QueryService
+from lore_server.query.result_cache import KEPT
 from tests.harness.projects import open_index, settle, write_project
 
 

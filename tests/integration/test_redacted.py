@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-import etl.create
-from etl.sync import sync
+import lore_etl.pipeline.extract
+from lore_etl.pipeline.sync import sync
 from tests.harness.models import HashModel
 from tests.harness.projects import open_index, settle, write_project
 from tests.harness.secrets import secrets
@@ -43,8 +43,8 @@ def test_what_an_older_version_let_in_is_gone_after_the_next_sync(
     write_project(project, {f"docs/plain{n}.md": f"# Plain {n}\n\nNothing to hide.\n" for n in range(others)})
     index = open_index(project, model=HashModel())
     with monkeypatch.context() as older:
-        older.setattr(etl.create, "redaction_version", lambda: "older")
-        older.setattr(etl.create, "redact", lambda text: (text, 0))
+        older.setattr(lore_etl.pipeline.extract, "redaction_version", lambda: "older")
+        older.setattr(lore_etl.pipeline.extract, "redact", lambda text: (text, 0))
         settle(project)
         sync(index)
     assert FORMATS[0].value.encode() in files_below(index.folder)

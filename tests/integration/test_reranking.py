@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from etl.errors import ConfigError
-from etl.onnx.export import TOLERANCE
-from etl.reranking import CrossEncoder, open_cross_encoder, prepared
-from etl.settings import QuerySettings, Settings
-from etl.sync import sync
-from server.query.service import Found, QueryService
+from lore_etl.config.settings import QuerySettings, Settings
+from lore_etl.core.errors import ConfigError
+from lore_etl.models.export import TOLERANCE
+from lore_etl.models.reranking import CrossEncoder, open_cross_encoder, prepared
+from lore_etl.pipeline.sync import sync
+from lore_server.query.query_service import QueryService, SearchOutcome
 from tests.harness.processes import child, guarded
 from tests.harness.projects import open_index, write_project
 
@@ -95,9 +95,9 @@ OPEN = """
 import sys
 started = []
 sys.addaudithook(lambda event, given: started.append(given[1]) if event == "subprocess.Popen" else None)
-from etl.reranking import open_cross_encoder
+from lore_etl.models.reranking import open_cross_encoder
 scores = open_cross_encoder(sys.argv[1], threads=1).score("the ferry", ["at dawn", "a boat"])
-print(scores.tolist(), "torch" in sys.modules, sum("etl.reranking.export" in one for one in started))
+print(scores.tolist(), "torch" in sys.modules, sum("lore_etl.models.export_reranker" in one for one in started))
 """
 
 
@@ -190,7 +190,7 @@ def test_a_name_that_the_hub_does_not_have_is_a_mistake_in_the_configuration(own
 
 
 def test_a_model_of_several_labels_is_refused(tmp_path: Path) -> None:
-    from etl.reranking.export import Unfit, export
+    from lore_etl.models.export_reranker import Unfit, export
 
     model = bert(tmp_path / "model", labels=3)
 
@@ -201,7 +201,7 @@ def test_a_model_of_several_labels_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_model_whose_scores_would_be_random_is_refused(tmp_path: Path) -> None:
-    from etl.reranking.export import Unfit, export
+    from lore_etl.models.export_reranker import Unfit, export
 
     embedding_model = bert(tmp_path / "model", head=False)
 
@@ -212,7 +212,7 @@ def test_a_model_whose_scores_would_be_random_is_refused(tmp_path: Path) -> None
 
 
 def test_a_folder_that_is_no_model_is_refused_with_the_reason(tmp_path: Path) -> None:
-    from etl.reranking.export import Unfit, export
+    from lore_etl.models.export_reranker import Unfit, export
 
     (tmp_path / "empty").mkdir()
 
@@ -220,7 +220,7 @@ def test_a_folder_that_is_no_model_is_refused_with_the_reason(tmp_path: Path) ->
         export(str(tmp_path / "empty"), tmp_path / "compiled")
 
 
-def searched(root: Path, reranker: str, depth: int = 5) -> Found:
+def searched(root: Path, reranker: str, depth: int = 5) -> SearchOutcome:
     """A question asked of a small project with this reranker."""
     index = open_index(root, Settings(query=QuerySettings(reranker=reranker, rerank_depth=depth)))
     try:

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from etl.errors import Cancelled
-from etl.settings import AnswerSettings, Settings
-from server.app import App
-from server.contract import Contract
-from server.listener import Listener
+from lore_etl.config.settings import AnswerSettings, Settings
+from lore_etl.core.errors import Cancelled
+from lore_server.app import App
+from lore_server.contract import Contract
+from lore_server.execution.progress import Listener
 from tests.harness import gemini
 from tests.harness.gemini import FakeGemini
 

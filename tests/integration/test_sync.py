@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from etl.errors import GuardTripped, IndexMissing, ModelMismatch
-from etl.index import Index
-from etl.model import SyncReport
-from etl.settings import Settings
-from etl.stores import chunkfile
-from etl.sync import create_only, delete_all, embed_only, sync
-from server.query.retrieve import retrieve
+from lore_etl.config.settings import Settings
+from lore_etl.core.errors import GuardTripped, IndexMissing, ModelMismatch
+from lore_etl.core.model import SyncReport
+from lore_etl.index import Index
+from lore_etl.pipeline.sync import create_only, delete_all, embed_only, sync
+from lore_etl.stores import chunkfile
+from lore_server.query.retrieve import retrieve
 from tests.harness.indexes import assert_equals_fresh, fresh_state, state_of, unfindable
 from tests.harness.models import HashModel
 from tests.harness.permissions import without_permission
@@ -519,8 +519,8 @@ def test_order_locale_time_zone_hash_seed_and_working_folder_change_no_byte(proj
 import os, sys
 from pathlib import Path
 sys.path = [one for one in sys.path if one]
-from etl.settings import Settings
-from etl.sync import create_only
+from lore_etl.config.settings import Settings
+from lore_etl.pipeline.sync import create_only
 from tests.harness.projects import open_index
 os.chdir("/")
 index = open_index(Path(sys.argv[1]), Settings(index={"path": sys.argv[2]}))

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from etl.errors import ConfigError, InvalidArgument, StorageError
-from etl.settings import QuerySettings, Settings, load_settings
-from server.evaluation.evaluate import on_bench
-from server.evaluation.tune import SMALLEST_SET, STEPS, Fit, fit, write
-from server.query.weights import HYBRID, weights
+from lore_etl.config.settings import QuerySettings, Settings, load_settings
+from lore_etl.core.errors import ConfigError, InvalidArgument, StorageError
+from lore_server.evaluation.evaluate import on_bench
+from lore_server.evaluation.tune import SMALLEST_SET, STEPS, Fit, fit, write
+from lore_server.query.weights import HYBRID, weights
 from tests.harness.evaluation import tuning_set
 from tests.harness.models import HashModel, counter
 

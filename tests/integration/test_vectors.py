@@ -11,12 +11,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from etl.errors import Busy, IndexDamaged, StorageError
-from etl.settings import DatabaseSettings
-from etl.stores import seal
-from etl.stores.connections import Embedded, Served
-from etl.stores.folders import FolderPlace
-from etl.stores.vectors import Row, Vectors, VectorStore
+from lore_etl.config.settings import DatabaseSettings
+from lore_etl.core.errors import Busy, IndexDamaged, StorageError
+from lore_etl.stores import integrity
+from lore_etl.stores.chroma.connections import ChildChroma, EmbeddedChroma
+from lore_etl.stores.chroma.local import FolderPlace
+from lore_etl.stores.chroma.vector_store import Row, Vectors, VectorStore
 from tests.harness.processes import run
 
 SETTINGS = DatabaseSettings()
@@ -25,7 +25,7 @@ Open = Callable[..., VectorStore]
 """(folder, at_least, settings) -> the store."""
 
 
-@pytest.fixture(params=[Embedded, Served], ids=["embedded", "server"])
+@pytest.fixture(params=[EmbeddedChroma, ChildChroma], ids=["embedded", "server"])
 def open_store(request: pytest.FixtureRequest) -> Open:
     """Opens a folder of vectors in either of the two ways."""
 
@@ -55,7 +55,7 @@ def store(tmp_path: Path, open_store: Open) -> Iterator[VectorStore]:
 def big(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A closed store of 3,000 rows, more than Chroma keeps in its log: its HNSW files are on disk."""
     folder = tmp_path_factory.mktemp("big") / "vectors"
-    filled = VectorStore(FolderPlace(folder, SETTINGS, Embedded))
+    filled = VectorStore(FolderPlace(folder, SETTINGS, EmbeddedChroma))
     filled.add(rows_of(3_000), vectors_of(3_000))
     filled.close()
     return folder
@@ -214,29 +214,29 @@ def test_a_vector_of_another_dimension_is_reported(store: VectorStore) -> None:
 
 
 def test_a_closed_store_is_sealed_and_opens_with_the_same_rows(copy: Path, open_store: Open) -> None:
-    assert seal.is_sealed(copy)
+    assert integrity.is_sealed(copy)
 
     store = open_store(copy, at_least=3_000)
 
     assert store.count() == 3_000
     assert store.missing([row[0] for row in rows_of(3_000)], vectors_of(3_000)) == []
     store.close()
-    assert seal.is_sealed(copy)
+    assert integrity.is_sealed(copy)
 
 
 def test_a_write_breaks_the_seal_until_it_is_sealed_again(store: VectorStore, tmp_path: Path) -> None:
     folder = tmp_path / "vectors"
-    assert seal.is_sealed(folder)
+    assert integrity.is_sealed(folder)
 
     store.add(rows_of(1), vectors_of(1))
 
-    assert not seal.is_sealed(folder)
+    assert not integrity.is_sealed(folder)
     store.seal()
-    assert seal.is_sealed(folder)
+    assert integrity.is_sealed(folder)
 
 
 def test_a_store_without_its_seal_is_probed_and_opens_if_it_is_sound(copy: Path, open_store: Open) -> None:
-    (copy / seal.SEAL).unlink()
+    (copy / integrity.SEAL).unlink()
 
     store = open_store(copy, at_least=3_000)
 
@@ -300,7 +300,7 @@ def test_damaged_files_are_reported_before_they_are_opened(
         open_store(copy, at_least=3_000)
 
     assert "lore sync" in caught.value.hint
-    assert not seal.is_sealed(copy)
+    assert not integrity.is_sealed(copy)
 
 
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES.keys())
@@ -308,12 +308,12 @@ def test_damage_without_a_seal_to_compare_with_is_reported_or_costs_no_row(
     copy: Path, open_store: Open, damage: Callable[[Path], None]
 ) -> None:
     damage(copy)
-    (copy / seal.SEAL).unlink(missing_ok=True)
+    (copy / integrity.SEAL).unlink(missing_ok=True)
 
     try:
         store = open_store(copy, at_least=3_000)
     except IndexDamaged:
-        assert not seal.is_sealed(copy)
+        assert not integrity.is_sealed(copy)
     else:
         assert store.missing([row[0] for row in rows_of(3_000)], vectors_of(3_000)) == []
         store.close()
@@ -333,17 +333,17 @@ def test_after_a_failed_open_a_new_store_can_be_made_at_the_same_place(copy: Pat
 
 
 def test_modules_of_the_project_in_the_working_folder_are_never_imported(copy: Path, tmp_path: Path) -> None:
-    (copy / seal.SEAL).unlink()
+    (copy / integrity.SEAL).unlink()
     trap = tmp_path / "project"
     trap.mkdir()
     (trap / "chromadb.py").write_text("raise SystemExit(9)", encoding="utf-8")
     code = """
 import os, sys
 from pathlib import Path
-from etl.settings import DatabaseSettings
-from etl.stores.connections import Embedded, Served
-from etl.stores.folders import FolderPlace
-from etl.stores.vectors import VectorStore
+from lore_etl.config.settings import DatabaseSettings
+from lore_etl.stores.chroma.connections import Embedded, Served
+from lore_etl.stores.chroma.local import FolderPlace
+from lore_etl.stores.chroma.vector_store import VectorStore
 sys.path = [one for one in sys.path if one]
 os.chdir(sys.argv[2])
 for connect in (Embedded, Served):
@@ -359,8 +359,8 @@ for connect in (Embedded, Served):
 
 def test_a_seal_that_is_no_seal_counts_as_none(copy: Path) -> None:
     for content in ("garbage", "[1, 2]", json.dumps(None)):
-        (copy / seal.SEAL).write_text(content, encoding="utf-8")
-        assert seal.changed(copy) is None
+        (copy / integrity.SEAL).write_text(content, encoding="utf-8")
+        assert integrity.changed(copy) is None
 
 
 def test_similarities_are_exact_for_the_rows_asked_for_and_leave_unknown_rows_out(store: VectorStore) -> None:

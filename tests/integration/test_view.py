@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from etl.errors import IndexMissing
-from etl.index import Index
-from etl.settings import DocsSettings, Settings
-from etl.sync import sync
-from server.docs.groups import Group
-from server.docs.view import View
+from lore_etl.config.settings import DocsSettings, Settings
+from lore_etl.core.errors import IndexMissing
+from lore_etl.index import Index
+from lore_etl.pipeline.sync import sync
+from lore_server.framework.groups import Group
+from lore_server.framework.view import View
 from tests.harness.framework import framework
 from tests.harness.projects import open_index, write_project
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from etl.errors import InvalidContent
-from etl.settings import Settings
-from server.app import App
-from server.contract import Contract
-from server.render import render
+from lore_etl.config.settings import Settings
+from lore_etl.core.errors import InvalidContent
+from lore_server.app import App
+from lore_server.contract import Contract
+from lore_server.replies.render import render
 from tests.harness.calls import Call, calling, indexed
 from tests.harness.models import HashModel
 from tests.harness.projects import settle, write_project

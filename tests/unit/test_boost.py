@@ -6,11 +6,11 @@ import datetime
 
 import pytest
 
-from etl.model import Chunk, KnowledgeType
-from etl.settings import DocsSettings
-from server.docs.boost import boosted, stems_of
-from server.docs.sentence import best_sentence
-from server.query.ranked import Ranked
+from lore_etl.config.settings import DocsSettings
+from lore_etl.core.model import Chunk, KnowledgeType
+from lore_server.framework.best_sentence import best_sentence
+from lore_server.framework.boost import boosted, stems_of
+from lore_server.query.ranking import Ranked
 
 TODAY = datetime.date(2026, 11, 21)
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from etl.model import Problem, SyncReport
-from server import budget
-from server.answer.bounds import bounded
-from server.contract import Contract
-from server.services.jobs import Job
+from lore_etl.core.model import Problem, SyncReport
+from lore_server.answer.bounds import bounded
+from lore_server.contract import Contract
+from lore_server.replies import budget
+from lore_server.services.jobs import Job
 
 LIMIT = budget.REPLY_TOKENS * budget.CHARACTERS_PER_TOKEN
 FRESH = {"state": "fresh"}

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from etl.frontmatter import front_matter_lines
-from etl.model import Chunk, Document, KnowledgeType
+from lore_etl.core.frontmatter import front_matter_lines
+from lore_etl.core.model import Chunk, Document, KnowledgeType
 from tests.harness.texts import chunks_in, document, input_tokens
 
 INPUT_TOKENS = 256

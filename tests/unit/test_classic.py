@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from server.query.classic import Row, rank, rounded, total
-from server.query.weights import CLASSIC
+from lore_server.query.classic import Row, rank, rounded, total
+from lore_server.query.weights import CLASSIC
 
 BUTTON = Row(
     "src", "src/button/Base.mjs", "src/button/Base.mjs - click()", "Neo.button.Base",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from server.query.confidence import DOUBTFUL, confidence
-from server.query.retrieve import Candidate, Candidates
+from lore_server.query.confidence import DOUBTFUL, confidence
+from lore_server.query.retrieve import Candidate, Candidates
 from tests.harness.chunks import make_chunk
 
 TEXT = "The lighthouse keeper lights the lamp at dusk."

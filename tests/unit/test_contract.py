@@ -11,10 +11,10 @@ import anyio
 import pytest
 from openapi_spec_validator import validate
 
-from etl.errors import InternalError, InvalidArgument, UnknownOperation
-from etl.model import KnowledgeType
-from server.contract import Contract
-from server.operations import HANDLERS
+from lore_etl.core.errors import InternalError, InvalidArgument, UnknownOperation
+from lore_etl.core.model import KnowledgeType
+from lore_server.contract import Contract
+from lore_server.operations.query_handlers import HANDLERS
 from tests.golden.write import TARGET as GOLDEN
 from tests.golden.write import tools
 

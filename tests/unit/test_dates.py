@@ -6,9 +6,9 @@ import datetime
 
 import pytest
 
-from etl.dates import day_or_none, last_day, problem_of
-from etl.frontmatter import read_front_matter
-from server.query.outdated import is_over
+from lore_etl.core.dates import day_or_none, last_day, problem_of
+from lore_etl.core.frontmatter import read_front_matter
+from lore_server.query.outdated import is_over
 
 DAY = datetime.date(2026, 6, 30)
 

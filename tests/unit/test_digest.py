@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from etl.digest import Digest, digest
-from etl.digest.excerpt import LONGEST as LONGEST_EXCERPT
-from etl.digest.tags import LONGEST as LONGEST_TAG
-from etl.digest.tags import MOST as MOST_TAGS
-from etl.digest.text import clip
-from etl.sources import SourceSet
-from etl.sources.base import Project, Source
+from lore_etl.digest import Digest, digest
+from lore_etl.digest.first_paragraph import LONGEST as LONGEST_EXCERPT
+from lore_etl.digest.prose_lines import clip
+from lore_etl.digest.tags import LONGEST as LONGEST_TAG
+from lore_etl.digest.tags import MOST as MOST_TAGS
+from lore_etl.sources import SourceSet
+from lore_etl.sources.source import Source, SourceContext
 
 PRP = "PRPs/executed/PRP-7-task.md"
 MEMORY = ".serena/memories/guide.md"
@@ -29,7 +29,7 @@ LINES = st.lists(
 
 @cache
 def source_of(path: str) -> Source:
-    found = SourceSet(Project([path], lambda _: None), {}).owner(path)
+    found = SourceSet(SourceContext([path], lambda _: None), {}).owner(path)
     assert found is not None
     return found
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from etl.files import scan
-from etl.settings import load_settings
-from server.contract import Contract
+from lore_etl.config.settings import load_settings
+from lore_etl.files.scan import scan
+from lore_server.contract import Contract
 from tests.harness.projects import ROOT
 
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import threading
 
-from server.setup.doctor import _run
-from server.setup.finding import Finding
+from lore_server.setup.doctor import _run
+from lore_server.setup.finding import Finding
 
 
 def test_a_check_that_does_not_end_is_reported_and_left_behind() -> None:

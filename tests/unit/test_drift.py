@@ -5,22 +5,22 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from etl.digest.specs import Spec
-from server.docs.drift import Drift, drift
-from server.docs.entry import Entry
-from server.docs.groups import Group
-from server.docs.references import references
+from lore_etl.digest.specs import Spec
+from lore_server.framework.drift import Drift, drift
+from lore_server.framework.groups import Group
+from lore_server.framework.references import references
+from lore_server.framework.view_entry import ViewEntry
 
 PATHS = st.sampled_from(["a.py", "b.py", "ce/c.py", "../d.py"])
 
 
-def entry(path: str, group: Group = Group.USER_PATTERNS, spec: Spec | None = None, key: str = "") -> Entry:
-    return Entry(
+def entry(path: str, group: Group = Group.USER_PATTERNS, spec: Spec | None = None, key: str = "") -> ViewEntry:
+    return ViewEntry(
         key or path.rpartition("/")[2].partition(".")[0], group, path, "Title", "Text", (), "hash", 0.0, spec=spec
     )
 
 
-def prp(key: str, path: str = "", **about: object) -> Entry:
+def prp(key: str, path: str = "", **about: object) -> ViewEntry:
     return entry(path or f"PRPs/executed/{key}.md", Group.USER_PRPS, Spec.model_validate(about), key)
 
 

@@ -5,20 +5,20 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-import etl.errors
-from etl.errors import Busy, LoreError
-from server.problem import problem
+import lore_etl.core.errors
+from lore_etl.core.errors import Busy, LoreError
+from lore_server.replies.problem import problem
 
 
 def _all(kind: type[LoreError]) -> Iterator[type[LoreError]]:
     yield kind
     for child in kind.__subclasses__():
-        if child.__module__ == "etl.errors":
+        if child.__module__ == "lore_etl.core.errors":
             yield from _all(child)
 
 
 def test_the_tree_in_the_docstring_is_the_tree_of_the_classes() -> None:
-    drawn = re.findall(r"(\w+)\s+(\d+)\s+(\d+)", etl.errors.__doc__ or "")
+    drawn = re.findall(r"(\w+)\s+(\d+)\s+(\d+)", lore_etl.core.errors.__doc__ or "")
     real = [(kind.__name__, str(kind.exit_code), str(kind.http_status)) for kind in _all(LoreError)][1:]
 
     assert drawn == real

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from etl.files import scan
-from etl.settings import load_settings
-from etl.sources import SourceSet
-from etl.sources.base import Project
+from lore_etl.config.settings import load_settings
+from lore_etl.files.scan import scan
+from lore_etl.sources import SourceSet
+from lore_etl.sources.source import SourceContext
 from tests.harness.projects import ROOT
 
 EVALUATION = ROOT / "data" / "evaluation"
@@ -47,7 +47,7 @@ def corpus() -> dict[str, str]:
     """The type of each file that the questions are asked of."""
     settings = load_settings(ROOT, EVALUATION / "index.toml")
     paths = list(scan(ROOT, settings.index.exclude).files)
-    sources = SourceSet(Project(paths, lambda path: (ROOT / path).read_text(encoding="utf-8")), settings.sources)
+    sources = SourceSet(SourceContext(paths, lambda path: (ROOT / path).read_text(encoding="utf-8")), settings.sources)
     owned = ((path, sources.owner(path)) for path in paths)
     return {path: owner.document(path, "").type.value for path, owner in owned if owner}
 

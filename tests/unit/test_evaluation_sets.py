@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from etl.corpus import Record
-from etl.errors import InvalidArgument
-from server.evaluation.sets import EvaluationSet, Question, read_set
+from lore_etl.core.errors import InvalidArgument
+from lore_etl.pipeline.corpus import CorpusRecord
+from lore_server.evaluation.sets import EvaluationSet, Question, read_set
 from tests.harness.evaluation import jsonl, qrels, write_set
 
 DOCUMENTS = [{"_id": "d1", "title": "Dawn", "text": "It crosses at dawn."}, {"_id": "d2", "text": "Tides."}]
@@ -40,7 +40,7 @@ def test_a_set_is_its_questions_its_documents_and_what_is_relevant(folder: Path)
 
     assert chosen.name == chosen.corpus == "harbour"
     assert chosen.questions == [Question("q1", "when does it cross"), Question("q2", "what moves the sea")]
-    assert chosen.records == [Record("d1", "It crosses at dawn.", "Dawn"), Record("d2", "Tides.")]
+    assert chosen.records == [CorpusRecord("d1", "It crosses at dawn.", "Dawn"), CorpusRecord("d2", "Tides.")]
     assert chosen.judgements == {"q1": {"d1": 1}, "q2": {"d2": 2}}
 
 

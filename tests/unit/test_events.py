@@ -9,12 +9,12 @@ from typing import Any
 import anyio
 import pytest
 
-from etl.errors import Busy, Cancelled, InvalidArgument, JobNotFound
-from server.calls import Calls
-from server.contract import Contract
-from server.http import events
-from server.http.events import Events, events_of, streaming_operations
-from server.listener import Listener
+from lore_etl.core.errors import Busy, Cancelled, InvalidArgument, JobNotFound
+from lore_server.contract import Contract
+from lore_server.execution.progress import Listener
+from lore_server.execution.threads import Calls
+from lore_server.http import events
+from lore_server.http.events import Events, events_of, streaming_operations
 
 JSON = dict[str, Any]
 

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from etl.corpus import Record
-from etl.errors import InvalidArgument
-from etl.model import Chunk
-from server.evaluation.excerpts import Places, Span, is_excerpt_set, overlap, read_excerpts
+from lore_etl.core.errors import InvalidArgument
+from lore_etl.core.model import Chunk
+from lore_etl.pipeline.corpus import CorpusRecord
+from lore_server.evaluation.excerpts import Places, Span, is_excerpt_set, overlap, read_excerpts
 from tests.harness.chunks import make_chunk
 from tests.harness.evaluation import jsonl
 from tests.harness.texts import chunks_in, words
@@ -56,7 +56,7 @@ def test_a_set_is_whole_documents_and_ranges_that_answer(tmp_path: Path) -> None
 
     assert is_excerpt_set(folder)
     assert chosen.documents == {"harbour.md": TEXT}
-    assert chosen.asked.records == [Record("harbour.md", TEXT, path="harbour.md")]
+    assert chosen.asked.records == [CorpusRecord("harbour.md", TEXT, path="harbour.md")]
     assert chosen.answers == {"q1": ("harbour.md", [(4, 9), (21, 25)])}
     assert [chosen.documents["harbour.md"][start:end] for start, end in chosen.answers["q1"][1]] == ["ferry", "dawn"]
 

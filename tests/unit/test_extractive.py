@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from server.answer.extractive import extract
-from server.answer.pack import Passage
-from server.answer.sentences import sentences
-from server.query.parse import parse
+from lore_server.answer.extractive import extract
+from lore_server.answer.pack import Passage
+from lore_server.answer.sentences import sentences
+from lore_server.query.parse import parse
 from tests.harness.chunks import make_chunk
 
 TEXT = """## Retries

@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pathspec import GitIgnoreSpec
 
-from etl.errors import ConfigError
-from etl.files import FileEntry, Scan, Unreadable, is_passed_over, read_text, scan
-from etl.model import Problem
-from etl.patterns import lenient, verdict
+from lore_etl.core.errors import ConfigError
+from lore_etl.core.model import Problem
+from lore_etl.files.ignore import lenient, verdict
+from lore_etl.files.scan import FileEntry, Scan, Unreadable, is_passed_over, read_text, scan
 from tests.harness.permissions import without_permission
 from tests.harness.projects import settle, write_project
 

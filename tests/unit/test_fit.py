@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from etl.chunking.fit import CRUMB_TOKENS, PROSE_TOKENS, fit
-from etl.chunking.section import Section, Symbol
+from lore_etl.chunking.fit import CRUMB_TOKENS, PROSE_TOKENS, fit
+from lore_etl.chunking.section import Section, Symbol
 from tests.harness.models import counter
 from tests.harness.texts import chunks_in, document, input_tokens, words
 

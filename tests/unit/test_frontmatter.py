@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from etl.frontmatter import MAX_BYTES, FrontMatter, FrontMatterError, front_matter_lines, read_front_matter
+from lore_etl.core.frontmatter import MAX_BYTES, FrontMatter, FrontMatterError, front_matter_lines, read_front_matter
 
 
 def test_the_keys_of_tickets_releases_and_prps_are_understood() -> None:

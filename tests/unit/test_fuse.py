@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.query.fuse import LEAST_SHARE, MOST_SHARE, flatness, fuse, vector_share
-from server.query.parse import parse
-from server.query.retrieve import Candidate, Candidates
-from server.query.weights import HYBRID
+from lore_server.query.fuse import LEAST_SHARE, MOST_SHARE, flatness, fuse, vector_share
+from lore_server.query.parse import parse
+from lore_server.query.retrieve import Candidate, Candidates
+from lore_server.query.weights import HYBRID
 from tests.harness.chunks import make_chunk
 
 CHUNK = make_chunk("a.md")

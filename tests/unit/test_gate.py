@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from etl.stores.gate import Gate
+from lore_etl.stores.rwlock import Gate
 
 SECONDS = 20
 

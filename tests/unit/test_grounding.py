@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from server.answer.grounding import grounded, prompt
-from server.answer.pack import Passage
+from lore_server.answer.grounding import grounded, prompt
+from lore_server.answer.pack import Passage
 from tests.harness.chunks import make_chunk
 
 PASSAGES = [Passage(1, make_chunk("a.md", text="Alpha.")), Passage(2, make_chunk("b.md", text="Beta."))]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from etl.model import KnowledgeType
-from etl.sources import SourceSet
-from etl.sources.base import Project
-from server.docs.groups import SOURCES, Group, group_of
+from lore_etl.core.model import KnowledgeType
+from lore_etl.sources import SourceSet
+from lore_etl.sources.source import SourceContext
+from lore_server.framework.groups import SOURCES, Group, group_of
 
 LAYOUT = {
     ".ce/examples/system/patterns/error-recovery.py": "system_patterns",
@@ -36,7 +36,7 @@ LAYOUT = {
 
 @pytest.mark.parametrize(("path", "group"), LAYOUT.items())
 def test_the_group_of_a_file_goes_by_where_it_lies(path: str, group: str | None) -> None:
-    source = SourceSet(Project((), lambda _: None), {}).owner(path)
+    source = SourceSet(SourceContext((), lambda _: None), {}).owner(path)
 
     assert (source and group_of(path, source.type)) == group
 

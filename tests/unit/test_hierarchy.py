@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from etl.hierarchy import Hierarchy, from_records, resolve
-from etl.model import Ancestor
+from lore_etl.core.model import Ancestor
+from lore_etl.relations.classes import Hierarchy, from_records, resolve
 from tests.harness.texts import facts_of
 
 

@@ -10,20 +10,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.hook.episode import LEAST_ROOM, Episode, Reading, parts, read_episode, why_left_out
-from server.hook.folders import Found, MemoryFile, find, usual_folders
-from server.hook.wanted import memory_folders
+from lore_server.hook.episode import LEAST_ROOM, Episode, Reading, parts, read_episode, why_left_out
+from lore_server.hook.folders import FoundFiles, MemoryFile, find, usual_folders
+from lore_server.hook.wanted import memory_folders
 from tests.harness.projects import write_project
 
 FILE = MemoryFile("/m/LEARNING/a.md", "LEARNING/a.md", "learning", "/m/LEARNING", 1, 1)
 
 
-def found(folder: Path, files: dict[str, str | bytes], *below: str) -> Found:
+def found(folder: Path, files: dict[str, str | bytes], *below: str) -> FoundFiles:
     write_project(folder, files)
     return find([folder / one for one in below] or [folder])
 
 
-def labels(found: Found) -> dict[str, str]:
+def labels(found: FoundFiles) -> dict[str, str]:
     return {one.label: one.group for one in found.files.values()}
 
 

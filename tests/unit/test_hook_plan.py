@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from etl.errors import ConfigError, StorageError
-from server.hook.episode import digest_of
-from server.hook.failures import Unreachable
-from server.hook.folders import MemoryFile, find
-from server.hook.patience import Patience
-from server.hook.plan import GUARDED, LARGEST_FILE, Plan, content, in_turns, made_plan
-from server.hook.state import Entry, SyncState, make_folder, read_state
-from server.hook.tally import Tally, read_tally
-from server.hook.target import target_of
+from lore_etl.core.errors import ConfigError, StorageError
+from lore_server.hook.episode import digest_of
+from lore_server.hook.failures import Unreachable
+from lore_server.hook.folders import MemoryFile, find
+from lore_server.hook.patience import Patience
+from lore_server.hook.plan import GUARDED, LARGEST_FILE, UploadPlan, content, in_turns, made_plan
+from lore_server.hook.state import SyncState, UploadedFile, make_folder, read_state
+from lore_server.hook.tally import Tally, read_tally
+from lore_server.hook.target import target_of
 from tests.harness.projects import write_project
 
 FILES = {"LEARNING/a.md": "alpha", "LEARNING/b.md": "beta", "RESEARCH/c.md": "gamma"}
@@ -33,15 +33,15 @@ def synced(folder: Path) -> SyncState:
     """The state after all of the folder was sent."""
     state = SyncState(folder / "state.json")
     for file in find([folder]).files.values():
-        state.files[file.path] = Entry(digest_of(file, content(file)), file.group, (f"id of {file.label}",), 1)
+        state.files[file.path] = UploadedFile(digest_of(file, content(file)), file.group, (f"id of {file.label}",), 1)
     return state
 
 
-def planned(folder: Path, state: SyncState, everything: bool = False, most: int = 0) -> Plan:
+def planned(folder: Path, state: SyncState, everything: bool = False, most: int = 0) -> UploadPlan:
     return made_plan(find([folder]), state, everything, most)
 
 
-def sent(plan: Plan) -> list[str]:
+def sent(plan: UploadPlan) -> list[str]:
     return [file.label for file in plan.send]
 
 
@@ -87,7 +87,7 @@ def test_a_move_to_another_group_is_sent(folder: Path) -> None:
 
 def test_only_what_is_gone_from_a_folder_that_was_seen_whole_is_removed(folder: Path) -> None:
     state = synced(folder)
-    state.files["/elsewhere/x.md"] = Entry("0", "learning", ("i",), 1)
+    state.files["/elsewhere/x.md"] = UploadedFile("0", "learning", ("i",), 1)
     (folder / "LEARNING/a.md").unlink()
 
     assert planned(folder, state).gone == [str(folder / "LEARNING/a.md")]
@@ -169,7 +169,7 @@ def test_an_entry_that_is_not_whole_or_has_something_to_clear_away_is_taken_up_a
 def test_the_state_is_read_as_it_was_written(tmp_path: Path) -> None:
     state = SyncState(tmp_path / "hook/s.json", "http://x", orphans=[{"id": "o"}], last={"pid": 1})
     make_folder(state.path.parent)
-    entry = Entry("d", "g", ("1", "2"), 3, ("0",), True, "it failed", "LEARNING", "2026-01-01")
+    entry = UploadedFile("d", "g", ("1", "2"), 3, ("0",), True, "it failed", "LEARNING", "2026-01-01")
     state.put("/m/ü.md", entry)
 
     assert read_state(state.path) == state
@@ -204,7 +204,9 @@ def test_a_state_that_cannot_be_written_is_an_error_of_storage(tmp_path: Path) -
 
 
 def test_ids_that_another_file_stands_for_are_in_use(tmp_path: Path) -> None:
-    state = SyncState(tmp_path / "s", files={"a": Entry("d", "g", ("1",), 1), "b": Entry("e", "g", ("2",), 1)})
+    state = SyncState(
+        tmp_path / "s", files={"a": UploadedFile("d", "g", ("1",), 1), "b": UploadedFile("e", "g", ("2",), 1)}
+    )
 
     assert state.unused(("1", "3")) == ("3",)
 

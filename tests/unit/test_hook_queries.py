@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from etl.errors import ConfigError
-from server.hook.episode import Episode
-from server.hook.failures import Refused, Unwilling
-from server.hook.knowledge import JSON, Knowledge, Tool, arguments_of, checked, id_in
-from server.hook.lucene import escaped, spelling, unescaped
+from lore_etl.core.errors import ConfigError
+from lore_server.hook.episode import Episode
+from lore_server.hook.failures import Unwilling, UploadRefused
+from lore_server.hook.knowledge_server import JSON, KnowledgeServer, Tool, arguments_of, checked, id_in
+from lore_server.hook.lucene import escaped, spelling, unescaped
 
 SPECIAL = '+ - && || ! ( ) { } [ ] ^ " ~ * ? : \\ /'
 
@@ -86,13 +86,13 @@ def test_a_server_gets_only_what_it_takes() -> None:
     assert told(body=STRING, metadata=STRING)["metadata"].endswith("sync_id: m4rk")
 
 
-def knowledge(*replies: JSON, **tools: JSON) -> Knowledge:
+def knowledge(*replies: JSON, **tools: JSON) -> KnowledgeServer:
     left = list(replies)
 
     async def call(tool: str, arguments: JSON) -> JSON:
         return left.pop(0)
 
-    return Knowledge({name: {"properties": one} for name, one in tools.items()}, call, str)
+    return KnowledgeServer({name: {"properties": one} for name, one in tools.items()}, call, str)
 
 
 def test_the_limits_are_those_that_the_server_tells_else_the_usual_ones() -> None:
@@ -123,7 +123,7 @@ def test_the_id_is_found_wherever_a_server_puts_it(reply: JSON, number: str) -> 
     "reply", [{"error": "it broke"}, {"result": {"error": "it broke"}}, {"error": True, "message": "it broke"}]
 )
 def test_an_error_that_is_told_as_a_result_is_one(reply: JSON) -> None:
-    with pytest.raises(Refused, match="it broke"):
+    with pytest.raises(UploadRefused, match="it broke"):
         checked(reply)
 
 
@@ -131,7 +131,7 @@ def test_what_was_to_be_deleted_and_is_not_there_is_as_good_as_deleted() -> None
     there = {"add_memory": {}, "delete_episode": {"uuid": STRING}}
 
     anyio.run(knowledge({"error": "node not found"}, **there).delete, "u")
-    with pytest.raises(Refused, match="no right"):
+    with pytest.raises(UploadRefused, match="no right"):
         anyio.run(knowledge({"error": "no right"}, **there).delete, "u")
 
 

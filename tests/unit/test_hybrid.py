@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from server.query.hybrid import rank, score
-from server.query.parse import parse
-from server.query.ranked import Ranked
-from server.query.retrieve import Candidate, Candidates
-from server.query.weights import HYBRID, Weights, weights
+from lore_server.query.hybrid import rank, score
+from lore_server.query.parse import parse
+from lore_server.query.ranking import Ranked
+from lore_server.query.retrieve import Candidate, Candidates
+from lore_server.query.weights import HYBRID, Weights, weights
 from tests.harness.chunks import candidate, make_chunk
 
 LOW = candidate(make_chunk("zzz/other.py", "src", kind="function"), 0.0, 0.0)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from etl.knowledge.identity import Identity, identity_of, normalised_remote, spelled
-from etl.knowledge.registry import index_with, index_with_use, merged_index, read_registry
+from lore_server.knowledge.identity import Identity, identity_of, normalised_remote, spelled
+from lore_server.knowledge.registry import index_with, index_with_use, merged_index, read_registry
 from tests.harness.knowledge import git
 
 REMOTE = "github.com/finance/backend"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from etl.model import Chunk, KnowledgeType
+from lore_etl.core.model import Chunk, KnowledgeType
 from tests.harness.texts import chunks_in, input_tokens
 
 SCRIPT = {

@@ -13,9 +13,9 @@ import tomlkit
 from hypothesis import given
 from hypothesis import strategies as st
 
-from etl.errors import ConfigError, StorageError
-from etl.layers import merge
-from server.setup import install, jsonc
+from lore_etl.config.layers import merge
+from lore_etl.core.errors import ConfigError, StorageError
+from lore_server.setup import install, jsonc
 
 ENTRY = {"command": "lore", "args": ["mcp", "-C", "${workspaceFolder}"]}
 KEY = "mcpServers"

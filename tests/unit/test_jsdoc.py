@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import pytest
 
-from etl.chunking import chunk, parse
-from etl.model import Chunk, ClassDefinition, Document
-from etl.sources import SourceSet
-from etl.sources.base import Project
+from lore_etl.chunking import chunk, parse
+from lore_etl.core.model import Chunk, ClassDefinition, Document
+from lore_etl.sources import SourceSet
+from lore_etl.sources.source import SourceContext
 from tests.harness.texts import counter, document, symbols
 
 PATH = "docs/output/all.json"
@@ -112,7 +112,7 @@ def test_json_of_doclets_without_documentation_gives_no_chunk() -> None:
     ],
 )
 def test_the_output_of_jsdoc_is_claimed_where_it_is_written(path: str, is_claimed: bool) -> None:
-    owner = SourceSet(Project([path], lambda _: None), {}).owner(path)
+    owner = SourceSet(SourceContext([path], lambda _: None), {}).owner(path)
 
     assert (owner is not None and owner.name == "jsdoc") == is_claimed
 

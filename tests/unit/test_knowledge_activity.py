@@ -6,7 +6,7 @@ import json
 import os
 from pathlib import Path
 
-from etl.knowledge.activity import ACTIVITY, KEPT, Activity, ActivityLog
+from lore_server.knowledge.activity_log import ACTIVITY, KEPT, Activity, ActivityLog
 
 
 def lines(home: Path) -> list[dict[str, object]]:

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from etl.errors import ChapterNotFound, InvalidArgument, InvalidContent, LoreError, SectionExists
-from etl.knowledge import limits
-from etl.knowledge.document import KnowledgeDocument
-from etl.knowledge.edit import (
+from lore_etl.core.errors import ChapterNotFound, InvalidArgument, InvalidContent, LoreError, SectionExists
+from lore_etl.core.headings import lines_of
+from lore_server.knowledge import limits
+from lore_server.knowledge.chapter_edit import (
     NewChapter,
     Which,
     add_chapter,
@@ -20,7 +20,7 @@ from etl.knowledge.edit import (
     rewritten,
     update_chapter,
 )
-from etl.knowledge.outline import lines_of
+from lore_server.knowledge.document import KnowledgeDocument
 
 NOW = "2026-01-02T03:04:05.000Z"
 GUIDE = """---

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from etl.errors import InvalidFilename, InvalidProjectId
-from etl.knowledge.names import checked_project_id, document_name, group_folder, project_slug, slug
+from lore_etl.core.errors import InvalidFilename, InvalidProjectId
+from lore_server.knowledge.names import checked_project_id, document_name, group_folder, project_slug, slug
 from tests.harness.knowledge import HOSTILE_FILENAMES, HOSTILE_IDS, SAFE_FILENAMES
 
 

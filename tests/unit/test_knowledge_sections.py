@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from etl.errors import InvalidArgument, InvalidContent, SectionExists, SectionNotFound, StorageError
-from etl.knowledge.registry import index_with, merged_index, read_index
-from etl.knowledge.sections import add_section, remove_section, section_titles, update_section
+from lore_etl.core.errors import InvalidArgument, InvalidContent, SectionExists, SectionNotFound, StorageError
+from lore_server.knowledge.registry import index_with, merged_index, read_index
+from lore_server.knowledge.sections import add_section, remove_section, section_titles, update_section
 
 MAIN = "# App\r\n\r\n## Build\r\n\r\nmake\r\n\r\n### Deep\r\n\r\nx\r\n\r\n```\r\n## no\r\n```\r\n\r\n## Test\r\n\r\nx"
 

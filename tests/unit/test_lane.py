@@ -7,8 +7,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
 
-from etl.errors import Busy, DeadlineExceeded
-from server.lane import Lane, Together
+from lore_etl.core.errors import Busy, DeadlineExceeded
+from lore_server.execution.lanes import Lane, Together
 
 
 def test_a_lane_that_is_full_says_so_and_is_free_again_afterwards() -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from server.query.legs import LEGS, files, passages
-from server.query.retrieve import Candidate, Candidates
+from lore_server.query.retrieve import Candidate, Candidates
+from lore_server.query.single_leg import LEGS, files, passages
 from tests.harness.chunks import make_chunk
 
 HEAD = make_chunk("a.md", anchor="head", lines=(1, 2))

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from etl.model import Chunk
-from server.query.hybrid import rank, score
-from server.query.lineage import BROUGHT, FOUND, LAST_PLACE, wanted_ancestors
-from server.query.parse import parse
-from server.query.ranked import Ranked
-from server.query.retrieve import Candidate, Candidates
-from server.query.weights import HYBRID, weights
+from lore_etl.core.model import Chunk
+from lore_server.query.hybrid import rank, score
+from lore_server.query.lineage import BROUGHT, FOUND, LAST_PLACE, wanted_ancestors
+from lore_server.query.parse import parse
+from lore_server.query.ranking import Ranked
+from lore_server.query.retrieve import Candidate, Candidates
+from lore_server.query.weights import HYBRID, weights
 from tests.harness.chunks import candidate, make_chunk
 
 CHAIN = [("Neo.component.Base", "src/component/Base.mjs"), ("Neo.core.Base", "src/core/Base.mjs")]

@@ -9,13 +9,13 @@ from collections.abc import Callable
 
 import pytest
 
-from etl.chunking import chunk
-from etl.frontmatter import FrontMatterError, read_front_matter
-from etl.hierarchy import resolve
-from etl.redaction import redact
-from etl.sources import SourceSet
-from etl.sources.base import Project
-from etl.stores.words import terms
+from lore_etl.chunking import chunk
+from lore_etl.core.frontmatter import FrontMatterError, read_front_matter
+from lore_etl.files.redaction import redact
+from lore_etl.relations.classes import resolve
+from lore_etl.sources import SourceSet
+from lore_etl.sources.source import SourceContext
+from lore_etl.stores.tokenizer import terms
 from tests.harness.texts import counter, facts_of
 
 MAX_SECONDS = 10  # a bound against what never ends, not a target
@@ -110,7 +110,7 @@ def assert_linear(call: Callable[[int], object], size: int) -> None:
 
 @pytest.mark.parametrize(("path", "name"), SHAPES, ids=lambda value: value.replace(" ", "-"))
 def test_files_are_read_in_linear_time(path: str, name: str) -> None:
-    source = SourceSet(Project([path], lambda _: None), {"guides": ["*.md", "*.rst", "*.txt"]}).owner(path)
+    source = SourceSet(SourceContext([path], lambda _: None), {"guides": ["*.md", "*.rst", "*.txt"]}).owner(path)
     assert source is not None
 
     assert_linear(lambda n: chunk(source.document(path, SHAPES[path, name](n)), counter()), 30_000)

@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from etl.errors import ProviderError
-from server.answer.grounding import grounded
-from server.answer.links import addresses
-from server.answer.pack import Passage
-from server.answer.telling import Telling
-from server.http.markdown import elements_of
+from lore_etl.core.errors import ProviderError
+from lore_server.answer.grounding import grounded
+from lore_server.answer.links import addresses
+from lore_server.answer.pack import Passage
+from lore_server.answer.streaming import Telling
+from lore_server.http.markdown_tree import elements_of
 from tests.harness.chunks import make_chunk
 
 GOOD = "https://docs.example.org/guide"

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from server.logs import LEVEL_VARIABLES, configure_logging
+from lore_server.console.logs import LEVEL_VARIABLES, configure_logging
 
 
 @pytest.fixture(autouse=True)
 def as_before(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    loggers = [logging.getLogger(), *map(logging.getLogger, ("etl", "server"))]
+    loggers = [logging.getLogger(), *map(logging.getLogger, ("lore_etl", "lore_server"))]
     before = [(one, one.level, list(one.handlers)) for one in loggers]
     for name in LEVEL_VARIABLES:
         monkeypatch.delenv(name, raising=False)
@@ -42,7 +42,7 @@ def test_the_level_of_the_environment_is_honoured(
 
     configure_logging(verbose)
 
-    assert logging.getLogger("server").level == logging.getLogger("etl").level == level
+    assert logging.getLogger("lore_server").level == logging.getLogger("lore_etl").level == level
     assert logging.getLogger().level == logging.WARNING  # libraries
 
 

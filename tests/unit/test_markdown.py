@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from etl.model import KnowledgeType
+from lore_etl.core.model import KnowledgeType
 from tests.harness.texts import chunks_in, outline, words
 
 BODY = words(40)

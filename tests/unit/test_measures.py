@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from server.evaluation.measures import MEASURES, Comparison, compare, interval, per_question
+from lore_server.evaluation.measures import MEASURES, Comparison, compare, interval, per_question
 
 values_between = st.floats(0, 1)
 

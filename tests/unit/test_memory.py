@@ -7,12 +7,12 @@ import yaml
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from etl.errors import InvalidContent, InvalidGroupId
-from etl.frontmatter import front_matter_lines
-from etl.knowledge.limits import MEMORY_PART_CHARACTERS
-from etl.knowledge.memory import Memory, file_place, files_of, made, read_memory
-from etl.knowledge.names import checked_group_id, group_folder
-from etl.knowledge.parts import parts_of, shortened
+from lore_etl.core.errors import InvalidContent, InvalidGroupId
+from lore_etl.core.frontmatter import front_matter_lines
+from lore_etl.core.parts import parts_of, shortened
+from lore_server.knowledge.limits import MEMORY_PART_CHARACTERS
+from lore_server.knowledge.memory_files import Memory, file_place, files_of, made, read_memory
+from lore_server.knowledge.names import checked_group_id, group_folder
 from tests.harness.knowledge import HOSTILE_IDS
 
 NOW = "2026-01-02T03:04:05.000Z"

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from etl.create import create
-from etl.model import Ancestor, Chunk, KnowledgeType, SyncReport, canonical_json, chunk_id, silent, storable
-from etl.stores.chunkfile import CHUNKS
+from lore_etl.core.model import Ancestor, Chunk, KnowledgeType, SyncReport, canonical_json, chunk_id, silent, storable
+from lore_etl.pipeline.extract import create
+from lore_etl.stores.chunkfile import CHUNKS
 from tests.harness.projects import ROOT, open_index, write_project
 
 GOLDEN = ROOT / "tests" / "golden" / "chunks.jsonl"

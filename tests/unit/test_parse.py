@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from server.query.parse import looks_like_name, parse
+from lore_server.query.parse import looks_like_name, parse
 
 
 @pytest.mark.parametrize(

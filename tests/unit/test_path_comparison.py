@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from watchfiles import Change
 
-from etl.files import Scan
-from etl.model import Problem
-from server.owner.watch import _Ours
-from server.services.memory_search import _memory_id
+from lore_etl.core.model import Problem
+from lore_etl.files.scan import Scan
+from lore_server.owner.watch import _Ours
+from lore_server.services.memory_search import _memory_id
 
 
 @pytest.mark.parametrize("name", ["index.md", "indexes/a.md", "index-notes/b.md", "other/index/c.md"])

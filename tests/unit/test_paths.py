@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from etl.errors import PathRefused
-from server.docs.paths import has_part, leads_to, plain
+from lore_etl.core.errors import PathRefused
+from lore_server.framework.paths import has_part, leads_to, plain
 
 HOSTILE = {
     "nothing": "",

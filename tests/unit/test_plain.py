@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from etl.chunking import chunk
-from etl.chunking.plain import parse_plain
+from lore_etl.chunking import chunk
+from lore_etl.chunking.plain import parse_plain
 from tests.harness.texts import chunks_in, counter, document, outline, words
 
 BODY = words(40)

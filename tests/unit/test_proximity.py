@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.query.proximity import STEM, WINDOW, proximities
+from lore_server.query.proximity import STEM, WINDOW, proximities
 
 GAP = " ".join(["filler"] * WINDOW)
 

@@ -4,8 +4,8 @@ from textwrap import dedent
 
 import pytest
 
-from etl.chunking import chunk
-from etl.model import ClassDefinition
+from lore_etl.chunking import chunk
+from lore_etl.core.model import ClassDefinition
 from tests.harness.texts import chunks_in, counter, document, facts_of, outline, symbols, words
 
 PASS = f'    """{words(30)}"""'

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from etl.chunking.recipe import HEADER_BYTES, embedding_input, header
+from lore_etl.chunking.recipe import HEADER_BYTES, embedding_input, header
 from tests.harness.texts import chunks_in, words
 
 
@@ -11,9 +11,9 @@ def test_a_passage_of_a_guide_is_read_under_its_title_and_headings() -> None:
 
 
 def test_code_is_read_under_its_path() -> None:
-    (only,) = chunks_in("etl/stores/words.py", f"def terms():\n    '{words(30)}'\n")
+    (only,) = chunks_in("etl/lore_etl/stores/tokenizer.py", f"def terms():\n    '{words(30)}'\n")
 
-    assert embedding_input(only).split("\n")[0] == "etl/stores/words.py"
+    assert embedding_input(only).split("\n")[0] == "etl/lore_etl/stores/tokenizer.py"
 
 
 def test_a_passage_without_a_title_is_read_by_itself() -> None:

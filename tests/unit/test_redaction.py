@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from etl.redaction import BLOCK_BYTES, redact
+from lore_etl.files.redaction import BLOCK_BYTES, redact
 from tests.harness.secrets import Secret, secrets
 
 FORMATS = list(secrets(seed=1))

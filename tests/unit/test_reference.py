@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from etl.model import Chunk, KnowledgeType
-from server.query.hybrid import rank, score
-from server.query.intent import sought_types
-from server.query.parse import parse
-from server.query.ranked import Ranked
-from server.query.reference import named_documents, tickets
-from server.query.retrieve import Candidate, Candidates
-from server.query.weights import HYBRID
+from lore_etl.core.model import Chunk, KnowledgeType
+from lore_server.query.hybrid import rank, score
+from lore_server.query.intent import sought_types
+from lore_server.query.parse import parse
+from lore_server.query.ranking import Ranked
+from lore_server.query.reference import named_documents, tickets
+from lore_server.query.retrieve import Candidate, Candidates
+from lore_server.query.weights import HYBRID
 from tests.harness.chunks import candidate, make_chunk
 
 TICKET, RELEASE = KnowledgeType.TICKET, KnowledgeType.RELEASE

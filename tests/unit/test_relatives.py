@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from etl.hierarchy import ClassNode, Hierarchy
-from server.query.structure import MOST_RELATIVES, relatives
+from lore_etl.relations.classes import ClassNode, Hierarchy
+from lore_server.query.structure import MOST_RELATIVES, relatives
 
 
 def tree(**bases: str) -> Hierarchy:

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from etl.errors import ConfigError
-from etl.layers import merge
-from etl.project import find_project, place_of
-from etl.settings import Settings, load_settings
+from lore_etl.config.layers import merge
+from lore_etl.config.project import find_project, place_of
+from lore_etl.config.settings import Settings, load_settings
+from lore_etl.core.errors import ConfigError
 
 
 def settings(folder: Path, toml: str, extra: str | None = None, name: str = "extra.json") -> Settings:

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from etl.errors import InvalidArgument
-from server.setup import machine, program
-from server.setup.clients import CLIENTS, client_named
-from server.setup.entry import Wanted, build
+from lore_etl.core.errors import InvalidArgument
+from lore_server.setup import machine, program
+from lore_server.setup.client_entry import EntryRequest, build
+from lore_server.setup.clients import CLIENTS, client_named
 from tests.harness.faces import LORE
 from tests.harness.projects import ROOT
 
@@ -41,7 +41,7 @@ def test_a_shared_file_names_neither_this_machine_nor_this_folder_where_lore_is_
     put_on_path(tmp_path)
 
     for client in CLIENTS.values():
-        entry = build(Wanted(client, project(tmp_path / client.name)))
+        entry = build(EntryRequest(client, project(tmp_path / client.name)))
         assert entry.value["command"] == "lore"
         assert not any(one.startswith("/") for one in entry.value["args"])
 
@@ -55,7 +55,7 @@ def test_an_activated_environment_is_not_the_path_of_others(tmp_path: Path, monk
 
 
 def test_a_path_of_this_machine_is_written_with_a_warning(tmp_path: Path) -> None:
-    entry = build(Wanted(CLIENTS["claude-code"], project(tmp_path)))
+    entry = build(EntryRequest(CLIENTS["claude-code"], project(tmp_path)))
 
     assert entry.value == {"command": LORE, "args": ["mcp", "-C", "${CLAUDE_PROJECT_DIR:-.}"]}
     assert "a path of this machine" in entry.notes[0]
@@ -70,7 +70,7 @@ def test_a_program_inside_the_project_is_written_by_its_place_in_it(
     own.chmod(0o755)
     monkeypatch.setattr(sys, "argv", [str(own)])
 
-    entry = build(Wanted(CLIENTS["vscode"], tmp_path / "p", config=tmp_path / "p" / "over.toml"))
+    entry = build(EntryRequest(CLIENTS["vscode"], tmp_path / "p", config=tmp_path / "p" / "over.toml"))
 
     assert entry.value == {
         "type": "stdio",
@@ -82,8 +82,8 @@ def test_a_program_inside_the_project_is_written_by_its_place_in_it(
 def test_the_users_file_serves_whichever_project_is_open_unless_one_is_named(tmp_path: Path) -> None:
     root = project(tmp_path)
 
-    free = {name: build(Wanted(one, root, is_user=True)).value["args"] for name, one in CLIENTS.items()}
-    named = {name: build(Wanted(one, root, True, is_fixed=True)).value["args"] for name, one in CLIENTS.items()}
+    free = {name: build(EntryRequest(one, root, is_user=True)).value["args"] for name, one in CLIENTS.items()}
+    named = {name: build(EntryRequest(one, root, True, is_fixed=True)).value["args"] for name, one in CLIENTS.items()}
 
     assert free == {
         "claude-code": ["mcp"],
@@ -99,8 +99,8 @@ def test_a_folder_that_lore_would_not_find_by_itself_is_named(tmp_path: Path) ->
     below = project(tmp_path) / "packages" / "one"
     below.mkdir(parents=True)
 
-    assert build(Wanted(CLIENTS["codex"], tmp_path / "p")).value["args"] == ["mcp"]
-    assert build(Wanted(CLIENTS["codex"], below)).value["args"] == ["mcp", "-C", "."]
+    assert build(EntryRequest(CLIENTS["codex"], tmp_path / "p")).value["args"] == ["mcp"]
+    assert build(EntryRequest(CLIENTS["codex"], below)).value["args"] == ["mcp", "-C", "."]
 
 
 def test_each_clients_files_are_where_its_variables_say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,11 +9,11 @@ import httpx2
 import pytest
 from starlette.applications import Starlette
 
-from etl.errors import ConfigError
-from etl.settings import Settings
-from server.http.guard import Guard
-from server.http.page import filled, page_routes, told_to_the_page
-from server.http.site import is_loopback, listening, site_of
+from lore_etl.config.settings import Settings
+from lore_etl.core.errors import ConfigError
+from lore_server.http.guard import Guard
+from lore_server.http.page import filled, page_routes, told_to_the_page
+from lore_server.http.site import is_loopback, listening, site_of
 
 LONG = "0123456789abcdef0123456789abcdef"
 

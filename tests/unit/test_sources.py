@@ -5,11 +5,11 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from etl.errors import ConfigError
-from etl.frontmatter import FrontMatterError
-from etl.model import Document, KnowledgeType
-from etl.sources import REGISTRY, SourceSet
-from etl.sources.base import Project
+from lore_etl.core.errors import ConfigError
+from lore_etl.core.frontmatter import FrontMatterError
+from lore_etl.core.model import Document, KnowledgeType
+from lore_etl.sources import REGISTRY, SourceSet
+from lore_etl.sources.source import SourceContext
 
 TYPES = {
     # rules and memories
@@ -59,7 +59,7 @@ TYPES = {
 
 def sources(configured: Mapping[str, Sequence[str]] | None = None, files: Mapping[str, str] | None = None) -> SourceSet:
     files = files or {}
-    return SourceSet(Project(list(files), files.get), configured or {})
+    return SourceSet(SourceContext(list(files), files.get), configured or {})
 
 
 def read(path: str, text: str, files: Mapping[str, str] | None = None) -> Document:

@@ -14,19 +14,25 @@ from tests.harness.projects import ROOT
 
 MAX_MODULE_LINES = 400
 MAX_FUNCTION_LINES = 60
-BOUNDARIES = {  # where the last resort may catch everything: the top of a face, of a thread, of a check
-    "server/answer/deadline.py", "server/command.py", "server/hook/commands.py", "server/http/events.py",
-    "server/mcp/lines.py",
-    "server/mcp/resources.py", "server/mcp/tools.py", "server/owner/listen.py", "server/services/jobs.py",
-    "server/setup/doctor.py",
+PACKAGES = {"lore_etl": ROOT / "etl" / "lore_etl", "lore_server": ROOT / "server" / "lore_server"}
+BOUNDARIES = {  # where the last resort may catch everything: the top of an interface, of a thread, of a check
+    f"lore_server/{module}.py"
+    for module in (
+        "answer/timeout", "cli/command", "cli/hook_commands", "http/events", "mcp/lines", "mcp/resources", "mcp/tools",
+        "owner/listen", "services/jobs", "setup/doctor",
+    )
 }  # fmt: skip
 MODULES = sorted(
-    path.relative_to(ROOT).as_posix() for part in ("etl", "server") for path in (ROOT / part).rglob("*.py")
+    path.relative_to(folder.parent).as_posix() for folder in PACKAGES.values() for path in folder.rglob("*.py")
 )
 
 
+def source(module: str) -> str:
+    return (PACKAGES[module.split("/", maxsplit=1)[0]].parent / module).read_text(encoding="utf-8")
+
+
 def parsed(module: str) -> ast.Module:
-    return ast.parse((ROOT / module).read_text(encoding="utf-8"))
+    return ast.parse(source(module))
 
 
 def catches_everything(handler: ast.ExceptHandler) -> bool:
@@ -42,12 +48,12 @@ def functions(module: str) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
 
 
 def test_there_are_modules_to_look_at() -> None:
-    assert {"etl/model.py", "server/cli.py"} <= set(MODULES)
+    assert {"lore_etl/core/model.py", "lore_server/cli/query_commands.py"} <= set(MODULES)
 
 
 @pytest.mark.parametrize("module", MODULES)
 def test_modules_and_functions_are_short(module: str) -> None:
-    lines = (ROOT / module).read_text(encoding="utf-8").count("\n")
+    lines = source(module).count("\n")
     long = [one.name for one in functions(module) if (one.end_lineno or 0) - one.lineno >= MAX_FUNCTION_LINES]
 
     assert lines < MAX_MODULE_LINES
@@ -83,4 +89,4 @@ def test_the_packages_depend_on_each_other_in_one_direction() -> None:
     done = subprocess.run(command, cwd=ROOT, check=False, capture_output=True, text=True)
 
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "2 kept, 0 broken" in done.stdout
+    assert "4 kept, 0 broken" in done.stdout

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from etl.succession import succession
+from lore_etl.relations.supersession import succession
 
 TITLES = {"docs/new.md": "New", "docs/old.md": "The old way", "adr/0001-a.md": "First", "adr/0002-b.md": "Second"}
 

@@ -11,13 +11,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server import show, terminal
-from server.logs import configure_logging
-from server.shell import fail, print_json
+from lore_server.console import output, terminal
+from lore_server.console.logs import configure_logging
+from lore_server.console.output import fail, print_json
 from tests.harness.projects import ROOT
 from tests.harness.texts import STEERING
 
-WRITERS = {"server/terminal.py": "writes", "server/owner/main.py": "JSON for the process that started it"}
+WRITERS = {
+    "server/lore_server/console/terminal.py": "writes",
+    "server/lore_server/owner/owner_main.py": "JSON for the process that started it",
+}
 
 
 @given(st.text())
@@ -33,7 +36,7 @@ HOSTILE = "a\x1b]0;owned\x07b\x1b[31mc\x9bd\x7fe\rf\x08g\u202eh\u2066i"
 
 
 @pytest.mark.parametrize(
-    "printed", [show.line, show.note, terminal.out, terminal.err, lambda text: fail(OSError(text), False)]
+    "printed", [output.line, output.note, terminal.out, terminal.err, lambda text: fail(OSError(text), False)]
 )
 def test_what_is_printed_is_visible(printed: object, capsys: pytest.CaptureFixture[str]) -> None:
     assert callable(printed)

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from etl.errors import ConfigError, StorageError
-from etl.stores.claim import MARK, claim
-from server.token import FILE, VARIABLE, token_of
+from lore_etl.core.errors import ConfigError, StorageError
+from lore_etl.stores.claim import MARK, claim
+from lore_server.http.token import FILE, VARIABLE, token_of
 
 
 @pytest.fixture(autouse=True)

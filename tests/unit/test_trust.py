@@ -14,13 +14,13 @@ from typing import Any, get_args
 import pytest
 from pydantic import BaseModel
 
-from etl import approvals
-from etl.errors import ConfigError
-from etl.layers import MAX_BYTES, read_layers, user_config
-from etl.onnx.cache import Kind, origin
-from etl.policy import RULES, is_inside
-from etl.project import place_of
-from etl.settings import Settings, load_settings
+from lore_etl.config import approvals
+from lore_etl.config.layers import MAX_BYTES, read_layers, user_config
+from lore_etl.config.policy import RULES, is_inside
+from lore_etl.config.project import place_of
+from lore_etl.config.settings import Settings, load_settings
+from lore_etl.core.errors import ConfigError
+from lore_etl.models.model_cache import ModelKind, origin
 from tests.harness.projects import ROOT
 from tests.harness.trust import approve, configured_user
 
@@ -289,7 +289,7 @@ def test_a_model_is_a_folder_only_where_it_is_written_as_a_path(
     """Else a project could bring a folder named like the user's model, with code in it."""
     (project / "someone" / "model").mkdir(parents=True)
     monkeypatch.chdir(project)
-    kind = Kind("x", "1", "embedding.model")
+    kind = ModelKind("x", "1", "embedding.model")
 
     assert origin("someone/model", kind) == "someone/model"
     assert origin("./someone/model", kind) == str(project / "someone" / "model")

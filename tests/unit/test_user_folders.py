@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from etl.user_folders import private_folder, user_state_folder
+from lore_etl.config.user_folders import private_folder, user_state_folder
 
 
 def test_a_named_state_folder_goes_before_all_else(tmp_path: Path) -> None:

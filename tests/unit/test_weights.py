@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from etl.errors import ConfigError
-from server.query.weights import CLASSIC, HYBRID, weights
+from lore_etl.core.errors import ConfigError
+from lore_server.query.weights import CLASSIC, HYBRID, weights
 from tests.harness.projects import ROOT
 
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from etl.stores.words import MAX_TERM, terms
+from lore_etl.stores.tokenizer import MAX_TERM, terms
 
 
 @pytest.mark.parametrize(

@@ -1,1 +1,0 @@
-"""Builds the index: extract, transform, load. Never imports `server`."""

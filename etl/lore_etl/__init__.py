@@ -1,0 +1,1 @@
+"""Builds the index: extract, transform, load. Never imports `lore_server`."""

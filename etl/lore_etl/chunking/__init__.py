@@ -1,0 +1,73 @@
+"""From a Document to Chunks: parse its structure, then fit the pieces to the model's input."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from lore_etl.chunking import javascript, jsdoc, markdown, plain, python
+from lore_etl.chunking.fit import fit
+from lore_etl.chunking.recipe import embedding_input
+from lore_etl.chunking.section import Parsed, Section, trimmed
+from lore_etl.chunking.tokens import TokenCounter
+from lore_etl.core.model import Chunk, Document, FileFacts, chunk_id, sha256
+
+CHUNKER_VERSION = "7"  # raise it when the same file would give other chunks, or another digest
+SCOPE = "project"
+_PARSERS = {
+    "markdown": markdown.parse,
+    "rst": plain.parse_rst,
+    "python": python.parse,
+    "javascript": javascript.parse,
+    "typescript": javascript.parse,
+    "tsx": javascript.parse,
+    "jsdoc": jsdoc.parse,
+}
+
+
+def chunk(document: Document, tokens: TokenCounter) -> tuple[list[Chunk], FileFacts, str | None]:
+    """The chunks of a document in the order of its lines, its facts, and a warning if it was hard to read."""
+    parsed = parse(document)
+    if parsed.text is not None:
+        document = replace(document, text=parsed.text)
+    lines = document.lines
+    sections = [kept for section in parsed.sections if (kept := trimmed(section, lines))]
+    seen: dict[str, int] = {}
+    chunks = []
+    for section, columns in fit(sections, document, tokens):
+        number = seen[section.anchor] = seen.get(section.anchor, 0) + 1
+        anchor = section.anchor if number == 1 else f"{section.anchor}#{number}"
+        chunks.append(_chunk(document, section, columns, anchor, lines))
+    return chunks, replace(parsed.facts, supersedes=document.supersedes), parsed.warning
+
+
+def parse(document: Document) -> Parsed:
+    """The structure of a document by its syntax."""
+    parser = _PARSERS.get(document.syntax)
+    return parser(document) if parser else plain.parse_plain(document)
+
+
+def _chunk(
+    document: Document, section: Section, columns: tuple[int, int] | None, anchor: str, lines: list[str]
+) -> Chunk:
+    text = "\n".join(lines[section.first - 1 : section.last])
+    if columns:
+        text = text[columns[0] : columns[1]]
+    bare = Chunk(
+        id=chunk_id(SCOPE, document.source, anchor),
+        type=document.type,
+        kind=section.kind,
+        source=document.source,
+        title=document.title,
+        heading=section.heading,
+        lines=(section.first, section.last),
+        columns=columns,
+        symbols=section.names(),
+        class_name=section.class_name,
+        tags=document.tags,
+        created=section.created or document.created,
+        updated=document.updated,
+        valid_until=document.valid_until,
+        state=document.state,
+        text=text,
+    )
+    return bare.model_copy(update={"content_hash": sha256(embedding_input(bare))})

@@ -1,0 +1,255 @@
+"""Fit sections to the model's input: merge crumbs with their neighbours, split what is too long at line ends."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import accumulate
+
+from lore_etl.chunking.recipe import header
+from lore_etl.chunking.section import IMPORTS, Section, Span, trimmed
+from lore_etl.chunking.tokens import TokenCounter
+from lore_etl.core.model import Document, KnowledgeType
+
+PROSE_TOKENS = 208  # header and passage: at 256 a passage says too much besides, at 160 too many are cut in two
+CODE_TYPES = frozenset({KnowledgeType.SRC, KnowledgeType.EXAMPLE, KnowledgeType.TEST})  # take all the model reads
+CRUMB_TOKENS = 24  # a smaller piece says too little to be found by itself
+MIN_ROOM = 16  # tokens of a passage, however little a model takes and however long the headings are
+BLANK_WEIGHT = 4  # a cut at a blank line is worth one level of indentation
+_TELLING = {"class": 3, "module": 1, IMPORTS: 0}  # what names a piece of several kinds; other definitions 2
+_QUOTES = ('"', "'", 'r"')  # what begins with one says what the module is for
+_COMMENTS = ("//", "/*", "*", "#")
+Piece = tuple[Section, Span | None]
+
+
+def fit(sections: list[Section], document: Document, tokens: TokenCounter) -> Iterator[Piece]:
+    """Pieces that the model can read whole: sections, with a column range where a single line had to be cut."""
+    budget = _Budget(document, tokens)
+    parts = [part for section in sections for part in _parted(section, document.lines, budget)]
+    for section in _without_bare_imports(_merged(parts, budget), budget):
+        if budget.fits(section):
+            yield section, None
+        else:
+            yield from _split(section, document.lines, budget)
+
+
+class _Budget:
+    """How many tokens lines take, and how many a section may take behind its header."""
+
+    def __init__(self, document: Document, tokens: TokenCounter) -> None:
+        self._document, self.tokens = document, tokens
+        self._limit = tokens.limit if document.type in CODE_TYPES else min(PROSE_TOKENS, tokens.limit)
+        self._totals = [0, *accumulate(tokens.by_line(document.lines))]
+        self._headers: dict[tuple[str, ...], int] = {}
+
+    def cost(self, first: int, last: int) -> int:
+        return self._totals[last] - self._totals[first - 1]
+
+    def room(self, section: Section) -> int:
+        if section.heading not in self._headers:
+            text = header(self._document.source, self._document.title, section.heading)
+            self._headers[section.heading] = self.tokens.count(text)
+        return max(MIN_ROOM, self._limit - self._headers[section.heading])
+
+    def fits(self, section: Section) -> bool:
+        return self.cost(section.first, section.last) <= self.room(section)
+
+    def is_crumb(self, section: Section) -> bool:
+        return self.cost(section.first, section.last) < CRUMB_TOKENS
+
+    def furthest(self, first: int, room: int) -> int:
+        """The last line up to which the lines from `first` on fit."""
+        return bisect_right(self._totals, self._totals[first - 1] + room) - 1
+
+    def before(self, last: int, room: int) -> int:
+        """The last line behind which more than so many tokens are left up to `last`."""
+        return bisect_right(self._totals, self._totals[last] - room) - 1
+
+
+def _parted(section: Section, lines: list[str], budget: _Budget) -> Iterator[Section]:
+    """The section, or where it is too long its imports and the rest of it apart."""
+    if section.kind == IMPORTS or not section.imports:
+        yield section
+        return
+    rest = [number for number in range(section.first, section.last + 1) if not section.is_importing(number)]
+    told = next((lines[number - 1].lstrip() for number in rest if lines[number - 1].strip()), "")
+    if sum(budget.cost(number, number) for number in rest) < CRUMB_TOKENS and not told.startswith(_QUOTES):
+        yield replace(section, kind=IMPORTS, introduces=True)  # `let x;` beside them says hardly more
+        return
+    if budget.fits(section):
+        yield section
+        return
+    first = section.first
+    while first <= section.last:
+        last = section.imports_until(first, section.last, lines)
+        part = section
+        if last >= first:
+            part = replace(section, kind=IMPORTS, anchor=IMPORTS, introduces=True)
+        else:
+            after = bisect_left(section.imports, (first, 0))
+            last = section.imports[after][0] - 1 if after < len(section.imports) else section.last
+        if kept := trimmed(part.cut(first, last), lines):
+            yield kept
+        first = last + 1
+
+
+def _merged(sections: list[Section], budget: _Budget) -> list[Section]:
+    """A crumb joins its neighbour below if the two go together and fit, else the one above.
+
+    A crumb that introduces what follows, such as a heading, is never left behind: what is then too long is split.
+    """
+    upwards: list[Section] = []
+    for section in reversed(sections):
+        below = upwards[-1] if upwards else None
+        if below and budget.is_crumb(section):
+            both = _joined(section, below, budget)
+            if section.introduces or (_go_together(section, below) and budget.fits(both)):
+                upwards[-1] = both
+                continue
+        upwards.append(section)
+    out: list[Section] = []
+    for section in reversed(upwards):
+        above = out[-1] if out else None
+        if above and _go_together(section, above) and budget.is_crumb(section):
+            both = _joined(above, section, budget)
+            if budget.fits(both):
+                out[-1] = both
+                continue
+        out.append(section)
+    return out
+
+
+def _without_bare_imports(sections: list[Section], budget: _Budget) -> Iterator[Section]:
+    """Imports alone say nothing: they join the text above of the module if both fit, else what follows, else the above.
+
+    They stay alone where a file does nothing else.
+    """
+    above: Section | None = None
+    for section in sections:
+        if above is None:
+            above = section
+            continue
+        both = _joined(above, section, budget)
+        ends = section.kind == IMPORTS and (section is sections[-1] or (above.kind == "module" and budget.fits(both)))
+        if above.kind == IMPORTS or ends:
+            above = both
+        else:
+            yield above
+            above = section
+    if above is not None:
+        yield above
+
+
+def _go_together(crumb: Section, neighbour: Section) -> bool:
+    """What a module says between its definitions may stand with any of them."""
+    return crumb.group == neighbour.group or crumb.kind in ("module", IMPORTS)
+
+
+def _joined(above: Section, below: Section, budget: _Budget) -> Section:
+    """Both as one, under the name of the one that says more: a class, a definition, the longer."""
+
+    def weight(section: Section) -> tuple[int, bool, int]:
+        size = budget.cost(section.first, section.last)
+        return _TELLING.get(section.kind, 2), not section.introduces, size
+
+    return replace(
+        max(above, below, key=weight),
+        first=above.first,
+        last=below.last,
+        symbols=above.symbols + below.symbols,
+        solid=above.solid + below.solid,
+        imports=above.imports + below.imports,
+        introduces=False,
+    )
+
+
+def _split(section: Section, lines: list[str], budget: _Budget) -> Iterator[Piece]:
+    room, first = budget.room(section), section.first
+    while first <= section.last:
+        if budget.cost(first, first) > room:
+            yield from _split_line(section.cut(first, first), lines[first - 1], room, budget.tokens)
+            first += 1
+            continue
+        last = _best_end(first, section, lines, room, budget)
+        piece = trimmed(section.cut(first, last), lines)
+        if piece:
+            is_bare = bool(section.imports) and section.imports_until(piece.first, piece.last, lines) >= piece.last
+            yield replace(piece, kind=IMPORTS, anchor=IMPORTS) if is_bare else piece, None
+        first = last + 1
+
+
+def _best_end(first: int, section: Section, lines: list[str], room: int, budget: _Budget) -> int:
+    """Where to cut: before a solid range that fits by itself, else where the text is least nested.
+
+    Only the second half of what fits is looked at, and no crumb is left over.
+    """
+    full = budget.furthest(first, room)
+    if full >= section.last:
+        return section.last
+    imports = section.imports_until(first, full + 1, lines) if section.imports else first - 1
+    if imports > full:
+        return full
+    if imports >= first and budget.cost(first, imports) + CRUMB_TOKENS > room:
+        return max(first, min(full, budget.before(imports, room // 2)))  # the rest of them goes with what follows
+    last = max(first, min(full, budget.before(section.last, CRUMB_TOKENS)))
+    solid = _solid_at(section, last)
+    if solid and solid[0] > first:
+        is_whole = budget.cost(*solid) <= room
+        if is_whole or budget.cost(first, solid[0] - 1) >= CRUMB_TOKENS:
+            return solid[0] - 1
+    middle = first + (last - first) // 2
+    if imports >= first:
+        middle = max(middle, min(last, _first_statement(imports + 1, last, lines, budget)))
+    cuts = [line for line in range(middle, last + 1) if _solid_at(section, line) in (None, solid)]
+    return min(cuts, key=lambda line: (_nesting(lines, line), -line), default=last)
+
+
+def _first_statement(first: int, last: int, lines: list[str], budget: _Budget) -> int:
+    """The first line that is no comment, and more than a crumb behind `first`."""
+    code = (number for number in range(first, last + 1) if not lines[number - 1].lstrip().startswith(_COMMENTS))
+    told = next((number for number in code if lines[number - 1].strip()), first)
+    return max(told, budget.furthest(first, CRUMB_TOKENS) + 1)
+
+
+def _solid_at(section: Section, line: int) -> Span | None:
+    """The solid range that a cut behind the line would break."""
+    index = bisect_left(section.solid, (line + 1, 0)) - 1
+    found = section.solid[index] if index >= 0 else None
+    return found if found and found[0] <= line < found[1] else None
+
+
+def _nesting(lines: list[str], line: int) -> float:
+    """How deep in the structure a cut behind the line would be: by indentation, blank lines and brackets."""
+    below = lines[line]
+    text = below.lstrip()
+    if not text:
+        return float("inf") if lines[line - 1].strip() else -BLANK_WEIGHT
+    if text[0] in ")]}":
+        return float("inf")
+    return len(below) - len(text) - (0 if lines[line - 1].strip() else BLANK_WEIGHT)
+
+
+def _split_line(section: Section, line: str, room: int, tokens: TokenCounter) -> Iterator[Piece]:
+    """Cut one over-long line between words, after a sentence where there is one."""
+    offsets = tokens.offsets(line)
+    starts = [start for start, _ in offsets]
+    start, index = 0, 0
+    while start < len(line):
+        full = index + room
+        end = len(line) if full >= len(offsets) else _word_end(line, start, starts[full])
+        # the rest of a cut word may take more tokens than it did within the word
+        while tokens.count(line[start:end]) > room and end > start + 1:
+            end -= (end - start + 7) // 8
+        yield section, (start, end)
+        start, index = end, bisect_left(starts, end)
+
+
+def _word_end(line: str, start: int, limit: int) -> int:
+    """The best cut in the last third before `limit`."""
+    floor = start + 2 * (limit - start) // 3
+    for mark in (". ", "; ", ", ", " "):
+        found = line.rfind(mark, floor, limit)
+        if found > start:
+            return found + len(mark)
+    return limit

@@ -1,0 +1,150 @@
+"""JavaScript and TypeScript with tree-sitter: module, class, method, function and test, each with its comment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+
+from tree_sitter import Language, Node, Parser
+
+from lore_etl.chunking.javascript_facts import facts_of, requires
+from lore_etl.chunking.nodes import CALLABLE, CLASSES, METHODS, declared, first_line, last_line, text_of
+from lore_etl.chunking.outline import Definition, sections_of
+from lore_etl.chunking.plain import parse_plain
+from lore_etl.chunking.section import Parsed, Span, Symbol
+from lore_etl.core.model import Document
+
+MAX_LINE = 20_000  # longer lines are written by machines
+MAX_OPEN_COMMENTS = 20  # tree-sitter reads to the end of the file for each
+MAX_DEPTH = 6  # of suites within suites
+_FUNCTIONS = {"function_declaration", "generator_function_declaration", "function_signature"}
+_TYPES = {"interface_declaration": "interface", "type_alias_declaration": "type", "enum_declaration": "enum"}
+_SUITE_CALLS = {"describe", "suite", "context"}
+_TEST_CALLS = {"test", "it", "specify"}
+
+
+@cache
+def _parser(syntax: str) -> Parser:
+    if syntax == "javascript":
+        import tree_sitter_javascript
+
+        return Parser(Language(tree_sitter_javascript.language()))
+    import tree_sitter_typescript
+
+    is_tsx = syntax == "tsx"
+    language = tree_sitter_typescript.language_tsx() if is_tsx else tree_sitter_typescript.language_typescript()
+    return Parser(Language(language))
+
+
+def parse(document: Document) -> Parsed:
+    """Sections and classes of a JavaScript or TypeScript module."""
+    lines = document.lines
+    if any(len(line) > MAX_LINE for line in lines):
+        return parse_plain(document, "minified code; indexed as plain text")
+    if document.text.count("/*", document.text.rfind("*/") + 1) > MAX_OPEN_COMMENTS:
+        return parse_plain(document, "comments without an end; indexed as plain text")
+    root = _parser(document.syntax).parse(document.text.encode("utf-8")).root_node
+    leading = set(_leading_lines(root, lines))
+    definitions = tuple(_definitions(root, ""))
+    sections = sections_of(
+        definitions, lines, leads=leading.__contains__, symbols=list(_symbols(root)), imports=list(_imports(root))
+    )
+    return Parsed(sections, facts_of(root))
+
+
+def _definitions(parent: Node, prefix: str, depth: int = 0) -> Iterator[Definition]:
+    for node in parent.named_children:
+        inner = declared(node)
+        first, last = first_line(node), last_line(node)
+        if inner.type in CLASSES:
+            name = prefix + (text_of(inner.child_by_field_name("name")) or "default")
+            yield Definition(name, "class", first, last, tuple(_members(inner, name)))
+        elif inner.type in _FUNCTIONS or inner.type in CALLABLE:
+            name = prefix + (text_of(inner.child_by_field_name("name")) or "default")
+            yield Definition(name, "function", first, last)
+        elif inner.type in _TYPES:
+            yield Definition(prefix + text_of(inner.child_by_field_name("name")), _TYPES[inner.type], first, last)
+        elif inner.type in ("lexical_declaration", "variable_declaration"):
+            yield from _variable(inner, prefix, first, last)
+        elif inner.type == "assignment_expression":
+            yield from _assignment(inner, first, last)
+        elif inner.type == "call_expression" and depth < MAX_DEPTH:
+            yield from _test(inner, prefix, first, last, depth)
+        elif inner.type in ("internal_module", "module") and depth < MAX_DEPTH:
+            body = inner.child_by_field_name("body")
+            if body is not None:
+                yield from _definitions(body, f"{prefix}{text_of(inner.child_by_field_name('name'))}.", depth + 1)
+
+
+def _members(class_node: Node, prefix: str) -> Iterator[Definition]:
+    body = class_node.child_by_field_name("body")
+    for node in body.named_children if body is not None else ():
+        value = node.child_by_field_name("value")
+        is_callable = value is not None and value.type in CALLABLE
+        if node.type in METHODS or is_callable:
+            name = text_of(node.child_by_field_name("name") or node.child_by_field_name("property"))
+            yield Definition(f"{prefix}.{name}", "method", first_line(node), last_line(node))
+
+
+def _variable(node: Node, prefix: str, first: int, last: int) -> Iterator[Definition]:
+    declarators = [c for c in node.named_children if c.type == "variable_declarator"]
+    names = tuple(prefix + text_of(c.child_by_field_name("name")) for c in declarators)
+    values = [c.child_by_field_name("value") for c in declarators]
+    if len(values) == 1 and values[0] is not None and values[0].type in CLASSES:
+        yield Definition(names[0], "class", first, last, tuple(_members(values[0], names[0])))
+    elif any(value is not None and value.type in CALLABLE for value in values):
+        yield Definition(names[0], "function", first, last, names=names)
+
+
+def _assignment(node: Node, first: int, last: int) -> Iterator[Definition]:
+    value = node.child_by_field_name("right")
+    if value is not None and value.type in CALLABLE:
+        name = text_of(node.child_by_field_name("left")).replace(".prototype.", ".").removeprefix("exports.")
+        yield Definition(name.removeprefix("module.exports.")[:200], "function", first, last)
+
+
+def _test(node: Node, prefix: str, first: int, last: int, depth: int) -> Iterator[Definition]:
+    called = text_of(node.child_by_field_name("function"))[:80].split(".")
+    arguments = node.child_by_field_name("arguments")
+    values = arguments.named_children if arguments is not None else []
+    if len(values) < 2 or values[0].type not in ("string", "template_string"):
+        return
+    name = prefix + text_of(values[0]).strip("'\"`")[:200]
+    if _SUITE_CALLS & set(called):
+        body = values[-1].child_by_field_name("body")
+        children = tuple(_definitions(body, f"{name} › ", depth + 1)) if body is not None else ()
+        yield Definition(name, "suite", first, last, children)
+    elif called[0] in _TEST_CALLS:
+        yield Definition(name, "test", first, last)
+
+
+def _leading_lines(root: Node, lines: list[str]) -> Iterator[int]:
+    """Lines that hold nothing but a comment or a decorator."""
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        if node.type in ("comment", "decorator"):
+            first = first_line(node)
+            if not lines[first - 1].encode()[: node.start_point[1]].strip():
+                yield from range(first, last_line(node) + 1)
+        else:
+            stack.extend(node.named_children)
+
+
+def _imports(root: Node) -> Iterator[Span]:
+    """The lines of each `import`, and of each variable that is given by `require`."""
+    for node in root.named_children:
+        variables = [child for child in node.named_children if child.type == "variable_declarator"]
+        if node.type == "import_statement" or (variables and all(map(requires, variables))):
+            yield first_line(node), last_line(node)
+
+
+def _symbols(root: Node) -> Iterator[Symbol]:
+    """The variables of a module, by line."""
+    for node in root.named_children:
+        inner = declared(node)
+        if inner.type in ("lexical_declaration", "variable_declaration"):
+            for child in inner.named_children:
+                name = child.child_by_field_name("name")
+                if name is not None and name.type == "identifier":
+                    yield Symbol(text_of(name), first_line(child), first_line(child))

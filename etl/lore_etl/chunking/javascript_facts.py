@@ -1,0 +1,195 @@
+"""What other files need of a JavaScript or TypeScript module: classes, their members, imports and exports."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from tree_sitter import Node
+
+from lore_etl.chunking.nodes import CALLABLE, CLASSES, METHODS, declared, first_line, last_line, text_of
+from lore_etl.core.model import ClassDefinition, FileFacts, Member
+
+_CLASS_NAME = re.compile(r"className\s*:\s*(['\"`])([^'\"`\s{}\x00-\x1f\x7f]{1,200})\1")
+_JSDOC_CLASS = re.compile(r"@class\s+([\w.$][\w.$-]{0,199})")
+_FIELDS = {"field_definition", "public_field_definition"}
+_VARIABLES = {"lexical_declaration", "variable_declaration"}
+Target = tuple[str, str | None]
+
+
+def facts_of(root: Node) -> FileFacts:
+    """The facts of a parsed module."""
+    found = list(_classes(root))
+    return FileFacts(
+        classes=tuple(definition for definition, _ in found),
+        imports=dict(_imports(root)),
+        exports=dict(_exports(root)),
+        members={definition.name: tuple(_members(node)) for definition, node in reversed(found)},
+    )
+
+
+def requires(declarator: Node) -> str | None:
+    """The module that a variable is given by `require`, if it is."""
+    value = declarator.child_by_field_name("value")
+    if value is None or value.type != "call_expression" or text_of(value.child_by_field_name("function")) != "require":
+        return None
+    arguments = value.child_by_field_name("arguments")
+    first = arguments.named_children[0] if arguments is not None and arguments.named_children else None
+    return _unquoted(first) if first is not None and first.type == "string" else None
+
+
+def _unquoted(node: Node | None) -> str:
+    return text_of(node).strip("'\"`")
+
+
+def _declarators(node: Node) -> list[Node]:
+    is_variable = node.type in _VARIABLES
+    return [child for child in node.named_children if child.type == "variable_declarator"] if is_variable else []
+
+
+def _classes(root: Node) -> Iterator[tuple[ClassDefinition, Node]]:
+    comment = ""
+    for node in root.named_children:
+        inner, lines = declared(node), (first_line(node), last_line(node))
+        if inner.type in CLASSES:
+            name = text_of(inner.child_by_field_name("name")) or "default"
+            yield ClassDefinition(name, lines, _bases(inner), _full_name(inner, comment)), inner
+        for child in _declarators(inner):
+            value = child.child_by_field_name("value")
+            if value is not None and value.type in CLASSES:
+                yield ClassDefinition(text_of(child.child_by_field_name("name")), lines, _bases(value), None), value
+        comment = text_of(node) if node.type == "comment" else ""
+
+
+def _body(class_node: Node) -> list[Node]:
+    body = class_node.child_by_field_name("body")
+    return body.named_children if body is not None else []
+
+
+def _name(node: Node) -> str:
+    return text_of(node.child_by_field_name("name") or node.child_by_field_name("property"))
+
+
+def _full_name(node: Node, comment: str) -> str | None:
+    """The name that `static config = {className}` or `@class` gives, as Neo.mjs does."""
+    for member in _body(node):
+        if member.type in _FIELDS and _name(member) == "config":
+            match = _CLASS_NAME.search(text_of(member))
+            return match.group(2) if match else None
+    match_doc = _JSDOC_CLASS.search(comment)
+    return match_doc.group(1) if match_doc else None
+
+
+def _members(class_node: Node) -> Iterator[Member]:
+    """Methods, fields, and the keys of a `static config` each with its own lines."""
+    for node in _body(class_node):
+        value = node.child_by_field_name("value")
+        lines = first_line(node), last_line(node)
+        if node.type in METHODS or (value is not None and value.type in CALLABLE):
+            yield Member(_name(node), "method", lines)
+        elif node.type in _FIELDS:
+            yield Member(_name(node), "attribute", lines)
+            if _name(node) == "config" and value is not None and value.type == "object":
+                for pair in value.named_children:
+                    if pair.type == "pair":
+                        key = _unquoted(pair.child_by_field_name("key"))
+                        yield Member(key, "config", (first_line(pair), last_line(pair)))
+
+
+def _bases(node: Node) -> tuple[str, ...]:
+    heritage = next((c for c in node.named_children if c.type == "class_heritage"), None)
+    if heritage is None:
+        return ()
+    clause = next((c for c in heritage.named_children if c.type == "extends_clause"), heritage)
+    base = clause.child_by_field_name("value") or (clause.named_children[0] if clause.named_child_count else None)
+    return (text_of(base)[:200],) if base is not None and base.type in ("identifier", "member_expression") else ()
+
+
+def _imports(root: Node) -> Iterator[tuple[str, Target]]:
+    """Local name -> (module, name in it); a whole module has None as its name."""
+    for node in root.named_children:
+        for child in _declarators(node):
+            if module := requires(child):
+                yield from _required(child.child_by_field_name("name"), module)
+        if node.type != "import_statement":
+            continue
+        module = _unquoted(node.child_by_field_name("source"))
+        clause = next((c for c in node.named_children if c.type == "import_clause"), None)
+        for part in clause.named_children if clause is not None else ():
+            if part.type == "identifier":
+                yield text_of(part), (module, "default")
+            elif part.type == "namespace_import":
+                yield text_of(part.named_children[0]), (module, None)
+            elif part.type == "named_imports":
+                for name, alias in _specifiers(part):
+                    yield alias, (module, name)
+
+
+def _required(pattern: Node | None, module: str) -> Iterator[tuple[str, Target]]:
+    if pattern is not None and pattern.type == "identifier":
+        yield text_of(pattern), (module, "default")
+    for item in pattern.named_children if pattern is not None and pattern.type == "object_pattern" else ():
+        if item.type == "shorthand_property_identifier_pattern":
+            yield text_of(item), (module, text_of(item))
+        elif item.type == "pair_pattern":
+            local = text_of(item.child_by_field_name("value"))
+            yield local, (module, text_of(item.child_by_field_name("key")))
+
+
+def _specifiers(clause: Node) -> Iterator[tuple[str, str]]:
+    """(name, alias or name) of each item in `{…}`."""
+    for item in clause.named_children:
+        if name := _unquoted(item.child_by_field_name("name")):
+            yield name, _unquoted(item.child_by_field_name("alias")) or name
+
+
+def _exports(root: Node) -> Iterator[tuple[str, Target]]:
+    """Exported name -> (module, name in it), where the module is empty for a name of this file.
+
+    `* module` stands for all that another module exports.
+    """
+    for node in root.named_children:
+        if node.type == "expression_statement" and node.named_child_count:
+            yield from _common_exports(node.named_children[0])
+        if node.type != "export_statement":
+            continue
+        module = _unquoted(node.child_by_field_name("source"))
+        clause = next((c for c in node.named_children if c.type in ("export_clause", "namespace_export")), None)
+        if clause is not None and clause.type == "export_clause":
+            for name, alias in _specifiers(clause):
+                yield alias, (module, name)
+        elif clause is not None:
+            yield text_of(clause.named_children[0]), (module, None)
+        elif module:
+            yield f"* {module}", (module, None)
+        elif any(child.type == "default" for child in node.children) and (local := _default(declared(node))):
+            yield "default", ("", local)
+
+
+def _default(node: Node) -> str | None:
+    """The name of what a file exports by default: a class, a variable, or what one is wrapped in (`setup(Base)`)."""
+    if node.type == "identifier":
+        return text_of(node)
+    if node.type in CLASSES:
+        return text_of(node.child_by_field_name("name")) or "default"
+    if node.type == "call_expression":
+        arguments = node.child_by_field_name("arguments")
+        return _first_identifier(arguments.named_children if arguments is not None else ())
+    return None
+
+
+def _first_identifier(nodes: Iterable[Node]) -> str | None:
+    return next((text_of(node) for node in nodes if node.type == "identifier"), None)
+
+
+def _common_exports(node: Node) -> Iterator[tuple[str, Target]]:
+    """`module.exports = Name` and `module.exports = {Name}`."""
+    if node.type != "assignment_expression" or text_of(node.child_by_field_name("left")) != "module.exports":
+        return
+    value = node.child_by_field_name("right")
+    if value is not None and value.type == "object":
+        for item in value.named_children:
+            if item.type == "shorthand_property_identifier":
+                yield text_of(item), ("", text_of(item))
+    elif value is not None and (name := _default(value)):
+        yield "default", ("", name)

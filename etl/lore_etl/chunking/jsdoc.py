@@ -1,0 +1,133 @@
+"""The JSON that JSDoc writes, as text: each documented symbol is a section with its description and parameters."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
+
+from lore_etl.chunking.plain import parse_plain
+from lore_etl.chunking.section import Parsed, Section, Span, Symbol
+from lore_etl.core.model import ClassDefinition, Document, FileFacts, storable
+
+Doclet = dict[str, Any]
+_MARGIN = re.compile(r"^\s*(?:/\*+|\*+/|\*(?!/))?[ \t]?|[ \t]*\*+/\s*$", re.MULTILINE)
+_LISTS = (("params", "@param"), ("properties", "@property"), ("returns", "@returns"), ("fires", "@fires"))
+MAX_ROWS = 100  # parameters of a symbol
+
+
+def parse(document: Document) -> Parsed:
+    """Sections over a readable text: one for each doclet that has a description or a comment.
+
+    Where each doclet has lines of its own in the file, its text is put on these lines, so that they can be cited.
+    """
+    try:
+        doclets = [(one, span) for one, span in _values(document.text) if isinstance(one, dict)]
+    except (ValueError, RecursionError):
+        return parse_plain(document, "not the JSON that JSDoc writes; indexed as plain text")
+    documented = [(one, _text(one), span) for one, span in doclets if _name(one) and _is_documented(one)]
+    if not documented:
+        return Parsed([]) if doclets else parse_plain(document)
+    placed = _placed([text for _, text, _ in documented], [span for _, _, span in documented])
+    sections, classes = [], []
+    lines = [""] * max(last for _, (_, last) in placed)
+    for (doclet, _, _), (rows, span) in zip(documented, placed, strict=True):
+        lines[span[0] - 1 : span[0] - 1 + len(rows)] = rows
+        sections.append(_section(doclet, span))
+        classes += _class(doclet, span)
+    return Parsed(sections, FileFacts(tuple(classes)), text="\n".join(lines) + "\n")
+
+
+def _values(text: str) -> Iterator[tuple[object, Span]]:
+    """The elements of the JSON array and their lines. Raises ValueError, RecursionError."""
+    decoder = json.JSONDecoder()
+    position = text.find("[") + 1
+    line, counted = 1, 0
+    while 0 < position < len(text):
+        position = _skip(text, position)
+        if position >= len(text) or text[position] == "]":
+            return
+        value, end = decoder.raw_decode(text, position)
+        line, counted = line + text.count("\n", counted, position), position
+        yield value, (line, line + text.count("\n", position, end))
+        position = end
+
+
+def _skip(text: str, position: int) -> int:
+    while position < len(text) and text[position] in " \t\n,":
+        position += 1
+    return position
+
+
+def _placed(texts: list[list[str]], spans: list[Span]) -> list[tuple[list[str], Span]]:
+    """Each text on the lines of its doclet; one below the other if doclets share lines, as in a file of one line."""
+    if all(one[1] < other[0] for one, other in pairwise(spans)) and spans[-1][1] > 1:
+        sizes = [last - first + 1 for first, last in spans]
+        shown = [[*rows[: size - 1], " ".join(rows[size - 1 :])] for rows, size in zip(texts, sizes, strict=True)]
+        return list(zip(shown, spans, strict=True))
+    placed, line = [], 1
+    for rows in texts:
+        placed.append((rows, (line, line + len(rows) - 1)))
+        line += len(rows) + 1
+    return placed
+
+
+def _is_documented(doclet: Doclet) -> bool:
+    return bool(doclet.get("description") or doclet.get("comment"))
+
+
+def _name(doclet: Doclet) -> str | None:
+    name = doclet.get("longname") or doclet.get("name")
+    return storable(name)[:500] if isinstance(name, str) else None
+
+
+def _kind(doclet: Doclet) -> str:
+    return storable(str(doclet.get("kind") or "symbol")[:40])
+
+
+def _text(doclet: Doclet) -> list[str]:
+    """The doclet for a reader, line by line."""
+    bases = _bases(doclet)
+    rows = [f"{_kind(doclet)} {_name(doclet)}" + (f" extends {', '.join(bases)}" if bases else "")]
+    description = doclet.get("description") or doclet.get("classdesc")
+    if not isinstance(description, str):
+        description = _MARGIN.sub("", str(doclet.get("comment") or ""))
+    rows += [line.rstrip() for line in description.strip().splitlines()]
+    for key, mark in _LISTS:
+        for one in doclet[key][:MAX_ROWS] if isinstance(doclet.get(key), list) else ():
+            rows.append(" ".join(filter(None, (mark, *_row(one)))))
+    meta = doclet.get("meta")
+    if isinstance(meta, dict) and isinstance(meta.get("filename"), str):
+        rows.append(f"Defined in {meta['filename']}" + (f":{meta['lineno']}" if meta.get("lineno") else ""))
+    return [storable(" ".join(row.split("\n"))) for row in rows]
+
+
+def _row(one: object) -> Iterator[str]:
+    if not isinstance(one, dict):
+        yield str(one)[:300]
+        return
+    names = one.get("type", {}).get("names") if isinstance(one.get("type"), dict) else None
+    if isinstance(names, list):
+        yield "{" + "|".join(str(name) for name in names[:20]) + "}"
+    for key in ("name", "description"):
+        if isinstance(one.get(key), str):
+            yield " ".join(one[key].split())
+
+
+def _section(doclet: Doclet, span: Span) -> Section:
+    name, kind = _name(doclet) or "", _kind(doclet)
+    return Section(*span, kind, f"{kind} {name}", (name,), (Symbol(name, *span),), group=name)
+
+
+def _bases(doclet: Doclet) -> tuple[str, ...]:
+    bases = doclet.get("augments")
+    return tuple(storable(base) for base in bases if isinstance(base, str)) if isinstance(bases, list) else ()
+
+
+def _class(doclet: Doclet, span: Span) -> list[ClassDefinition]:
+    name = doclet.get("longname")
+    if doclet.get("kind") != "class" or not isinstance(name, str):
+        return []
+    return [ClassDefinition(storable(name), span, _bases(doclet), storable(name))]

@@ -1,0 +1,138 @@
+"""From an outline of definitions to sections that cover every line of a code file."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from lore_etl.chunking.section import IMPORTS, Section, Span, Symbol
+
+_CLOSING = "()[]{};, \t"
+LeadTest = Callable[[int], bool]
+
+
+@dataclass(frozen=True)
+class Definition:
+    """A class, function or test of a file, with the definitions inside it."""
+
+    name: str
+    kind: str
+    first: int
+    last: int
+    children: tuple[Definition, ...] = ()
+    names: tuple[str, ...] = ()
+
+    @property
+    def holds_members(self) -> bool:
+        """Whether its members become sections of their own."""
+        return self.kind in ("class", "suite")
+
+
+def sections_of(
+    definitions: Sequence[Definition],
+    lines: list[str],
+    leads: LeadTest,
+    symbols: Sequence[Symbol],
+    imports: Sequence[Span] = (),
+) -> list[Section]:
+    """All sections of a module: its definitions, and what stands between them.
+
+    `leads` tells whether a line (by number) above a definition belongs to it: a comment. `symbols` are what the
+    module defines besides, by line. `imports` are the lines of the statements that import.
+    """
+    sections = _fill(definitions, 1, len(lines), lines, leads, _Owner("", None, symbols))
+    return [_with_imports(one, imports, lines, leads) if one.kind == "module" else one for one in sections]
+
+
+def _with_imports(section: Section, imports: Sequence[Span], lines: list[str], leads: LeadTest) -> Section:
+    """The section with its imports; nothing but imports and comments introduces what follows."""
+    start, end = bisect_left(imports, (section.first, 0)), bisect_right(imports, (section.last, len(lines)))
+    own = tuple(one for one in imports[start:end] if one[1] <= section.last)
+    importing = {number for first, last in own for number in range(first, last + 1)}
+    told = (number for number in range(section.first, section.last + 1) if lines[number - 1].strip())
+    if own and all(number in importing or leads(number) for number in told):
+        return replace(section, imports=own, kind=IMPORTS, introduces=True)
+    return replace(section, imports=own)
+
+
+@dataclass(frozen=True)
+class _Owner:
+    """What the lines between definitions belong to: the module, or a class."""
+
+    name: str
+    class_name: str | None
+    symbols: Sequence[Symbol]
+
+    def gap(self, first: int, last: int, is_head: bool, introduces: bool = False) -> Section:
+        """The section of lines that no definition covers."""
+        found = self.assigned(first, last)
+        if not self.name:
+            anchor = f"module/{found[0].name}" if found else "module"
+            return Section(first, last, "module", anchor, symbols=found, group="module", introduces=introduces)
+        kind = ("class" if self.class_name == self.name else "suite") if is_head else "attributes"
+        anchor = self.name if is_head else f"{self.name}/attributes"
+        symbols = ((Symbol(self.name, first, last),) if is_head else ()) + found
+        path = _path(self.name)
+        return Section(
+            first, last, kind, anchor, path, symbols, self.class_name, group=self.name, introduces=introduces
+        )
+
+    def assigned(self, first: int, last: int) -> tuple[Symbol, ...]:
+        """The constants, variables and attributes that begin in these lines."""
+        start, end = (bisect_left(self.symbols, number, key=lambda one: one.first) for number in (first, last + 1))
+        return tuple(self.symbols[start:end])
+
+
+def _fill(
+    definitions: Sequence[Definition], first: int, last: int, lines: list[str], leads: LeadTest, owner: _Owner
+) -> list[Section]:
+    found: list[Section] = []
+    position = first
+    for definition in definitions:
+        if definition.last < position:
+            continue  # it stands on the last line of the one before
+        start = max(position, _lead(definition.first, position, leads))
+        between = [number for number in range(position, start) if lines[number - 1].strip()]
+        if between:
+            introduces = (bool(owner.name) and not found) or all(map(leads, between))
+            found.append(owner.gap(position, start - 1, not found, introduces))
+        end = max(start, min(definition.last, last))
+        found += _sections(definition, start, end, lines, leads, owner)
+        position = end + 1
+    rest = "".join(lines[position - 1 : last]).strip()
+    if rest and found and not rest.strip(_CLOSING):
+        found[-1] = found[-1].cut(found[-1].first, last)
+    elif rest:
+        found.append(owner.gap(position, last, not found))
+    return found
+
+
+def _sections(
+    definition: Definition, first: int, last: int, lines: list[str], leads: LeadTest, owner: _Owner
+) -> list[Section]:
+    if definition.holds_members:
+        class_name = definition.name if definition.kind == "class" else owner.class_name
+        inner = _Owner(definition.name, class_name, owner.symbols)
+        # the line with the name is the head's, even if a member begins on it
+        members = [one for one in definition.children if one.first > definition.first]
+        return _fill(members, first, last, lines, leads, inner)
+    symbols = tuple(Symbol(name, first, last) for name in definition.names or (definition.name,))
+    if definition.kind == "class":
+        symbols += owner.assigned(first, last)
+    section = Section(
+        first, last, definition.kind, definition.name, _path(definition.name), symbols, owner.class_name,
+        group=owner.name or "module",
+    )  # fmt: skip
+    return [section]
+
+
+def _lead(first: int, floor: int, leads: LeadTest) -> int:
+    while first > floor and leads(first - 1):
+        first -= 1
+    return first
+
+
+def _path(name: str) -> tuple[str, ...]:
+    """`Outer.method` as the heading path (`Outer`, `method`); a test's title is one step."""
+    return tuple(name.split(" › ")) if " › " in name else tuple(name.split("."))

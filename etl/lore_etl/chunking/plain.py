@@ -1,0 +1,45 @@
+"""reStructuredText by its underlined titles; any other text as one section, cut later at blank lines."""
+
+from __future__ import annotations
+
+from lore_etl.chunking.section import Parsed, Section
+from lore_etl.core.model import Document
+
+_UNDERLINES = frozenset("=-~^\"'`#*+.:_")
+
+
+def parse_plain(document: Document, warning: str | None = None) -> Parsed:
+    """The whole text as one section."""
+    section = Section(1, len(document.lines), "text", "text", group="text")
+    return Parsed([section], warning=warning)
+
+
+def parse_rst(document: Document) -> Parsed:
+    """Sections between titles; the level of a title goes by the order in which its underline first appears."""
+    lines = document.lines
+    titles = [n for n in range(2, len(lines) + 1) if _is_underline(lines, n)]
+    starts = [number - 1 for number in titles]
+    levels: list[str] = []
+    path: list[tuple[int, str]] = []
+    first_start = starts[0] if starts else len(lines) + 1
+    sections = [Section(1, first_start - 1, "section", "", group="prose")] if first_start > 1 else []
+    for index, first in enumerate(starts):
+        mark = lines[first][0]
+        if mark not in levels:
+            levels.append(mark)
+        level = levels.index(mark)
+        path = [*(step for step in path if step[0] < level), (level, lines[first - 1].strip()[:200])]
+        last = starts[index + 1] - 1 if index + 1 < len(starts) else len(lines)
+        heading = tuple(step[1] for step in path)
+        is_bare = not any(line.strip() for line in lines[first + 1 : last])
+        anchor = "/".join(heading)
+        sections.append(Section(first, last, "section", anchor, heading, group="prose", introduces=is_bare))
+    return Parsed(sections or parse_plain(document).sections)
+
+
+def _is_underline(lines: list[str], number: int) -> bool:
+    """Whether line `number` underlines a title in the line above it."""
+    line, above = lines[number - 1].rstrip(), lines[number - 2]
+    if len(line) < 3 or line[0] not in _UNDERLINES or line != line[0] * len(line):
+        return False
+    return bool(above.strip()) and not above[0].isspace() and above[0].isalnum() and len(line) >= len(above.rstrip())

@@ -1,0 +1,143 @@
+"""Python with `ast`: module, class, method and function, each with its decorators and the comments above it."""
+
+from __future__ import annotations
+
+import ast
+import warnings
+from collections.abc import Iterator
+
+from lore_etl.chunking.outline import Definition, sections_of
+from lore_etl.chunking.plain import parse_plain
+from lore_etl.chunking.section import Parsed, Symbol
+from lore_etl.core.model import ClassDefinition, Document, FileFacts, Member
+
+MAX_PARTS = 20  # of a dotted base
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_BLOCKS = (
+    ast.If | ast.Try | ast.TryStar | ast.ExceptHandler | ast.With | ast.AsyncWith | ast.For | ast.AsyncFor | ast.While
+)
+
+
+def parse(document: Document) -> Parsed:
+    """Sections and classes of a Python module; text that does not parse is cut as plain text, with a warning."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the code is not ours to warn about
+            tree = ast.parse(document.text)
+    except SyntaxError as error:
+        return parse_plain(document, f"Python syntax error at line {error.lineno}; indexed as plain text")
+    except (ValueError, RecursionError, MemoryError):
+        return parse_plain(document, "Python that cannot be parsed; indexed as plain text")
+    lines = document.lines
+    sections = sections_of(
+        _definitions(tree.body, ""),
+        lines,
+        leads=lambda number: lines[number - 1].lstrip().startswith("#"),
+        symbols=_symbols(tree.body),
+        imports=[(node.lineno, _last(node)) for node in tree.body if _only_imports(node)],
+    )
+    classes = list(_classes(tree.body, ""))
+    facts = FileFacts(
+        classes=tuple(definition for definition, _ in classes),
+        imports=_imports(tree),
+        members={definition.name: tuple(_members(node.body)) for definition, node in reversed(classes)},
+    )
+    return Parsed(sections, facts)
+
+
+def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """The statements of a suite and of the `if`, `try` and other blocks in it, in order."""
+    stack: list[ast.stmt | ast.ExceptHandler] = [*reversed(body)]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, ast.stmt):
+            yield node
+        if isinstance(node, _BLOCKS):
+            for part in ("finalbody", "orelse", "handlers", "body"):
+                stack += getattr(node, part, [])[::-1]
+
+
+def _only_imports(node: ast.stmt) -> bool:
+    """Whether a statement imports, or is an `if` or `try` around statements that do."""
+    inner = [one for one in _statements([node]) if not isinstance(one, _BLOCKS | ast.Pass)]
+    return bool(inner) and all(isinstance(one, ast.Import | ast.ImportFrom) for one in inner)
+
+
+def _definitions(body: list[ast.stmt], prefix: str) -> tuple[Definition, ...]:
+    found: list[Definition] = []
+    for node in _statements(body):
+        if isinstance(node, ast.ClassDef):
+            name = prefix + node.name
+            found.append(Definition(name, "class", _first(node), _last(node), _definitions(node.body, name + ".")))
+        elif isinstance(node, _FUNCTIONS):
+            kind = "method" if prefix else "function"
+            found.append(Definition(prefix + node.name, kind, _first(node), _last(node)))
+    return tuple(found)
+
+
+def _first(node: ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    return min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+
+
+def _last(node: ast.stmt) -> int:
+    return node.end_lineno or node.lineno
+
+
+def _symbols(body: list[ast.stmt], prefix: str = "") -> list[Symbol]:
+    """The constants and variables that a module and its classes assign, by line."""
+    found: list[Symbol] = []
+    for node in _statements(body):
+        if isinstance(node, ast.ClassDef):
+            found += _symbols(node.body, f"{prefix}{node.name}.")
+        found += [Symbol(prefix + name, node.lineno, _last(node)) for name in _assigned(node)]
+    return list(dict.fromkeys(found))
+
+
+def _assigned(node: ast.stmt) -> list[str]:
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+    return [one.id for one in targets if isinstance(one, ast.Name)]
+
+
+def _members(body: list[ast.stmt]) -> Iterator[Member]:
+    """The methods and attributes of a class body, each with its own lines."""
+    for node in _statements(body):
+        if isinstance(node, _FUNCTIONS):
+            yield Member(node.name, "method", (_first(node), _last(node)))
+        yield from (Member(name, "attribute", (node.lineno, _last(node))) for name in _assigned(node))
+
+
+def _classes(body: list[ast.stmt], prefix: str) -> Iterator[tuple[ClassDefinition, ast.ClassDef]]:
+    for node in _statements(body):
+        if isinstance(node, ast.ClassDef):
+            bases = tuple(name for base in node.bases if (name := _dotted(base)))
+            yield ClassDefinition(prefix + node.name, (_first(node), _last(node)), bases), node
+            yield from _classes(node.body, prefix + node.name + ".")
+
+
+def _dotted(node: ast.expr) -> str | None:
+    """`Base`, `module.Base` or the `Base` of `Base[T]`."""
+    parts: list[str] = []
+    while isinstance(node, ast.Subscript | ast.Attribute) and len(parts) < MAX_PARTS:
+        if isinstance(node, ast.Attribute):
+            parts.append(node.attr)
+        node = node.value
+    return ".".join([node.id, *reversed(parts)]) if isinstance(node, ast.Name) else None
+
+
+def _imports(tree: ast.Module) -> dict[str, tuple[str, str | None]]:
+    """Local name -> (module, name in it); a module itself has None as its name, `* module` stands for all of it.
+
+    Of two imports under one name the outer one counts, then the first.
+    """
+    found: dict[str, tuple[str, str | None]] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                module = alias.name if alias.asname else alias.name.split(".")[0]
+                found.setdefault(alias.asname or module, (module, None))
+        elif isinstance(node, ast.ImportFrom):
+            module = "." * node.level + (node.module or "")
+            for alias in node.names:
+                local = f"* {module}" if alias.name == "*" else alias.asname or alias.name
+                found.setdefault(local, (module, alias.name))
+    return found

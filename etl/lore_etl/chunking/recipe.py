@@ -1,0 +1,29 @@
+"""The input recipe: what the model reads of a chunk. Raise RECIPE_VERSION with any change here."""
+
+from __future__ import annotations
+
+from lore_etl.core.model import Chunk
+
+RECIPE_VERSION = "2"
+HEADER_BYTES = 160  # some 40 tokens, and no script takes more than one a byte: most of 256 is for the passage
+
+
+def embedding_input(chunk: Chunk) -> str:
+    """Where the passage stands, then the passage."""
+    place = header(chunk.source, chunk.title, chunk.heading)
+    return f"{place}\n{chunk.text}" if place else chunk.text
+
+
+def header(source: str, title: str, heading: tuple[str, ...]) -> str:
+    """The line before the passage: the title and the headings above it; for code the path, which says more.
+
+    Measured on a JavaScript project (docs/benchmarks.md): the path as it is written .630 nDCG@10, its words and the
+    names around the passage .599, the file's name and those names .588.
+    """
+    if title in ("", source):
+        return _cut(title)
+    return _cut(" > ".join((title, *(step for step in heading if step != title))))
+
+
+def _cut(text: str) -> str:
+    return text.encode()[:HEADER_BYTES].decode(errors="ignore")

@@ -1,0 +1,1 @@
+"""The configuration: its layers, its schema, and who may set each key."""

@@ -1,0 +1,71 @@
+"""Which settings of which project the user approved: a file in the user's state folder. Standard library only.
+
+An approval holds for a project's path and for exactly the settings that were shown: a digest of them is kept.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from lore_etl.config.user_folders import private_folder, user_state_folder
+from lore_etl.core.errors import StorageError
+
+NAME = "trust.json"
+JSON = dict[str, Any]
+
+
+def approvals_file(environment: Mapping[str, str]) -> Path:
+    """Where approvals are kept: outside every project, for this user alone."""
+    return user_state_folder(environment) / NAME
+
+
+def is_approved(root: Path, requested: JSON, environment: Mapping[str, str]) -> bool:
+    """Whether the user approved exactly these settings for this project. A damaged file approves nothing."""
+    return _read(environment).get(str(root)) == _digest(requested)
+
+
+def has_approval(root: Path, environment: Mapping[str, str]) -> bool:
+    """Whether the user approved any settings of this project."""
+    return str(root) in _read(environment)
+
+
+def approve(root: Path, requested: JSON, environment: Mapping[str, str]) -> None:
+    """Remember these settings as approved, in place of earlier ones. Raises StorageError."""
+    _write({**_read(environment), str(root): _digest(requested)}, environment)
+
+
+def revoke(root: Path, environment: Mapping[str, str]) -> bool:
+    """Forget what was approved for a project; False if nothing was. Raises StorageError."""
+    kept = _read(environment)
+    if kept.pop(str(root), None) is None:
+        return False
+    _write(kept, environment)
+    return True
+
+
+def _digest(requested: JSON) -> str:
+    return hashlib.sha256(json.dumps(requested, sort_keys=True, default=str).encode()).hexdigest()
+
+
+def _read(environment: Mapping[str, str]) -> dict[str, str]:
+    try:
+        said = json.loads(approvals_file(environment).read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return {}
+    projects = said.get("projects") if isinstance(said, dict) else None
+    return projects if isinstance(projects, dict) else {}
+
+
+def _write(projects: dict[str, str], environment: Mapping[str, str]) -> None:
+    from lore_etl.core.atomic import write_atomically
+
+    target, hint = approvals_file(environment), "Check the permissions of that folder."
+    try:
+        private_folder(target.parent)
+    except OSError as error:
+        raise StorageError(f"Cannot write {target}: {error.strerror}.", hint) from error
+    write_atomically(target, [json.dumps({"projects": projects}, indent=2, sort_keys=True)], hint, mode=0o600)

@@ -1,0 +1,137 @@
+"""The configuration in layers: the project's `lore.toml`, the user's own file, then `-c FILE`. Standard library only.
+
+A later layer overrides an earlier one, table by table. A value that a project may not set by itself
+(`lore_etl.config.policy`) counts only if the user approved exactly that value with `lore trust`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from lore_etl.config import approvals
+from lore_etl.config.policy import is_inside, split
+from lore_etl.core.errors import ConfigError
+from lore_etl.core.nofollow import read_regular
+
+CONFIG_NAME = "lore.toml"
+MAX_BYTES = 1_000_000
+_MODELS = ("embedding.model", "query.reranker")
+_PATHS = (*_MODELS, "database.ca_file")
+_REGULAR = "Make it a regular, readable file."
+JSON = dict[str, Any]
+
+
+class Layers(NamedTuple):
+    """The merged configuration, and the settings that the project needs the user for: `section.key` -> value."""
+
+    merged: JSON
+    requested: JSON
+    is_approved: bool
+
+    @property
+    def warning(self) -> str:
+        """What is ignored and how to change that; empty if nothing is."""
+        if self.is_approved or not self.requested:
+            return ""
+        return (
+            f"{CONFIG_NAME} sets what only you can allow, so it is ignored: {', '.join(sorted(self.requested))}. "
+            "`lore trust --show` shows the values, `lore trust` approves them for this project."
+        )
+
+
+def user_config(environment: Mapping[str, str]) -> Path:
+    """The user's own configuration: `$XDG_CONFIG_HOME/lore/config.toml`, else `~/.config/lore/config.toml`."""
+    named = Path(environment.get("XDG_CONFIG_HOME", ""))  # a relative one is to be ignored
+    usual = Path(os.path.expanduser("~/.config"))  # noqa: PTH111 - Path.expanduser raises where there is no home
+    return (named if named.is_absolute() else usual) / "lore" / "config.toml"
+
+
+def read_layers(root: Path, config: Path | None = None) -> Layers:
+    """Read every layer. `root` is resolved. Raises ConfigError, which names the file."""
+    allowed, requested = split(_project_table(root), root)
+    is_approved = bool(requested) and approvals.is_approved(root, requested, os.environ)
+    if is_approved:
+        allowed = merge(allowed, _with_paths(_nested(requested), root))
+    merged = merge(allowed, _users_table(user_config(os.environ), root))
+    if config is not None:
+        merged = merge(merged, _with_paths(_parsed(config, _read(config)), config.resolve().parent))
+    return Layers(merged, requested, is_approved)
+
+
+def merge(base: JSON, over: JSON) -> JSON:
+    """`over` on top of `base`, table by table; neither is changed."""
+    out = dict(base)
+    for key, value in over.items():
+        both = isinstance(value, dict) and isinstance(out.get(key), dict)
+        out[key] = merge(out[key], value) if both else value
+    return out
+
+
+def _project_table(root: Path) -> JSON:
+    """What `lore.toml` says. A stranger may have made it: no symlink or device is opened, nothing huge is read."""
+    file = root / CONFIG_NAME
+    try:
+        data = read_regular(file, MAX_BYTES + 1)
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        raise ConfigError(f"Cannot read {CONFIG_NAME}: {error.strerror}.", _REGULAR) from error
+    if len(data) > MAX_BYTES:
+        raise ConfigError(f"Cannot read {CONFIG_NAME}: it is larger than {MAX_BYTES:,} bytes.", _REGULAR)
+    return _parsed(file, data)
+
+
+def _users_table(file: Path, root: Path) -> JSON:
+    if not os.path.exists(file):  # noqa: PTH110 - Path.exists raises where the folder may not be entered
+        return {}
+    said = _with_paths(_parsed(file, _read(file)), file.parent)
+    index = said.get("index")
+    if isinstance(index, dict) and "path" in index and not is_inside(index["path"], root):
+        raise ConfigError(
+            f"Configuration key `index.path` in {file}: all projects would share that folder.",
+            f"Give it for one project, with -c FILE, or in the project's {CONFIG_NAME} with `lore trust`.",
+        )
+    return said
+
+
+def _read(file: Path) -> bytes:
+    try:
+        return file.read_bytes()
+    except OSError as error:
+        raise ConfigError(f"Cannot read {file.name}: {error.strerror}.") from error
+
+
+def _parsed(file: Path, data: bytes) -> JSON:
+    import tomllib
+
+    try:
+        text = data.decode("utf-8")
+        value = json.loads(text) if file.suffix == ".json" else tomllib.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(f"{file.name} is not valid: {error}.") from error
+    if not isinstance(value, dict):
+        raise ConfigError(f"{file.name} must hold a table at the top.")
+    return value
+
+
+def _with_paths(said: JSON, folder: Path) -> JSON:
+    """Make paths absolute, from the folder of the file that names them. A model is a path if it begins with a dot."""
+    for name in _PATHS:
+        section, _, key = name.partition(".")
+        table = said.get(section)
+        value = table.get(key) if isinstance(table, dict) else None
+        if isinstance(value, str) and value and (name not in _MODELS or value.startswith(".")):
+            said = merge(said, {section: {key: str(folder / os.path.expanduser(value))}})  # noqa: PTH111
+    return said
+
+
+def _nested(flat: JSON) -> JSON:
+    nested: JSON = {}
+    for name, value in flat.items():
+        section, _, key = name.partition(".")
+        nested.setdefault(section, {})[key] = value
+    return nested

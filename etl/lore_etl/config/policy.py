@@ -1,0 +1,148 @@
+"""Who may set each key of the configuration: the one place that says so. Standard library only.
+
+A project's `lore.toml` may have been written by a stranger. It may set what only changes how this project is indexed
+and searched. Everything else is the user's to decide: what leaves the machine, which secrets are used, which files
+outside the project are read or written, which hosts are trusted, what is executed, and how much a call may cost.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path, PurePosixPath, PureWindowsPath
+from typing import Any, NamedTuple
+
+Allows = Callable[[Any, Path], bool]
+
+
+class KeyPolicy(NamedTuple):
+    """Which values a project may set by itself, in words and as a test of value and project root, and the reason."""
+
+    project: str
+    allows: Allows
+    reason: str
+
+
+def is_inside(value: Any, root: Path) -> bool:
+    """Whether a path names something strictly inside the project, reached through no symlink and not in `.git`."""
+    if not isinstance(value, str) or "\0" in value or "\\" in value or PureWindowsPath(value).drive:
+        return False
+    path = PurePosixPath(value)
+    parts = path.parts
+    if path.is_absolute() or not parts or ".." in parts or parts[0].startswith("~"):
+        return False
+    if any(part.lower().rstrip(". ") == ".git" for part in parts):
+        return False
+    steps = (root.joinpath(*parts[: end + 1]) for end in range(len(parts)))
+    return not any(os.path.islink(step) for step in steps)  # noqa: PTH114 - Path.is_symlink raises on long names
+
+
+def _project(reason: str) -> KeyPolicy:
+    return KeyPolicy("any value", lambda value, root: True, reason)
+
+
+def _user(reason: str) -> KeyPolicy:
+    return KeyPolicy("no value", lambda value, root: False, reason)
+
+
+def _only(reason: str, *values: str) -> KeyPolicy:
+    return KeyPolicy(" or ".join(f'`"{one}"`' for one in values), lambda value, root: value in values, reason)
+
+
+def _at_most(reason: str, bound: float) -> KeyPolicy:
+    def allows(value: Any, root: Path) -> bool:
+        return isinstance(value, int | float) and value <= bound
+
+    return KeyPolicy(f"up to {bound:,}", allows, reason)
+
+
+def _paths(value: Any, root: Path) -> bool:
+    return isinstance(value, list) and all(is_inside(one, root) for one in value)
+
+
+_RANKING = "It only changes how this project is ranked."
+_VECTORS = "It decides where vectors and paths are sent, and with which secrets."
+_ANSWERS = "It decides what is sent to the answer model, and what that costs."
+_HNSW = "It only changes this project's index, within fixed limits."
+_MODEL = "A model is downloaded from a hub or read from a folder, and its files decide what is loaded."
+
+RULES: dict[str, KeyPolicy] = {
+    "index.path": KeyPolicy(
+        "a path inside the project", is_inside, "Lore creates, overwrites and deletes files there."
+    ),
+    "index.exclude": _project("It only leaves out files of this project. Patterns are matched in linear time."),
+    "index.include": _project(
+        "The project's own `.gitignore` could leave the same files in. Patterns are matched in linear time."
+    ),
+    "index.max_file_bytes": _at_most("A file is read into memory whole.", 20_000_000),
+    "index.guard_share": _project("The index is derived from this project's files and can be built again."),
+    "sources": _project("Patterns only choose among this project's files. They are matched in linear time."),
+    "embedding.provider": _only("`gemini` sends every chunk to Google, with your key.", "local"),
+    "embedding.model": _only(_MODEL, "", "all-MiniLM-L6-v2", "sentence-transformers/all-MiniLM-L6-v2"),
+    "embedding.threads": _project("It only divides the work, within fixed limits."),
+    "embedding.base_url": _user("Every chunk and your Gemini key would be sent there."),
+    "database.mode": _only(_VECTORS, "embedded", "server"),
+    "database.host": _user(_VECTORS),
+    "database.port": _user(_VECTORS),
+    "database.ssl": _user(_VECTORS),
+    "database.ca_file": _user("A file outside the project is read, and decides which server is trusted."),
+    "database.headers": _user("Headers carry secrets from your environment to the server."),
+    "database.tenant": _user(_VECTORS),
+    "database.database": _user(_VECTORS),
+    "database.timeout_seconds": _at_most("Calls wait that long for the server.", 30),
+    "database.collection": _user("It names what is created and deleted on the server."),
+    "database.ef_search": _project(_HNSW),
+    "database.ef_construction": _project(_HNSW),
+    "database.max_neighbors": _project(_HNSW),
+    "query.ranking": _project(_RANKING),
+    "query.nResults": _project(_RANKING),
+    "query.weights": _project(_RANKING),
+    "query.reranker": _only(_MODEL, ""),
+    "query.rerank_depth": _project(_RANKING),
+    "docs.framework": KeyPolicy(
+        "a path inside the project", lambda value, root: value == "" or is_inside(value, root), "Files there are read."
+    ),
+    "docs.tag_weight": _project(_RANKING),
+    "docs.title_weight": _project(_RANKING),
+    "docs.recent_weight": _project(_RANKING),
+    "docs.recent_days": _project(_RANKING),
+    "docs.cache_seconds": _project("It only decides how long a view of this project is kept."),
+    "answer.provider": _only(_ANSWERS, "auto", "none"),
+    "answer.model": _user(_ANSWERS),
+    "answer.base_url": _user("Passages and your Gemini key would be sent there."),
+    "answer.timeout_seconds": _at_most("Calls wait that long for the answer model.", 20),
+    "answer.attempts": _at_most(_ANSWERS, 3),
+    "answer.context_tokens": _at_most(_ANSWERS, 6000),
+    "server.host": _only("It decides which machines can reach the server.", "127.0.0.1", "localhost", "::1"),
+    "server.port": _project("The server listens on this machine only, unless you set `server.host`."),
+    "server.allowed_hosts": _user("It decides under which names the server answers."),
+    "owner.idle_minutes": _at_most("A background process stays that long.", 30),
+    "owner.transport": _only("`loopback` opens a TCP port that other users of this machine can connect to.", "unix"),
+    "owner.watch": _project("It only decides whether this project's files are watched."),
+    "owner.auto_sync_files": _project("It only decides when this project is synced, and only with a local model."),
+    "hook.memory_dirs": KeyPolicy(
+        "paths inside the project", _paths, "The files in these folders are sent to a server."
+    ),
+    "hook.max_files": _project("It only limits how much one run sends."),
+}
+
+
+def split(said: dict[str, Any], root: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What a project's file sets by itself, table by table, and what it needs the user for: `section.key` -> value.
+
+    Unknown keys stay in the first part: validation refuses them.
+    """
+    allowed: dict[str, Any] = {}
+    requested: dict[str, Any] = {}
+    for section, table in said.items():
+        if not isinstance(table, dict) or section in RULES:
+            allowed[section] = table
+            continue
+        allowed[section] = {}
+        for key, value in table.items():
+            rule = RULES.get(f"{section}.{key}")
+            if rule is None or rule.allows(value, root):
+                allowed[section][key] = value
+            else:
+                requested[f"{section}.{key}"] = value
+    return allowed, requested

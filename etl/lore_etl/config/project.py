@@ -1,0 +1,74 @@
+"""Where a project and its index are. Standard library only: the bridge must start at once."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from lore_etl.config.layers import CONFIG_NAME, read_layers
+
+INDEX_NAME = ".lore"
+VIEW_NAME = ".ce/syntropy-index.json"  # what Lore writes for others to read; it and its copies are no knowledge
+
+
+class Place(NamedTuple):
+    """A project with its `-c` file, its index folder, a digest of its configuration, and what of that is ignored."""
+
+    root: Path
+    config: Path | None
+    folder: Path
+    digest: str
+    warning: str = ""
+
+
+def find_project(start: Path) -> Path:
+    """The nearest folder upwards with a `lore.toml` or `.git`, else the folder itself."""
+    start = start.resolve()
+    for folder in (start, *start.parents):
+        if (folder / CONFIG_NAME).exists() or (folder / ".git").exists():
+            return folder
+    return start
+
+
+def knowledge_home(environment: Mapping[str, str]) -> Path:
+    """Where knowledge is kept: `LORE_HOME`, else the seed's `KNOWLEDGE_MCP_HOME`, else `~/.lore`."""
+    named = environment.get("LORE_HOME") or environment.get("KNOWLEDGE_MCP_HOME")
+    return Path(named or "~/.lore").expanduser().absolute()
+
+
+def place_of(root: Path, config: Path | None = None) -> Place:
+    """The place of a project, by the configuration as it is now. Raises ConfigError."""
+    layers = read_layers(root, config)
+    table = layers.merged.get("index")
+    path = str(table.get("path", INDEX_NAME)) if isinstance(table, dict) else INDEX_NAME
+    said = json.dumps(_filled(layers.merged), sort_keys=True, default=str)
+    digest = hashlib.sha256(said.encode()).hexdigest()[:16]
+    return Place(root, config, index_folder(root, path), digest, layers.warning)
+
+
+def index_folder(root: Path, path: str) -> Path:
+    """Where the index is. No symlink inside the project is followed: the project may have brought it along."""
+    folder = Path(os.path.normpath(root / path))
+    return folder if folder.is_relative_to(root) else folder.parent.resolve() / folder.name
+
+
+def build_of(*packages: Path) -> str:
+    """A digest of the program's own files as they are: an owner that runs older ones is replaced."""
+    digest = hashlib.sha256()
+    for package in packages:
+        for folder, folders, files in os.walk(package):
+            folders[:] = sorted(one for one in folders if one != "__pycache__")
+            for name in sorted(files):
+                info = os.stat(os.path.join(folder, name))  # noqa: PTH116, PTH118 - a Path each costs more than the rest
+                digest.update(f"{name}:{info.st_size}:{info.st_mtime_ns}\n".encode())
+    return digest.hexdigest()[:16]
+
+
+def _filled(table: dict[str, Any]) -> dict[str, Any]:
+    """What a configuration says: comments, and tables of comments only, say nothing."""
+    below = {key: _filled(value) if isinstance(value, dict) else value for key, value in table.items()}
+    return {key: value for key, value in below.items() if value != {}}

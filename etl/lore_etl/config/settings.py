@@ -1,0 +1,204 @@
+"""The configuration as a checked model.
+
+`lore_etl.config.layers` merges its files; `lore_etl.config.policy` says who may set each key.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+import socket
+from pathlib import Path
+from typing import Annotated, Literal
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+
+from lore_etl.config.layers import read_layers
+from lore_etl.config.project import INDEX_NAME
+from lore_etl.core.errors import ConfigError
+
+HOST = r"^([a-zA-Z0-9_]([a-zA-Z0-9._-]{0,251}[a-zA-Z0-9])?|[0-9a-fA-F]{0,4}:[0-9a-fA-F:.]{0,40}:[0-9a-fA-F.]{0,15})$"
+
+
+LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
+GOOGLE = "googleapis.com"
+
+
+class SettingsTable(BaseModel):
+    """A table of the configuration; an unknown key is an error."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class IndexSettings(SettingsTable):
+    """Where the index lives and how much of a project it takes in."""
+
+    path: str = INDEX_NAME
+    exclude: list[str] = Field(default_factory=list, description="gitignore patterns, added to .gitignore's")
+    include: list[str] = Field(default_factory=list, description="gitignore patterns: indexed though git ignores it")
+    max_file_bytes: int = Field(default=2_000_000, ge=1_000)
+    guard_share: float = Field(default=0.3, gt=0, le=1, description="a sync that deletes more is refused")
+
+
+def _ours_or_googles(url: str | None) -> str | None:
+    """The key goes to this address, so a mistake or a careless approval must not send it to a stranger."""
+    if url is None:
+        return None
+    parts = urlsplit(url)
+    host = parts.hostname or ""
+    if host in LOOPBACK or (parts.scheme == "https" and (host == GOOGLE or host.endswith(f".{GOOGLE}"))):
+        return url
+    raise ValueError(f"{host or url} would get the key: set GOOGLE_GEMINI_BASE_URL in the environment for it")
+
+
+GeminiAddress = Annotated[
+    str | None, AfterValidator(_ours_or_googles), Field(description="another endpoint: Google's or this machine's")
+]
+
+
+class EmbeddingSettings(SettingsTable):
+    """Which model turns text into vectors."""
+
+    provider: Literal["local", "gemini"] = "local"
+    model: str = Field(default="", description="name or path; empty is the provider's default")
+    threads: int = Field(default=0, ge=0, le=1024, description="0: one for each core")
+    base_url: GeminiAddress = None
+
+
+class DatabaseSettings(SettingsTable):
+    """Where Chroma lives (docs/databases.md), and its HNSW settings (docs/benchmarks.md has what they bring).
+
+    What does not fit together is found when the index is made: `lore_etl.stores.chroma.address`.
+    """
+
+    mode: Literal["embedded", "server", "http", "cloud"] = "embedded"
+    host: str = Field(default="", description="name or address, without scheme and port")
+    port: int = Field(default=0, ge=0, le=65535, description="0: 8000, with TLS 443")
+    ssl: bool | None = Field(default=None, description="TLS; in the cloud it is on")
+    ca_file: str = Field(default="", description="PEM file of who signed the server's certificate")
+    headers: dict[str, str] = Field(default_factory=dict, description="env:CHROMA_NAME stands for that variable")
+    tenant: str = ""
+    database: str = ""
+    timeout_seconds: float = Field(default=30, gt=0, le=600)
+    collection: str = Field(default="lore", pattern=r"^[a-zA-Z0-9][a-zA-Z0-9._-]{1,510}[a-zA-Z0-9]$")
+    ef_search: int = Field(default=200, ge=10, le=10_000)
+    ef_construction: int = Field(default=200, ge=10, le=10_000)
+    max_neighbors: int = Field(default=32, ge=4, le=256)
+
+    def in_this_process(self) -> DatabaseSettings:
+        """The same kind of index, for what is measured and thrown away: no server is asked for that."""
+        kept = ("collection", "ef_search", "ef_construction", "max_neighbors")
+        return DatabaseSettings(**{key: getattr(self, key) for key in kept})
+
+
+class QuerySettings(SettingsTable):
+    """How candidates are ranked. `weights` overrides single weights of the chosen ranking."""
+
+    ranking: Literal["hybrid", "classic"] = "hybrid"
+    nResults: int = Field(default=100, ge=10, le=1000)
+    weights: dict[str, float] = Field(default_factory=dict)
+    reranker: str = Field(default="", description="name or path of a cross-encoder; empty is off")
+    rerank_depth: int = Field(default=20, ge=2, le=200, description="results that the cross-encoder reads")
+
+
+class DocsSettings(SettingsTable):
+    """Where a framework's documents are, and how `knowledge_search` ranks (docs/unified.md)."""
+
+    framework: str = Field(default="", description="folder from the project's root; empty: .ce/docs, else .ce")
+    tag_weight: float = Field(default=0.2, ge=0, le=10, description="more for words of the question in the tags")
+    title_weight: float = Field(default=0.3, ge=0, le=10, description="and in the title")
+    recent_weight: float = Field(default=0.1, ge=0, le=10, description="and for what changed lately")
+    recent_days: int = Field(default=30, ge=0, le=36_500)
+    cache_seconds: float = Field(default=300, ge=0, le=86_400, description="how long the view is kept at most")
+
+
+class AnswerSettings(SettingsTable):
+    """The model that writes answers; without a key answers are extracted from the passages."""
+
+    provider: Literal["auto", "gemini", "none"] = "auto"
+    model: str = "gemini-2.5-flash"
+    base_url: GeminiAddress = None
+    timeout_seconds: float = Field(default=20, gt=0, le=600)
+    attempts: int = Field(default=3, ge=1, le=10)
+    context_tokens: int = Field(default=6000, ge=200, le=200_000)
+
+
+class ServerSettings(SettingsTable):
+    """Where `lore serve` listens. An address that other machines reach needs a token for every request."""
+
+    host: str = Field(default="127.0.0.1", pattern=HOST)
+    port: int = Field(default=7317, ge=0, le=65535)
+    allowed_hosts: list[Annotated[str, Field(pattern=HOST)]] = Field(
+        default_factory=list, description="further names under which it is reached"
+    )
+
+
+class OwnerSettings(SettingsTable):
+    """The process in the background that owns an index, and what it does about changed files."""
+
+    idle_minutes: float = Field(default=30, gt=0, le=10_080, description="without clients; then it ends")
+    transport: Literal["unix", "loopback"] = Field(
+        default="unix" if hasattr(socket, "AF_UNIX") else "loopback", description="how its clients reach it"
+    )
+    watch: bool = Field(default=True, description="notice changed files at once")
+    auto_sync_files: int = Field(
+        default=50, ge=0, description="sync by itself while no more files changed; 0: never; for local models only"
+    )
+
+
+class HookSettings(SettingsTable):
+    """What `lore hook session-start` sends. Only the command line and the environment say where."""
+
+    memory_dirs: list[str] = Field(default_factory=list, description="relative to the project, absolute, or below ~")
+    max_files: int = Field(default=0, ge=0, description="in one run; 0 is all")
+
+
+class Settings(SettingsTable):
+    """The whole configuration."""
+
+    index: IndexSettings = IndexSettings()
+    sources: dict[str, list[str]] = Field(default_factory=dict)
+    embedding: EmbeddingSettings = EmbeddingSettings()
+    database: DatabaseSettings = DatabaseSettings()
+    query: QuerySettings = QuerySettings()
+    docs: DocsSettings = DocsSettings()
+    answer: AnswerSettings = AnswerSettings()
+    server: ServerSettings = ServerSettings()
+    owner: OwnerSettings = OwnerSettings()
+    hook: HookSettings = HookSettings()
+
+
+def load_settings(project: Path, extra: Path | None = None) -> Settings:
+    """Read the configuration of a project: every layer, merged and checked.
+
+    Raises:
+        ConfigError: a file is unreadable, or a key or value is wrong; the message names it.
+    """
+    try:
+        return Settings.model_validate(read_layers(project, extra).merged)
+    except ValidationError as error:
+        raise _explained(error) from error
+
+
+def _explained(error: ValidationError) -> ConfigError:
+    first = error.errors()[0]
+    key = ".".join(_shown(part) for part in first["loc"])
+    if first["type"] != "extra_forbidden":
+        return ConfigError(f"Configuration key `{key}`: {first['msg']}.")
+    known = _known_keys(first["loc"])
+    near = difflib.get_close_matches(str(first["loc"][-1]), known, n=1)
+    hint = f"Did you mean `{near[0]}`?" if near else f"Known keys here: {', '.join(known)}."
+    return ConfigError(f"Unknown configuration key `{key}`.", hint)
+
+
+def _shown(part: int | str) -> str:
+    """A key as it can be printed anywhere: a stranger may have chosen it."""
+    return re.sub(r"[^\w.:-]", "?", str(part)[:80], flags=re.ASCII)
+
+
+def _known_keys(location: tuple[int | str, ...]) -> list[str]:
+    model: type[BaseModel] = Settings
+    for part in location[:-1]:
+        model = type(model.model_fields[str(part)].default)
+    return sorted(model.model_fields)

@@ -1,0 +1,52 @@
+"""Where Lore keeps what belongs to the user and not to a project. Standard library only: the bridge imports it."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+STATE = "LORE_STATE"
+
+
+def user_state_folder(environment: Mapping[str, str] = os.environ) -> Path:
+    """`LORE_STATE`, else the platform's place for state; nothing is created.
+
+    It holds what decides which index folders and projects are trusted, so it is never inside a project by default and
+    does not depend on `TMPDIR` or `XDG_RUNTIME_DIR`, which differ from one shell to the next.
+    """
+    if named := environment.get(STATE):
+        return Path(named).expanduser().absolute()
+    home = Path(environment.get("HOME") or Path.home())
+    if sys.platform == "darwin":
+        return home / "Library" / "Application Support" / "lore"
+    if sys.platform == "win32":
+        return Path(environment.get("LOCALAPPDATA") or home / "AppData" / "Local") / "lore"
+    named = environment.get("XDG_STATE_HOME", "")
+    base = Path(named) if Path(named).is_absolute() else home / ".local" / "state"  # a relative one is to be ignored
+    return base / "lore"
+
+
+def cache_folder() -> Path:
+    """Return the folder of compiled models: `LORE_CACHE`, else the user's cache folder."""
+    from platformdirs import user_cache_path
+
+    return Path(os.environ.get("LORE_CACHE") or user_cache_path("lore", appauthor=False))
+
+
+def private_folder(folder: Path) -> Path:
+    """Create a folder that only this user can enter, and return it.
+
+    Raises:
+        OSError: it cannot be created, is a symlink, or belongs to another user.
+    """
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    info = folder.lstat()
+    if hasattr(os, "geteuid") and (not stat.S_ISDIR(info.st_mode) or info.st_uid != os.geteuid()):
+        raise PermissionError(errno.EPERM, "it belongs to another user", str(folder))
+    if stat.S_IMODE(info.st_mode) & 0o077:
+        folder.chmod(0o700)
+    return folder

@@ -1,0 +1,141 @@
+"""YAML front matter of Markdown files, through a YAML library's safe loader."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import yaml
+
+from lore_etl.core.dates import day_or_none
+from lore_etl.core.model import storable
+
+MAX_BYTES = 64_000
+LONGEST_TAG, LONGEST_PATH = 100, 300  # characters
+MAX_DEPTH = 20  # libyaml recurses on the C stack, where a deep text ends the process
+_LOADER = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader
+_OPEN = re.compile(r"\A---[ \t]*\n")
+_CLOSE = re.compile(r"^(?:---|\.\.\.)[ \t]*$", re.MULTILINE)
+_TAG_KEYS = (
+    "tags",
+    "keywords",
+    "labels",
+    "state",
+    "status",
+    "prp_id",
+    "issue",
+    "author",
+    "rating",
+    "capture_type",
+)
+
+
+class FrontMatterError(Exception):
+    """The block between the dashes is not a YAML mapping; the message says where."""
+
+
+@dataclass(frozen=True)
+class FrontMatter:
+    """The keys that Lore understands, how many lines the block takes, and all that it says."""
+
+    title: str | None = None
+    tags: tuple[str, ...] = ()
+    created: str | None = None
+    updated: str | None = None
+    valid_until: str | None = None
+    supersedes: tuple[str, ...] = ()
+    lines: int = 0
+    values: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
+
+
+def front_matter_lines(text: str) -> int:
+    """How many lines the front matter takes, its dashes included; 0 if there is none."""
+    if not _OPEN.match(text):
+        return 0
+    close = _CLOSE.search(text, 4, MAX_BYTES)
+    return text.count("\n", 0, close.start()) + 1 if close else 0
+
+
+def read_front_matter(text: str) -> FrontMatter:
+    """Parse the block at the top of a Markdown text.
+
+    Raises:
+        FrontMatterError: the block is no YAML mapping.
+    """
+    count = front_matter_lines(text)
+    if not count:
+        return FrontMatter()
+    values = _mapping("\n".join(text.split("\n", count)[1 : count - 1]))
+    return FrontMatter(
+        title=_text(values.get("title") or values.get("name") or values.get("tagName")),
+        tags=tuple(dict.fromkeys((*_tags(values), *_tags(values.get("metadata"))))),
+        created=_date(values, "created", "createdAt", "date", "timestamp"),
+        updated=_date(values, "updated", "updatedAt", "closedAt", "publishedAt", "last_updated"),
+        valid_until=day.isoformat() if (day := day_or_none(values.get("valid_until"))) else None,
+        supersedes=tuple(dict.fromkeys(_texts(values.get("supersedes"), LONGEST_PATH))),
+        lines=count,
+        values=values,
+    )
+
+
+def _tags(values: object) -> Iterator[str]:
+    if isinstance(values, dict):
+        for key in _TAG_KEYS:
+            yield from _texts(values.get(key), LONGEST_TAG)
+
+
+def _mapping(block: str) -> dict[str, Any]:
+    try:
+        for _ in checked_events(block):
+            continue
+        values = yaml.load(block, Loader=_LOADER)
+    except (yaml.YAMLError, ValueError) as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f" at line {mark.line + 2}" if mark else ""
+        raise FrontMatterError(f"front matter is not valid YAML{where}") from error
+    if values is None:
+        return {}
+    if not isinstance(values, dict):
+        raise FrontMatterError("front matter is not a list of `key: value`")
+    return values
+
+
+def checked_events(block: str) -> Iterator[yaml.Event]:
+    """The events of a YAML text one by one, to be looked at before anything is built of them.
+
+    Raises:
+        ValueError: it holds an alias, or is nested too deeply.
+        YAMLError: it is no YAML.
+    """
+    depth = 0
+    for event in yaml.parse(block, Loader=_LOADER):
+        if isinstance(event, yaml.AliasEvent):
+            raise ValueError("aliases are not allowed")
+        yield event
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > MAX_DEPTH:
+            raise ValueError("it is nested too deeply")
+
+
+def _text(value: object) -> str | None:
+    if isinstance(value, int) and abs(value) >= 1 << 64:
+        return None  # no title, and Python refuses to write such numbers out
+    return storable(" ".join(str(value).split())[:300]) or None if isinstance(value, str | int | float) else None
+
+
+def _texts(value: object, longest: int) -> list[str]:
+    values = value if isinstance(value, list) else [value]
+    return [text[:longest] for item in values[:50] if (text := _text(item))]
+
+
+def _date(values: dict[str, Any], *keys: str) -> str | None:
+    for key in keys:
+        value = values.get(key)
+        if isinstance(value, datetime.date):
+            return value.isoformat()
+        if isinstance(value, str) and re.match(r"\d{4}-\d{2}-\d{2}", value):
+            return value[:40]
+    return None

@@ -1,0 +1,42 @@
+"""What a reader wants to know of a document before reading it, taken from the text that is indexed."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict
+
+from lore_etl.core.model import Document, KnowledgeType
+from lore_etl.digest.first_paragraph import excerpt_of
+from lore_etl.digest.prose_lines import ProseLines
+from lore_etl.digest.rules import Rule, rules_of
+from lore_etl.digest.specs import Spec, spec_of
+from lore_etl.digest.tags import tags_of
+
+DIGESTED = frozenset({KnowledgeType.PRP, KnowledgeType.MEMORY, KnowledgeType.RULE, KnowledgeType.EXAMPLE})
+
+
+class Digest(BaseModel):
+    """A document in short. `spec` is there for PRPs only, `rules` for files of rules."""
+
+    model_config = ConfigDict(frozen=True)
+
+    type: KnowledgeType
+    title: str
+    excerpt: str
+    tags: tuple[str, ...] = ()
+    rules: tuple[Rule, ...] = ()
+    spec: Spec | None = None
+
+
+def digest(document: Document) -> Digest | None:
+    """The document in short; None for kinds that nobody asks for in that way."""
+    if document.type not in DIGESTED:
+        return None
+    text = ProseLines(document)
+    return Digest(
+        type=document.type,
+        title=document.title,
+        excerpt=excerpt_of(text),
+        tags=tags_of(document.front, text),
+        rules=rules_of(text) if document.type is KnowledgeType.RULE else (),
+        spec=spec_of(document.front, text) if document.type is KnowledgeType.PRP else None,
+    )

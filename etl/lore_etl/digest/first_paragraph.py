@@ -1,0 +1,39 @@
+"""The first paragraph that says something, short enough for a list."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from lore_etl.digest.prose_lines import ProseLines, clip
+
+LONGEST = 200  # characters
+SAYS_SOMETHING = 20  # characters: less is a label, a date, a separator
+_NOISE = re.compile(r"^(?:[-=*_~+|: \t]*$|[ \t]*(?:#!|# -\*-|<!--))")
+_HEADING = re.compile(r"^ {0,3}#{1,6}(?:[ \t]|$)")
+
+
+def excerpt_of(text: ProseLines) -> str:
+    """The first paragraph after the title, of code its first comment, clipped; a heading if there is nothing else."""
+    first = ""
+    for paragraph in _paragraphs(text):
+        first = first or paragraph
+        if len(paragraph) > SAYS_SOMETHING:
+            return clip(paragraph, LONGEST)
+    return clip(first or " ".join(one.title for one in text.outline.headings[:1]), LONGEST)
+
+
+def _paragraphs(text: ProseLines) -> Iterator[str]:
+    """Runs of lines between blank lines, headings, fences and separators, as plain text."""
+    run: list[str] = []
+    last = 0
+    for number, line in text.prose():
+        is_break = not line.strip() or bool(_NOISE.match(line)) or (text.is_markdown and bool(_HEADING.match(line)))
+        if run and (is_break or number != last + 1):
+            yield " ".join(run)
+            run = []
+        if not is_break and (plain := text.plain(line)):
+            run.append(plain)
+        last = number
+    if run:
+        yield " ".join(run)

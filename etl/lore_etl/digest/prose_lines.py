@@ -1,0 +1,58 @@
+"""The lines of a document that are prose: neither front matter nor code in a fence."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cached_property
+
+from lore_etl.core.frontmatter import front_matter_lines
+from lore_etl.core.headings import Outline, outline
+from lore_etl.core.model import Document
+
+_LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()\s]*(?:[ \t][^()]*)?\)")
+_MARKS = re.compile(r"[*`\[\]]")
+_COMMENT = re.compile(r"^[ \t]*(?:#+!?|//+!?|/\*+|\*+/?|--|\"{3}|'{3})?[ \t]?")
+_BEFORE = re.compile(r"^(?:[ \t]|>|#{1,6}(?=[ \t])|[-+*](?=[ \t])|\d{1,9}[.)](?=[ \t]))*")
+
+
+class ProseLines:
+    """A document line by line. Numbers of lines are 1-based."""
+
+    def __init__(self, document: Document) -> None:
+        self._document = document
+        self.is_markdown = document.syntax == "markdown"
+
+    @cached_property
+    def outline(self) -> Outline:
+        """The headings and the fences of a Markdown text; of any other text nothing."""
+        if not self.is_markdown:
+            return Outline([], [])
+        return outline(self._document.text, front_matter_lines(self._document.text))
+
+    def lines(self) -> Iterator[tuple[int, str]]:
+        """Every line, front matter and code included."""
+        yield from enumerate(self._document.lines, 1)
+
+    def prose(self) -> Iterator[tuple[int, str]]:
+        """The lines that say something themselves."""
+        skipped = front_matter_lines(self._document.text) if self.is_markdown else 0
+        for number, line in enumerate(self._document.lines[skipped:], skipped + 1):
+            if number - 1 not in self.outline.fenced:
+                yield number, line
+
+    def plain(self, line: str) -> str:
+        """A line without the marks of its syntax: as a reader hears it."""
+        if not self.is_markdown:
+            return _COMMENT.sub("", line, count=1).replace('"""', "").replace("'''", "").strip()
+        return _MARKS.sub("", _LINK.sub(r"\1", _BEFORE.sub("", line))).strip()
+
+
+def clip(text: str, limit: int) -> str:
+    """The text on one line, at most so many characters, cut between words and then marked with `…`."""
+    text = " ".join(text.split())
+    if len(text) <= limit:
+        return text
+    cut = text[:limit]
+    word_end = cut.rfind(" ")
+    return (cut[:word_end] if word_end > 0 else cut[: limit - 1]).rstrip(" ,;:") + "…"

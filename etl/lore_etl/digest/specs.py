@@ -1,0 +1,111 @@
+"""What a PRP says of other files: where it was implemented, which examples it builds on, what it names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+from lore_etl.core.model import storable
+from lore_etl.digest.prose_lines import ProseLines
+
+MOST_PATHS = 200
+MOST_NAMES = 1_000
+LONGEST = 200  # characters of a path or name
+_LABEL = re.compile(
+    r"^[ \t>*_+-]*(?:\d{1,9}[.)][ \t*_]*)?"
+    r"(?:files?|locations?|implementations?|files (?:modified|to (?:create|modify)))[ \t*_]*:[ \t*_]*(?P<rest>.*)$",
+    re.IGNORECASE,
+)
+_CODE = re.compile(r"`([^`\n]{1,300})`")
+_ITEM = re.compile(r"^[ \t]*[-*+][ \t]+(?P<rest>.*)$")
+_PATH = re.compile(r"^(?:\./)?(?P<path>(?:[\w@.+-]+/)*[\w@.+-]+)(?P<folder>/)?(?::\d+(?:-\d+)?)?$")
+_HAS_ENDING = re.compile(r"\.[A-Za-z]\w{0,9}$")
+_NAME = re.compile(r"[\w./-]+")
+_NUMBER = re.compile(r"[\d./-]+(?:T\d*)?$")  # dates and versions too
+_UP = re.compile(r"^(?:\.{1,2}/)+")
+_EXAMPLE = re.compile(r"(?:^|/)examples/(?:[\w.-]+/)*[\w.-]+\.(?:md|py)$")
+
+
+class Spec(BaseModel):
+    """What only a PRP has. `names` are the words by which it may mean another file, between blanks."""
+
+    model_config = ConfigDict(frozen=True)
+
+    id: str | None = None
+    status: str | None = None
+    verified: bool = False
+    implementations: tuple[str, ...] = ()
+    examples: tuple[str, ...] = ()
+    names: str = ""
+
+
+def spec_of(front: Mapping[str, Any], text: ProseLines) -> Spec:
+    """What the PRP says. Code in fences names patterns too, but shows, and does not promise, files."""
+    synced = front.get("context_sync")
+    return Spec(
+        id=_word(front.get("prp_id")),
+        status=_word(front.get("status")),
+        verified=front.get("verified") is True or (isinstance(synced, dict) and synced.get("ce_updated") is True),
+        implementations=_first(_implementations(front, text), MOST_PATHS),
+        examples=_first(_examples(text), MOST_PATHS),
+        names=" ".join(_first(_names(text), MOST_NAMES)),
+    )
+
+
+def _implementations(front: Mapping[str, Any], text: ProseLines) -> Iterator[str]:
+    """Paths in the front matter, behind a label as `File:` or `Location:`, or in the list below such a label."""
+    listed = front.get("implementations")
+    for one in listed if isinstance(listed, list) else ():
+        yield from _path(str(one))
+    in_list = False
+    for _, line in text.prose():
+        label = _LABEL.match(line)
+        item = _ITEM.match(line) if in_list and not label else None
+        rest = label["rest"] if label else item["rest"] if item else ""
+        in_list = (bool(label) and not rest) or bool(item) or (in_list and not line.strip())
+        coded = _CODE.findall(rest)
+        for number, one in enumerate(coded or rest.split()[:1]):
+            yield from _path(one, needs_folder=number > 0 or not coded)
+
+
+def _path(text: str, needs_folder: bool = False) -> Iterator[str]:
+    """The path of a file or folder, without a number of lines; nothing where the text is none."""
+    found = _PATH.match(text.strip().rstrip(",;")) if len(text) <= LONGEST else None
+    if found and (found["folder"] or "/" in found["path"] or (_HAS_ENDING.search(found["path"]) and not needs_folder)):
+        yield found["path"]
+
+
+def _examples(text: ProseLines) -> Iterator[str]:
+    for _, line in text.prose():
+        yield from (_UP.sub("", one) for one in _words(line) if _EXAMPLE.search(one))
+
+
+def _names(text: ProseLines) -> Iterator[str]:
+    """Words of several parts and paths anywhere, plain words where they stand as code."""
+    for _, line in text.lines():
+        yield from (_UP.sub("", one) for one in _words(line) if not one.isalnum() and not _NUMBER.match(one))
+        yield from (code for code in _CODE.findall(line) if code.isalnum())
+
+
+def _words(line: str) -> Iterator[str]:
+    """Words, paths and names of files, without the point of a sentence."""
+    for found in _NAME.finditer(line):
+        word = found[0].rstrip("./-")
+        if word and len(word) <= LONGEST:
+            yield word
+
+
+def _word(value: object) -> str | None:
+    return storable(" ".join(value.split()))[:LONGEST] or None if isinstance(value, str) else None
+
+
+def _first(values: Iterable[str], most: int) -> tuple[str, ...]:
+    found: dict[str, None] = {}
+    for value in values:
+        found[value] = None
+        if len(found) == most:
+            break
+    return tuple(found)

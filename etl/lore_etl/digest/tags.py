@@ -1,0 +1,42 @@
+"""The tags of a document: from its front matter, else from a line `Tags: a, b`, else its first headings."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from lore_etl.core.model import storable
+from lore_etl.digest.prose_lines import ProseLines
+
+MOST = 50
+LONGEST = 100  # characters
+HEADINGS = 3
+_LEVELS = (2, 3)
+_INLINE = re.compile(r"^[-*>#/\"' \t_]*tags?[ \t*_]*:[ \t*_]*(\S.*)$", re.IGNORECASE)
+_SIGNS = re.compile(r"^\W+")
+
+
+def tags_of(front: Mapping[str, Any], text: ProseLines) -> tuple[str, ...]:
+    """The first of the three that there is: an empty list in the front matter means no tags."""
+    given = front.get("tags")
+    if given is not None:
+        return _cleaned(given if isinstance(given, list) else str(given).split(","))
+    for _, line in text.prose():
+        found = _INLINE.match(line)
+        if found and (tags := _cleaned(one.strip("[](){}`*_#\"' \t") for one in found[1].split(","))):
+            return tags
+    titles = (_SIGNS.sub("", text.plain(one.title)).lower() for one in text.outline.headings if one.level in _LEVELS)
+    return _cleaned(titles, HEADINGS)
+
+
+def _cleaned(values: Iterable[Any], most: int = MOST) -> tuple[str, ...]:
+    found: dict[str, None] = {}
+    for value in values:
+        if isinstance(value, str | int | float) and not isinstance(value, bool):
+            tag = storable(" ".join(str(value).split()))[:LONGEST].strip()
+            if tag:
+                found[tag] = None
+        if len(found) == most:
+            break
+    return tuple(found)

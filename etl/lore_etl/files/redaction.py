@@ -1,0 +1,179 @@
+"""Take secrets out of a text before anything is written, so that no store ever holds one.
+
+Kingfisher finds them by its own rules and those of `secrets.yml`. A secret is replaced within its line, so line numbers
+stay true. A value that merely looks random stays: hashes and ids are what people search for.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lore_etl.config.user_folders import cache_folder
+from lore_etl.core.model import sha256
+
+if TYPE_CHECKING:
+    from kingfisher_sdk import Scanner
+
+Span = tuple[int, int, str]
+"""First byte, end, kind of secret."""
+RULES = Path(__file__).parent / "secrets.yml"
+_CODE_VERSION = 3  # to be raised when the code below finds other secrets
+BLOCK_BYTES = 48_000  # from 64 KiB on, the scanner takes quadratic time for thousands of matches
+OVERLAP_BYTES = 4_000  # longer than almost every secret
+LONG_LINE = 500  # the patterns of a key's lines take quadratic time
+# Their matches are whole keys and JSON objects: `_without_private_keys` and the rules for names replace less.
+_WHOLE_FILES = ("private-key", "gcp-application-default-credentials", "gcp-service-account")
+_KEY_BEGIN = re.compile(
+    r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----|^[ \t#*>|]{0,40}Private-Lines: \d+", re.MULTILINE
+)
+_KEY_END = re.compile(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----|^[ \t#*>|]{0,40}Private-MAC:")
+_KEY_LINE = re.compile(r"^[\s#*/>|\"'+]*?([A-Za-z0-9+/=]+)(?:\\[nr]|[\s\\\"',;+])*$")
+_KEY_HEADER = re.compile(r"^[\s#*/>|\"'+]*(?:[A-Z][A-Za-z-]{2,30}: [^\n]{0,200})?(?:\\[nr]|[\s\\\"',;+])*$")
+_KEY_TEXT = re.compile(r"(?:[A-Za-z0-9+/=]|\\[nr]){16,}")
+_WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|\d+")
+_PLACEHOLDER = re.compile(
+    r"(?i)example|placeholder|change.?me|your[-_ ]?|replace|redacted|dummy|insert|todo|fixme|sample|\.\.\.|\*{3}|x{6}"
+    r"|^<|[<{]\w|^\$|\$[{(]|%\(\w+\)|^%s$|^env[:.]|environ|getenv|process\.|secrets?\.|vault:|^https?:|^file:"
+    r"|^[.~]?/(?:etc|run|var|usr|home|tmp|opt|mnt|path|secrets?)/|^\.{1,2}/|^none$|^null$"
+)
+_WEAK = frozenset(
+    "password passwd passphrase pass pwd passw0rd secret secretkey token key apikey api my the a test testing tests "
+    "admin root user username foo bar baz abc welcome postgres mysql redis guest "
+    "demo fake mock some value super very strong hello world new old wrong correct right bad good invalid valid plain "
+    "text string hashed".split()
+)
+_PASSWORDS = ("pass", "pwd")
+_HEADERS = ("bearer", "basic", "ssws")
+_PARTS = re.compile(r"[-_.:/]+")
+_KEY = "[redacted private-key]"
+
+
+def redact(text: str) -> tuple[str, int]:
+    """The text without its secrets, and how many there were."""
+    text, keys = _without_private_keys(text)
+    data = text.encode("utf-8", "surrogatepass")
+    spans = list(_merged(_spans(data)))
+    if not spans:
+        return text, keys
+    parts, done = [], 0
+    for start, end, kind in spans:
+        lines = data[start:end].count(b"\n") + 1
+        parts += [data[done:start], b"\n".join([f"[redacted {kind}]".encode()] * lines)]
+        done = end
+    return b"".join([*parts, data[done:]]).decode("utf-8", "surrogatepass"), keys + len(spans)
+
+
+def _spans(data: bytes) -> Iterator[Span]:
+    for offset, block in _blocks(data):
+        yield from ((offset + start, offset + end, kind) for start, end, kind in _spans_of_block(block))
+
+
+def _blocks(data: bytes) -> Iterator[tuple[int, bytes]]:
+    """Pieces of whole lines with their offsets; a longer line in pieces that overlap."""
+    start = 0
+    while start < len(data):
+        end = start + BLOCK_BYTES
+        after_line = data.rfind(b"\n", start, end) + 1 if end < len(data) else 0
+        yield start, data[start : after_line or end]
+        start = after_line or (end - OVERLAP_BYTES if end < len(data) else end)
+
+
+def _spans_of_block(data: bytes) -> Iterator[Span]:
+    for found in _scanner().scan(data):
+        kind = found.rule_id.rpartition("/")[2].removeprefix("betterleaks.").removeprefix("lore.")
+        if not found.visible or kind in _WHOLE_FILES:
+            continue
+        value, place = found.secret, found.location
+        if kind.startswith(("named.", "generic-", "curl-")):
+            if not is_secret(found.captures.get("KEY", ""), value):
+                continue
+            kind = "secret"
+        elif len(set(value[-12:])) < 3:
+            continue
+        yield place["start_offset"], place["end_offset"], kind.removeprefix("token.").partition(".")[0]
+
+
+def _merged(spans: Iterable[Span]) -> Iterator[Span]:
+    """The spans in order, those that overlap as one."""
+    last: Span | None = None
+    for start, end, kind in sorted(spans, key=lambda span: (span[0], -span[1], span[2] == "secret", span[2])):
+        if last is None or start >= last[1]:
+            if last is not None:
+                yield last
+            last = (start, end, kind)
+        else:
+            last = (last[0], max(last[1], end), last[2])
+    if last is not None:
+        yield last
+
+
+def is_secret(name: str, value: str) -> bool:
+    """Judge a value behind a name such as `password` or `token`; where a password has to stand, the name is empty."""
+    words = [word.lower() for word in _WORDS.findall(value)]
+    letters = [word for word in words if not word.isdigit()]
+    if not letters or all(word in _WEAK for word in letters):
+        return False
+    is_random = any(_is_random(part) for part in _PARTS.split(value))
+    placeholder = _PLACEHOLDER.search(value)
+    if placeholder and not (is_random and placeholder[0].lower() == "example"):  # AWS's own examples look real
+        return False
+    if not name or is_random:
+        return True
+    has_digits = len(letters) < len(words)
+    if name.lower() in _HEADERS:
+        return has_digits
+    is_password = any(one in name.lower() for one in _PASSWORDS)
+    return is_password and (has_digits or any(mark in "!@#$%^&*?~=+" for mark in value))
+
+
+def _is_random(part: str) -> bool:
+    """Whether letters, digits and cases alternate as in no word, version or date."""
+    words = _WORDS.findall(part)
+    longest = 4.5 if len(part) >= 24 else 3.3  # on average
+    return len(part) >= 8 and len(words) >= 4 and sum(map(len, words)) <= longest * len(words) and len(set(part)) >= 6
+
+
+def _without_private_keys(text: str) -> tuple[str, int]:
+    """The text without the lines of private keys, whether the key ends or not, and how many keys there were."""
+    if not _KEY_BEGIN.search(text):
+        return text, 0
+    lines, inside, is_new, found = text.split("\n"), False, False, 0
+    for index, line in enumerate(lines):
+        begin, end = _KEY_BEGIN.search(line), _KEY_END.search(line)
+        if begin:
+            kept, inside, is_new = begin.end(), not end, True
+            lines[index] = line[:kept] + _KEY_TEXT.sub(_KEY, line[kept:])
+        elif inside and not end and len(line) > LONG_LINE:
+            lines[index] = _KEY_TEXT.sub(_KEY, line)
+        elif inside and not end:
+            body = _KEY_LINE.match(line)
+            is_last = index + 1 < len(lines) and bool(_KEY_END.search(lines[index + 1]))
+            if body and (len(body[1]) >= 16 or is_last or body[1].startswith("=")):
+                lines[index] = _KEY
+            elif not _KEY_HEADER.match(line):
+                inside = False
+        else:
+            inside = False
+        if is_new and lines[index] != line:
+            found, is_new = found + 1, False
+    return "\n".join(lines), found
+
+
+@cache
+def _scanner() -> Scanner:
+    """Compile the rules, or load them as they were compiled on this machine before."""
+    from kingfisher_sdk import Rules, Scanner
+
+    return Scanner(Rules([RULES], cache_dir=cache_folder() / "secrets"), base64=False)
+
+
+@cache
+def redaction_version() -> str:
+    """A text that changes when other secrets are found, so that every file is read again."""
+    rules = sha256(RULES.read_text(encoding="utf-8"))[:16]
+    return f"{_CODE_VERSION} {rules} {version('kingfisher-secret-scanner')}"

@@ -1,0 +1,266 @@
+"""Finding and reading the files of a project: what git would ignore is ignored, what leads outside is refused."""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+
+from pathspec import GitIgnoreSpec
+
+from lore_etl.config.project import VIEW_NAME
+from lore_etl.core.model import Problem
+from lore_etl.core.nofollow import read_regular
+from lore_etl.files.ignore import Included, configured, lenient, verdict
+
+SKIPPED_FOLDERS = frozenset({"node_modules", "__pycache__", "venv", "site-packages", "bower_components"})
+HIDDEN_BUT_READ = frozenset({".github", ".ce", ".serena", ".claude", ".cursor"})
+HIDDEN_FILES_READ = frozenset({".cursorrules"})
+MAX_IGNORE_BYTES = 1_000_000
+RACY_NS = 20_000_000  # a file changed within a clock tick of the scan may change again under the same stamp
+
+
+@dataclass(frozen=True)
+class FileEntry:
+    """A file of the project: POSIX path relative to its root, and a stamp that changes when it does."""
+
+    path: str
+    size: int
+    stamp: str
+
+
+@dataclass
+class Scan:
+    """What a walk found; `unreadable` are folders (or files) of which nothing is known."""
+
+    files: dict[str, FileEntry] = field(default_factory=dict)
+    unreadable: list[Problem] = field(default_factory=list)
+    refused: list[Problem] = field(default_factory=list)
+
+    def hides(self, path: str) -> bool:
+        """Whether the file lies in a folder that could not be read: nothing is known of it."""
+        return any(PurePosixPath(path).is_relative_to(one.source) for one in self.unreadable)
+
+    def add(self, other: Scan) -> None:
+        """What another walk found."""
+        self.files = dict(sorted((self.files | other.files).items()))
+        self.unreadable += other.unreadable
+        self.refused += other.refused
+
+
+class _Rules:
+    """What applies in one folder: `index.exclude`, then the ignore files, the nearest last; and `index.include`.
+
+    `is_ignored`: git ignores the folder, so only what is included counts.
+    """
+
+    def __init__(
+        self, specs: tuple[tuple[str, GitIgnoreSpec], ...], include: Included, is_ignored: bool = False
+    ) -> None:
+        self._specs = specs
+        self._include = include
+        self._is_ignored = is_ignored
+
+    @classmethod
+    def configured(cls, exclude: Sequence[str], include: Sequence[str]) -> _Rules:
+        """The rules at the top of a project. Raises ConfigError."""
+        return cls((("", configured("index.exclude", exclude)),), Included(include))
+
+    def entering(self, folder: Path, relative: str) -> _Rules:
+        try:
+            data = read_regular(folder / ".gitignore", MAX_IGNORE_BYTES)
+        except OSError:
+            return self
+        lines = data.decode("utf-8-sig", "replace").splitlines()
+        return _Rules((*self._specs, (relative, lenient(lines))), self._include, self._is_ignored)
+
+    def inside(self, folder: str) -> _Rules:
+        """The rules for a folder that is not left out."""
+        return _Rules(self._specs, self._include, self._is_ignored or self._ignores(folder + "/"))
+
+    def leaves_out(self, relative: str, is_folder: bool) -> bool:
+        """Whether a file is left out, or a folder with everything in it."""
+        path = relative + "/" if is_folder else relative
+        if not self._is_ignored and not self._ignores(path):
+            return False
+        if verdict(self._specs[0][1], path):  # what the user excludes is not taken back by what the user includes
+            return True
+        return not (self._include.reaches(relative) if is_folder else self._include.holds(relative))
+
+    def _ignores(self, path: str) -> bool:
+        for base, spec in reversed(self._specs):
+            is_ignored = verdict(spec, path[len(base) :])
+            if is_ignored is not None:
+                return is_ignored
+        return False
+
+
+def scan(
+    root: Path,
+    exclude: Sequence[str],
+    skip: Collection[Path] = (),
+    under: str = "",
+    include: Sequence[str] = (),
+) -> Scan:
+    """Walk a folder; symlinks are not followed, and those that leave it are reported. Raises ConfigError.
+
+    `under` is put before every path that is found. `include` takes in what a `.gitignore` leaves out.
+    """
+    found = Scan()
+    rules = _Rules.configured(exclude, include)
+    now = time.time_ns()
+    stack = [] if under and rules.leaves_out(under.rstrip("/"), is_folder=True) else [(root, under, rules)]
+    while stack:
+        folder, relative, above = stack.pop()
+        here = above.entering(folder, relative)
+        for entry in _entries(folder, relative, found):
+            path = relative + entry.name
+            if _is_uninteresting(entry.name) or Path(entry.path) in skip or path.startswith(VIEW_NAME):
+                continue
+            if not _is_text(path):
+                found.refused.append(Problem(path.encode("utf-8", "replace").decode(), "its name is not UTF-8"))
+                continue
+            if entry.is_symlink():
+                if not here.leaves_out(path, is_folder=False):
+                    _refuse_if_outside(root, entry, path, found)
+            elif entry.is_dir(follow_symlinks=False):
+                if not here.leaves_out(path, is_folder=True):
+                    stack.append((Path(entry.path), path + "/", here.inside(path)))
+            elif not here.leaves_out(path, is_folder=False):
+                _add(entry, path, now, found)
+    found.files = dict(sorted(found.files.items()))
+    return found
+
+
+def is_passed_over(
+    root: Path, path: str, exclude: Sequence[str], skip: Collection[Path] = (), include: Sequence[str] = ()
+) -> bool:
+    """Whether `scan` would not come to the file at a path: it is ignored, excluded or hidden. Raises ConfigError."""
+    rules = _Rules.configured(exclude, include)
+    folder, relative, parts = root, "", path.split("/")
+    for number, part in enumerate(parts, start=1):
+        rules = rules.entering(folder, relative)
+        folder, relative = folder / part, relative + part
+        is_folder = number < len(parts)
+        if _is_uninteresting(part) or folder in skip or rules.leaves_out(relative, is_folder):
+            return True
+        if is_folder:
+            rules = rules.inside(relative)
+        relative += "/"
+    return path.startswith(VIEW_NAME)
+
+
+def _entries(folder: Path, relative: str, found: Scan) -> Iterator[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as entries:
+            yield from entries
+    except OSError as error:
+        found.unreadable.append(Problem(relative or ".", f"folder cannot be read: {error.strerror}"))
+
+
+def _is_uninteresting(name: str) -> bool:
+    if name in SKIPPED_FOLDERS:
+        return True
+    return name.startswith(".") and name not in HIDDEN_BUT_READ and name not in HIDDEN_FILES_READ
+
+
+def _is_text(path: str) -> bool:
+    """False for a name that is not UTF-8: it could be written to no store."""
+    return not any("\ud800" <= character <= "\udfff" for character in path)
+
+
+def _refuse_if_outside(root: Path, entry: os.DirEntry[str], path: str, found: Scan) -> None:
+    try:
+        target = Path(os.path.realpath(entry.path))  # Path.resolve raises on a loop
+    except OSError:
+        return  # it vanished while it was followed
+    if not target.is_relative_to(root):
+        found.refused.append(Problem(path, "symlink leaves the project; not followed"))
+
+
+def settle(place: Callable[[str], Path], found: Scan) -> None:
+    """Wait a clock tick for files that were just written, so that their stamps can be trusted from now on.
+
+    `place` says where the file of a path is.
+    """
+    young = [path for path, entry in found.files.items() if not entry.stamp]
+    if young:
+        time.sleep(RACY_NS / 1e9)
+    for path in young:
+        try:
+            info = place(path).lstat()
+        except OSError:
+            continue  # gone again: reading it will say so
+        found.files[path] = FileEntry(path, info.st_size, _stamp(info, time.time_ns()))
+
+
+def _add(entry: os.DirEntry[str], path: str, now: int, found: Scan) -> None:
+    try:
+        info = entry.stat(follow_symlinks=False)
+    except OSError as error:
+        found.unreadable.append(Problem(path, f"cannot be read: {error.strerror}"))
+        return
+    if stat.S_ISREG(info.st_mode):
+        found.files[path] = FileEntry(path, info.st_size, _stamp(info, now))
+
+
+def _stamp(info: os.stat_result, now: int) -> str:
+    """Changes when the file does: ctime and inode see an edit whose mtime was set back. Empty if it is too young."""
+    return "" if now - info.st_ctime_ns < RACY_NS else _whole_stamp(info)
+
+
+def stamp_of(path: Path) -> str | None:
+    """The stamp of one file as it is, however young; None where there is no regular file."""
+    try:
+        info = path.lstat()
+    except (OSError, ValueError):
+        return None
+    return _whole_stamp(info) if stat.S_ISREG(info.st_mode) else None
+
+
+def _whole_stamp(info: os.stat_result) -> str:
+    return f"{info.st_size}:{info.st_mtime_ns}:{info.st_ctime_ns}:{info.st_ino}"
+
+
+class Unreadable(Exception):
+    """A file that cannot become text; the message is its line in the report."""
+
+
+def read_text(file: Path, entry: FileEntry, max_bytes: int) -> str:
+    """The text of a file with `\\n` line ends and without a byte order mark.
+
+    Raises:
+        Unreadable: too large, binary, not UTF-8, or not permitted.
+    """
+    if entry.size > max_bytes:
+        raise Unreadable(f"too large: {entry.size:,} bytes, the limit is {max_bytes:,} (index.max_file_bytes)")
+    try:
+        data = read_regular(file, max_bytes + 1)
+    except OSError as error:
+        raise Unreadable(f"cannot be read: {error.strerror}") from error
+    return text_of(data, max_bytes)
+
+
+def text_of(data: bytes, max_bytes: int) -> str:
+    """The bytes of a file as text with `\\n` line ends and without a byte order mark.
+
+    Raises:
+        Unreadable: too large, binary or not UTF-8.
+    """
+    if len(data) > max_bytes:
+        raise Unreadable(f"too large: over {max_bytes:,} bytes (index.max_file_bytes)")
+    return _decoded(data).replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _decoded(data: bytes) -> str:
+    encoding = "utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
+    if encoding == "utf-8-sig" and b"\0" in data[:8192]:
+        raise Unreadable("binary: it holds NUL bytes")
+    try:
+        return data.decode(encoding).replace("\0", "\N{REPLACEMENT CHARACTER}")
+    except UnicodeDecodeError as error:
+        name = encoding.removesuffix("-sig").upper()
+        raise Unreadable(f"not valid {name} at byte {error.start:,}; save it as UTF-8") from error

@@ -1,0 +1,234 @@
+"""The index of one project: its folder, its lock and its stores, each opened when it is first needed."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lore_etl.chunking.recipe import RECIPE_VERSION
+from lore_etl.config.project import index_folder
+from lore_etl.config.settings import Settings
+from lore_etl.core.atomic import put_aside, remove_folder
+from lore_etl.core.errors import IndexMissing, StorageError
+from lore_etl.core.model import Progress
+from lore_etl.files.indexed import KnowledgeFolder, ProjectFiles
+from lore_etl.models.embedders import ConfiguredModel, Model
+from lore_etl.relations.classes import Hierarchy
+from lore_etl.stores import chunkfile
+from lore_etl.stores.catalogue import CATALOGUE, SUSPECT, Catalogue
+from lore_etl.stores.chroma.generations import generations_of
+from lore_etl.stores.claim import claim, inspect, is_ours, remark
+from lore_etl.stores.index_lock import Ownership
+from lore_etl.stores.rwlock import Gate
+
+if TYPE_CHECKING:
+    from lore_etl.models.embedder import Embedder
+    from lore_etl.stores.chroma.vector_store import VectorStore
+    from lore_etl.stores.embedding_cache import EmbeddingCache
+    from lore_etl.stores.keywords import KeywordStore
+
+KEYWORDS = "keywords"
+log = logging.getLogger(__name__)
+
+
+class Index:
+    """Opens nothing until asked; from then on this process owns the folder until `close`.
+
+    Raises:
+        ConfigError: what the configuration says of the database does not fit together.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        settings: Settings,
+        model: Model | None = None,
+        knowledge: KnowledgeFolder | None = None,
+    ) -> None:
+        self.root = root
+        self.settings = settings
+        self._model = model or ConfiguredModel(settings.embedding)
+        self.folder = index_folder(root, settings.index.path)
+        self.files = ProjectFiles(root, settings.index.exclude, self.folder, knowledge, settings.index.include)
+        self.generations = generations_of(self.folder, settings.database)
+        self.gate = Gate()
+        self._guard = threading.RLock()
+        self._loading = threading.Lock()
+        self._embedder: Embedder | None = None
+        self._ownership: Ownership | None = None
+        self._catalogue: Catalogue | None = None
+        self._keywords: KeywordStore | None = None
+        self._vectors: VectorStore | None = None
+        self._cache: EmbeddingCache | None = None
+        self._hierarchy: tuple[str | None, Hierarchy] | None = None
+
+    def exists(self) -> bool:
+        """Whether there is an index on disk that Lore created; creates nothing."""
+        return (self._ownership is not None or is_ours(self.folder)) and (self.folder / CATALOGUE).exists()
+
+    def own(self, kind: str = "direct") -> None:
+        """Create the folder if need be and take the lock, as what kind of owner (`Note`).
+
+        Raises:
+            Busy: another process owns the index.
+            ForeignIndex: the folder is not one that Lore created, or holds what leads out of it.
+            StorageError: it cannot be created.
+        """
+        with self._guard:
+            if self._ownership is not None:
+                return
+            try:
+                notice = claim(self.folder)
+            except OSError as error:
+                raise StorageError(f"Cannot create the index folder: {error.strerror}.") from error
+            if notice:
+                log.warning(notice)
+            ownership = Ownership(self.folder, kind)
+            ownership.take()
+            try:
+                inspect(self.folder)
+            except BaseException:
+                ownership.release()
+                raise
+            self._ownership = ownership
+            for left_by_a_crash in self.folder.glob("*.tmp"):
+                left_by_a_crash.unlink(missing_ok=True)
+
+    def require(self) -> None:
+        """Own an index that has been synced. Raises IndexMissing, Busy."""
+        if not self.exists():
+            raise IndexMissing(
+                "This project has no index yet.", f"{IndexMissing.default_hint} {remark(self.folder)}".strip()
+            )
+        self.own()
+
+    @property
+    def catalogue(self) -> Catalogue:
+        """What the index holds."""
+        with self._guard:
+            self.own()
+            self._catalogue = self._catalogue or Catalogue(self.folder)
+            return self._catalogue
+
+    @property
+    def keywords(self) -> KeywordStore:
+        """The keyword leg."""
+        with self._guard:
+            if self._keywords is None:
+                from lore_etl.stores.keywords import KeywordStore
+
+                self.own()
+                self._keywords = KeywordStore(self.folder / KEYWORDS)
+            return self._keywords
+
+    @property
+    def vectors(self) -> VectorStore:
+        """The vector leg of the present generation, opened again if its server died.
+
+        Raises:
+            IndexDamaged: vectors are lost.
+            DatabaseUnavailable: Chroma is another process, and does not answer.
+        """
+        with self._guard:
+            if self._vectors is not None and not self._vectors.is_alive():
+                self.release_vectors()
+            if self._vectors is None:
+                self.own()
+                self._vectors = self.generations.open(self.generation, self.catalogue.with_vector())
+            return self._vectors
+
+    @property
+    def generation(self) -> int:
+        """The number of the vector store that is in use."""
+        return int(self.catalogue.meta("generation") or 1)
+
+    def use(self, store: VectorStore) -> None:
+        """Answer from another generation from now on."""
+        with self._guard:
+            old, self._vectors = self._vectors, store
+        if old is not None and old is not store:
+            old.close()
+
+    def release_vectors(self) -> bool:
+        """Close the vector store; False if it was not open."""
+        with self._guard:
+            store, self._vectors = self._vectors, None
+        if store is not None:
+            store.close()
+        return store is not None
+
+    def has_open_vectors(self) -> bool:
+        """Whether the vector store is open in this process, and its server lives."""
+        store = self._vectors
+        return store is not None and store.is_alive()
+
+    def reset_keywords(self) -> None:
+        """Throw a damaged keyword store away; the next use starts an empty one."""
+        with self._guard:
+            self._keywords = None
+            remove_folder(self.folder / KEYWORDS)
+
+    def reset_catalogue(self) -> None:
+        """Put a damaged catalogue aside; the next use starts an empty one, which counts generations from 1 again."""
+        with self._guard:
+            self.release_vectors()  # else a rebuild could remove the folder of the open generation
+            if self._catalogue is not None:
+                self._catalogue.close()
+            self._catalogue = None
+            put_aside(self.folder / CATALOGUE)
+            (self.folder / SUSPECT).unlink(missing_ok=True)
+
+    def prepare_model(self, progress: Progress, may_download: bool = True) -> None:
+        """Compile the model if need be; download it only where the user asked for a build.
+
+        Raises:
+            ConfigError: there is no such model.
+            ProviderUnavailable: it cannot be had or compiled.
+        """
+        self._model.prepare(progress, may_download)
+
+    @property
+    def embedder(self) -> Embedder:
+        """The model, loaded at first use. Raises ConfigError, ProviderError."""
+        with self._loading:
+            self._embedder = self._embedder or self._model.open()
+            return self._embedder
+
+    @property
+    def model(self) -> str:
+        """What vectors of this configuration are made with: model and input recipe. Loads no model."""
+        return f"{self._model.fingerprint()} recipe {RECIPE_VERSION}"
+
+    @property
+    def cache(self) -> EmbeddingCache:
+        """Vectors by content, kept across generations."""
+        dimension = self.embedder.dimension  # loaded before the guard is taken: nobody else waits for it
+        with self._guard:
+            if self._cache is None:
+                from lore_etl.stores.embedding_cache import EmbeddingCache
+
+                self.own()
+                self._cache = EmbeddingCache(self.folder, self.model, dimension)
+            return self._cache
+
+    @property
+    def hierarchy(self) -> Hierarchy:
+        """The class tree, read again when a sync wrote it."""
+        stamp = chunkfile.signature(self.folder)
+        if self._hierarchy is None or self._hierarchy[0] != stamp:
+            self._hierarchy = (stamp, chunkfile.read_hierarchy(self.folder))
+        return self._hierarchy[1]
+
+    def close(self) -> None:
+        """Close what is open and let others own the index."""
+        with self._guard:
+            self.release_vectors()
+            for store in (self._catalogue, self._cache):
+                if store is not None:
+                    store.close()
+            self._catalogue = self._cache = self._keywords = None
+            if self._ownership is not None:
+                self._ownership.release()
+            self._ownership = None

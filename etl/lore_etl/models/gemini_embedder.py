@@ -1,0 +1,69 @@
+"""Embeddings by Gemini through google-genai, for those who configured it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+import httpx2
+import numpy as np
+from google import genai
+from google.genai import errors, types
+from tokenizers import Tokenizer
+
+from lore_etl.chunking.tokens import TokenCounter
+from lore_etl.core.errors import ConfigError, ProviderError, ProviderUnavailable
+from lore_etl.models.embedder import Vectors
+from lore_etl.models.prepared import DEFAULT_MODEL, prepared
+
+BATCH = 100  # the API refuses more contents in one request
+DIMENSION = 768
+INPUT_TOKENS = 512  # counted with the default model's tokenizer: Gemini's is not public
+TIMEOUT_MS = 60_000
+REFUSED_INPUT = 400  # any other status says nothing of the texts
+
+
+class GeminiEmbedder:
+    """`gemini-embedding-001`, or another model of the same API."""
+
+    def __init__(self, model: str, base_url: str | None, first_delay: float = 1.0) -> None:
+        key = os.environ.get("GEMINI_API_KEY")
+        if not key:
+            raise ConfigError("Configuration key `embedding.provider` is gemini, but GEMINI_API_KEY is not set.")
+        self.name, self.fingerprint, self.dimension = model, f"gemini:{model}", DIMENSION
+        retry = types.HttpRetryOptions(attempts=5, initial_delay=first_delay, max_delay=30)
+        options = types.HttpOptions(base_url=base_url, timeout=TIMEOUT_MS, retry_options=retry)
+        self._client = genai.Client(api_key=key, http_options=options)
+
+    def tokens(self) -> TokenCounter:
+        """A counter that errs on the side of shorter chunks."""
+        file = str(prepared(DEFAULT_MODEL).folder / "tokenizer.json")
+        return TokenCounter(Tokenizer.from_file(file), INPUT_TOKENS)
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """Vectors of documents, shape (len(texts), dimension)."""
+        batches = [self._embed(texts[n : n + BATCH], "RETRIEVAL_DOCUMENT") for n in range(0, len(texts), BATCH)]
+        return np.concatenate(batches) if batches else np.empty((0, DIMENSION), dtype=np.float32)
+
+    def embed_query(self, text: str) -> Vectors:
+        """The vector of a question, shape (dimension,)."""
+        vector: Vectors = self._embed([text], "RETRIEVAL_QUERY")[0]
+        return vector
+
+    def _embed(self, texts: Sequence[str], task: str) -> Vectors:
+        config = types.EmbedContentConfig(task_type=task, output_dimensionality=DIMENSION)
+        try:
+            reply = self._client.models.embed_content(model=self.name, contents=list(texts), config=config)
+        except (errors.APIError, httpx2.HTTPError, ValueError) as error:
+            code = getattr(error, "code", None)
+            kind = ProviderError if code == REFUSED_INPUT else ProviderUnavailable
+            raise kind(f"Gemini embeddings failed: {code or type(error).__name__}.") from error
+        values = [one.values or [] for one in reply.embeddings or []]
+        if len(values) != len(texts) or any(len(one) != DIMENSION for one in values):
+            raise ProviderUnavailable("Gemini returned vectors of another number or dimension than asked for.")
+        vectors = np.array(values, dtype=np.float32)
+        length = np.linalg.norm(vectors, axis=1, keepdims=True)
+        if not np.isfinite(vectors).all() or (length == 0).any():
+            raise ProviderError("Gemini returned a vector that is not a direction.")
+        found: Vectors = vectors / length
+        return found

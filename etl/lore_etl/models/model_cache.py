@@ -1,0 +1,162 @@
+"""Compiled models in the user's cache folder: found by their files, made by one process at a time."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from lore_etl.config.user_folders import cache_folder
+from lore_etl.core.errors import ConfigError, ProviderUnavailable
+from lore_etl.core.model import Progress, silent
+
+EXPORT_SECONDS = 900
+STEP_SECONDS = 1.0
+HUB_SECONDS = 10.0
+UNFIT = 3  # the status of a child process that says the named model is not of the wanted kind
+
+
+@dataclass(frozen=True)
+class ModelKind:
+    """What is compiled: by which module, in which form, and which configuration key names it."""
+
+    exporter: str
+    version: str  # changes with the compiled form
+    key: str
+    hint: str | None = None
+
+    def refusal(self, reason: str) -> ConfigError:
+        """The error that says why the configured name is wrong."""
+        return ConfigError(f"Configuration key `{self.key}`: {reason.rstrip('.')}.", self.hint)
+
+
+def origin(name: str, kind: ModelKind) -> str:
+    """A folder with the model, or a name for the hub (which is asked only if the user named such a model).
+
+    A name is a path only if it is written as one: a folder of that name in the current project is never loaded.
+
+    Raises:
+        ConfigError: the name is a path, and there is no such folder.
+    """
+    if not name.startswith((".", "/", "~")):
+        return name
+    folder = Path(os.path.expanduser(name))  # noqa: PTH111 - Path.expanduser raises where there is no home
+    if not folder.is_dir():
+        raise kind.refusal(f"there is no folder {name}")
+    return str(folder.resolve())
+
+
+def compiled(name: str, source: str, kind: ModelKind, progress: Progress = silent) -> Path:
+    """The folder of the compiled model, made now if it never was. `info.json` is in it.
+
+    Raises:
+        ConfigError: the model is not of this kind.
+        ProviderUnavailable: it cannot be had or compiled.
+        Cancelled: from `progress`, which is called every second; the child process ends.
+    """
+    folder = compiled_folder(name, source, kind)
+    if not (folder / "info.json").exists():
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with _locked(folder, progress):
+            if not (folder / "info.json").exists():
+                is_offline = Path(source).is_dir() or not needs_download(source, kind, progress)
+                _export(source, folder, kind, is_offline, progress)
+    return folder
+
+
+@contextmanager
+def _locked(folder: Path, progress: Progress) -> Iterator[None]:
+    """Wait for another process that compiles the same model, and say so."""
+    lock = FileLock(str(folder) + ".lock")
+    for second in range(EXPORT_SECONDS):
+        try:
+            lock.acquire(timeout=STEP_SECONDS)
+            break
+        except Timeout:
+            progress("preparing the model", second, 0)
+    else:
+        raise ProviderUnavailable(f"Another process has been preparing the model for over {EXPORT_SECONDS} s.")
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def needs_download(name: str, kind: ModelKind, progress: Progress) -> bool:
+    """Whether the hub has files that this machine lacks; asks it once, and only for a model that is not here.
+
+    Raises:
+        ConfigError: the hub does not know the name.
+        ProviderUnavailable: the hub does not answer.
+    """
+    from httpx2 import HTTPError
+    from huggingface_hub import HfApi, try_to_load_from_cache
+    from huggingface_hub.errors import HFValidationError, RepositoryNotFoundError
+
+    repository = name if "/" in name else f"sentence-transformers/{name}"
+    try:
+        if isinstance(try_to_load_from_cache(repository, "config.json"), str):
+            return False
+        progress("downloading the model", 0, 0)
+        HfApi().model_info(repository, timeout=HUB_SECONDS)
+    except (RepositoryNotFoundError, HFValidationError) as error:
+        raise kind.refusal(f"no folder of this machine and no model of the hub is called {name}") from error
+    except (HTTPError, OSError) as error:
+        raise ProviderUnavailable(
+            f"The model `{name}` is not on this machine, and its hub does not answer ({type(error).__name__}).",
+            f"Check the network, or set `{kind.key}` to a model of this machine, and sync again.",
+        ) from error
+    return True
+
+
+def compiled_folder(name: str, source: str, kind: ModelKind) -> Path:
+    """Where the compiled model is, if it is; the name changes with the model's files and the way they are compiled."""
+    digest = hashlib.sha256(f"{kind.version}\0{source}".encode())
+    folder = Path(source)
+    for file in sorted(folder.rglob("*")) if folder.is_dir() else ():
+        if file.is_file():
+            info = file.stat()
+            digest.update(f"{file.relative_to(folder)}:{info.st_size}:{info.st_mtime_ns}".encode())
+    safe = "".join(c if c.isalnum() or c in "-_." else "-" for c in Path(name).name)
+    return cache_folder() / "models" / f"{safe}-{digest.hexdigest()[:16]}"
+
+
+def _export(source: str, folder: Path, kind: ModelKind, is_offline: bool, progress: Progress) -> None:
+    command = [sys.executable, "-P", "-m", kind.exporter, source, str(folder)]
+    environment = {**os.environ, "TOKENIZERS_PARALLELISM": "true", "PYTHONWARNINGS": "ignore"}
+    if is_offline:
+        environment["HF_HUB_OFFLINE"] = "1"
+    root = str(Path(__file__).parents[2])
+    with tempfile.TemporaryFile("w+", encoding="utf-8") as errors:
+        child = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors, cwd=root, env=environment
+        )
+        try:
+            code = _waited(child, "preparing the model" if is_offline else "downloading the model", progress)
+        finally:
+            child.kill()
+            child.wait()
+        errors.seek(0)
+        said = errors.read()
+    if code:
+        line = next((line for line in reversed(said.splitlines()) if line.strip()), "no reason given")
+        reason = line.strip()[:300]
+        if code == UNFIT:
+            raise kind.refusal(reason)
+        raise ProviderUnavailable(f"The model cannot be prepared: {reason}", f"Check `{kind.key}`, then sync again.")
+
+
+def _waited(child: subprocess.Popen[bytes], stage: str, progress: Progress) -> int:
+    for second in range(EXPORT_SECONDS):
+        progress(stage, second, 0)
+        with suppress(subprocess.TimeoutExpired):
+            return child.wait(STEP_SECONDS)
+    raise ProviderUnavailable(f"Preparing the model took over {EXPORT_SECONDS} s.")

@@ -1,0 +1,1 @@
+"""Sync: extract, resolve, diff, load, embed."""

@@ -1,0 +1,126 @@
+"""Documents that are records instead of files: chunked, embedded and loaded as a sync would do it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from lore_etl.chunking import CHUNKER_VERSION, chunk
+from lore_etl.chunking.tokens import TokenCounter
+from lore_etl.core.errors import CatalogueDamaged
+from lore_etl.core.frontmatter import FrontMatterError
+from lore_etl.core.model import (
+    Chunk,
+    Document,
+    FileFacts,
+    KnowledgeType,
+    Progress,
+    SyncReport,
+    canonical_json,
+    sha256,
+    silent,
+    storable,
+)
+from lore_etl.files.redaction import redact, redaction_version
+from lore_etl.index import Index
+from lore_etl.pipeline.resolve import assemble
+from lore_etl.pipeline.sync import embed_only
+from lore_etl.sources import SourceSet
+from lore_etl.sources.source import SourceContext, syntax_of
+from lore_etl.stores import chunkfile
+
+_SUFFIXES = {"python": ".py", "javascript": ".js", "typescript": ".ts", "markdown": ".md"}
+
+
+@dataclass(frozen=True)
+class CorpusRecord:
+    """A document of a corpus. With a `path` it is read as that file would be, with a `language` as such code."""
+
+    id: str
+    text: str
+    title: str = ""
+    path: str | None = None
+    language: str | None = None
+
+
+def load_records(
+    index: Index, records: Sequence[CorpusRecord], progress: Progress = silent
+) -> tuple[dict[str, str], SyncReport]:
+    """Make the index hold exactly these records; what it holds already is not embedded again.
+
+    Returns the source under which each record is indexed by its id, and what was done.
+    """
+    documents = _documents(
+        records, SourceSet(SourceContext([one.path or one.id for one in records], lambda path: None), {})
+    )
+    sources = {record.id: document.source for record, document in zip(records, documents, strict=True)}
+    index.own()
+    index.prepare_model(progress)
+    rows = [[one.source, one.type, one.title, one.syntax, one.text] for one in documents]
+    stamp = sha256(canonical_json([CHUNKER_VERSION, redaction_version(), index.model, rows]))
+    if _written(index) != f"{stamp} {chunkfile.signature(index.folder)}":
+        chunks, facts, members = _chunked(documents, index.embedder.tokens(), progress)
+        named, hierarchy, _ = assemble(chunks, facts, members, [one.source for one in documents], "")
+        chunkfile.write_hierarchy(index.folder, hierarchy)
+        chunkfile.write_chunks(index.folder, named)
+        index.catalogue.set_meta(corpus=f"{stamp} {chunkfile.signature(index.folder)}")
+    return sources, embed_only(index, progress)
+
+
+def _written(index: Index) -> str | None:
+    """Of which records `chunks.jsonl` was made, and which file that was; no sync comes here to heal the catalogue."""
+    try:
+        return index.catalogue.meta("corpus")
+    except CatalogueDamaged:
+        index.reset_catalogue()
+        index.reset_keywords()
+        return None
+
+
+def _documents(records: Sequence[CorpusRecord], known: SourceSet) -> list[Document]:
+    """Each record under a source of its own: several may be parts of one file."""
+    seen: dict[str, int] = {}
+    documents: dict[str, Document] = {}
+    for record in records:
+        document = _document(record, known)
+        number = seen.get(document.source, 0) + 1
+        while (source := document.source if number == 1 else f"{document.source}#{number}") in documents:
+            number += 1
+        seen[document.source] = number
+        title = source if document.title == document.source else document.title  # code goes by its path
+        documents[source] = replace(document, source=source, title=title)
+    return list(documents.values())
+
+
+def _document(record: CorpusRecord, known: SourceSet) -> Document:
+    text = redact(record.text.replace("\r\n", "\n").replace("\r", "\n"))[0]
+    title = storable(redact(record.title)[0])
+    path = record.path
+    owner = known.owner(path) if path else None
+    if path and owner:
+        try:
+            return owner.document(path, text)
+        except FrontMatterError:
+            return replace(owner.document(path, "\n" + text), text=text)
+    is_guess = path == record.id and title not in ("", path)  # an id with a dot or a slash, and no file's name
+    if path and not is_guess:
+        return Document(path, KnowledgeType.SRC, text, path, syntax_of(path))
+    if record.language:
+        syntax = syntax_of(f"x{_SUFFIXES.get(record.language.casefold(), '')}")
+        return Document(record.id, KnowledgeType.SRC, text, title, syntax)
+    return Document(record.id, KnowledgeType.GUIDE, text, title, "plain")
+
+
+def _chunked(
+    documents: Sequence[Document], tokens: TokenCounter, progress: Progress
+) -> tuple[dict[str, list[Chunk]], dict[str, FileFacts], dict[str, dict[str, str]]]:
+    chunks: dict[str, list[Chunk]] = {}
+    facts: dict[str, FileFacts] = {}
+    members: dict[str, dict[str, str]] = {}
+    for number, document in enumerate(documents):
+        progress("reading", number, len(documents))
+        found, facts[document.source], _ = chunk(document, tokens)
+        chunks[document.source] = found
+        members[document.source] = {one.id: one.class_name for one in found if one.class_name}
+    progress("reading", len(documents), len(documents))
+    return chunks, facts, members

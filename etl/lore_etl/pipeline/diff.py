@@ -1,0 +1,72 @@
+"""What a sync has to do: the wanted chunks against what the index holds, by ids and hashes, never by watermarks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from lore_etl.core.errors import GuardTripped
+from lore_etl.core.model import Chunk, SyncReport
+from lore_etl.files.indexed import is_knowledge
+from lore_etl.stores.catalogue import Held
+
+GUARD_SOURCES = 2  # the loss of a single file is an edit, whatever its size
+
+
+@dataclass(frozen=True)
+class SyncPlan:
+    """Positions into the wanted chunks, and ids that are no longer wanted."""
+
+    new: list[int]
+    changed: list[int]
+    retagged: list[int]
+    unchanged: int
+    gone: list[str]
+
+    @property
+    def to_write(self) -> list[int]:
+        """Everything whose record differs."""
+        return sorted([*self.new, *self.changed, *self.retagged])
+
+    def tell(self, report: SyncReport) -> None:
+        """Put the counts into a report."""
+        report.created, report.unchanged, report.deleted = len(self.new), self.unchanged, len(self.gone)
+        report.updated = len(self.changed) + len(self.retagged)
+
+
+def plan(wanted: Sequence[Chunk], held: Mapping[str, Held]) -> SyncPlan:
+    """Compare; `changed` differ in what is embedded, `retagged` only in the rest."""
+    new, changed, retagged, unchanged = list[int](), list[int](), list[int](), 0
+    for position, chunk in enumerate(wanted):
+        have = held.get(chunk.id)
+        if have is None:
+            new.append(position)
+        elif have.content_hash != chunk.content_hash:
+            changed.append(position)
+        elif have.metadata_hash != chunk.metadata_hash:
+            retagged.append(position)
+        else:
+            unchanged += 1
+    ids = {chunk.id for chunk in wanted}
+    return SyncPlan(new, changed, retagged, unchanged, [one for one in held if one not in ids])
+
+
+def check_guard(before: Sequence[Chunk], after: Sequence[Chunk], share: float) -> None:
+    """Refuse to lose more than `share` of the chunks together with their files: a moved folder, an unmounted disk.
+
+    What agents wrote does not count: its history keeps it, and knowledge that is no longer this folder's must go.
+
+    Raises:
+        GuardTripped: names the share and some of the files.
+    """
+    sources = {chunk.source for chunk in after}
+    had = [chunk.source for chunk in before if not is_knowledge(chunk.source)]
+    lost = [source for source in had if source not in sources]
+    files = sorted(set(lost))
+    if len(files) < GUARD_SOURCES or len(lost) <= share * len(had):
+        return
+    some = ", ".join(files[:3]) + (", …" if len(files) > 3 else "")
+    raise GuardTripped(
+        f"This sync would delete {len(lost)} of {len(had)} chunks ({100 * len(lost) // len(had)} %): "
+        f"{len(files)} files are gone ({some})."
+    )

@@ -1,0 +1,114 @@
+"""Give a vector store a vector for each chunk, cached or computed now, and make sure that a search finds it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lore_etl.chunking.recipe import embedding_input
+from lore_etl.core.errors import ProviderError, ProviderUnavailable
+from lore_etl.core.model import Chunk, Problem, Progress, SyncReport, row_id
+from lore_etl.index import Index
+from lore_etl.stores.chroma.vector_store import VectorStore
+
+if TYPE_CHECKING:
+    from lore_etl.models.embedder import Vectors
+
+EMBED_BATCH = 256  # an interruption costs the embedding of at most so many chunks
+SPREAD = 1e-3  # of the length of a vector
+WRITES = 2  # a row that is not found after so many will not be found after more
+
+
+def row_of(chunk: Chunk) -> tuple[str, str, str]:
+    """The row of a chunk: (row id, type, source)."""
+    return row_id(chunk), chunk.type.value, chunk.source
+
+
+def spread(rows: Sequence[tuple[str, str, str]], vectors: Vectors) -> Vectors:
+    """Move each vector a little, by a direction that its row id decides; cosines change by less than 1e-6.
+
+    HNSW links a vector to its nearest neighbours. Thousands of equal ones link only to each other, and a third of the
+    other rows could no longer be reached (docs/architecture.md, "What storage taught").
+    """
+    seeds = (int.from_bytes(hashlib.blake2b(row[0].encode(), digest_size=8).digest(), "little") for row in rows)
+    directions = np.stack([np.random.default_rng(seed).standard_normal(vectors.shape[1]) for seed in seeds])
+    moved = vectors + SPREAD * directions / np.linalg.norm(directions, axis=1, keepdims=True)
+    found: Vectors = (moved / np.linalg.norm(moved, axis=1, keepdims=True)).astype(np.float32)
+    return found
+
+
+@dataclass(frozen=True)
+class Filler:
+    """Fills stores on behalf of one load; counts and complaints go to its report."""
+
+    index: Index
+    report: SyncReport
+    progress: Progress
+
+    def fill(self, store: VectorStore, chunks: list[Chunk], mark: bool) -> list[Chunk]:
+        """Add a row for each chunk; returns those that have a vector now. `mark` tells the catalogue batch by batch.
+
+        Raises:
+            ProviderUnavailable: the model does not answer; what was embedded so far is kept.
+        """
+        done: list[Chunk] = []
+        for start in range(0, len(chunks), EMBED_BATCH):
+            self.progress("embedding", start, len(chunks))
+            some = chunks[start : start + EMBED_BATCH]
+            vectors = self._vectors(some)
+            some = [chunk for chunk in some if chunk.content_hash in vectors]
+            if some:
+                rows = [row_of(chunk) for chunk in some]
+                store.add(rows, spread(rows, np.stack([vectors[chunk.content_hash] for chunk in some])))
+                if mark:
+                    self.index.catalogue.mark_vectors([chunk.id for chunk in some], present=True)
+                done += some
+        if chunks:
+            self.progress("embedding", len(chunks), len(chunks))
+        return done
+
+    def look_up(self, store: VectorStore, chunks: list[Chunk]) -> list[Chunk]:
+        """Search for each chunk by its own vector and write again what is not found; returns what that did not help."""
+        cached = self.index.cache.get({chunk.content_hash for chunk in chunks})
+        for written in range(1, WRITES + 2):
+            if not chunks:
+                break
+            vectors = np.stack([cached[chunk.content_hash] for chunk in chunks])
+            lost = store.missing([row_id(chunk) for chunk in chunks], vectors)
+            chunks = [chunks[n] for n in lost]
+            if chunks and written <= WRITES:
+                rows = [row_of(chunk) for chunk in chunks]
+                store.heal(rows, spread(rows, vectors[lost]))
+        return chunks
+
+    def _vectors(self, chunks: Sequence[Chunk]) -> dict[str, Vectors]:
+        """Content hash -> vector, cached or computed; without those that cannot be embedded."""
+        cache = self.index.cache
+        found = cache.get({chunk.content_hash for chunk in chunks})
+        unknown = {chunk.content_hash: chunk for chunk in chunks if chunk.content_hash not in found}
+        if unknown:
+            computed = self._embed(list(unknown.values()))
+            if computed:
+                cache.put(list(computed), np.stack(list(computed.values())))
+            self.report.embedded += len(computed)
+            found.update(computed)
+        return found
+
+    def _embed(self, chunks: list[Chunk]) -> dict[str, Vectors]:
+        """Embed together; where that fails, halves, until only those that cannot be embedded are left out."""
+        try:
+            vectors = self.index.embedder.embed([embedding_input(chunk) for chunk in chunks])
+        except ProviderUnavailable:
+            raise
+        except ProviderError as error:
+            if len(chunks) == 1:
+                reason = f"lines {chunks[0].lines}: not embedded: {error.message}"
+                self.report.failed.append(Problem(chunks[0].source, reason))
+                return {}
+            middle = len(chunks) // 2
+            return {**self._embed(chunks[:middle]), **self._embed(chunks[middle:])}
+        return {chunk.content_hash: vector for chunk, vector in zip(chunks, vectors, strict=True)}

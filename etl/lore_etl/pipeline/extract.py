@@ -1,0 +1,251 @@
+"""Extract and transform: from files to `chunks.jsonl`. A file that did not change is not read again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from itertools import groupby
+
+from lore_etl.chunking import CHUNKER_VERSION, chunk
+from lore_etl.chunking.tokens import TokenCounter
+from lore_etl.core.dates import problem_of
+from lore_etl.core.errors import IndexDamaged
+from lore_etl.core.model import Chunk, Problem, Progress, SyncReport, canonical_json, sha256
+from lore_etl.digest import digest
+from lore_etl.files.indexed import NOTHING_TO_INDEX, ProjectFiles, differing
+from lore_etl.files.redaction import redact, redaction_version
+from lore_etl.files.scan import FileEntry, Scan, Unreadable
+from lore_etl.index import Index
+from lore_etl.pipeline.diff import check_guard
+from lore_etl.pipeline.resolve import assemble
+from lore_etl.relations.classes import Hierarchy
+from lore_etl.relations.supersession import Succession
+from lore_etl.sources import SourceSet
+from lore_etl.sources.source import Source, SourceContext
+from lore_etl.stores import chunkfile
+from lore_etl.stores.catalogue import UNREAD, FileRow
+from lore_etl.stores.file_facts import pack, unpack
+
+Look = Callable[[ProjectFiles, Mapping[str, str]], Scan]
+"""Which files to look at, given the stamps of those that are known."""
+
+
+def whole_project(files: ProjectFiles, known: Mapping[str, str]) -> Scan:
+    """Look at every file."""
+    return files.scan()
+
+
+def only_knowledge(files: ProjectFiles, known: Mapping[str, str]) -> Scan:
+    """Look at what agents wrote, and leave the project's own files as they are known."""
+    return files.scan_knowledge(known) if known else files.scan()
+
+
+@dataclass
+class _Run:
+    """One run: what was known, what is found, what to remember."""
+
+    index: Index
+    report: SyncReport
+    scan: Scan
+    known: dict[str, FileRow]
+    chunks: dict[str, list[Chunk]]
+    rows: dict[str, FileRow] = field(default_factory=dict)
+    changed: bool = False
+
+    def keep(self, path: str, stamp: str) -> None:
+        """The file stays as it was read before, under a new stamp."""
+        old = self.known[path]
+        self.rows[path] = FileRow(path, stamp, old.hash, old.recipe, old.facts, old.notes)
+
+
+def create(
+    index: Index,
+    report: SyncReport,
+    progress: Progress,
+    allow_mass_delete: bool = False,
+    look: Look = whole_project,
+) -> None:
+    """Bring `chunks.jsonl` and the class tree up to date with the files that are looked at.
+
+    Raises:
+        GuardTripped: too much would be deleted; nothing was written.
+    """
+    settings = index.settings
+    is_current = index.catalogue.meta("chunks") == chunkfile.signature(index.folder) is not None
+    known = index.catalogue.files() if is_current else {}
+    found = look(index.files, {path: row.stamp for path, row in known.items()})
+    index.files.settle(found)
+    layout = _layout(index, found)
+    same_layout = index.catalogue.meta("layout") == layout
+    if same_layout and not _differs(found, known):
+        _report_known(index, found, known, report)
+        return
+    run = _Run(
+        index,
+        report,
+        found,
+        known,
+        _chunks_by_source(index, is_current, report),
+        changed=not (same_layout and is_current),
+    )
+    before = [one for group in run.chunks.values() for one in group]
+    _read_changed(run, same_layout, progress)
+    _drop_gone(run)
+    if run.changed:
+        after, hierarchy, replaced = _resolved(run)
+        if not allow_mass_delete:
+            check_guard(before, after, settings.index.guard_share)
+        chunkfile.write_hierarchy(index.folder, hierarchy)
+        chunkfile.write_chunks(index.folder, after)
+        index.catalogue.set_meta(circles=json.dumps(replaced.circles))
+    _remember(run, layout)
+    _report_known(index, found, run.rows, report)
+
+
+def _layout(index: Index, found: Scan) -> str:
+    """Changes when the same files would be read in another way."""
+    trees = [(path, entry.stamp) for path, entry in found.files.items() if path.endswith("tree.json")]
+    embedding = index.settings.embedding.model_dump()
+    return sha256(canonical_json([*_versions(), index.root.name, index.settings.sources, embedding, trees]))
+
+
+def _versions() -> tuple[str, str]:
+    """Change when the same text would give other chunks."""
+    return CHUNKER_VERSION, redaction_version()
+
+
+def _differs(found: Scan, known: Mapping[str, FileRow]) -> bool:
+    is_gone_meanwhile = any(not entry.stamp for entry in found.files.values())
+    return is_gone_meanwhile or bool(differing(found, {path: row.stamp for path, row in known.items()}))
+
+
+def _chunks_by_source(index: Index, is_current: bool, report: SyncReport) -> dict[str, list[Chunk]]:
+    try:
+        chunks = chunkfile.read_chunks(index.folder)
+    except IndexDamaged as error:
+        report.warnings.append(f"{error.message} Every file was read again.")
+        return {}
+    if not is_current and chunks:
+        report.warnings.append("chunks.jsonl changed since the last sync. Every file was read again.")
+    return {source: list(group) for source, group in groupby(chunks, key=lambda one: one.source)}
+
+
+def _read_changed(run: _Run, same_layout: bool, progress: Progress) -> None:
+    index = run.index
+    project = SourceContext(list(run.scan.files), lambda path: _read_quietly(run, path))
+    sources = SourceSet(project, index.settings.sources)
+    tokens: TokenCounter | None = None
+    for number, (path, entry) in enumerate(run.scan.files.items()):
+        progress("reading", number, len(run.scan.files))
+        old = run.known.get(path)
+        if same_layout and old and entry.stamp and old.stamp == entry.stamp:
+            run.rows[path] = old
+            continue
+        source = sources.owner(path)
+        if source is None:
+            run.rows[path] = FileRow(path, entry.stamp, "", "", "{}", "[]")
+            run.changed |= run.chunks.pop(path, None) is not None
+            continue
+        tokens = tokens or index.embedder.tokens()
+        _read(run, entry, source, tokens)
+    progress("reading", len(run.scan.files), len(run.scan.files))
+
+
+def _recipe(index: Index, source: Source, path: str) -> str:
+    """What decides, besides the text, which chunks a file gives; the source's name stands first."""
+    rest = [*_versions(), source.fingerprint(path), index.settings.embedding.model_dump()]
+    return f"{source.name}:{sha256(canonical_json(rest))[:16]}"
+
+
+def _read_quietly(run: _Run, path: str) -> str | None:
+    try:
+        return run.index.files.read(run.scan.files[path], run.index.settings.index.max_file_bytes)
+    except (Unreadable, KeyError):
+        return None
+
+
+def _read(run: _Run, entry: FileEntry, source: Source, tokens: TokenCounter) -> None:
+    path, old = entry.path, run.known.get(entry.path)
+    try:
+        text = run.index.files.read(entry, run.index.settings.index.max_file_bytes)
+    except Unreadable as error:
+        # what was indexed of it stays; marked and without a hash it is read again by the next sync
+        row = old or FileRow(path, "", "", "", "{}", "[]")
+        notes = canonical_json([["failed", str(error)]])
+        run.rows[path] = FileRow(path, UNREAD + entry.stamp, "", row.recipe, row.facts, notes)
+        return
+    seal, recipe = sha256(text), _recipe(run.index, source, path)
+    remarks: list[list[str]] = []
+    if old and old.hash == seal and old.recipe == recipe and path in run.chunks:
+        run.keep(path, entry.stamp)
+        return
+    text, secrets = redact(text)
+    if secrets:
+        remarks.append(["warning", f"{path}: secrets left out: {secrets}"])
+    document, problem = source.forgiving(path, text)
+    if problem:
+        remarks.append(["failed", f"{problem}; its text was indexed without it"])
+    if wrong := problem_of(document.front.get("valid_until")):
+        remarks.append(["warning", f"{path}: {wrong}"])
+    chunks, facts, warning = chunk(document, tokens)
+    if warning:
+        remarks.append(["warning", f"{path}: {warning}"])
+    run.chunks[path] = chunks
+    run.changed = True
+    members = {one.id: one.class_name for one in chunks if one.class_name}
+    packed = pack(facts, members, digest(document))
+    run.rows[path] = FileRow(path, entry.stamp, seal, recipe, packed, canonical_json(remarks))
+
+
+def _drop_gone(run: _Run) -> None:
+    for path in {*run.chunks, *(path for path, row in run.known.items() if row.recipe)}:
+        if path not in run.scan.files and not run.scan.hides(path):
+            run.chunks.pop(path, None)  # an empty `__init__.py` has none, and yet names a package
+            run.changed = True
+    for path, row in run.known.items():
+        if path not in run.scan.files and run.scan.hides(path):
+            run.rows[path] = row
+
+
+def _resolved(run: _Run) -> tuple[list[Chunk], Hierarchy, Succession]:
+    unpacked = {path: unpack(row.facts) for path, row in run.rows.items() if path in run.chunks}
+    facts = {path: one for path, (one, _) in unpacked.items()}
+    members = {path: one for path, (_, one) in unpacked.items()}
+    owned = [path for path, row in run.rows.items() if row.recipe]
+    return assemble(run.chunks, facts, members, owned, run.index.root.name)
+
+
+def _remember(run: _Run, layout: str) -> None:
+    """Note what was read, after the files: a crash before makes the next sync read again what it has."""
+    catalogue = run.index.catalogue
+    catalogue.replace_files(run.rows.values(), [path for path in catalogue.stamps() if path not in run.rows])
+    catalogue.set_meta(chunks=chunkfile.signature(run.index.folder), layout=layout)
+
+
+def _report_known(index: Index, found: Scan, rows: Mapping[str, FileRow], report: SyncReport) -> None:
+    """Say again what is wrong with files that were read earlier: a problem does not go away by being told once."""
+    report.files = sum(1 for row in rows.values() if row.recipe)
+    report.failed += found.unreadable
+    report.skipped += found.refused
+    for path, row in rows.items():
+        for kind, text in json.loads(row.notes):
+            if kind == "failed":
+                report.failed.append(Problem(path, text))
+            else:
+                report.warnings.append(text)
+    if not report.files:
+        report.warnings.append(" ".join(NOTHING_TO_INDEX))
+    circles = json.loads(index.catalogue.meta("circles") or "[]")
+    if circles:
+        report.warnings.append(
+            f"These say that they supersede each other, so none counts as outdated: {_some(circles)}."
+        )
+    owners = {row.recipe.partition(":")[0] for row in rows.values()}
+    for name, patterns in index.settings.sources.items():
+        if patterns and name not in owners:
+            report.warnings.append(f"The configured source `sources.{name}` matches no file.")
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(names[:10]) + (f" and {len(names) - 10} more" if len(names) > 10 else "")

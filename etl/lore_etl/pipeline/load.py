@@ -1,0 +1,216 @@
+"""Load: bring the stores to what `chunks.jsonl` says, embedding only what has no vector yet.
+
+The order is what makes a kill at any point harmless: words and catalogue first (one commit each), then vectors by
+`add`, then the deletes, then a search for each touched vector. `dirty` is set before and cleared after; a start that
+finds it set compares the stores id by id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from lore_etl.core.errors import CatalogueDamaged, IndexDamaged
+from lore_etl.core.model import Chunk, Progress, SyncReport, row_id
+from lore_etl.index import KEYWORDS, Index
+from lore_etl.pipeline.diff import SyncPlan, plan
+from lore_etl.pipeline.embed import Filler, row_of
+from lore_etl.stores import chunkfile
+from lore_etl.stores.catalogue import Held
+from lore_etl.stores.integrity import is_sealed
+
+REBUILD_SHARE = 0.5  # replacing more in place loses vectors: up to 500 of 500 sampled
+REBUILD_MINIMUM = 500  # below that, a lookup of every row is cheap and finds what is lost
+
+
+@dataclass
+class _Load:
+    index: Index
+    report: SyncReport
+    progress: Progress
+    wanted: list[Chunk]
+    held: dict[str, Held]
+    plan: SyncPlan
+    filler: Filler
+    retagged: list[Chunk] = field(default_factory=list)
+    replaced: int = 0
+
+
+def is_loaded(index: Index) -> bool:
+    """Whether the stores already hold what `chunks.jsonl` says; opens neither of them."""
+    catalogue = index.catalogue
+    return (
+        catalogue.meta("dirty") is None
+        and catalogue.meta("loaded") == chunkfile.signature(index.folder)
+        and catalogue.meta("model") == index.model
+        and catalogue.waiting() == 0
+        and is_sealed(index.folder / KEYWORDS)
+        and index.generations.is_as_left(index.generation, catalogue.with_vector())
+    )
+
+
+def load(index: Index, report: SyncReport, progress: Progress, looked: Mapping[str, str | None]) -> None:
+    """Load the wanted chunks into both stores and the catalogue, and note there how the project was `looked` at.
+
+    Raises:
+        StorageError: the disk failed; the next load goes on from there.
+        ProviderUnavailable: the model does not answer; what it embedded so far is kept.
+    """
+    wanted = chunkfile.read_chunks(index.folder)
+    was_dirty = index.catalogue.meta("dirty") is not None
+    index.catalogue.set_meta(dirty="1")
+    held = index.catalogue.held()
+    run = _Load(index, report, progress, wanted, held, plan(wanted, held), Filler(index, report, progress))
+    run.plan.tell(report)
+    _load_words(run, was_dirty)
+    reason = _rebuild_reason(run)
+    stale = [] if reason else _compare(run, was_dirty)
+    with index.gate.switching():  # a search sees all of a file's change or nothing of it
+        index.keywords.publish()
+        _record(run)
+    if reason:
+        _rebuild(run, reason)
+    else:
+        _load_vectors(run, stale)
+    _finish(run, looked)
+
+
+def _load_words(run: _Load, was_dirty: bool) -> None:
+    """The keyword leg first: what it holds can be found while vectors are still being computed."""
+    run.progress("indexing words", 0, len(run.wanted))
+    wanted = {chunk.id for chunk in run.wanted}
+    try:
+        present = run.index.keywords.ids() if was_dirty else None
+        count = run.index.keywords.count()
+    except IndexDamaged:
+        run.index.reset_keywords()
+        run.report.warnings.append("The keyword index was damaged and was built anew.")
+        present, count = set(), 0
+    if present is None and count != len(run.held):
+        present = run.index.keywords.ids()
+    to_write = {run.wanted[n].id for n in run.plan.to_write}
+    gone = set(run.plan.gone)
+    if present is not None:
+        to_write |= wanted - present
+        gone |= present - wanted
+    if to_write or gone:
+        run.index.keywords.replace((chunk for chunk in run.wanted if chunk.id in to_write), gone)
+
+
+def _rebuild_reason(run: _Load) -> str | None:
+    """Why a new generation of vectors is needed, or None."""
+    model = run.index.catalogue.meta("model")
+    if model is not None and model != run.index.model:
+        return "the embedding model or its input changed"
+    try:
+        count = run.index.vectors.count()
+    except CatalogueDamaged:
+        raise
+    except IndexDamaged as error:
+        return f"damaged: {error.message}"
+    if model is None and count:
+        return "nothing is known of the model that made its vectors"
+    with_vector = sum(one.has_vector for one in run.held.values())
+    if count < with_vector:
+        return f"{with_vector - count} vectors were lost"
+    replaced = sum(run.held[chunk.id].has_vector for chunk in (run.wanted[n] for n in run.plan.changed))
+    replaced += sum(run.held[one].has_vector for one in run.plan.gone)
+    run.replaced = replaced + int(run.index.catalogue.meta("replaced") or 0)
+    if with_vector < REBUILD_MINIMUM:
+        return None
+    if replaced > REBUILD_SHARE * with_vector:
+        return "more than half of it is replaced"
+    if run.replaced >= with_vector:  # Chroma gives no space back: 20 flips of half the rows tripled its files
+        return "as much was replaced bit by bit as it holds"
+    return None
+
+
+def _compare(run: _Load, was_dirty: bool) -> list[str]:
+    """Rows of old contents, and which rows need other metadata.
+
+    Where an earlier load was cut short, the store itself is read: the catalogue was written before it.
+    """
+    held = run.held
+    if not was_dirty and run.index.vectors.count() == sum(one.has_vector for one in held.values()):
+        run.retagged = [chunk for n in run.plan.retagged if held[(chunk := run.wanted[n]).id].has_vector]
+        old = [*(run.wanted[n].id for n in run.plan.changed), *run.plan.gone]
+        return [_held_row(one, held[one]) for one in old if held[one].has_vector]
+    present = run.index.vectors.rows()
+    _trust_only(run, present)
+    wanted = {row_id(chunk): chunk for chunk in run.wanted}
+    run.retagged = [chunk for row, chunk in wanted.items() if row in present and present[row] != row_of(chunk)[1:]]
+    return [row for row in present if row not in wanted]
+
+
+def _trust_only(run: _Load, present: Container[str]) -> None:
+    """The catalogue may say that a vector is there which is not: correct it by what the store holds."""
+    lost = [one for one, held in run.held.items() if held.has_vector and _held_row(one, held) not in present]
+    for one in lost:
+        run.held[one] = replace(run.held[one], has_vector=False)
+    run.index.catalogue.mark_vectors(lost, present=False)
+
+
+def _held_row(one: str, held: Held) -> str:
+    return f"{one}.{held.content_hash[:16]}"
+
+
+def _record(run: _Load) -> None:
+    """The one transaction that makes the new state visible; changed contents have no vector yet."""
+    changed = (run.wanted[position] for position in run.plan.to_write)
+    run.index.catalogue.apply(((chunk, not _needs_vector(run, chunk)) for chunk in changed), run.plan.gone)
+
+
+def _load_vectors(run: _Load, stale: Sequence[str]) -> None:
+    """In place: add, update metadata, delete, look up."""
+    store = run.index.vectors
+    run.index.catalogue.set_meta(model=run.index.model)  # before the first vector: else none knows whose it is
+    new = run.filler.fill(store, [chunk for chunk in run.wanted if _needs_vector(run, chunk)], mark=True)
+    if run.retagged:
+        store.update([row_of(chunk) for chunk in run.retagged])
+    if stale:
+        store.delete(stale)
+    if run.filler.look_up(store, new):
+        _rebuild(run, "vectors could not be found after two writes")
+        return
+    store.seal()
+
+
+def _needs_vector(run: _Load, chunk: Chunk) -> bool:
+    held = run.held.get(chunk.id)
+    return held is None or not held.has_vector or held.content_hash != chunk.content_hash
+
+
+def _rebuild(run: _Load, reason: str) -> None:
+    """A new generation beside the old one, filled from cached vectors, then one pointer is moved."""
+    index = run.index
+    number = index.generation + 1
+    index.generations.remove(number)
+    store = index.generations.open(number)
+    try:
+        filled = run.filler.fill(store, run.wanted, mark=False)
+        lost = {chunk.id for chunk in run.filler.look_up(store, filled)}
+        found = {chunk.id for chunk in filled} - lost
+        store.seal()
+        rows = ((chunk, chunk.id in found) for chunk in run.wanted)
+        with index.gate.switching():
+            index.catalogue.apply(rows, (), generation=str(number), model=index.model)
+            index.use(store)
+    except BaseException:
+        store.close()
+        raise
+    run.report.rebuilt, run.replaced = reason, 0
+    if lost:
+        run.report.warnings.append(f"{len(lost)} vectors cannot be found by a search. The next sync tries again.")
+
+
+def _finish(run: _Load, looked: Mapping[str, str | None]) -> None:
+    index = run.index
+    index.generations.keep_only(index.generation)
+    index.cache.keep_only({chunk.content_hash for chunk in run.wanted})
+    index.catalogue.set_meta(
+        dirty=None,
+        loaded=chunkfile.signature(index.folder),
+        model=index.model,
+        replaced=str(run.replaced),
+        **looked,
+    )

@@ -1,0 +1,131 @@
+"""The pipeline in one call: files to chunks, chunks to stores."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from lore_etl.core.errors import CatalogueDamaged, IndexDamaged
+from lore_etl.core.model import Chunk, Progress, SyncReport, silent
+from lore_etl.files.git_head import head
+from lore_etl.index import Index
+from lore_etl.pipeline.diff import plan
+from lore_etl.pipeline.extract import create, only_knowledge
+from lore_etl.pipeline.load import is_loaded, load
+from lore_etl.stores import chunkfile
+from lore_etl.stores.catalogue import Held
+
+
+def sync(index: Index, progress: Progress = silent, allow_mass_delete: bool = False) -> SyncReport:
+    """Bring the index up to date with the project's files.
+
+    Raises:
+        Busy: another process owns the index.
+        GuardTripped: too much would be deleted; nothing was changed.
+        StorageError: the disk failed; the next sync goes on from there.
+        ProviderUnavailable: the model does not answer; what it embedded so far is kept.
+    """
+
+    def steps(report: SyncReport) -> None:
+        index.prepare_model(progress)
+        create(index, report, progress, allow_mass_delete)
+        _load_if_needed(index, report, progress)
+
+    return _run(index, steps)
+
+
+def sync_knowledge(index: Index, progress: Progress = silent) -> SyncReport:
+    """Bring the index up to date with what agents wrote. Changes of the project's files wait for the next `sync`.
+
+    Raises what `sync` raises, but the guard: who deletes through Lore means it.
+    """
+
+    def steps(report: SyncReport) -> None:
+        index.prepare_model(progress, may_download=False)
+        create(index, report, progress, allow_mass_delete=True, look=only_knowledge)
+        if not is_loaded(index):
+            load(index, report, progress, {})
+
+    return _run(index, steps)
+
+
+def create_only(index: Index, progress: Progress = silent, allow_mass_delete: bool = False) -> SyncReport:
+    """Write `chunks.jsonl` and the class tree, and leave the stores as they are."""
+
+    def steps(report: SyncReport) -> None:
+        index.prepare_model(progress)
+        before = {one.id: Held(one.content_hash, one.metadata_hash, has_vector=False) for one in _written(index)}
+        create(index, report, progress, allow_mass_delete)
+        plan(chunkfile.read_chunks(index.folder), before).tell(report)
+
+    return _run(index, steps)
+
+
+def embed_only(index: Index, progress: Progress = silent) -> SyncReport:
+    """Bring the stores to what `chunks.jsonl` says, without looking at the files."""
+
+    def steps(report: SyncReport) -> None:
+        index.prepare_model(progress)
+        _load_if_needed(index, report, progress)
+
+    return _run(index, steps)
+
+
+def delete_all(index: Index) -> SyncReport:
+    """Empty the index: chunks, words and vectors. Cached vectors stay, so a sync brings it back quickly."""
+    return _run(index, lambda report: _delete(index, report))
+
+
+def _run(index: Index, steps: Callable[[SyncReport], object]) -> SyncReport:
+    """Run the steps and time them; if the catalogue turns out to be damaged, once more with an empty one."""
+    started = time.monotonic()
+    report = SyncReport()
+    index.own()
+    try:
+        index.catalogue.verify()  # before the first write: what a sync does not read would stay damaged
+        steps(report)
+    except CatalogueDamaged as error:
+        with index.gate.switching():
+            index.reset_catalogue()
+            index.reset_keywords()
+        report = SyncReport(warnings=[f"{error.message} It was rebuilt."])
+        steps(report)
+    report.duration = round(time.monotonic() - started, 3)
+    return report
+
+
+def _written(index: Index) -> list[Chunk]:
+    """The chunks as they were written last; none if they cannot be read, since then all are written anew."""
+    try:
+        return chunkfile.read_chunks(index.folder)
+    except IndexDamaged:
+        return []
+
+
+def _load_if_needed(index: Index, report: SyncReport, progress: Progress) -> None:
+    if is_loaded(index):
+        report.unchanged = sum(index.catalogue.counts().values())
+    else:
+        load(index, report, progress, {"synced_at": _now(), "synced_commit": head(index.root).commit})
+
+
+def _now() -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+
+
+def _delete(index: Index, report: SyncReport) -> None:
+    with index.gate.switching():
+        _delete_everything(index, report)
+
+
+def _delete_everything(index: Index, report: SyncReport) -> None:
+    report.deleted = sum(index.catalogue.counts().values())
+    index.release_vectors()
+    generation = index.generation
+    index.catalogue.set_meta(dirty="1", chunks=None, layout=None, loaded=None)
+    index.reset_keywords()  # first: without words the index counts as empty, and no search finds half of it
+    index.catalogue.apply((), list(index.catalogue.held()), model=None)
+    index.catalogue.replace_files((), list(index.catalogue.stamps()))
+    for name in (chunkfile.CHUNKS, chunkfile.HIERARCHY):
+        (index.folder / name).unlink(missing_ok=True)
+    index.generations.remove(generation)

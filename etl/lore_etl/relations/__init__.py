@@ -1,0 +1,1 @@
+"""Relations between documents: class trees and supersession."""

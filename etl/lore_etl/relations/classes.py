@@ -1,0 +1,315 @@
+"""The class tree of a project: bases as written in each file, resolved to classes across files."""
+
+from __future__ import annotations
+
+import difflib
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from posixpath import dirname, join, normpath
+from typing import Any
+
+from lore_etl.core.model import Ancestor, ClassDefinition, FileFacts
+
+MAX_DEPTH = 64
+MAX_IMPORTS = 100  # that one name is followed through
+_ALIASES = ("@/", "~/")  # no package on npm can be called so
+_JS_ENDINGS = (
+    "",
+    ".ts",
+    ".tsx",
+    ".mts",
+    ".js",
+    ".jsx",
+    ".mjs",
+    ".cjs",
+    "/index.ts",
+    "/index.tsx",
+    "/index.js",
+    "/index.mjs",
+)
+
+
+@dataclass(frozen=True)
+class ClassNode:
+    """A class: its name project-wide, its bases (the first is the parent), and where it stands."""
+
+    name: str
+    bases: tuple[str, ...]
+    source: str | None
+    lines: tuple[int, int] | None
+
+    @property
+    def parent(self) -> str | None:
+        """The first base; the chain of inheritance follows it."""
+        return self.bases[0] if self.bases else None
+
+    def record(self) -> dict[str, Any]:
+        """The class as it stands in `class-hierarchy.json` and in replies."""
+        lines = list(self.lines) if self.lines else None
+        return {
+            "class": self.name,
+            "parent": self.parent,
+            "bases": list(self.bases),
+            "source": self.source,
+            "lines": lines,
+        }
+
+
+class Hierarchy:
+    """Classes by name; a base outside the project is a node without a source."""
+
+    def __init__(self, nodes: Iterable[ClassNode]) -> None:
+        self.nodes = {node.name: node for node in nodes}
+        self._children: dict[str, list[str]] = defaultdict(list)
+        for node in list(self.nodes.values()):
+            for base in node.bases:
+                self._children[base].append(node.name)
+                self.nodes.setdefault(base, ClassNode(base, (), None, None))
+
+    def chain(self, name: str) -> tuple[Ancestor, ...]:
+        """The ancestors of a class along its first bases, nearest first; safe against cycles."""
+        found: list[Ancestor] = []
+        seen = {name}
+        node = self.nodes.get(name)
+        while node and node.parent and node.parent not in seen and len(found) < MAX_DEPTH:
+            seen.add(node.parent)
+            node = self.nodes[node.parent]
+            found.append(Ancestor(class_name=node.name, source=node.source))
+        return tuple(found)
+
+    def subtree(self, root: str) -> list[ClassNode]:
+        """The class and all below it, parents before children, each once."""
+        found, seen, queue = [], {root}, [root]
+        while queue:
+            name = queue.pop(0)
+            found.append(self.nodes[name])
+            for child in sorted(self._children.get(name, ())):
+                if child not in seen:
+                    seen.add(child)
+                    queue.append(child)
+        return found
+
+    def named(self, name: str) -> list[str]:
+        """Full names of the classes that a user may mean: the exact one, else by the ending, any case."""
+        if name in self.nodes:
+            return [name]
+        folded = name.casefold().replace("::", ".")
+        return sorted(
+            n for n in self.nodes if n.casefold() == folded or n.casefold().endswith(("." + folded, ":" + folded))
+        )
+
+    def nearest(self, name: str) -> list[str]:
+        """Up to five names that look like it."""
+        last = _last(name)
+        by_last: dict[str, list[str]] = defaultdict(list)
+        for full in self.nodes:
+            by_last[_last(full)].append(full)
+        close = difflib.get_close_matches(last, by_last, n=5, cutoff=0.5)
+        close += [key for key in by_last if last in key and key not in close]
+        return [full for key in close for full in sorted(by_last[key])][:5]
+
+    def records(self) -> list[dict[str, Any]]:
+        """All classes, sorted by name."""
+        return [self.nodes[name].record() for name in sorted(self.nodes)]
+
+
+def from_records(records: Iterable[Mapping[str, Any]]) -> Hierarchy:
+    """The tree that `records` described."""
+    return Hierarchy(
+        ClassNode(row["class"], tuple(row["bases"]), row["source"], tuple(row["lines"]) if row["lines"] else None)
+        for row in records
+    )
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """The tree, and the full name of each class by (file, name in that file)."""
+
+    hierarchy: Hierarchy
+    full_names: Mapping[tuple[str, str], str]
+
+
+def resolve(facts: Mapping[str, FileFacts], paths: Iterable[str], project: str = "") -> Resolved:
+    """Name every class project-wide and follow each base through imports to where it is defined.
+
+    `project` is the name of the project's folder: where that folder is itself a package, modules begin with it.
+    """
+    known = frozenset(paths)
+    names = _Names(facts, known, project if "__init__.py" in known else "")
+    nodes = [
+        ClassNode(names.full[path, one.name], names.bases(path, one), path, one.lines)
+        for path, file in facts.items()
+        for one in file.classes
+    ]
+    unique = {node.name: node for node in reversed(nodes)}
+    return Resolved(Hierarchy(unique[name] for name in sorted(unique)), names.full)
+
+
+class _Names:
+    """What each name means in each file."""
+
+    def __init__(self, facts: Mapping[str, FileFacts], paths: frozenset[str], package: str) -> None:
+        self.facts, self.paths, self.package = facts, paths, package
+        preferred = {(path, one.name): self._preferred(path, one) for path in facts for one in facts[path].classes}
+        # a stub describes the same class as its module
+        uses = Counter(name for _, name in {(path.removesuffix("i"), name) for (path, _), name in preferred.items()})
+        self.full = {key: name if uses[name] == 1 else f"{key[0]}:{key[1]}" for key, name in preferred.items()}
+        self.declared = set(self.full.values())
+        self.modules = self._modules()
+
+    def _preferred(self, path: str, one: ClassDefinition) -> str:
+        if one.full_name:
+            return one.full_name
+        return f"{self.module(path)}.{one.name}" if _is_python(path) else one.name
+
+    def module(self, path: str) -> str:
+        """The dotted name by which a Python file is imported: from its topmost package."""
+        parts = PurePosixPath(path).with_suffix("").parts
+        start = len(parts) - 1
+        if self.package:
+            parts, start = (self.package, *parts), 0
+        else:
+            folders = ("/".join(parts[:end]) for end in range(1, len(parts)))
+            packages = (n for n, folder in enumerate(folders) if f"{folder}/__init__.py" in self.paths)
+            start = next(packages, start)
+        end = -1 if parts[-1] == "__init__" and len(parts) > start + 1 else None
+        return ".".join(parts[start:end])
+
+    def _modules(self) -> dict[str, str]:
+        """Module -> file; where folders are packages without saying so, also by their path, if only one file fits."""
+        files = sorted(path for path in self.paths if _is_python(path))
+        exact = {self.module(path): path for path in reversed(files)}
+        longer: dict[str, list[str]] = defaultdict(list)
+        for path in files:
+            name, parts = self.module(path), list(PurePosixPath(path).with_suffix("").parts)
+            for start in range(len(parts) - name.count(".") - 1):
+                longer[".".join(parts[start:])].append(path)
+        return {**{name: found[0] for name, found in longer.items() if len(found) == 1}, **exact}
+
+    def bases(self, path: str, one: ClassDefinition) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(self._base(path, one, base) for base in one.bases))
+
+    def _base(self, path: str, one: ClassDefinition, base: str) -> str:
+        scope = one.name
+        while scope:
+            scope = scope.rpartition(".")[0]
+            local = f"{scope}.{base}" if scope else base
+            if (path, local) in self.full and local != one.name:
+                return self.full[path, local]
+        if _is_python(path):
+            # a bare name is a builtin, and not the JavaScript class that is called the same
+            builtin = f"builtins.{base}" if base in self.declared else base
+            return self._in_module(path, base, set()) or builtin
+        first = base.partition(".")[0]
+        if first not in self.facts[path].imports:
+            return base  # a global, of another script or of the browser
+        # what is imported from elsewhere is not the class of the project that is called the same
+        elsewhere = self._unresolved(path, base) if base in self.declared else base
+        return self._local(path, base, set()) or elsewhere
+
+    def _in_module(self, path: str, name: str, seen: set[tuple[str, str]]) -> str | None:
+        """What a Python file calls `name`: its own class, or what it imports, there or further on."""
+        if (path, name) in self.full:
+            return self.full[path, name]
+        if (path, name) in seen or path not in self.facts or len(seen) == MAX_IMPORTS:
+            return None
+        seen.add((path, name))
+        imports = self.facts[path].imports
+        first, _, rest = name.partition(".")
+        if first in imports:
+            module, inner = imports[first]
+            dotted = ".".join(part for part in (self._absolute(path, module), inner, rest) if part)
+            return self._dotted(path, dotted, seen) or dotted
+        stars = [module for local, (module, _) in imports.items() if local.startswith("* ")]
+        found = (self._dotted(path, f"{self._absolute(path, module)}.{name}", seen) for module in stars)
+        return next(filter(None, found), None)
+
+    def _dotted(self, path: str, dotted: str, seen: set[tuple[str, str]]) -> str | None:
+        """The class that a dotted name means in an import of the file `path`."""
+        parts = dotted.split(".")
+        for end in range(len(parts) - 1, 0, -1):
+            file = self._file(path, parts[:end])
+            if file:
+                return self._in_module(file, ".".join(parts[end:]), seen)
+        return None
+
+    def _file(self, path: str, module: list[str]) -> str | None:
+        """The file of a module: beside a script, else wherever it is."""
+        folder = dirname(path)
+        beside = join(folder, *module)
+        if f"{folder}/__init__.py".lstrip("/") not in self.paths:
+            for candidate in (f"{beside}.py", f"{beside}/__init__.py"):
+                if candidate in self.paths:
+                    return candidate
+        return self.modules.get(".".join(module))
+
+    def _absolute(self, path: str, module: str) -> str:
+        inner = module.lstrip(".")
+        level = len(module) - len(inner)
+        if not level:
+            return module
+        own = self.module(path).split(".")
+        if PurePosixPath(path).stem == "__init__":
+            own.append("__init__")
+        if level >= len(own):
+            own = list(PurePosixPath(path).parts)  # not below a package that says so: by folders
+        return ".".join([*own[: max(0, len(own) - level)], *filter(None, [inner])])
+
+    def _local(self, path: str, name: str, seen: set[tuple[str, str]]) -> str | None:
+        """The class that a script calls `name`: its own, or one that it imports."""
+        first, _, rest = name.partition(".")
+        imported = self.facts[path].imports.get(first)
+        if (path, name) in self.full or imported is None:
+            return self.full.get((path, name))
+        return self._target(path, imported, rest, seen)
+
+    def _target(self, path: str, imported: tuple[str, str | None], rest: str, seen: set[tuple[str, str]]) -> str | None:
+        module, inner = imported
+        file = self._script(path, module)
+        return self._exported(file, ".".join(filter(None, (inner, rest))), seen) if file else None
+
+    def _exported(self, path: str, name: str, seen: set[tuple[str, str]]) -> str | None:
+        """The class that a script exports as `name`, from here or from further on."""
+        if (path, name) in seen or len(seen) == MAX_IMPORTS:
+            return None
+        seen.add((path, name))
+        file = self.facts[path]
+        first, _, rest = name.partition(".")
+        if first in file.exports:
+            module, inner = file.exports[first]
+            if module:
+                return self._target(path, (module, inner), rest, seen)
+            return self._local(path, ".".join(filter(None, (inner, rest))), seen)
+        if first == "default":
+            return self.full[path, file.classes[0].name] if len(file.classes) == 1 else None
+        stars = (target for export, target in file.exports.items() if export.startswith("* "))
+        further = (self._target(path, star, name, seen) for star in stars)
+        return self.full.get((path, name)) or next(filter(None, further), None)
+
+    def _script(self, path: str, module: str) -> str | None:
+        """The file that a script imports; `@/x` and `~/x` stand for the one file whose path ends with `/x`."""
+        if module.startswith(_ALIASES):
+            ends = tuple(f"/{module[2:]}{end}" for end in _JS_ENDINGS)
+            found = [one for one in self.facts if f"/{one}".endswith(ends)]
+            return found[0] if len(found) == 1 else None
+        target = normpath(join(dirname(path), module)) if module.startswith(".") else module
+        # TypeScript imports `x.ts` as `x.js`
+        stems = (target, target.rpartition(".")[0] if target.endswith("js") else target)
+        candidates = (stem + end for stem in stems for end in _JS_ENDINGS)
+        return next((one for one in candidates if one in self.facts), None)
+
+    def _unresolved(self, path: str, base: str) -> str:
+        """A name for what an import brings from outside the project."""
+        module, inner = self.facts[path].imports[base.partition(".")[0]]
+        target = normpath(join(dirname(path), module)) if module.startswith(".") else module
+        return f"{target}:{base if inner in (None, 'default') else inner}"
+
+
+def _last(name: str) -> str:
+    return name.replace(":", ".").rpartition(".")[2].casefold()
+
+
+def _is_python(path: str) -> bool:
+    return path.endswith((".py", ".pyi"))

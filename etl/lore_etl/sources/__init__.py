@@ -1,0 +1,38 @@
+"""The registry of sources. The first that claims a file owns it, so the order goes from special to general."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from lore_etl.core.errors import ConfigError
+from lore_etl.sources.agent_files import AgentFiles
+from lore_etl.sources.code import Examples, JavaScriptCode, Jsdoc, OtherCode, Patterns, PythonCode, Tests
+from lore_etl.sources.prose import Adrs, Blogs, Guides, Knowledge, Memories, Prps, Releases, Rules, Tickets
+from lore_etl.sources.source import Source, SourceContext
+
+REGISTRY: tuple[type[Source], ...] = (
+    Rules, Patterns, Memories, Prps, Adrs, Tickets, Releases, Blogs, Knowledge,
+    Tests, Examples, Jsdoc, Guides, PythonCode, JavaScriptCode, OtherCode,
+)  # fmt: skip
+
+
+class SourceSet:
+    """The sources of one project, as configured under `[sources]` in `lore.toml`.
+
+    Raises:
+        ConfigError: the configuration names a source that does not exist.
+    """
+
+    def __init__(self, project: SourceContext, configured: Mapping[str, Sequence[str]]) -> None:
+        known = [kind.name for kind in REGISTRY]
+        for name in configured:
+            if name not in known:
+                raise ConfigError(f"Unknown source `sources.{name}`.", f"Known sources: {', '.join(known)}.")
+        # what a user configured wins over what a layout suggests
+        order = sorted(REGISTRY, key=lambda kind: kind.name not in configured)
+        # and neither changes what agents wrote through Lore
+        self._sources = [AgentFiles(project), *(kind(project, configured.get(kind.name)) for kind in order)]
+
+    def owner(self, path: str) -> Source | None:
+        """The source that the file belongs to, if any."""
+        return next((source for source in self._sources if source.claims(path)), None)

@@ -1,0 +1,23 @@
+"""What agents wrote through Lore, as it lies in the knowledge folder."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from lore_etl.core.model import Document, KnowledgeType
+from lore_etl.files.indexed import KNOWLEDGE
+from lore_etl.sources.source import Source
+
+MEMORIES = f"{KNOWLEDGE}/memories"
+
+
+class AgentFiles(Source):
+    """A project's main document, its knowledge documents, and memories."""
+
+    name, type = "written", KnowledgeType.KNOWLEDGE
+    patterns = (f"/{KNOWLEDGE}/**/*.md",)
+
+    def document(self, path: str, text: str) -> Document:
+        """A memory is told from a document by its folder."""
+        found = super().document(path, text)
+        return replace(found, type=KnowledgeType.MEMORY) if path.startswith(f"{MEMORIES}/") else found

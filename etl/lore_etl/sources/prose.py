@@ -1,0 +1,182 @@
+"""Sources of written knowledge: each says where its kind of text lives in a project."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cached_property
+from pathlib import PurePosixPath
+from typing import Any
+
+from lore_etl.core.model import Document, KnowledgeType, storable
+from lore_etl.sources.source import Source
+
+LONGEST_STATE = 40  # characters
+CHANGE_LOGS = ("CHANGELOG*", "CHANGES*", "HISTORY.md", "HISTORY.rst", "NEWS.md", "NEWS.rst", "RELEASES.md")
+_VENDORED = ("vendor", "vendors", "vendored", "third_party", "third-party", "thirdparty", "node_modules", "external",
+             "bower_components", "site-packages", "resources", "assets", "static", "public")  # fmt: skip
+OF_OTHERS = tuple(f"!**/{folder}/**/{name}" for folder in _VENDORED for name in CHANGE_LOGS)
+"""Change logs of libraries that are kept in the project: they say nothing of its own releases."""
+
+_TEMPLATES = tuple(
+    f"**/{name}{end}"
+    for name in ("ISSUE_TEMPLATE", "issue_template", "PULL_REQUEST_TEMPLATE", "pull_request_template")
+    for end in ("/**/*.md", ".md")
+)
+
+
+class Rules(Source):
+    """Instructions to agents and contributors, the forms that they fill in included."""
+
+    name, type = "rules", KnowledgeType.RULE
+    patterns = ("CLAUDE.md", "AGENTS.md", "GEMINI.md", ".cursorrules", "**/.cursor/rules/**",
+                "**/.claude/rules/**/*.md", "**/.ce/RULES.md", "**/.ce/rules/**/*.md",
+                "**/.github/copilot-instructions.md", *_TEMPLATES)  # fmt: skip
+
+
+class Memories(Source):
+    """What agents learned and wrote down."""
+
+    name, type = "memories", KnowledgeType.MEMORY
+    patterns = ("**/.serena/memories/**/*.md", "**/MEMORY/**/*.md", "**/memories/**/*.md")
+
+
+class Prps(Source):
+    """Specifications (product requirement prompts)."""
+
+    name, type = "prps", KnowledgeType.PRP
+    patterns = ("**/PRPs/**/*.md", "**/prps/**/*.md")
+
+
+class Adrs(Source):
+    """Architecture decision records."""
+
+    name, type = "adrs", KnowledgeType.ADR
+    patterns = (
+        "**/adr/*.md",
+        "**/adrs/*.md",
+        "**/ADR/*.md",
+        "**/decisions/*.md",
+        "**/architecture-decisions/*.md",
+    )
+
+
+class Tickets(Source):
+    """Issues, pull requests and discussions kept as Markdown, archives included."""
+
+    name, type = "tickets", KnowledgeType.TICKET
+    patterns = ("**/issues/**/*.md", "**/issue-archive/**/*.md", "**/tickets/**/*.md",
+                ".github/ISSUE*/**/*.md", "**/.github/ISSUE*/**/*.md",
+                "**/content/pulls/**/*.md", "**/content/discussions/**/*.md")  # fmt: skip
+
+    def document(self, path: str, text: str) -> Document:
+        """The ticket with its state: open, closed, merged or whatever its front matter says."""
+        found = super().document(path, text)
+        return replace(found, state=_state(found.front))
+
+    def title(self, path: str, text: str, syntax: str) -> str:
+        """The heading, with the ticket's name before it."""
+        heading = super().title(path, text, syntax)
+        stem = PurePosixPath(path).stem
+        return heading if heading == stem else f"{stem}: {heading}"
+
+
+class Releases(Source):
+    """Change logs and release notes."""
+
+    name, type = "releases", KnowledgeType.RELEASE
+    patterns = (*CHANGE_LOGS, *OF_OTHERS, "**/RELEASE_NOTES/**/*.md", "**/release-notes/**/*.md",
+                "**/release_notes/**/*.md", "**/releases/**/*.md", "!*.py", "!*.js", "!*.mjs", "!*.ts")  # fmt: skip
+
+    def title(self, path: str, text: str, syntax: str) -> str:
+        """The version, which is the file's name where a file is one release."""
+        stem = PurePosixPath(path).stem
+        return stem if re.match(r"v?\d+\.\d+", stem) else super().title(path, text, syntax)
+
+    def document(self, path: str, text: str) -> Document:
+        """A release keeps its version as the title, whatever its front matter calls it."""
+        found = super().document(path, text)
+        stem = PurePosixPath(path).stem
+        if re.match(r"v?\d+\.\d+", stem) and stem not in found.title:
+            return replace(found, title=f"{stem}: {found.title}")
+        return found
+
+
+class Knowledge(Source):
+    """Documents that agents and people wrote for the knowledge base."""
+
+    name, type = "knowledge", KnowledgeType.KNOWLEDGE
+    patterns = ("**/knowledge/**/*.md",)
+
+
+class Blogs(Source):
+    """Articles and the slides of talks: true when they were written."""
+
+    name, type = "blogs", KnowledgeType.BLOG
+    patterns = tuple(
+        f"**/{folder}/**/*.md"
+        for folder in ("blog", "blogs", "_posts", "deck", "decks", "slides", "slide-decks", "presentations", "talks")
+    )
+
+
+class Guides(Source):
+    """Documentation, with the titles and the blog section of a `tree.json` beside it."""
+
+    name, type = "guides", KnowledgeType.GUIDE
+    patterns = (
+        "*.md",
+        "*.mdx",
+        "*.markdown",
+        "*.rst",
+        "**/docs/**/*.txt",
+        "!LICENSE*",
+        "!NOTICE*",
+        "!requirements*.txt",
+        *OF_OTHERS,
+    )
+
+    @cached_property
+    def navigation(self) -> dict[str, tuple[str, KnowledgeType]]:
+        """Path -> (title, type) for the entries of each `tree.json` that has Markdown files beside it."""
+        found: dict[str, tuple[str, KnowledgeType]] = {}
+        for path in self.project.paths:
+            if PurePosixPath(path).name == "tree.json":
+                folder = str(PurePosixPath(path).parent)
+                for entry in _entries(self.project.read(path)):
+                    type_ = KnowledgeType.BLOG if entry.get("parentId") == "Blog" else KnowledgeType.GUIDE
+                    found[f"{folder}/{entry['id']}.md".removeprefix("./")] = (storable(str(entry["name"])[:300]), type_)
+        return found
+
+    def fingerprint(self, path: str) -> str:
+        """A changed navigation entry makes its file be read again."""
+        return f"{self.name}:{self.navigation.get(path)}"
+
+    def document(self, path: str, text: str) -> Document:
+        """The guide under the title that readers see in the navigation."""
+        found = super().document(path, text)
+        if path not in self.navigation:
+            return found
+        title, type_ = self.navigation[path]
+        return replace(found, title=title, type=type_)
+
+
+def _state(front: Mapping[str, Any]) -> str | None:
+    """The state of a ticket, by its front matter."""
+    said = next((front[key] for key in ("state", "status") if isinstance(front.get(key), str)), "")
+    state = storable(said).strip().casefold()[:LONGEST_STATE]
+    if front.get("mergedAt") or front.get("merged") is True:
+        return "merged"
+    return state or ("closed" if front.get("closedAt") else None)
+
+
+def _entries(text: str | None) -> list[dict[str, Any]]:
+    try:
+        data = json.loads(text or "{}")
+    except (ValueError, RecursionError):
+        return []
+    rows = data.get("data") if isinstance(data, dict) else None
+    if not isinstance(rows, list):
+        return []
+    return [row for row in rows if isinstance(row, dict) and {"id", "name"} <= row.keys()]

@@ -1,0 +1,89 @@
+"""What a source is: which files it claims, and what it knows of each."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
+from typing import ClassVar
+
+from lore_etl.core.frontmatter import FrontMatter, FrontMatterError, read_front_matter
+from lore_etl.core.model import Document, KnowledgeType
+from lore_etl.files.ignore import configured
+
+SYNTAXES = {
+    ".md": "markdown", ".mdx": "markdown", ".markdown": "markdown", ".cursorrules": "markdown",
+    ".mdc": "markdown", ".rst": "rst", ".py": "python", ".pyi": "python", ".js": "javascript",
+    ".mjs": "javascript", ".cjs": "javascript", ".jsx": "javascript", ".ts": "typescript",
+    ".mts": "typescript", ".cts": "typescript", ".tsx": "tsx",
+}  # fmt: skip
+_HEADING = re.compile(r"^#{1,6}[ \t]+(\S[^\n]{0,300})")
+
+
+@dataclass(frozen=True)
+class SourceContext:
+    """What a source may know of the whole project: its paths, and a reader for small index files."""
+
+    paths: Sequence[str]
+    read: Callable[[str], str | None]
+
+
+class Source:
+    """Claims files by gitignore patterns and turns each into a Document. Raises ConfigError for a broken pattern."""
+
+    name: ClassVar[str]
+    type: ClassVar[KnowledgeType]
+    patterns: ClassVar[tuple[str, ...]]
+
+    def __init__(self, project: SourceContext, patterns: Sequence[str] | None = None) -> None:
+        self._spec = configured(f"sources.{self.name}", self.patterns if patterns is None else patterns)
+        self.project = project
+
+    def claims(self, path: str) -> bool:
+        """Whether the file belongs to this source."""
+        return self._spec.match_file(path)
+
+    def fingerprint(self, path: str) -> str:
+        """What, besides the file itself, decides how it is read; a change makes it be read again."""
+        return self.name
+
+    def document(self, path: str, text: str) -> Document:
+        """The file as a Document. Raises FrontMatterError where its front matter is broken."""
+        syntax = syntax_of(path)
+        front = read_front_matter(text) if syntax == "markdown" else FrontMatter()
+        return Document(
+            source=path,
+            type=self.type,
+            text=text,
+            title=front.title or self.title(path, text, syntax),
+            syntax=syntax,
+            tags=front.tags,
+            created=front.created,
+            updated=front.updated,
+            front=front.values,
+            valid_until=front.valid_until,
+            supersedes=front.supersedes,
+        )
+
+    def forgiving(self, path: str, text: str) -> tuple[Document, str | None]:
+        """The file as a Document, and what is wrong with its front matter: of a broken one nothing is believed."""
+        try:
+            return self.document(path, text), None
+        except FrontMatterError as error:
+            return replace(self.document(path, "\n" + text), text=text), str(error)
+
+    def title(self, path: str, text: str, syntax: str) -> str:
+        """The first heading of a Markdown file; of code its path."""
+        if syntax not in ("markdown", "rst"):
+            return path
+        for line in text.split("\n", 80)[:80]:
+            if match := _HEADING.match(line):
+                return match.group(1).strip().strip("#").strip()
+        return PurePosixPath(path).stem
+
+
+def syntax_of(path: str) -> str:
+    """How a file is parsed, by its name."""
+    name = PurePosixPath(path)
+    return SYNTAXES.get(name.suffix.lower() or name.name, "plain")

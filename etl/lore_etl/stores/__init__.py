@@ -1,0 +1,1 @@
+"""What an index keeps: chunks, catalogue, keywords, vectors."""

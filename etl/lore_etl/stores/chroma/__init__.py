@@ -1,0 +1,1 @@
+"""The vector store on Chroma: embedded, a child server, a remote server or Chroma Cloud."""

@@ -1,0 +1,159 @@
+"""At which address a Chroma that is not ours is reached: the configuration, checked, with secrets from the environment.
+
+Only the user's configuration gets here (`lore_etl.config.policy`). Still it can name only variables that begin with
+`CHROMA_`, and the key for Chroma Cloud is sent to Chroma Cloud alone: a careless approval must not cost more than that.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from lore_etl.config.settings import DatabaseSettings
+from lore_etl.core.errors import ConfigError
+
+API_KEY = "CHROMA_API_KEY"
+CLOUD, CLOUD_DOMAIN = "api.trychroma.com", ".trychroma.com"
+NAME_LENGTH = 100  # Chroma Cloud takes 128, and a generation's name is longer than the configured one
+_HOST = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9._-]*[A-Za-z0-9_])?|\[?[0-9a-fA-F:]+\]?")
+_VARIABLE = re.compile(r"\benv:([A-Za-z_][A-Za-z0-9_]*)")
+_HEADER = re.compile(r"[A-Za-z0-9-]+")
+_SECRET_HEADERS = frozenset({"authorization", "proxy-authorization", "x-chroma-token", "x-api-key", "cookie"})
+_REMOTE_KEYS = ("host", "port", "ssl", "ca_file", "headers", "tenant", "database")
+
+
+@dataclass(frozen=True)
+class Address:
+    """A Chroma server. Without a tenant or database the key decides; the secrets stay out of its text."""
+
+    host: str
+    port: int
+    ssl: bool = False
+    ca_file: str | None = None
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    token: str | None = field(default=None, repr=False)
+    tenant: str | None = "default_tenant"
+    database: str | None = "default_database"
+    timeout_seconds: float = 30
+    is_ours: bool = False
+    """A process of Lore's own on this machine: no proxy of the environment lies between."""
+
+    def __str__(self) -> str:
+        return f"{self.host}:{self.port}"
+
+
+def check_local(settings: DatabaseSettings) -> None:
+    """Refuse keys that say nothing where Lore holds the files. Raises ConfigError."""
+    for key in _REMOTE_KEYS:
+        if getattr(settings, key):
+            raise ConfigError(
+                f'Configuration key `database.{key}` says nothing with `database.mode = "{settings.mode}"`.',
+                'Remove it, or set `database.mode` to "http" or "cloud".',
+            )
+
+
+def http_address(settings: DatabaseSettings, environment: Mapping[str, str]) -> Address:
+    """Where a Chroma that someone runs is. Raises ConfigError."""
+    if not settings.host:
+        raise ConfigError(
+            'Configuration key `database.host` is missing: `database.mode = "http"` needs it.',
+            'Say where Chroma runs, such as `host = "chroma.example.org"`, or set `mode = "server"`.',
+        )
+    _check(settings)
+    ssl = bool(settings.ssl)
+    return Address(
+        settings.host.strip("[]"),
+        settings.port or (443 if ssl else 8000),
+        ssl=ssl,
+        ca_file=settings.ca_file or None,
+        headers=_headers(settings.headers, environment),
+        tenant=settings.tenant or "default_tenant",
+        database=settings.database or "default_database",
+        timeout_seconds=settings.timeout_seconds,
+    )
+
+
+def cloud_address(settings: DatabaseSettings, environment: Mapping[str, str]) -> Address:
+    """Where Chroma Cloud is, with the key of the environment. Raises ConfigError."""
+    host = settings.host.strip("[]") or CLOUD
+    if not (host.endswith(CLOUD_DOMAIN) or _is_this_machine(host)):
+        raise ConfigError(
+            f"Configuration key `database.host`: `{host}` is no host of Chroma Cloud, so it does not get its key.",
+            f'Remove it ({CLOUD} is meant then), or set `database.mode = "http"`.',
+        )
+    if settings.ssl is False and not _is_this_machine(host):
+        raise ConfigError("Configuration key `database.ssl`: Chroma Cloud is reached by TLS only.", "Remove it.")
+    if settings.headers:
+        raise ConfigError(
+            "Configuration key `database.headers` says nothing in the cloud.", f"Remove it: {API_KEY} is what counts."
+        )
+    _check(settings)
+    token = environment.get(API_KEY, "").strip()
+    if not token:
+        raise ConfigError(
+            f'The environment has no {API_KEY}: `database.mode = "cloud"` needs it.',
+            f"Set {API_KEY} to a key of your Chroma Cloud database. It is read from the environment only.",
+        )
+    return Address(
+        host,
+        settings.port or 443,
+        ssl=settings.ssl is not False,
+        ca_file=settings.ca_file or None,
+        token=token,
+        tenant=settings.tenant or None,
+        database=settings.database or None,
+        timeout_seconds=settings.timeout_seconds,
+    )
+
+
+def _check(settings: DatabaseSettings) -> None:
+    if settings.host and not _HOST.fullmatch(settings.host):
+        raise ConfigError(
+            f"Configuration key `database.host`: `{settings.host}` is no host.",
+            "Name the host alone; `database.port` and `database.ssl` say the rest.",
+        )
+    if settings.ca_file and settings.ssl is False:
+        raise ConfigError("Configuration key `database.ca_file` needs TLS.", "Set `database.ssl = true`.")
+    if settings.mode == "http" and settings.ca_file and not settings.ssl:
+        raise ConfigError("Configuration key `database.ca_file` needs TLS.", "Set `database.ssl = true`.")
+    if len(settings.collection) > NAME_LENGTH:
+        raise ConfigError(
+            f"Configuration key `database.collection` is longer than {NAME_LENGTH} characters.", "Choose a shorter one."
+        )
+
+
+def _headers(written: Mapping[str, str], environment: Mapping[str, str]) -> dict[str, str]:
+    return {name: _header(name, value, environment) for name, value in written.items()}
+
+
+def _header(name: str, value: str, environment: Mapping[str, str]) -> str:
+    key = f"database.headers.{name}"
+    if not _HEADER.fullmatch(name):
+        raise ConfigError(f"Configuration key `{key}` is no name of a header.", "Letters, digits and `-` make one.")
+    variables = _VARIABLE.findall(value)
+    if name.casefold() in _SECRET_HEADERS and not variables:
+        raise ConfigError(
+            f"Configuration key `{key}` holds a secret.",
+            f'Put it into the environment and write `{name} = "env:CHROMA_TOKEN"`, or `"Bearer env:CHROMA_TOKEN"`.',
+        )
+    for variable in variables:
+        if not variable.startswith("CHROMA_"):
+            raise ConfigError(
+                f"Configuration key `{key}` names the variable {variable}.",
+                "Only variables that begin with CHROMA_ are sent to a database.",
+            )
+        if not environment.get(variable, "").strip():
+            raise ConfigError(f"Configuration key `{key}`: the environment has no {variable}.", f"Set {variable}.")
+    found = _VARIABLE.sub(lambda match: environment[match[1]].strip(), value)
+    if not (found.isascii() and found.isprintable()):
+        raise ConfigError(f"Configuration key `{key}` has characters that no header can hold.", "Use printable ASCII.")
+    return found
+
+
+def _is_this_machine(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

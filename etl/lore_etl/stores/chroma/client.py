@@ -1,0 +1,95 @@
+"""Opening Chroma, with nothing taken from the environment; and a first look at its files in a process of its own.
+
+Chroma's settings read environment variables and the `.env` of the current folder. That folder is somebody's project:
+a line in it could point the client at another server, so here only what we say counts.
+
+A collection can name models: in its configuration, and in its schema, which Chroma's client reads at every write and
+whose models it then loads, remote code included, whatever embedding function it was given. So collections are opened
+with none, and lose their schema before anything is done with them.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from lore_etl.stores.chroma import quiet  # isort: split
+
+import chromadb
+from chromadb.config import Settings
+from chromadb.errors import ChromaError, NotFoundError
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource
+
+from lore_etl.config.settings import DatabaseSettings
+from lore_etl.core.errors import IndexDamaged
+from lore_etl.stores.chroma.backend import SAME_PLACE
+
+__all__ = ["ChromaError", "NotFoundError", "OurSettings", "bare", "hnsw", "open_client"]
+SAMPLES, ROWS = 25, 20
+
+
+class OurSettings(Settings):  # type: ignore[misc]
+    """Chroma's settings from arguments and defaults alone."""
+
+    @classmethod
+    def settings_customise_sources(
+        cls, settings_cls: type[BaseSettings], init_settings: PydanticBaseSettingsSource, *_: Any, **__: Any
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Neither the environment nor `.env`."""
+        return quiet.only_arguments(settings_cls, init_settings)
+
+
+def open_client(folder: Path) -> Any:
+    """An embedded client over the folder: the Rust one, without telemetry. Raises what Chroma raises."""
+    return chromadb.PersistentClient(str(folder), OurSettings(anonymized_telemetry=False))
+
+
+def hnsw(settings: DatabaseSettings) -> dict[str, Any]:
+    """The configuration of a collection that a single node of Chroma holds."""
+    return {
+        "hnsw": {
+            "space": "cosine",
+            "ef_search": settings.ef_search,
+            "ef_construction": settings.ef_construction,
+            "max_neighbors": settings.max_neighbors,
+        }
+    }
+
+
+def bare(collection: Any) -> Any:
+    """The collection without the models that it names.
+
+    Raises:
+        IndexDamaged: it was made to measure by something else than the cosine.
+    """
+    collection._model.serialized_schema = None
+    known = collection.configuration_json or {}
+    spaces = {one["space"] for one in (known.get("hnsw"), known.get("spann")) if one and one.get("space")}
+    if spaces - {"cosine"}:
+        raise IndexDamaged(f"The collection `{collection.name}` was not made by Lore: it measures by {spaces.pop()}.")
+    return collection
+
+
+def finds_its_rows(collection: Any) -> bool:
+    """Whether searches for rows from all over the collection find them, or others at the same place."""
+    total = collection.count()
+    for offset in range(0, total, max(ROWS, total // SAMPLES)):
+        some = collection.get(limit=ROWS, offset=offset, include=["embeddings"])
+        found = collection.query(query_embeddings=some["embeddings"], n_results=5, include=["distances"])
+        for one, ids, distances in zip(some["ids"], found["ids"], found["distances"], strict=True):
+            if one not in ids and max(distances, default=1) > SAME_PLACE:
+                return False
+    return True
+
+
+def is_sound(folder: Path, name: str) -> bool:
+    """Whether the files open, and what they hold is found."""
+    client = open_client(folder)
+    if name not in [one.name for one in client.list_collections()]:
+        return True
+    return finds_its_rows(bare(client.get_collection(name, embedding_function=None)))
+
+
+if __name__ == "__main__":
+    sys.exit(0 if is_sound(Path(sys.argv[1]), sys.argv[2]) else 3)

@@ -1,0 +1,196 @@
+"""Chroma over HTTP, through Chroma's own client; with time-outs, which that has none of, and errors of our tree."""
+
+from __future__ import annotations
+
+import json
+import ssl
+from types import TracebackType
+from typing import Any
+
+import httpx
+
+from lore_etl.stores.chroma.client import OurSettings, bare  # isort: split
+
+from chromadb.api import ServerAPI
+from chromadb.api.models.Collection import Collection
+from chromadb.auth.token_authn import TokenTransportHeader
+from chromadb.config import System
+from chromadb.errors import ChromaError, NotFoundError, error_types
+
+from lore_etl.core.errors import DatabaseUnavailable, LoreError
+from lore_etl.stores.chroma.address import API_KEY, Address
+
+CONNECT_SECONDS = 10
+PAGE = 100
+_CHECK_KEY = f"Check the variable that `database.headers` names, or {API_KEY}."
+_CHECK_PLACE = "Check `database.host`, `port` and `ssl` in your configuration."
+
+
+class HttpChroma:
+    """A connection to one server, as one tenant, to one database.
+
+    Raises:
+        DatabaseUnavailable: it does not answer, is no Chroma, or refuses us.
+    """
+
+    def __init__(self, address: Address) -> None:
+        self.address = address
+        self._system = System(_settings(address))
+        self._api: Any = self._system.instance(ServerAPI)
+        self._api._session.close()
+        self._api._session = self._session = _session(address, dict(self._api._session.headers), self._check)
+        try:
+            self.tenant, self.database = self._greet()
+        except Exception as error:
+            self._session.close()
+            explained = self.explain(error)
+            if explained is None:
+                raise
+            raise explained from error
+
+    def __enter__(self) -> HttpChroma:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def collection(self, name: str, configuration: dict[str, Any]) -> Any:
+        """The collection of that name, made if need be. Raises StorageError, and what Chroma raises."""
+        model = self._api.get_or_create_collection(
+            name=name, configuration=configuration, tenant=self.tenant, database=self.database
+        )
+        return bare(Collection(client=self._api, model=model, embedding_function=None))
+
+    def count(self, name: str) -> int | None:
+        """How many rows the collection of that name holds; None if there is none."""
+        try:
+            model = self._api.get_collection(name=name, tenant=self.tenant, database=self.database)
+            return int(self._api._count(model.id, tenant=self.tenant, database=self.database))
+        except NotFoundError:
+            return None
+
+    def names(self) -> list[str]:
+        """The names of all collections."""
+        found: list[str] = []
+        while True:
+            page = self._api.list_collections(PAGE, len(found), tenant=self.tenant, database=self.database)
+            found += [one.name for one in page]
+            if len(page) < PAGE:
+                return found
+
+    def remove(self, name: str) -> None:
+        """Delete the collection of that name, if there is one."""
+        try:
+            self._api.delete_collection(name=name, tenant=self.tenant, database=self.database)
+        except NotFoundError:
+            return
+
+    def close(self) -> None:
+        """Let go of the connections."""
+        self._system.stop()
+        self._session.close()
+
+    def explain(self, error: Exception) -> LoreError | None:
+        """An error of the connection as one of ours; None if it is none, as are those that Chroma reports."""
+        at = self.address
+        if isinstance(error, LoreError):
+            return error
+        if isinstance(error, httpx.TimeoutException):
+            return DatabaseUnavailable(f"Chroma at {at} did not answer within {at.timeout_seconds:g} s.")
+        if isinstance(error, httpx.HTTPError):
+            return DatabaseUnavailable(f"Chroma at {at} cannot be reached: {_reason(error)}.")
+        if isinstance(error, json.JSONDecodeError):
+            return DatabaseUnavailable(f"What answers at {at} is no Chroma.", _CHECK_PLACE)
+        return None
+
+    def reported(self, error: Exception) -> DatabaseUnavailable:
+        """What Chroma reports of itself, as one of ours."""
+        said = f"{type(error).__name__}: {str(error)[:200]}".rstrip(".")
+        return DatabaseUnavailable(f"Chroma at {self.address} reports {said}.", "Look into the server's log.")
+
+    def _greet(self) -> tuple[str, str]:
+        """That it is a Chroma, and has our tenant and database."""
+        at = self.address
+        try:
+            self._api.heartbeat()
+        except ChromaError as error:
+            raise self.reported(error) from error
+        except (KeyError, TypeError, ValueError) as error:
+            raise DatabaseUnavailable(f"What answers at {at} is no Chroma.", _CHECK_PLACE) from error
+        tenant, database = at.tenant, at.database
+        if tenant is None or database is None:
+            identity = self._api.get_user_identity()
+            tenant = tenant or identity.tenant
+            if database is None:
+                database = _only(identity.databases)
+        try:
+            self._api.get_tenant(name=tenant)
+            self._api.get_database(name=database, tenant=tenant)
+        except ChromaError as error:
+            raise DatabaseUnavailable(
+                f"Chroma at {at} has no database `{database}` of a tenant `{tenant}`.",
+                "Check `database.tenant` and `database.database` in your configuration; Lore creates neither.",
+            ) from error
+        return tenant, database
+
+    def _check(self, response: httpx.Response) -> None:
+        """Say what Chroma's client would not: it raises the bare text of replies that are not Chroma's own."""
+        if response.is_success:
+            return
+        response.read()
+        status, at = response.status_code, self.address
+        if status in (401, 403):
+            raise DatabaseUnavailable(f"Chroma at {at} refuses us (HTTP {status}).", _CHECK_KEY)
+        if status == 429:
+            raise DatabaseUnavailable(f"Chroma at {at} is asked too much (HTTP 429).", "Wait, and try again.")
+        try:
+            name = response.json()["error"]
+        except (ValueError, KeyError, TypeError):
+            name = None
+        if name not in error_types:
+            raise DatabaseUnavailable(f"Chroma at {at} answers HTTP {status}.", _CHECK_PLACE)
+
+
+def _settings(address: Address) -> OurSettings:
+    settings = OurSettings(
+        chroma_api_impl="chromadb.api.fastapi.FastAPI",
+        chroma_server_host=f"[{address.host}]" if ":" in address.host else address.host,
+        chroma_server_http_port=address.port,
+        chroma_server_ssl_enabled=address.ssl,
+        chroma_server_headers=dict(address.headers),
+        anonymized_telemetry=False,
+    )
+    if address.token is not None:
+        settings.chroma_client_auth_provider = "chromadb.auth.token_authn.TokenAuthClientProvider"
+        settings.chroma_client_auth_credentials = address.token
+        settings.chroma_auth_token_transport_header = TokenTransportHeader.X_CHROMA_TOKEN
+    return settings
+
+
+def _session(address: Address, headers: dict[str, str], check: Any) -> httpx.Client:
+    """In place of Chroma's session, whose calls may take for ever."""
+    try:
+        verify = ssl.create_default_context(cafile=address.ca_file) if address.ca_file else True
+    except OSError as error:
+        raise DatabaseUnavailable(
+            f"The certificates of `database.ca_file` cannot be read: {error.strerror or error}.",
+            "Name a PEM file with the certificate of who signed the server's.",
+        ) from error
+    return httpx.Client(
+        headers=headers,
+        timeout=httpx.Timeout(address.timeout_seconds, connect=min(CONNECT_SECONDS, address.timeout_seconds)),
+        verify=verify,
+        trust_env=not address.is_ours,  # a proxy of the environment is right for others' servers only
+        event_hooks={"response": [check]},
+    )
+
+
+def _only(databases: Any) -> str:
+    names = [one for one in databases or () if one != "*"]
+    if len(names) != 1:
+        raise DatabaseUnavailable("The key does not say which database is meant.", "Set `database.database`.")
+    return str(names[0])
+
+
+def _reason(error: httpx.HTTPError) -> str:
+    return (str(error) or type(error).__name__).rstrip(".")[:200]

@@ -1,0 +1,162 @@
+"""Generations as collections of a Chroma that is not ours: somebody's server, or Chroma Cloud.
+
+Their names carry an id of the index, since others may use the same server and the same configured name.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lore_etl.config.settings import DatabaseSettings
+from lore_etl.core.atomic import write_atomically
+from lore_etl.core.errors import IndexDamaged, LoreError
+from lore_etl.stores.chroma.address import Address
+from lore_etl.stores.chroma.backend import Limits
+
+if TYPE_CHECKING:
+    from lore_etl.stores.chroma.http_client import HttpChroma
+    from lore_etl.stores.chroma.vector_store import VectorStore
+
+IDENTITY = "chroma-id.json"
+HTTP = Limits(write=1_000)  # 4,096 dimensions stay below the 40 MiB that a server takes
+CLOUD = Limits(write=300, read=300, results=300, lookups=100, among=300)
+"""docs.trychroma.com/cloud/quotas-limits"""
+
+
+class RemoteGenerations:
+    """One collection for each generation: `<collection>-<id of the index>-<number>`."""
+
+    def __init__(self, folder: Path, settings: DatabaseSettings, address: Address, limits: Limits = HTTP) -> None:
+        self._folder = folder
+        self._settings = settings
+        self._address = address
+        self._limits = limits
+
+    def name(self, number: int) -> str:
+        """The name of a generation's collection. Raises StorageError."""
+        return f"{self._prefix()}{number}"
+
+    def open(self, number: int, at_least: int = 0) -> VectorStore:
+        """See `Generations`. Raises DatabaseUnavailable, IndexDamaged."""
+        from lore_etl.stores.chroma.vector_store import VectorStore
+
+        place = RemotePlace(self.name(number), self._settings, self._address, self._limits)
+        return VectorStore(place, at_least)
+
+    def exists(self, number: int) -> bool:
+        """See `Generations`. Raises DatabaseUnavailable."""
+        return self._ask(lambda chroma: chroma.count(self.name(number))) is not None
+
+    def is_as_left(self, number: int, rows: int) -> bool:
+        """See `Generations`. Raises DatabaseUnavailable."""
+        return bool(self._ask(lambda chroma: chroma.count(self.name(number))) == rows)
+
+    def remove(self, number: int) -> None:
+        """See `Generations`. Raises DatabaseUnavailable."""
+        self._ask(lambda chroma: chroma.remove(self.name(number)))
+
+    def keep_only(self, number: int) -> None:
+        """See `Generations`. Raises DatabaseUnavailable."""
+        prefix, kept = self._prefix(), self.name(number)
+
+        def remove_others(chroma: HttpChroma) -> None:
+            for name in chroma.names():
+                if name.startswith(prefix) and name != kept:
+                    chroma.remove(name)
+
+        self._ask(remove_others)
+
+    def _prefix(self) -> str:
+        return f"{self._settings.collection}-{_identity(self._folder)}-"
+
+    def _ask(self, question: Any) -> Any:
+        from lore_etl.stores.chroma.http_client import HttpChroma
+
+        with HttpChroma(self._address) as chroma:
+            try:
+                return question(chroma)
+            except Exception as error:
+                explained = _explained(chroma, error)
+                if explained is None:
+                    raise
+                raise explained from error
+
+
+class RemotePlace:
+    """One collection of a server. There are no files of ours to look after; the server does."""
+
+    def __init__(self, name: str, settings: DatabaseSettings, address: Address, limits: Limits) -> None:
+        self._name = name
+        self._settings = settings
+        self._address = address
+        self._chroma: HttpChroma | None = None
+        self._is_lost = False
+        self.limits = limits
+
+    def open(self) -> Any:
+        """See `Place`. Raises DatabaseUnavailable."""
+        from lore_etl.stores.chroma.client import hnsw
+        from lore_etl.stores.chroma.http_client import HttpChroma
+
+        self._chroma = HttpChroma(self._address)
+        # Chroma Cloud has another kind of index, whose settings it chooses itself
+        configuration = hnsw(self._settings) if self._address.token is None else {"spann": {"space": "cosine"}}
+        return self._chroma.collection(self._name, configuration)
+
+    def where(self) -> str:
+        """See `Place`."""
+        return f"at {self._address}, collection {self._name}"
+
+    def is_alive(self) -> bool:
+        """See `Place`: until a call failed."""
+        return not self._is_lost
+
+    def unseal(self) -> None:
+        """See `Place`."""
+
+    def seal(self) -> None:
+        """See `Place`."""
+
+    def close(self, is_sound: bool) -> None:
+        """See `Place`."""
+        chroma, self._chroma = self._chroma, None
+        if chroma is not None:
+            chroma.close()
+
+    def explain(self, error: BaseException) -> LoreError | None:
+        """See `Place`."""
+        if self._chroma is None or not isinstance(error, Exception):
+            return None
+        explained = _explained(self._chroma, error)
+        self._is_lost = self._is_lost or explained is not None
+        return explained
+
+
+def _explained(chroma: HttpChroma, error: Exception) -> LoreError | None:
+    from lore_etl.stores.chroma.client import ChromaError, NotFoundError
+
+    explained = chroma.explain(error)
+    if explained is not None:
+        return explained
+    if isinstance(error, NotFoundError):
+        return IndexDamaged(f"The collection is gone from Chroma at {chroma.address}.")
+    if isinstance(error, (ChromaError, ValueError)):
+        return chroma.reported(error)
+    return None
+
+
+def _identity(folder: Path) -> str:
+    """The id of the index in this folder. A copy of the folder gets its own: two would undo each other's work."""
+    file = folder / IDENTITY
+    try:
+        known = json.loads(file.read_text(encoding="utf-8"))
+        if known["folder"] == str(folder):
+            return str(known["id"])
+    except (OSError, ValueError, KeyError, TypeError):
+        pass
+    made = secrets.token_hex(6)
+    write_atomically(file, (json.dumps({"id": made, "folder": str(folder)}),))
+    return made

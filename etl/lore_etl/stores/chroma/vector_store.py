@@ -1,0 +1,207 @@
+"""The vector leg: Chroma, to which we give vectors and never text; it calls no model and no network.
+
+What was measured of Chroma 1.5 shapes this file (docs/architecture.md, "What storage taught"): `add` of new rows
+instead of `upsert` of old ones, paged reads, batches below 5,461. Where Chroma lives is a `Place`'s business.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from lore_etl.core.errors import Busy, IndexDamaged
+from lore_etl.models.embedder import Vectors
+from lore_etl.stores.chroma.backend import SAME_PLACE, Backend
+from lore_etl.stores.store_errors import is_panic
+
+Row = tuple[str, str, str]
+
+
+class VectorStore:
+    """Rows of (row id, vector, type, source) in one collection with cosine distance.
+
+    `at_least` is how many rows must be there: files that vanish would else open as an empty store.
+
+    Raises:
+        IndexDamaged: the files are not as they were left, or rows are lost.
+        DatabaseUnavailable: Chroma is another process, and does not answer.
+    """
+
+    def __init__(self, place: Backend, at_least: int = 0) -> None:
+        self._place = place
+        self._in_use = 0
+        self._closed = False
+        self._is_sound = True
+        self._idle = threading.Condition()
+        try:
+            with self._reporting():
+                self._collection = place.open()
+            count = self.count()
+            if count < at_least:
+                raise IndexDamaged(f"{at_least - count} of {at_least} vectors were lost.")
+            self.seal()
+        except BaseException:
+            place.close(is_sound=False)
+            raise
+
+    def add(self, rows: Sequence[Row], vectors: Vectors) -> None:
+        """Add rows. One that exists already stays as it is."""
+        self._write(self._collection.add, rows, vectors, self._place.limits.write)
+
+    def heal(self, rows: Sequence[Row], vectors: Vectors) -> None:
+        """Write rows again that a search does not find; re-inserting is what brings them back."""
+        self._write(self._collection.upsert, rows, vectors, self._place.limits.heal)
+
+    def update(self, rows: Sequence[Row]) -> None:
+        """Set type and source of rows, vectors untouched."""
+        self._write(self._collection.update, rows, None, self._place.limits.write)
+
+    def _write(self, method: Any, rows: Sequence[Row], vectors: Vectors | None, step: int) -> None:
+        self._unseal()
+        for start in range(0, len(rows), step):
+            some = rows[start : start + step]
+            self._call(
+                method,
+                ids=[row[0] for row in some],
+                embeddings=None if vectors is None else vectors[start : start + step],
+                metadatas=[{"type": row[1], "source": row[2]} for row in some],
+            )
+
+    def delete(self, row_ids: Iterable[str]) -> None:
+        """Take rows out; unknown ones are no error."""
+        self._unseal()
+        gone, step = list(row_ids), self._place.limits.write
+        for start in range(0, len(gone), step):
+            self._call(self._collection.delete, ids=gone[start : start + step])
+
+    def search(
+        self, vector: Vectors, limit: int, type_: str | None = None, only: Sequence[str] | None = None
+    ) -> list[tuple[str, float]]:
+        """(row id, cosine similarity), best first; of all rows of a type, or of `only` these, whatever they are."""
+        if only is None:
+            return self._nearest(vector, limit, where={"type": type_} if type_ is not None else None)
+        step = self._place.limits.among
+        found = [
+            hit
+            for start in range(0, len(only), step)
+            for hit in self._nearest(vector, limit, ids=list(only[start : start + step]))
+        ]
+        return sorted(found, key=lambda hit: -hit[1])[:limit]
+
+    def _nearest(self, vector: Vectors, limit: int, **those: Any) -> list[tuple[str, float]]:
+        found = self._call(
+            self._collection.query,
+            query_embeddings=[vector],
+            n_results=min(limit, self._place.limits.results),
+            include=["distances"],
+            **those,
+        )
+        return [(one, 1.0 - distance) for one, distance in zip(found["ids"][0], found["distances"][0], strict=True)]
+
+    def similarities(self, vector: Vectors, row_ids: Sequence[str]) -> dict[str, float]:
+        """Row id -> cosine similarity of exactly these rows, of those that exist."""
+        known: dict[str, float] = {}
+        step = self._place.limits.read
+        for start in range(0, len(row_ids), step):
+            found = self._call(self._collection.get, ids=list(row_ids[start : start + step]), include=["embeddings"])
+            if found["ids"]:
+                known |= zip(found["ids"], (np.asarray(found["embeddings"]) @ vector).tolist(), strict=True)
+        return known
+
+    def missing(self, row_ids: Sequence[str], vectors: Vectors) -> list[int]:
+        """Positions of the rows that a search for their own vector does not find.
+
+        `get` and `count` stay right while `query` lies, so the query is what is asked. A row also counts as found
+        when its place is taken by others at the same distance: texts may be equal.
+        """
+        lost: list[int] = []
+        step = self._place.limits.lookups
+        for start in range(0, len(row_ids), step):
+            some = row_ids[start : start + step]
+            found = self._call(
+                self._collection.query,
+                query_embeddings=vectors[start : start + step],
+                n_results=5,
+                include=["distances"],
+            )
+            for offset, (one, ids, distances) in enumerate(zip(some, found["ids"], found["distances"], strict=True)):
+                if one not in ids and max(distances, default=1) > SAME_PLACE:
+                    lost.append(start + offset)
+        return lost
+
+    def rows(self) -> dict[str, tuple[str, str]]:
+        """Row id -> (type, source), read in pages: one large `get` raises "too many SQL variables"."""
+        found: dict[str, tuple[str, str]] = {}
+        limit = self._place.limits.read
+        while True:
+            page = self._call(self._collection.get, include=["metadatas"], limit=limit, offset=len(found))
+            metadatas = (one or {} for one in page["metadatas"])
+            found.update(
+                (id_, (one.get("type", ""), one.get("source", "")))
+                for id_, one in zip(page["ids"], metadatas, strict=True)
+            )
+            if len(page["ids"]) < limit:
+                return found
+
+    def row_ids(self) -> set[str]:
+        """Every row id."""
+        return set(self.rows())
+
+    def count(self) -> int:
+        """How many rows the collection holds."""
+        return int(self._call(self._collection.count))
+
+    def where(self) -> str:
+        """Where Chroma lives, in words."""
+        return self._place.where()
+
+    def is_alive(self) -> bool:
+        """Whether a call can be expected to work; if not, it is to be closed and opened again."""
+        return self._place.is_alive()
+
+    def seal(self) -> None:
+        """Record the files as they are now: what the next open finds otherwise is looked at first."""
+        with self._reporting():
+            self._place.seal()
+
+    def _unseal(self) -> None:
+        with self._reporting():
+            self._place.unseal()
+
+    def close(self) -> None:
+        """Let go of it once the calls that use it are done; sealed, unless Chroma failed on the way."""
+        with self._idle:
+            self._closed = True
+            self._idle.wait_for(lambda: not self._in_use)
+        with self._reporting():
+            self._place.close(self._is_sound)
+
+    def _call(self, method: Any, **arguments: Any) -> Any:
+        with self._idle:
+            if self._closed:
+                raise Busy("The vector store was just replaced or closed.")
+            self._in_use += 1
+        try:
+            with self._reporting():
+                return method(**arguments)
+        finally:
+            with self._idle:
+                self._in_use -= 1
+                self._idle.notify_all()
+
+    @contextmanager
+    def _reporting(self) -> Iterator[None]:
+        try:
+            yield
+        except BaseException as error:
+            if not isinstance(error, Exception) and not is_panic(error):
+                raise
+            self._is_sound = False
+            explained = self._place.explain(error)
+            if explained is None or explained is error:
+                raise
+            raise explained from error

@@ -1,0 +1,310 @@
+"""Whose an index folder is: Lore uses only folders that it created for this user.
+
+A repository or archive may bring a `.lore/` along, with links in place of files that Lore would write to. So a folder
+that Lore creates gets a random mark, and a record of it outside the project: path, inode and mark. Nothing in a folder
+without such a record is opened. Standard library only: the bridge imports it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import json
+import os
+import stat
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from lore_etl.config.project import INDEX_NAME
+from lore_etl.config.user_folders import private_folder, user_state_folder
+from lore_etl.core.errors import ForeignIndex
+from lore_etl.core.nofollow import open_regular, read_regular
+
+MARK = "index.id"
+ASIDE = ".foreign"
+LOCK = "owner.lock"
+_WRITABLE_BY_OTHERS = 0o022
+_IGNORE_ITSELF = "# Written by Lore: everything here can be rebuilt by `lore sync`.\n*\n"
+
+
+class ClaimRecord(NamedTuple):
+    """What an index folder was when Lore created it. Owner and mode are kept because some file systems choose them."""
+
+    path: str
+    mark: str
+    device: int
+    inode: int
+    uid: int
+    mode: int
+
+    def is_of(self, info: os.stat_result) -> bool:
+        """Whether it is the same folder, and as closed to others as it was. Device numbers change with a reboot."""
+        same = (self.inode, self.uid) == (info.st_ino, info.st_uid)
+        return same and not info.st_mode & ~self.mode & _WRITABLE_BY_OTHERS
+
+
+def records() -> Path:
+    """The folder of all records, in the user's state folder."""
+    return user_state_folder() / "indexes"
+
+
+def record_folder(index: Path) -> Path:
+    """Where the record of an index folder is, and what else is known of it, such as its owner."""
+    return records() / hashlib.sha256(os.fsencode(index)).hexdigest()[:16]
+
+
+def recorded() -> Iterator[Path]:
+    """The index folders of this user, whether they still exist or not."""
+    for file in sorted(records().glob("*/record.json")):
+        record = _record_in(file.parent)
+        if record is not None:
+            yield Path(record.path)
+
+
+def is_ours(index: Path) -> bool:
+    """Whether there is an index folder and Lore created it. Looks at the folder itself, not at what is in it."""
+    return _objection(index) is None
+
+
+def claim(index: Path) -> str:
+    """Create the index folder, unless it is there and ours. Returns a sentence for people if one was set aside.
+
+    Raises:
+        ForeignIndex: the folder is not ours and cannot be set aside.
+        OSError: it cannot be created.
+    """
+    if is_ours(index):
+        return ""
+    with _alone():
+        objection = _objection(index)
+        if objection is None:
+            return ""
+        if not _is_reachable(index):
+            raise _foreign(index, objection)
+        notice = _set_aside(index, objection) if os.path.lexists(index) and not _is_blank(index) else ""
+        _create(index)
+        return notice
+
+
+def inspect(index: Path) -> None:
+    """Look at everything below the folder. The caller holds the index, so that nobody else changes it meanwhile.
+
+    Raises:
+        ForeignIndex: something there could lead a write or a read elsewhere.
+    """
+    uid, links, files = index.lstat().st_uid, Counter[tuple[int, int]](), {}
+    for entry in _below(index):
+        try:
+            info = entry.stat(follow_symlinks=False)
+        except FileNotFoundError:
+            continue
+        name = os.path.relpath(entry.path, index)
+        if stat.S_ISREG(info.st_mode):
+            links[info.st_dev, info.st_ino] += 1
+            files[info.st_dev, info.st_ino] = name, info.st_nlink
+        elif not stat.S_ISDIR(info.st_mode):
+            raise _altered(index, f"{name!r} is a link or a device")
+        if info.st_uid != uid:
+            raise _altered(index, f"{name!r} belongs to another user")
+    for key, (name, count) in files.items():
+        if count > links[key]:
+            raise _altered(index, f"{name!r} has another name outside it")
+
+
+def adopt(index: Path) -> None:
+    """Make a folder ours that Lore did not create here, because the user says so. Takes the one set aside, if any.
+
+    Raises:
+        ForeignIndex: it holds links, devices, or files of other users, or a process is using it.
+        OSError: there is none, or it cannot be written.
+    """
+    found = index if os.path.lexists(index) else aside_of(index)
+    if os.path.realpath(found) != str(found):
+        raise _foreign(found, "a symlink leads to it")
+    if not found.is_dir():
+        raise NotADirectoryError(errno.ENOTDIR, "there is no index folder", str(found))
+    inspect(found)
+    if is_in_use(found):
+        raise _foreign(found, "a process is using it")
+    with _alone():
+        if found != index:
+            found.rename(index)
+        index.chmod(0o700)
+        _mark(index)
+
+
+def aside_of(index: Path) -> Path:
+    """Where a folder that is not ours is set aside."""
+    return index.with_name(index.name + ASIDE)
+
+
+def remark(index: Path) -> str:
+    """A sentence about a folder in its place, or set aside, that is not ours; empty if there is none."""
+    for folder in (index, aside_of(index)):
+        if os.path.lexists(folder) and not is_ours(folder):
+            return f"Lore did not create {folder.name}/ for this user, so it is not used. {_ADOPT}"
+    return ""
+
+
+def _is_reachable(index: Path) -> bool:
+    """Whether no symlink is on the way to it."""
+    return os.path.realpath(index.parent) == str(index.parent)
+
+
+def _objection(index: Path) -> str | None:
+    """Why the folder is not ours; None if it is."""
+    if os.path.realpath(index) != str(index):
+        return "a symlink leads to it"
+    try:
+        info = index.lstat()
+        if not stat.S_ISDIR(info.st_mode):
+            return "it is not a folder"
+        mark = read_regular(index / MARK, 100).decode("ascii", "replace")
+    except OSError as error:
+        _raise_if_exhausted(error)
+        return "it has no mark of this user's Lore"
+    record = _record_in(record_folder(index))
+    if record is None or record.mark != mark:
+        record = _moved(index, mark, info)
+    if record is None:
+        return "this user's Lore has no record of it"
+    return None if record.is_of(info) else "it was replaced, or others can write to it"
+
+
+def _moved(index: Path, mark: str, info: os.stat_result) -> ClaimRecord | None:
+    """The record of the same folder under another path: a project that was moved keeps its index and its owner."""
+    for old in recorded():
+        record = _record_in(record_folder(old))
+        is_same = record is not None and record.mark == mark and record.device == info.st_dev and record.is_of(info)
+        if record is not None and is_same and not os.path.lexists(old):
+            new = record._replace(path=str(index))
+            with contextlib.suppress(OSError):  # another process may be quicker
+                os.rename(record_folder(old), record_folder(index))  # noqa: PTH104 - a folder over an empty one
+                _write(record_folder(index), new)
+            return new
+    return None
+
+
+def _is_blank(index: Path) -> bool:
+    """Whether a folder holds nothing, or only what we had begun to put there when we were killed."""
+    if index.is_symlink() or not index.is_dir() or index.lstat().st_uid != _me():
+        return False
+    with os.scandir(index) as entries:
+        facts = [(entry.name, entry.stat(follow_symlinks=False)) for entry in entries]
+    return all(name == MARK and stat.S_ISREG(info.st_mode) and not info.st_size for name, info in facts)
+
+
+def _set_aside(index: Path, objection: str) -> str:
+    """Rename it, which follows no link. Only a folder of the default name: another could be anything of the user's."""
+    aside = aside_of(index)
+    if index.name != INDEX_NAME or os.path.lexists(aside):
+        raise _foreign(index, objection)
+    if index.lstat().st_uid != _me():
+        raise _foreign(index, "it belongs to another user")
+    if is_in_use(index):
+        raise _foreign(index, f"{objection}, and a process is using it")
+    index.rename(aside)
+    return f"Lore did not create {index.name}/ for this user ({objection}): it is set aside as {aside.name}/. {_ADOPT}"
+
+
+_ADOPT = "If it is yours (a copy, a backup, or from an earlier version), `lore adopt` uses it; else delete it."
+
+
+def _foreign(index: Path, objection: str) -> ForeignIndex:
+    message = f"Lore did not create the index folder {index.name}/ for this user ({objection}). Nothing in it is used."
+    return ForeignIndex(message, _ADOPT)
+
+
+def _altered(index: Path, objection: str) -> ForeignIndex:
+    message = f"The index folder {index.name}/ is not as Lore made it: {objection}. Nothing in it is used."
+    return ForeignIndex(message, f"Delete {index.name}/, then run `lore sync`: everything in it can be rebuilt.")
+
+
+def is_in_use(index: Path) -> bool:
+    """Whether a process holds the lock of an index, whoever created it; reads and writes nothing."""
+    if sys.platform == "win32" or index.is_symlink():
+        return False
+    import fcntl
+
+    try:
+        descriptor = open_regular(index / LOCK)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
+def _create(index: Path) -> None:
+    index.parent.mkdir(parents=True, exist_ok=True)
+    index.mkdir(mode=0o700, exist_ok=True)
+    if index.lstat().st_uid == _me():
+        index.chmod(0o700)
+    _mark(index)
+    if not os.path.lexists(index / ".gitignore"):
+        (index / ".gitignore").write_text(_IGNORE_ITSELF, encoding="utf-8")
+
+
+def _mark(index: Path) -> None:
+    """The record first: a mark without one is never ours, and a record without its mark does no harm."""
+    mark, info = os.urandom(16).hex(), index.lstat()
+    record = ClaimRecord(str(index), mark, info.st_dev, info.st_ino, info.st_uid, stat.S_IMODE(info.st_mode))
+    _write(private_folder(record_folder(index)), record)
+    (index / MARK).unlink(missing_ok=True)
+    with open(open_regular(index / MARK, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "w", encoding="ascii") as file:
+        file.write(mark)
+
+
+def _record_in(folder: Path) -> ClaimRecord | None:
+    try:
+        values: dict[str, Any] = json.loads((folder / "record.json").read_text(encoding="utf-8"))
+        return ClaimRecord(**{name: values[name] for name in ClaimRecord._fields})
+    except OSError as error:
+        _raise_if_exhausted(error)
+        return None
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return None
+
+
+def _raise_if_exhausted(error: OSError) -> None:
+    """A system without descriptors or memory says nothing about a folder, which must not be set aside for that."""
+    if error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EIO):
+        raise error
+
+
+def _write(folder: Path, record: ClaimRecord) -> None:
+    temporary = folder / f"record.{os.getpid()}.tmp"
+    temporary.write_text(json.dumps(record._asdict()), encoding="utf-8")
+    temporary.replace(folder / "record.json")
+
+
+def _below(folder: str | os.PathLike[str]) -> Iterator[os.DirEntry[str]]:
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            yield entry
+            if entry.is_dir(follow_symlinks=False):
+                yield from _below(entry.path)
+
+
+@contextlib.contextmanager
+def _alone() -> Iterator[None]:
+    """One process of this user at a time; the system ends it with the process."""
+    private_folder(user_state_folder())
+    with open(private_folder(records()) / "lock", "ab") as file:
+        if sys.platform != "win32":
+            import fcntl
+
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _me() -> int:
+    return os.geteuid() if hasattr(os, "geteuid") else 0

@@ -1,0 +1,102 @@
+"""The cache of embeddings, so that a text is embedded once."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+
+from lore_etl.core.atomic import put_aside
+from lore_etl.core.errors import StorageError
+from lore_etl.core.model import sha256
+from lore_etl.models.embedder import Vectors
+from lore_etl.stores.soundness import is_damage
+
+CACHE = "embeddings.sqlite"
+LENGTH_TOLERANCE = 0.01  # of vectors of length 1: what is further off was damaged on disk
+T = TypeVar("T")
+
+
+class EmbeddingCache:
+    """Vectors by (model fingerprint, text), on disk; committed batch by batch, so an interruption costs one batch.
+
+    It is a cache: what cannot be read is put aside and computed again.
+
+    Raises:
+        StorageError: from any method; the disk failed.
+    """
+
+    def __init__(self, folder: Path, fingerprint: str, dimension: int) -> None:
+        self._dimension = dimension
+        self._model = sha256(fingerprint)[:16]
+        self._path = folder / CACHE
+        self._connection: sqlite3.Connection | None = None
+        self._run(lambda connection: connection.execute("SELECT 1 FROM vector LIMIT 1").fetchone())
+
+    def get(self, hashes: Iterable[str]) -> dict[str, Vectors]:
+        """Content hash -> vector, of those that are cached."""
+        wanted = list(hashes)
+        return self._run(lambda connection: self._get(connection, wanted))
+
+    def _get(self, connection: sqlite3.Connection, hashes: Sequence[str]) -> dict[str, Vectors]:
+        found: dict[str, Vectors] = {}
+        sql = "SELECT value FROM vector WHERE model = ? AND content = ?"
+        for one in hashes:
+            row = connection.execute(sql, (self._model, one)).fetchone()
+            if row and len(row[0]) == 4 * self._dimension:
+                vector = np.frombuffer(row[0], dtype="<f4")
+                if abs(float(vector @ vector) - 1) < LENGTH_TOLERANCE:
+                    found[one] = vector
+        return found
+
+    def put(self, hashes: Sequence[str], vectors: Vectors) -> None:
+        """Keep vectors."""
+        rows = [
+            (self._model, one, np.ascontiguousarray(vector, dtype="<f4").tobytes())
+            for one, vector in zip(hashes, vectors, strict=True)
+        ]
+        self._run(lambda connection: connection.executemany("INSERT OR REPLACE INTO vector VALUES (?, ?, ?)", rows))
+
+    def keep_only(self, hashes: set[str]) -> None:
+        """Drop what is no longer wanted by this model, once that is more than what is."""
+        self._run(lambda connection: self._keep_only(connection, hashes))
+
+    def _keep_only(self, connection: sqlite3.Connection, hashes: set[str]) -> None:
+        rows = connection.execute("SELECT content FROM vector WHERE model = ?", (self._model,))
+        stale = [row[0] for row in rows if row[0] not in hashes]
+        if len(stale) > max(1000, 2 * len(hashes)):
+            sql = "DELETE FROM vector WHERE model = ? AND content = ?"
+            connection.executemany(sql, ((self._model, one) for one in stale))
+
+    def close(self) -> None:
+        """Let go of the file."""
+        if self._connection is not None:
+            self._connection.close()
+        self._connection = None
+
+    def _run(self, action: Callable[[sqlite3.Connection], T]) -> T:
+        """One transaction; where the file is damaged, once more on an empty one."""
+        try:
+            with self._opened() as connection:
+                return action(connection)
+        except (sqlite3.DatabaseError, TypeError) as error:  # garbage makes a number of what was text
+            if isinstance(error, sqlite3.Error) and not is_damage(error):
+                raise StorageError(f"The cache of vectors cannot be used: {error}.") from error
+            self.close()
+            put_aside(self._path)
+            with self._opened() as connection:
+                return action(connection)
+
+    def _opened(self) -> sqlite3.Connection:
+        if self._connection is None:
+            self._connection = sqlite3.connect(self._path, timeout=30, check_same_thread=False)
+            self._connection.execute("PRAGMA journal_mode = WAL")
+            self._connection.execute("PRAGMA synchronous = NORMAL")
+            self._connection.execute(
+                "CREATE TABLE IF NOT EXISTS vector (model TEXT, content TEXT, value BLOB, PRIMARY KEY (model, content))"
+                " WITHOUT ROWID"
+            )
+        return self._connection

@@ -1,0 +1,58 @@
+"""One process owns an index: a file lock in its folder, and a note that says who holds it."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from lore_etl.core.errors import Busy, StorageError
+from lore_etl.stores.claim import LOCK, inspect
+from lore_etl.stores.owner_file import my_note, read_note, remove_note, write_note
+
+
+class Ownership:
+    """Held from the first use of an index to its close; the lock goes with the process, however it ends."""
+
+    def __init__(self, folder: Path, kind: str = "direct") -> None:
+        self._folder = folder
+        # taken in one thread, released in another
+        self._lock = FileLock(folder / LOCK, mode=0o600, thread_local=False)
+        self._note = my_note(kind)
+
+    def take(self, wait_seconds: float = 0) -> None:
+        """Own the index.
+
+        Raises:
+            Busy: another process owns it; the message says which.
+            StorageError: the folder cannot be written, or holds a link.
+        """
+        try:
+            self._lock.acquire(timeout=wait_seconds)
+        except Timeout as error:
+            raise Busy(f"Another process owns this index: {self._holder()}.", _hint(self._folder)) from error
+        except OSError as error:
+            inspect(self._folder)  # explains it, if the lock is a link
+            raise StorageError(f"Cannot write to the index folder {self._folder.name}/: {error.strerror}.") from error
+        with contextlib.suppress(OSError):  # on a full disk the index can still be read
+            write_note(self._folder, self._note)
+
+    def release(self) -> None:
+        """Let others own it."""
+        if self._lock.is_locked:
+            remove_note(self._folder, self._note)
+        self._lock.release()
+
+    def _holder(self) -> str:
+        note = read_note(self._folder)
+        if note is None:
+            return "it did not say who it is"
+        return f"`{note.command}` (pid {note.pid}) since {note.since}"
+
+
+def _hint(folder: Path) -> str:
+    note = read_note(folder)
+    if note is not None and note.address:
+        return "Stop it with `lore stop`, or leave --no-daemon out: then it answers."
+    return "Wait for it to finish and try again."

@@ -1,0 +1,180 @@
+"""The keyword leg: tantivy over the words of each chunk and of its path. Queries are built from terms, never parsed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Literal, get_args
+
+import tantivy
+
+from lore_etl.core.errors import IndexDamaged, StorageError
+from lore_etl.core.model import Chunk
+from lore_etl.stores import integrity
+from lore_etl.stores.store_errors import is_panic, obstacle
+from lore_etl.stores.tokenizer import query_terms, terms
+
+WRITER_BYTES = 64_000_000
+MAX_QUERY_TERMS = 512
+DEEPER = 8  # times as many hits, where too few of them are wanted
+Field = Literal["words", "path"]
+_REPEATED = 2  # a word of the title, a heading, a symbol or the path counts so often in the words of a chunk
+
+
+class KeywordStore:
+    """Chunks by their words. Commits are atomic, and the store can be rebuilt from chunks alone.
+
+    Raises:
+        IndexDamaged: the files are not as they were left, or tantivy cannot read them.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._schema = _schema()
+        self._stemmer = _analyzer()
+        with self._reporting():
+            if integrity.changed(folder):
+                raise IndexDamaged("The keyword index is damaged: its files changed since they were written.")
+            folder.mkdir(parents=True, exist_ok=True)
+            self._index = tantivy.Index(self._schema, path=str(folder))
+            self._index.register_tokenizer("prose", self._stemmer)
+            self._index.config_reader("manual")
+            self._index.reload()
+
+    def replace(self, chunks: Iterable[Chunk], gone: Iterable[str]) -> None:
+        """Put chunks in (over those of the same id) and take ids out, in one commit. Searches see it after `publish`.
+
+        Raises:
+            StorageError: nothing was changed.
+        """
+        with self._reporting():
+            integrity.unseal(self._folder)
+            writer = self._index.writer(WRITER_BYTES, 1)
+            try:
+                for one in gone:
+                    writer.delete_documents_by_term("id", one)
+                for chunk in chunks:
+                    writer.delete_documents_by_term("id", chunk.id)
+                    writer.add_document(_document(chunk))
+                writer.commit()
+            finally:
+                writer.wait_merging_threads()
+            integrity.seal(self._folder)
+
+    def publish(self) -> None:
+        """Let searches see the last commit."""
+        with self._reporting():
+            self._index.reload()
+
+    def search(
+        self, text: str, limit: int, type_: str | None = None, only: Collection[str] | None = None
+    ) -> list[tuple[str, float]]:
+        """(chunk id, BM25 score), best first; of all chunks, or of `only` these."""
+        query = self._any_of(text, "words")
+        if query is None or (only is not None and not only):
+            return []
+        if type_ is not None:
+            query = self._only(query, tantivy.Query.term_query(self._schema, "type", type_, index_option="basic"))
+        return self._hits(query, limit) if only is None else self._hits_among(query, limit, only)
+
+    def scores(self, text: str, field: Field, ids: Sequence[str]) -> dict[str, float]:
+        """Chunk id -> BM25 score of exactly these chunks, where a word of the text is in the field."""
+        query = self._any_of(text, field)
+        if query is None or not ids:
+            return {}
+        return dict(
+            self._hits(self._only(query, tantivy.Query.term_set_query(self._schema, "id", list(ids))), len(ids))
+        )
+
+    def _any_of(self, text: str, field: Field) -> tantivy.Query | None:
+        found = [self._term(term, field) for term in query_terms(text)[:MAX_QUERY_TERMS]]
+        return tantivy.Query.boolean_query([(tantivy.Occur.Should, one) for one in found]) if found else None
+
+    def _only(self, query: tantivy.Query, those: tantivy.Query) -> tantivy.Query:
+        free = tantivy.Query.const_score_query(those, 0.0)
+        return tantivy.Query.boolean_query([(tantivy.Occur.Must, query), (tantivy.Occur.Must, free)])
+
+    def _hits_among(self, query: tantivy.Query, limit: int, only: Collection[str]) -> list[tuple[str, float]]:
+        """Read on until there are enough: a hit that is left out costs less than an id in the query."""
+        depth = limit
+        while True:
+            hits = self._hits(query, depth)
+            among = [hit for hit in hits if hit[0] in only]
+            if len(among) >= limit or len(hits) < depth:
+                return among[:limit]
+            depth *= DEEPER
+
+    def _hits(self, query: tantivy.Query, limit: int) -> list[tuple[str, float]]:
+        with self._reporting():
+            searcher = self._index.searcher()
+            hits = searcher.search(query, limit, count=False).hits
+            return [(searcher.doc(address)["id"][0], float(score)) for score, address in hits]
+
+    def rarity(self, words: Iterable[str]) -> dict[str, float]:
+        """Word -> its inverse document frequency as BM25 has it, in the words of all chunks."""
+        with self._reporting():
+            searcher = self._index.searcher()
+            number = searcher.num_docs
+            return {
+                word: math.log(1 + (number - held + 0.5) / (held + 0.5))
+                for word in words
+                for held in (searcher.doc_freq("words", self._stem(word)),)
+            }
+
+    def ids(self) -> set[str]:
+        """The id of every chunk in the store."""
+        with self._reporting():
+            searcher = self._index.searcher()
+            if not searcher.num_docs:
+                return set()
+            hits = searcher.search(tantivy.Query.all_query(), searcher.num_docs, count=False).hits
+            return {searcher.doc(address)["id"][0] for _, address in hits}
+
+    def count(self) -> int:
+        """How many chunks the store holds."""
+        return int(self._index.searcher().num_docs)
+
+    @contextmanager
+    def _reporting(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise StorageError(f"The keyword index failed: {error.strerror}.") from error
+        except BaseException as error:
+            if not isinstance(error, ValueError) and not is_panic(error):
+                raise
+            if (reason := obstacle(self._folder)) is not None:
+                raise StorageError(f"The keyword index failed: {reason}.") from error
+            raise IndexDamaged("The keyword index is damaged: tantivy cannot read it.") from error
+
+    def _term(self, term: str, field: Field) -> tantivy.Query:
+        return tantivy.Query.term_query(self._schema, field, self._stem(term), index_option="freq")
+
+    def _stem(self, term: str) -> str:
+        return str((self._stemmer.analyze(term) or [term])[0])
+
+
+def _schema() -> tantivy.Schema:
+    builder = tantivy.SchemaBuilder()
+    builder.add_text_field("id", stored=True, tokenizer_name="raw", index_option="basic")
+    builder.add_text_field("type", tokenizer_name="raw", index_option="basic")
+    for field in get_args(Field):
+        builder.add_text_field(field, tokenizer_name="prose", index_option="freq")
+    return builder.build()
+
+
+def _analyzer() -> tantivy.TextAnalyzer:
+    builder = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace())
+    return builder.filter(tantivy.Filter.stemmer("english")).build()
+
+
+def _document(chunk: Chunk) -> tantivy.Document:
+    """One field for all words: on code and tickets it beat the best of several by .05 nDCG@10 (docs/benchmarks.md)."""
+    path = " ".join(terms(chunk.source.replace("/", " ")))
+    title = chunk.title if chunk.title != chunk.source else ""
+    place = [path, *terms(" ".join((title, *chunk.heading, *chunk.symbols, chunk.class_name or "")))]
+    rest = terms(" ".join((*chunk.tags, chunk.text)))
+    words = " ".join((*place * _REPEATED, *rest))
+    return tantivy.Document(id=chunk.id, type=chunk.type.value, path=path, words=words)

@@ -1,0 +1,112 @@
+"""The note that says which process owns an index and where it answers. Standard library only.
+
+It is in the user's state folder, beside the record of the index: a project cannot bring one along, and it does not
+vanish with the index folder or with a shell's temporary folder.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from lore_etl.config.user_folders import private_folder
+from lore_etl.stores.claim import record_folder
+
+NOTE = "owner.json"
+
+
+class Note(NamedTuple):
+    """Who owns an index. `kind` is `direct` (no socket), `background` or `serve`; `address` is empty until it listens.
+
+    `born` is when the process began, as the system counts it: with it a reused process id is told from the owner's.
+    """
+
+    pid: int
+    born: str
+    command: str
+    since: str
+    kind: str = "direct"
+    address: str = ""
+    token: str = ""
+    version: str = ""
+    build: str = ""
+    config: str = ""
+    key: str = ""
+    web: str = ""
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether the process that wrote it still runs."""
+        return is_running(self.pid, self.born)
+
+
+def my_note(kind: str = "direct", **more: str) -> Note:
+    """A note about this process."""
+    here = [Path(sys.argv[0]).name, *sys.argv[1:3]]
+    command = "lore in the background" if kind == "background" else " ".join(here)[:100]
+    return Note(os.getpid(), born(os.getpid()) or "", command, time.strftime("%Y-%m-%dT%H:%M:%S%z"), kind, **more)
+
+
+def read_note(folder: Path) -> Note | None:
+    """What the note about an index folder says; None if there is none or it cannot be read."""
+    try:
+        values: dict[str, Any] = json.loads(note_of(folder).read_text(encoding="utf-8"))
+        note = Note(**{name: values[name] for name in Note._fields if name in values})
+    except (OSError, ValueError, TypeError, AttributeError, RecursionError):
+        return None
+    is_valid = isinstance(note.pid, int) and note.pid > 0 and all(isinstance(one, str) for one in note[1:])
+    return note if is_valid else None
+
+
+def note_of(folder: Path) -> Path:
+    """The file of the note about an index folder."""
+    return record_folder(folder) / NOTE
+
+
+def living_note(folder: Path) -> Note | None:
+    """What the note says, if the process that wrote it still runs."""
+    note = read_note(folder)
+    return note if note is not None and note.is_alive else None
+
+
+def write_note(folder: Path, note: Note) -> None:
+    """Replace the note in one step; only this user may read it, for it holds the token. Raises OSError."""
+    private_folder(record_folder(folder))
+    temporary = note_of(folder).with_name(f"{NOTE}.{os.getpid()}.tmp")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with open(descriptor, "w", encoding="utf-8") as file:
+        json.dump(note._asdict(), file)
+    os.replace(temporary, note_of(folder))  # noqa: PTH105 - the atomic one
+
+
+def remove_note(folder: Path, note: Note) -> None:
+    """Take the note back, unless another process wrote a new one meanwhile."""
+    found = read_note(folder)
+    if found is not None and (found.pid, found.born) == (note.pid, note.born):
+        note_of(folder).unlink(missing_ok=True)
+
+
+def is_running(pid: int, began: str) -> bool:
+    """Whether a process with this id runs and began then; where the system does not tell, whether the id is in use."""
+    now = born(pid)
+    return now is not None and (not began or not now or now == began)
+
+
+def born(pid: int) -> str | None:
+    """When a process began, as the system counts it: empty if that is unknown, None if there is no such process."""
+    if sys.platform == "linux":
+        try:
+            text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            return None
+        state, *fields = text[text.rindex(")") + 2 :].split()  # the name may hold anything (proc(5))
+        return None if state == "Z" else fields[18]
+    if os.name == "nt":
+        return ""
+    done = subprocess.run(["ps", "-o", "lstart=", "-p", str(pid)], capture_output=True, text=True, check=False)
+    return done.stdout.strip() or None

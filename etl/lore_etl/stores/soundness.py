@@ -1,0 +1,78 @@
+"""Whether an SQLite file is as Lore left it and, if not, whether its content is sound."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+
+from lore_etl.core.model import Chunk, position_of
+from lore_etl.stores.file_facts import unpack
+
+_NOT_DAMAGE = frozenset(
+    {
+        sqlite3.SQLITE_PERM, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_READONLY,
+        sqlite3.SQLITE_INTERRUPT, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL, sqlite3.SQLITE_CANTOPEN,
+    }
+)  # fmt: skip
+
+
+def is_damage(error: sqlite3.Error) -> bool:
+    """Whether the file is at fault, and not the disk or the system. Text that is not UTF-8 has no error code."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF not in _NOT_DAMAGE
+
+
+def stamp(path: Path) -> str:
+    """Size and time of the database and its log: whoever writes to either changes it. An empty log counts as none."""
+    return " ".join(_size_and_time(path.with_name(path.name + suffix)) for suffix in ("", "-wal"))
+
+
+def _size_and_time(path: Path) -> str:
+    with suppress(FileNotFoundError):
+        info = path.stat()
+        if info.st_size:
+            return f"{info.st_size}:{info.st_mtime_ns}"
+    return "-"
+
+
+def check_catalogue(connection: sqlite3.Connection) -> None:
+    """Check the pages and indexes, then the content of every row (0.35 s for 40,000 chunks).
+
+    Raises:
+        sqlite3.DatabaseError: it cannot be read, or something is not as Lore writes it.
+    """
+    found = connection.execute("PRAGMA integrity_check(1)").fetchone()[0]
+    if found != "ok":
+        raise sqlite3.DatabaseError(found)
+    try:
+        columns = "id, source, type, position, content_hash, metadata_hash, record"
+        for row in connection.execute(f"SELECT {columns} FROM chunk"):
+            _check_chunk(row[:-1], row[-1])
+        for row in connection.execute("SELECT path, stamp, hash, recipe, facts, notes FROM file"):
+            _check_file(row)
+        for row in connection.execute("SELECT key, value FROM meta"):
+            _check_text(row)
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
+        raise sqlite3.DatabaseError("a row is broken") from error
+
+
+def _check_chunk(columns: tuple[object, ...], record: str) -> None:
+    chunk = Chunk.model_validate_json(record)
+    wanted = (chunk.id, chunk.source, chunk.type, position_of(chunk), chunk.content_hash, chunk.metadata_hash)
+    if columns != wanted:
+        raise ValueError(chunk.id)
+
+
+def _check_file(row: tuple[str, ...]) -> None:
+    *_, facts, notes = row
+    _check_text(row)
+    unpack(facts)
+    for kind, text in json.loads(notes):
+        _check_text((kind, text))
+
+
+def _check_text(values: Iterable[str]) -> None:
+    if any("\0" in value for value in values):  # blocks of zeros are what a failed disk leaves
+        raise ValueError("zeros")

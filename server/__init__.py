@@ -1,3 +1,0 @@
-"""Answers: everything that runs while someone asks. Imports `etl`, never the reverse."""
-
-__version__ = "0.1.0"

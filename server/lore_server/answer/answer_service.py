@@ -1,0 +1,147 @@
+"""The answer service: retrieve, pack, write or quote. References are returned whatever the model does."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from lore_etl.core.errors import ProviderError
+from lore_etl.index import Index
+from lore_server.answer.bounds import bounded
+from lore_server.answer.extractive import extract
+from lore_server.answer.grounding import INSTRUCTION, NOT_FOUND, grounded, prompt
+from lore_server.answer.key import api_key
+from lore_server.answer.links import REMOVED, without_links
+from lore_server.answer.pack import Passage, pack
+from lore_server.answer.streaming import Telling
+from lore_server.execution.progress import unheard
+from lore_server.query.freshness import Freshness
+from lore_server.query.outdated import outdated
+from lore_server.query.query_service import QueryService, SearchOutcome
+from lore_server.replies.excerpt import excerpt
+
+log = logging.getLogger(__name__)
+QUOTE_CHARACTERS = 300
+
+
+class AnswerModel(Protocol):
+    """A model that writes text."""
+
+    def write(self, instruction: str, prompt: str, hear: Callable[[str], None]) -> str:
+        """The text, its pieces told as they come. Raises ProviderError."""
+        ...
+
+
+class AnswerService:
+    """Answers questions; without a model, or when it fails, with quotes and the reason."""
+
+    def __init__(self, index: Index, queries: QueryService, freshness: Freshness) -> None:
+        self._index = index
+        self._settings = index.settings.answer
+        self._queries = queries
+        self._freshness = freshness
+
+    def ask(self, question: str, type_: str, limit: int, hear: Callable[[str], None] = unheard) -> dict[str, Any]:
+        """The result of `ask_knowledge_base`; `hear` gets its text as it grows, and the result has the last word."""
+        return bounded(self._answered(question, type_, limit, hear))
+
+    def _answered(self, question: str, type_: str, limit: int, hear: Callable[[str], None]) -> dict[str, Any]:
+        found = self._queries.find(question, type_)
+        passages = pack(found.ranked, found.candidates, limit, self._settings.context_tokens)
+        reply: dict[str, Any] = {
+            "references": [_reference(found, n) for n in range(min(limit, len(found.ranked)))],
+            "freshness": self._freshness.record(),
+        }
+        if found.doubt:
+            reply["doubt"] = found.doubt
+        if not passages:
+            nothing = "Nothing in the index answers this. Try other words, or another type."
+            hear(nothing)
+            return {**reply, "answer": nothing, "mode": "extractive", "citations": []}
+        writer, reason = self._writer()
+        if writer is not None:
+            telling = Telling(passages, hear)
+            try:
+                return {**reply, **self._synthesized(writer, found, passages, telling)}
+            except ProviderError as error:
+                log.warning("answer model failed: %s", error.message)
+                reason = f"{error.message}; these are quotes"
+            hear = unheard if telling.has_told else hear  # quotes would read as the end of what was begun
+        return {**reply, **self._extractive(found, passages, hear), "degraded": (reason or "")[:300]}
+
+    def _writer(self) -> tuple[AnswerModel | None, str | None]:
+        if self._settings.provider == "none":
+            return None, "no answer model is configured (answer.provider); these are quotes"
+        key = api_key()
+        if key is None:
+            return None, "no answer model: GEMINI_API_KEY is not set; these are quotes"
+        from lore_server.answer.gemini_writer import GeminiWriter
+
+        return GeminiWriter(self._settings, key), None
+
+    def _synthesized(
+        self, writer: AnswerModel, found: SearchOutcome, passages: Sequence[Passage], telling: Telling
+    ) -> dict[str, Any]:
+        text = writer.write(INSTRUCTION, prompt(found.query.text, passages), telling.hear)
+        if NOT_FOUND in text:
+            answer = "The indexed documents do not answer this; the references are the nearest that was found."
+            telling.end(answer)
+            return {"answer": answer, "mode": "synthesized", "citations": []}
+        answer, cited = grounded(text, passages)
+        if not cited or not answer:
+            raise ProviderError("the answer model cited no passage")
+        answer = answer[:60_000]
+        telling.end(answer)
+        by_number = {one.number: one for one in passages}
+        citations = [_citation(number, by_number[number], found) for number in sorted(cited)]
+        return {"answer": answer, "mode": "synthesized", "citations": citations}
+
+    def _extractive(
+        self, found: SearchOutcome, passages: Sequence[Passage], hear: Callable[[str], None]
+    ) -> dict[str, Any]:
+        embed = None if found.degraded else self._index.embedder.embed
+        quotes = extract(found.query, passages, embed)
+        texts = [_quoted(quote.text, quote.passage) for quote in quotes]
+        lines = [f"- {text} [{number}]" for number, text in enumerate(texts, start=1)]
+        citations = [
+            _cited(number, quote.passage, quote.lines, quote.text, found)
+            for number, quote in enumerate(quotes, start=1)
+        ]
+        for number, line in enumerate(lines):
+            hear(f"\n{line}" if number else line)
+        return {"answer": "\n".join(lines), "mode": "extractive", "citations": citations}
+
+
+def _quoted(text: str, passage: Passage) -> str:
+    """A sentence of a passage without images and HTML."""
+    try:
+        return without_links(text, [passage.chunk.text])
+    except ProviderError:
+        return " ".join(re.findall(r"[\w.,;:-]+", REMOVED if "://" in text else text))
+
+
+def _citation(number: int, passage: Passage, found: SearchOutcome) -> dict[str, Any]:
+    quote = excerpt(passage.chunk.text, found.query.words, QUOTE_CHARACTERS)
+    return _cited(number, passage, passage.chunk.lines, quote, found)
+
+
+def _cited(number: int, passage: Passage, lines: tuple[int, int], quote: str, found: SearchOutcome) -> dict[str, Any]:
+    told = outdated(passage.chunk, found.today)
+    cited = {"n": number, "source": passage.chunk.source, "lines": list(lines), "quote": quote}
+    return {**cited, "outdated": told} if told else cited
+
+
+def _reference(found: SearchOutcome, position: int) -> dict[str, Any]:
+    one = found.ranked[position]
+    chunk = one.chunk
+    told = outdated(chunk, found.today)
+    return {
+        "source": chunk.source,
+        "type": chunk.type.value,
+        "title": chunk.title,
+        "lines": list(chunk.lines),
+        "score": round(one.score, 3),
+        **({"outdated": told} if told else {}),
+    }

@@ -1,0 +1,64 @@
+"""An answer without a model: the sentences that say most about the question, each with its citation."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lore_server.answer.pack import Passage
+from lore_server.answer.sentences import Sentence, sentences
+from lore_server.query.parse import Query
+
+MOST_SENTENCES = 60  # embedded, some 3 ms each
+QUOTED = 4
+SAME = 0.6  # share of words from which two sentences say the same
+_WORD = re.compile(r"[^\W_]+")
+Embed = Callable[[Sequence[str]], NDArray[np.float32]]
+
+
+def extract(query: Query, passages: Sequence[Passage], embed: Embed | None) -> list[Sentence]:
+    """The best sentences, best first: by words of the question, by meaning, and by the rank of their passage."""
+    found = [sentence for passage in passages for sentence in sentences(passage)]
+    by_words = sorted(found, key=lambda one: -_word_share(query, one.text) + 0.01 * one.passage.number)
+    shortlist = by_words[:MOST_SENTENCES]
+    if not shortlist:
+        return [Sentence(_first_line(one), one, one.chunk.lines) for one in passages[:1]]
+    meaning = _similarities(query, shortlist, embed)
+    scores = [
+        0.5 * _word_share(query, one.text) + meaning[n] - 0.03 * (one.passage.number - 1)
+        for n, one in enumerate(shortlist)
+    ]
+    best: list[Sentence] = []
+    for position in sorted(range(len(shortlist)), key=lambda n: -scores[n]):
+        one = shortlist[position]
+        if len(best) < QUOTED and not any(_overlap(one.text, other.text) > SAME for other in best):
+            best.append(one)
+    return best
+
+
+def _similarities(query: Query, shortlist: Sequence[Sentence], embed: Embed | None) -> list[float]:
+    if embed is None:
+        return [0.0] * len(shortlist)
+    vectors = embed([query.text, *(one.text for one in shortlist)])
+    return [float(value) for value in vectors[1:] @ vectors[0]]
+
+
+def _word_share(query: Query, text: str) -> float:
+    wanted = {word[:6] for word in query.words}
+    return len(wanted & {word[:6] for word in _words(text)}) / max(1, len(wanted))
+
+
+def _overlap(one: str, other: str) -> float:
+    first, second = _words(one), _words(other)
+    return len(first & second) / max(1, min(len(first), len(second)))
+
+
+def _words(text: str) -> set[str]:
+    return {word.casefold() for word in _WORD.findall(text)}
+
+
+def _first_line(passage: Passage) -> str:
+    return next((line.strip() for line in passage.chunk.text.split("\n") if line.strip()), passage.chunk.title)[:400]

@@ -1,0 +1,166 @@
+"""Markdown that leads nowhere: links stay only if a cited passage holds their address; images and HTML never do."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from functools import cache
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from lore_etl.core.errors import ProviderError
+
+REMOVED = "(link removed)"
+ROUNDS = 20  # what is taken out of the text may leave a new link behind
+NESTED = 30  # blocks and marks; the parser does not look at what is deeper
+DEEPEST = 12  # brackets
+_ADDRESS = re.compile(
+    r"""(?ix) (?: [a-z][a-z0-9+.-]*:/{2} | www\. | (?:java|vb|live)script: | data:(?=[\w.+-]*[/;,]) | mailto: | file:/ )
+    [^\s<>"'`\[\]()\\]* | [\w.+-]+@[\w-]+(?:\.[\w-]+)*\.[a-z]{2,}[^\s<>"'`\[\]()\\]*"""
+)
+_TAIL = ".,;:!?*_~|"
+_TAG = re.compile(r"<[^>]*>?")
+_CLOSED = re.compile(r"[\s<>\"'`]|\)(?:[\s.,;:!?\[)]|$)|$")
+
+
+def addresses(texts: Iterable[str]) -> frozenset[str]:
+    """The addresses in some texts, to the letter."""
+    return frozenset(match[0].rstrip(_TAIL) for text in texts for match in _ADDRESS.finditer(text))
+
+
+def without_links(text: str, sources: Sequence[str]) -> str:
+    """The Markdown text without HTML, images and addresses that none of the sources holds.
+
+    Raises:
+        ProviderError: it is nested too deeply to be sure.
+    """
+    if _depth(text) > DEEPEST:
+        raise ProviderError("the answer model nested its brackets too deeply")
+    allowed = addresses(sources)
+    for _ in range(ROUNDS):
+        after = _plain(_unlinked(text, allowed, sources), allowed)
+        if after == text:
+            return text
+        text = after
+    raise ProviderError("the answer model wrote links within links")
+
+
+def _depth(text: str) -> int:
+    """How many brackets are open at once; the parser takes exponential time for them and stops looking at some."""
+    depth = deepest = 0
+    for bracket in re.findall(r"[\[\]]", text):
+        depth = depth + 1 if bracket == "[" else max(0, depth - 1)
+        deepest = max(deepest, depth)
+    return deepest
+
+
+class _AnswerMarkdown(MarkdownIt):
+    def validateLink(self, url: str) -> bool:
+        return True  # what other programs might follow is a link, too
+
+
+@cache
+def _parser() -> MarkdownIt:
+    parser = _AnswerMarkdown("commonmark", {"html": True, "maxNesting": NESTED})
+    return parser.enable(["table", "strikethrough"]).disable("text_join")
+
+
+def _unlinked(text: str, allowed: frozenset[str], sources: Sequence[str]) -> str:
+    environment: dict[str, dict[str, dict[str, list[int]]]] = {}
+    tokens = _parser().parse(text, environment)
+    lines = text.split("\n")
+    if references := environment.get("references"):
+        for first, end in sorted((one["map"] for one in references.values()), reverse=True):
+            del lines[first:end]
+        return "\n".join(lines)
+    for token in reversed(tokens):
+        if token.level >= NESTED - 1:
+            raise ProviderError("the answer model nested its text too deeply")
+        if token.map is None:
+            continue
+        if token.type == "html_block":
+            lines[slice(*token.map)] = _TAG.sub("", "\n".join(lines[slice(*token.map)])).split("\n")
+        elif token.type == "inline" and _leads_out(token.children or [], allowed):
+            _replace(lines, token.map[0], token.content, _rebuilt(token.children or [], allowed, sources))
+    return "\n".join(lines)
+
+
+def _leads_out(tokens: Sequence[Token], allowed: frozenset[str]) -> bool:
+    if any(token.type in ("image", "html_inline") or token.level >= NESTED - 1 for token in tokens):
+        return True
+    if any(token.type == "link_open" and not _is_allowed(token, allowed) for token in tokens):
+        return True
+    shown = "".join(token.content for token in tokens if token.type in ("text", "text_special"))
+    return any(token.type == "text_special" for token in tokens) and bool(addresses([shown]) - allowed)
+
+
+def _is_allowed(token: Token, allowed: frozenset[str]) -> bool:
+    return str(token.attrs.get("href", "")) in allowed and "title" not in token.attrs
+
+
+def _rebuilt(tokens: Sequence[Token], allowed: frozenset[str], sources: Sequence[str]) -> str:
+    """Inline Markdown as it was written, without what leads out."""
+    shown = "".join(token.content for token in tokens if token.type in ("text", "text_special"))
+    hides_address = bool(addresses([shown]) - allowed)
+    parts: list[str] = []
+    kept: list[str] = []
+    for token in tokens:
+        match token.type:
+            case "link_open":
+                href = str(token.attrs.get("href", ""))
+                is_kept = href in allowed and token.markup != "autolink"
+                kept.append(f"]({href})" if is_kept else "")
+                parts.append("[" if is_kept else "")
+            case "link_close":
+                end = kept.pop()
+                is_citation = not end and parts[-1].isdigit()
+                parts[-1:] = [f"[{parts[-1]}]" if is_citation else parts[-1], end]
+            case "image":
+                parts.append(_rebuilt(token.children or [], allowed, sources))
+            case "html_inline":
+                is_quoted = "`" not in token.content and any(token.content in one for one in sources)
+                parts.append(f"`{token.content}`" if is_quoted else "")
+            case "code_inline":
+                space = " " if token.content.startswith("`") or token.content.endswith("`") else ""
+                parts.append(f"{token.markup}{space}{token.content}{space}{token.markup}")
+            case "text_special":
+                parts.append("" if hides_address else token.markup)
+            case "softbreak":
+                parts.append("\n")
+            case "hardbreak":
+                parts.append("\\\n")
+            case "text":
+                parts.append(token.content)
+            case _:
+                parts.append(token.markup)
+    return "".join(parts)
+
+
+def _replace(lines: list[str], first: int, old: str, new: str) -> None:
+    """Put other inline text in the place of the old one, within the marks of lists and quotations."""
+    written, count = old.split("\n"), old.count("\n") + 1
+    places = [line.rfind(one) for line, one in zip(lines[first : first + count], written, strict=False)]
+    if -1 in places or len(places) < count:
+        lines[first : first + count] = new.split("\n")
+        return
+    before = [line[:place] for line, place in zip(lines[first:], places, strict=False)]
+    after = lines[first + count - 1][places[-1] + len(written[-1]) :]
+    texts = new.split("\n")
+    texts[-1] += after
+    lines[first : first + count] = [before[min(n, count - 1)] + one for n, one in enumerate(texts)]
+
+
+def _plain(text: str, allowed: frozenset[str]) -> str:
+    """The text without addresses that are not allowed, however they are written."""
+
+    def keep(match: re.Match[str]) -> str:
+        address = match[0].rstrip(_TAIL)
+        is_whole = len(address) < len(match[0]) or bool(_CLOSED.match(text, match.end()))
+        if address in allowed and is_whole:
+            return match[0]
+        if address in allowed and text.startswith("[", match.end()):
+            return match[0] + " "
+        return REMOVED + match[0][len(address) :]
+
+    return _ADDRESS.sub(keep, text)

@@ -1,0 +1,48 @@
+"""Which passages an answer is made from: the best files' best chunks with their neighbours, within a budget."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lore_etl.core.model import Chunk
+from lore_server.query.ranking import Ranked
+from lore_server.query.retrieve import Candidate
+from lore_server.replies.budget import CHARACTERS_PER_TOKEN
+
+CHUNKS_PER_FILE = 4
+
+
+@dataclass(frozen=True)
+class Passage:
+    """A numbered piece of a file, as the model or the reader sees it."""
+
+    number: int
+    chunk: Chunk
+
+    @property
+    def label(self) -> str:
+        """Where it is from, for a prompt."""
+        first, last = self.chunk.lines
+        until = f", valid until {self.chunk.valid_until}" if self.chunk.valid_until else ""
+        replaced = f", superseded by {self.chunk.superseded_by}" if self.chunk.superseded_by else ""
+        return f"{self.chunk.source}:{first}-{last} ({self.chunk.type.value}{until}{replaced})"
+
+
+def pack(ranked: Sequence[Ranked], candidates: Sequence[Candidate], files: int, tokens: int) -> list[Passage]:
+    """Passages of the best files, the best file's first, at most `tokens` (estimated) together; at least one."""
+    found: dict[str, list[Candidate]] = defaultdict(list)
+    for one in candidates:
+        found[one.chunk.source].append(one)
+    room = tokens * CHARACTERS_PER_TOKEN
+    passages: list[Passage] = []
+    for ranked_file in ranked[:files]:
+        others = sorted(found[ranked_file.source], key=lambda one: (-(one.vector or 0), one.chunk.lines))
+        chunks = [ranked_file.chunk, *(one.chunk for one in others if one.chunk.id != ranked_file.chunk.id)]
+        for chunk in chunks[:CHUNKS_PER_FILE]:
+            if passages and len(chunk.text) > room:
+                continue
+            room -= len(chunk.text)
+            passages.append(Passage(len(passages) + 1, chunk))
+    return passages

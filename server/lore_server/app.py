@@ -1,0 +1,209 @@
+"""The composition root, and the one `call` that serves every face."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import logging
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from lore_etl.config.project import knowledge_home
+from lore_etl.config.settings import Settings
+from lore_etl.core.errors import ConfigError, IndexMissing, LoreError
+from lore_etl.core.model import SyncReport, silent
+from lore_etl.index import Index
+from lore_etl.models.embedders import Model
+from lore_etl.sources import SourceSet
+from lore_etl.sources.source import SourceContext
+from lore_server.answer.answer_service import AnswerService
+from lore_server.contract import Contract, Operation, Queue
+from lore_server.execution.lanes import Lane, Together
+from lore_server.execution.progress import NOBODY, Listener
+from lore_server.framework.index_file import Output
+from lore_server.framework.init_service import InitService
+from lore_server.framework.reading import DocReader
+from lore_server.framework.search_scope import Scopes
+from lore_server.framework.unified_search import UnifiedSearch
+from lore_server.framework.view import View
+from lore_server.operations import framework_handlers as _docs  # noqa: F401 - they add their handlers
+from lore_server.operations import memory_handlers as _memories  # noqa: F401
+from lore_server.operations import project_handlers as _projects  # noqa: F401
+from lore_server.operations.query_handlers import HANDLERS, Services
+from lore_server.query.freshness import Freshness
+from lore_server.query.query_service import QueryService
+from lore_server.replies.problem import problem
+from lore_server.services.call_log import Recorder
+from lore_server.services.chapters import ChapterService
+from lore_server.services.database import DatabaseService
+from lore_server.services.documents import DocumentService
+from lore_server.services.health import HealthService
+from lore_server.services.jobs import LATEST, JobService
+from lore_server.services.knowledge_library import Library
+from lore_server.services.knowledge_search import KnowledgeSearch
+from lore_server.services.memory_search import MemorySearch
+from lore_server.services.memory_service import MemoryService
+from lore_server.services.project_service import ProjectService
+from lore_server.services.search_service import SearchService
+from lore_server.services.storage import StorageService
+
+log = logging.getLogger(__name__)
+CONCURRENT_CALLS = 16
+QUEUE_SECONDS = 20.0
+
+
+class App:
+    """Everything that answers for one project.
+
+    Raises:
+        ConfigError: the configuration is wrong, or contract and handlers do not match.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        settings: Settings,
+        contract: Contract,
+        model: Model | None = None,
+        owner: Callable[[], dict[str, Any]] = dict,
+        home: Path | None = None,
+    ) -> None:
+        _check_handlers(contract)
+        SourceSet(SourceContext((), lambda path: None), settings.sources)
+        self.contract = contract
+        self._library = Library(home or knowledge_home(os.environ), root, self._knowledge_changed)
+        self.index = Index(root, settings, model, self._library)
+        self.jobs = JobService(self.index, problem, self._after_pass)
+        self.freshness = Freshness(self.index, self.jobs.running_id)
+        self._view = View(self.index)
+        self._output = Output(self.index, self._view, self.freshness)
+        queries = QueryService(self.index)
+        self._recorder = Recorder(self._library)
+        self._services = Services(
+            search=SearchService(self.index, queries, self.freshness),
+            answers=AnswerService(self.index, queries, self.freshness),
+            documents=DocumentService(self.index, self.freshness),
+            jobs=self.jobs,
+            database=DatabaseService(self.index),
+            health=HealthService(self.index, contract, self.jobs.running, owner, self.freshness),
+            projects=ProjectService(self._library),
+            chapters=ChapterService(self._library),
+            knowledge=KnowledgeSearch(self._library),
+            storage=StorageService(self._library),
+            memories=MemoryService(self._library),
+            memory_search=MemorySearch(self._library, self.index, queries, self.freshness),
+            init=InitService(self.index, self.jobs, self._view, self._output),
+            docs=DocReader(self.index.root, settings, self.index.files),
+            unified=UnifiedSearch(self.index, queries, self.freshness, Scopes(self.index, self._view)),
+        )
+        self._calls = Lane[dict[str, Any]]("call", CONCURRENT_CALLS, QUEUE_SECONDS)
+        self._calls_out = Lane[dict[str, Any]]("call out", CONCURRENT_CALLS, QUEUE_SECONDS)
+        self._together = Together[dict[str, Any]]()
+
+    def call(self, operation_id: str, arguments: dict[str, Any], listener: Listener = NOBODY) -> dict[str, Any]:
+        """Validate in, take a slot, run under the deadline, validate out.
+
+        Raises:
+            LoreError: every failure, our own mistakes included.
+        """
+        operation = self.contract[operation_id]
+        if operation.is_about_knowledge:
+            return self._recorder.run(operation, arguments, lambda: self._answer(operation, arguments, listener))
+        return self._answer(operation, arguments, listener)
+
+    def _answer(self, operation: Operation, arguments: dict[str, Any], listener: Listener) -> dict[str, Any]:
+        accepted = operation.accept(arguments)
+
+        def work() -> dict[str, Any]:
+            result = HANDLERS[operation.id](self._services, listener, **accepted)
+            operation.check_result(result)
+            return result
+
+        def in_lane() -> dict[str, Any]:
+            lane = self._calls_out if operation.queue is Queue.MODEL else self._calls
+            return lane.run(operation.id, work, operation.deadline_seconds)
+
+        if operation.is_waiting:
+            return work()
+        if listener == NOBODY and _gives_all_the_same(operation):
+            moment = self.index.gate.switches, self.jobs.running_id()  # nobody gets what was found before a change
+            return self._together.run((operation.id, json.dumps(accepted, sort_keys=True), moment), in_lane)
+        return in_lane()
+
+    def _after_pass(self, report: SyncReport) -> None:
+        """What was written of the index for others to read follows it, and the view is ready for who asks next."""
+        self._services.health.forget()
+        self._output.refresh(report)
+        with warming():
+            self._view.entries()
+
+    def _knowledge_changed(self) -> None:
+        """What agents write is found at once; the folder is there before the jobs that look at it."""
+        self.jobs.index_knowledge()
+
+    def state(self) -> dict[str, Any]:
+        """The latest `job`, and the `freshness` of the index or the `problem` that keeps it from answering."""
+        state: dict[str, Any] = {}
+        with suppress(LoreError):  # there was none yet; a damaged catalogue is the `problem` below
+            state["job"] = self.jobs.get(LATEST, 0, silent)
+        try:
+            self.index.require()
+            if not self.index.catalogue.total():
+                raise IndexMissing("The index is empty.")
+            state["freshness"] = self.freshness.record()
+        except LoreError as error:
+            state["problem"] = {"code": error.code, "message": error.message, "hint": error.hint}
+        return state
+
+    def warm(self) -> None:
+        """Load what the first search would have to load."""
+        with warming():
+            if self.index.exists():
+                self.freshness.record()
+                self.index.keywords.count()
+                self.index.vectors.count()
+                self.index.prepare_model(silent, may_download=False)
+                self.index.embedder.embed_query("ready")
+                self._view.entries()
+
+    def close(self) -> None:
+        """End a running build at its next step, finish other calls, let go of the index."""
+        self.jobs.stop()
+        self._calls.close()
+        self._library.close()
+        self._calls_out.close(wait=False)  # a model elsewhere may take a minute, and its answer reaches nobody any more
+        self.index.close()
+
+
+@contextmanager
+def warming() -> Iterator[None]:
+    """For what is loaded before somebody asks: what fails is told to the first who does."""
+    try:
+        yield
+    except LoreError as error:
+        log.info("not warmed: %s", error.message)
+
+
+def _gives_all_the_same(operation: Operation) -> bool:
+    """Whether two calls at the same moment may share one reply; what agents write changes between them."""
+    hints = operation.hints
+    is_steady = hints["readOnlyHint"] and hints["idempotentHint"] and not hints["openWorldHint"]
+    return is_steady and not operation.is_about_knowledge
+
+
+def _check_handlers(contract: Contract) -> None:
+    """An operation without a handler, or the reverse, or other arguments, stops the start."""
+    missing = set(contract.operations) ^ set(HANDLERS)
+    if missing:
+        raise ConfigError(f"Contract and handlers differ: {', '.join(sorted(missing))}.", "Reinstall Lore.")
+    for operation in contract:
+        taken = {
+            name
+            for name, parameter in inspect.signature(HANDLERS[operation.id]).parameters.items()
+            if parameter.kind is inspect.Parameter.KEYWORD_ONLY
+        }
+        if taken != set(operation.input_schema["properties"]):
+            raise ConfigError(f"The handler of {operation.id} takes other arguments than the contract says.")

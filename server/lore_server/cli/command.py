@@ -1,0 +1,92 @@
+"""What every command of the shell shares: the program itself, the common options, and errors told properly."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from lore_server.console.logs import configure_logging
+from lore_server.console.output import fail
+from lore_server.owner.session import Session
+
+cli = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="Answers from what a project knows: its guides, code, tickets, releases, specs and decisions.",
+)
+ProjectOption = Annotated[Path | None, typer.Option("-C", "--project", help="Project folder.", metavar="DIR")]
+ConfigOption = Annotated[
+    Path | None,
+    typer.Option("-c", "--config", help="TOML or JSON over the other files.", metavar="FILE"),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print the operation's result as JSON.")]
+VerboseOption = Annotated[bool, typer.Option("-v", "--verbose", help="Log to standard error.")]
+DirectOption = Annotated[bool, typer.Option("--no-daemon", help="Open the index in this process, without an owner.")]
+_COMMON = {
+    "project": (ProjectOption, None),
+    "config": (ConfigOption, None),
+    "as_json": (JsonOption, False),
+    "verbose": (VerboseOption, False),
+    "no_daemon": (DirectOption, False),
+}
+
+
+@cli.callback()
+def options(
+    context: typer.Context,
+    project: ProjectOption = None,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+    verbose: VerboseOption = False,
+    no_daemon: DirectOption = False,
+) -> None:
+    """Options may stand before the command or after it."""
+    context.obj = {
+        "project": project, "config": config, "as_json": as_json, "verbose": verbose, "no_daemon": no_daemon,
+    }  # fmt: skip
+
+
+def commands_of(group: typer.Typer) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """What makes commands of this group."""
+    return functools.partial(_command, group)
+
+
+def _command(group: typer.Typer, function: Callable[..., None]) -> Callable[..., None]:
+    """Make a command of a function of (session, …): it gets the common options and tells errors properly."""
+    own = [one for name, one in inspect.signature(function, eval_str=True).parameters.items() if name != "session"]
+    common = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+        for name, (annotation, default) in _COMMON.items()
+    ]
+
+    @functools.wraps(function)
+    def run(context: typer.Context, **values: Any) -> None:
+        given = {name: values.pop(name) for name in _COMMON}
+        session = Session(**{name: value or context.obj[name] for name, value in given.items()})
+        configure_logging(session.verbose)
+        try:
+            session.warn()
+            function(session, **values)
+        except (typer.Exit, typer.Abort, KeyboardInterrupt):
+            raise
+        except BrokenPipeError:
+            raise typer.Exit(0) from None
+        except Exception as error:  # noqa: BLE001 - the top of a face
+            raise typer.Exit(fail(error, session.as_json)) from None
+        finally:
+            session.close()
+
+    parameters = [inspect.Parameter("context", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)]
+    run.__signature__ = inspect.Signature([*parameters, *own, *common])  # type: ignore[attr-defined]
+    run.__annotations__ = {one.name: one.annotation for one in (*parameters, *own, *common)}
+    return group.command(name=function.__name__.rstrip("_").replace("_", "-"))(run)
+
+
+command = commands_of(cli)

@@ -1,0 +1,169 @@
+"""The commands that measure and fit: `lore eval`, `lore tune`. The measures are imported when a command runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from lore_etl.config.layers import CONFIG_NAME
+from lore_etl.core.errors import InvalidArgument
+from lore_server.cli.command import command
+from lore_server.console import output
+from lore_server.console.output import print_json
+from lore_server.console.progress_bar import progress_bar
+from lore_server.owner.session import Session
+
+if TYPE_CHECKING:
+    from lore_server.evaluation.measures import Comparison
+    from lore_server.evaluation.report import Report
+
+FolderArgument = Annotated[
+    Path | None, typer.Argument(metavar="[DIR]", help="A set: corpus.jsonl, queries.jsonl, qrels.tsv.")
+]
+GitOption = Annotated[bool, typer.Option("--from-git", help="Ask this project's tickets for the files they changed.")]
+SplitOption = Annotated[str | None, typer.Option("--split", help="Only this part of the set.", metavar="NAME")]
+
+
+@command
+def eval_(
+    session: Session,
+    folder: FolderArgument = None,
+    from_git: GitOption = False,
+    split: SplitOption = None,
+    ranking: Annotated[list[str] | None, typer.Option("--ranking", help="Only this ranking; may be repeated.")] = None,
+    save: Annotated[Path | None, typer.Option("--save", help="Write every question's values.", metavar="FILE")] = None,
+    compare: Annotated[Path | None, typer.Option("--compare", help="Test against a saved run.", metavar="RUN")] = None,
+    gate: Annotated[
+        Path | None, typer.Option("--gate", help="Exit 1 if significantly worse than this run.", metavar="RUN")
+    ] = None,
+) -> None:
+    """Measure the search on judged questions: nDCG, recall, MRR with 95 % intervals."""
+    from lore_server.evaluation import report as reports
+
+    chosen = _rankings(ranking)
+    if save and not save.parent.is_dir():
+        raise InvalidArgument(f"There is no folder {save.parent} to save in.")
+    baselines = {file: reports.load(file) for file in (compare, gate) if file}
+    report = _measured(session, folder, from_git, split, chosen)
+    if save:
+        reports.save(report, save)
+    found = {file: report.against(baseline) for file, baseline in baselines.items()}
+    if session.as_json:
+        print_json(report.summary() | ({"compared": _comparisons(found[compare])} if compare else {}))
+    else:
+        _show(report)
+        for file, comparisons in found.items():
+            output.line(f"\nAgainst {file.name}:")
+            _show_comparisons(comparisons)
+    losses = _losses(found[gate]) if gate else []
+    if losses:
+        output.note(f"Significantly worse than {gate.name if gate else ''}: {', '.join(losses)}.")
+        raise typer.Exit(1)
+
+
+def _rankings(given: list[str] | None) -> tuple[str, ...]:
+    from lore_server.evaluation.bench import RANKINGS
+
+    for one in given or ():
+        if one not in RANKINGS:
+            raise InvalidArgument(f"There is no ranking `{one}`.", f"Rankings: {', '.join(RANKINGS)}.")
+    return tuple(given or RANKINGS)
+
+
+def _measured(
+    session: Session, folder: Path | None, from_git: bool, split: str | None, rankings: tuple[str, ...]
+) -> Report:
+    from lore_server.evaluation.evaluate import evaluate_folder
+
+    _check_source(folder, from_git)
+    session.hold_index()
+    with progress_bar(session.as_json) as progress:
+        return evaluate_folder(folder, split, session.root, session.settings, rankings, progress)
+
+
+def _check_source(folder: Path | None, from_git: bool) -> None:
+    if (folder is None) != from_git:
+        raise InvalidArgument("Name either a folder with a set, or --from-git.")
+
+
+def _show(report: Report) -> None:
+    summary = report.summary()
+    first, *others = report.values
+    output.line(f"{report.name}: {report.questions} questions, means with 95 % intervals")
+    output.line(f"{'':22}" + "".join(f"{ranking:>24}" for ranking in summary))
+    for measure in report.values[first]:
+        cells = (_cell(values, measure) for values in summary.values())
+        output.line(f"{measure:22}" + "".join(f"{cell:>24}" for cell in cells))
+    for other in others:
+        measure, one = next(iter(report.between(first, other).items()))
+        output.line(f"{first} − {other}, {measure}: {_told(one)}")
+
+
+def _cell(values: dict[str, Any], measure: str) -> str:
+    low, high = values["intervals"][measure]
+    return f"{values[measure]:.3f} [{low:.3f}, {high:.3f}]"
+
+
+def _show_comparisons(found: dict[str, dict[str, Comparison]]) -> None:
+    for ranking, measures in found.items():
+        for name, one in measures.items():
+            output.line(f"{ranking:10} {name:12} {_told(one)}")
+
+
+def _told(one: Comparison) -> str:
+    return f"{one.difference:+.4f} [{one.interval[0]:+.4f}, {one.interval[1]:+.4f}], p = {one.p:.3f}"
+
+
+def _comparisons(found: dict[str, dict[str, Comparison]]) -> dict[str, Any]:
+    return {ranking: {name: _compared(one) for name, one in measures.items()} for ranking, measures in found.items()}
+
+
+def _compared(one: Comparison) -> dict[str, Any]:
+    interval = [round(bound, 4) for bound in one.interval]
+    return {"difference": round(one.difference, 4), "interval": interval, "p": round(one.p, 4)}
+
+
+def _losses(found: dict[str, dict[str, Comparison]]) -> list[str]:
+    return [f"{ranking} {name}" for ranking, each in found.items() for name, one in each.items() if one.is_loss]
+
+
+@command
+def tune(
+    session: Session,
+    folder: FolderArgument = None,
+    from_git: GitOption = False,
+    split: SplitOption = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Write nothing.")] = False,
+) -> None:
+    """Fit the weights of the ranking to judged questions; written to lore.toml only if held-out questions gain."""
+    from lore_server.evaluation import tune as tuning
+    from lore_server.evaluation.evaluate import on_bench
+
+    _check_source(folder, from_git)
+    session.hold_index()
+    with progress_bar(session.as_json) as progress:
+        fit = on_bench(folder, split, session.root, session.settings, tuning.fit, progress)
+    is_written = fit.generalises and not dry_run
+    if is_written:
+        tuning.write(session.root / CONFIG_NAME, fit.weights)
+    record = {
+        "weights": fit.weights,
+        "before": round(fit.before, 4),
+        "after": round(fit.after, 4),
+        "held_out": _compared(fit.held_out),
+        "generalises": fit.generalises,
+        "written": is_written,
+    }
+    if session.as_json:
+        print_json(record)
+    else:
+        output.line(f"{tuning.MEASURE} on all questions: {fit.before:.4f} -> {fit.after:.4f}")
+        output.line(f"on held-out questions: {_told(fit.held_out)}")
+        for name, value in fit.weights.items():
+            output.line(f"  {name} = {value:g}")
+        what = "Written to" if is_written else "Nothing was written to"
+        output.line(f"{what} {CONFIG_NAME}{'' if fit.generalises else ': it does not hold on questions it never saw'}.")
+    if not fit.generalises:
+        raise typer.Exit(1)

@@ -1,0 +1,78 @@
+"""`lore hook …`: what an agent's session-start hook runs, and a search of the server it sends to."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from lore_etl.core.errors import LoreError, UsageError
+from lore_server.cli.command import cli, commands_of
+from lore_server.console.output import fail, print_json
+from lore_server.owner.session import Session
+
+group = typer.Typer(no_args_is_help=True, help="Memory files, kept up to date on a knowledge server.")
+cli.add_typer(group, name="hook")
+command = commands_of(group)
+UrlOption = Annotated[
+    str | None, typer.Option("--url", help="An MCP server with add_memory; default: Lore's own memories.")
+]
+
+
+@command
+def session_start(
+    session: Session,
+    url: UrlOption = None,
+    memory_dir: Annotated[
+        list[Path] | None, typer.Option("--memory-dir", help="Where the files are; can be repeated.", metavar="DIR")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("-n", "--dry-run", help="Say what would be sent, and send nothing.")] = False,
+    all: Annotated[bool, typer.Option("-a", "--all", help="Send what did not change, too.")] = False,
+    status: Annotated[bool, typer.Option("-s", "--status", help="Say how the last run went, and end.")] = False,
+    max: Annotated[int | None, typer.Option("--max", min=0, help="Most files in one run; 0 is all.")] = None,
+    budget: Annotated[
+        float, typer.Option("--budget", min=0, max=600, help="Seconds to wait; then it goes on in the background.")
+    ] = 15,
+) -> None:
+    """Send memory files that changed to a knowledge server. It never keeps a session from starting."""
+    from lore_server.hook.start import Request, start
+    from lore_server.hook.status import show_status
+
+    _check(session, url)
+    try:
+        if status:
+            show_status(session, url)
+        else:
+            start(session, Request(url, memory_dir or (), dry_run, all, max, budget))
+    except Exception as error:  # noqa: BLE001 - the top of a face; whatever is wrong here, a session must start
+        fail(error, session.as_json)
+
+
+def _check(session: Session, url: str | None) -> None:
+    """Raises UsageError where the command line itself is wrong."""
+    from lore_server.hook.target import target_of
+
+    try:
+        target_of(url, {}, session.root)
+    except LoreError as error:
+        raise UsageError(error.message, error.hint) from error
+
+
+@command
+def search(
+    session: Session,
+    query: str,
+    url: UrlOption = None,
+    group: Annotated[list[str] | None, typer.Option("-g", "--group", help="Only this group; can be repeated.")] = None,
+) -> None:
+    """Search the knowledge server that the hook sends to, spelled as its database wants it."""
+    from lore_server.hook.hook_search import found_at
+    from lore_server.hook.target import target_for
+
+    _check(session, url)
+    target = target_for(session, url)
+    if target.url:
+        print_json(found_at(target, query, group or []))
+    else:
+        session.call("search_memories", query=query, **({"group_ids": group} if group else {}))

@@ -1,0 +1,130 @@
+"""`lore knowledge …`: what agents wrote, and its history."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Annotated, Any
+
+import typer
+
+from lore_etl.config.project import knowledge_home
+from lore_server.cli.command import cli, commands_of
+from lore_server.console.output import line, note, print_json
+from lore_server.owner.session import Session
+
+group = typer.Typer(no_args_is_help=True, help="What agents wrote for this project, and its history.")
+cli.add_typer(group, name="knowledge")
+command = commands_of(group)
+ProjectIdOption = Annotated[
+    str | None, typer.Option("-p", "--project-id", help="Another project's id; default: this project.")
+]
+FileArgument = Annotated[str | None, typer.Argument(metavar="[FILE]", help="Only this document.")]
+MainOption = Annotated[bool, typer.Option("--main", help="Only the main document.")]
+NOT_ADOPTED = "Nothing was changed: confirm it with --yes."
+AllOption = Annotated[bool, typer.Option("--all", help="All projects.")]
+
+
+@command
+def list_(session: Session, project_id: ProjectIdOption = None, all: AllOption = False) -> None:
+    """List the documents of this project; with --all, the projects."""
+    if all:
+        session.call("list_projects")
+    else:
+        session.call("list_knowledge_files", **_given(project_id=project_id))
+
+
+@command
+def get(
+    session: Session,
+    file: FileArgument = None,
+    project_id: ProjectIdOption = None,
+    at: Annotated[str | None, typer.Option(metavar="COMMIT", help="As this commit has it.")] = None,
+) -> None:
+    """Print a document, or without FILE the main document."""
+    about = _given(project_id=project_id, commit=at)
+    if file is None:
+        session.call("get_project_main", **about)
+    else:
+        session.call("get_knowledge_file", filename=file, **about)
+
+
+@command
+def log(
+    session: Session,
+    file: FileArgument = None,
+    project_id: ProjectIdOption = None,
+    main: MainOption = False,
+    all: AllOption = False,
+    limit: Annotated[int, typer.Option("-n", "--limit", help="Most commits.")] = 50,
+    skip: Annotated[int, typer.Option(help="Leave out the newest.")] = 0,
+) -> None:
+    """List what was written, the newest first: commit, date, author, message."""
+    about = _given(project_id=project_id, filename=file)
+    session.call("get_knowledge_history", main=main, everything=all, limit=limit, skip=skip, **about)
+
+
+@command
+def show(session: Session, commit: str) -> None:
+    """Show what a commit changed, as a patch."""
+    session.call("get_knowledge_history", commit=commit)
+
+
+@command
+def diff(
+    session: Session,
+    since: str,
+    commit: Annotated[str | None, typer.Argument(help="Up to this commit; default: now.")] = None,
+    file: Annotated[str | None, typer.Option("-f", "--file", help="Only this document.")] = None,
+    project_id: ProjectIdOption = None,
+    main: MainOption = False,
+    all: AllOption = False,
+) -> None:
+    """Show what changed since a commit, as a patch."""
+    about = _given(project_id=project_id, filename=file, commit=commit)
+    session.call("get_knowledge_history", since=since, main=main, everything=all, **about)
+
+
+@command
+def revert(
+    session: Session,
+    commit: str,
+    author: Annotated[str | None, typer.Option(help="Who takes it back, for the history.")] = None,
+) -> None:
+    """Take back what a commit did, by a new one."""
+    session.call("revert_knowledge", commit=commit, **_given(author=author))
+
+
+@command
+def adopt(
+    session: Session,
+    project_id: Annotated[str | None, typer.Argument(metavar="[ID]", help="Default: the one that fits.")] = None,
+    yes: Annotated[bool, typer.Option("-y", "--yes", help="Confirm without being asked.")] = False,
+) -> None:
+    """Confirm that this folder uses existing knowledge, after showing what that is."""
+    from lore_server.knowledge.git.commits import Author
+    from lore_server.replies.render_projects import proposed
+    from lore_server.services.adoption import Adoption
+    from lore_server.services.knowledge_library import Library
+
+    library = Library(knowledge_home(os.environ), session.root)
+    try:
+        adoption = Adoption(library)
+        found = adoption.proposal(project_id)
+        if not session.as_json:
+            note(proposed(found))
+        name = found["adopt"]["project_id"]
+        if yes or (not session.as_json and sys.stdin.isatty() and typer.confirm("Use it here?", err=True)):
+            found = adoption.adopt(name, Author())
+    finally:
+        library.close()
+    if session.as_json:
+        print_json(found)
+    else:
+        line(f"`{found['folder']}` uses `{name}` now." if found["adopted"] else NOT_ADOPTED)
+    if found["adopted"] and session.has_index:
+        session.ask("manage_knowledge_base", action="sync")
+
+
+def _given(**arguments: str | None) -> dict[str, Any]:
+    return {name: value for name, value in arguments.items() if value is not None}

@@ -1,0 +1,71 @@
+"""The `lore` command. `lore mcp` takes a way of its own: it must start in a blink, so it imports none of the rest.
+
+`lore hook` runs at the start of every session, and does without the other commands.
+"""
+
+# Imports only `sys` until `ignore_project_modules` has run: any other module could come from the project.
+import sys
+
+from lore_server.cli.import_path import ignore_project_modules
+
+COMMANDS = (
+    "query_commands", "knowledge_commands", "memory_commands", "owner_commands", "setup_commands", "trust_commands",
+    "eval_commands", "hook_commands",
+)  # fmt: skip
+TAKES_VALUE = {"-C": "project", "--project": "project", "-c": "config", "--config": "config", "--toolsets": "toolsets"}
+
+
+def main() -> None:
+    """Run the bridge if that is all that is asked for, else the whole shell face."""
+    ignore_project_modules()
+    from importlib import import_module
+
+    wanted = bridge_options(sys.argv[1:])
+    if wanted is not None:
+        code = _bridge(wanted)
+        if code is not None:
+            sys.exit(code)
+    for name in ["hook_commands"] if sys.argv[1:2] == ["hook"] else COMMANDS:
+        import_module(f"lore_server.cli.{name}")
+    from lore_server.cli.command import cli
+
+    sys.exit(cli())
+
+
+def bridge_options(arguments: list[str]) -> dict[str, str] | None:
+    """The options of a plain `lore mcp`; None for everything else, help and mistakes included."""
+    found: dict[str, str] = {}
+    commands, rest = [], iter(arguments)
+    for one in rest:
+        name, equals, value = one.partition("=")
+        if one.startswith("--") and equals and name in TAKES_VALUE:
+            found[TAKES_VALUE[name]] = value
+        elif one in TAKES_VALUE:
+            found[TAKES_VALUE[one]] = next(rest, "")
+        else:
+            commands.append(one)
+    return found if commands == ["mcp"] and all(found.values()) else None
+
+
+def _bridge(wanted: dict[str, str]) -> int | None:
+    """Its exit code; None where the slow way is to say what is wrong."""
+    from pathlib import Path
+
+    from lore_etl.config.project import find_project
+    from lore_etl.core.errors import ConfigError
+    from lore_server.owner.bridge import run
+
+    project = Path(wanted["project"]) if "project" in wanted else None
+    if project is not None and not project.is_dir():
+        return None
+    root = project.resolve() if project is not None else find_project(Path.cwd())
+    config = Path(wanted["config"]).resolve() if "config" in wanted else None
+    toolsets = [one.strip() for one in wanted["toolsets"].split(",")] if "toolsets" in wanted else None
+    try:
+        return run(root, config, toolsets)
+    except ConfigError:
+        return None
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,117 @@
+"""`lore ps`, `lore stop` and `lore adopt`: the owners and index folders of this user."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from lore_etl.config.project import place_of
+from lore_etl.core.atomic import remove_folder
+from lore_etl.core.errors import Busy, Conflict, StorageError
+from lore_etl.stores import claim
+from lore_etl.stores.catalogue import CATALOGUE
+from lore_etl.stores.claim import is_in_use, is_ours, recorded
+from lore_etl.stores.owner_file import Note, living_note
+from lore_server.cli.command import command
+from lore_server.console import output
+from lore_server.console.output import print_json
+from lore_server.owner import find
+from lore_server.owner.session import Session
+
+JSON = dict[str, Any]
+
+
+@command
+def ps(session: Session) -> None:
+    """List the processes that own an index: pid, project, address, since when, how many clients."""
+    found = [_shown(folder, note) for folder, note in _living()]
+    if session.as_json:
+        print_json({"owners": found})
+        return
+    for one in found:
+        state = f"{one['clients']} clients" if one["answers"] else "does not answer"
+        output.line(
+            f"{one['pid']:>7}  {one['project']}  {one['address']}  since {one['since']}  {one['kind']}, {state}"
+        )
+
+
+@command
+def stop(
+    session: Session, all: Annotated[bool, typer.Option("--all", help="Stop every owner of this user.")] = False
+) -> None:
+    """End the process that owns this project's index; with --all, every one."""
+    here = place_of(session.root, session.config).folder
+    chosen = _living() if all else _owner_of(here)
+    stopped = [_shown(folder, note) for folder, note in chosen if find.stop(folder, note)]
+    if session.as_json:
+        print_json({"stopped": [one["pid"] for one in stopped]})
+    else:
+        for one in stopped:
+            output.line(f"Stopped {one['pid']}  {one['project']}")
+        if not chosen:
+            output.line("No owner is running." if all else "No owner of this index is running.")
+    if len(stopped) < len(chosen):
+        raise Busy("An owner does not end.", "Look at its log, owner.log in the index folder.")
+
+
+@command
+def adopt(session: Session) -> None:
+    """Use an index folder that Lore did not create here: a copy, a backup, or one of an earlier version.
+
+    Do this only for a folder that you made yourself: its content is trusted from then on.
+    """
+    index = place_of(session.root, session.config).folder
+    if is_ours(index):
+        _make_room(index)
+    try:
+        claim.adopt(index)
+    except OSError as error:
+        raise StorageError(f"There is no index folder to adopt: {error.strerror}.", "Run `lore sync`.") from error
+    if session.as_json:
+        print_json({"adopted": str(index)})
+    else:
+        output.line(f"{index} is in use from now on.")
+
+
+def _make_room(index: Path) -> None:
+    """Remove an index folder of ours that holds nothing yet, for the one that was set aside."""
+    if (index / CATALOGUE).exists() or not claim.aside_of(index).exists():
+        raise Conflict(
+            f"{index} is in use already.", "To use the one that was set aside, stop Lore and delete it first."
+        )
+    note = living_note(index)
+    if note is not None and not find.stop(index, note):
+        raise Busy(f"The owner of the index (pid {note.pid}) does not end.")
+    remove_folder(index)
+
+
+def _owner_of(index: Path) -> list[tuple[Path, Note]]:
+    """The owner of one index, if there is one. Raises Busy where it cannot be told."""
+    note = find.holder(index)
+    if note is None and is_in_use(index):
+        nameless = find.nameless()
+        raise Busy(nameless["message"], nameless["hint"])
+    return [(index, note)] if note is not None and note.address else []
+
+
+def _living() -> list[tuple[Path, Note]]:
+    """The owners that run, by the records in the user's state folder."""
+    notes = [(folder, living_note(folder)) for folder in recorded()]
+    return [(folder, note) for folder, note in notes if note is not None and note.address]
+
+
+def _shown(folder: Path, note: Note) -> JSON:
+    status = find.ask(note, "status") or {}
+    return {
+        "pid": note.pid,
+        "project": status.get("project", str(folder)),
+        "index": str(folder),
+        "kind": note.kind,
+        "address": note.web or note.address,
+        "since": note.since,
+        "clients": status.get("clients", 0),
+        "version": note.version,
+        "answers": bool(status),
+    }

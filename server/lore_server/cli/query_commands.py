@@ -1,0 +1,211 @@
+"""The shell face: each command parses, calls one operation and prints."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from lore_etl.core.errors import Cancelled, InvalidArgument, NotFound, UsageError, from_record
+from lore_server import __version__
+from lore_server.cli.command import command
+from lore_server.console import output
+from lore_server.console.output import print_json
+from lore_server.contract import load_contract
+from lore_server.owner.session import Session
+
+WHOLE = 1_000_000  # tokens: a shell has a pager, not a context window
+LONGEST_WAIT = 86_400  # seconds: a shell waits for the end, with a bar of progress
+CursorOption = Annotated[str | None, typer.Option(help="The rest of a reply that was cut: its next_cursor.")]
+ToolsetsOption = Annotated[
+    str, typer.Option(help="Which MCP tools: query,documents,manage by default; projects and memories write knowledge.")
+]
+TypeOption = Annotated[str, typer.Option("-t", "--type", help="Only this kind of document.")]
+
+
+@command
+def init(
+    session: Session,
+    folder: Annotated[Path | None, typer.Argument(metavar="[DIR]", help="The project; else as with -C.")] = None,
+    sync: Annotated[bool, typer.Option(help="Build the index.")] = True,
+) -> None:
+    """Take a project in: find its knowledge, write lore.toml if there is none, build the index."""
+    if folder is not None and session.project is not None:
+        raise UsageError("The folder is given twice.", "Give it behind init, or with -C.")
+    session.project = folder or session.project
+    try:
+        result = session.call("init_project", sync=sync, wait_seconds=LONGEST_WAIT)
+    except KeyboardInterrupt:
+        output.note("A sync goes on in the background: `lore call cancel_job id=latest` ends it.")
+        raise
+    if "job" in result and result["job"]["state"] != "done":
+        raise typer.Exit(_exit_code(result["job"]))
+
+
+@command
+def sync(
+    session: Session,
+    allow_mass_delete: Annotated[bool, typer.Option(help="Let it delete over 30 % of the index.")] = False,
+) -> None:
+    """Bring the index up to date with the project's files."""
+    started = session.ask("manage_knowledge_base", action="sync", allow_mass_delete=allow_mass_delete, wait_seconds=0)
+    try:
+        result = session.ask("get_job", id=started["id"], wait_seconds=LONGEST_WAIT)
+    except KeyboardInterrupt:
+        if "joined" not in started:
+            session.ask("cancel_job", id=started["id"])
+        raise
+    if "problem" in result and result["state"] == "failed":
+        raise from_record(result["problem"])
+    session.tell("manage_knowledge_base", result)
+    if result["state"] != "done":
+        raise typer.Exit(Cancelled.exit_code)
+
+
+@command
+def search(
+    session: Session,
+    query: str,
+    type: TypeOption = "all",
+    limit: Annotated[int, typer.Option("-n", "--limit", help="Most results.")] = 10,
+    explain: Annotated[bool, typer.Option(help="Show every term of each score.")] = False,
+    max_tokens: Annotated[int, typer.Option(help="Budget of the reply.")] = 2000,
+    cursor: CursorOption = None,
+) -> None:
+    """Search: ranked passages with file and lines."""
+    rest = {} if cursor is None else {"cursor": cursor}
+    result = session.call(
+        "query_documents", query=query, type=type, limit=limit, explain=explain, max_tokens=max_tokens, **rest
+    )
+    if not result["results"]:
+        raise typer.Exit(NotFound.exit_code)
+
+
+@command
+def ask(
+    session: Session,
+    query: str,
+    type: TypeOption = "all",
+    limit: Annotated[int, typer.Option("-n", "--limit", help="Most files to answer from.")] = 5,
+) -> None:
+    """Ask: an answer with citations."""
+    session.call("ask_knowledge_base", query=query, type=type, limit=limit)
+
+
+@command
+def hierarchy(session: Session, root: str) -> None:
+    """Show a class and all below it."""
+    session.call("get_class_hierarchy", root=root, max_tokens=WHOLE)
+
+
+@command
+def docs(
+    session: Session,
+    id: Annotated[str | None, typer.Argument(help="A chunk's id: show it whole.")] = None,
+    type: TypeOption = "all",
+    source: Annotated[str | None, typer.Option("-s", "--source", help="Only this file.")] = None,
+    limit: Annotated[int, typer.Option("-n", "--limit")] = 100,
+    offset: Annotated[int, typer.Option()] = 0,
+) -> None:
+    """List what is indexed, or show one chunk."""
+    if id is not None:
+        session.call("get_document_by_id", id=id, max_tokens=WHOLE)
+        return
+    only = {} if source is None else {"source": source}
+    session.call("list_documents", type=type, limit=limit, offset=offset, max_tokens=WHOLE, **only)
+
+
+@command
+def status(session: Session) -> None:
+    """Check every part and say what to do."""
+    result = session.call("healthcheck")
+    if result["status"] == "unhealthy":
+        raise typer.Exit(1)
+
+
+@command
+def call(
+    session: Session,
+    operation: str,
+    arguments: Annotated[list[str] | None, typer.Argument(metavar="[KEY=VALUE]...")] = None,
+    json_args: Annotated[str | None, typer.Option("--json-args", help="Arguments as a JSON object.")] = None,
+) -> None:
+    """Run any operation of the contract and print its result."""
+    given = _arguments(operation, arguments or [], json_args)
+    session.as_json = True
+    session.call(operation, **given)
+
+
+@command
+def serve(
+    session: Session,
+    port: Annotated[int | None, typer.Option(help="Port; 0 picks a free one.")] = None,
+    host: Annotated[str | None, typer.Option(help="Address; other than this machine's own, it needs a token.")] = None,
+    toolsets: ToolsetsOption = "",
+) -> None:
+    """Serve the page at /, MCP at /mcp and the HTTP API at /api."""
+    from lore_server.cli.serve import serve_http
+
+    serve_http(session, host, port, _chosen(toolsets))
+
+
+@command
+def mcp(
+    session: Session,
+    toolsets: ToolsetsOption = "",
+) -> None:
+    """Serve MCP over standard input and output, through the owner of the index."""
+    chosen = _chosen(toolsets)
+    if session.no_daemon:
+        from lore_server.cli.serve import serve_stdio
+
+        serve_stdio(session, chosen)
+        return
+    from lore_server.owner.bridge import run
+
+    raise typer.Exit(run(session.root, session.config_file, chosen))
+
+
+@command
+def version(session: Session) -> None:
+    """Print the version."""
+    if session.as_json:
+        print_json({"version": __version__})
+    else:
+        output.line(__version__)
+
+
+def _exit_code(job: dict[str, Any]) -> int:
+    return from_record(job["problem"]).exit_code if "problem" in job else Cancelled.exit_code
+
+
+def _chosen(toolsets: str) -> list[str] | None:
+    return [one.strip() for one in toolsets.split(",")] if toolsets else None
+
+
+def _arguments(operation: str, pairs: list[str], json_args: str | None) -> dict[str, Any]:
+    """`key=value` pairs over a JSON object; the contract says which values are numbers."""
+    schemas = load_contract()[operation].input_schema["properties"]
+    try:
+        given = json.loads(json_args) if json_args else {}
+    except (ValueError, RecursionError) as error:
+        raise InvalidArgument("--json-args is not valid JSON.") from error
+    if not isinstance(given, dict):
+        raise InvalidArgument("--json-args must be a JSON object.")
+    for pair in pairs:
+        key, separator, value = pair.partition("=")
+        if not separator:
+            raise InvalidArgument(f"`{pair}` is not of the form key=value.")
+        given[key] = _value(value, schemas.get(key, {}).get("type"))
+    return given
+
+
+def _value(text: str, kind: str | None) -> Any:
+    """The text as what the contract wants; what does not fit is left for the contract to refuse."""
+    if kind == "boolean" and text in ("true", "false"):
+        return text == "true"
+    if kind == "integer" and text.removeprefix("-").isdecimal():
+        return int(text)
+    return text

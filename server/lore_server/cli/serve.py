@@ -1,0 +1,140 @@
+"""Running the long-lived faces: stdio without an owner, and the owner that also serves HTTP."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import anyio
+
+from lore_etl.core.errors import Busy, StorageError
+from lore_server.console import terminal
+from lore_server.contract import load_contract
+from lore_server.execution.progress import Listener
+from lore_server.execution.threads import Calls
+from lore_server.replies.problem import problem
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from lore_server.app import App
+    from lore_server.http import Site
+    from lore_server.owner.listen import Door
+    from lore_server.owner.session import Session
+
+
+def serve_stdio(session: Session, toolsets: list[str] | None) -> None:
+    """MCP on standard input and output, the index in this process. The rest loads behind the handshake."""
+    from lore_server.cli.lazy import Lazy
+    from lore_server.mcp.lines import serve_stdio as run
+    from lore_server.mcp.mcp_server import build_server
+
+    contract, root, settings = load_contract(), session.root, session.settings
+
+    def build() -> Any:
+        from lore_server.app import App
+
+        return App(root, settings, contract)
+
+    loaded = Lazy(build)
+
+    def call(operation: str, arguments: dict[str, Any], listener: Listener) -> dict[str, Any]:
+        result: dict[str, Any] = loaded.get().call(operation, arguments, listener)
+        return result
+
+    try:
+        loaded.begin()
+        run(build_server(contract, Calls(contract, call), problem, toolsets))
+    finally:
+        if loaded.is_built():
+            loaded.get().close()
+
+
+def serve_http(session: Session, host: str | None, port: int | None, toolsets: list[str] | None) -> None:
+    """Own the index and serve page, API and MCP until interrupted; the address goes to standard error."""
+    from lore_server.http import site_of
+    from lore_server.mcp.mcp_server import check_toolsets
+    from lore_server.owner.process import Owner, leave
+
+    settings = session.settings
+    if toolsets is not None:
+        check_toolsets(load_contract(), toolsets)
+    site = site_of(session.root, settings, host, port)
+    with contextlib.closing(_listener(site.host, site.port)) as listener:
+        name = f"[{site.host}]" if ":" in site.host else site.host
+        address = f"http://{name}:{listener.getsockname()[1]}"
+        make_way(session.root, session.config_file)
+        owner = Owner(session.root, session.config_file, "serve")
+        try:
+
+            def ready() -> None:
+                about = f"page at {address}/, MCP at {address}/mcp, API at {address}/api"
+                terminal.err(f"Lore serves {session.root.name}: {about}\n{site.notice}\n")
+
+            anyio.run(owner.run, ready, lambda app, door: _serve(app, door, site, listener, toolsets), address)
+        finally:
+            owner.close()
+    leave()
+
+
+def make_way(root: Path, config: Path | None) -> None:
+    """End a background owner: its clients come to us. Raises Busy where another `lore serve` runs."""
+    from lore_etl.config.project import place_of
+    from lore_etl.stores.owner_file import living_note
+    from lore_server.owner import find
+
+    where = place_of(root, config)
+    note = living_note(where.folder)
+    if note is None or not note.address:
+        return
+    if note.kind == "serve":
+        raise Busy(f"`lore serve` (pid {note.pid}) serves this index already at {note.web}.", "`lore stop` ends it.")
+    if not find.stop(where.folder, note):
+        raise Busy(f"The owner of this index (pid {note.pid}) does not end.", "Run `lore stop`, then try again.")
+
+
+async def _serve(app: App, door: Door, site: Site, listener: socket.socket, toolsets: list[str] | None) -> None:
+    import uvicorn
+
+    from lore_server.http import Pulse, build_http
+    from lore_server.http.protocol import LimitedProtocol
+    from lore_server.mcp.mcp_server import build_server
+
+    class Server(uvicorn.Server):
+        @contextlib.contextmanager
+        def capture_signals(self) -> Iterator[None]:
+            """The owner hears them."""
+            yield
+
+    calls = Calls(app.contract, app.call)
+    mcp = build_server(app.contract, calls, problem, toolsets)
+    web = build_http(app.contract, calls, mcp, site, Pulse(app.state, door.stopping))
+    config = uvicorn.Config(
+        web, http=LimitedProtocol, log_level="warning", access_log=False, timeout_graceful_shutdown=5
+    )
+    server = Server(config)
+    async with anyio.create_task_group() as tasks:
+
+        async def end() -> None:
+            await door.stopping.wait()
+            server.should_exit = True
+
+        tasks.start_soon(end)
+        await server.serve(sockets=[listener])
+        door.stopping.set()
+
+
+def _listener(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    # named, not 0: only then asyncio sets TCP_NODELAY, without which each reply waits some 45 ms for an acknowledgement
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((host, port))
+        listener.listen(512)
+    except OSError as error:
+        listener.close()
+        raise StorageError(f"Cannot listen on {host}:{port}: {error.strerror}.", "Choose another port.") from error
+    return listener

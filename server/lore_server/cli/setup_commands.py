@@ -1,0 +1,129 @@
+"""The commands that set Lore up: `lore install`, `lore doctor`. What they do is imported when they run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from lore_etl.core.errors import InvalidArgument
+from lore_server.cli.command import command
+from lore_server.console import output, terminal
+from lore_server.console.output import print_json
+from lore_server.contract import load_contract
+from lore_server.owner.session import Session
+
+if TYPE_CHECKING:
+    from lore_server.setup.client_entry import ClientEntry
+    from lore_server.setup.clients import Client
+
+LINES = {
+    "added": "Wrote {file}: `{name}` starts {line}",
+    "present": "Lore is already there: {file} has `{name}`.",
+    "printed": "For {file}:",
+    "different": "{file} has another `{name}`; nothing was written.",
+    "unsafe": "{file} is written in a way that Lore cannot add to safely; nothing was written.",
+}
+
+
+@command
+def install(
+    session: Session,
+    client: Annotated[str, typer.Argument(help="claude-code, cursor, vscode, gemini or codex.")],
+    user: Annotated[bool, typer.Option("--user", help="Write the user's file instead of the project's.")] = False,
+    print_only: Annotated[bool, typer.Option("--print", help="Print the entry and write nothing.")] = False,
+    name: Annotated[str, typer.Option("--name", help="The entry's name.")] = "lore",
+    toolsets: Annotated[
+        str | None, typer.Option("--toolsets", help="Which tools `lore mcp` offers, such as query,documents.")
+    ] = None,
+) -> None:
+    """Add Lore to an MCP client's configuration; what is there is never overwritten."""
+    from lore_server.setup.client_entry import EntryRequest, build
+    from lore_server.setup.clients import client_named
+
+    found = client_named(client)
+    _check(name, toolsets)
+    entry = build(EntryRequest(found, session.root, user, session.project is not None, session.config, toolsets))
+    record = _record(found, found.file(session.root, user), session.root, not user, name, entry, print_only)
+    if session.as_json:
+        print_json(record)
+    else:
+        _show(record, entry)
+    if record["status"] in ("different", "unsafe"):
+        raise typer.Exit(1)
+
+
+@command
+def doctor(session: Session) -> None:
+    """Check everything from Python to the port and say what to do."""
+    from lore_server.setup import doctor as checks
+
+    report = checks.examine(session)
+    if session.as_json:
+        print_json(report)
+    else:
+        for one in report["checks"]:
+            output.line(f"{one['status']:7} {one['name']:14} {one['detail']}")
+            if one["remedy"]:
+                output.line(f"{'':22} -> {one['remedy']}")
+        output.line(_summary(report))
+    if report["status"] == "failed":
+        raise typer.Exit(1)
+
+
+def _check(name: str, toolsets: str | None) -> None:
+    if not name or len(name) > 64 or not all(one.isascii() and (one.isalnum() or one in "-_") for one in name):
+        raise InvalidArgument(f"`{name[:100]}` is no name for an entry.", "Use letters, digits, - and _.")
+    known = {operation.toolset for operation in load_contract()}
+    for one in toolsets.split(",") if toolsets is not None else ():
+        if one.strip() not in known:
+            raise InvalidArgument(f"There is no toolset `{one[:100]}`.", f"Toolsets: {', '.join(sorted(known))}.")
+
+
+def _record(
+    client: Client, path: Path, root: Path, is_projects: bool, name: str, entry: ClientEntry, print_only: bool
+) -> dict[str, Any]:
+    """Add the entry to the file, or say why not."""
+    from lore_server.setup import install as installing
+
+    label = str(path.relative_to(root)) if path.is_relative_to(root) else str(path)
+    snippet = installing.document(client.form, client.key, name, entry.value)
+    record = {"client": client.name, "file": label, "name": name, "entry": entry.value, "text": snippet}
+    if print_only:
+        return {"status": "printed", **record, "existing": None, "notes": entry.notes}
+    text = installing.read(path, label, root if is_projects else None)
+    merged = installing.added(text or "", client.form, client.key, name, entry.value, label)
+    if merged.status == "added":
+        installing.write(path, merged.text, label)
+    return {"status": merged.status, **record, "existing": merged.existing, "notes": entry.notes}
+
+
+def _show(record: dict[str, Any], entry: ClientEntry) -> None:
+    """The outcome on standard output; what to know of it, and what to do next, beside it."""
+    import json
+
+    status = record["status"]
+    line = " ".join([entry.value["command"], *entry.value["args"]])
+    told = LINES[status].format(file=record["file"], name=record["name"], line=line)
+    if status == "printed":
+        output.note(told)
+        terminal.out(record["text"])
+    else:
+        output.line(told)
+    if status == "different":
+        output.line(f"there:   {json.dumps(record['existing'], ensure_ascii=False)}")
+        output.line(f"wanted:  {json.dumps(record['entry'], ensure_ascii=False)}")
+        output.note("Change it by hand, or install under another name with --name.")
+    elif status == "unsafe":
+        output.line(f"Add this by hand:\n{record['text']}")
+    if status in ("added", "printed"):
+        for note in entry.notes:
+            output.note(note)
+
+
+def _summary(report: dict[str, Any]) -> str:
+    counts = {status: sum(one["status"] == status for one in report["checks"]) for status in ("failed", "warn")}
+    if not any(counts.values()):
+        return "Everything works."
+    return f"{counts['failed']} failed, {counts['warn']} to look at."

@@ -1,0 +1,45 @@
+"""Where logs go, and how much of them."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+
+from lore_server.console.terminal import VisibleFormatter
+
+LEVEL_VARIABLES = ("LORE_LOG_LEVEL", "KNOWLEDGE_MCP_LOG_LEVEL")
+LEVELS = {
+    "DEBUG": logging.DEBUG, "INFO": logging.INFO, "WARN": logging.WARNING, "WARNING": logging.WARNING,
+    "ERROR": logging.ERROR,
+}  # fmt: skip
+
+
+class OneLine(VisibleFormatter):
+    """A record as one line, its traceback indented below it.
+
+    Messages quote names and keys of projects: what a terminal or a shell would act on is escaped.
+    """
+
+    def format(self, record: logging.LogRecord) -> str:
+        """See `logging.Formatter`."""
+        return super().format(record).replace("`", "\\x60").replace("\n", "\n  | ")
+
+    def formatMessage(self, record: logging.LogRecord) -> str:
+        """See `logging.Formatter`."""
+        return super().formatMessage(record).replace("\n", "\\n")
+
+
+def configure_logging(verbose: bool, default: int = logging.WARNING) -> None:
+    """Send logs to standard error, from the level in the environment up; libraries are heard only when they warn."""
+    named = next((os.environ[name] for name in LEVEL_VARIABLES if os.environ.get(name)), "")
+    level = LEVELS.get(named.strip().upper(), default)
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(OneLine("%(levelname)s %(name)s %(message)s"))
+    logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)
+    for name in ("lore_etl", "lore_server"):
+        logging.getLogger(name).setLevel(min(level, logging.INFO) if verbose else level)
+    if named and named.strip().upper() not in LEVELS:
+        said = "%s is not a log level. Set %s to one of %s."
+        logging.getLogger(__name__).warning(said, named[:40], LEVEL_VARIABLES[0], ", ".join(LEVELS))

@@ -1,0 +1,46 @@
+"""How results look on a terminal: plain text, the same in a pipe."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lore_etl.core.errors import LoreError
+from lore_server.console import terminal
+from lore_server.replies.problem import problem
+from lore_server.replies.render import render
+
+JSON = dict[str, Any]
+
+
+def line(text: str = "") -> None:
+    """One line on standard output."""
+    terminal.out(text + "\n")
+
+
+def note(text: str) -> None:
+    """One line on standard error."""
+    terminal.err(text + "\n")
+
+
+def tell(operation: str, result: JSON) -> None:
+    """A result as text: the body on standard output, what a reader must know about it on standard error."""
+    text = render(operation, result)
+    if text.body:
+        line(text.body)
+    for one in text.notes:
+        note(one)
+
+
+def print_json(value: object) -> None:
+    """Data goes to standard output."""
+    terminal.out_json(value)
+
+
+def fail(error: BaseException, as_json: bool) -> int:
+    """Tell an error on standard error, or as JSON on standard output; returns the exit code."""
+    record = problem(error)
+    if as_json:
+        print_json(record)
+    else:
+        terminal.err(f"{record['message']}\n{record['hint']}\n")
+    return error.exit_code if isinstance(error, LoreError) else 70

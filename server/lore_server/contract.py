@@ -1,0 +1,260 @@
+"""The contract: `openapi.yaml` as operations with compiled validators. Nothing else defines an operation."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import yaml
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import best_match
+
+from lore_etl.core.errors import ConfigError, InternalError, InvalidArgument, UnknownOperation
+
+Schema = dict[str, Any]
+KNOWLEDGE_TOOLSETS = ("projects", "memories")
+MOST_BODY_BYTES = 1_048_576  # of a request, where an operation does not take more
+METHODS = ("get", "post", "put", "delete")
+_BESIDE = Path(__file__).parent / "openapi.yaml"  # in a wheel
+_ABOVE = Path(__file__).parents[2] / "openapi.yaml"  # in a checkout
+
+
+class Queue(Enum):
+    """What a call may have to wait for. Calls of one queue never wait for those of another."""
+
+    INDEX = auto()
+    MODEL = auto()
+    JOB = auto()
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One operation: what it is called, takes, gives and promises."""
+
+    id: str
+    method: str
+    path: str
+    title: str
+    summary: str
+    description: str
+    hints: Mapping[str, bool]
+    deadline_seconds: float
+    toolset: str
+    envelope: str
+    most_body_bytes: int
+    input_schema: Schema
+    output_schema: Schema
+
+    @cached_property
+    def _input(self) -> Draft202012Validator:
+        return Draft202012Validator(self.input_schema)
+
+    @cached_property
+    def _output(self) -> Draft202012Validator:
+        return Draft202012Validator(self.output_schema)
+
+    @property
+    def changes_state(self) -> bool:
+        """Whether a call may change anything: those want a token over HTTP."""
+        return not self.hints["readOnlyHint"]
+
+    @property
+    def is_about_knowledge(self) -> bool:
+        """Whether it is about what agents write: those calls go into the activity log."""
+        return self.toolset in KNOWLEDGE_TOOLSETS
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether a call spends its time waiting for a job: it takes no slot from those that work."""
+        return "wait_seconds" in self.input_schema["properties"]
+
+    @property
+    def queue(self) -> Queue:
+        """Where a call waits for its turn."""
+        if self.is_waiting:
+            return Queue.JOB
+        return Queue.MODEL if self.hints["openWorldHint"] else Queue.INDEX
+
+    def compile(self) -> None:
+        """Build both validators now rather than at the first call."""
+        _ = self._input, self._output
+
+    def accept(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments, checked, with the defaults filled in.
+
+        Raises:
+            InvalidArgument: names the argument, what is wrong and what would be right.
+        """
+        given = dict(arguments)
+        error = best_match(self._input.iter_errors(given))
+        if error is not None:
+            raise InvalidArgument(_sentence(error), _remedy(error, self.input_schema))
+        for name, schema in self.input_schema["properties"].items():
+            if "default" in schema:
+                given.setdefault(name, schema["default"])
+            if schema.get("type") == "integer" and name in given:
+                given[name] = int(given[name])  # JSON Schema calls 1.0 an integer too
+            if isinstance(given.get(name), str) and not _is_unicode(given[name]):
+                raise InvalidArgument(f"`{name}` is not valid Unicode.")
+        return given
+
+    def check_result(self, result: object) -> None:
+        """Raises InternalError where a handler breaks the contract."""
+        error = best_match(self._output.iter_errors(result))
+        if error is not None:
+            where = ".".join(str(part) for part in error.absolute_path)
+            raise InternalError(f"The result of {self.id} breaks the contract at `{where}`: {error.validator}.")
+
+
+class Contract:
+    """All operations by id, in the order of the file."""
+
+    def __init__(self, document: Schema) -> None:
+        self.document = document
+        self.operations = {operation.id: operation for operation in _operations(document)}
+
+    def __getitem__(self, operation_id: str) -> Operation:
+        if operation_id not in self.operations:
+            known = ", ".join(sorted(self.operations))
+            raise UnknownOperation(f"There is no operation `{operation_id[:100]}`.", f"Operations: {known}.")
+        return self.operations[operation_id]
+
+    def __iter__(self) -> Iterator[Operation]:
+        return iter(self.operations.values())
+
+    def toolsets(self) -> dict[str, str]:
+        """Every toolset that has a tool, with what it is for."""
+        used = {operation.toolset for operation in self}
+        return {one["name"]: one["description"] for one in self.document["tags"] if one["name"] in used}
+
+    def instructions(self, toolsets: Sequence[str]) -> str:
+        """What clients that are offered these toolsets should know of them."""
+        return " ".join(one["x-instructions"] for one in self.document["tags"] if one["name"] in toolsets)
+
+
+def contract_file() -> Path:
+    """Where the contract is."""
+    return _BESIDE if _BESIDE.exists() else _ABOVE
+
+
+def load_contract() -> Contract:
+    """Read `openapi.yaml`. Raises ConfigError if it is missing or says nothing usable."""
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    try:
+        document = yaml.load(contract_file().read_text(encoding="utf-8"), Loader=loader)
+        return Contract(document)
+    except (OSError, yaml.YAMLError, KeyError, TypeError, AttributeError) as error:
+        raise ConfigError(f"openapi.yaml cannot be used: {error}.", "Reinstall Lore.") from error
+
+
+def _operations(document: Schema) -> Iterator[Operation]:
+    for path, item in document["paths"].items():
+        for method in METHODS:
+            if method in item:
+                yield _operation(document, method, path, item[method])
+
+
+def _operation(document: Schema, method: str, path: str, spec: Schema) -> Operation:
+    reply = spec["responses"]["200"]["content"]["application/json"]["schema"]
+    hints = dict(spec["x-mcp"])
+    return Operation(
+        id=spec["operationId"],
+        method=method.upper(),
+        path=path,
+        title=hints.pop("title"),
+        summary=spec["summary"],
+        description=" ".join(spec["description"].split()),
+        hints=hints,
+        deadline_seconds=float(spec["x-deadline-seconds"]),
+        toolset=spec["tags"][0],
+        envelope=spec.get("x-envelope", ""),
+        most_body_bytes=spec.get("x-max-body-bytes", MOST_BODY_BYTES),
+        input_schema=_resolved(document, _arguments(spec)),
+        output_schema=_resolved(document, reply),
+    )
+
+
+def _arguments(spec: Schema) -> Schema:
+    """Parameters and the properties of the body as one closed object.
+
+    Raises:
+        ConfigError: a parameter and a property have the same name.
+    """
+    body = spec.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema", {})
+    properties, required = dict(body.get("properties", {})), list(body.get("required", ()))
+    for parameter in spec.get("parameters", ()):
+        name = parameter["name"]
+        if name in properties:
+            raise ConfigError(f"openapi.yaml: `{name}` of {spec['operationId']} is defined twice.")
+        described = {"description": parameter["description"]} if "description" in parameter else {}
+        properties[name] = {**parameter["schema"], **described}
+        if parameter.get("required"):
+            required.append(name)
+    schema: Schema = {"type": "object", "properties": properties, "additionalProperties": False}
+    return {**schema, "required": required} if required else schema
+
+
+def _resolved(document: Schema, schema: Any) -> Any:
+    """The schema with every `$ref` replaced by what it names, so that it stands alone."""
+    if isinstance(schema, list):
+        return [_resolved(document, item) for item in schema]
+    if not isinstance(schema, dict):
+        return copy.copy(schema)
+    if "$ref" in schema:
+        target: Any = document
+        for part in schema["$ref"].removeprefix("#/").split("/"):
+            target = target[part]
+        beside = {key: value for key, value in schema.items() if key != "$ref"}
+        return {**_resolved(document, target), **_resolved(document, beside)}
+    return {key: _resolved(document, value) for key, value in schema.items()}
+
+
+def _is_unicode(text: str) -> bool:
+    """False for lone surrogates: JSON can spell them, UTF-8 cannot."""
+    return not any("\ud800" <= character <= "\udfff" for character in text)
+
+
+def _below(path: str, key: str) -> str:
+    return f"{path}.{key}" if path else key
+
+
+def _sentence(error: Any) -> str:
+    name = ".".join(str(part) for part in error.absolute_path)
+    value = repr(error.instance)
+    shown = value if len(value) <= 60 else value[:57] + "…"
+    match error.validator:
+        case "required":
+            missing = next(one for one in error.validator_value if one not in error.instance)
+            return f"The argument `{_below(name, missing)}` is missing."
+        case "additionalProperties":
+            unknown = sorted(set(error.instance) - set(error.schema.get("properties", ())))
+            return f"There is no argument `{_below(name, unknown[0][:60])}`."
+        case "enum":
+            return f"`{name}` cannot be {shown}."
+        case "minLength" | "pattern":
+            return f"`{name}` is empty."
+        case "maxLength":
+            return f"`{name}` is too long: {len(error.instance):,} characters, at most {error.validator_value:,}."
+        case "minimum" | "maximum":
+            return f"`{name}` is {shown}: its {error.validator} is {error.validator_value:,}."
+        case "type":
+            return f"`{name or 'arguments'}` is {shown}, not of type {error.validator_value}."
+    return f"`{name}` is {shown}, which breaks `{error.validator}`."
+
+
+def _remedy(error: Any, schema: Schema) -> str:
+    if error.validator == "enum":
+        return f"Valid values: {', '.join(map(str, error.validator_value))}."
+    about = schema["properties"].get(next(iter(error.absolute_path), ""), {}).get("description")
+    if error.validator in ("minLength", "pattern") and about:
+        return f"It should be: {about}."
+    if error.validator in ("required", "additionalProperties"):
+        where = ".".join(str(part) for part in error.absolute_path)
+        names = ", ".join(error.schema.get("properties", ()))
+        return f"Arguments{f' of `{where}`' if where else ''}: {names or 'none'}."
+    return InvalidArgument.default_hint

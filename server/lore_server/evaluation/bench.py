@@ -1,0 +1,108 @@
+"""An index under test: a set's own throw-away one, or the project's; and its runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from lore_etl.config.settings import Settings
+from lore_etl.config.user_folders import cache_folder
+from lore_etl.core.errors import ProviderError
+from lore_etl.core.model import Progress, sha256, silent
+from lore_etl.index import Index
+from lore_etl.models.embedders import Model
+from lore_etl.pipeline.corpus import load_records
+from lore_server.evaluation.sets import EvaluationSet, Question
+from lore_server.query.query_service import QueryService, Retrieved
+from lore_server.query.ranking import Ranked
+from lore_server.query.single_leg import LEGS
+from lore_server.query.weights import Weights, weights
+
+RANKINGS = ("hybrid", *LEGS, "classic")
+DEPTH = 100  # documents of a run
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Questions with their candidates, ready to be ranked in several ways.
+
+    `document` maps a source of the index to the document of the set, or to None where it does not count.
+    """
+
+    service: QueryService
+    settings: Settings
+    document: Callable[[Question, Ranked], str | None]
+
+    def retrieve(self, questions: Sequence[Question], progress: Progress = silent) -> dict[str, Retrieved]:
+        """The candidates of each question, retrieved once for all rankings.
+
+        Raises:
+            ProviderError: a question could not be embedded; half a search is not what is to be measured.
+        """
+        found = {}
+        for number, one in enumerate(questions):
+            progress("asking", number, len(questions))
+            found[one.id] = self.service.retrieve(one.text, "all")
+            if degraded := found[one.id].candidates.degraded:
+                raise ProviderError(f"Question `{one.id}`: {degraded}")
+        progress("asking", len(questions), len(questions))
+        return found
+
+    def rank(
+        self,
+        questions: Sequence[Question],
+        retrieved: Mapping[str, Retrieved],
+        ranking: str,
+        own: Weights | None = None,
+    ) -> dict[str, list[Ranked]]:
+        """The files of each question, best first."""
+        given = own or self.weights(ranking)
+        return {one.id: self.service.rank(retrieved[one.id], ranking, given)[1] for one in questions}
+
+    def runs(self, questions: Sequence[Question], ranked: Mapping[str, Sequence[Ranked]]) -> dict[str, list[str]]:
+        """The documents of each question, best first."""
+        return {one.id: self._documents(one, ranked[one.id]) for one in questions}
+
+    def weights(self, ranking: str) -> Weights:
+        """The weights of a ranking, with the user's changes where it is the configured one."""
+        query = self.settings.query
+        return weights(ranking, query.weights if ranking == query.ranking else {})
+
+    def _documents(self, question: Question, ranked: Sequence[Ranked]) -> list[str]:
+        found = (self.document(question, one) for one in ranked)
+        return list(dict.fromkeys(one for one in found if one is not None))[:DEPTH]
+
+
+@contextmanager
+def opened(
+    chosen: EvaluationSet, root: Path, settings: Settings, progress: Progress = silent, model: Model | None = None
+) -> Iterator[Bench]:
+    """The bench of a set: its corpus in an index below the cache folder, or the project's own index."""
+    if chosen.records is None:
+        index = Index(root, settings, model)
+        try:
+            yield Bench(QueryService(index), settings, lambda question, one: one.source)
+        finally:
+            index.close()
+        return
+    with scratch_index(chosen.corpus or chosen.name, settings, model) as index:
+        sources, _ = load_records(index, chosen.records, progress)
+        ids = {source: one for one, source in sources.items()}
+        yield Bench(QueryService(index), settings, lambda question, one: ids.get(one.source))
+
+
+@contextmanager
+def scratch_index(name: str, settings: Settings, model: Model | None = None) -> Iterator[Index]:
+    """An index outside any project, in this process; it is kept: the next evaluation embeds only what changed."""
+    database = settings.database.in_this_process()
+    configured = sha256(settings.embedding.model_dump_json() + database.model_dump_json())[:12]
+    folder = cache_folder() / "evaluation" / f"{name}-{configured}"
+    path = settings.index.model_copy(update={"path": "index"})
+    own = settings.model_copy(update={"index": path, "database": database})
+    index = Index(folder, own, model)
+    try:
+        yield index
+    finally:
+        index.close()

@@ -1,0 +1,131 @@
+"""One evaluation: a set, its bench, each ranking's values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+from lore_etl.config.settings import Settings
+from lore_etl.core.errors import InvalidArgument
+from lore_etl.core.model import Progress, silent
+from lore_etl.index import Index
+from lore_etl.models.embedders import Model
+from lore_etl.pipeline.corpus import load_records
+from lore_server.evaluation import excerpts
+from lore_server.evaluation.bench import Bench, opened, scratch_index
+from lore_server.evaluation.excerpts import PASSAGES, ExcerptSet, Places, overlap
+from lore_server.evaluation.git_history import file_not_ticket, set_from_git
+from lore_server.evaluation.kinds import by_kind
+from lore_server.evaluation.measures import Values, per_question
+from lore_server.evaluation.report import Report
+from lore_server.evaluation.sets import EvaluationSet, Question, read_set
+from lore_server.query.query_service import QueryService
+from lore_server.query.ranking import Ranked
+
+T = TypeVar("T")
+
+
+def evaluate(bench: Bench, chosen: EvaluationSet, rankings: Sequence[str], progress: Progress = silent) -> Report:
+    """The measures of each ranking on a judged set."""
+    questions = chosen.questions
+    retrieved = bench.retrieve(questions, progress)
+    kinds = [one.id for one in questions if one.metadata.get("kind") is not None]
+    confidences = {one: bench.service.confidence(retrieved[one]) for one in kinds}
+    values = {}
+    for ranking in rankings:
+        ranked = bench.rank(questions, retrieved, ranking)
+        runs = bench.runs(questions, ranked)
+        values[ranking] = per_question(chosen.judgements, runs) | by_kind(chosen, ranked, runs, confidences)
+    return Report(chosen.name, len(questions), values)
+
+
+def evaluate_excerpts(
+    chosen: ExcerptSet,
+    settings: Settings,
+    rankings: Sequence[str],
+    progress: Progress = silent,
+    model: Model | None = None,
+) -> Report:
+    """Recall, precision and intersection over union of the best passages of each ranking but `classic`.
+
+    `classic` ranks files, not passages.
+
+    Raises:
+        InvalidArgument: no other ranking is asked for.
+    """
+    of_passages = [one for one in rankings if one != "classic"]
+    if not of_passages:
+        raise InvalidArgument("The ranking `classic` ranks files, and an excerpt set judges passages.")
+    places = {name: Places(text) for name, text in chosen.documents.items()}
+    questions = chosen.asked.questions
+    with scratch_index(chosen.asked.corpus, settings, model) as index:
+        load_records(index, chosen.asked.records or (), progress)
+        bench = Bench(QueryService(index), settings, lambda question, one: one.source)
+        retrieved = bench.retrieve(questions, progress)
+        values = {}
+        for ranking in of_passages:
+            weights = bench.weights(ranking)
+            found = {one.id: bench.service.rank(retrieved[one.id], ranking, weights)[0] for one in questions}
+            values[ranking] = _overlaps(chosen, questions, found, places)
+    return Report(chosen.asked.name, len(questions), values)
+
+
+def _overlaps(
+    chosen: ExcerptSet, questions: Sequence[Question], found: dict[str, list[Ranked]], places: dict[str, Places]
+) -> Values:
+    values: Values = {f"{name}@{PASSAGES}": {} for name in excerpts.MEASURES}
+    for one in questions:
+        passages = [(hit.source, places[hit.source].span(hit.chunk)) for hit in found[one.id][:PASSAGES]]
+        for name, value in overlap(passages, *chosen.answers[one.id]).items():
+            values[f"{name}@{PASSAGES}"][one.id] = value
+    return values
+
+
+def on_bench(
+    folder: Path | None,
+    split: str | None,
+    root: Path,
+    settings: Settings,
+    work: Callable[[Bench, EvaluationSet, Progress], T],
+    progress: Progress = silent,
+    model: Model | None = None,
+) -> T:
+    """What `work` makes of the set in a folder or, without one, of the project's own history.
+
+    Raises:
+        InvalidArgument: the folder holds no set, or the project has no history.
+        IndexMissing: the project has not been synced.
+        NotFound: no commit names a ticket.
+    """
+    if folder is not None:
+        chosen = read_set(folder, split)
+        with opened(chosen, root, settings, progress, model) as bench:
+            return work(bench, chosen, progress)
+    if split is not None:
+        raise InvalidArgument("The project's history has no splits.", "Leave --split out.")
+    index = Index(root, settings, model)
+    try:
+        chosen = set_from_git(root, index)
+        return work(Bench(QueryService(index), settings, file_not_ticket), chosen, progress)
+    finally:
+        index.close()
+
+
+def evaluate_folder(
+    folder: Path | None,
+    split: str | None,
+    root: Path,
+    settings: Settings,
+    rankings: Sequence[str],
+    progress: Progress = silent,
+    model: Model | None = None,
+) -> Report:
+    """The report on a set, whichever kind it is; see `on_bench`."""
+    if folder is not None and excerpts.is_excerpt_set(folder):
+        return evaluate_excerpts(excerpts.read_excerpts(folder, split), settings, rankings, progress, model)
+
+    def work(bench: Bench, chosen: EvaluationSet, progress: Progress) -> Report:
+        return evaluate(bench, chosen, rankings, progress)
+
+    return on_bench(folder, split, root, settings, work, progress, model)

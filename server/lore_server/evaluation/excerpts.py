@@ -1,0 +1,124 @@
+"""The excerpt set: how much of the quoted text the best passages hold, and how little else.
+
+Recall, precision and intersection over union of character ranges, as Chroma's "Evaluating Chunking Strategies" defines
+them (2024, section "Metrics"): what is retrieved twice counts twice against precision.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lore_etl.core.errors import InvalidArgument
+from lore_etl.core.model import Chunk
+from lore_etl.pipeline.corpus import CorpusRecord
+from lore_server.evaluation.sets import EvaluationSet, Question, rows, text
+
+PASSAGES = 5
+MEASURES = ("recall", "precision", "iou")
+Span = tuple[int, int]
+_LINE_END = re.compile(r"\r\n|\r|\n")
+
+
+@dataclass(frozen=True)
+class ExcerptSet:
+    """Questions over whole documents, and for each the document and the character ranges that answer it."""
+
+    asked: EvaluationSet
+    documents: dict[str, str]
+    answers: dict[str, tuple[str, list[Span]]]
+
+
+def is_excerpt_set(folder: Path) -> bool:
+    """Whether the folder holds `questions.jsonl` and `corpora/`."""
+    return (folder / "questions.jsonl").exists() and (folder / "corpora").is_dir()
+
+
+def read_excerpts(folder: Path, split: str | None = None) -> ExcerptSet:
+    """Read an excerpt set. Raises InvalidArgument."""
+    files = sorted(file for file in (folder / "corpora").iterdir() if file.is_file() and file.name[0] != ".")
+    documents = {file.name: _document(file) for file in files}
+    by_stem = {Path(name).stem: name for name in documents}
+    questions, answers = [], {}
+    for place, id_, row in rows(folder / "questions.jsonl"):
+        one = Question(id_, text(row, "text", place), {"split": row.get("split")})
+        name = by_stem.get(text(row, "corpus_id", place))
+        if name is None:
+            raise InvalidArgument(f"{place}: there is no file `{row['corpus_id']}` in corpora.")
+        answers[one.id] = (name, _union(_references(row, len(documents[name]), place)))
+        if split is None or one.metadata["split"] == split:
+            questions.append(one)
+    corpus = folder.resolve().name
+    if not questions:
+        raise InvalidArgument(f"{corpus}: no question{f' in the split `{split}`' if split else ''}.")
+    records = [CorpusRecord(name, content, path=name) for name, content in documents.items()]
+    name = f"{corpus}.{split}" if split else corpus
+    return ExcerptSet(EvaluationSet(name, questions, {}, records, corpus), documents, answers)
+
+
+def _document(file: Path) -> str:
+    try:
+        with open(file, encoding="utf-8", newline="") as opened:  # offsets count line ends as they are
+            return opened.read()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise InvalidArgument(f"Cannot read corpora/{file.name}: {reason}.") from error
+
+
+def _references(row: dict[str, Any], length: int, place: str) -> list[Span]:
+    """The character ranges that answer a question, each within its document."""
+    try:
+        spans = [(int(one["start"]), int(one["end"])) for one in row["references"]]
+    except (ValueError, KeyError, TypeError) as error:
+        raise InvalidArgument(f"{place}: not a question with references.") from error
+    if not spans or not all(0 <= start < end <= length for start, end in spans):
+        raise InvalidArgument(f"{place}: its references are no ranges of the document.")
+    return spans
+
+
+def overlap(passages: Sequence[tuple[str, Span]], document: str, answer: Sequence[Span]) -> dict[str, float]:
+    """The measures of some passages, each a (document, range), against the ranges that answer."""
+    hit = _length(_common(answer, _union([span for name, span in passages if name == document])))
+    wanted, given = _length(answer), _length([span for _, span in passages])
+    return {
+        "recall": hit / wanted if wanted else 0.0,
+        "precision": hit / given if given else 0.0,
+        "iou": hit / (given + wanted - hit) if given + wanted > hit else 0.0,
+    }
+
+
+class Places:
+    """Where chunks stand in a text: lines to characters."""
+
+    def __init__(self, text: str) -> None:
+        ends = list(_LINE_END.finditer(text))
+        self._starts = [0, *(end.end() for end in ends)]
+        self._ends = [*(end.start() for end in ends), len(text)]
+
+    def span(self, chunk: Chunk) -> Span:
+        """The half-open range of characters that the chunk covers."""
+        start, end = self._starts[chunk.lines[0] - 1], self._ends[chunk.lines[1] - 1]
+        return (start + chunk.columns[0], start + chunk.columns[1]) if chunk.columns else (start, end)
+
+
+def _union(spans: Sequence[Span]) -> list[Span]:
+    merged: list[Span] = []
+    for start, end in sorted(spans):
+        if merged and start <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(merged[-1][1], end))
+        else:
+            merged.append((start, end))
+    return merged
+
+
+def _common(some: Sequence[Span], others: Sequence[Span]) -> list[Span]:
+    """Where both are; each list is free of overlaps."""
+    pairs = ((max(a, c), min(b, d)) for a, b in some for c, d in others)
+    return [(start, end) for start, end in pairs if start < end]
+
+
+def _length(spans: Sequence[Span]) -> int:
+    return sum(end - start for start, end in spans)

@@ -1,0 +1,105 @@
+"""A set from the project's own history: commits that name a ticket of the index say which files it changed."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from lore_etl.core.errors import InvalidArgument, NotFound, StorageError
+from lore_etl.core.model import KnowledgeType
+from lore_etl.index import Index
+from lore_etl.stores.chunkfile import read_chunks
+from lore_server.evaluation.sets import EvaluationSet, Judgements, Question
+from lore_server.query.ranking import Ranked
+
+MOST_FILES = 20  # a commit that changes more is a sweep, and says nothing of one ticket
+GIT_SECONDS = 120
+_NUMBER = re.compile(r"(?<![\w&])#(\d+)\b")
+_KEY = re.compile(r"(?<![^\W_])[A-Z][A-Z0-9]+-\d+(?![^\W_])")
+# A stranger may have written .git/config: these keep git from starting a program or a connection that it names
+_HARMLESS = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "gpg.program=false")
+_PLAIN = ("--no-show-signature", "--no-ext-diff", "--no-textconv", "--name-only")
+_FORMAT = "--format=%x1e%B%x1f"
+
+
+@dataclass(frozen=True)
+class TicketCommit:
+    """What a commit says and which files it changed."""
+
+    message: str
+    files: tuple[str, ...]
+
+
+def set_from_git(root: Path, index: Index) -> EvaluationSet:
+    """Questions that are tickets, judged by the files that the commits naming them changed.
+
+    Raises:
+        IndexMissing: the project has not been synced.
+        InvalidArgument: the project is no git repository.
+        NotFound: no commit names a ticket of the index.
+    """
+    index.require()
+    texts: dict[str, list[str]] = defaultdict(list)
+    judged = set()
+    for chunk in read_chunks(index.folder):
+        if chunk.type == KnowledgeType.TICKET:
+            texts[chunk.source].append(chunk.text)
+        elif chunk.type != KnowledgeType.RELEASE:
+            judged.add(chunk.source)
+    tickets = _named(texts)
+    judgements: Judgements = defaultdict(dict)
+    for commit in commits(root):
+        changed = [file for file in commit.files if file in judged]
+        if changed and len(commit.files) <= MOST_FILES:
+            for ticket in {tickets[name] for name in names(commit.message) if name in tickets}:
+                judgements[ticket].update(dict.fromkeys(changed, 1))
+    if not judgements:
+        raise NotFound(
+            "No commit names a ticket of the index.",
+            "Tickets are found by number (`#12` and issues/issue-12.md) or by key (`ABC-12`); sync them first.",
+        )
+    questions = [Question(one, "\n".join(texts[one])) for one in sorted(judgements)]
+    return EvaluationSet("history", questions, dict(judgements))
+
+
+def file_not_ticket(question: Question, one: Ranked) -> str | None:
+    """The document that a result counts as: other tickets are no files that a ticket changed."""
+    return None if one.chunk.type in (KnowledgeType.TICKET, KnowledgeType.RELEASE) else one.source
+
+
+def commits(root: Path) -> Iterator[TicketCommit]:
+    """The commits that touch the folder, newest first, with paths relative to it."""
+    command = ["git", *_HARMLESS, "-C", str(root), "log", *_PLAIN, "--no-merges", "--relative", "-z", _FORMAT]
+    environment = {**os.environ, "GIT_ALLOW_PROTOCOL": "none", "GIT_NO_LAZY_FETCH": "1", "GIT_TERMINAL_PROMPT": "0"}
+    try:
+        done = subprocess.run(
+            command, capture_output=True, check=False, timeout=GIT_SECONDS, stdin=subprocess.DEVNULL, env=environment
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise StorageError("git cannot be run.", "Install git, or evaluate a folder with a set.") from error
+    if done.returncode:
+        raise InvalidArgument("This project has no git history.", "Evaluate a folder with a set instead.")
+    for record in done.stdout.decode("utf-8", "replace").split("\x1e")[1:]:
+        message, _, files = record.partition("\x1f")
+        yield TicketCommit(message, tuple(name.strip("\n") for name in files.split("\0") if name.strip("\n")))
+
+
+def names(message: str) -> set[str]:
+    """The tickets that a message names: numbers and keys."""
+    return {*_NUMBER.findall(message), *(key.casefold() for key in _KEY.findall(message))}
+
+
+def _named(tickets: dict[str, list[str]]) -> dict[str, str]:
+    """Ticket file by the names it goes by: its key, its number; a number that two files share names neither."""
+    found: dict[str, set[str]] = defaultdict(set)
+    for source in tickets:
+        stem = Path(source).stem
+        numbers = re.findall(r"\d+", stem)
+        for name in {*(key.casefold() for key in _KEY.findall(stem.upper())), *(str(int(one)) for one in numbers[:1])}:
+            found[name].add(source)
+    return {name: next(iter(sources)) for name, sources in found.items() if len(sources) == 1}

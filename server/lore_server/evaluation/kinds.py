@@ -1,0 +1,52 @@
+"""What a set may judge besides documents: the right type first, exact names, and questions without an answer.
+
+Each question says its kind in `metadata.kind`; `data/evaluation/README.md` describes them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from lore_server.evaluation.measures import Values
+from lore_server.evaluation.sets import EvaluationSet, Question
+from lore_server.query.confidence import DOUBTFUL
+from lore_server.query.ranking import Ranked
+
+TYPES_LOOKED_AT = 3
+UNANSWERABLE = "unanswerable"
+_FIRST = {"name": "name@1", "version": "version@1"}
+
+
+def by_kind(
+    chosen: EvaluationSet,
+    ranked: Mapping[str, Sequence[Ranked]],
+    runs: Mapping[str, Sequence[str]],
+    confidences: Mapping[str, float],
+) -> Values:
+    """Measure -> question -> value, for each kind of question; `confidences` holds the questions that have a kind."""
+    values: Values = {}
+    for one in chosen.questions:
+        if one.id not in confidences:
+            continue
+        kind = one.metadata["kind"]
+        is_doubted = confidences[one.id] < DOUBTFUL
+        if kind == UNANSWERABLE:
+            values.setdefault("unanswerable_recognised", {})[one.id] = float(is_doubted)
+            continue
+        values.setdefault("answerable_accepted", {})[one.id] = float(not is_doubted)
+        gold = {document for document, grade in chosen.judgements[one.id].items() if grade > 0}
+        if kind == "type":
+            name, value = f"right_type@{TYPES_LOOKED_AT}", _has_type(one, ranked[one.id])
+        elif kind in _FIRST:
+            name, value = _FIRST[kind], float(runs[one.id][:1] != [] and runs[one.id][0] in gold)
+        else:
+            name, value = f"{kind}_recall@10", len(gold & set(runs[one.id][:10])) / len(gold)
+        values.setdefault(name, {})[one.id] = value
+    return values
+
+
+def _has_type(question: Question, ranked: Sequence[Ranked]) -> float:
+    """Whether a document of the type that the question expects is among the first."""
+    expected = question.metadata.get("type")
+    wanted = {expected} if isinstance(expected, str) else set(expected or ())
+    return float(any(one.chunk.type.value in wanted for one in ranked[:TYPES_LOOKED_AT]))

@@ -1,0 +1,74 @@
+"""Measures of a ranking by ir-measures, their intervals, and the paired test between two rankings."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import ir_measures
+import numpy as np
+from ir_measures import RR, R, nDCG
+from scipy import stats
+
+from lore_server.evaluation.sets import Judgements
+
+MEASURES = {"ndcg@10": nDCG @ 10, "recall@10": R @ 10, "recall@100": R @ 100, "mrr@10": RR @ 10}
+SAMPLES = 2_000
+SEED = 1
+ALPHA = 0.05
+Runs = Mapping[str, Sequence[str]]
+"""Question id -> document ids, best first."""
+Values = dict[str, dict[str, float]]
+"""Measure -> question id -> value."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The mean difference of two rankings on the same questions, with its 95 % interval and the p-value."""
+
+    difference: float
+    interval: tuple[float, float]
+    p: float
+
+    @property
+    def is_loss(self) -> bool:
+        """Significantly worse."""
+        return self.difference < 0 and self.p < ALPHA
+
+
+def per_question(judgements: Judgements, runs: Runs) -> Values:
+    """Each measure of each judged question; a question without results has 0."""
+    judged = {one: grades for one, grades in judgements.items() if any(grade > 0 for grade in grades.values())}
+    ranked = {one: {document: -place for place, document in enumerate(runs.get(one, ()))} for one in judged}
+    values: Values = {name: dict.fromkeys(judged, 0.0) for name in MEASURES}
+    names = {measure: name for name, measure in MEASURES.items()}
+    for metric in ir_measures.iter_calc(list(names), judged, ranked):
+        values[names[metric.measure]][metric.query_id] = float(metric.value)
+    return values
+
+
+def interval(values: Sequence[float]) -> tuple[float, float]:
+    """The 95 % interval of the mean, by bootstrap over questions (percentiles)."""
+    data = np.asarray(values, dtype=float)
+    if len(data) < 2 or np.ptp(data) == 0:
+        mean = float(data.mean()) if len(data) else 0.0
+        return mean, mean
+    found = stats.bootstrap((data,), np.mean, n_resamples=SAMPLES, method="percentile", rng=np.random.default_rng(SEED))
+    return float(found.confidence_interval.low), float(found.confidence_interval.high)
+
+
+def compare(ours: Mapping[str, float], theirs: Mapping[str, float]) -> Comparison:
+    """Our values against theirs, question by question, of those that both have (paired permutation test)."""
+    common = [one for one in ours if one in theirs]
+    differences = np.array([ours[one] - theirs[one] for one in common])
+    if len(differences) < 2 or not differences.any():
+        mean = float(differences.mean()) if len(differences) else 0.0
+        return Comparison(mean, (mean, mean), 1.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of few distinct samples
+        test = stats.permutation_test(
+            (differences,), np.mean, permutation_type="samples", n_resamples=SAMPLES, vectorized=True,
+            rng=np.random.default_rng(SEED),
+        )  # fmt: skip
+    return Comparison(float(differences.mean()), interval(list(differences)), float(test.pvalue))

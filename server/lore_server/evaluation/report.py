@@ -1,0 +1,81 @@
+"""What an evaluation found: means with intervals, and each question's value for later comparison."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from lore_etl.core.atomic import write_atomically
+from lore_etl.core.errors import InvalidArgument
+from lore_server.evaluation.measures import Comparison, Values, compare, interval
+
+
+@dataclass(frozen=True)
+class Report:
+    """The values of each ranking on one set: ranking -> measure -> question -> value."""
+
+    name: str
+    questions: int
+    values: dict[str, Values]
+
+    def summary(self) -> dict[str, Any]:
+        """Ranking -> measure -> mean, with the 95 % intervals of the means beside them."""
+        rounded: dict[str, Any] = {}
+        for ranking, values in self.values.items():
+            means = {measure: round(_mean(each), 4) for measure, each in values.items()}
+            bounds = {measure: [round(x, 4) for x in interval(list(each.values()))] for measure, each in values.items()}
+            rounded[ranking] = {**means, "intervals": bounds}
+        return rounded
+
+    def against(self, theirs: Report) -> dict[str, dict[str, Comparison]]:
+        """Ranking -> measure -> this report against another, where both have them.
+
+        Raises:
+            InvalidArgument: they have nothing in common, so that nothing is compared.
+        """
+        found = {
+            ranking: {name: compare(ours, theirs.values[ranking][name]) for name, ours in values.items()
+                      if ours.keys() & theirs.values[ranking].get(name, {}).keys()}
+            for ranking, values in self.values.items() if ranking in theirs.values
+        }  # fmt: skip
+        if not any(found.values()):
+            hint = "Compare runs on the same set, with a ranking that both have."
+            raise InvalidArgument(f"This run and the saved one, of {theirs.name}, have no question in common.", hint)
+        return found
+
+    def between(self, ranking: str, other: str) -> dict[str, Comparison]:
+        """Measure -> one ranking against another on this set."""
+        return {name: compare(ours, self.values[other][name]) for name, ours in self.values[ranking].items()}
+
+
+def save(report: Report, file: Path) -> None:
+    """Write a report for a later `--compare` or `--gate`."""
+    record = {"name": report.name, "questions": report.questions, "values": report.values}
+    write_atomically(file, (json.dumps(record, indent=1, sort_keys=True) + "\n",))
+
+
+def load(file: Path) -> Report:
+    """Read a saved report. Raises InvalidArgument."""
+    try:
+        row = json.loads(file.read_text(encoding="utf-8"))
+        return Report(str(row["name"]), int(row["questions"]), _checked(row["values"]))
+    except OSError as error:
+        raise InvalidArgument(f"Cannot read {file.name}: {error.strerror}.") from error
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        hint = "Write one with `lore eval … --save FILE`."
+        raise InvalidArgument(f"{file.name} is no saved evaluation.", hint) from error
+
+
+def _checked(values: Mapping[str, Mapping[str, Mapping[str, float]]]) -> dict[str, Values]:
+    return {
+        ranking: {name: {one: float(value) for one, value in each.items()} for name, each in measures.items()}
+        for ranking, measures in values.items()
+    }
+
+
+def _mean(values: Mapping[str, float]) -> float:
+    return fmean(values.values()) if values else 0.0

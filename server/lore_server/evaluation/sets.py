@@ -1,0 +1,160 @@
+"""Sets of judged questions on disk: BEIR's `corpus.jsonl`, `queries.jsonl`, `qrels.tsv`."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from lore_etl.core.errors import InvalidArgument
+from lore_etl.pipeline.corpus import CorpusRecord
+
+Judgements = dict[str, dict[str, int]]
+"""Question id -> document id -> how relevant, where 0 is not at all."""
+_GRADE = re.compile(r"-?[0-9]{1,9}")
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question of a set, with what the set says of it."""
+
+    id: str
+    text: str
+    metadata: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class EvaluationSet:
+    """Judged questions over documents; without `records` they are asked of the project's own index.
+
+    `corpus` names the documents, where several sets share them.
+    """
+
+    name: str
+    questions: list[Question]
+    judgements: Judgements
+    records: list[CorpusRecord] | None = None
+    corpus: str = ""
+
+
+def read_set(folder: Path, split: str | None = None) -> EvaluationSet:
+    """Read a set, or the part of it that `split` names: by `qrels.<split>.tsv`, `qrels/<split>.tsv` or metadata.
+
+    Raises:
+        InvalidArgument: a file is missing or not of its format; the message names file and line.
+    """
+    queries, qrels, in_metadata = _files(folder, split)
+    corpus = folder.resolve().name
+    questions = [Question(one, text(row, "text", place), _metadata(row, place)) for place, one, row in rows(queries)]
+    if in_metadata:
+        questions = [one for one in questions if one.metadata.get("split") == split]
+    records = (
+        [_record(row, one, place) for place, one, row in rows(folder / "corpus.jsonl")]
+        if (folder / "corpus.jsonl").exists()
+        else None
+    )
+    judgements = _judgements(qrels, {one.id for one in records} if records is not None else None)
+    asked = [one for one in questions if one.id in judgements or records is None]
+    if not any(grade > 0 for one in asked for grade in judgements.get(one.id, {}).values()):
+        where = f" in the split `{split}`" if split else ""
+        raise InvalidArgument(f"{corpus}: no question{where} has a relevant document in {qrels.name}.")
+    name = f"{corpus}.{split}" if split else corpus
+    return EvaluationSet(name, asked, {one.id: judgements.get(one.id, {}) for one in asked}, records, corpus)
+
+
+def _files(folder: Path, split: str | None) -> tuple[Path, Path, bool]:
+    """Questions, judgements, and whether the split is still to be taken by metadata."""
+    if not folder.is_dir():
+        raise InvalidArgument(f"There is no folder {folder.name}.", "Give the folder that holds queries.jsonl.")
+    if split:
+        named = folder / f"queries.{split}.jsonl"
+        for qrels in (folder / f"qrels.{split}.tsv", folder / "qrels" / f"{split}.tsv"):
+            if qrels.exists():
+                return named if named.exists() else folder / "queries.jsonl", qrels, False
+    qrels = folder / "qrels.tsv"
+    if not qrels.exists() and (folder / "qrels" / "test.tsv").exists():
+        qrels = folder / "qrels" / "test.tsv"
+    return folder / "queries.jsonl", qrels, split is not None
+
+
+def rows(file: Path) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """(file and line, `_id`, record) of a JSON Lines file, each id once. Raises InvalidArgument."""
+    seen: set[str] = set()
+    for number, line in enumerate(_lines(file), start=1):
+        if not line.strip():
+            continue
+        place = f"{file.name}, line {number}"
+        try:
+            row = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise InvalidArgument(f"{place}: not valid JSON.") from error
+        if not isinstance(row, dict):
+            raise InvalidArgument(f"{place}: not a JSON object.")
+        one = text(row, "_id", place)
+        if one in seen:
+            raise InvalidArgument(f"{place}: the `_id` `{one}` stands twice.")
+        seen.add(one)
+        yield place, one, row
+
+
+def _lines(file: Path) -> list[str]:
+    try:
+        return file.read_text(encoding="utf-8").split("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise InvalidArgument(
+            f"Cannot read {file.name}: {reason}.", "A set has queries.jsonl and qrels.tsv; see docs/evaluating.md."
+        ) from error
+
+
+def text(row: dict[str, Any], key: str, place: str) -> str:
+    """A value that has to be a text. Raises InvalidArgument."""
+    value = _storable(row.get(key))
+    if not value.strip():
+        raise InvalidArgument(f"{place}: `{key}` is missing or no text.")
+    return value
+
+
+def _storable(value: object) -> str:
+    """The text, or an empty one; JSON can spell halves of characters, which no store takes."""
+    return _LONE_SURROGATE.sub("\N{REPLACEMENT CHARACTER}", value) if isinstance(value, str) else ""
+
+
+def _metadata(row: dict[str, Any], place: str) -> dict[str, Any]:
+    value = row.get("metadata") or {}
+    if not isinstance(value, dict):
+        raise InvalidArgument(f"{place}: `metadata` is not a JSON object.")
+    return value
+
+
+def _record(row: dict[str, Any], one: str, place: str) -> CorpusRecord:
+    """A document; its id or `metadata.path` may be the path of a file."""
+    metadata = _metadata(row, place)
+    path, language = _storable(metadata.get("path")), metadata.get("language")
+    if not path.strip("/"):
+        path = one if "/" in one or Path(one).suffix else ""
+    return CorpusRecord(
+        id=one,
+        text=_storable(row.get("text")),
+        title=_storable(row.get("title")),
+        path=path.strip("/") or None,
+        language=language if isinstance(language, str) else None,
+    )
+
+
+def _judgements(file: Path, documents: set[str] | None) -> Judgements:
+    found: Judgements = {}
+    for number, line in enumerate(_lines(file), start=1):
+        cells = line.rstrip("\r").split("\t")
+        if not line.strip() or (number == 1 and cells[0] == "query-id"):
+            continue
+        if len(cells) != 3 or not _GRADE.fullmatch(cells[2]):
+            raise InvalidArgument(f"{file.name}, line {number}: not `query-id<TAB>corpus-id<TAB>score`.")
+        if documents is not None and cells[1] not in documents:
+            raise InvalidArgument(f"{file.name}, line {number}: there is no document `{cells[1]}` in the corpus.")
+        found.setdefault(cells[0], {})[cells[1]] = int(cells[2])
+    return found

@@ -1,0 +1,1 @@
+"""Bounded worker threads, deadlines and progress callbacks."""

@@ -1,0 +1,73 @@
+"""A bounded number of calls at a time, each under its deadline; who asks the same at the same time is answered once."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Hashable
+from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import TimeoutError as FutureTimeout
+from typing import Generic, TypeVar
+
+from lore_etl.core.errors import Busy, DeadlineExceeded, InternalError
+
+Result = TypeVar("Result")
+
+
+class Lane(Generic[Result]):
+    """Threads for calls of one sort, so that those that wait for a model elsewhere hold up no others."""
+
+    def __init__(self, name: str, size: int, queue_seconds: float) -> None:
+        self._size = size
+        self._queue_seconds = queue_seconds
+        self._slots = threading.BoundedSemaphore(size)
+        self._pool = ThreadPoolExecutor(size, thread_name_prefix=name)
+
+    def run(self, name: str, work: Callable[[], Result], seconds: float) -> Result:
+        """The result of the work.
+
+        Raises:
+            Busy: no slot became free in time.
+            DeadlineExceeded: it took too long; it goes on, and keeps its slot until it ends.
+        """
+        if not self._slots.acquire(timeout=self._queue_seconds):
+            raise Busy(f"{self._size} calls are running already.")
+        future = self._pool.submit(work)
+        future.add_done_callback(lambda _: self._slots.release())
+        try:
+            return future.result(timeout=seconds)
+        except FutureTimeout as error:
+            if future.done():
+                raise InternalError("A part of Lore timed out.") from error
+            raise DeadlineExceeded(f"{name} took over {seconds:g} s.") from error
+
+    def close(self, wait: bool = True) -> None:
+        """Take no more calls, and wait for those that run."""
+        self._pool.shutdown(wait=wait, cancel_futures=True)
+
+
+class Together(Generic[Result]):
+    """Calls that are the same and run at the same time run once."""
+
+    def __init__(self) -> None:
+        self._guard = threading.Lock()
+        self._running: dict[Hashable, Future[Result]] = {}
+
+    def run(self, key: Hashable, work: Callable[[], Result]) -> Result:
+        """The result of the work, or of the same work that another thread has begun. Raises what it raises."""
+        with self._guard:
+            begun = self._running.get(key)
+            if begun is None:
+                future = self._running[key] = Future[Result]()
+        if begun is not None:
+            return begun.result()
+        try:
+            result = work()
+        except BaseException as error:
+            future.set_exception(error)
+            raise
+        else:
+            future.set_result(result)
+            return result
+        finally:
+            with self._guard:
+                del self._running[key]

@@ -1,0 +1,38 @@
+"""Calls from an event loop, each in a thread. Calls that wait for a job or a model take no threads from searches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import anyio
+import anyio.to_thread
+
+from lore_server.contract import Contract, Queue
+from lore_server.execution.progress import NOBODY, Listener
+
+Call = Callable[[str, dict[str, Any], Listener], dict[str, Any]]
+Result = TypeVar("Result")
+THREADS = 512  # of each queue, nearly all of them asleep: how many work at a time, App decides
+
+
+class Calls:
+    """Runs operations without holding up the event loop. Whoever stops waiting leaves the thread to its work."""
+
+    def __init__(self, contract: Contract, call: Call) -> None:
+        self._contract = contract
+        self._call = call
+        self._threads = {queue: anyio.CapacityLimiter(THREADS) for queue in Queue}
+
+    async def run(self, operation: str, arguments: dict[str, Any], listener: Listener = NOBODY) -> dict[str, Any]:
+        """An operation's result. Raises LoreError."""
+        limiter = self._threads[self._contract[operation].queue]
+        return await anyio.to_thread.run_sync(
+            self._call, operation, arguments, listener, abandon_on_cancel=True, limiter=limiter
+        )
+
+    async def read(self, work: Callable[[Call], Result]) -> Result:
+        """The result of work that makes several calls, all of which only read the index."""
+        return await anyio.to_thread.run_sync(
+            work, self._call, abandon_on_cancel=True, limiter=self._threads[Queue.INDEX]
+        )

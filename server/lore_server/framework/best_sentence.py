@@ -1,0 +1,33 @@
+"""The sentence of a document that says most about a question."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Iterator
+
+from lore_etl.core.model import Chunk
+from lore_server.answer.pack import Passage
+from lore_server.answer.sentences import sentences
+from lore_server.query.proximity import stems
+
+LONGEST = 200  # characters
+
+
+def best_sentence(wanted: frozenset[str], chunks: Iterable[Chunk]) -> str:
+    """The piece with most of the wanted stems, the first of equals; at most 200 characters, cut between words."""
+    best, most = "", -1
+    for piece in _pieces(chunks):
+        held = len(wanted.intersection(stem for _, stem in stems(piece)))
+        if held > most:
+            best, most = piece, held
+    return best
+
+
+def _pieces(chunks: Iterable[Chunk]) -> Iterator[str]:
+    """Sentences, long ones in parts that say with `…` where they were cut; of a text without any its lines."""
+    for chunk in chunks:
+        said = [one.text for one in sentences(Passage(1, chunk), len(chunk.text))]
+        for text in said or filter(None, map(str.strip, chunk.text.split("\n"))):
+            parts = [text] if len(text) <= LONGEST else textwrap.wrap(text, LONGEST - 2)
+            for number, part in enumerate(parts):
+                yield ("…" if number else "") + part + ("…" if number + 1 < len(parts) else "")

@@ -1,0 +1,60 @@
+"""What a search of knowledge adds to the product's own ranking: tags, titles and recent changes. Pure functions."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Collection, Sequence
+from pathlib import PurePosixPath
+
+from lore_etl.config.settings import DocsSettings
+from lore_etl.core.model import Chunk
+from lore_server.query.outdated import lower_outdated
+from lore_server.query.proximity import stems
+from lore_server.query.ranking import Ranked, Terms
+
+_STAYS = {"expiredPenalty": 0.0, "supersededPenalty": 0.0}  # the ranking took these points already
+
+
+def boosted(
+    question: str,
+    ranked: Sequence[Ranked],
+    tags: Callable[[Chunk], Sequence[str]],
+    recent: Collection[str],
+    today: datetime.date,
+    weights: DocsSettings,
+) -> list[Ranked]:
+    """Files by `base * (1 + boosts)`, best first; the base is the share of the best score, 0 to 1.
+
+    A boost for tags or title counts by the share of the question's telling words that they hold. `recent` are the files
+    that changed of late. What was replaced stays behind what replaced it.
+    """
+    wanted = stems_of(question)
+    best = max((one.score for one in ranked), default=0.0)
+    found: dict[str, Ranked] = {}
+    for one in ranked:
+        why: Terms = [(term, value / best) for term, value in one.why] if best > 0 else []
+        base = max(0.0, one.score / best) if best > 0 else 0.0
+        boosts = (
+            ("tagMatch", weights.tag_weight * _share(wanted, " ".join(tags(one.chunk)))),
+            ("titleMatch", weights.title_weight * _share(wanted, _title(one.chunk))),
+            ("recentlyChanged", weights.recent_weight * (one.source in recent)),
+        )
+        why += [("notBelowZero", base - sum(value for _, value in why))] if not base else []
+        why += [(term, base * value) for term, value in boosts if base * value]
+        found[one.source] = Ranked(one.source, base * (1 + sum(value for _, value in boosts)), one.chunk, why)
+    lower_outdated(found, {source: one.chunk for source, one in found.items()}, today, _STAYS)
+    return sorted(found.values(), key=lambda one: -one.score)
+
+
+def stems_of(text: str) -> frozenset[str]:
+    """The telling words of a text, each by its stem."""
+    return frozenset(stem for _, stem in stems(text))
+
+
+def _share(wanted: frozenset[str], text: str) -> float:
+    return len(wanted & stems_of(text)) / len(wanted) if wanted else 0.0
+
+
+def _title(chunk: Chunk) -> str:
+    """The title; of code, whose title is its path, the file's name: folders would match for all files in them."""
+    return PurePosixPath(chunk.source).stem if chunk.title == chunk.source else chunk.title

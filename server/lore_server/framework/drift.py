@@ -1,0 +1,82 @@
+"""How far what documents say has drifted from what is there. Pure: what exists and what changed are arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from lore_server.framework.groups import PATTERNS
+from lore_server.framework.references import endings
+from lore_server.framework.view_entry import ViewEntry
+
+
+class DriftKind(StrEnum):
+    """What does not hold."""
+
+    MISSING_IMPLEMENTATION = "missing_implementation"
+    MISSING_PATTERN = "missing_pattern"
+    CHANGED = "changed_since_index"
+
+
+_SENTENCES = {
+    DriftKind.MISSING_IMPLEMENTATION: "{key} names the implementation {target}, which does not exist.",
+    DriftKind.MISSING_PATTERN: "{key} refers to the pattern {target}, which does not exist.",
+    DriftKind.CHANGED: "{target} changed since the index was built: run `lore sync`.",
+}
+
+
+@dataclass(frozen=True)
+class Violation:
+    """One thing that does not hold: in which document, by which key, and the path that it is about."""
+
+    kind: DriftKind
+    source: str
+    key: str
+    target: str
+
+    def record(self) -> dict[str, str]:
+        """The violation as `.ce/syntropy-index.json` has it."""
+        message = _SENTENCES[self.kind].format(key=self.key, target=self.target)
+        return {"type": self.kind.value, "source": self.source, "target": self.target, "message": message}
+
+
+@dataclass(frozen=True)
+class Drift:
+    """The score, the violations by kind and place, and how many things were checked."""
+
+    score: float
+    violations: tuple[Violation, ...]
+    checked: int
+
+
+def drift(entries: Iterable[ViewEntry], exists: Callable[[str], bool], changed: Collection[str]) -> Drift:
+    """What does not hold of what these entries say.
+
+    Checked are, of PRPs that were carried out, each implementation and each pattern that they name, and of all entries
+    that their file is as the index read it. The score is the share of that which does not hold, from 0.0 (or nothing to
+    check) to 1.0. PRPs that are still to be carried out name what is yet to be written.
+    """
+    entries = list(entries)
+    found = [*_implementations(entries, exists), *_patterns(entries, exists), *_files(entries, changed)]
+    violations = tuple(violation for violation, holds in found if not holds)
+    return Drift(round(len(violations) / len(found), 4) if found else 0.0, violations, len(found))
+
+
+def _implementations(entries: list[ViewEntry], exists: Callable[[str], bool]) -> Iterator[tuple[Violation, bool]]:
+    for one in entries:
+        for path in one.spec.implementations if one.spec and one.is_done else ():
+            yield Violation(DriftKind.MISSING_IMPLEMENTATION, one.path, one.key, path), exists(path)
+
+
+def _patterns(entries: list[ViewEntry], exists: Callable[[str], bool]) -> Iterator[tuple[Violation, bool]]:
+    known = {ending for one in entries if one.group in PATTERNS for ending in endings(one.path)}
+    for one in entries:
+        for path in one.spec.examples if one.spec and one.is_done else ():
+            yield Violation(DriftKind.MISSING_PATTERN, one.path, one.key, path), path in known or exists(path)
+
+
+def _files(entries: list[ViewEntry], changed: Collection[str]) -> Iterator[tuple[Violation, bool]]:
+    first = {one.path: one for one in reversed(entries)}
+    for path in sorted(first):
+        yield Violation(DriftKind.CHANGED, path, first[path].key, path), path not in changed

@@ -1,0 +1,142 @@
+"""`.ce/syntropy-index.json`: the view as a file, for tools that read it there. It is written anew when it differs."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections.abc import Iterator, Mapping
+from enum import Enum
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+from lore_etl.config.project import VIEW_NAME
+from lore_etl.core.errors import LoreError
+from lore_etl.core.model import SyncReport
+from lore_etl.index import Index
+from lore_server.framework.drift import Drift, drift
+from lore_server.framework.groups import Group
+from lore_server.framework.layout import FRAMEWORK, layout_of
+from lore_server.framework.view import Entries, View
+from lore_server.knowledge.safe_files import Files
+from lore_server.query.freshness import Freshness
+
+JSON = dict[str, Any]
+VERSION = "1.0"  # of this form
+FRAMEWORK_VERSION = "1.0"  # whose layout this is
+LARGE_BYTES = 10_000_000
+MOST_COPIES = 100
+
+
+class State(Enum):
+    """Whose a file is, in the words of a report."""
+
+    OURS = "ours"
+    FOREIGN = "another tool's"
+    DAMAGED = "damaged"
+
+
+class Output:
+    """Writes the file below the project's `.ce/`, and nowhere else: links on the way are refused."""
+
+    def __init__(self, index: Index, view: View, freshness: Freshness) -> None:
+        self._index = index
+        self._view = view
+        self._freshness = freshness
+        self._files = Files(index.root)
+        self._guard = threading.Lock()
+
+    def drift(self, entries: Entries) -> Drift:
+        """What does not hold at this moment."""
+        changed = self._freshness.changed_of(entries.by_path) if entries.all else set()
+        return drift(entries.all, cache(partial(exists, self._index.root)), changed)
+
+    def create(self) -> list[str]:
+        """Write the file, whatever is there: what is not ours is kept beside it. Returns what there is to say of that.
+
+        Raises:
+            InvalidPath: `.ce` or the file is a link or no such thing.
+            StorageError: it cannot be written.
+        """
+        with self._guard:
+            before = self._files.read(VIEW_NAME)
+            return [*self._kept_beside(before), *self._written(before)]
+
+    def refresh(self, report: SyncReport) -> None:
+        """Bring a file that is there up to date after a build. What goes wrong is a warning of the report."""
+        try:
+            with self._guard:
+                before = self._files.read(VIEW_NAME)
+                if before is None:
+                    return
+                if state_of(before) is State.FOREIGN:
+                    report.warnings.append(f"{VIEW_NAME} is another tool's and stays: `lore init` replaces it.")
+                    return
+                report.warnings += [*self._kept_beside(before), *self._written(before)]
+        except LoreError as error:
+            report.warnings.append(f"{VIEW_NAME} was not written: {error.message}")
+
+    def _kept_beside(self, before: bytes | None) -> list[str]:
+        state = State.OURS if before is None else state_of(before)
+        if before is None or state is State.OURS:
+            return []
+        names = [f"{VIEW_NAME}.old", *(f"{VIEW_NAME}.old-{number}" for number in range(2, MOST_COPIES))]
+        name = next((one for one in names if not self._files.exists(one)), names[-1])
+        self._files.write(name, before)
+        return [f"{VIEW_NAME} was {state.value}: it is kept as {name}."]
+
+    def _written(self, before: bytes | None) -> list[str]:
+        index = self._index
+        entries = self._view.entries() if index.exists() else Entries()
+        synced_at = index.catalogue.meta("synced_at") if index.exists() else None
+        record = record_of(index.root, layout_of(index.root).paths(), entries, self.drift(entries), synced_at)
+        data = (json.dumps(record, ensure_ascii=False, indent=2) + "\n").encode()
+        if data != before:
+            self._files.remove_temporary_in(FRAMEWORK)
+            self._files.write(VIEW_NAME, data)
+        return list(_remarks(len(data), entries))
+
+
+def record_of(root: Path, paths: Mapping[str, str], entries: Entries, now: Drift, synced_at: str | None) -> JSON:
+    """What stands in the file. Pure."""
+    return {
+        "version": VERSION,
+        "project_root": str(root).encode("utf-8", "replace").decode(),
+        "synced_at": synced_at,
+        "framework_version": FRAMEWORK_VERSION,
+        "paths": dict(paths),
+        "knowledge": {group.value: {one.key: one.record() for one in entries.by_group[group]} for group in Group},
+        "drift": {"score": now.score, "violations": [one.record() for one in now.violations]},
+    }
+
+
+def _remarks(size: int, entries: Entries) -> Iterator[str]:
+    if size > LARGE_BYTES:
+        yield f"{VIEW_NAME} is large: {size / 1e6:.1f} MB. Tools that read it whole may be slow."
+    if entries.unknown:
+        yield f"{VIEW_NAME} lacks {entries.unknown:,} files that an older Lore indexed: run `lore sync`."
+
+
+def exists(root: Path, path: str) -> bool:
+    """Whether the project has this file or folder; what leads out of it over `..` or links is not looked at."""
+    place = os.path.join(root, path)  # noqa: PTH118 - a Path each costs more than the rest
+    if not os.path.exists(place):  # noqa: PTH110
+        return False
+    try:
+        return Path(os.path.realpath(place)).is_relative_to(root)  # Path.resolve raises on a loop
+    except OSError:
+        return False  # a link that is taken away at this moment
+
+
+def state_of(data: bytes) -> State:
+    """Whose the content of the file is."""
+    try:
+        value = json.loads(data)
+    except (ValueError, RecursionError):
+        return State.DAMAGED
+    if not isinstance(value, dict):
+        return State.DAMAGED
+    knowledge = value.get("knowledge")
+    is_ours = isinstance(knowledge, dict) and {group.value for group in Group} <= knowledge.keys() and "drift" in value
+    return State.OURS if is_ours else State.FOREIGN

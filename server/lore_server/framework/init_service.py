@@ -1,0 +1,122 @@
+"""Taking a project in: its layout, a `lore.toml`, the index, and `.ce/syntropy-index.json` where there is a `.ce/`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from lore_etl.config.layers import CONFIG_NAME
+from lore_etl.config.project import VIEW_NAME
+from lore_etl.core.errors import LoreError, StorageError
+from lore_etl.core.model import Progress
+from lore_etl.index import Index
+from lore_server.framework.config_template import TEMPLATE
+from lore_server.framework.groups import Group
+from lore_server.framework.index_file import Output
+from lore_server.framework.layout import Layout, layout_of
+from lore_server.framework.project_root import check_root
+from lore_server.framework.view import Entries, View
+from lore_server.knowledge.safe_files import Files
+from lore_server.replies import budget
+from lore_server.services.jobs import JobService
+
+JSON = dict[str, Any]
+SHOWN_VIOLATIONS = 10
+SHOWN_CHARACTERS = 4_000  # the job may take the rest of what a reply may
+GROUP_OF_PLACE = {
+    "system_prps": Group.SYSTEM_PRPS,
+    "system_examples": Group.SYSTEM_PATTERNS,
+    "system_rules": Group.SYSTEM_RULES,
+    "user_prps": Group.USER_PRPS,
+    "user_examples": Group.USER_PATTERNS,
+    "memories": Group.MEMORIES,
+}
+
+
+class InitService:
+    """Every step can be repeated: what is there stays, what was cut short goes on."""
+
+    def __init__(self, index: Index, jobs: JobService, view: View, output: Output) -> None:
+        self._index = index
+        self._jobs = jobs
+        self._view = view
+        self._output = output
+        self._files = Files(index.root)
+
+    def run(self, project_root: str | None, sync: bool, wait_seconds: float, progress: Progress) -> JSON:
+        """The result of `init_project`. A sync that fails is told in its job, with what was done before.
+
+        Raises:
+            InvalidArgument: another project than this one.
+            StorageError: the configuration cannot be written.
+            Busy: another job is running, or another process owns the index.
+        """
+        root, deadline = self._index.root, time.monotonic() + wait_seconds
+        check_root(root, project_root, f"Leave it out, or run `lore init {(project_root or '')[:300]}` in a shell.")
+        layout = layout_of(root)
+        names = (CONFIG_NAME, VIEW_NAME) if "framework" in layout.found else (CONFIG_NAME,)
+        before = {name: self._content(name) for name in names}
+        self._configure()
+        warnings = [f"{link} is a link: Lore does not follow it." for link in layout.links]
+        warnings += self._put_out(layout)
+        reply: JSON = {"project_root": str(root).encode("utf-8", "replace").decode()}
+        reply |= {"found": _places(layout.found), "missing": _places(layout.missing)}
+        job = self._synced(max(0.0, deadline - time.monotonic()), progress) if sync else None
+        reply["written"] = [name for name in names if self._content(name) != before[name]]
+        reply["kept"] = [name for name in names if name not in reply["written"] and before[name] is not None]
+        counts = self._counts()
+        if job and job["state"] == "done":
+            warnings += _empty(layout, counts["groups"])
+        return {**reply, "warnings": warnings, **counts, **({"job": job} if job else {})}
+
+    def _configure(self) -> None:
+        try:
+            if not self._files.exists(CONFIG_NAME):
+                self._files.write(CONFIG_NAME, TEMPLATE.encode())
+        except StorageError as error:
+            hint = "Make the project's folder writable, then run `lore init` again."
+            raise type(error)(error.message, hint) from error
+
+    def _put_out(self, layout: Layout) -> list[str]:
+        """The file first as it can be now; the sync brings it up to date at its end, however long it takes."""
+        if "framework" not in layout.found:
+            return []
+        try:
+            self._index.own()
+            return self._output.create()
+        except StorageError as error:
+            return [f"{VIEW_NAME} was not written: {error.message}"]
+
+    def _synced(self, wait_seconds: float, progress: Progress) -> JSON:
+        job, is_joined = self._jobs.begin("sync")
+        ended = self._jobs.get(job, wait_seconds, progress)
+        return {**ended, "joined": True} if is_joined else ended
+
+    def _content(self, name: str) -> bytes | str | None:
+        """What is in the file; of what cannot be read, why not."""
+        try:
+            return self._files.read(name)
+        except LoreError as error:
+            return error.message
+
+    def _counts(self) -> JSON:
+        entries = self._view.entries() if self._index.exists() else Entries()
+        now = self._output.drift(entries)
+        shown = budget.fitting((one.record() for one in now.violations[:SHOWN_VIOLATIONS]), SHOWN_CHARACTERS)
+        return {
+            "groups": {group.value: len(entries.by_group[group]) for group in Group},
+            "drift": {"score": now.score, "total": len(now.violations), "violations": shown},
+        }
+
+
+def _empty(layout: Layout, groups: Mapping[str, int]) -> Iterator[str]:
+    """Places that are there and whose files are not in the index."""
+    for role, path in layout.found.items():
+        group = GROUP_OF_PLACE.get(role)
+        if group is not None and not groups[group.value]:
+            yield f"{path} gives no entry: it is empty, or .gitignore, [index] or [sources] in lore.toml leave it out."
+
+
+def _places(places: dict[str, str]) -> list[JSON]:
+    return [{"role": role, "path": path} for role, path in places.items()]

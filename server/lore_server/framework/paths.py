@@ -1,0 +1,77 @@
+"""Paths that callers name: resolved once, and checked part by part for where they really lead."""
+
+from __future__ import annotations
+
+import os
+import re
+import unicodedata
+from pathlib import Path, PurePath
+
+from lore_etl.core.errors import PathRefused
+from lore_server.knowledge.names import has_unseen
+
+LONGEST = 1_000  # characters
+_DRIVE = re.compile(r"[A-Za-z]:")
+_LIKE_SLASHES = frozenset("\u2044\u2215\u2216\u29f5\u29f8\u29f9")  # NFKC leaves these as they are
+
+
+def plain(path: str) -> str:
+    """The path, if it is made of plain names below a folder: `PRPs/executed/PRP-1.md`.
+
+    Raises:
+        PathRefused: it is empty, too long, absolute, goes up, or holds what only looks like a dot or slash.
+    """
+    if not path or len(path) > LONGEST:
+        raise PathRefused(f"A path has 1 to {LONGEST:,} characters, this one {len(path):,}.")
+    if path.startswith("/") or "\\" in path or _DRIVE.match(path):
+        raise PathRefused(f"`{_shown(path)}` is no path below a folder: it is absolute, or of Windows.")
+    if has_unseen(path):
+        raise PathRefused("The path holds control characters or invisible characters.")
+    if any(_is_like_a_slash(letter) for letter in path):
+        raise PathRefused(f"`{_shown(path)}` holds a character that only looks like a slash.")
+    if any(_is_no_name(part) for part in path.split("/")):
+        raise PathRefused(
+            f"`{_shown(path)}` has a part that is no name: empty, dots, or with a dot or blank at its end."
+        )
+    return path
+
+
+def leads_to(root: Path, folder: str, path: str) -> str:
+    """Where a path below a folder of the project really leads, from the root, every link followed.
+
+    `folder` is a path from the root, or empty for the root itself. Whether anything is there is not asked.
+
+    Raises:
+        PathRefused: the path is not plain, or a link leads out of the folder, or changes at this moment.
+    """
+    home = Path(os.path.realpath(root))
+    try:
+        found = Path(os.path.realpath(home / folder / plain(path)))  # Path.resolve raises on a loop
+    except OSError as error:  # somebody takes the links away meanwhile
+        raise PathRefused(f"`{_shown(path)}` cannot be followed: {error.strerror}.", "Try again.") from error
+    wanted = PurePath(folder).parts
+    parts = found.relative_to(home).parts if found.is_relative_to(home) else ()
+    if not parts or parts[: len(wanted)] != wanted:
+        raise PathRefused(
+            f"`{_shown(path)}` leads out of {folder or 'the project'}.", "Links out of it are not followed."
+        )
+    return "/".join(parts)
+
+
+def has_part(path: str, name: str) -> bool:
+    """Whether one of the names in a path is this one, as a system would see it that ignores upper and lower case."""
+    return any(part.casefold() == name for part in path.split("/"))
+
+
+def _is_like_a_slash(letter: str) -> bool:
+    return letter in _LIKE_SLASHES or (letter != "/" and bool(set("/\\") & set(unicodedata.normalize("NFKC", letter))))
+
+
+def _is_no_name(part: str) -> bool:
+    """Dots alone lead elsewhere, also in other scripts; a dot or blank at the end is dropped by some systems."""
+    looks = unicodedata.normalize("NFKC", part)
+    return not looks.strip(". ") or looks[-1] in ". "
+
+
+def _shown(path: str) -> str:
+    return path if len(path) <= 120 else f"{path[:119]}…"

@@ -1,0 +1,19 @@
+"""`project_root` of a call: a server answers for one project only."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from lore_etl.core.errors import InvalidArgument
+
+
+def check_root(root: Path, project_root: str | None, hint: str) -> None:
+    """Raises InvalidArgument if `project_root` names another folder than the project's."""
+    if project_root is None:
+        return
+    try:
+        is_this = Path(project_root).expanduser().resolve() == root
+    except (OSError, ValueError, RuntimeError):
+        is_this = False  # NUL in the path, a loop of links, the home of a user who does not exist
+    if not is_this:
+        raise InvalidArgument("This server answers for one project, and `project_root` is another folder.", hint)

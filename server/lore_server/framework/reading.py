@@ -1,0 +1,143 @@
+"""Documents by path: those of the framework below `.ce/`, those of the project, and the framework's own pages."""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+import unicodedata
+from pathlib import Path
+from typing import Any
+
+from lore_etl.config.settings import Settings
+from lore_etl.core.errors import DocumentNotFound, FrameworkNotFound, PathRefused
+from lore_etl.core.model import sha256
+from lore_etl.digest.prose_lines import ProseLines
+from lore_etl.digest.tags import tags_of
+from lore_etl.files.indexed import ProjectFiles, is_knowledge
+from lore_etl.files.redaction import redact
+from lore_etl.files.scan import Unreadable, text_of
+from lore_etl.files.suggest import nearest
+from lore_etl.sources import SourceSet
+from lore_etl.sources.source import SourceContext
+from lore_server.framework.groups import SYSTEM
+from lore_server.framework.paths import has_part, leads_to, plain
+from lore_server.knowledge.safe_files import Files
+from lore_server.replies import budget, paging
+
+JSON = dict[str, Any]
+SUFFIX = ".md"
+FRAMEWORKS = (".ce/docs", SYSTEM)  # where a framework's pages are if the configuration does not say
+
+
+class DocReader:
+    """Reads files as they are now: such as the index takes in, without their secrets, and over no link outwards."""
+
+    def __init__(self, root: Path, settings: Settings, files: ProjectFiles) -> None:
+        self._root = root
+        self._settings = settings
+        self._files = files
+        self._opened = Files(root)
+        self._sources = SourceSet(SourceContext((), lambda path: None), settings.sources)
+
+    def system(self, path: str, max_tokens: int, cursor: str | None) -> JSON:
+        """The result of `get_system_doc`. Raises PathRefused, DocumentNotFound."""
+        inside = path.removeprefix(f"{SYSTEM}/")
+        return self._part(path, leads_to(self._root, SYSTEM, inside), SYSTEM, max_tokens, cursor)
+
+    def user(self, path: str, max_tokens: int, cursor: str | None) -> JSON:
+        """The result of `get_user_doc`. Raises PathRefused, DocumentNotFound."""
+        if is_knowledge(path):
+            raise PathRefused(
+                f"`{path}` is no file of the project: it was written through Lore.", "get_source reads it."
+            )
+        source = leads_to(self._root, "", path)
+        if has_part(path, SYSTEM) or has_part(source, SYSTEM):
+            raise PathRefused(f"`{path}` is in {SYSTEM}/.", "get_system_doc reads what is in .ce/.")
+        return self._part(path, source, "", max_tokens, cursor)
+
+    def framework(self, path: str, max_tokens: int, cursor: str | None) -> JSON:
+        """The result of `get_framework_doc`. Raises PathRefused, DocumentNotFound, FrameworkNotFound."""
+        folder = framework_folder(self._root, self._settings.docs.framework)
+        source = leads_to(self._root, folder, path.removesuffix(SUFFIX) + SUFFIX)
+        return self._part(path, source, folder, max_tokens, cursor)
+
+    def _part(self, path: str, source: str, folder: str, max_tokens: int, cursor: str | None) -> JSON:
+        text, modified = self._read(source, folder)
+        mark = sha256(f"{source}\0{text}")[:12]
+        at = budget.offsets_of(cursor, mark, 2)
+        metadata = {**self._about(source, text), "last_modified": modified}
+        if cursor:  # the first part told it all
+            metadata |= {"title": budget.clipped(metadata["title"], budget.SHORT), "tags": []}
+        reply = {"success": True, "path": path, "source": source, "size": len(text), "metadata": metadata}
+        return paging.of_parts(reply, {"content": text}, at, mark, max_tokens)
+
+    def _about(self, source: str, text: str) -> JSON:
+        kind = self._sources.owner(source)
+        assert kind is not None
+        document, _ = kind.forgiving(source, text)
+        return {"title": document.title, "tags": list(tags_of(document.front, ProseLines(document)))}
+
+    def _read(self, source: str, folder: str) -> tuple[str, str]:
+        """The text and when it changed. It is opened step by step without a link: what was checked is what is read."""
+        info = _facts(self._root, source)
+        if info is None:
+            raise self._not_found(source, folder)
+        if self._files.is_passed_over(source) or not self._sources.owner(source):
+            hint = "list_sources shows which are; .gitignore, [index] and [sources] in lore.toml decide it."
+            raise PathRefused(f"`{source}` is not one of the files that are indexed.", hint)
+        data = self._opened.read(source)
+        if data is None:
+            raise self._not_found(source, folder)
+        try:
+            text = redact(text_of(data, self._settings.index.max_file_bytes))[0]
+        except Unreadable as error:
+            raise PathRefused(f"`{source}` cannot be read as text: {error}.", "Correct the file.") from error
+        return text, time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(info.st_mtime))
+
+    def _not_found(self, source: str, folder: str) -> DocumentNotFound:
+        """Told with the nearest paths there are, as the same tool takes them."""
+        here = f"{folder}/" if folder else ""
+        near = nearest(source, [path for path in self._files.scan().files if self._is_for(path, here)])
+        hint = "knowledge_search finds documents by what they say."
+        if near:
+            hint = f"Did you mean {', '.join(path.removeprefix(here) for path in near)}?"
+        return DocumentNotFound(f"There is no document `{source}`.", hint)
+
+    def _is_for(self, path: str, here: str) -> bool:
+        is_in_reach = path.startswith(here) and (here or not (has_part(path, SYSTEM) or is_knowledge(path)))
+        return bool(is_in_reach) and self._sources.owner(path) is not None
+
+
+def framework_folder(root: Path, configured: str) -> str:
+    """Where the framework's pages are, from the project's root.
+
+    Raises:
+        FrameworkNotFound: there is no such folder.
+        PathRefused: the configured one is not in the project.
+    """
+    if configured:
+        leads_to(root, "", plain(configured.rstrip("/")))
+    choices = (configured.rstrip("/"),) if configured else FRAMEWORKS
+    found = next((folder for folder in choices if (root / folder).is_dir()), None)
+    if found is None:
+        raise FrameworkNotFound(f"There is no folder {' or '.join(choices)} with a framework's documents.")
+    return found
+
+
+def _facts(root: Path, source: str) -> os.stat_result | None:
+    """What the system tells of a regular file that is spelled just so: ignore files tell upper from lower case."""
+    folder = root
+    try:
+        for part in source.split("/"):
+            if _one_form(part) not in map(_one_form, os.listdir(folder)):  # noqa: PTH208 - only the names
+                return None
+            folder /= part
+        info = folder.lstat()
+    except (OSError, ValueError):
+        return None
+    return info if stat.S_ISREG(info.st_mode) else None
+
+
+def _one_form(name: str) -> str:
+    return unicodedata.normalize("NFC", name)

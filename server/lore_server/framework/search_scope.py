@@ -1,0 +1,98 @@
+"""Which files of the index a search of knowledge means: by the names of sources, and by tags."""
+
+from __future__ import annotations
+
+import threading
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+from lore_etl.core.errors import FrameworkNotFound
+from lore_etl.core.model import Chunk, KnowledgeType
+from lore_etl.index import Index
+from lore_server.framework.groups import SOURCES, group_of, is_system
+from lore_server.framework.reading import framework_folder
+from lore_server.framework.view import Entries, View
+
+FRAMEWORK = "framework"
+DEFAULT = (FRAMEWORK, "prp", "example", "memory")
+KEPT = 16  # scopes of one view: some 1 MB each for 10,000 files
+
+
+@dataclass(frozen=True)
+class Scope:
+    """Files, each with the first of the wanted sources that it belongs to, and what the view knew of them."""
+
+    names: tuple[str, ...]
+    source_of: Mapping[str, str]
+    files: frozenset[str]
+    entries: Entries
+
+    def tags(self, chunk: Chunk) -> tuple[str, ...]:
+        """The tags of a chunk's document: as the view has them, else those of its front matter."""
+        known = self.entries.by_path.get(chunk.source)
+        return known[0].tags if known else chunk.tags
+
+    def referenced_by(self, path: str) -> tuple[str, ...]:
+        """The PRPs that name this pattern."""
+        known = self.entries.by_path.get(path)
+        return known[0].referenced_by if known else ()
+
+
+class Scopes:
+    """Made of the index and its view, and kept as long as that view is."""
+
+    def __init__(self, index: Index, view: View) -> None:
+        self._index = index
+        self._view = view
+        self._guard = threading.Lock()
+        self._entries = Entries()
+        self._kept: dict[tuple[str, ...], Scope] = {}
+        self._tagged: Mapping[str, set[str]] | None = None
+
+    def of(self, names: Sequence[str], tags: Collection[str] = ()) -> Scope:
+        """The files of these sources, or of all; with tags, those that have one of them."""
+        entries = self._view.entries()
+        wanted = tuple(dict.fromkeys(names)) or DEFAULT
+        with self._guard:
+            if entries is not self._entries or len(self._kept) >= KEPT:
+                self._entries, self._kept, self._tagged = entries, {}, None
+            if wanted not in self._kept:
+                self._kept[wanted] = self._scope(wanted, entries)
+            scope = self._kept[wanted]
+            if not tags:
+                return scope
+            if self._tagged is None:
+                self._tagged = self._by_tag(entries)
+            having = {path for tag in tags for path in self._tagged.get(tag.strip().casefold(), ())}
+        found = {path: scope.source_of[path] for path in having & scope.files}
+        return Scope(wanted, found, frozenset(found), entries)
+
+    def _scope(self, names: tuple[str, ...], entries: Entries) -> Scope:
+        pages, found = self._pages(), dict[str, str]()
+        for path, type_ in self._index.catalogue.types().items():
+            group = group_of(path, KnowledgeType(type_))
+            is_framework = is_system(path) or path.startswith(pages)  # all that came with it, its own pages too
+            for name in names:
+                if group in SOURCES[name] or (name == FRAMEWORK and is_framework):
+                    found[path] = name
+                    break
+        return Scope(names, found, frozenset(found), entries)
+
+    def _pages(self) -> tuple[str, ...]:
+        """What the paths of the framework's pages begin with."""
+        try:
+            return (framework_folder(self._index.root, self._index.settings.docs.framework) + "/",)
+        except FrameworkNotFound:
+            return ()
+
+    def _by_tag(self, entries: Entries) -> Mapping[str, set[str]]:
+        """Tag in lower case -> the files that have it: as the view has them, else those of the front matter."""
+        others = self._scope(DEFAULT, entries).files - entries.by_path.keys()
+        given = [(one.path, one.tags) for one in entries.all], self._index.catalogue.tags_of(others).items()
+        found: dict[str, set[str]] = defaultdict(set)
+        for path, tags in chain(*given):
+            for tag in tags:
+                found[tag.casefold()].add(path)
+        return found

@@ -1,0 +1,140 @@
+"""`knowledge_search`: the product's own hybrid search over what the framework and the project know."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from lore_etl.core.model import Chunk, canonical_json, sha256
+from lore_etl.index import Index
+from lore_server.framework.best_sentence import best_sentence
+from lore_server.framework.boost import boosted, stems_of
+from lore_server.framework.project_root import check_root
+from lore_server.framework.search_scope import DEFAULT, Scope, Scopes
+from lore_server.framework.view_entry import modified_of
+from lore_server.query.freshness import Freshness
+from lore_server.query.outdated import outdated
+from lore_server.query.query_service import QueryService, SearchOutcome
+from lore_server.query.ranking import Ranked
+from lore_server.query.scope import Only
+from lore_server.replies import budget
+from lore_server.services.search_service import head
+
+JSON = dict[str, Any]
+DAY_SECONDS = 86_400
+READ_FOR_EXCERPT = 4  # passages of a file
+LISTED = 20  # tags, or PRPs that name a pattern, in one result
+
+
+class UnifiedSearch:
+    """Shows what the query service finds in some sources. `clock` gives seconds since 1970."""
+
+    def __init__(
+        self,
+        index: Index,
+        queries: QueryService,
+        freshness: Freshness,
+        scopes: Scopes,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._index = index
+        self._queries = queries
+        self._freshness = freshness
+        self._scopes = scopes
+        self._clock = clock
+
+    def check_root(self, project_root: str | None) -> None:
+        """Raises InvalidArgument for another project than this one."""
+        check_root(self._index.root, project_root, "Leave it out, or ask the server of that project.")
+
+    def search(
+        self,
+        query: str,
+        sources: Sequence[str],
+        tags: Sequence[str],
+        limit: int,
+        explain: bool,
+        max_tokens: int,
+        cursor: str | None,
+    ) -> JSON:
+        """The result of `knowledge_search`."""
+        self._index.require()
+        mark = sha256(canonical_json([query, sources, tags, self._index.catalogue.meta("loaded")]))[:12]
+        start = budget.offset_of(cursor, mark)
+        scope = self._scopes.of(sources, tags)
+        found = self._queries.find(query, part=Only(scope.files))
+        ranked = self._boosted(found, scope)
+        top = ranked[start : start + limit]
+        said = head(query, found, len(ranked), bool(top), self._freshness.record(), max_tokens)
+        reply: JSON = {"success": True, "total_found": said.pop("total"), **said, "sources_searched": list(scope.names)}
+        if not ranked:
+            reply["suggestion"] = self._suggestion(query, tags)
+        rows = self._rows(top, found, scope, explain)
+        reply["results"] = budget.some(rows, budget.room(max_tokens, reply), "The next of the results", max_tokens)
+        shown = len(reply["results"])
+        if shown < len(rows):
+            reply["truncated"] = budget.rest(len(rows) - shown, "results", max_tokens)
+        if start + shown < len(ranked):
+            reply["next_cursor"] = budget.cursor(mark, start + shown)
+        return reply
+
+    def _boosted(self, found: SearchOutcome, scope: Scope) -> list[Ranked]:
+        settings = self._index.settings.docs
+        stamps = self._index.catalogue.stamps_of(one.source for one in found.ranked)
+        since = self._clock() - settings.recent_days * DAY_SECONDS
+        recent = {path for path, stamp in stamps.items() if modified_of(stamp) >= since}
+        return boosted(found.query.text, found.ranked, scope.tags, recent, found.today, settings)
+
+    def _rows(self, top: Sequence[Ranked], found: SearchOutcome, scope: Scope, explain: bool) -> list[JSON]:
+        changed = self._freshness.changed_of(one.source for one in top)
+        wanted, passages = stems_of(found.query.text), _passages(top, found)
+        rows = []
+        for one in top:
+            row = {
+                "source_type": scope.source_of[one.source],
+                "title": one.chunk.title,
+                "path": one.source,
+                "excerpt": best_sentence(wanted, passages[one.source][:READ_FOR_EXCERPT]),
+                "score": round(one.score, 3),
+                **_listed("tags", scope.tags(one.chunk)),
+                **_listed("referenced_by", scope.referenced_by(one.source)),
+                "lines": list(one.chunk.lines),
+            }
+            if one.source in changed:
+                row["changed"] = True
+            if told := outdated(one.chunk, found.today):
+                row["outdated"] = told
+            if explain:
+                row["why"] = [{"term": term, "value": round(value, 3)} for term, value in one.why]
+            rows.append(row)
+        return rows
+
+    def _suggestion(self, query: str, tags: Sequence[str]) -> str:
+        """Where else the words are, or what to try."""
+        for said, with_tags in (("Other sources have these words", tags), ("Without the tags there are", ())):
+            scope = self._scopes.of(DEFAULT, with_tags)
+            holding = {
+                one.chunk.source for one in self._queries.find(query, part=Only(scope.files)).candidates if one.keyword
+            }
+            if holding:
+                counts = Counter(scope.source_of[path] for path in sorted(holding))
+                return f"{said}: {', '.join(f'{name} ({count})' for name, count in counts.most_common())}."
+        return "Use other or fewer words, or query_documents, which searches every file of the index."
+
+
+def _listed(name: str, values: Sequence[str]) -> JSON:
+    """Not more than a reader looks at; then with their number."""
+    more = {f"{name}_total": len(values)} if len(values) > LISTED else {}
+    return {name: list(values[:LISTED]), **more}
+
+
+def _passages(top: Iterable[Ranked], found: SearchOutcome) -> Mapping[str, list[Chunk]]:
+    """The passages of each of these files that the search looked at, the one it was ranked by first."""
+    passages = {one.source: [one.chunk] for one in top}
+    for candidate in found.candidates:
+        chunk = candidate.chunk
+        if chunk.source in passages and chunk.id != passages[chunk.source][0].id:
+            passages[chunk.source].append(chunk)
+    return passages

@@ -1,0 +1,120 @@
+"""All entries, made of what the index holds. Kept until the index changes, and for `docs.cache_seconds` at most."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from lore_etl.digest import Digest
+from lore_etl.index import Index
+from lore_etl.stores.catalogue import FileRow
+from lore_server.framework.groups import PATTERNS, PRPS, Group
+from lore_server.framework.references import references
+from lore_server.framework.view_entry import ViewEntry, entries_of, other_keys
+
+SOURCES = ("patterns", "examples", "prps", "memories", "rules")  # of the index: whose files have a digest
+
+
+@dataclass(frozen=True)
+class Entries:
+    """The view at one moment, by group, then path, then line. `unknown` files wait for a sync by this version."""
+
+    all: tuple[ViewEntry, ...] = ()
+    unknown: int = 0
+
+    @cached_property
+    def by_path(self) -> Mapping[str, tuple[ViewEntry, ...]]:
+        """Path -> its entries: several where a file holds rules."""
+        found: dict[str, list[ViewEntry]] = defaultdict(list)
+        for entry in self.all:
+            found[entry.path].append(entry)
+        return {path: tuple(entries) for path, entries in found.items()}
+
+    @cached_property
+    def by_group(self) -> Mapping[Group, tuple[ViewEntry, ...]]:
+        """Every group with its entries, the empty ones too."""
+        return {group: tuple(one for one in self.all if one.group is group) for group in Group}
+
+
+@dataclass(frozen=True)
+class _File:
+    """A file as the catalogue has it, and the entries that it makes."""
+
+    row: FileRow
+    entries: tuple[ViewEntry, ...] = ()
+    is_known: bool = False
+
+
+class View:
+    """Reads the catalogue. What it made of a file is kept while the file stays as it is, so a change costs little."""
+
+    def __init__(self, index: Index, clock: Callable[[], float] = time.monotonic) -> None:
+        self._index = index
+        self._seconds = index.settings.docs.cache_seconds
+        self._clock = clock
+        self._guard = threading.Lock()
+        self._files: dict[str, _File] = {}
+        self._entries = Entries()
+        self._state: tuple[str | None, ...] | None = None
+        self._until = 0.0
+
+    def entries(self) -> Entries:
+        """The entries as the index has them now; another object whenever the index changed.
+
+        Raises:
+            IndexMissing: nothing was indexed yet.
+            CatalogueDamaged: it cannot be read.
+        """
+        self._index.require()
+        with self._guard:
+            catalogue = self._index.catalogue
+            state = tuple(catalogue.meta(key) for key in ("loaded", "chunks", "synced_at"))
+            if state != self._state or self._clock() >= self._until:
+                self._entries = self._read()
+                self._state, self._until = state, self._clock() + self._seconds
+            return self._entries
+
+    def _read(self) -> Entries:
+        catalogue, old = self._index.catalogue, self._files
+        rows = catalogue.files_of(SOURCES)
+        kept = {path: old[path] for path, row in rows.items() if path in old and old[path].row == row}
+        for path, facts in catalogue.facts_of(rows.keys() - kept.keys()).items():
+            kept[path] = _read_file(rows[path], facts)
+        self._files = kept
+        return _arranged(kept[path] for path in sorted(kept))
+
+
+def _read_file(row: FileRow, facts: str) -> _File:
+    known = json.loads(facts).get("digest")
+    if known is None:
+        return _File(row)
+    return _File(row, tuple(entries_of(row, Digest.model_validate(known))), is_known=True)
+
+
+def _arranged(files: Iterable[_File]) -> Entries:
+    grouped: dict[Group, dict[str, ViewEntry]] = {group: {} for group in Group}
+    unknown = 0
+    for file in files:
+        unknown += not file.is_known
+        for entry in file.entries:
+            _put(grouped[entry.group], entry)
+    prps = [one for group in PRPS for one in grouped[group].values()]
+    named = references((one for group in PATTERNS for one in grouped[group].values()), prps)
+    for group in PATTERNS:
+        for key, one in grouped[group].items():
+            grouped[group][key] = replace(one, referenced_by=named.get(one.path, ()))
+    return Entries(tuple(one for group in Group for one in grouped[group].values()), unknown)
+
+
+def _put(entries: dict[str, ViewEntry], entry: ViewEntry) -> None:
+    """Under its key, or the first other that is free: nothing is lost because two files are called the same."""
+    if entry.key in entries:
+        *others, last = other_keys(entry)
+        key = next((one for one in others if one not in entries), last)
+        entry = replace(entry, key=key)
+    entries[entry.key] = entry

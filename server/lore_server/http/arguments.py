@@ -1,0 +1,138 @@
+"""Requests read as the contract says: path, query and body as one set of arguments.
+
+openapi-core reads them (media types, styles and types of parameters); what they hold, the contract's own validators
+judge once more for every face, and say it better.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from openapi_core import OpenAPI
+from openapi_core.contrib.starlette import StarletteOpenAPIRequest
+from openapi_core.exceptions import OpenAPIError
+from openapi_core.templating.media_types.exceptions import MediaTypeNotFound
+from starlette.requests import Request
+
+from lore_etl.core.errors import InvalidArgument
+from lore_server.contract import Contract, Operation
+
+
+class WrongMediaType(InvalidArgument):
+    """The body is of a type that the contract does not have."""
+
+    http_status = 415
+
+    def __init__(self) -> None:
+        super().__init__("The body must be of type application/json.")
+
+
+class _OpenAPIRequest(StarletteOpenAPIRequest):  # type: ignore[misc]
+    """A request whose media type is read as leniently as everywhere here: openapi-core fails at odd parameters."""
+
+    @property
+    def content_type(self) -> str:
+        """The media type without its parameters."""
+        return _media_type(self.request) or "application/octet-stream"
+
+
+class Reader:
+    """Reads the requests of one operation; the checker is shared by all."""
+
+    def __init__(self, contract: Contract, operation: Operation, checker: OpenAPI) -> None:
+        spec = contract.document["paths"][operation.path][operation.method.lower()]
+        self._operation = operation
+        self._checker = checker
+        self._known = [one["name"] for one in spec.get("parameters", ()) if one["in"] == "query"]
+        self._has_body = "requestBody" in spec
+
+    async def arguments(self, request: Request) -> dict[str, Any]:
+        """What was given, with numbers for numbers. Raises InvalidArgument."""
+        given: dict[str, Any] = {**self._query(request), **request.path_params}
+        body = await _body(request, self._operation.most_body_bytes)
+        if body and _is_json(request):
+            given = {**_json_object(body), **given}
+        try:
+            return {**given, **self._read(_OpenAPIRequest(request, body))}
+        except OpenAPIError as error:
+            if self._has_body and _is_of_media_type(error):
+                raise WrongMediaType() from error
+            return self._refused(given, error)
+        except RecursionError as error:
+            raise InvalidArgument("The body is nested too deeply.") from error
+
+    def _read(self, request: StarletteOpenAPIRequest) -> dict[str, Any]:
+        """Parameters as their types. A body is only judged: it holds values already (1.3 ms of a request less)."""
+        if self._has_body:
+            self._checker.validate_request(request)
+            return {}
+        result = self._checker.unmarshal_request(request)
+        result.raise_for_errors()
+        return {**result.parameters.query, **result.parameters.path}
+
+    def _refused(self, given: dict[str, Any], error: OpenAPIError) -> dict[str, Any]:
+        """What the call will refuse, if it writes down what it refuses. Raises InvalidArgument."""
+        try:
+            self._operation.accept(given)
+        except InvalidArgument:
+            if self._operation.is_about_knowledge:
+                return given
+            raise
+        raise InvalidArgument("The request does not fit the contract.") from error
+
+    def _query(self, request: Request) -> dict[str, Any]:
+        given: dict[str, Any] = {}
+        for name, text in request.query_params.multi_items():
+            if name in given:
+                raise InvalidArgument(f"`{name[:60]}` is given twice.")
+            if name not in self._known:
+                known = ", ".join(self._known) or "none"
+                raise InvalidArgument(f"There is no parameter `{name[:60]}`.", f"Parameters: {known}.")
+            given[name] = text
+        return given
+
+
+async def json_of(request: Request, most: int) -> dict[str, Any]:
+    """The JSON object that a request brings. Raises InvalidArgument."""
+    if not _is_json(request):
+        raise WrongMediaType()
+    return _json_object(await _body(request, most))
+
+
+def _is_json(request: Request) -> bool:
+    return _media_type(request) == "application/json"
+
+
+def _media_type(request: Request) -> str:
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+def _is_of_media_type(error: BaseException | None) -> bool:
+    while error is not None and not isinstance(error, MediaTypeNotFound):
+        error = error.__cause__
+    return error is not None
+
+
+async def _body(request: Request, most: int) -> bytes:
+    parts, size = [], 0
+    async for part in request.stream():
+        size += len(part)
+        if size > most:
+            raise InvalidArgument(f"The body is over {most:,} bytes.")
+        parts.append(part)
+    return b"".join(parts)
+
+
+def _json_object(body: bytes) -> dict[str, Any]:
+    try:
+        value = json.loads(body.decode("utf-8"), parse_constant=_refuse)
+    except (ValueError, RecursionError) as error:
+        raise InvalidArgument("The body is not valid JSON.") from error
+    if not isinstance(value, dict):
+        raise InvalidArgument("The body must be a JSON object.")
+    return value
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is no JSON")

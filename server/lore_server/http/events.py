@@ -1,0 +1,134 @@
+"""Server-sent events: an answer as it is written, a job as it goes on. Who leaves frees the thread that worked."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+import time
+from collections.abc import AsyncGenerator
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import StreamingResponse
+from starlette.types import Receive, Scope, Send
+
+from lore_etl.core.errors import Cancelled, LoreError
+from lore_server.contract import Contract, Operation
+from lore_server.execution.progress import Listener
+from lore_server.execution.threads import Calls
+from lore_server.replies.problem import problem
+
+MEDIA_TYPE = "text/event-stream"
+HEARTBEAT_SECONDS = 15.0
+STEP_SECONDS = 0.2
+QUIET_SECONDS = 1.0  # an unchanged job is told this often: its seconds go on
+_HEARTBEAT = b": \n\n"
+_CLOCKS = ("seconds", "rate", "eta_seconds", "age_seconds")
+Stream = AsyncGenerator[bytes, None]
+
+
+def streaming_operations(contract: Contract) -> frozenset[str]:
+    """The operations that the contract lets answer with events."""
+    items = contract.document["paths"]
+    return frozenset(
+        operation.id
+        for operation in contract
+        if MEDIA_TYPE in items[operation.path][operation.method.lower()]["responses"]["200"]["content"]
+    )
+
+
+def wants_events(request: Request) -> bool:
+    """Whether `Accept` names events, and does not say that it would take anything else but them."""
+    ranges = [part.strip().lower().split(";") for part in request.headers.get("accept", "").split(",")]
+    return any(kind.strip() == MEDIA_TYPE and "q=0" not in map(str.strip, rest) for kind, *rest in ranges)
+
+
+async def events_of(operation: Operation, arguments: dict[str, Any], calls: Calls) -> Events:
+    """The response to an operation that is asked for as events.
+
+    Raises:
+        LoreError: what is wrong before there is anything to tell: an argument, the id of a job.
+    """
+    arguments = operation.accept(arguments)
+    if not operation.is_waiting:
+        return Events(_answer(operation, arguments, calls))
+    arguments["wait_seconds"] = 0
+    return Events(_job(operation, await calls.run(operation.id, arguments), calls))
+
+
+class Events(StreamingResponse):
+    """A response of events, whose source ends with it."""
+
+    media_type = MEDIA_TYPE
+
+    def __init__(self, source: Stream) -> None:
+        super().__init__(source, headers={"X-Accel-Buffering": "no"})
+        self._source = source
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send until the source ends or the client leaves."""
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            await self._source.aclose()
+
+
+async def _answer(operation: Operation, arguments: dict[str, Any], calls: Calls) -> Stream:
+    """`text` with each piece, then `result` or `problem`."""
+    loop, told, gone = asyncio.get_running_loop(), asyncio.Queue[tuple[str, Any]](), threading.Event()
+
+    def hear(text: str) -> None:
+        if gone.is_set():
+            raise Cancelled("The client left.")
+        loop.call_soon_threadsafe(told.put_nowait, ("text", text))
+
+    async def work() -> None:
+        try:
+            told.put_nowait(("result", await calls.run(operation.id, arguments, Listener(text=hear))))
+        except Exception as error:  # noqa: BLE001 - the top of a face: whatever it is, the client is told
+            told.put_nowait(("problem", problem(error)))
+
+    worker = loop.create_task(work())
+    try:
+        while True:
+            try:
+                kind, value = await asyncio.wait_for(told.get(), HEARTBEAT_SECONDS)
+            except TimeoutError:
+                yield _HEARTBEAT
+                continue
+            yield event_of(kind, value)
+            if kind != "text":
+                return
+    finally:
+        gone.set()
+        worker.cancel()
+
+
+async def _job(operation: Operation, record: dict[str, Any], calls: Calls) -> Stream:
+    """`job` at each step, some five a second at most, until it has ended."""
+    shown: dict[str, Any] | None = None
+    shown_at = 0.0
+    while True:
+        steps = without_clocks(record)
+        if steps != shown or time.monotonic() - shown_at >= QUIET_SECONDS:
+            yield event_of("job", record)
+            shown, shown_at = steps, time.monotonic()
+        if record["state"] != "running":
+            return
+        await asyncio.sleep(STEP_SECONDS)
+        try:
+            record = await calls.run(operation.id, {"id": record["id"], "wait_seconds": 0})
+        except LoreError as error:
+            yield event_of("problem", problem(error))
+            return
+
+
+def without_clocks(record: dict[str, Any]) -> dict[str, Any]:
+    """A record without what changes all the time."""
+    return {key: value for key, value in record.items() if key not in _CLOCKS}
+
+
+def event_of(kind: str, value: Any) -> bytes:
+    """A server-sent event."""
+    return f"event: {kind}\ndata: {json.dumps(value, ensure_ascii=False)}\n\n".encode()

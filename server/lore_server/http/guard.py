@@ -1,0 +1,117 @@
+"""What every request passes: who may ask, under which name, with which token; and the headers of every response."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import SplitResult, urlsplit
+
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from lore_etl.core.errors import InvalidArgument, LoreError, TokenRequired
+from lore_server.http.page import ASSETS
+from lore_server.http.site import Site
+from lore_server.replies.problem import problem
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "font-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+HEADERS = [
+    (b"content-security-policy", POLICY.encode()),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+]
+PORTS = {"http": 80, "https": 443}
+
+
+class Guard:
+    """Refuses what a web page elsewhere could have caused, on every route; and whoever may come from elsewhere and
+    has no token."""
+
+    def __init__(self, app: ASGIApp, site: Site) -> None:
+        self._app = app
+        self._site = site
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass on what may be answered."""
+        if scope["type"] == "websocket":
+            await send({"type": "websocket.close"})
+            return
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+
+        async def send_guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message = {**message, "headers": with_our_headers(message.get("headers", ()))}
+            await send(message)
+
+        refusal = self._refusal(scope)
+        await (self._app if refusal is None else refusal)(scope, receive, send_guarded)
+
+    def _refusal(self, scope: Scope) -> JSONResponse | None:
+        host, origin = _header(scope, b"host"), _header(scope, b"origin")
+        name = _parsed(f"//{host}") if host else None
+        if name is None or name.username is not None or (name.hostname or "") not in self._site.hosts:
+            hint = f"It is reached as {', '.join(sorted(self._site.hosts))}; server.allowed_hosts adds names."
+            return refused(InvalidArgument("Requests with this Host are refused.", hint), 421)
+        if origin is not None and not _is_same(_parsed(origin), name):
+            hint = "Only the page that this server serves may call it from a browser."
+            return refused(InvalidArgument("Requests with this Origin are refused.", hint), 403)
+        if scope["method"] == "OPTIONS":
+            unasked = InvalidArgument("Other origins are not answered.", "Call without a preflight, from no browser.")
+            return refused(unasked, 405, {"Allow": "GET, POST"})
+        is_private = self._site.is_private(name.hostname) or _is_shell(scope["path"])
+        if not is_private and not has_token(scope, self._site):
+            return refused(TokenRequired("Every request to this server needs the token."))
+        return None
+
+
+def has_token(scope: Scope, site: Site) -> bool:
+    """Whether a request carries the site's token."""
+    given = _header(scope, b"authorization")
+    return given is not None and site.token.is_in(given.encode("latin-1"))
+
+
+def refused(error: LoreError, status: int | None = None, headers: dict[str, str] | None = None) -> JSONResponse:
+    """An error as a response."""
+    more = {"WWW-Authenticate": 'Bearer realm="lore"'} if isinstance(error, TokenRequired) else {}
+    more |= {"Retry-After": "1"} if error.http_status == 503 else {}
+    return JSONResponse(problem(error), status or error.http_status, {**more, **(headers or {})})
+
+
+def _is_shell(path: str) -> bool:
+    return path == "/" or path.startswith(ASSETS)
+
+
+def _header(scope: Scope, name: bytes) -> str | None:
+    """A header's value; one that is sent twice is as good as a wrong one."""
+    values = [value.decode("latin-1") for key, value in scope["headers"] if key == name]
+    return ",".join(values) if values else None
+
+
+def _parsed(url: str) -> SplitResult | None:
+    try:
+        parts = urlsplit(url)
+        return parts if parts.port is None or parts.port >= 0 else None
+    except ValueError:
+        return None
+
+
+def _is_same(origin: SplitResult | None, host: SplitResult) -> bool:
+    """Whether an origin is the very address that a request was sent to."""
+    if origin is None or origin.scheme not in PORTS or origin.username is not None:
+        return False
+    usual = PORTS[origin.scheme]
+    return (origin.hostname, origin.port or usual) == (host.hostname, host.port or usual)
+
+
+def with_our_headers(headers: Any) -> list[tuple[bytes, bytes]]:
+    """A response's headers with those that every one has; what says nothing of caching is kept by nobody."""
+    given = list(headers)
+    names = {name.lower() for name, _ in given}
+    ours = [*HEADERS, (b"cache-control", b"no-store")]
+    return [*given, *((name, value) for name, value in ours if name not in names)]

@@ -1,0 +1,116 @@
+"""Markdown as elements of a page: a tree of known tags and of text. No markup is made, so no text becomes any."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
+from typing import Any
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+Element = list[Any]
+"""`[tag, {attribute: value}, child, …]`; a child is an element or a text."""
+Node = Element | str
+TAGS = {
+    "paragraph": "p", "blockquote": "blockquote", "bullet_list": "ul", "ordered_list": "ol", "list_item": "li",
+    "table": "table", "thead": "thead", "tbody": "tbody", "tr": "tr", "th": "th", "td": "td", "em": "em",
+    "strong": "strong", "s": "s", "link": "a",
+}  # fmt: skip
+EMPTY = {"hr": "hr", "hardbreak": "br"}
+SCHEMES = ("http", "https", "mailto")
+HEADINGS = range(2, 7)  # the page's own is the first
+NESTED = 30  # blocks in each other; the parser leaves out what is deeper, and brackets take longer the more it is
+DEEPEST = 60  # elements in each other; what is nested deeper is shown in the deepest
+
+
+def elements_of(text: str) -> list[Node]:
+    """The elements of a Markdown text. HTML in it stays text; an image is a link to it.
+
+    A text whose blocks are nested deeper than anybody reads is shown as it is written.
+    """
+    tokens = _parser().parse(text)
+    if any(token.level >= NESTED - 1 for token in tokens):
+        return [["pre", {}, ["code", {}, text]]]
+    levels = _levels([int(token.tag[1]) for token in tokens if token.type == "heading_open"])
+    root: list[Node] = []
+    open_elements: list[list[Any]] = [root]
+    is_linked = False
+    for token in _flat(tokens):
+        if token.type in ("link_open", "link_close"):
+            is_linked = token.nesting > 0
+        above = open_elements[-1]
+        if token.nesting > 0:
+            element = _element(token, levels) if not token.hidden and len(open_elements) < DEEPEST else above
+            if element is not above:
+                above.append(element)
+            open_elements.append(element)
+        elif token.nesting < 0:
+            open_elements.pop()
+        else:
+            above.append(_leaf(token, is_linked))
+    return root
+
+
+def is_safe(address: str) -> bool:
+    """Whether a link may lead there: to the web, to a mailbox, or to a place that is named from here."""
+    before_path = address.partition("?")[0].partition("#")[0].partition("/")[0]
+    scheme, colon, _ = before_path.partition(":")
+    return scheme.lower() in SCHEMES if colon else not address.startswith("//")
+
+
+class _PageMarkdown(MarkdownIt):
+    def validateLink(self, url: str) -> bool:
+        return is_safe(url)
+
+
+@cache
+def _parser() -> MarkdownIt:
+    return _PageMarkdown("commonmark", {"html": False, "maxNesting": NESTED}).enable(["table", "strikethrough"])
+
+
+def _flat(tokens: Iterable[Token]) -> Iterator[Token]:
+    for token in tokens:
+        if token.type == "inline":
+            yield from token.children or ()
+        else:
+            yield token
+
+
+def _element(token: Token, levels: Iterator[int]) -> Element:
+    kind = token.type.removesuffix("_open")
+    match kind:
+        case "heading":
+            return [f"h{next(levels)}", {}]
+        case "link":
+            return ["a", {"href": str(token.attrs["href"])}]
+        case "ordered_list" if "start" in token.attrs:
+            return ["ol", {"start": str(token.attrs["start"])}]
+        case "th" | "td" if "style" in token.attrs:
+            return [kind, {"class": str(token.attrs["style"]).removeprefix("text-align:")}]
+    return [TAGS[kind], {}]
+
+
+def _leaf(token: Token, is_linked: bool) -> Node:
+    match token.type:
+        case "fence" | "code_block":
+            language = token.info.split()[:1]
+            return ["pre", {"data-language": language[0]} if language else {}, ["code", {}, token.content]]
+        case "code_inline":
+            return ["code", {}, token.content]
+        case "image":
+            name = token.content or "image"
+            return name if is_linked else ["a", {"href": str(token.attrs["src"])}, name]
+        case "softbreak":
+            return "\n"
+    return [EMPTY[token.type], {}] if token.type in EMPTY else token.content
+
+
+def _levels(written: Sequence[int]) -> Iterator[int]:
+    """Levels as deep as they are nested: a page has no gaps in its outline, whatever is written."""
+    above: list[int] = []
+    for level in written:
+        while above and above[-1] >= level:
+            above.pop()
+        above.append(level)
+        yield HEADINGS[min(len(above), len(HEADINGS)) - 1]

@@ -1,0 +1,53 @@
+"""MCP over HTTP: without the token a client sees the tools that read, and a call of another one says what to do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import mcp_types as types
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel import Server
+
+from lore_etl.core.errors import TokenRequired
+from lore_server.contract import Contract, Operation
+from lore_server.http.guard import has_token
+from lore_server.http.site import Site
+from lore_server.mcp.tools import result_of
+from lore_server.replies.envelope import in_envelope
+from lore_server.replies.problem import problem
+
+Context = ServerRequestContext[Any, Any]
+
+
+def protect(mcp: Server[Any], contract: Contract, site: Site) -> None:
+    """Put the check of the token before the server's own list and call of tools."""
+    changing = {operation.id for operation in contract if operation.changes_state}
+    listing, calling = mcp.get_request_handler("tools/list"), mcp.get_request_handler("tools/call")
+    if listing is None or calling is None:
+        return
+
+    async def list_tools(context: Context, params: types.PaginatedRequestParams) -> types.ListToolsResult:
+        listed = await listing.handler(context, params)
+        if not isinstance(listed, types.ListToolsResult):
+            raise TypeError(f"tools/list gave {type(listed).__name__}")
+        allowed = [tool for tool in listed.tools if tool.name not in changing or _is_allowed(context, site)]
+        return listed.model_copy(update={"tools": allowed, "cache_scope": "private"})
+
+    async def call_tool(context: Context, params: types.CallToolRequestParams) -> Any:
+        if params.name in changing and not _is_allowed(context, site):
+            return _refusal(contract[params.name])
+        return await calling.handler(context, params)
+
+    mcp.add_request_handler("tools/list", types.PaginatedRequestParams, list_tools)
+    mcp.add_request_handler("tools/call", types.CallToolRequestParams, call_tool)
+
+
+def _is_allowed(context: Context, site: Site) -> bool:
+    return context.request is not None and has_token(context.request.scope, site)
+
+
+def _refusal(operation: Operation) -> types.CallToolResult:
+    error = TokenRequired(f"{operation.id} changes something, and this client has no token.")
+    record = problem(in_envelope(error, operation.envelope, {}))
+    record["hint"] = f"Configure the client to send a header. {record['hint']}"
+    return result_of(operation.id, record)

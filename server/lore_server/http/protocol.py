@@ -1,0 +1,82 @@
+"""uvicorn's HTTP protocol with limits: how long a request may take to arrive, and how many connections there may be."""
+
+from __future__ import annotations
+
+import asyncio
+from http import HTTPStatus
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from lore_etl.core.errors import Busy, InvalidArgument, LoreError
+from lore_server.http.guard import refused, with_our_headers
+
+
+class LimitedProtocol(HttpToolsProtocol):
+    """One connection. uvicorn itself waits for ever for the rest of a request, and takes any number of connections."""
+
+    head_seconds = 10.0
+    request_seconds = 60.0  # head and body: 32 MB at 4.5 Mbit/s
+    max_connections = 128
+
+    _deadline: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Refuse the connection if there are too many, else wait for its first request."""
+        super().connection_made(transport)
+        if len(self.connections) > self.max_connections:
+            self._refuse(Busy(f"There are {self.max_connections} connections already."))
+        else:
+            self._await(self.head_seconds)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget the deadline."""
+        self._arrived()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Blank lines between requests are no request, but they must not hold the connection either."""
+        if self._deadline is None and not self._is_answering():
+            self._await(self.head_seconds)
+        super().data_received(data)
+
+    def on_message_begin(self) -> None:
+        """The first byte of a request, which may be sent before the reply to the one before."""
+        if self._deadline is None:
+            self._await(self.head_seconds)
+        super().on_message_begin()
+
+    def on_headers_complete(self) -> None:
+        """The head has arrived."""
+        self._await(self.request_seconds)
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        """The whole request has arrived."""
+        self._arrived()
+        super().on_message_complete()
+
+    def _await(self, seconds: float) -> None:
+        self._arrived()
+        self._deadline = self.loop.call_later(seconds, self._expire)
+
+    def _arrived(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+    def _is_answering(self) -> bool:
+        return self.cycle is not None and not self.cycle.response_complete
+
+    def _expire(self) -> None:
+        if self._is_answering() and self.cycle.response_started:
+            self.transport.close()
+        else:
+            self._refuse(InvalidArgument("The request did not arrive in time.", "Send it again."), 408)
+
+    def _refuse(self, error: LoreError, status: int | None = None) -> None:
+        """Answer and hang up."""
+        response = refused(error, status, {"Connection": "close"})
+        line = f"HTTP/1.1 {response.status_code} {HTTPStatus(response.status_code).phrase}\r\n".encode()
+        headers = b"".join(name + b": " + value + b"\r\n" for name, value in with_our_headers(response.raw_headers))
+        self.transport.write(line + headers + b"\r\n" + bytes(response.body))
+        self.transport.close()

@@ -1,0 +1,58 @@
+"""`GET /page/state`: the latest job and the freshness of the index as events, for as long as a page is looked at."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import anyio
+import anyio.to_thread
+from starlette.requests import Request
+from starlette.routing import Route
+
+from lore_server.http.events import QUIET_SECONDS, STEP_SECONDS, Events, Stream, event_of, without_clocks
+
+STATE = "/page/state"
+IDLE_SECONDS = 0.5  # between two looks while nothing is being built
+HEARTBEAT_SECONDS = 5.0  # the page takes a server that is silent for longer for dead
+READING = 4  # threads for all pages
+
+
+@dataclass(frozen=True)
+class Pulse:
+    """Where a stream gets its events: `state` is called in a thread, and every stream ends with `stopping`."""
+
+    state: Callable[[], dict[str, Any]]
+    stopping: anyio.Event
+
+
+def pulse_routes(pulse: Pulse) -> list[Route]:
+    """The one route."""
+    limiter = anyio.CapacityLimiter(READING)
+
+    async def state(request: Request) -> Events:
+        return Events(_states(pulse, limiter))
+
+    return [Route(STATE, state, methods=["GET"])]
+
+
+async def _states(pulse: Pulse, limiter: anyio.CapacityLimiter) -> Stream:
+    """`state` when it changes, and now and then: more often while a job runs, since its clocks go on."""
+    shown: Any = None
+    shown_at = 0.0
+    while not pulse.stopping.is_set():
+        state = await anyio.to_thread.run_sync(pulse.state, abandon_on_cancel=True, limiter=limiter)
+        is_running = state.get("job", {}).get("state") == "running"
+        lasting = {part: without_clocks(value) for part, value in state.items()}
+        longest = QUIET_SECONDS if is_running else HEARTBEAT_SECONDS
+        if lasting != shown or time.monotonic() - shown_at >= longest:
+            yield event_of("state", {**state, "now": _now()})
+            shown, shown_at = lasting, time.monotonic()
+        with anyio.move_on_after(STEP_SECONDS if is_running else IDLE_SECONDS):
+            await pulse.stopping.wait()
+
+
+def _now() -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())

@@ -1,0 +1,46 @@
+"""Routes from the contract under /api, and the contract itself."""
+
+from __future__ import annotations
+
+from openapi_core import OpenAPI
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from lore_etl.core.errors import LoreError, TokenRequired
+from lore_server.contract import Contract, Operation, contract_file
+from lore_server.execution.threads import Calls
+from lore_server.http.arguments import Reader
+from lore_server.http.events import events_of, streaming_operations, wants_events
+from lore_server.http.guard import has_token, refused
+from lore_server.http.site import Site
+from lore_server.replies.envelope import in_envelope
+
+API = "/api"
+
+
+def api_routes(contract: Contract, calls: Calls, site: Site) -> list[Route]:
+    """One route for each operation, and the contract as text."""
+    streaming, checker = streaming_operations(contract), OpenAPI.from_dict(contract.document)
+
+    def route(operation: Operation) -> Route:
+        reader = Reader(contract, operation, checker)
+
+        async def endpoint(request: Request) -> Response:
+            try:
+                if operation.changes_state and not has_token(request.scope, site):
+                    raise TokenRequired(f"{operation.id} changes something, and the request has no token.")
+                arguments = await reader.arguments(request)
+                if operation.id in streaming and wants_events(request):
+                    return await events_of(operation, arguments, calls)
+                return JSONResponse(await calls.run(operation.id, arguments))
+            except LoreError as error:
+                return refused(in_envelope(error, operation.envelope, {}))
+
+        return Route(API + operation.path, endpoint, methods=[operation.method])
+
+    return [*map(route, contract), Route(f"{API}/openapi.yaml", _contract_text, methods=["GET"])]
+
+
+async def _contract_text(request: Request) -> Response:
+    return Response(contract_file().read_text(encoding="utf-8"), media_type="application/yaml")

@@ -1,0 +1,93 @@
+"""What `lore serve` is, as the guard and the page see it: under which names, for whom, of which project."""
+
+from __future__ import annotations
+
+import ipaddress
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from lore_etl.config.settings import ServerSettings, Settings
+from lore_etl.core.errors import ConfigError
+from lore_server.http.token import Token, token_of
+
+LOCAL_HOSTS = frozenset({"127.0.0.1", "localhost", "::1"})
+EDITOR = "vscode://file/{path}:{line}"
+_EVERYWHERE = frozenset({"0.0.0.0", "::"})
+
+
+@dataclass(frozen=True)
+class Site:
+    """One running server. `is_open`: other machines reach it, so every request needs the token."""
+
+    project: str
+    root: Path
+    token: Token
+    host: str = "127.0.0.1"
+    port: int = 0
+    hosts: frozenset[str] = LOCAL_HOSTS
+    is_open: bool = False
+
+    def is_private(self, name: str | None) -> bool:
+        """Whether who asks under this name sits at this machine. A name that a project's configuration allows may be
+        anybody's: a page of theirs could be led here under it, and is not handed the token."""
+        return not self.is_open and name in LOCAL_HOSTS
+
+    @property
+    def notice(self) -> str:
+        """What is said at the start, for a person; never the token itself."""
+        if not self.is_open:
+            return f"The token for what changes the index: {self.token.place}."
+        return (
+            f"OPEN TO OTHER MACHINES on {self.host}: every request needs the token ({self.token.place}). "
+            f"It answers to {', '.join(sorted(self.hosts))} only (server.allowed_hosts); "
+            "what is sent is not encrypted: put TLS before it."
+        )
+
+
+def listening(settings: Settings, host: str | None = None, port: int | None = None) -> ServerSettings:
+    """Where to listen: the configuration, with what the command line says over it.
+
+    Raises:
+        ConfigError: an address or a name is none, or the port is out of range.
+    """
+    given = {name: value for name, value in (("host", host), ("port", port)) if value is not None}
+    try:
+        server = ServerSettings.model_validate({**settings.server.model_dump(), **given})
+    except ValidationError as error:
+        key = error.errors()[0]["loc"][0]
+        raise ConfigError(f"`{given.get(str(key))}` cannot be the {key}: {error.errors()[0]['msg']}.") from error
+    return server
+
+
+def site_of(root: Path, settings: Settings, host: str | None = None, port: int | None = None) -> Site:
+    """The site for an address; for this machine only, its token is made if there is none yet.
+
+    Raises:
+        ConfigError: an address or a port is none; `LORE_TOKEN` is too short, or other machines shall reach it and there
+            is no token.
+        StorageError: the token's file cannot be made or read.
+    """
+    server = listening(settings, host, port)
+    is_open = not is_loopback(server.host)
+    bound = set() if server.host in _EVERYWHERE else {server.host.casefold()}
+    return Site(
+        project=root.name,
+        root=root,
+        token=token_of((root / settings.index.path).resolve(), make=not is_open),
+        host=server.host,
+        port=server.port,
+        hosts=LOCAL_HOSTS | bound | {name.casefold() for name in server.allowed_hosts},
+        is_open=is_open,
+    )
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches an address. A name other than `localhost` may be anybody's."""
+    if host.casefold() == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

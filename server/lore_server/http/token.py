@@ -1,0 +1,95 @@
+"""The token for what changes an index over HTTP: one for each index, or the one in the environment."""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import stat
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from lore_etl.core.errors import ConfigError, StorageError
+from lore_etl.stores.claim import claim, is_ours
+
+VARIABLE = "LORE_TOKEN"
+FILE = "token"
+SHORTEST = 16
+_ALLOWED = re.compile(rf"[!-~]{{{SHORTEST},512}}")
+
+
+@dataclass(frozen=True)
+class Token:
+    """A secret and the place where a person finds it. Its value is in no `repr`, so in no log."""
+
+    value: str = field(repr=False)
+    place: str
+
+    def is_in(self, authorization: bytes) -> bool:
+        """Whether an Authorization header carries it; takes as long for a near miss as for any other."""
+        scheme, _, given = authorization.partition(b" ")
+        return scheme.lower() == b"bearer" and secrets.compare_digest(given.strip(), self.value.encode())
+
+
+def token_of(folder: Path, make: bool = True) -> Token:
+    """`LORE_TOKEN`, else the one in the index's folder, made at the first need.
+
+    Raises:
+        ConfigError: the variable holds too short a token, or characters that no header can; or there is no token yet
+            and none is to be made.
+        StorageError: the file cannot be made or read.
+    """
+    given = os.environ.get(VARIABLE)
+    if given is not None:
+        if not _ALLOWED.fullmatch(given):
+            rule = f"Use {SHORTEST} characters or more, without spaces: `openssl rand -hex 32` makes some."
+            raise ConfigError(f"{VARIABLE} is no usable token.", rule)
+        return Token(given, f"the environment variable {VARIABLE}")
+    file = folder / FILE
+    try:
+        value = _read(file) if is_ours(folder) else None
+        if value is None and not make:
+            raise ConfigError("There is no token yet.", f"Set {VARIABLE}, or run `lore serve` on this machine once.")
+        value = value or _make(file)
+    except OSError as error:
+        raise StorageError(f"The token in {FILE} cannot be made or read: {error.strerror}.") from error
+    return Token(value, f"the file {file}")
+
+
+def _read(file: Path) -> str | None:
+    """The token, if it is ours alone: a file that came with a project, or that others may read, is no secret."""
+    try:
+        descriptor = os.open(file, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
+    except FileNotFoundError:
+        return None
+    with open(descriptor, encoding="ascii", errors="replace") as opened:
+        state = os.fstat(descriptor)
+        text = opened.read(1024).strip()
+    return text if _is_ours(state) and _ALLOWED.fullmatch(text) else None
+
+
+def _is_ours(state: os.stat_result) -> bool:
+    if os.name == "nt":  # has neither; the profile's folder is closed to others
+        return True
+    return state.st_uid == os.geteuid() and not stat.S_IMODE(state.st_mode) & 0o077
+
+
+def _make(file: Path) -> str:
+    """A new token, complete and readable by its owner only from the moment it is there; the first of two wins."""
+    claim(file.parent)
+    value = secrets.token_urlsafe(32)
+    beside = file.with_name(f"{FILE}.{secrets.token_hex(4)}")
+    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with open(descriptor, "w", encoding="ascii") as opened:
+            opened.write(value + "\n")
+        try:
+            os.link(beside, file)
+        except FileExistsError:
+            other = _read(file)
+            if other is not None:
+                return other
+            beside.replace(file)
+        return value
+    finally:
+        beside.unlink(missing_ok=True)

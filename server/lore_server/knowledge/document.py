@@ -1,0 +1,140 @@
+"""A knowledge document: front matter, an introduction, chapters. Parsing is pure and keeps every byte."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from lore_etl.core.errors import ChapterNotFound, InvalidArgument
+from lore_etl.core.headings import Heading, Outline, lines_of, outline
+from lore_server.knowledge.limits import SUMMARY_CHARACTERS
+from lore_server.knowledge.metadata import Metadata, front_lines, read_metadata
+
+CHAPTER_LEVELS = range(2, 5)
+_NO_PROSE = re.compile(r"^\s*(?:[-*+>|<]|`{3}|~{3}|\d+[.)]\s|#{1,6}(?:\s|$)|!\[)")
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """A heading of level 2 to 4 and the lines up to the next one.
+
+    `occurrence` counts the chapters of the same title from 0; `lines` are 1-based and inclusive, the heading's first.
+    """
+
+    index: int
+    title: str
+    level: int
+    occurrence: int
+    summary: str
+    content: str
+    lines: tuple[int, int]
+
+
+@dataclass(frozen=True)
+class KnowledgeDocument:
+    """A document as it was read. `text` is the file to the byte; everything else is made of it when it is asked for."""
+
+    text: str
+
+    @cached_property
+    def metadata(self) -> Metadata:
+        """What the front matter says."""
+        return read_metadata(lines_of(self.text))
+
+    @cached_property
+    def outline(self) -> Outline:
+        """Lines and headings."""
+        return outline(self.text, front_lines(lines_of(self.text)))
+
+    @cached_property
+    def headings(self) -> list[Heading]:
+        """The headings of the chapters, in their order."""
+        return [heading for heading in self.outline.headings if heading.level in CHAPTER_LEVELS]
+
+    @cached_property
+    def introduction(self) -> str:
+        """What stands between front matter and the first chapter."""
+        lines = self.outline.lines
+        end = self.headings[0].line if self.headings else len(lines)
+        return stripped("".join(lines[front_lines(lines) : end]).removeprefix("\ufeff"))
+
+    @cached_property
+    def title(self) -> str:
+        """Of the front matter, else the first heading of level 1, else empty."""
+        named = (heading.title for heading in self.outline.headings if heading.level == 1)
+        return self.metadata.title or next(named, "")
+
+    @cached_property
+    def chapters(self) -> tuple[Chapter, ...]:
+        """All chapters, in their order; a sub-heading is a chapter of its own."""
+        seen: dict[str, int] = {}
+        found = []
+        for index, heading in enumerate(self.headings):
+            occurrence = seen[heading.title] = seen.get(heading.title, -1) + 1
+            end = self.end_of(index)
+            content = stripped("".join(self.outline.lines[heading.line + 1 : end]))
+            span = (heading.line + 1, end)
+            found.append(Chapter(index, heading.title, heading.level, occurrence, summary_of(content), content, span))
+        return tuple(found)
+
+    def chapter(self, title: str | None = None, index: int | None = None) -> Chapter:
+        """One chapter: by its title, by its index (from 0), or by both where several have the same title.
+
+        Raises:
+            ChapterNotFound: there is none.
+            InvalidArgument: neither is given, or several chapters have this title.
+        """
+        return self.chapters[self.position(title, index)]
+
+    def position(self, title: str | None = None, index: int | None = None) -> int:
+        """The index of one chapter, see `chapter`."""
+        if title is None and index is None:
+            raise InvalidArgument("Say which chapter: by its title or its index.")
+        name = None if title is None else " ".join(title.split())
+        found = [
+            number
+            for number, heading in enumerate(self.headings)
+            if name in (None, heading.title) and index in (None, number)
+        ]
+        if not found:
+            which = " ".join([f"`{title}`"] * (title is not None) + [f"at index {index}"] * (index is not None))
+            raise ChapterNotFound(f"There is no chapter {which}.", self._hint(name))
+        if len(found) > 1:
+            raise InvalidArgument(f"{len(found)} chapters have the title `{title}`.", f"Add chapter_index: {found}.")
+        return found[0]
+
+    def end_of(self, index: int) -> int:
+        """The line after the last of a chapter, counted from 0."""
+        return self.headings[index + 1].line if index + 1 < len(self.headings) else len(self.outline.lines)
+
+    def end_with_subchapters(self, index: int) -> int:
+        """The line after the last of a chapter and of the deeper ones below it, counted from 0."""
+        level = self.headings[index].level
+        later = (heading.line for heading in self.headings[index + 1 :] if heading.level <= level)
+        return next(later, len(self.outline.lines))
+
+    def _hint(self, name: str | None) -> str | None:
+        alike = [one.title for one in self.headings if name and one.title.casefold() == name.casefold()]
+        return f"There is `{alike[0]}`: upper and lower case count." if alike else None
+
+
+def summary_of(content: str) -> str:
+    """The first paragraph on one line, if the content begins with prose."""
+    taken: list[str] = []
+    for line in content.splitlines():
+        if not line.strip() or _NO_PROSE.match(line):
+            break
+        taken.append(line)
+    return " ".join(" ".join(taken).split())[:SUMMARY_CHARACTERS]
+
+
+def stripped(text: str) -> str:
+    """The text without the empty lines around it; the first line keeps its indent."""
+    return re.sub(r"\A(?:[ \t]*(?:\r\n|\r|\n))+", "", text).rstrip()
+
+
+def titles_of(headings: Sequence[Heading]) -> list[tuple[int, str]]:
+    """Level and title of each."""
+    return [(heading.level, heading.title) for heading in headings]

@@ -1,0 +1,1 @@
+"""The git history of the knowledge store."""

@@ -1,0 +1,102 @@
+"""Running git: arguments as a list, nobody else's configuration or hooks, a deadline."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from lore_etl.core.errors import GitError
+
+SECONDS = 30.0
+# -c beats every file of configuration; what is not here is git's default, see `_environment`
+_OPTIONS = {
+    "core.hooksPath": "/dev/null",
+    "core.fsmonitor": "false",
+    "core.autocrlf": "false",
+    "core.quotePath": "false",
+    "core.fileMode": "false",  # a document is no program
+    "core.attributesFile": "/dev/null",
+    "core.excludesFile": "/dev/null",
+    "commit.gpgSign": "false",
+    "push.gpgSign": "false",
+    "gc.auto": "0",  # it would run inside of somebody's write; `History.tidy` does
+    "maintenance.auto": "false",
+    "protocol.ext.allow": "never",
+    "submodule.recurse": "false",
+}
+_KEPT = ("GIT_SSH", "GIT_SSH_COMMAND", "GIT_SSL_CAINFO", "GIT_SSL_CAPATH", "GIT_PROXY_COMMAND")
+
+
+class Git:
+    """Git in one repository."""
+
+    def __init__(self, home: Path) -> None:
+        self._home = home
+        options = _OPTIONS | {"safe.directory": str(home)}  # the folder was named; who owns it does not matter
+        self._prefix = ["git", *(part for key, value in options.items() for part in ("-c", f"{key}={value}"))]
+
+    def run(
+        self,
+        *arguments: str,
+        data: bytes = b"",
+        extra: Mapping[str, str] | None = None,
+        keep: Sequence[int] = (),
+        seconds: float = SECONDS,
+        remote: bool = False,
+    ) -> bytes:
+        """What git prints.
+
+        `keep` are descriptors that it inherits; with `remote` the user's own configuration counts, for credentials.
+
+        Raises:
+            GitError: it is not there, fails, or takes too long.
+        """
+        with self.start(*arguments, extra=extra, keep=keep, remote=remote) as process:
+            return finish(process, data, seconds)
+
+    def start(
+        self,
+        *arguments: str,
+        extra: Mapping[str, str] | None = None,
+        keep: Sequence[int] = (),
+        remote: bool = False,
+    ) -> subprocess.Popen[bytes]:
+        """Git as it begins; `finish` waits for it. Raises GitError."""
+        try:
+            return subprocess.Popen(
+                [*self._prefix, *arguments],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                cwd=self._home,
+                env={**_environment(remote), **(extra or {})},
+                pass_fds=keep,
+                start_new_session=remote,  # without a terminal nothing asks for a password
+            )
+        except OSError as error:
+            raise GitError(f"Git cannot be started: {error.strerror}.", "Install git, 2.31 or newer.") from error
+
+
+def finish(process: subprocess.Popen[bytes], data: bytes = b"", seconds: float = SECONDS) -> bytes:
+    """What it prints. Raises GitError."""
+    try:
+        output, problem = process.communicate(data, seconds)
+    except subprocess.TimeoutExpired as error:
+        process.kill()
+        process.communicate()
+        raise GitError(f"Git did not finish within {seconds:.0f} seconds.") from error
+    if process.returncode:
+        lines = problem.decode(errors="replace").strip().splitlines() or [f"status {process.returncode}"]
+        raise GitError(f"Git failed: {' '.join(lines)[:500]}")
+    return output
+
+
+def _environment(remote: bool) -> dict[str, str]:
+    """Ours, without what steers git; its own words in English, and no questions."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_") or name in _KEPT}
+    more = {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0", "SSH_ASKPASS_REQUIRE": "never", "GIT_OPTIONAL_LOCKS": "0"}
+    if not remote:
+        more |= {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_NOSYSTEM": "1"}
+    return kept | more

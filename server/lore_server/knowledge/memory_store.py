@@ -1,0 +1,157 @@
+"""The memories of projects: each is kept once in its group, under the lock of the store, as one commit."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from lore_etl.core.errors import MemoryNotFound
+from lore_etl.core.model import Value
+from lore_server.knowledge.git.commits import Author
+from lore_server.knowledge.memory_files import Memory, file_place, files_of, made, number_of_parts, read_memory
+from lore_server.knowledge.names import SUFFIX, group_folder
+from lore_server.knowledge.reader import Project, shown
+from lore_server.knowledge.writer import Changes, Writer
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A memory with its files, relative to the folder; `id` is the group's folder and what the files are called."""
+
+    id: str
+    memory: Memory
+    paths: tuple[str, ...]
+    parts: int
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all its parts are there: somebody may have been killed while writing them."""
+        return len(self.paths) == self.parts
+
+
+@dataclass(frozen=True)
+class Added:
+    """What adding did; `commit` is None if nothing had to be written, `replaced` is the id of what went for it."""
+
+    kept: Kept
+    is_duplicate: bool
+    secrets: int
+    replaced: str | None
+    commit: str | None
+
+
+class MemoryStore:
+    """Adds and deletes memories in a store. Every write may raise what those of the store raise."""
+
+    def __init__(self, store: Writer) -> None:
+        self._store = store
+
+    def add(
+        self,
+        project_id: str,
+        name: str,
+        group_id: str,
+        body: str,
+        source: str,
+        metadata: Mapping[str, Value],
+        author: Author,
+        replaces: str | None = None,
+    ) -> Added:
+        """Keep a text, unless its group has it; the one of the id `replaces` goes, if it is there still.
+
+        Raises:
+            InvalidGroupId, InvalidContent: see `made`.
+        """
+        memory, secrets = made(name, group_id, body, source, metadata, self._store.now())
+        with self._store.writing():
+            project, more = self._store.begun(self._store.project(project_id))
+            old = self._found(project, replaces) if replaces is not None else None
+            twin = self._twin(project, memory)
+            if old is not None and twin is not None and old.id == twin.id:  # it replaces itself: described anew, or not
+                old, twin = (None, twin) if _says_the_same(twin.memory, memory) else (old, None)
+            changes: Changes = dict.fromkeys(old.paths) if old else {}
+            kept = twin
+            if kept is None:
+                kept, files = self._placed(project, memory, old)
+                changes |= files | more
+            what = f"Forgot '{old.memory.name}'" if old and twin else f"Remembered '{memory.name}'"
+            commit = self._store.save(project, changes, what, author, kept.paths[0]).commit if changes else None
+        return Added(kept, twin is not None, secrets, old.id if old else None, commit)
+
+    def all(self, project_id: str, folders: Collection[str] = ()) -> Iterator[Kept]:
+        """The memories of a project, of all groups or of those with these folders."""
+        project = self._store.project(project_id)
+        for folder in self._store.files.folders(project.memories_path) if project.exists else ():
+            if not folders or folder in folders:
+                for stem, names in self._stems(project, folder).items():
+                    if kept := self._read(project, folder, stem, names):
+                        yield kept
+
+    def opening(self, project_id: str, memory_id: str) -> Kept | None:
+        """What the first part says of a memory; its body is that part's. None if it is not there."""
+        folder, _, stem = memory_id.partition("/")
+        return self._read(self._store.project(project_id), folder, stem, [stem + SUFFIX])
+
+    def delete(self, project_id: str, memory_id: str, author: Author) -> tuple[Kept, str]:
+        """Delete a memory with all its parts: what it was, and the commit. Raises MemoryNotFound."""
+        with self._store.writing():
+            project = self._store.project(project_id)
+            kept = self._found(project, memory_id)
+            if kept is None:
+                raise MemoryNotFound(f"There is no memory `{memory_id[:300]}`.")
+            what = f"Forgot '{kept.memory.name}'"
+            done = self._store.save(project, dict.fromkeys(kept.paths), what, author, kept.paths[0])
+            assert done.commit is not None, "its files were there"
+        return kept, done.commit
+
+    def _found(self, project: Project, memory_id: str) -> Kept | None:
+        folder, _, stem = memory_id.partition("/")
+        if not project.exists or folder not in self._store.files.folders(project.memories_path):
+            return None
+        names = self._stems(project, folder).get(stem)
+        return self._read(project, folder, stem, names) if names else None
+
+    def _twin(self, project: Project, memory: Memory) -> Kept | None:
+        """The memory of the same group that has the same body, whatever it is called."""
+        folder = group_folder(memory.group_id)
+        for stem, names in self._stems(project, folder).items():
+            if memory.sha256.startswith(stem.rpartition("-")[2]):
+                kept = self._read(project, folder, stem, names)
+                if kept is not None and kept.memory.body == memory.body:
+                    return kept
+        return None
+
+    def _placed(self, project: Project, memory: Memory, old: Kept | None) -> tuple[Kept, Changes]:
+        """A new memory with its files, under a name that no other has: one that was edited by hand may have it.
+
+        What a killed writer left of the same memory is written over.
+        """
+        folder, stem = group_folder(memory.group_id), memory.stem()
+        names = self._stems(project, folder).get(stem)
+        other = self._read(project, folder, stem, names) if names else None
+        if other is not None and other.is_whole and (old is None or old.id != other.id):
+            stem = memory.stem(len(memory.sha256))
+        texts = files_of(memory, stem)
+        files: Changes = {f"{project.memories_path}/{folder}/{name}": text.encode() for name, text in texts.items()}
+        return Kept(f"{folder}/{stem}", memory, tuple(files), len(files)), files
+
+    def _stems(self, project: Project, folder: str) -> dict[str, list[str]]:
+        """The memories of a group: what their files are called -> the files, by part."""
+        found = defaultdict[str, dict[int, str]](dict)
+        for name in self._store.files.names(f"{project.memories_path}/{folder}"):
+            if place := file_place(name):
+                found[place.stem][place.part] = name
+        return {stem: [names[part] for part in sorted(names)] for stem, names in found.items()}
+
+    def _read(self, project: Project, folder: str, stem: str, names: Sequence[str]) -> Kept | None:
+        paths = [f"{project.memories_path}/{folder}/{name}" for name in names]
+        texts = {path: shown(data) for path in paths if (data := self._store.files.read(path)) is not None}
+        if not texts:
+            return None
+        memory, parts = read_memory(list(texts.values()), stem, folder), number_of_parts(next(iter(texts.values())))
+        return Kept(f"{folder}/{stem}", memory, tuple(texts), parts)
+
+
+def _says_the_same(one: Memory, other: Memory) -> bool:
+    return replace(one, created=other.created) == other

@@ -1,0 +1,59 @@
+"""Three versions of a file made into one, for reverts and for histories that diverged."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from lore_etl.core.errors import GitError
+from lore_etl.core.headings import lines_of
+from lore_server.knowledge.git.git_command import Git
+from lore_server.knowledge.metadata import read_metadata, with_values
+from lore_server.knowledge.registry import INDEX, merged_index
+
+
+class Clash(Exception):
+    """Both sides changed the same lines."""
+
+
+def merged(git: Git, path: str, base: bytes | None, ours: bytes | None, theirs: bytes | None) -> bytes | None:
+    """The file with both sides' changes; None if it is gone.
+
+    Raises:
+        Clash: they contradict each other.
+        GitError: git cannot be run.
+    """
+    if theirs in (ours, base):
+        return ours
+    if ours == base:
+        return theirs
+    if path == INDEX:
+        whole = merged_index(base, ours, theirs)
+        if whole is None:
+            raise Clash(path)
+        return whole
+    if ours is None or theirs is None or base is None:
+        raise Clash(path)
+    return _merged_lines(git, path, *_same_date(base, ours, theirs))
+
+
+def _same_date(base: bytes, ours: bytes, theirs: bytes) -> tuple[bytes, bytes, bytes]:
+    """Every change sets `updated`: the later one counts on all sides, so that it is nothing to contradict about."""
+    texts = [data.decode("utf-8", "surrogateescape") for data in (base, ours, theirs)]
+    dates = [read_metadata(lines_of(text)).updated for text in texts[1:]]
+    if not all(dates):
+        return base, ours, theirs
+    last = max(date for date in dates if date)
+    one, two, three = (with_values(text, {"updated": last}).encode("utf-8", "surrogateescape") for text in texts)
+    return one, two, three
+
+
+def _merged_lines(git: Git, path: str, base: bytes, ours: bytes, theirs: bytes) -> bytes:
+    with tempfile.TemporaryDirectory(prefix="lore-") as folder:
+        for name, data in (("ours", ours), ("base", base), ("theirs", theirs)):
+            (Path(folder) / name).write_bytes(data)
+        names = [str(Path(folder) / name) for name in ("ours", "base", "theirs")]
+        try:
+            return git.run("merge-file", "-p", "-q", *names)
+        except GitError as error:  # its status is the number of conflicts
+            raise Clash(path) from error

@@ -1,0 +1,165 @@
+"""The front matter of a knowledge document: read without trust, changed key by key, otherwise kept."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import yaml
+
+from lore_etl.core.frontmatter import checked_events
+from lore_etl.core.headings import lines_of
+
+MAX_BYTES = 64_000
+# strings, lists and mappings and nothing else: `title: 2024-01-01` is a title, `title: no` as well
+_LOADER = yaml.CBaseLoader if yaml.__with_libyaml__ else yaml.BaseLoader
+_KNOWN = ("title", "keywords", "created", "updated", "supersedes", "valid_until")
+_OPEN = re.compile(r"^\ufeff?---[ \t]*(?:\r\n|\r|\n)")
+_CLOSE = re.compile(r"^(?:---|\.\.\.)[ \t]*(?:\r\n|\r|\n)?$")
+
+Value = str | Sequence[str]
+
+
+@dataclass(frozen=True)
+class Metadata:
+    """What front matter says. `extra` holds the keys that Lore does not know, in their order, as text, lists, mappings.
+
+    `problem` says why a block cannot be read; then the rest is empty and the block is left as it is.
+    """
+
+    title: str = ""
+    keywords: tuple[str, ...] = ()
+    created: str | None = None
+    updated: str | None = None
+    supersedes: tuple[str, ...] = ()
+    valid_until: str | None = None
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    problem: str | None = None
+
+
+def front_lines(lines: Sequence[str]) -> int:
+    """How many lines the front matter takes, its dashes included; 0 if there is none."""
+    if not lines or not _OPEN.match(lines[0]):
+        return 0
+    size = 0
+    for number, line in enumerate(lines[1:], 2):
+        if _CLOSE.match(line):
+            return number
+        size += len(line)
+        if size > MAX_BYTES:
+            break
+    return 0
+
+
+def read_metadata(lines: Sequence[str]) -> Metadata:
+    """What the front matter of these lines says; never an error, see `Metadata.problem`."""
+    count = front_lines(lines)
+    if not count:
+        return Metadata()
+    try:
+        values = _mapping(_block(lines[1 : count - 1]))
+    except (yaml.YAMLError, ValueError) as error:
+        mark = getattr(error, "problem_mark", None)
+        reason = getattr(error, "problem", None) or str(error).partition("\n")[0]
+        return Metadata(problem=f"front matter{f', line {mark.line + 2}' if mark else ''}: {reason}"[:300])
+    return Metadata(
+        title=_text(values.get("title")) or "",
+        keywords=_texts(_split(values.get("keywords"))),
+        created=_text(values.get("created")),
+        updated=_text(values.get("updated")),
+        supersedes=_texts(values.get("supersedes")),
+        valid_until=_text(values.get("valid_until")),
+        extra={key: value for key, value in values.items() if key not in _KNOWN},
+    )
+
+
+def write_metadata(values: Mapping[str, Value], end: str = "\n") -> str:
+    """A new block of front matter with its dashes."""
+    return end.join(["---", *(_entry(key, value) for key, value in values.items()), "---", ""])
+
+
+def with_values(text: str, values: Mapping[str, Value]) -> str:
+    """The text with these keys set in its front matter, the rest as it was. Without a readable block: as it was."""
+    lines = lines_of(text)
+    count = front_lines(lines)
+    if not count or read_metadata(lines).problem:
+        return text
+    for key, value in values.items():
+        lines[1 : count - 1] = _set(lines[1 : count - 1], key, _entry(key, value) + _end_of(lines[0]))
+        count = front_lines(lines)
+    return "".join(lines)
+
+
+def _set(block: list[str], key: str, entry: str) -> list[str]:
+    node = yaml.compose(_block(block), Loader=_LOADER)
+    if node is not None and (not isinstance(node, yaml.MappingNode) or node.flow_style):
+        return block  # `{title: a}` is one line of somebody else's making
+    for name, value in reversed(node.value if node else []):
+        if name.value == key:
+            last = value.end_mark.line + (value.end_mark.column > 0)
+            first = name.start_mark.line
+            return [*block[:first], entry, *block[max(last, first + 1) :]]
+    return [*block, entry]
+
+
+def _block(lines: Sequence[str]) -> str:
+    return "".join(line.rstrip("\r\n") + "\n" for line in lines)
+
+
+def _end_of(line: str) -> str:
+    return line[len(line.rstrip("\r\n")) :]
+
+
+def _entry(key: str, value: Value) -> str:
+    """One line of YAML; JSON's way of quoting is a subset of it (https://yaml.org/spec/1.2.2/#12-overview)."""
+    if not isinstance(value, str):
+        return f"{key}: [{', '.join(_scalar(item) for item in value)}]"
+    return f"{key}: {_scalar(value)}"
+
+
+def _scalar(text: str) -> str:
+    is_plain = re.fullmatch(r"[A-Za-z0-9_](?:[A-Za-z0-9_ ./()+-]|:(?=[0-9]))*(?<! )", text) and _is_text(text)
+    if is_plain:
+        return text
+    quoted = json.dumps(text, ensure_ascii=False)
+    # of what JSON leaves as it is, YAML takes these for line ends or refuses them
+    return re.sub("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]", lambda found: f"\\u{ord(found[0]):04x}", quoted)
+
+
+def _is_text(text: str) -> bool:
+    """Whether any reader of YAML takes the bare word for text; a time is fine, the seed writes it bare too."""
+    try:
+        value = yaml.safe_load(text)
+    except (yaml.YAMLError, ValueError):
+        return False
+    return isinstance(value, str) or bool(re.match(r"\d{4}-\d\d-\d\dT", text))
+
+
+def _mapping(block: str) -> dict[str, Any]:
+    if any(getattr(event, "tag", None) for event in checked_events(block)):
+        raise ValueError("tags are not allowed")
+    values = yaml.load(block, Loader=_LOADER)
+    if values is None or values == "":
+        return {}
+    if not isinstance(values, dict):
+        raise ValueError("it is not a list of `key: value`")
+    if not all(isinstance(key, str) for key in values):
+        raise ValueError("a key is not a word")
+    return values
+
+
+def _text(value: object) -> str | None:
+    return " ".join(value.split())[:300] or None if isinstance(value, str) else None
+
+
+def _split(value: object) -> object:
+    """`keywords: one, two` is meant as two."""
+    return value.split(",") if isinstance(value, str) else value
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    values = value if isinstance(value, list) else [value]
+    return tuple(dict.fromkeys(text for item in values[:100] if (text := _text(item))))

@@ -1,0 +1,176 @@
+"""Names that callers choose, made into safe names of files, and the refusal of what cannot be one."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+from collections.abc import Container, Iterator
+
+from lore_etl.core.errors import InvalidFilename, InvalidGroupId, InvalidProjectId, UsageError
+from lore_etl.files.scan import SKIPPED_FOLDERS
+
+ID_CHARACTERS = 200  # the seed's 100 are too few for the address of a git remote
+FILENAME_CHARACTERS = 255
+SLUG_CHARACTERS = 80
+MARK_CHARACTERS = 8
+LONGEST_SLUG_BYTES = 160  # a name has up to 255, and more is added
+SUFFIX = ".md"
+# https://learn.microsoft.com/windows/win32/fileio/naming-a-file
+_DEVICES = {"con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(10))}
+_FOLDED = str.maketrans({"ß": "ss", "æ": "ae", "œ": "oe", "ø": "o", "đ": "d", "ð": "d", "þ": "th", "ł": "l", "ı": "i"})
+# of https://www.unicode.org/reports/tr44/#Default_Ignorable_Code_Point, the letters and marks
+_UNSEEN_LETTERS = frozenset(
+    chr(code)
+    for first, last in ((0x34F, 0x34F), (0x115F, 0x1160), (0x17B4, 0x17B5), (0x180B, 0x180F), (0x3164, 0x3164),
+                        (0xFE00, 0xFE0F), (0xFFA0, 0xFFA0), (0xE0100, 0xE01EF))
+    for code in range(first, last + 1)
+)  # fmt: skip
+_MARKED = re.compile(r"-[0-9a-f]{8}$")
+_UNSEEN = {"Cc", "Cf", "Cs", "Zl", "Zp"}
+_JOINERS = "\u200c\u200d"  # Persian words and many emoji need them
+
+
+def checked_project_id(project_id: str) -> str:
+    """The id in one Unicode form, without blanks around it.
+
+    Raises:
+        InvalidProjectId: it is empty, too long, or holds what cannot be seen.
+    """
+    return _checked_id(project_id, "A project id", InvalidProjectId)
+
+
+def checked_group_id(group_id: str) -> str:
+    """The name of a group of memories in one Unicode form, without blanks around it.
+
+    Raises:
+        InvalidGroupId: it is empty, too long, or holds what cannot be seen.
+    """
+    return _checked_id(group_id, "A group id", InvalidGroupId)
+
+
+def group_folder(group_id: str) -> str:
+    """The folder of a group: its slug, marked where that is not the whole name, so that no two groups share one.
+
+    Raises:
+        InvalidGroupId: see `checked_group_id`.
+    """
+    name = checked_group_id(group_id)
+    plain = ascii_slug(name)  # a group keeps the folder that earlier versions gave it
+    is_plain = plain == name and plain not in SKIPPED_FOLDERS  # those would not be indexed
+    return plain if is_plain else f"{plain}.{_mark(name)}"  # no slug has a dot
+
+
+def project_slug(project_id: str, taken: Container[str]) -> str:
+    """The folder of a new project: its slug, numbered if another project has it."""
+    base = slug(checked_project_id(project_id))
+    return next(name for n in range(100_000) if (name := f"{base}-{n}" if n else base) not in taken)
+
+
+def document_name(filename: str) -> str:
+    """The file name of a new document: `API Guide` and `api-guide.md` are both `api-guide.md`.
+
+    Raises:
+        InvalidFilename: it is empty, too long, a path, or holds what no name can.
+    """
+    return slug(_stem(filename)) + SUFFIX
+
+
+def earlier_document_name(filename: str) -> str:
+    """The file name that earlier versions gave to such a document. Raises InvalidFilename."""
+    return ascii_slug(_stem(filename)) + SUFFIX
+
+
+def _stem(filename: str) -> str:
+    name = checked_filename(filename)
+    return name[: -len(SUFFIX)] if name.lower().endswith(SUFFIX) else name
+
+
+def checked_filename(filename: str) -> str:
+    """The name as it was given, if it names a file and nothing else.
+
+    Raises:
+        InvalidFilename: it is empty, too long, a path, or holds what no name can.
+    """
+    name = filename.strip()
+    if not name or len(name) > FILENAME_CHARACTERS:
+        raise InvalidFilename(f"A file name has 1 to {FILENAME_CHARACTERS} characters, this one {len(name)}.")
+    looks = unicodedata.normalize("NFKC", name)  # full-width dots and slashes become `../`
+    if any(mark in text for text in (name, looks) for mark in "/\\\0"):
+        raise InvalidFilename("A file name holds no folder: no slash, no backslash.")
+    if has_unseen(name):
+        raise InvalidFilename("A file name has no control characters or invisible characters.")
+    stem = looks[: -len(SUFFIX)] if looks.lower().endswith(SUFFIX) else looks
+    if not stem.strip(". "):
+        raise InvalidFilename("A file name has more than dots.")
+    return name
+
+
+def slug(text: str) -> str:
+    """Lower-case letters, digits, underscores and hyphens of any script, in NFC; accents of Latin letters are dropped.
+
+    A short digest is added where letters are lost, and where a word mixes ASCII with other letters, which may only look
+    alike: such names are different files.
+    """
+    normal = unicodedata.normalize("NFKC", text)
+    name = unicodedata.normalize("NFC", re.sub("-+", "-", "".join(_kept(normal))).strip("-"))
+    is_mixed = any(_is_mixed(word) for word in name.split("-")) and not _MARKED.search(name)
+    is_lossy = any(letter in _UNSEEN_LETTERS and unicodedata.category(letter)[0] == "L" for letter in normal)
+    return _safe(name, text, is_mixed or is_lossy)
+
+
+def ascii_slug(text: str) -> str:
+    """The same of ASCII letters only: so groups of memories are named, and documents of earlier versions."""
+    folded = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", text).lower().translate(_FOLDED))
+    letters = [letter for letter in folded if not unicodedata.combining(letter)]
+    lost = any(not letter.isascii() and letter.isalnum() for letter in letters)
+    name = re.sub(r"[^a-z0-9_]+", "-", "".join(letter for letter in letters if letter.isascii())).strip("-")
+    return _safe(name, text, lost)
+
+
+def _kept(text: str) -> Iterator[str]:
+    """The letters, digits and marks of a name, decomposed; a hyphen for all else."""
+    base = ""
+    for letter in unicodedata.normalize("NFKD", text.lower().translate(_FOLDED).casefold()):
+        kind = unicodedata.category(letter)[0]
+        if kind == "M":
+            if not base.isascii() and letter not in _UNSEEN_LETTERS:
+                yield letter
+            continue
+        is_kept = letter == "_" or (kind in "LN" and letter not in _UNSEEN_LETTERS)
+        base = letter if is_kept else ""
+        yield letter if is_kept else "-"
+
+
+def _is_mixed(word: str) -> bool:
+    letters = [letter for letter in word if letter.isalpha()]
+    return any(map(str.isascii, letters)) and not all(map(str.isascii, letters))
+
+
+def _safe(name: str, text: str, needs_mark: bool) -> str:
+    """The slug with the digest that it needs, short enough for any file system, and not the name of a device."""
+    is_long = len(name) > SLUG_CHARACTERS + MARK_CHARACTERS + 1 or len(name.encode()) > LONGEST_SLUG_BYTES
+    if needs_mark or not name or is_long:  # a slug is its own slug
+        short = name[:SLUG_CHARACTERS].encode()[: LONGEST_SLUG_BYTES - MARK_CHARACTERS - 1].decode(errors="ignore")
+        name = f"{short.strip('-') or 'x'}-{_mark(unicodedata.normalize('NFKC', text))}"
+    return f"{name}-x" if name in _DEVICES else name
+
+
+def _checked_id(given: str, what: str, error: type[UsageError]) -> str:
+    name = unicodedata.normalize("NFC", given).strip()
+    if not name or len(name) > ID_CHARACTERS:
+        raise error(f"{what} has 1 to {ID_CHARACTERS} characters, this one {len(name)}.")
+    if has_unseen(name):
+        raise error(f"{what} has no control characters, line ends or invisible characters.")
+    if not name.strip("./\\"):
+        raise error(f"{what} is a name, not a path made of dots.")
+    return name
+
+
+def has_unseen(name: str) -> bool:
+    """Whether it holds control characters, line ends or invisible characters."""
+    return any(unicodedata.category(letter) in _UNSEEN and letter not in _JOINERS for letter in name)
+
+
+def _mark(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:MARK_CHARACTERS]

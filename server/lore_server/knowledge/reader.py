@@ -1,0 +1,220 @@
+"""Reading a knowledge folder: projects, main documents, knowledge documents. Needs no lock and makes nothing."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Protocol
+
+from lore_etl.core.errors import DocumentNotFound, NotFound, ProjectNotFound
+from lore_etl.files.scan import RACY_NS
+from lore_server.knowledge.document import KnowledgeDocument
+from lore_server.knowledge.git.objects import blob_id
+from lore_server.knowledge.metadata import Metadata
+from lore_server.knowledge.names import (
+    SUFFIX,
+    checked_filename,
+    checked_project_id,
+    document_name,
+    earlier_document_name,
+)
+from lore_server.knowledge.registry import INDEX, read_index
+from lore_server.knowledge.safe_files import Files
+
+MAIN = "main.md"
+
+
+@dataclass(frozen=True)
+class Project:
+    """A project; `slug` is None if nothing was written for it yet."""
+
+    id: str
+    slug: str | None
+
+    @property
+    def exists(self) -> bool:
+        """Whether it is known."""
+        return self.slug is not None
+
+    @property
+    def main_path(self) -> str:
+        """Its main document, relative to the folder."""
+        return f"projects/{self.slug}/{MAIN}"
+
+    @property
+    def knowledge_path(self) -> str:
+        """The folder of its documents, relative to the folder."""
+        return f"projects/{self.slug}/knowledge"
+
+    @property
+    def memories_path(self) -> str:
+        """The folder of its memories, which has one folder for each group, relative to the folder."""
+        return f"projects/{self.slug}/memories"
+
+
+@dataclass(frozen=True)
+class MainDocument:
+    """A project's instructions; without any, `exists` is False, the content empty and the version None."""
+
+    project_id: str
+    exists: bool
+    content: str
+    version: str | None
+    path: str | None
+
+
+@dataclass(frozen=True)
+class DocumentInfo:
+    """A document as a list shows it. `version` is the name that git gives to its content; `chapters` are counted."""
+
+    project_id: str
+    filename: str
+    path: str
+    title: str
+    metadata: Metadata
+    version: str
+    bytes: int
+    chapters: int
+
+
+@dataclass(frozen=True)
+class StoredDocument:
+    """A document with its content."""
+
+    info: DocumentInfo
+    document: KnowledgeDocument
+
+
+Stamp = tuple[int, int, int, int]
+
+
+class Readable(Protocol):
+    """Files of a knowledge folder: as they are, or as a commit has them."""
+
+    def read(self, path: str) -> bytes | None:
+        """The content; None if there is none."""
+
+    def exists(self, path: str) -> bool:
+        """Whether there is such a file."""
+
+
+class Documents:
+    """Main documents and knowledge documents, as these files have them."""
+
+    def __init__(self, files: Readable) -> None:
+        self._files = files
+
+    def project(self, project_id: str) -> Project:
+        """A project, known or not. Raises InvalidProjectId."""
+        name = checked_project_id(project_id)
+        return Project(name, read_index(self._files.read(INDEX)).get(name))
+
+    def main(self, project_id: str) -> MainDocument:
+        """A project's main document; never an error because there is none."""
+        project = self.project(project_id)
+        data = self._files.read(project.main_path) if project.exists else None
+        if data is None:
+            return MainDocument(project.id, False, "", None, None)
+        return MainDocument(project.id, True, shown(data), blob_id(data), project.main_path)
+
+    def document(self, project_id: str, filename: str) -> StoredDocument:
+        """One document.
+
+        Raises:
+            DocumentNotFound: the project has none of that name.
+            ProjectNotFound: there is no such project.
+        """
+        project = self.project(project_id)
+        name = self.existing_name(project, filename)
+        path = f"{project.knowledge_path}/{name}"
+        data = self._files.read(path) if name else None
+        if name is None or data is None:
+            raise missing(project, filename)
+        text = KnowledgeDocument(shown(data))
+        return StoredDocument(_described(project, name, data, text), text)
+
+    def existing_name(self, project: Project, filename: str) -> str | None:
+        """The file that is meant: one of exactly that name, else one of its slug. Raises InvalidFilename."""
+        names = self.possible_names(filename)
+        for name in names if project.exists else ():
+            if self._files.exists(f"{project.knowledge_path}/{name}"):
+                return name
+        return None
+
+    def possible_names(self, filename: str) -> list[str]:
+        """The files that a name may mean, the likeliest first. Raises InvalidFilename."""
+        given = checked_filename(filename)
+        exact_name = given if given.endswith(SUFFIX) else given + SUFFIX
+        names = (exact_name, document_name(given), earlier_document_name(given))
+        return [name for name in dict.fromkeys(names) if is_document(name)]
+
+
+class Shelf(Documents):
+    """What is in the folder. A document is read again only if its stamp changed; threads may share it."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self.files = Files(home)
+        super().__init__(self.files)
+        self._seen: dict[str, tuple[Stamp, DocumentInfo]] = {}
+
+    def projects(self) -> list[Project]:
+        """All projects that the index knows, by id."""
+        return [Project(name, slug) for name, slug in sorted(read_index(self.files.read(INDEX)).items())]
+
+    def documents(self, project_id: str) -> list[DocumentInfo]:
+        """The documents of a project by file name; none if there is no such project."""
+        project = self.project(project_id)
+        if not project.exists:
+            return []
+        found = [
+            self._info(project, name, facts)
+            for name, facts in self.files.entries(project.knowledge_path)
+            if is_document(name)
+        ]
+        return sorted((info for info in found if info), key=lambda info: info.filename)
+
+    def _info(self, project: Project, name: str, facts: os.stat_result) -> DocumentInfo | None:
+        path = f"{project.knowledge_path}/{name}"
+        stamp = (facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns, facts.st_ino)
+        known = self._seen.get(path)
+        if known and known[0] == stamp:
+            return known[1] if known[1].project_id == project.id else replace(known[1], project_id=project.id)
+        data = self.files.read(path)
+        if data is None:
+            return None
+        info = _described(project, name, data, KnowledgeDocument(shown(data)))
+        if time.time_ns() - facts.st_ctime_ns > RACY_NS:  # else it may change once more under the same stamp
+            self._seen[path] = (stamp, info)
+        return info
+
+
+def is_document(name: str) -> bool:
+    """Whether a file of this name is a document."""
+    return name.endswith(SUFFIX) and not name.startswith(".") and name.isprintable()
+
+
+def shown(data: bytes) -> str:
+    """The text as readers get it; what is no UTF-8 is marked."""
+    return data.decode("utf-8", "replace")
+
+
+def exact(data: bytes) -> str:
+    """The text as it is edited: whatever the bytes are, they are written back."""
+    return data.decode("utf-8", "surrogateescape")
+
+
+def missing(project: Project, filename: str) -> NotFound:
+    """The error for a document that is not there: ProjectNotFound if its project is not there either."""
+    if not project.exists:
+        return ProjectNotFound(f"There is no project `{project.id}`: nothing was written for it yet.")
+    return DocumentNotFound(f"Project `{project.id}` has no document `{filename}`.", "List the project's documents.")
+
+
+def _described(project: Project, name: str, data: bytes, document: KnowledgeDocument) -> DocumentInfo:
+    title = document.metadata.title or name.removesuffix(SUFFIX)
+    path = f"{project.knowledge_path}/{name}"
+    chapters = len(document.headings)
+    return DocumentInfo(project.id, name, path, title, document.metadata, blob_id(data), len(data), chapters)

@@ -1,0 +1,71 @@
+"""Completing arguments while someone types: paths, class names, versions; from the index, through the operations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import PurePosixPath
+from typing import Any
+
+import mcp_types as types
+from mcp.server.context import ServerRequestContext
+
+from lore_etl.core.errors import LoreError
+from lore_server.execution.progress import NOBODY
+from lore_server.execution.threads import Call, Calls
+
+MOST = 100  # the protocol's limit
+ALL_TOKENS = 1_000_000
+
+
+class Completions:
+    """Knows what can be meant by what was typed so far; nothing, where there is no index yet."""
+
+    def __init__(self, calls: Calls) -> None:
+        self._calls = calls
+
+    async def complete(
+        self, context: ServerRequestContext[Any], params: types.CompleteRequestParams
+    ) -> types.CompleteResult:
+        """Values that go on from what was typed."""
+        ref, name, typed = params.ref, params.argument.name, params.argument.value
+        try:
+            found = await self._calls.read(lambda call: _values(call, ref.type, name, typed))
+        except LoreError:
+            found = []
+        values = types.Completion(values=found[:MOST], total=len(found), has_more=len(found) > MOST)
+        return types.CompleteResult(completion=values)
+
+
+def _values(call: Call, kind: str, name: str, typed: str) -> list[str]:
+    match kind, name:
+        case "ref/resource", "path":
+            return _paths(call, typed)
+        case "ref/prompt", "class_name":
+            return _classes(call, typed)
+        case "ref/prompt", "since":
+            return _beginning(typed, (PurePosixPath(one).stem for one in _sources(call, type="release")))
+    return []
+
+
+def _paths(call: Call, typed: str) -> list[str]:
+    folder = typed.rpartition("/")[0]
+    return _beginning(typed, _sources(call, **({"under": folder} if folder else {})))
+
+
+def _sources(call: Call, **only: str) -> list[str]:
+    rows = call("list_sources", {"max_tokens": ALL_TOKENS, **only}, NOBODY)["sources"]
+    return [one["source"] for one in rows]
+
+
+def _classes(call: Call, typed: str) -> list[str]:
+    rows = call("get_class_hierarchy", {"max_tokens": ALL_TOKENS}, NOBODY)["classes"]
+    names = [one["class"] for one in rows if one["source"]]
+    return _beginning(typed, names) or [one for one in names if _last(one).startswith(typed.casefold())]
+
+
+def _beginning(typed: str, values: Iterable[str]) -> list[str]:
+    return [one for one in values if one.casefold().startswith(typed.casefold())]
+
+
+def _last(name: str) -> str:
+    return name.replace(":", ".").rpartition(".")[2].casefold()

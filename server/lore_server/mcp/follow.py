@@ -1,0 +1,84 @@
+"""Following a call while it runs: its progress goes to the client that asked, until that client gives the call up."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import anyio
+import anyio.from_thread
+import anyio.lowlevel
+from mcp.server.context import ServerRequestContext
+
+from lore_etl.core.errors import Cancelled
+from lore_server.execution.progress import Listener
+
+PROGRESS_SECONDS = 0.2
+_GONE = (anyio.ClosedResourceError, anyio.BrokenResourceError, anyio.RunFinishedError)
+
+
+class Follower:
+    """One call's listener. The protocol wants a number that only grows: stages are added up, each one step longer."""
+
+    def __init__(self, context: ServerRequestContext[Any]) -> None:
+        meta = context.meta or {}
+        self.is_heard = meta.get("progress_token", meta.get("progressToken")) is not None
+        self.listener = Listener(self._report)
+        self._session = context.session
+        self._loop = anyio.lowlevel.current_token()
+        self._steps = Steps()
+        self._told_at = 0.0
+        self._is_left = False
+
+    def leave(self) -> None:
+        """The client gave the call up: who waits on its behalf ends at the next step. The job goes on."""
+        self._is_left = True
+
+    def _report(self, stage: str, done: int, total: int) -> None:
+        """Called from the thread that works or waits."""
+        if self._is_left:
+            raise Cancelled("Nobody waits for this call any more.", "The job goes on; get_job shows it.")
+        if not self.is_heard:
+            return
+        is_new = self._steps.take(stage, done, total)
+        now = time.monotonic()
+        if not is_new and now - self._told_at < PROGRESS_SECONDS and done < total:
+            return
+        if not self._steps.advance():
+            return
+        self._told_at = now
+        message = f"{stage}: {done} of {total}" if total else stage
+        try:
+            anyio.from_thread.run(
+                self._session.report_progress, self._steps.reached, self._steps.total, message, token=self._loop
+            )
+        except _GONE:
+            self._is_left = True
+
+
+class Steps:
+    """Progress of stages whose number nobody knows, as one number that only grows and one total where it is known."""
+
+    def __init__(self) -> None:
+        self.reached = 0.0
+        self.total: float | None = None
+        self._stage: str | None = None
+        self._before = 0
+        self._done = 0
+        self._of = 0
+
+    def take(self, stage: str, done: int, total: int) -> bool:
+        """Note a step; whether it begins a stage."""
+        is_new = stage != self._stage or done < self._done
+        if is_new:
+            self._before += self._of + 1
+        self._stage, self._done, self._of = stage, done, max(done, total)
+        self.total = float(self._before + self._of) if total else None
+        return is_new
+
+    def advance(self) -> bool:
+        """Move on to what was noted; False if that is no further than before."""
+        now = float(self._before + self._done)
+        is_further = now > self.reached
+        self.reached = max(self.reached, now)
+        return is_further

@@ -1,0 +1,149 @@
+"""MCP over a stream of lines: standard input and output, or a client on the owner's socket."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any, BinaryIO
+
+import anyio
+import mcp_types as types
+from anyio.abc import ByteStream, ObjectReceiveStream, ObjectSendStream
+from anyio.streams.buffered import BufferedByteReceiveStream
+from mcp.server.lowlevel import Server
+from mcp.shared.message import SessionMessage
+
+from lore_server.mcp.message import Malformed, read_message
+
+GRACE_SECONDS = 10.0  # after the end of the input, for replies that are still being made
+LONGEST_LINE = 32_000_000
+BLOCK = 65_536
+Gone = (anyio.ClosedResourceError, anyio.BrokenResourceError, anyio.EndOfStream, anyio.IncompleteRead)
+Send = Callable[[bytes], Awaitable[object]]
+
+
+def serve_stdio(server: Server[Any]) -> None:
+    """Answer on standard input and output until the input ends and what was asked is answered."""
+
+    async def run(source: BinaryIO, target: BinaryIO) -> None:
+        output = anyio.wrap_file(target)
+
+        async def send(data: bytes) -> None:
+            await output.write(data)
+            await output.flush()
+
+        await Conversation(anyio.wrap_file(source), send).run(server)
+
+    with _wire() as (source, target):
+        anyio.run(run, source, target)
+    sys.stderr.flush()
+
+
+async def serve_lines(server: Server[Any], received: BufferedByteReceiveStream, stream: ByteStream) -> None:
+    """Answer a client on a socket until it leaves and what it asked is answered."""
+    await Conversation(_lines(received), stream.send).run(server)
+
+
+class Conversation:
+    """One client: every request gets its reply, and so does every line that is not a message.
+
+    The end of the input is held back until the replies are written: the SDK drops those still being made.
+    """
+
+    def __init__(self, lines: AsyncIterable[bytes], send: Send) -> None:
+        self._lines = lines
+        self._send = send
+        self._open: set[Any] = set()
+        self._changed = anyio.Event()
+
+    async def run(self, server: Server[Any]) -> None:
+        """Answer until the lines end."""
+        requests, read = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+        write, replies = anyio.create_memory_object_stream[SessionMessage](0)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._pass_in, requests, write.clone())
+            tasks.start_soon(self._pass_out, replies)
+            await server.run(read, write, server.create_initialization_options())
+
+    async def _pass_in(
+        self, requests: ObjectSendStream[SessionMessage | Exception], refusals: ObjectSendStream[SessionMessage]
+    ) -> None:
+        async with requests, refusals:
+            async for line in self._lines:
+                try:
+                    message = read_message(line)
+                except Malformed as malformed:
+                    await refusals.send(SessionMessage(malformed.reply))
+                    continue
+                if message is not None:
+                    self._note(message)
+                    await requests.send(SessionMessage(message))
+            with anyio.move_on_after(GRACE_SECONDS):
+                while self._open:
+                    await self._changed.wait()
+
+    def _note(self, message: types.JSONRPCMessage) -> None:
+        if isinstance(message, types.JSONRPCRequest):
+            self._open.add(message.id)
+        elif isinstance(message, types.JSONRPCNotification) and message.method == "notifications/cancelled":
+            self._settle((message.params or {}).get("requestId"))
+
+    def _settle(self, number: Any) -> None:
+        with suppress(TypeError):  # an id that cannot be one
+            self._open.discard(number)
+        self._changed.set()
+        self._changed = anyio.Event()
+
+    async def _pass_out(self, replies: ObjectReceiveStream[SessionMessage]) -> None:
+        async with replies:
+            async for item in replies:
+                with suppress(*Gone, OSError):  # the client left; what is still being made for it is dropped
+                    await self._send(_encoded(item.message) + b"\n")
+                if isinstance(item.message, types.JSONRPCResponse | types.JSONRPCError):
+                    self._settle(item.message.id)
+
+
+def _encoded(message: types.JSONRPCMessage) -> bytes:
+    """The message as JSON; a reply that cannot be written becomes an error."""
+    try:
+        return message.model_dump_json(by_alias=True, exclude_unset=True).encode()
+    except ValueError:
+        error = types.ErrorData(code=types.INTERNAL_ERROR, message="The reply cannot be written as JSON.")
+        reply = types.JSONRPCError(jsonrpc="2.0", id=getattr(message, "id", None), error=error)
+        return reply.model_dump_json(by_alias=True).encode()
+
+
+async def _lines(received: BufferedByteReceiveStream) -> AsyncIterator[bytes]:
+    """The lines that a client sends. One that is too long is cut and made unreadable, so that it is refused."""
+    with suppress(*Gone):
+        while True:
+            try:
+                yield await received.receive_until(b"\n", LONGEST_LINE)
+            except anyio.DelimiterNotFound:
+                yield await received.receive_exactly(BLOCK) + b"\0"
+                await _skip_line(received)
+
+
+async def _skip_line(received: BufferedByteReceiveStream) -> None:
+    while True:
+        try:
+            await received.receive_until(b"\n", BLOCK)
+        except anyio.DelimiterNotFound:
+            await received.receive_exactly(BLOCK)
+        else:
+            return
+
+
+@contextmanager
+def _wire() -> Iterator[tuple[BinaryIO, BinaryIO]]:
+    """Standard input and output for the protocol alone: other code reads nothing and prints to standard error."""
+    with open(os.dup(0), "rb") as source, open(os.dup(1), "wb") as target, open(os.devnull, "rb") as nothing:
+        os.dup2(nothing.fileno(), 0)
+        os.dup2(2, 1)
+        try:
+            yield source, target
+        finally:
+            os.dup2(source.fileno(), 0)
+            os.dup2(target.fileno(), 1)

@@ -1,0 +1,89 @@
+"""Resources of what agents write: `knowledge://projects/{project_id}/main`, `/files`, `/chapters/{filename}`."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import quote, unquote
+
+import mcp_types as types
+
+from lore_etl.core.errors import DocumentNotFound, InvalidArgument, LoreError, ProjectNotFound
+from lore_server.execution.progress import NOBODY
+from lore_server.execution.threads import Call
+
+TOOLSET = "projects"
+PREFIX = "knowledge://projects/"
+MARKDOWN, DATA = "text/markdown", "application/json"
+_URI = re.compile(r"(?P<project>.+)/(?:(?P<what>main|files)|chapters/(?P<filename>[^/]+))")
+_OURS = ("success", "project_id", "version")
+Contents = list[types.TextResourceContents | types.BlobResourceContents]
+
+
+def project_templates() -> list[types.ResourceTemplate]:
+    """What can be read by project and by document."""
+    kinds = (
+        ("main", "project", "Instructions of a project", MARKDOWN),
+        ("files", "files", "A project's documents with title, keywords and dates", DATA),
+        ("chapters/{filename}", "chapters", "A document's chapters with their summaries", DATA),
+    )
+    return [
+        types.ResourceTemplate(
+            uri_template=f"{PREFIX}{{project_id}}/{path}",
+            name=name,
+            title=name.capitalize(),
+            description=description,
+            mime_type=mime_type,
+        )
+        for path, name, description, mime_type in kinds
+    ]
+
+
+def project_mains(call: Call) -> Iterator[types.Resource]:
+    """The main documents that there are; none where the folder cannot be read: a call of a tool says why."""
+    try:
+        projects = call("list_projects", {}, NOBODY)["projects"]
+    except LoreError:
+        return
+    for one in projects:
+        if one["has_main"]:
+            name = one["project_id"]
+            yield types.Resource(
+                uri=f"{PREFIX}{quote(name, safe='')}/main",
+                name=f"{name}/main",
+                title=name,
+                description="Instructions of the project",
+                mime_type=MARKDOWN,
+            )
+
+
+def read_project(uri: str, call: Call) -> Contents:
+    """One resource. Raises NotFound, InvalidArgument, and what the operations raise."""
+    found = _URI.fullmatch(uri.removeprefix(PREFIX))
+    if not found:
+        hint = f"Resources: {', '.join(one.uri_template for one in project_templates())}."
+        raise DocumentNotFound(f"There is no resource `{uri[:200]}`.", hint)
+    project = {"project_id": _decoded(found["project"])}
+    if found["what"] == "main":
+        main = call("get_project_main", project, NOBODY)
+        if not main["exists"]:
+            raise ProjectNotFound(f"Project `{project['project_id'][:200]}` has no main document.")
+        return [types.TextResourceContents(uri=uri, mime_type=MARKDOWN, text=main["content"])]
+    if found["what"] == "files":
+        return [_data(uri, call("list_knowledge_files", project, NOBODY))]
+    document = {**project, "filename": _decoded(found["filename"])}
+    return [_data(uri, call("list_chapters", document, NOBODY))]
+
+
+def _data(uri: str, reply: dict[str, Any]) -> types.TextResourceContents:
+    shown = {name: value for name, value in reply.items() if name not in _OURS}
+    return types.TextResourceContents(uri=uri, mime_type=DATA, text=json.dumps(shown, ensure_ascii=False, indent=2))
+
+
+def _decoded(text: str) -> str:
+    try:
+        return unquote(text, errors="strict")
+    except UnicodeDecodeError as error:
+        raise InvalidArgument("The URI is not valid UTF-8.", "Percent-encode the name in UTF-8.") from error

@@ -1,0 +1,164 @@
+"""The resources: the handbook, the index at a glance, and what is indexed by id and by path; in parts if it is long.
+
+Paths and ids are resolved by the operations, so that only what is indexed can be read.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path, PurePosixPath
+from typing import Any
+from urllib.parse import parse_qs, quote, unquote
+
+import mcp_types as types
+from mcp.server.context import ServerRequestContext
+from mcp.shared.exceptions import MCPError
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+from lore_etl.core.errors import DocumentNotFound, InvalidArgument, NotFound, UsageError
+from lore_server.execution.progress import NOBODY
+from lore_server.execution.threads import Call, Calls
+from lore_server.mcp.project_resources import PREFIX, project_mains, project_templates, read_project
+from lore_server.mcp.tools import Tell
+from lore_server.replies.budget import REPLY_TOKENS
+from lore_server.replies.render import render
+
+HANDBOOK, INDEX = "lore://handbook", "lore://index"
+DOCUMENT, SOURCE = "lore://document/", "lore://source/"
+HANDBOOK_FILE = Path(__file__).with_name("handbook.md")
+HANDBOOK_TTL_MS = 3_600_000
+NOT_FOUND_BEFORE_2026 = -32002  # the protocol of 2026-07-28 says INVALID_PARAMS instead
+PLAIN = "text/plain"
+_MIME = {
+    ".md": "text/markdown", ".markdown": "text/markdown", ".mdx": "text/markdown", ".rst": "text/x-rst",
+    ".py": "text/x-python", ".pyi": "text/x-python", ".js": "text/javascript", ".mjs": "text/javascript",
+    ".cjs": "text/javascript", ".jsx": "text/javascript", ".ts": "text/x-typescript", ".tsx": "text/x-typescript",
+    ".json": "application/json", ".yaml": "application/yaml", ".yml": "application/yaml", ".toml": "application/toml",
+    ".html": "text/html", ".css": "text/css",
+}  # fmt: skip
+Contents = list[types.TextResourceContents | types.BlobResourceContents]
+
+
+class Resources:
+    """Lists and reads resources."""
+
+    def __init__(self, calls: Calls, problem: Tell, has_projects: bool = False) -> None:
+        self._calls, self._problem, self._has_projects = calls, problem, has_projects
+
+    async def list(
+        self, context: ServerRequestContext[Any], params: types.PaginatedRequestParams | None
+    ) -> types.ListResourcesResult:
+        """What is there whatever is indexed; with the toolset `projects`, their main documents."""
+        handbook = types.Resource(
+            uri=HANDBOOK,
+            name="handbook",
+            title="Handbook",
+            description="How to use the tools: queries, types, freshness, jobs, cursors, errors",
+            mime_type="text/markdown",
+            size=HANDBOOK_FILE.stat().st_size,
+        )
+        index = types.Resource(
+            uri=INDEX,
+            name="index",
+            title="Index",
+            description="Overview of the index, and whether every component works",
+            mime_type=PLAIN,
+        )
+        if not self._has_projects:
+            return types.ListResourcesResult(resources=[handbook, index])
+        mains = await self._calls.read(lambda call: [*project_mains(call)])
+        return types.ListResourcesResult(resources=[handbook, index, *mains], ttl_ms=0, cache_scope="private")
+
+    async def templates(
+        self, context: ServerRequestContext[Any], params: types.PaginatedRequestParams | None
+    ) -> types.ListResourceTemplatesResult:
+        """What can be read by id and by path."""
+        document = types.ResourceTemplate(
+            uri_template=f"{DOCUMENT}{{id}}",
+            name="document",
+            title="Chunk",
+            description="An indexed chunk, by the id of a search result",
+        )
+        source = types.ResourceTemplate(
+            uri_template=f"{SOURCE}{{path}}",
+            name="source",
+            title="File",
+            description="An indexed file as of the last sync, by its path from the project root",
+        )
+        more = project_templates() if self._has_projects else []
+        return types.ListResourceTemplatesResult(resource_templates=[document, source, *more])
+
+    async def read(
+        self, context: ServerRequestContext[Any], params: types.ReadResourceRequestParams
+    ) -> types.ReadResourceResult:
+        """One resource, or its part that the cursor names."""
+        if params.uri == HANDBOOK:
+            text = _text(HANDBOOK, "text/markdown", HANDBOOK_FILE.read_text(encoding="utf-8"))
+            return types.ReadResourceResult(contents=[text], ttl_ms=HANDBOOK_TTL_MS, cache_scope="public")
+        try:
+            contents = await self._calls.read(lambda call: _contents(call, params.uri))
+        except Exception as error:  # noqa: BLE001 - the top of a face
+            raise self._failure(error, params.uri, context.protocol_version) from None
+        return types.ReadResourceResult(contents=contents, ttl_ms=0, cache_scope="private")
+
+    def _failure(self, error: Exception, uri: str, protocol_version: str) -> MCPError:
+        record = self._problem(error)
+        code = types.INTERNAL_ERROR
+        if isinstance(error, UsageError):
+            code = types.INVALID_PARAMS
+        elif isinstance(error, NotFound):
+            is_modern = protocol_version in MODERN_PROTOCOL_VERSIONS
+            code = types.INVALID_PARAMS if is_modern else NOT_FOUND_BEFORE_2026
+        return MCPError(code, f"{record['message']} {record['hint']}", {"uri": uri[:1000], **record})
+
+
+def _contents(call: Call, uri: str) -> Contents:
+    if uri == INDEX:
+        return [_text(uri, PLAIN, render("healthcheck", call("healthcheck", {}, NOBODY)).whole())]
+    if uri.startswith(PREFIX):
+        return read_project(uri, call)
+    place, _, query = uri.partition("?")
+    cursor = parse_qs(query).get("cursor", [None])[0]
+    more: dict[str, Any] = {"max_tokens": REPLY_TOKENS, **({"cursor": cursor} if cursor else {})}
+    if place.startswith(DOCUMENT):
+        reply = call("get_document_by_id", {"id": _decoded(place, DOCUMENT), **more}, NOBODY)
+        about = [f"{_place(reply)}  [{reply['type']}, {reply['kind']}]"]
+    elif place.startswith(SOURCE):
+        reply = call("get_source", {"path": _decoded(place, SOURCE), **more}, NOBODY)
+        about = ["The file has changed since the last sync."] if reply.get("changed") else []
+    else:
+        raise DocumentNotFound(
+            f"There is no resource `{uri[:200]}`.",
+            f"Resources: {HANDBOOK}, {INDEX}, {DOCUMENT}{{id}}, {SOURCE}{{path}}.",
+        )
+    return _in_parts(uri, place, reply, about)
+
+
+def _in_parts(uri: str, place: str, reply: dict[str, Any], about: list[str]) -> Contents:
+    """The text as it is, and beside it where it is from and how to get the rest."""
+    contents: Contents = [_text(uri, _MIME.get(PurePosixPath(reply["source"]).suffix.lower(), PLAIN), reply["text"])]
+    following = uri
+    if "next_cursor" in reply:
+        following = f"{place}?cursor={reply['next_cursor']}"
+        about = [*about, f"This part ends at line {reply['lines'][1]}. The next part is {following}"]
+    return [*contents, _text(following, PLAIN, "\n".join(about))] if about else contents
+
+
+def _decoded(place: str, prefix: str) -> str:
+    """What a URI names: percent-encoded or as it is."""
+    try:
+        return unquote(place.removeprefix(prefix), errors="strict")
+    except UnicodeDecodeError as error:
+        raise InvalidArgument("The URI is not valid UTF-8.", "Percent-encode the path in UTF-8.") from error
+
+
+def source_uri(path: str) -> str:
+    """The URI of an indexed file."""
+    return SOURCE + quote(path)
+
+
+def _place(reply: dict[str, Any]) -> str:
+    return f"{reply['source']}:{reply['lines'][0]}-{reply['lines'][1]}"
+
+
+def _text(uri: str, mime_type: str, text: str) -> types.TextResourceContents:
+    return types.TextResourceContents(uri=uri, mime_type=mime_type, text=text)

@@ -1,0 +1,100 @@
+"""The tools: the operations of the chosen toolsets, listed in few tokens, called through the contract."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import anyio
+import mcp_types as types
+from mcp.server.context import ServerRequestContext
+from mcp.shared.exceptions import MCPError
+
+from lore_server.contract import Contract, Operation
+from lore_server.execution.threads import Calls
+from lore_server.mcp.follow import Follower
+from lore_server.mcp.schema_outline import Outline, outlines
+from lore_server.replies.render import render
+
+Tell = Callable[[BaseException], dict[str, Any]]
+WATCHED_SECONDS = 45  # a client that is shown progress waits so long; most give up after 60
+LONGEST_NAME = 200  # of a client, as an author
+
+
+class Tools:
+    """Lists the operations of some toolsets and calls those of others, which are these and maybe more.
+
+    The SDK's low-level server validates nothing: `call` does.
+    """
+
+    def __init__(
+        self, contract: Contract, calls: Calls, problem: Tell, listed: Sequence[str], allowed: Sequence[str]
+    ) -> None:
+        self._contract, self._calls, self._problem = contract, calls, problem
+        self._allowed = allowed
+        offered = [one for one in contract if one.toolset in listed]
+        told = outlines(offered)
+        self._tools = {one.id: _tool(one, told[one.id]) for one in offered}
+
+    async def list(
+        self, context: ServerRequestContext[Any], params: types.PaginatedRequestParams | None
+    ) -> types.ListToolsResult:
+        """All of them: they fit one page."""
+        return types.ListToolsResult(tools=list(self._tools.values()))
+
+    async def call(
+        self, context: ServerRequestContext[Any], params: types.CallToolRequestParams
+    ) -> types.CallToolResult:
+        """Run one; a failure is a result with `isError`, so that the agent reads what to do."""
+        operation = self._offered(params.name)
+        follower, arguments = Follower(context), dict(params.arguments or {})
+        if operation.is_waiting and follower.is_heard:
+            arguments.setdefault("wait_seconds", WATCHED_SECONDS)
+        if "author" in operation.input_schema["properties"] and (client := context.session.client_params):
+            arguments.setdefault("author", client.client_info.name[:LONGEST_NAME])
+        try:
+            result = await self._calls.run(operation.id, arguments, follower.listener)
+        except anyio.get_cancelled_exc_class():
+            follower.leave()
+            raise
+        except Exception as error:  # noqa: BLE001 - the top of a face: an exception's text must not reach the client
+            return result_of(operation.id, self._problem(error))
+        return result_of(operation.id, result)
+
+    def _offered(self, name: str) -> Operation:
+        if name not in self._contract.operations:
+            known = ", ".join(self._tools)
+            raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {name[:100]}. Tools: {known}.")
+        operation = self._contract[name]
+        if operation.toolset in self._allowed:
+            return operation
+        raise MCPError(
+            types.INVALID_PARAMS,
+            f"{name} is in the toolset `{operation.toolset}`, which this server was started without. "
+            f"Start it with --toolsets {','.join((*self._allowed, operation.toolset))}.",
+        )
+
+
+def _tool(operation: Operation, outline: Outline) -> types.Tool:
+    arguments, result = outline
+    return types.Tool(
+        name=operation.id,
+        title=operation.title,
+        description=operation.description,
+        input_schema=arguments,
+        output_schema=result,
+        annotations=types.ToolAnnotations.model_validate(_hints(operation)),
+    )
+
+
+def _hints(operation: Operation) -> dict[str, bool]:
+    """Omit `idempotentHint` for read-only tools: MCP defines it only for tools that write."""
+    return {
+        name: value for name, value in operation.hints.items() if operation.changes_state or name != "idempotentHint"
+    }
+
+
+def result_of(operation: str, value: dict[str, Any]) -> types.CallToolResult:
+    """The result as data, and the same as a short text for clients that take no data."""
+    text = types.TextContent(type="text", text=render(operation, value).whole())
+    return types.CallToolResult(content=[text], structured_content=value, is_error=bool(value.get("error")))

@@ -1,0 +1,1 @@
+"""The table from operationId to the service method that serves it."""

@@ -1,0 +1,219 @@
+"""`lore mcp`: bytes between standard input and output and the owner's socket.
+
+It knows of MCP only what it must to outlive an owner: which requests are open, and the client's `initialize`. When the
+owner dies, it finds or starts another, introduces the client again, and repeats the open requests that may be
+repeated. Standard library only: it starts in a blink and stays small.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from lore_etl.config.project import Place, place_of
+from lore_etl.core.errors import ConfigError
+from lore_etl.stores.owner_file import is_running
+from lore_server.console import terminal
+from lore_server.owner.find import OwnerRefused, connect, problem
+from lore_server.owner.line import Line
+
+JSON = dict[str, Any]
+PARENT_SECONDS = 1.0
+SERVER_ERROR = -32000
+MOST_REPEATS = 3  # a request that kills its owner would kill the next as well
+INITIALIZE = "initialize"
+
+
+class Bridge:
+    """One client on `source` and `target`, one owner at a time behind a socket. Raises Refused at the start."""
+
+    def __init__(self, place: Place, toolsets: list[str] | None, source: BinaryIO, target: BinaryIO) -> None:
+        self._place = place
+        self._hello: JSON = {"want": "mcp", **({"toolsets": toolsets} if toolsets else {})}
+        self._source, self._target = source, target
+        self._writing = threading.Lock()
+        self._guard = threading.Condition()  # of everything below; never held while a client or an owner is waited for
+        self._handshake: list[bytes] = []
+        self._swallow: set[str] = set()
+        self._open: dict[str, JSON] = {}
+        self._repeats: dict[str, int] = {}
+        self._has_ended = False
+        self._owner = (0, "")
+        self._repeatable: frozenset[str] = frozenset()
+        self._line = self._dial(place, may_replace=True)
+
+    def run(self) -> None:
+        """Pass lines on until the input ends and every request has its reply."""
+        listener = threading.Thread(target=self._listen, name="replies")
+        listener.start()
+        for line in self._source:
+            with self._guard:
+                self._note(line)
+                self._guard.notify_all()
+                owner = self._line
+            _send(owner, line if line.endswith(b"\n") else line + b"\n")
+        with self._guard:
+            self._has_ended = True
+            self._guard.notify_all()
+            self._line.end()
+        listener.join()
+
+    def _dial(self, place: Place, may_replace: bool) -> Line:
+        line, reply = connect(place, self._hello, may_replace)
+        self._repeatable = frozenset(reply.get("repeatable", ()))
+        self._owner = int(reply.get("pid", 0)), str(reply.get("born", ""))
+        return line
+
+    def _note(self, line: bytes) -> None:
+        """Remember what a new owner would have to know."""
+        message = _parsed(line)
+        method, number = message.get("method"), message.get("id")
+        if method in (INITIALIZE, "notifications/initialized"):
+            self._handshake = [*self._handshake, line] if method != INITIALIZE else [line]
+        if method == "notifications/cancelled":
+            self._open.pop(_key(_table(message.get("params")).get("requestId")), None)
+        elif isinstance(method, str) and number is not None:
+            self._open[_key(number)] = message
+
+    def _listen(self) -> None:
+        while True:
+            try:
+                line = self._line.read()
+            except OSError:
+                line = b""
+            if line.endswith(b"\n"):
+                if self._is_for_the_client(line):
+                    self._write(line)
+                continue
+            with self._guard:
+                if self._is_done() or not self._reconnect():
+                    return
+
+    def _is_done(self) -> bool:
+        """Whether the input has ended and nothing more will come: an owner that lives leaves only what it never
+        answers, such as requests that are none."""
+        return self._has_ended and (not self._open or is_running(*self._owner))
+
+    def _is_for_the_client(self, line: bytes) -> bool:
+        message = _parsed(line)
+        if "id" not in message or "method" in message:
+            return True
+        key = _key(message["id"])
+        with self._guard:
+            self._open.pop(key, None)
+            self._repeats.pop(key, None)
+            is_ours = key in self._swallow
+            self._swallow.discard(key)
+        return not is_ours
+
+    def _reconnect(self) -> bool:
+        """Another owner for the same client. False when there is none and nothing more to come."""
+        self._line.close()
+        while True:
+            try:
+                place = place_of(self._place.root, self._place.config)
+                self._line = self._dial(place, may_replace=False)
+                break
+            except OwnerRefused as refused:
+                self._fail_open(refused.problem)
+            except ConfigError as error:
+                self._fail_open(problem(error.message, error.hint))
+            if self._has_ended:
+                return False
+            # the client goes on, and its next request is a reason to try again
+            self._guard.wait_for(lambda: self._open or self._has_ended)
+        self._introduce()
+        return True
+
+    def _introduce(self) -> None:
+        """The handshake again, its reply swallowed, then what is open and may be repeated."""
+        try:
+            for line in self._handshake:
+                message = _parsed(line)
+                if "id" in message and _key(message["id"]) not in self._open:
+                    self._swallow.add(_key(message["id"]))
+                self._line.send(line)
+            for key, message in list(self._open.items()):
+                if message.get("method") == INITIALIZE:
+                    continue
+                if self._repeats.get(key, 0) >= MOST_REPEATS or not self._may_repeat(message):
+                    self._fail(key, problem("The owner of the index ended during this call.", "Call again."))
+                    continue
+                self._repeats[key] = self._repeats.get(key, 0) + 1
+                self._line.send(json.dumps(message).encode() + b"\n")
+            if self._has_ended:
+                self._line.end()
+        except OSError:
+            return  # it died as well: the listener notices
+
+    def _may_repeat(self, message: JSON) -> bool:
+        return message["method"] != "tools/call" or _table(message.get("params")).get("name") in self._repeatable
+
+    def _fail_open(self, record: JSON) -> None:
+        for key in list(self._open):
+            self._fail(key, record)
+
+    def _fail(self, key: str, record: JSON) -> None:
+        message = self._open.pop(key)
+        self._repeats.pop(key, None)
+        error = {"code": SERVER_ERROR, "message": f"{record['message']} {record['hint']}", "data": record}
+        self._write(json.dumps({"jsonrpc": "2.0", "id": message["id"], "error": error}).encode() + b"\n")
+
+    def _write(self, line: bytes) -> None:
+        try:
+            with self._writing:
+                self._target.write(line)
+                self._target.flush()
+        except OSError:
+            os._exit(0)  # the client does not listen any more
+
+
+def _send(owner: Line, line: bytes) -> None:
+    """To the owner of the moment; if it died, the listener sends what is open to the next one."""
+    try:
+        owner.send(line)
+    except OSError:
+        owner.end()
+
+
+def run(root: Path, config: Path | None, toolsets: list[str] | None) -> int:
+    """The bridge on this process's own input and output; returns its exit code. Raises ConfigError."""
+    threading.Thread(target=_end_with_the_parent, args=(os.getppid(),), daemon=True).start()
+    place = place_of(root, config)
+    if place.warning:
+        terminal.err(f"{place.warning}\n")
+    try:
+        Bridge(place, toolsets, sys.stdin.buffer, sys.stdout.buffer).run()
+    except OwnerRefused as refused:
+        terminal.err(f"{refused.problem['message']}\n{refused.problem['hint']}\n")
+        return refused.exit_code
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+def _end_with_the_parent(parent: int) -> None:
+    """A client that was killed may leave its end of our input open in another process of its own."""
+    while os.getppid() == parent:
+        time.sleep(PARENT_SECONDS)
+    os._exit(0)
+
+
+def _parsed(line: bytes) -> JSON:
+    try:
+        return _table(json.loads(line))
+    except (ValueError, RecursionError):
+        return {}
+
+
+def _table(value: Any) -> JSON:
+    return value if isinstance(value, dict) else {}
+
+
+def _key(number: Any) -> str:
+    return json.dumps(number)

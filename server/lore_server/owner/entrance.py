@@ -1,0 +1,78 @@
+"""Where an owner can be reached: its socket, opened again at the same address when it is swept away."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from pathlib import Path
+
+import anyio
+from anyio.abc import ByteStream, Listener, TaskGroup
+
+from lore_server.owner.line import LOOPBACK, TCP, UNIX
+from lore_server.owner.runtime import socket_of
+
+Welcome = Callable[[ByteStream], Awaitable[None]]
+
+
+class Entrance:
+    """A listening socket. Clients that came in stay when it is opened again."""
+
+    def __init__(self, index: Path, transport: str) -> None:
+        self._index = index
+        self._transport = transport
+        self._listener: Listener[ByteStream] | None = None
+        self._file: Path | None = None
+        self._identity: tuple[int, int] | None = None
+        self.address = ""
+
+    async def open(self) -> None:
+        """Listen, from now on at `address`. Raises OSError."""
+        await self._hang_up()
+        self._file = socket_of(self._index) if self._transport == "unix" else None
+        if self._file is None:
+            tcp = await anyio.create_tcp_listener(local_host=LOOPBACK)
+            self.address = f"{TCP}{LOOPBACK}:{tcp.extra(anyio.abc.SocketAttribute.local_port)}"
+            self._listener = tcp
+        else:
+            self._listener = await _unix(self._file)
+            self.address = f"{UNIX}{self._file}"
+            self._identity = _identity(self._file)
+
+    async def admit(self, welcome: Welcome, tasks: TaskGroup) -> None:
+        """Let clients in until it is closed or opened again; each is served in the task group."""
+        assert self._listener is not None
+        with suppress(anyio.ClosedResourceError):
+            await self._listener.serve(welcome, tasks)
+
+    def is_there(self) -> bool:
+        """Whether clients can still come in: the system clears temporary folders."""
+        return self._file is None or _identity(self._file) == self._identity
+
+    async def close(self) -> None:
+        """Let nobody in any more, and take the socket away."""
+        await self._hang_up()
+        if self._file is not None and self.is_there():
+            self._file.unlink(missing_ok=True)
+
+    async def _hang_up(self) -> None:
+        if self._listener is not None:
+            await self._listener.aclose()
+
+
+async def _unix(path: Path) -> Listener[ByteStream]:
+    path.unlink(missing_ok=True)  # of an owner that died: we hold the lock
+    before = os.umask(0o177)
+    try:
+        return await anyio.create_unix_listener(path, mode=0o600)
+    finally:
+        os.umask(before)
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        info = path.lstat()
+    except OSError:
+        return None
+    return info.st_dev, info.st_ino

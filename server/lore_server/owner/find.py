@@ -1,0 +1,273 @@
+"""Finding the owner of an index, and starting one if there is none. Standard library only: the bridge stands on it."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+import lore_etl
+import lore_server
+from lore_etl.config.project import INDEX_NAME, Place, build_of, knowledge_home
+from lore_etl.core.errors import LoreError
+from lore_etl.core.nofollow import open_regular
+from lore_etl.stores.claim import LOCK, claim, is_in_use, is_ours
+from lore_etl.stores.owner_file import Note, living_note, remove_note
+from lore_server.console import terminal
+from lore_server.owner.line import Line, dial
+
+START_SECONDS = 60.0
+DIRECT_SECONDS = 5.0  # a command that holds the index itself may be about to end
+STOP_SECONDS = 30.0
+PAUSE_SECONDS = 0.02
+LOG, LOG_BYTES = "owner.log", 1_000_000
+REFUSED_SECONDS = 3.0  # an owner looks after its socket each second
+SILENT_SECONDS = 15.0  # it listens: it may be busy
+NAMELESS_SECONDS = 5.0  # an owner looks after its note each second
+KILL_SECONDS = 5.0
+OTHER, SILENT = "runs with another configuration, version or index folder", "does not answer"
+KEYS = ("GEMINI_API_KEY", "GOOGLE_API_KEY")
+JSON = dict[str, Any]
+
+
+class OwnerRefused(Exception):
+    """No owner can be had; `problem` is the error record and `exit_code` what a command ends with."""
+
+    def __init__(self, problem: JSON, exit_code: int) -> None:
+        super().__init__(problem["message"])
+        self.problem = problem
+        self.exit_code = exit_code
+
+
+class OwnerRequirements(NamedTuple):
+    """What an owner must be: of this build of Lore, this configuration and knowledge folder, with this key if any."""
+
+    build: str
+    config: str
+    key: str
+
+    def is_met_by(self, note: Note) -> bool:
+        """Whether that owner will do. One with a key does for who has none."""
+        return self.is_same_program(note) and (not self.key or note.key == self.key)
+
+    def is_same_program(self, note: Note) -> bool:
+        """Whether at most the key differs."""
+        return (note.build, note.config) == (self.build, self.config)
+
+
+def wanted(place: Place) -> OwnerRequirements:
+    """What the owner of this place must be, as of now."""
+    folders = (Path(package.__path__[0]) for package in (lore_server, lore_etl))
+    return OwnerRequirements(build_of(*folders), f"{place.digest}-{home_digest()}", key_digest())
+
+
+def home_digest() -> str:
+    """Tells knowledge folders apart: an owner writes to the one that its environment named."""
+    return hashlib.sha256(os.fsencode(knowledge_home(os.environ))).hexdigest()[:8]
+
+
+def key_digest() -> str:
+    """Tells keys apart without holding one."""
+    key = next((os.environ[name] for name in KEYS if os.environ.get(name)), "")
+    return hashlib.sha256(f"lore {key}".encode()).hexdigest()[:16] if key else ""
+
+
+def connect(place: Place, hello: JSON, may_replace: bool = True) -> tuple[Line, JSON]:
+    """A line to an owner of the index that is as it must be; started, or replaced if it may be.
+
+    Who comes back after an owner's death may not replace one of another configuration, else two that differ would do so
+    for ever. It takes one with another key, and replaces one without: that can happen only once.
+
+    Raises:
+        Refused: somebody else holds the index, or an owner cannot start.
+    """
+    need, began = wanted(place), time.monotonic()
+    starting, silent_since, nameless_since = None, 0.0, 0.0
+    while (now := time.monotonic()) < began + START_SECONDS:
+        note = living_note(place.folder)
+        if note is not None and note.address:
+            is_returning = not may_replace and need.is_same_program(note)
+            will_do = need.is_met_by(note) or (is_returning and bool(note.key))
+            if not will_do or not is_ours(place.folder):  # or the folder was deleted while it ran
+                _replace(place.folder, note, may_replace or is_returning, OTHER)
+                continue
+            try:
+                return _introduced(note, hello)
+            except OSError as error:
+                silent_since = silent_since or now
+                patience = REFUSED_SECONDS if isinstance(error, ConnectionRefusedError) else SILENT_SECONDS
+                if time.monotonic() - silent_since > patience:
+                    _replace(place.folder, note, True, SILENT)
+                    silent_since = 0.0
+        elif note is not None and note.kind == "direct" and now > began + DIRECT_SECONDS:
+            raise OwnerRefused(_busy(note), 75)
+        elif starting is None and note is None:
+            starting = Starting(place)
+        elif starting is not None and starting.is_over:
+            starting.check()
+            starting, nameless_since = None, nameless_since or now
+            if note is None and now - nameless_since > NAMELESS_SECONDS and is_in_use(place.folder):
+                raise OwnerRefused(nameless(), 75)
+        time.sleep(PAUSE_SECONDS)
+    raise OwnerRefused(_silent(place.folder), 75)
+
+
+def _introduced(note: Note, hello: JSON) -> tuple[Line, JSON]:
+    """A line to this owner. Raises OSError where it cannot be had now, Refused where it never will."""
+    line, reply = dial(note.address, {**hello, "token": note.token})
+    if reply.get("ok"):
+        return line, reply
+    line.close()
+    if "problem" in reply:
+        raise OwnerRefused(reply["problem"], reply["exit_code"])
+    raise ConnectionError("the owner does not know its token")
+
+
+def ask(note: Note, want: str) -> JSON | None:
+    """One question to a running owner; None if it does not answer."""
+    try:
+        line, reply = dial(note.address, {"want": want, "token": note.token})
+    except OSError:
+        return None
+    line.close()
+    return reply if reply.get("ok") else None
+
+
+def holder(folder: Path) -> Note | None:
+    """The note of the process that holds an index. An owner restores a note that is gone, which is waited for."""
+    deadline = time.monotonic() + NAMELESS_SECONDS
+    while (note := living_note(folder)) is None and is_in_use(folder) and time.monotonic() < deadline:
+        time.sleep(PAUSE_SECONDS)
+    return note
+
+
+def stop(folder: Path, note: Note) -> bool:
+    """End an owner and wait until it has ended; False if it is still there after half a minute.
+
+    It is asked. If it does not answer, it gets signals, which its id and time of birth say are meant for it.
+    """
+    now = time.monotonic()
+    deadline, terminate_at, kill_at = now + STOP_SECONDS, float("inf"), float("inf")
+    if ask(note, "stop") is None:
+        terminate_at, kill_at = now, time.monotonic() + KILL_SECONDS
+    while note.is_alive:
+        now = time.monotonic()
+        if now > deadline:
+            return False
+        if now > terminate_at:
+            _signal(note, signal.SIGTERM)
+            terminate_at = float("inf")
+        if now > kill_at:
+            _signal(note, getattr(signal, "SIGKILL", signal.SIGTERM))
+            kill_at = float("inf")
+        time.sleep(PAUSE_SECONDS)
+    with contextlib.suppress(OSError):
+        remove_note(folder, note)
+    return True
+
+
+def _signal(note: Note, number: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(note.pid, number)
+
+
+def _replace(folder: Path, note: Note, may_replace: bool, why: str) -> None:
+    if note.kind == "serve" or not may_replace:
+        message = f"The owner of this index (`{note.command}`, pid {note.pid}) {why}."
+        raise OwnerRefused(problem(message, "Stop it with `lore stop`: the next call starts the right one."), 75)
+    if not stop(folder, note):
+        raise OwnerRefused(
+            problem(f"The owner (pid {note.pid}) does not stop.", "Run `lore stop`, then try again."), 75
+        )
+
+
+class Starting:
+    """An owner that is being started in the background, its errors in the log.
+
+    It says on its output when it answers, or why it does not; a thread waits for that.
+    """
+
+    def __init__(self, place: Place) -> None:
+        self._said = b""
+        self._child = _spawned(place)
+        self._thread = threading.Thread(target=self._listen, daemon=True)
+        self._thread.start()
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it answers, or has given up."""
+        return not self._thread.is_alive()
+
+    def check(self) -> None:
+        """Raises Refused where it gave up for another reason than that somebody was quicker."""
+        try:
+            said: JSON = json.loads(self._said)
+        except ValueError:
+            said = {
+                "problem": problem("The owner ended while it started.", f"See {LOG} in the index folder."),
+                "exit_code": 70,
+            }
+        if "problem" in said and said["exit_code"] != 75:
+            raise OwnerRefused(said["problem"], said["exit_code"])
+
+    def _listen(self) -> None:
+        assert self._child.stdout is not None
+        with self._child.stdout as output:
+            self._said = output.readline()
+        self._child.wait()  # of the two it forks into, the one that we started ends at once
+
+
+def _spawned(place: Place) -> subprocess.Popen[bytes]:
+    """`-P`: nothing in the folder we are run in may be imported."""
+    command = [sys.executable, "-P", "-m", "lore_server.owner.owner_main", str(place.root), str(place.config or "")]
+    try:
+        if notice := claim(place.folder):
+            terminal.err(f"{notice}\n")
+        with _log(place.folder / LOG) as errors:
+            return subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, start_new_session=True,
+                cwd=place.root.anchor, env={**os.environ, "LORE_HOME": str(knowledge_home(os.environ))},
+            )  # fmt: skip
+    except LoreError as error:
+        raise OwnerRefused({**problem(error.message, error.hint), "code": error.code}, error.exit_code) from error
+    except OSError as error:
+        message = f"Cannot write to the index folder {place.folder.name}/: {error.strerror}."
+        hint = "Check its permissions and the free space."
+        raise OwnerRefused({**problem(message, hint), "code": "STORAGE_ERROR"}, 74) from error
+
+
+def _log(file: Path) -> BinaryIO:
+    """The owner's log, to be added to. Raises OSError where it is a link or no regular file."""
+    if os.path.lexists(file) and file.lstat().st_size > LOG_BYTES:
+        file.replace(file.with_suffix(".log.1"))
+    return open(open_regular(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT), "ab")
+
+
+def _busy(note: Note) -> JSON:
+    message = f"Another process owns this index: `{note.command}` (pid {note.pid}) since {note.since}."
+    return problem(message, "Wait for it to finish and try again.")
+
+
+def nameless() -> JSON:
+    """The error record where a process holds an index and left no note."""
+    return problem(
+        "A process holds this index and does not say which it is.",
+        f"`fuser {INDEX_NAME}/{LOCK}` names it; end it, then try again.",
+    )
+
+
+def _silent(folder: Path) -> JSON:
+    return problem("The owner of this index does not answer.", f"See {LOG} in {folder.name}/; `lore stop` ends it.")
+
+
+def problem(message: str, hint: str) -> JSON:
+    """An error record, as the contract has it."""
+    return {"error": True, "code": "BUSY", "message": message, "hint": hint, "trace_id": ""}

@@ -1,0 +1,172 @@
+"""Who comes to the owner, what is wanted, and when nobody has been there for long."""
+
+from __future__ import annotations
+
+import hmac
+import json
+import logging
+import os
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+import anyio.from_thread
+import anyio.lowlevel
+from anyio.abc import ByteStream
+from anyio.streams.buffered import BufferedByteReceiveStream
+
+from lore_etl.core.errors import LoreError
+from lore_etl.stores.owner_file import born
+from lore_server.app import App
+from lore_server.execution.progress import Listener as Hearer
+from lore_server.execution.threads import Calls
+from lore_server.replies.problem import problem
+
+log = logging.getLogger(__name__)
+JSON = dict[str, Any]
+LONGEST_HELLO, LONGEST_CALL = 10_000, 32_000_000
+HELLO_SECONDS = 10.0
+LOOK_SECONDS = 1.0
+PROGRESS_SECONDS = 0.1
+_Gone = (anyio.ClosedResourceError, anyio.BrokenResourceError, anyio.EndOfStream, anyio.IncompleteRead)
+
+
+class Door:
+    """Counts the clients that are in, and knows when the last one left."""
+
+    def __init__(self) -> None:
+        self.clients = 0
+        self.stopping = anyio.Event()
+        self._quiet_since = time.monotonic()
+
+    @asynccontextmanager
+    async def inside(self) -> AsyncIterator[None]:
+        """A client, from its hello to its leaving."""
+        self.clients += 1
+        try:
+            yield
+        finally:
+            self.clients -= 1
+            self._quiet_since = time.monotonic()
+
+    def quiet_seconds(self) -> float:
+        """How long nobody has been there."""
+        return 0.0 if self.clients else time.monotonic() - self._quiet_since
+
+
+class Desk:
+    """Answers those who come in at the socket."""
+
+    def __init__(self, app: App, token: str, door: Door, status: Callable[[], JSON]) -> None:
+        self._app = app
+        self._token = token
+        self._door = door
+        self._status = status
+        self._calls = Calls(app.contract, app.call)
+
+    async def welcome(self, stream: ByteStream) -> None:
+        """Serve one client, from hello to end. Whatever it sends, at most its own connection ends."""
+        try:
+            async with stream:
+                await self._greet(BufferedByteReceiveStream(stream), stream)
+        except (*_Gone, anyio.DelimiterNotFound, TimeoutError, OSError):
+            return
+        except Exception:
+            log.exception("a connection was ended")
+
+    async def _greet(self, received: BufferedByteReceiveStream, stream: ByteStream) -> None:
+        with anyio.fail_after(HELLO_SECONDS):
+            hello = _parsed(await received.receive_until(b"\n", LONGEST_HELLO))
+        given = str(hello.get("token")).encode("utf-8", "surrogatepass")
+        if not hmac.compare_digest(given, self._token.encode()):
+            await _tell(stream, {"ok": False})
+            return
+        await self._serve(hello, received, stream)
+
+    async def _serve(self, hello: JSON, received: BufferedByteReceiveStream, stream: ByteStream) -> None:
+        want = hello.get("want")
+        if want == "status":
+            await _tell(stream, {"ok": True, **self._status()})
+        elif want == "stop":
+            await _tell(stream, {"ok": True})
+            self._door.stopping.set()
+        elif want in ("mcp", "call"):
+            async with self._door.inside():
+                await (self._mcp if want == "mcp" else self._shell)(hello, received, stream)
+
+    async def _mcp(self, hello: JSON, received: BufferedByteReceiveStream, stream: ByteStream) -> None:
+        from lore_server.mcp.lines import serve_lines
+        from lore_server.mcp.mcp_server import build_server
+
+        contract = self._app.contract
+        try:
+            chosen = hello.get("toolsets")
+            names = list(map(str, chosen)) if isinstance(chosen, list) and chosen else None
+            server = build_server(contract, self._calls, problem, names)
+        except LoreError as error:
+            await _tell(stream, {"ok": False, "problem": problem(error), "exit_code": error.exit_code})
+            return
+        repeatable = [one.id for one in contract if one.hints["idempotentHint"] or one.hints["readOnlyHint"]]
+        me = os.getpid()
+        await _tell(stream, {"ok": True, "repeatable": repeatable, "pid": me, "born": born(me) or ""})
+        await serve_lines(server, received, stream)
+
+    async def _shell(self, hello: JSON, received: BufferedByteReceiveStream, stream: ByteStream) -> None:
+        """Calls of the shell, one after the other: progress while it runs, then the result or the problem."""
+        await _tell(stream, {"ok": True})
+        while True:
+            asked = _parsed(await received.receive_until(b"\n", LONGEST_CALL))
+            operation, arguments = asked.get("operation"), asked.get("arguments")
+            if not isinstance(operation, str) or not isinstance(arguments, dict):
+                return
+            try:
+                result = await self._calls.run(operation, arguments, Hearer(_progress_to(stream)))
+                await _tell(stream, {"result": result})
+            except LoreError as error:
+                await _tell(stream, {"problem": problem(error), "exit_code": error.exit_code})
+            except _Gone:
+                raise
+            except Exception as error:  # noqa: BLE001 - the outermost boundary of a call
+                await _tell(stream, {"problem": problem(error), "exit_code": 70})
+
+
+async def until_quiet(door: Door, idle_seconds: float, is_needed: Callable[[], bool]) -> None:
+    """Return when nobody has been there for so long, nothing runs, or the owner is asked to stop."""
+    while not door.stopping.is_set():
+        with anyio.move_on_after(min(LOOK_SECONDS, idle_seconds)):
+            await door.stopping.wait()
+        if door.quiet_seconds() >= idle_seconds and not is_needed():
+            return
+
+
+async def _tell(stream: ByteStream, message: JSON) -> None:
+    await stream.send(json.dumps(message).encode() + b"\n")
+
+
+def _parsed(line: bytes) -> JSON:
+    """A message from a client; empty if it is none."""
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _progress_to(stream: ByteStream) -> Callable[[str, int, int], None]:
+    """Progress as lines to the client; called from a worker thread."""
+    loop, told_at = anyio.lowlevel.current_token(), 0.0
+
+    def report(stage: str, done: int, total: int) -> None:
+        nonlocal told_at
+        now = time.monotonic()
+        if now - told_at < PROGRESS_SECONDS and done < total:
+            return
+        told_at = now
+        try:
+            anyio.from_thread.run(_tell, stream, {"progress": [stage, done, total]}, token=loop)
+        except (*_Gone, anyio.RunFinishedError):
+            return  # the client left; the work goes on
+
+    return report

@@ -1,0 +1,52 @@
+"""The owner in the background, started by its first client: `python -P -m lore_server.owner.owner_main ROOT CONFIG`.
+
+Its first line on standard output says that it answers, or why it does not; after that it is silent.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+
+def main() -> int:
+    """Own the index until nobody needs it. Forks first: who started it has no child to wait for."""
+    if hasattr(os, "fork") and os.fork():
+        return 0
+    import logging
+    from pathlib import Path
+
+    from lore_etl.core.errors import LoreError
+    from lore_server.console.logs import configure_logging
+
+    configure_logging(verbose=False, default=logging.INFO)
+    sys.excepthook = lambda *error: logging.getLogger(__name__).critical("the owner ends", exc_info=error)
+    root, config = Path(sys.argv[1]), Path(sys.argv[2]) if sys.argv[2] else None
+    try:
+        from lore_server.owner.process import own
+
+        own(root, config, lambda: _say({"ready": True}))
+    except LoreError as error:
+        from lore_server.replies.problem import problem
+
+        _say({"problem": problem(error), "exit_code": error.exit_code})
+        return error.exit_code
+    return 0
+
+
+def _say(message: dict[str, object]) -> None:
+    """One line to who started us, then nothing more: it may be gone."""
+    import json
+
+    if sys.stdout is not None and not sys.stdout.closed:
+        with open(os.devnull, "wb") as nowhere:
+            try:
+                sys.stdout.write(json.dumps(message) + "\n")
+                sys.stdout.flush()
+            except OSError:
+                pass
+            os.dup2(nowhere.fileno(), 1)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,196 @@
+"""The owner process: it holds the lock, answers at its socket (and on HTTP for `lore serve`), and ends in order."""
+
+from __future__ import annotations
+
+import logging
+import os
+import secrets
+import signal
+import sys
+import threading
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import anyio
+import anyio.to_thread
+from anyio.abc import TaskGroup
+
+from lore_etl.config.project import place_of
+from lore_etl.config.settings import load_settings
+from lore_etl.core.errors import StorageError
+from lore_etl.stores.claim import is_ours
+from lore_etl.stores.owner_file import Note, my_note, read_note, remove_note, write_note
+from lore_server import __version__
+from lore_server.app import App
+from lore_server.contract import load_contract
+from lore_server.owner.entrance import Entrance
+from lore_server.owner.find import wanted
+from lore_server.owner.listen import LOOK_SECONDS, Desk, Door, until_quiet
+
+log = logging.getLogger(__name__)
+CLOSE_SECONDS = 10.0  # `lore stop` waits for half a minute
+Serving = Callable[[App, Door], Awaitable[None]]
+JSON = dict[str, Any]
+
+
+class Owner:
+    """One index with its socket. `kind` is `background` or `serve`; the latter never ends by itself.
+
+    Raises:
+        ConfigError: the configuration is wrong.
+        Busy: another process owns the index.
+    """
+
+    def __init__(self, root: Path, config: Path | None, kind: str) -> None:
+        self.settings = load_settings(root, config)
+        self.place = place_of(root, config)
+        self._kind = kind
+        self._note: Note | None = None
+        self._door: Door | None = None
+        self.app = App(root, self.settings, load_contract(), owner=self._record)
+        self.app.index.own(kind)
+
+    async def run(self, ready: Callable[[], None], serve: Serving | None = None, web: str = "") -> None:
+        """Answer until nobody needs it, it is told to stop, or `serve` ends."""
+        door = self._door = Door()
+        token = secrets.token_hex(16)
+        desk = Desk(self.app, token, door, self._status)
+        entrance = Entrance(self.place.folder, self.settings.owner.transport)
+        try:
+            await entrance.open()
+        except OSError as error:
+            raise StorageError(f"The owner cannot open its socket: {error.strerror}.", _SOCKET) from error
+        try:
+            self._note = self._written(entrance.address, token, web)
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(entrance.admit, desk.welcome, tasks)
+                tasks.start_soon(self._stay_reachable, entrance, desk, tasks)
+                tasks.start_soon(_stop_on_signal, door)
+                ready()
+                tasks.start_soon(_abandoned, self._warm)
+                if self.settings.owner.watch:
+                    from lore_server.owner.watch import watch
+
+                    tasks.start_soon(watch, self.app, door.stopping)
+                if serve is not None:
+                    await serve(self.app, door)
+                else:
+                    await until_quiet(door, 60 * self.settings.owner.idle_minutes, self._is_working)
+                door.stopping.set()
+                tasks.cancel_scope.cancel()
+        finally:
+            await entrance.close()
+
+    async def _stay_reachable(self, entrance: Entrance, desk: Desk, tasks: TaskGroup) -> None:
+        """Restore the note and the socket when they vanish, and end when the index folder did."""
+        assert self._door is not None
+        was_restored = True
+        while not self._door.stopping.is_set():
+            await anyio.sleep(LOOK_SECONDS)
+            if not is_ours(self.place.folder):
+                log.warning("the index folder is gone, or another one: the owner ends")
+                self._door.stopping.set()
+                return
+            try:
+                if not entrance.is_there():
+                    await entrance.open()
+                    tasks.start_soon(entrance.admit, desk.welcome, tasks)
+                self._restore_note(entrance.address)
+                was_restored = True
+            except OSError as error:
+                if was_restored:
+                    log.warning("the owner cannot be reached until this is repaired: %s", error)
+                was_restored = False
+
+    def _restore_note(self, address: str) -> None:
+        """Write the note again if it is gone, damaged or leads elsewhere. Raises OSError."""
+        assert self._note is not None
+        self._note = self._note._replace(address=address)
+        found = read_note(self.place.folder)
+        if found is None or (found.pid, found.address, found.token) != (os.getpid(), address, self._note.token):
+            write_note(self.place.folder, self._note)
+
+    def _warm(self) -> None:
+        """First what answers the handshake, then what answers the first search: the client waits for the former."""
+
+        self.app.warm()
+
+    def close(self) -> None:
+        """End what runs, close the stores, take the note back, let go of the lock.
+
+        A model that does not return holds up its call for minutes. The process ends without it: any kill is harmless.
+        """
+        closing = threading.Thread(target=self.app.close, daemon=True)
+        closing.start()
+        closing.join(CLOSE_SECONDS)
+        if closing.is_alive():
+            log.warning("a call did not end within %g s; the process ends without it", CLOSE_SECONDS)
+        if self._note is not None:
+            remove_note(self.place.folder, self._note)
+
+    def _written(self, address: str, token: str, web: str) -> Note:
+        need = wanted(self.place)
+        said = {"version": __version__, "build": need.build, "config": need.config, "key": need.key, "web": web}
+        note = my_note(self._kind, address=address, token=token, **said)
+        try:
+            write_note(self.place.folder, note)
+        except OSError as error:
+            raise StorageError(f"Cannot write the owner's note: {error.strerror}.", _STATE) from error
+        return note
+
+    def _is_working(self) -> bool:
+        """Whether a job runs."""
+        return self.app.jobs.running_id() is not None
+
+    def _record(self) -> JSON:
+        """The `owner` of a health report."""
+        note, door = self._note, self._door
+        if note is None or door is None:
+            return {}
+        return {"pid": note.pid, "since": note.since, "clients": door.clients}
+
+    def _status(self) -> JSON:
+        """What `lore ps` shows."""
+        assert self._note is not None
+        return {
+            **self._record(),
+            "project": str(self.place.root),
+            "index": str(self.place.folder),
+            "kind": self._kind,
+            "address": self._note.web or self._note.address,
+            "version": __version__,
+            "job": self.app.jobs.running_id(),
+        }
+
+
+_STATE = "Check the permissions of the folder for state (LORE_STATE, else ~/.local/state/lore)."
+_SOCKET = 'Set `owner.transport` to "loopback" in ~/.config/lore/config.toml, or LORE_RUNTIME to a folder for sockets.'
+
+
+def own(root: Path, config: Path | None, ready: Callable[[], None]) -> None:
+    """Be the owner in the background until it ends. Raises LoreError."""
+    owner = Owner(root, config, "background")
+    try:
+        anyio.run(owner.run, ready)
+    finally:
+        owner.close()
+    leave()
+
+
+def leave() -> None:
+    """End this process now that all is closed: Python would wait for threads that wait for a model elsewhere."""
+    logging.shutdown()
+    sys.stderr.flush()
+    os._exit(0)
+
+
+async def _abandoned(work: Callable[[], None]) -> None:
+    """In a thread that nobody waits for when the owner ends."""
+    await anyio.to_thread.run_sync(work, abandon_on_cancel=True)
+
+
+async def _stop_on_signal(door: Door) -> None:
+    with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+        async for _ in signals:
+            door.stopping.set()

@@ -1,0 +1,79 @@
+"""Calls of the shell through the owner of the index."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+
+from lore_etl.config.project import Place
+from lore_etl.core.errors import Unavailable, from_record
+from lore_etl.core.model import Progress
+from lore_etl.stores.owner_file import living_note
+from lore_server.owner import find
+from lore_server.owner.line import Line
+
+JSON = dict[str, Any]
+
+
+class OwnerCalls:
+    """The owner as something to call; started when it is first needed."""
+
+    def __init__(self, where: Place) -> None:
+        self._place = where
+        self._line: Line | None = None
+
+    def call(self, operation: str, arguments: JSON, progress: Progress) -> JSON:
+        """Run one operation there. If the owner dies on the way, once more where that does no harm.
+
+        Raises:
+            LoreError: what went wrong, there or on the way.
+        """
+        try:
+            return self._call(operation, arguments, progress)
+        except OSError:
+            self.close()
+        from lore_server.contract import load_contract
+
+        hints = load_contract()[operation].hints
+        if not (hints["idempotentHint"] or hints["readOnlyHint"]):
+            raise Unavailable("The owner of the index ended during this call.")
+        try:
+            return self._call(operation, arguments, progress)
+        except OSError as error:
+            raise Unavailable("The owner of the index ended twice during this call.") from error
+
+    def _call(self, operation: str, arguments: JSON, progress: Progress) -> JSON:
+        line = self._line = self._line or self._dial()
+        line.tell({"operation": operation, "arguments": arguments})
+        while True:
+            said = line.hear()
+            if "progress" in said:
+                progress(*said["progress"])
+            elif "problem" in said:
+                raise from_record(said["problem"])
+            elif "result" in said:
+                result: JSON = said["result"]
+                return result
+
+    def _dial(self) -> Line:
+        try:
+            return find.connect(self._place, {"want": "call"})[0]
+        except find.OwnerRefused as refused:
+            raise from_record(refused.problem) from refused
+
+    def close(self) -> None:
+        """Hang up."""
+        if self._line is not None:
+            with suppress(OSError):
+                self._line.close()
+        self._line = None
+
+
+def step_aside(where: Place) -> None:
+    """End a background owner that nobody uses, for a command that must hold the index itself."""
+    note = living_note(where.folder)
+    if note is None or note.kind != "background":
+        return
+    status = find.ask(note, "status")
+    if status is not None and not status.get("clients"):
+        find.stop(where.folder, note)

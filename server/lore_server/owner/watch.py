@@ -1,0 +1,81 @@
+"""Changed files are noticed at once; a few of them are synced without being asked."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from pathlib import Path
+
+import anyio
+import anyio.to_thread
+from watchfiles import Change, DefaultFilter, awatch
+
+from lore_etl.config.settings import Settings
+from lore_etl.core.errors import LoreError
+from lore_server.app import App
+
+log = logging.getLogger(__name__)
+DEBOUNCE_MS = 400
+LOOK_AGAIN_MS = 5_000
+Filter = Callable[[Change, str], bool]
+
+
+async def watch(app: App, stop: anyio.Event) -> None:
+    """Until told to stop. Where the system cannot watch, replies look at the files themselves, as without an owner."""
+    try:
+        app.freshness.watched = True
+        while not stop.is_set():
+            await _watch(app, stop, app.index.files.folders())
+    except (OSError, RuntimeError) as error:  # the latter is what the watcher raises at the limit of watches
+        log.warning("files are not watched: %s", error)
+    finally:
+        app.freshness.watched = False
+
+
+async def _watch(app: App, stop: anyio.Event, folders: list[Path]) -> None:
+    """Until told to stop, or there are other folders to watch: the knowledge folder begins with the first document."""
+    limit = most_files(app.index.settings)
+    events = awatch(
+        *folders,
+        watch_filter=_Ours(app.index.folder),
+        debounce=DEBOUNCE_MS,
+        stop_event=stop,
+        rust_timeout=LOOK_AGAIN_MS,
+        yield_on_timeout=True,
+    )
+    async for changes in events:
+        has_moved = app.index.files.folders() != folders
+        if changes or has_moved:
+            app.freshness.notice()
+            if limit:
+                await anyio.to_thread.run_sync(sync_if_few, app, limit)
+        if has_moved:
+            return
+
+
+def most_files(settings: Settings) -> int:
+    """How many changed files are synced unasked. None with a remote model: that would send text and cost money."""
+    return settings.owner.auto_sync_files if settings.embedding.provider == "local" else 0
+
+
+def sync_if_few(app: App, limit: int) -> None:
+    """Start a sync, if there is an index and only a few files changed since."""
+    try:
+        if app.index.exists() and app.index.model and app.index.catalogue.meta("synced_at") is not None:
+            changed = len(app.freshness.changed_files())
+            if 0 < changed <= limit:
+                app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 0})
+    except LoreError as error:
+        log.warning("changed files were not synced: %s %s", error.message, error.hint)
+
+
+class _Ours(DefaultFilter):
+    """Everything but the index itself and what editors and git write beside the files."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__()
+        self._folder = folder
+
+    def __call__(self, change: Change, path: str) -> bool:
+        """Whether the change may matter."""
+        return not Path(path).is_relative_to(self._folder) and super().__call__(change, path)

@@ -1,0 +1,85 @@
+"""What a reply says of the index's state: whether files changed since it was built, and what is still missing."""
+
+from __future__ import annotations
+
+import calendar
+import threading
+import time
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from lore_etl.files.git_head import head
+from lore_etl.files.indexed import differing
+from lore_etl.index import Index
+from lore_etl.stores.catalogue import UNREAD
+
+SHARE_OF_TIME = 0.1  # looking at the files takes at most a tenth of the time
+WATCHED_SECONDS = 30.0  # a watcher may miss events (full queues, network file systems): look all the same
+
+
+class Freshness:
+    """Compares the files' stamps with the catalogue's, as often as is cheap: a small project at every reply."""
+
+    def __init__(self, index: Index, job: Callable[[], str | None] = lambda: None) -> None:
+        self._index = index
+        self._job = job
+        self._guard = threading.Lock()
+        self._changed: frozenset[str] = frozenset()
+        self._look_again_at = 0.0
+        self._state: tuple[str | None, ...] = ()
+        self.watched = False
+
+    def record(self) -> dict[str, Any]:
+        """The `freshness` of a reply."""
+        catalogue = self._index.catalogue
+        synced_at, chunks, pending = catalogue.meta("synced_at"), catalogue.total(), catalogue.waiting()
+        changed = len(self.changed_files())
+        now = head(self._index.root)
+        synced_commit = catalogue.meta("synced_commit")
+        is_whole = synced_at is not None and not pending and catalogue.meta("dirty") is None
+        record: dict[str, Any] = {
+            "state": "partial" if not is_whole else ("stale" if changed else "fresh"),
+            "synced_at": synced_at,
+            "age_seconds": age_of(synced_at),
+            "changed_files": changed,
+            "pending_vectors": pending,
+            "vectors_ready": round(1 - pending / chunks, 4) if chunks else 0,
+            "branch": now.branch,
+            "commit": now.commit,
+        }
+        if synced_commit is not None and synced_commit != now.commit:
+            record["synced_commit"] = synced_commit
+        job = self._job()
+        return {**record, "job": job} if job else record
+
+    def changed_files(self) -> frozenset[str]:
+        """Files added, changed or deleted since the last sync, as of a moment ago."""
+        with self._guard:
+            catalogue = self._index.catalogue
+            state = catalogue.meta("synced_at"), catalogue.meta("loaded")
+            started = time.monotonic()
+            if started >= self._look_again_at or state != self._state:
+                known = {path: stamp.removeprefix(UNREAD) for path, stamp in catalogue.stamps().items()}
+                self._changed = differing(self._index.files.scan(), known)
+                now = time.monotonic()
+                pause = WATCHED_SECONDS if self.watched else (now - started) / SHARE_OF_TIME
+                self._look_again_at = now + pause
+                self._state = state
+            return self._changed
+
+    def notice(self) -> None:
+        """Something happened to the files: look again at the next reply."""
+        self._look_again_at = 0.0
+
+    def changed_of(self, sources: Iterable[str]) -> set[str]:
+        """Which of these files are not as the index read them: one look at each, for the results of a reply."""
+        known = self._index.catalogue.stamps_of(sources)
+        now = self._index.files.stamps(known)
+        return {path for path, stamp in known.items() if now.get(path) != stamp}
+
+
+def age_of(time_text: str | None) -> int | None:
+    """Seconds since a time of the catalogue."""
+    if time_text is None:
+        return None
+    return max(0, int(time.time() - calendar.timegm(time.strptime(time_text, "%Y-%m-%dT%H:%M:%SZ"))))

@@ -1,0 +1,208 @@
+"""The hybrid ranking: fused score, then what is known of code, types, inheritance and age. Pure functions."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping, Sequence
+from pathlib import PurePosixPath
+from types import MappingProxyType
+
+from lore_etl.chunking.section import IMPORTS
+from lore_etl.core.model import Chunk, KnowledgeType
+from lore_server.query.fuse import fuse, vector_share
+from lore_server.query.lineage import bring_ancestors
+from lore_server.query.outdated import lower_outdated
+from lore_server.query.parse import Query
+from lore_server.query.proximity import proximities
+from lore_server.query.ranking import Ranked, Terms
+from lore_server.query.reference import is_version, lead_with_named, lead_with_sought
+from lore_server.query.retrieve import Candidates
+from lore_server.query.weights import Weights
+
+READ = 40  # passages whose text is looked at
+OTHER_CASE = 0.5  # a variable `settings` is not the class `Settings`
+BARE_NAME = 2.0  # who asks for a name alone wants its definition: it counts double
+HALF_LIFE_DAYS = 365.0
+DATED = frozenset({KnowledgeType.TICKET, KnowledgeType.BLOG, KnowledgeType.MEMORY, KnowledgeType.RELEASE})
+_TYPE_WEIGHTS = {
+    KnowledgeType.GUIDE: "guideMatch",
+    KnowledgeType.SRC: "sourceMatch",
+    KnowledgeType.BLOG: "blogMatch",
+    KnowledgeType.TICKET: "ticketPenalty",
+    KnowledgeType.RELEASE: "releasePenalty",
+    KnowledgeType.TEST: "testPenalty",
+    KnowledgeType.EXAMPLE: "examplePenalty",
+    KnowledgeType.MEMORY: "memoryPenalty",
+}
+_KIND_SURENESS = {"class": 1.0, "function": 1.0, "method": 0.8, "module": 0.7}
+
+
+def score(query: Query, candidates: Candidates, type_: str | None, weights: Weights) -> list[Ranked]:
+    """Every candidate with its score and the terms of it, best first."""
+    share = vector_share(query, candidates, weights)
+    # what only imports names much and says nothing: it answers only who asks for a name
+    found = [one for one in candidates.found if query.names or one.chunk.kind != IMPORTS] or candidates.found
+    parts = fuse(found, share)
+    newest = max((_day(one.chunk) for one in found), default=0.0)
+    scored = []
+    for candidate, (vector, keyword, path) in zip(found, parts, strict=True):
+        scale, chunk = weights["baseIncrement"], candidate.chunk
+        terms: Terms = [
+            ("vectors", scale * vector),
+            ("keywords", scale * keyword),
+            ("sourcePathMatch", weights["sourcePathMatch"] * path),
+        ]
+        sureness = _definition(query, chunk) * (BARE_NAME if query.is_bare_name else 1.0)
+        terms.append(("namePartMatch", weights["namePartMatch"] * sureness))
+        terms += _type_terms(query, chunk, type_, weights)
+        terms += _age_terms(chunk, newest, weights)
+        scored.append(Ranked(chunk.source, sum(value for _, value in terms), chunk, [one for one in terms if one[1]]))
+    scored.sort(key=_order)
+    _add_proximity(query, scored, (1 - share) * weights["proximity"])
+    return sorted(scored, key=_order)
+
+
+def rank(
+    query: Query,
+    passages: Sequence[Ranked],
+    type_: str | None,
+    weights: Weights,
+    parents: Mapping[str, Chunk],
+    relatives: Sequence[Chunk] = (),
+    heads: Mapping[str, Chunk] = MappingProxyType({}),
+    today: datetime.date = datetime.date.min,
+    named: Mapping[str, Chunk] = MappingProxyType({}),
+) -> list[Ranked]:
+    """Files by score, best first.
+
+    `parents` are the class chunks of ancestors by class name; `relatives` those of the classes that answer a question
+    about inheritance, nearest first; `heads` the first chunks of documents that replaced others, by source, and
+    `named` those of documents that the question names by number.
+    """
+    by_source = _grouped(passages, weights)
+    lead_with_sought(query, by_source)
+    lead_with_named(query, by_source, {source: one for source, one in named.items() if type_ in (None, one.type)})
+    parents = {name: one for name, one in parents.items() if type_ in (None, one.type)}
+    bring_ancestors(query, passages, by_source, parents, weights)
+    _lift_relatives(by_source, [one for one in relatives if type_ in (None, one.type)], weights)
+    wanted = {source: one for source, one in heads.items() if type_ in (None, one.type)}
+    lower_outdated(by_source, wanted, today, weights)
+    return sorted(by_source.values(), key=lambda one: (-one.score, one.source))
+
+
+def _order(one: Ranked) -> tuple[float, str, tuple[int, int]]:
+    return -one.score, one.source, one.chunk.lines
+
+
+def _add_proximity(query: Query, scored: Sequence[Ranked], weight: float) -> None:
+    """The best passages are read: one that holds the question's words close together says more about it."""
+    best = scored[:READ]
+    for one, near in zip(best, proximities(query.text, [one.chunk.text for one in best]), strict=True):
+        if near and weight:
+            one.score += weight * near
+            one.why.append(("proximity", weight * near))
+
+
+def _last(symbol: str) -> str:
+    return symbol.rpartition(".")[2].casefold()
+
+
+def _definition(query: Query, chunk: Chunk) -> float:
+    """How surely the chunk defines a name that was asked for: 1 for its full name, less for its last part."""
+    if not query.names:
+        return 0.0
+    if chunk.source.rpartition("/")[2].casefold() in query.names:
+        return 1.0
+    qualified = [f".{name.casefold()}" for name in _qualified(chunk)]
+    written = {symbol.rpartition(".")[2] for symbol in chunk.symbols}
+    last_parts = {part.casefold() for part in written}
+    is_dotted = any("." in name for name in query.names)
+    best = 0.0
+    for name in query.names:
+        if "." in name or is_dotted:
+            full = any(one.endswith(f".{name}") for one in qualified) and "." in name
+            best = max(best, 1.0 if full else (0.3 if name in last_parts else 0.0))
+        elif name in last_parts:
+            is_as_written = any(part in query.text for part in written if part.casefold() == name)
+            best = max(best, _KIND_SURENESS.get(chunk.kind, 0.9) * (1.0 if is_as_written else OTHER_CASE))
+    return best
+
+
+def _qualified(chunk: Chunk) -> list[str]:
+    """The full names of what a chunk defines."""
+    owner = chunk.class_name or ""
+    members = [f"{owner}.{_last(symbol)}" for symbol in chunk.symbols if owner and chunk.kind != "class"]
+    return [*chunk.symbols, *members, *([owner] if owner and chunk.kind == "class" else [])]
+
+
+def _type_terms(query: Query, chunk: Chunk, type_: str | None, weights: Weights) -> Terms:
+    terms: Terms = []
+    if type_ is None and chunk.type in _TYPE_WEIGHTS:
+        name = _TYPE_WEIGHTS[chunk.type]
+        terms.append((name, weights[name]))
+    if type_ is None and chunk.type in query.wanted_types:
+        terms.append(("intentMatch", weights["intentMatch"]))
+    if chunk.type == KnowledgeType.RELEASE and _is_asked_for(query, chunk):
+        terms.append(("releaseExactMatch", weights["releaseExactMatch"]))
+    return terms
+
+
+def _is_asked_for(query: Query, chunk: Chunk) -> bool:
+    """Whether a version in the question is the chunk's; of what is asked for as a release, its whole series."""
+    have = _version_of(chunk) if query.versions else set()
+    series = (is_version(asked, one) for asked in query.releases for one in have)
+    return bool(have & set(query.versions)) or any(series)
+
+
+def _version_of(chunk: Chunk) -> set[str]:
+    """Versions in the file's name and in the headings of the chunk."""
+    words = " ".join((PurePosixPath(chunk.source).stem, *chunk.heading)).replace("[", " ").replace("]", " ")
+    return {word.casefold().removeprefix("v") for word in words.split()}
+
+
+def _age_terms(chunk: Chunk, newest: float, weights: Weights) -> Terms:
+    """Newer beats older among dated documents, measured from the newest of them: no clock is asked."""
+    day = _day(chunk)
+    if chunk.type not in DATED or not day:
+        return []
+    return [("recency", weights["recency"] * 0.5 ** ((newest - day) / HALF_LIFE_DAYS))]
+
+
+def _day(chunk: Chunk) -> float:
+    text = (chunk.updated or chunk.created or "")[:10]
+    try:
+        return float(datetime.date.fromisoformat(text).toordinal())
+    except ValueError:
+        return 0.0
+
+
+def _grouped(passages: Sequence[Ranked], weights: Weights) -> dict[str, Ranked]:
+    """Each file by its best chunk, and a little for the best file beside it: what belongs together lies together."""
+    files: dict[str, Ranked] = {}
+    folders: dict[str, float] = {}
+    for one in passages:
+        if one.source not in files:
+            files[one.source] = one
+            folders.setdefault(_folder(one.source), one.score)
+    ranked = {}
+    for source, one in files.items():
+        beside = weights["folderCoherence"] * max(0.0, folders[_folder(source)])
+        why = [*one.why, ("folderCoherence", beside)] if beside else one.why
+        ranked[source] = Ranked(source, one.score + beside, one.chunk, why)
+    return ranked
+
+
+def _folder(source: str) -> str:
+    return source.rpartition("/")[0] or source
+
+
+def _lift_relatives(by_source: dict[str, Ranked], relatives: Sequence[Chunk], weights: Weights) -> None:
+    """The class tree knows the answer: its files come first, in the order of the tree."""
+    best = max((one.score for one in by_source.values()), default=0.0)
+    for number, chunk in enumerate(relatives):
+        have = by_source.setdefault(chunk.source, Ranked(chunk.source, 0.0, chunk))
+        lifted = weights["structureMatch"] * (best - 0.01 * number) + (1 - weights["structureMatch"]) * have.score
+        if lifted > have.score:
+            by_source[chunk.source] = Ranked(
+                chunk.source, lifted, chunk, [*have.why, ("structureMatch", lifted - have.score)]
+            )

@@ -1,0 +1,70 @@
+"""Which kind of document a question asks for, by the way it is put."""
+
+from __future__ import annotations
+
+import re
+
+from lore_etl.core.model import KnowledgeType
+
+MOST_WORDS = 25  # a longer text is no question any more
+_T = KnowledgeType
+_FORMS: tuple[tuple[tuple[KnowledgeType, ...], tuple[str, ...]], ...] = (
+    (
+        (_T.ADR, _T.PRP, _T.TICKET),
+        ("why", "reasons?", "rationale", "deci(?:ded?|sions?)", "instead of", "causes?", "caused", "trade-?offs?"),
+    ),
+    ((_T.TICKET,), ("bugs?", "issues?", "tickets?", "reported", "cause of")),
+    (
+        (_T.GUIDE,),
+        ("how (?:do|can|should|could|would|must) (?:i|we|you|one|people|users?)", "how to", "(?:can|may) (?:i|we|you)",
+         "what (?:do|should|can) (?:i|we)", "what happens",
+         "how (?:do|does) .{1,60} work", "my", "step by step", "set ?up", "install", "guide", "tutorial"),
+    ),
+    ((_T.TEST,), ("tests?", "tested", "testing")),
+    (
+        (_T.SRC,),
+        ("where (?:is|are|does|do)", "implement(?:s|ed|ation)?", "defined?", "definition", "source code",
+         "(?:which|what) (?:class|function|method|module|file|code)"),
+    ),
+    ((_T.RULE,), ("must", "rules?", "allowed", "forbidden", "conventions?", "never", "always")),
+    ((_T.MEMORY,), ("learn(?:ed|t)", "lessons?", "remember", "pitfalls?", "gotchas?", "notes? (?:on|about|of)")),
+    ((_T.EXAMPLE,), ("examples?", "sample code", "snippets?", "demo")),
+    (
+        (_T.RELEASE,),
+        ("what(?:'s| is| was)? (?:new|changed)", "changes? (?:in|of|between)", "released?", "releases", "change ?log"),
+    ),
+    ((_T.KNOWLEDGE,), ("glossary", "vocabulary", "meant by", "runbook", "on-?call")),
+    ((_T.BLOG,), ("blog", "article", r"announc\w*")),
+    ((_T.PRP,), ("spec(?:s|ification)?", "prp", "planned", "requirements?", "acceptance")),
+)  # fmt: skip
+_TICKETS = r"(?:tickets?|pull[ -]requests?|bug reports?|prs?)"
+_SOUGHT: tuple[tuple[KnowledgeType, str], ...] = (  # asked for by name
+    (_T.TICKET, rf"(?:which|what) (?:[\w-]+ ){{0,2}}{_TICKETS}|which (?:[\w-]+ )?issues?"),
+    (_T.TICKET, rf"(?:^|the|an?|any|all|find|list|show|open|closed) ?{_TICKETS} (?:about|for|on|that|which|where|who)"),
+    (_T.TICKET, r"(?:the|an?|any|all|open|closed|github) issues? (?:that|which) "
+     r"(?:introduc|add|fix|clos|report|describ|mention|caus|remov|track)\w*"),
+    (_T.RELEASE, r"(?:which|what) release|which version (?:introduc|add|fix|remov|chang|brought|first|contain)\w*"),
+    (_T.ADR, r"which (?:adrs?|decision records?)"),
+    (_T.PRP, r"which (?:prps?|specs?|specifications?)"),
+    (_T.BLOG, r"which (?:blog ?posts?|articles?)"),
+)  # fmt: skip
+_IMPERATIVE = r"^(?:run|use|start|stop|add|make|configure|change|deploy|write|create|enable|disable|install) "
+_SOUGHT_FORMS = tuple((type_, re.compile(rf"\b(?:{form})\b", re.IGNORECASE)) for type_, form in _SOUGHT)
+_INTENTS = tuple(
+    (types, re.compile(rf"\b(?:{'|'.join(forms)})\b" + (f"|{_IMPERATIVE}" if _T.GUIDE in types else ""), re.IGNORECASE))
+    for types, forms in _FORMS
+)
+
+
+def wanted_types(text: str) -> frozenset[KnowledgeType]:
+    """The types that a question asks for; none where its form says nothing."""
+    if len(text.split()) > MOST_WORDS:
+        return frozenset()
+    return frozenset(type_ for types, pattern in _INTENTS if pattern.search(text) for type_ in types)
+
+
+def sought_types(text: str) -> frozenset[KnowledgeType]:
+    """The types that a question asks for by name, as its answer: `which ticket introduced …`."""
+    if len(text.split()) > MOST_WORDS:
+        return frozenset()
+    return frozenset(type_ for type_, pattern in _SOUGHT_FORMS if pattern.search(text))

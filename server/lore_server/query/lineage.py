@@ -1,0 +1,99 @@
+"""Ancestors come along with the classes that a question finds: a class says little without what it inherits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+
+from lore_etl.core.model import Chunk, KnowledgeType
+from lore_server.query.parse import Query
+from lore_server.query.ranking import Ranked
+from lore_server.query.weights import Weights
+
+MAX_ANCESTORS = 6  # of one class, nearest first
+FOUND = 5  # the best files, whose ancestors come along
+BROUGHT = 2  # so many of them
+LAST_PLACE = 10  # and they end up here, below the answers
+STEP = 1e-6  # so close that nothing else fits between
+
+
+def named_classes(query: Query, passages: Sequence[Ranked]) -> list[Chunk]:
+    """For each class name in the question, the best passage of the best class that is called so."""
+    longest = [
+        name for name in query.names if not any(other.endswith((f".{name}", f":{name}")) for other in query.names)
+    ]
+    found: dict[str, Chunk] = {}
+    for one in passages:
+        if one.chunk.class_name is None:
+            continue
+        full = one.chunk.class_name.casefold()
+        for name in longest:
+            if name not in found and (full == name or full.endswith((f".{name}", f":{name}"))):
+                found[name] = one.chunk
+    return list(found.values())
+
+
+def wanted_ancestors(query: Query, passages: Sequence[Ranked]) -> list[str]:
+    """Names of the classes that may come along: the ancestors of what is named, and of what is found first."""
+    sources = islice(dict.fromkeys(one.source for one in passages), LAST_PLACE)
+    first = [next(one.chunk for one in passages if one.source == source) for source in sources]
+    chunks = [*named_classes(query, passages), *first]
+    return list(dict.fromkeys(name for chunk in chunks for name, _ in _ancestors(chunk)))
+
+
+def bring_ancestors(
+    query: Query,
+    passages: Sequence[Ranked],
+    by_source: dict[str, Ranked],
+    heads: Mapping[str, Chunk],
+    weights: Weights,
+) -> None:
+    """Put the ancestors of a class that is named right below it, and some of those that are found in places below.
+
+    `heads` are the chunks of ancestors that may come along, by class name. `inheritanceBoost` says how far they are
+    lifted: 0 to 1; `inheritanceDecay` how much less each step upwards counts where there are too many.
+    """
+    share = min(1.0, max(0.0, weights["inheritanceBoost"]))
+    if not share:
+        return
+    named = named_classes(query, passages)
+    fixed = {chunk.source for chunk in named}
+    for chunk in named:
+        target = by_source[chunk.source].score
+        for name, source in _ancestors(chunk):
+            if name in heads and source not in fixed:
+                target -= STEP
+                fixed.add(source)
+                _move(by_source, heads[name], target, share)
+    ranked = sorted(by_source.values(), key=lambda one: (-one.score, one.source))
+    present = {one.source for one in ranked[:LAST_PLACE]}
+    votes = _votes(ranked[:FOUND], weights["inheritanceDecay"])
+    coming = [name for name in votes if name in heads and heads[name].source not in present][:BROUGHT]
+    others = [one for one in ranked if one.source not in {heads[name].source for name in coming}]
+    above = others[: LAST_PLACE - len(coming)]
+    for number, name in enumerate(coming, start=1):
+        _move(by_source, heads[name], above[-1].score - number * STEP, share)
+
+
+def _ancestors(chunk: Chunk) -> Iterator[tuple[str, str]]:
+    """(class, source) of the ancestors of a chunk's class that stand in other files, nearest first."""
+    others = ((one.class_name, one.source) for one in chunk.chain if one.source and one.source != chunk.source)
+    return islice(others, MAX_ANCESTORS)
+
+
+def _votes(found: Sequence[Ranked], decay: float) -> list[str]:
+    """The ancestors of the source code that was found, those of most classes and the nearest first."""
+    votes: dict[str, float] = {}
+    for one in found:
+        if one.chunk.type == KnowledgeType.SRC:
+            for depth, (name, _) in enumerate(_ancestors(one.chunk)):
+                votes[name] = votes.get(name, 0.0) + decay**depth
+    return sorted(votes, key=lambda name: -votes[name])
+
+
+def _move(by_source: dict[str, Ranked], chunk: Chunk, target: float, share: float) -> None:
+    have = by_source.setdefault(chunk.source, Ranked(chunk.source, 0.0, chunk))
+    points = share * (target - have.score)
+    if points:
+        have.score += points
+        have.why = [*have.why, ("inheritanceBoost", points)]

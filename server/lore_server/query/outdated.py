@@ -1,0 +1,59 @@
+"""Documents that were replaced or whose time is over: they come after their successors, and say so."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterable, Mapping
+
+from lore_etl.core.dates import day_or_none
+from lore_etl.core.model import Chunk
+from lore_server.query.ranking import Ranked
+from lore_server.query.weights import Weights
+
+JUST_BELOW = 0.01
+
+
+def outdated(chunk: Chunk, today: datetime.date) -> dict[str, str] | None:
+    """What a result says of a passage that no longer holds: by what it was replaced, until when it was valid."""
+    return no_longer(chunk.superseded_by, chunk.valid_until, today) or None
+
+
+def no_longer(successor: str | None, last_day: str | None, today: datetime.date) -> dict[str, str]:
+    """Why a document does not hold any more; empty if it does."""
+    told = {"superseded_by": successor} if successor else {}
+    return told | {"valid_until": last_day} if last_day and is_over(last_day, today) else told
+
+
+def is_over(last_day: str, today: datetime.date) -> bool:
+    """Whether a day (ISO 8601) is before this one; what is not a date is never over."""
+    day = day_or_none(last_day)
+    return day is not None and day < today
+
+
+def successors(passages: Iterable[Ranked]) -> list[str]:
+    """The documents that replaced some of these."""
+    return list(dict.fromkeys(one.chunk.superseded_by for one in passages if one.chunk.superseded_by))
+
+
+def lower_outdated(
+    by_source: dict[str, Ranked], heads: Mapping[str, Chunk], today: datetime.date, weights: Weights
+) -> None:
+    """Take points from what is outdated; a successor gets at least what its predecessor had, and stays above it.
+
+    `heads` are the first chunks of successors by source: one that was not found itself comes along.
+    """
+    for one in by_source.values():
+        if one.chunk.valid_until and is_over(one.chunk.valid_until, today):
+            _add(one, "expiredPenalty", weights["expiredPenalty"])
+    replaced = [one for one in by_source.values() if one.chunk.superseded_by in heads]
+    for one in sorted(replaced, key=lambda one: -one.score):
+        chunk = heads[str(one.chunk.superseded_by)]
+        new = by_source.setdefault(chunk.source, Ranked(chunk.source, 0.0, chunk))
+        _add(new, "successorBoost", max(0.0, one.score - new.score))
+        _add(one, "supersededPenalty", min(weights["supersededPenalty"], new.score - JUST_BELOW - one.score))
+
+
+def _add(one: Ranked, term: str, points: float) -> None:
+    if points:
+        one.score += points
+        one.why = [*one.why, (term, points)]

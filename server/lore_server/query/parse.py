@@ -1,0 +1,73 @@
+"""What a question is made of: words, exact names, versions."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from lore_etl.core.model import KnowledgeType
+from lore_etl.stores.tokenizer import STOPWORDS
+from lore_server.query.intent import sought_types, wanted_types
+
+_NAME = re.compile(r"[A-Za-z_$][\w$]*(?:[./:#\\-][A-Za-z_$][\w$]*)*(?:\(\))?")
+_VERSION = re.compile(r"\bv?\d+(?:\.\d+){1,3}(?:[-.]?(?:rc|alpha|beta|a|b)\.?\d*)?\b", re.IGNORECASE)
+_RELEASE = re.compile(r"(?:\b(?:releases?|versions?)\s+v?|\bv)(\d+(?:\.\d+){1,3}[\w.-]*)", re.IGNORECASE)
+_WORD = re.compile(r"[^\W_]+")
+_HUMP = re.compile(r"[a-z][A-Z]|[A-Z]{2,}[a-z]{2}")
+_SPLIT = re.compile(r"[./:#\\]+")
+
+
+@dataclass(frozen=True)
+class Query:
+    """A parsed question.
+
+    `names` are tokens that look like identifiers or paths, in lower case, without call brackets; `releases` are the
+    versions that are asked for as such, not in passing; `wanted_types` are the kinds of documents that the question
+    asks for by the way it is put, `sought_types` those that it asks for by name, as its answer.
+    """
+
+    text: str
+    words: tuple[str, ...]
+    names: tuple[str, ...]
+    versions: tuple[str, ...]
+    releases: tuple[str, ...]
+    is_bare_name: bool
+    wanted_types: frozenset[KnowledgeType]
+    sought_types: frozenset[KnowledgeType]
+
+
+def parse(text: str) -> Query:
+    """Take a question apart."""
+    text = " ".join(text.split())
+    tokens = [token.removesuffix("()") for token in _NAME.findall(text)]
+    all_words = [word.casefold() for word in _WORD.findall(text)]
+    words = tuple(dict.fromkeys(word for word in all_words if word not in STOPWORDS and len(word) > 1))
+    is_bare = " " not in text and len(tokens) == 1 and tokens[0] == text.removesuffix("()")
+    names = [token for token in tokens if is_bare or looks_like_name(token)]
+    versions = tuple(dict.fromkeys(_normal_version(one) for one in _VERSION.findall(text)))
+    releases = {_normal_version(one) for one in (text, *_RELEASE.findall(text))}
+    return Query(
+        text=text,
+        words=words,
+        names=tuple(dict.fromkeys(part for name in names for part in _spellings(name))),
+        versions=versions,
+        releases=tuple(one for one in versions if one in releases),
+        is_bare_name=is_bare,
+        wanted_types=wanted_types(text),
+        sought_types=sought_types(text),
+    )
+
+
+def looks_like_name(token: str) -> bool:
+    """camelCase, snake_case, dotted or path-like: not a word of prose."""
+    return bool(_HUMP.search(token)) or any(mark in token for mark in "_./:#$") or (token.isupper() and len(token) > 5)
+
+
+def _spellings(name: str) -> tuple[str, ...]:
+    """The name as given, and its last part."""
+    folded = name.casefold()
+    return folded, _SPLIT.split(folded)[-1]
+
+
+def _normal_version(text: str) -> str:
+    return text.casefold().removeprefix("v")

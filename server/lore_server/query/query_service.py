@@ -1,0 +1,171 @@
+"""The query service: one question through the whole pipeline."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from lore_etl.core.model import Chunk
+from lore_etl.index import Index
+from lore_server.query import classic, hybrid, lineage, outdated, reference, single_leg, structure
+from lore_server.query.confidence import DOUBT, DOUBTFUL, confidence
+from lore_server.query.parse import Query, parse
+from lore_server.query.ranking import Ranked
+from lore_server.query.rerank import Reranker
+from lore_server.query.result_cache import Recent, State
+from lore_server.query.retrieve import Candidate, Candidates, QueryVector, embedded, retrieve
+from lore_server.query.scope import Part
+from lore_server.query.weights import Weights, weights
+
+KEPT_PARTS = 8  # some 2 MB each for 10,000 chunks
+
+
+@dataclass(frozen=True)
+class Retrieved:
+    """A question with its candidates, before any ranking."""
+
+    query: Query
+    type: str | None
+    candidates: Candidates
+
+
+@dataclass(frozen=True)
+class SearchOutcome:
+    """A ranked list with what is needed to show it."""
+
+    query: Query
+    ranked: list[Ranked]
+    candidates: list[Candidate]
+    confidence: float
+    degraded: str | None
+    today: datetime.date
+
+    @property
+    def doubt(self) -> str | None:
+        """Said where the index may not answer the question."""
+        return DOUBT if self.confidence < DOUBTFUL else None
+
+
+class QueryService:
+    """Answers questions from one index with the configured ranking."""
+
+    def __init__(self, index: Index, today: Callable[[], datetime.date] = datetime.date.today) -> None:
+        self._today = today
+        settings = index.settings.query
+        self._index = index
+        self._ranking = settings.ranking
+        self._depth = settings.nResults
+        self._recent = Recent[SearchOutcome](index)
+        self._parts = Recent[Mapping[str, str]](index, KEPT_PARTS)
+        self._weights = weights(settings.ranking, settings.weights)
+        threads = index.settings.embedding.threads
+        self._reranker = Reranker(settings, threads) if settings.reranker and settings.ranking == "hybrid" else None
+
+    def find(self, text: str, type_: str = "all", part: Part | None = None) -> SearchOutcome:
+        """Files by score, best first, of the whole index or of a part.
+
+        Raises:
+            IndexMissing, IndexDamaged, ModelMismatch: see `retrieve`.
+        """
+        question = text, type_, part
+        with self._index.gate.reading():
+            self._index.require()
+            if (found := self._recent.get(question, self._recent.state(self._today()))) is not None:
+                return found
+        vector = embedded(self._index, parse(text).text)  # no gate: a slow model would stop every search
+        with self._index.gate.reading():
+            self._index.require()
+            state = self._recent.state(self._today())
+            found = self._find(text, type_, None if part is None else self._rows(part, type_, state), vector)
+        if self._reranker:
+            found = replace(found, ranked=self._reranker.rerank(found.query.text, found.ranked))
+        self._recent.put(question, None if found.degraded else state, found)
+        return found
+
+    def _find(self, text: str, type_: str, among: Mapping[str, str] | None, vector: QueryVector) -> SearchOutcome:
+        retrieved = self.retrieve(text, type_, among, vector)
+        _, ranked = self._ranked(retrieved, self._ranking, self._weights)
+        if among is not None:  # ancestors, relatives and successors come along from anywhere
+            ranked = [one for one in ranked if one.chunk.id in among]
+        candidates = retrieved.candidates
+        return SearchOutcome(
+            retrieved.query, ranked, candidates.found, self.confidence(retrieved), candidates.degraded, self._today()
+        )
+
+    def _rows(self, part: Part, type_: str, state: State | None) -> Mapping[str, str]:
+        rows = self._parts.get((part, type_), state)
+        if rows is None:
+            rows = part.rows(self._index.catalogue, _type(type_))
+            self._parts.put((part, type_), state, rows)
+        return rows
+
+    def confidence(self, retrieved: Retrieved) -> float:
+        """How sure it is that the index answers the question, between 0 and 1."""
+        return confidence(retrieved.query.text, retrieved.candidates, self._index.keywords.rarity)
+
+    def retrieve(
+        self, text: str, type_: str, among: Mapping[str, str] | None = None, vector: QueryVector | None = None
+    ) -> Retrieved:
+        """The candidates of a question. Raises IndexMissing, IndexDamaged, ModelMismatch."""
+        query, wanted = parse(text), _type(type_)
+        candidates = retrieve(self._index, query.text, wanted, self._depth, among, vector)
+        for sought in sorted(query.sought_types) if wanted is None else ():
+            candidates = candidates.joined(retrieve(self._index, query.text, sought, self._depth, among, vector))
+        return Retrieved(query, wanted, candidates)
+
+    def rank(self, retrieved: Retrieved, ranking: str, weights: Weights) -> tuple[list[Ranked], list[Ranked]]:
+        """Passages and files by score, best first; `ranking` is hybrid, classic, or the name of a leg."""
+        passages, files = self._ranked(retrieved, ranking, weights)
+        if self._reranker is not None and ranking == "hybrid":
+            files = self._reranker.rerank(retrieved.query.text, files)
+        return passages, files
+
+    def _ranked(self, retrieved: Retrieved, ranking: str, weights: Weights) -> tuple[list[Ranked], list[Ranked]]:
+        query, candidates = retrieved.query, retrieved.candidates
+        if ranking in single_leg.LEGS:
+            passages = single_leg.passages(candidates, ranking)
+            return passages, single_leg.files(passages)
+        if ranking == "classic":
+            passages = single_leg.passages(candidates, "vectors")
+            return passages, self._classic(query, passages, retrieved.type or "all", weights)
+        passages = hybrid.score(query, candidates, retrieved.type, weights)
+        parents = self._heads(lineage.wanted_ancestors(query, passages))
+        relatives = self._heads(structure.relatives(query.text, self._index.hierarchy))
+        heads = self._openings(outdated.successors(passages))
+        named = self._openings(reference.named_documents(query, self._index.catalogue.paths))
+        files = hybrid.rank(
+            query, passages, retrieved.type, weights, parents, list(relatives.values()), heads, self._today(), named
+        )
+        return passages, files
+
+    def _heads(self, classes: Iterable[str]) -> dict[str, Chunk]:
+        """The chunk that opens each of these classes, by class name."""
+        found: dict[str, Chunk] = {}
+        for name in classes:
+            node = self._index.hierarchy.nodes.get(name)
+            if node is None or node.source is None:
+                continue
+            own = [chunk for chunk in self._index.catalogue.of_source(node.source) if chunk.class_name == name]
+            if own:
+                found[name] = next((chunk for chunk in own if chunk.kind == "class"), own[0])
+        return found
+
+    def _openings(self, sources: Iterable[str]) -> dict[str, Chunk]:
+        """The first chunk of each of these files."""
+        found = ((source, next(iter(self._index.catalogue.of_source(source)), None)) for source in sources)
+        return {source: chunk for source, chunk in found if chunk is not None}
+
+    def _classic(self, query: Query, passages: list[Ranked], type_: str, weights: Weights) -> list[Ranked]:
+        best = {one.source: one.chunk for one in reversed(passages)}
+        rows = [classic.row_of(one.chunk) for one in passages]
+        ranked = []
+        for source, terms in classic.rank(query.text, type_, rows, weights):
+            chunk = best.get(source) or next(iter(self._index.catalogue.of_source(source)), None)
+            if chunk is not None:
+                ranked.append(Ranked(source, classic.total(terms), chunk, list(terms.items())))
+        return ranked
+
+
+def _type(wanted: str) -> str | None:
+    return None if wanted == "all" else wanted

@@ -1,0 +1,80 @@
+"""Documents that a question names by number: a ticket (`#8156`) or a release (`11.20`)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import PurePosixPath
+
+from lore_etl.core.model import Chunk, KnowledgeType
+from lore_server.query.parse import Query
+from lore_server.query.ranking import Ranked
+
+_TICKET = re.compile(r"(?:^|[^\w&/])(?:#|(?:issue|ticket|pull request|pr|bug|gh)[ #-]{1,2})(\d{1,9})\b", re.IGNORECASE)
+_LAST_NUMBER = re.compile(r"(?:^|\D)(\d+)$")
+_VERSION = re.compile(r"v?\d+(?:\.\d+)+", re.IGNORECASE)
+
+
+def tickets(text: str) -> tuple[str, ...]:
+    """The numbers of the tickets that a question names."""
+    return tuple(dict.fromkeys(number.lstrip("0") or "0" for number in _TICKET.findall(text)))
+
+
+def is_version(asked: str, have: str) -> bool:
+    """Whether a version is the one that was asked for, or one of its series: 11.20.0 and 11.20.3 of 11.20."""
+    return have == asked or have.startswith(f"{asked}.") or asked == f"{have}.0"
+
+
+def named_documents(query: Query, paths_of: Callable[[str], Iterable[str]]) -> list[str]:
+    """The files that the question names; `paths_of` gives those of a type."""
+    found: list[str] = []
+    if numbers := tickets(query.text):
+        found += [path for path in paths_of(KnowledgeType.TICKET) if _number(path) in numbers]
+    if query.releases:
+        found += [path for path in paths_of(KnowledgeType.RELEASE) if _is_release(path, query.releases)]
+    return found
+
+
+def lead_with_named(query: Query, by_source: dict[str, Ranked], named: Mapping[str, Chunk]) -> None:
+    """Put the documents that are named above all others, in their own order.
+
+    `named` are their first chunks by source. A ticket shows its own text, not the line that mentions its number.
+    """
+    mentions = re.compile("|".join(rf"#{number}\b" for number in tickets(query.text)) or r"(?!)")
+    for source, head in named.items():
+        have = by_source.get(source)
+        if have is None:
+            by_source[source] = Ranked(source, 0.0, head)
+        elif mentions.search(have.chunk.text):
+            by_source[source] = Ranked(source, have.score, head, have.why)
+    lead(by_source, "referenceMatch", [one for source, one in by_source.items() if source in named])
+
+
+def lead_with_sought(query: Query, by_source: dict[str, Ranked]) -> None:
+    """Put the best document of the kind that is asked for (which ticket …) above all others."""
+    lead(by_source, "soughtMatch", [one for one in by_source.values() if one.chunk.type in query.sought_types])
+
+
+def lead(by_source: Mapping[str, Ranked], term: str, leaders: list[Ranked]) -> None:
+    """Lift some files by as much as their best needs to come first; they keep their distances."""
+    chosen = {one.source for one in leaders}
+    others = max((one.score for one in by_source.values() if one.source not in chosen), default=0.0)
+    points = others + 1.0 - max((one.score for one in leaders), default=others + 1.0)
+    if points > 0:
+        for one in leaders:
+            one.score += points
+            one.why = [*one.why, (term, points)]
+
+
+def _number(path: str) -> str | None:
+    """The number of a ticket by its file: `issue-8156.md`, `8156.md`, `0042-title.md`."""
+    stem = PurePosixPath(path).stem
+    match = _LAST_NUMBER.search(stem) or re.match(r"(\d+)\D", stem)
+    return match.group(1).lstrip("0") or "0" if match else None
+
+
+def _is_release(path: str, versions: tuple[str, ...]) -> bool:
+    found = _VERSION.match(PurePosixPath(path).stem)
+    return found is not None and any(
+        is_version(asked, found.group().casefold().removeprefix("v")) for asked in versions
+    )

@@ -1,0 +1,62 @@
+"""The optional last step: a cross-encoder reads the question with each of the best passages."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from lore_etl.config.settings import QuerySettings
+from lore_etl.core.errors import LoreError
+from lore_server.query.ranking import Ranked
+
+if TYPE_CHECKING:
+    from lore_etl.models.reranking import CrossEncoder
+
+SHARE = 0.5  # of the cross-encoder's opinion in the order of what it read
+
+
+class Reranker:
+    """Opened at the first question; an error then is the answer to every question until the configuration changes."""
+
+    def __init__(self, settings: QuerySettings, threads: int) -> None:
+        self._settings, self._threads = settings, threads
+        self._guard = threading.Lock()
+        self._model: CrossEncoder | LoreError | None = None
+
+    def rerank(self, text: str, ranked: Sequence[Ranked]) -> list[Ranked]:
+        """The best files in a new order, the others behind them. Raises ConfigError, ProviderError."""
+        best, rest = ranked[: self._settings.rerank_depth], ranked[self._settings.rerank_depth :]
+        if len(best) < 2:
+            return list(ranked)
+        return [*blend(best, self._opened().score(text, [one.chunk.text for one in best]).tolist()), *rest]
+
+    def _opened(self) -> CrossEncoder:
+        with self._guard:
+            if self._model is None:
+                from lore_etl.models.reranking import open_cross_encoder
+
+                try:
+                    self._model = open_cross_encoder(self._settings.reranker, self._threads)
+                except LoreError as error:
+                    self._model = error
+        if isinstance(self._model, LoreError):
+            raise self._model
+        return self._model
+
+
+def blend(ranked: Sequence[Ranked], opinions: Sequence[float]) -> list[Ranked]:
+    """Files by the mean of both opinions, each between its worst and its best; scores stay in the range they had."""
+    scores = [one.score for one in ranked]
+    low, high = min(scores), max(scores)
+    ours, theirs = _scaled(scores), _scaled(opinions)
+    found = []
+    for one, mine, their in zip(ranked, ours, theirs, strict=True):
+        score = low + (high - low) * ((1 - SHARE) * mine + SHARE * their)
+        found.append(Ranked(one.source, score, one.chunk, [*one.why, ("reranker", score - one.score)]))
+    return sorted(found, key=lambda one: (-one.score, one.source))
+
+
+def _scaled(values: Sequence[float]) -> list[float]:
+    low, high = min(values), max(values)
+    return [(value - low) / (high - low) if high > low else 1.0 for value in values]

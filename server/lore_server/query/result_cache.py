@@ -1,0 +1,50 @@
+"""The last questions and what was found for them, for as long as the index stays as it was."""
+
+from __future__ import annotations
+
+import datetime
+import threading
+from collections import OrderedDict
+from collections.abc import Hashable
+from typing import Generic, TypeVar
+
+from lore_etl.index import Index
+
+KEPT = 32  # each holds the texts of its candidates: some 200 kB
+Found = TypeVar("Found")
+State = tuple[object, ...]
+
+
+class Recent(Generic[Found]):
+    """Bounded, and right at any moment: what an index held before is not looked up after it changed."""
+
+    def __init__(self, index: Index, kept: int = KEPT) -> None:
+        self._index = index
+        self._limit = kept
+        self._guard = threading.Lock()
+        self._kept: OrderedDict[tuple[Hashable, State], Found] = OrderedDict()
+
+    def state(self, today: datetime.date) -> State | None:
+        """What the index holds on this day, as a value to compare; None while a load is at it, when a search may find
+        more at any moment. To be asked behind the gate."""
+        catalogue = self._index.catalogue
+        if catalogue.meta("dirty") is not None:
+            return None
+        return self._index.gate.switches, catalogue.meta("loaded"), catalogue.meta("synced_at"), today
+
+    def get(self, question: Hashable, state: State | None) -> Found | None:
+        """What was found for a question in this state."""
+        with self._guard:
+            if state is None or (question, state) not in self._kept:
+                return None
+            self._kept.move_to_end((question, state))
+            return self._kept[question, state]
+
+    def put(self, question: Hashable, state: State | None, found: Found) -> None:
+        """Keep it; the one that nobody asked for longest goes."""
+        if state is None:
+            return
+        with self._guard:
+            self._kept[question, state] = found
+            while len(self._kept) > self._limit:
+                self._kept.popitem(last=False)

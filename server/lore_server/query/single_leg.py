@@ -1,0 +1,31 @@
+"""Each leg by itself, as a ranking: what the hybrid has to beat."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from lore_etl.core.model import Chunk
+from lore_server.query.ranking import Ranked
+from lore_server.query.retrieve import Candidates
+
+LEGS = ("vectors", "keywords")
+
+
+def passages(candidates: Candidates, leg: str) -> list[Ranked]:
+    """The chunks that one leg found, in its order."""
+    chunks: dict[str, Chunk] = {one.chunk.id: one.chunk for one in candidates.found}
+    hits = candidates.by_meaning if leg == "vectors" else candidates.by_word
+    return [Ranked(chunks[one].source, score, chunks[one], [(leg, score)]) for one, score in hits]
+
+
+def files(passages: Sequence[Ranked]) -> list[Ranked]:
+    """Each file by its best passage."""
+    return list(_first_of_each(passages))
+
+
+def _first_of_each(passages: Iterable[Ranked]) -> Iterable[Ranked]:
+    seen: set[str] = set()
+    for one in passages:
+        if one.source not in seen:
+            seen.add(one.source)
+            yield one

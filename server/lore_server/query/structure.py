@@ -1,0 +1,53 @@
+"""Questions about inheritance: which classes stand above or below one that the question names."""
+
+from __future__ import annotations
+
+import re
+
+from lore_etl.relations.classes import Hierarchy
+from lore_server.query.parse import looks_like_name
+
+MOST_RELATIVES = 20
+MOST_WORDS = 16  # a longer text tells a story in which classes extend others
+_ASKS = r"(?:what|which|who|whose|list|find|show|all|any|every\w*|class(?:es)?)"
+_EXTENDS = r"(?:extend|inherit|deriv|implement|descend|sub-?class)\w*"
+_DOWNWARDS = re.compile(
+    rf"\b{_ASKS}\b.{{0,60}}\b(?:{_EXTENDS}|kinds? of|above|below)\b|^\W*(?:extends|inherits|derives|sub-?classes)\s"
+    r"|\b(?:sub-?class(?:es)?|child(?:ren)?(?: class(?:es)?)?|descendants?|implementations?|implementers?) of\b"
+    r"|\bderived (?:class(?:es)? )?(?:of|from)\b",
+    re.IGNORECASE,
+)
+_UPWARDS = re.compile(
+    r"\b(?:base|super|parent)[ -]?class(?:es)?\b|\b(?:parents?|ancestors?) of\b|\binherited\b"
+    r"|\bwhat (?:does|do|did) .{1,60} (?:extend|inherit|derive)|\bthat \S+ inherits\b"
+    r"|\bwhere (?:does|do|is|are|did)\b.{1,80}\b(?:inherit|get\b.{1,60}\bfrom)",
+    re.IGNORECASE,
+)
+_NAME = re.compile(r"[A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*(?:-[\w$]+)*)*")
+
+
+def relatives(text: str, hierarchy: Hierarchy) -> list[str]:
+    """Full names of the classes that answer a question about inheritance, nearest first; none for other questions.
+
+    Below the named class, unless the question asks upwards.
+    """
+    asks_upwards = bool(_UPWARDS.search(text))
+    if len(text.split()) > MOST_WORDS or not (asks_upwards or _DOWNWARDS.search(text)):
+        return []
+    found: dict[str, None] = {}
+    for name in _classes(text, hierarchy):
+        above = [one.class_name for one in hierarchy.chain(name)]
+        below = [node.name for node in hierarchy.subtree(name)][1:]
+        found |= dict.fromkeys(above if asks_upwards else below)
+    return list(found)[:MOST_RELATIVES]
+
+
+def _classes(text: str, hierarchy: Hierarchy) -> list[str]:
+    """The classes of the project that the text names: with a capital or a dot, or by a name that is no word."""
+    tokens = [token for token in _NAME.findall(text) if token[0].isupper() or looks_like_name(token)]
+    named = (name for token in dict.fromkeys(tokens) for name in hierarchy.named(token) if _same_case(token, name))
+    return list(dict.fromkeys(named))
+
+
+def _same_case(token: str, name: str) -> bool:
+    return name == token or name.endswith((f".{token}", f":{token}"))

@@ -1,0 +1,70 @@
+"""The weights of both rankings, under the names of the system that Lore follows."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+
+from lore_etl.core.errors import ConfigError
+
+Weights = Mapping[str, float]
+
+CLASSIC: Weights = {
+    "baseIncrement": 1,
+    "sourcePathMatch": 40,
+    "fileNameMatch": 30,
+    "classNameMatch": 20,
+    "guideMatch": 50,
+    "blogMatch": 5,
+    "namePartMatch": 30,
+    "ticketPenalty": -70,
+    "releasePenalty": -50,
+    "baseFileBonus": 20,
+    "releaseExactMatch": 1000,
+    "inheritanceBoost": 80,
+    "inheritanceDecay": 0.6,
+}
+"""Points, added for each matching word and chunk."""
+
+HYBRID: Weights = {
+    "baseIncrement": 100,  # what a candidate is worth that is the best of both legs
+    "vectorShare": 0.67,  # of the vector leg where the question names nothing and words discriminate as usual
+    "flatnessShare": 1.6,  # more, where the words fit many chunks alike
+    "nameShare": -0.15,  # less, where exact names are asked for
+    "proximity": 150,  # all words of the question close together, times the share of the keyword leg
+    "sourcePathMatch": 35,  # the path that fits the words best
+    "namePartMatch": 45,  # the chunk defines a name that was asked for
+    "folderCoherence": 0.4,  # share of the best file of the same folder
+    "guideMatch": 8,
+    "sourceMatch": 4,
+    "blogMatch": -12,
+    "ticketPenalty": -30,
+    "releasePenalty": -24,
+    "testPenalty": -4,
+    "examplePenalty": -2,
+    "memoryPenalty": -8,
+    "releaseExactMatch": 120,
+    "inheritanceBoost": 1,  # how far ancestors are lifted to their place below the classes that are found: 0 to 1
+    "inheritanceDecay": 0.6,  # which ancestors come along: each step upwards counts so much of the one before
+    "structureMatch": 1,  # how far classes that answer a question about inheritance are lifted to the best: 0 to 1
+    "intentMatch": 24,  # the question asks for this kind of document
+    "recency": 3,
+    "supersededPenalty": -20,  # another document replaced this one
+    "expiredPenalty": -20,  # its `valid_until` is over
+}
+"""Points on the scale where the best fused candidate has `baseIncrement`."""
+
+
+def weights(ranking: str, overrides: Mapping[str, float]) -> Weights:
+    """The defaults of a ranking with the user's changes.
+
+    Raises:
+        ConfigError: there is no weight of that name.
+    """
+    defaults = CLASSIC if ranking == "classic" else HYBRID
+    for name in overrides:
+        if name not in defaults:
+            near = difflib.get_close_matches(name, defaults, n=1)
+            hint = f"Did you mean `{near[0]}`?" if near else f"Weights: {', '.join(defaults)}."
+            raise ConfigError(f"Unknown weight `query.weights.{name}` of the {ranking} ranking.", hint)
+    return {**defaults, **overrides}

@@ -1,0 +1,1 @@
+"""Replies: text rendering, token budgets, paging, errors."""

@@ -1,0 +1,47 @@
+"""The envelope of errors of the toolset `projects`: the seed's fields around our record."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+
+from lore_etl.core.errors import FileSystemError, InvalidArgument, InvalidInput, LoreError, StorageError
+
+JSON = dict[str, Any]
+Error = TypeVar("Error", bound=LoreError)
+CONTEXT = ("project_id", "filename", "chapter_title", "section_header", "commit")
+LONGEST = 300
+_CODES = {InvalidArgument.code: InvalidInput.code, StorageError.code: FileSystemError.code}
+
+
+def in_envelope(error: Error, envelope: str, arguments: Mapping[str, Any]) -> Error:
+    """The error with what it is about, if its operation tells errors in an envelope."""
+    if envelope and error.context is None:
+        now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        error.context = {"timestamp": now, **context_of(arguments)}
+    return error
+
+
+def context_of(arguments: Mapping[str, Any]) -> dict[str, str]:
+    """What a call was about: names, never content."""
+    return {name: arguments[name][:LONGEST] for name in CONTEXT if isinstance(arguments.get(name), str)}
+
+
+def enveloped(record: Mapping[str, Any], context: Mapping[str, str]) -> JSON:
+    """The record with the seed's fields: `error` is the message there. Half a character is no JSON, and marked."""
+    about = {name: text.encode("utf-8", "replace").decode() for name, text in context.items()}
+    return {
+        "success": False,
+        "error": record["message"],
+        "code": seed_code(record["code"]),
+        "context": {**about, "traceId": record["trace_id"]},
+        "message": record["message"],
+        "hint": record["hint"],
+        "trace_id": record["trace_id"],
+    }
+
+
+def seed_code(code: str) -> str:
+    """The code by the seed's name."""
+    return _CODES.get(code, code)

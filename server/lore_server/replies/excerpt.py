@@ -1,0 +1,75 @@
+"""The lines of a passage that answer best, within a budget; and the budget of a whole reply."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from lore_server.replies.budget import prefix, size
+
+SMALLEST_EXCERPT = 120
+LARGEST_EXCERPT = 1_600
+_WORD = re.compile(r"[^\W_]+")
+
+
+def excerpt(text: str, words: Sequence[str], characters: int) -> str:
+    """Whole lines around the densest matches, at most `characters` long; cuts are marked with `…`."""
+    if len(text) <= characters:
+        return text
+    lines = text.split("\n")
+    wanted = {word[:5] for word in words}
+    hits = [len(wanted & {token.casefold()[:5] for token in _WORD.findall(line)}) for line in lines]
+    first = last = max(range(len(lines)), key=lambda n: (hits[n] + 0.5 * sum(hits[n + 1 : n + 3]), -n))
+    size = len(lines[first])
+    if size > characters:
+        return _within_line(lines[first], wanted, characters)
+    while True:
+        below = last + 1 < len(lines) and size + len(lines[last + 1]) + 1 <= characters - 4
+        above = first > 0 and size + len(lines[first - 1]) + 1 <= characters - 4
+        if below and (not above or hits[last + 1] >= hits[first - 1]):
+            last += 1
+            size += len(lines[last]) + 1
+        elif above:
+            first -= 1
+            size += len(lines[first]) + 1
+        else:
+            break
+    return ("…\n" if first else "") + "\n".join(lines[first : last + 1]) + ("\n…" if last + 1 < len(lines) else "")
+
+
+def _within_line(line: str, wanted: set[str], characters: int) -> str:
+    start = next((m.start() for m in _WORD.finditer(line) if m.group().casefold()[:5] in wanted), 0)
+    start = max(0, start - characters // 4)
+    end = start + characters - 2
+    return ("…" if start else "") + line[start:end] + ("…" if end < len(line) else "")
+
+
+def fit_results(results: list[dict[str, Any]], texts: Sequence[str], words: Sequence[str], characters: int) -> int:
+    """Give each result an excerpt, and `cut` if that is not the whole text; returns how many results fit.
+
+    All take at most so many characters as JSON.
+    """
+    left = characters
+    for number, (result, text) in enumerate(zip(results, texts, strict=True)):
+        before, left = left, left - size({**result, "excerpt": "", "cut": True}) - 2
+        if left < (SMALLEST_EXCERPT if number else 0):
+            return number
+        others = len(results) - number - 1
+        # the first results get up to twice an equal share
+        share = left if not others else 2 * before // (others + 2) - (before - left)
+        room = min(left, LARGEST_EXCERPT, max(SMALLEST_EXCERPT, share))
+        result["excerpt"] = _fitting_excerpt(text, words, room)
+        if result["excerpt"] != text:
+            result["cut"] = True
+        left -= size(result["excerpt"]) - 2
+    return len(results)
+
+
+def _fitting_excerpt(text: str, words: Sequence[str], characters: int) -> str:
+    """An excerpt that takes at most so many characters as JSON."""
+    shown, asked = excerpt(text, words, characters), characters
+    while size(shown) - 2 > characters and asked > SMALLEST_EXCERPT:
+        asked = min(asked * 9 // 10, asked * characters // size(shown))
+        shown = excerpt(text, words, asked)
+    return prefix(shown, characters)

@@ -1,0 +1,102 @@
+"""A page of something long: rows, or several parts one after the other, each reader getting all of it exactly once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from lore_server.replies import budget
+from lore_server.replies.excerpt import fit_results
+
+JSON = dict[str, Any]
+LEAST_TEXT = 20  # characters of a text that are worth a page
+SHORTEST_TITLE = 24  # characters
+_TITLES = ("title", "heading", "name")
+_SPARED = ("why", "metadata", "more_metadata")
+
+
+class Page(NamedTuple):
+    """Where the first result stands among all, and what a cursor belongs to."""
+
+    start: int
+    total: int
+    mark: str
+
+
+def of_rows(reply: JSON, name: str, rows: Sequence[Any], start: int, total: int, mark: str, max_tokens: int) -> JSON:
+    """The reply with as many of the rows as fit; they are number `start` and the next of `total`.
+
+    Raises:
+        InvalidArgument: the budget is too small for one.
+    """
+    reply = {**reply, name: []}
+    taken = budget.some(rows, budget.room(max_tokens, reply), f"The next of the {name}", max_tokens)
+    reply[name] = taken
+    end = start + len(taken)
+    if len(taken) < len(rows):
+        reply["truncated"] = budget.rest(total - end, name, max_tokens)
+    if end < total:
+        reply["next_cursor"] = budget.cursor(mark, end)
+    return reply
+
+
+def of_passages(
+    reply: JSON, results: Sequence[JSON], texts: Sequence[str], words: Sequence[str], page: Page, max_tokens: int
+) -> JSON:
+    """The reply with as many of the results as fit with an excerpt of their text around the words.
+
+    Raises:
+        InvalidArgument: the budget is too small for one.
+    """
+    shown, left = list(results), budget.room(max_tokens, {**reply, "results": []})
+    fitting = fit_results(shown, texts, words, left)
+    if shown and not fitting:
+        shown = [_smallest(one) for one in shown[:1]]
+        budget.check(budget.size(shown[0]) + 2 - left, "The next of the results", max_tokens)
+        fitting = fit_results(shown, texts[:1], words, left)
+    reply = {**reply, "results": shown[:fitting]}
+    if fitting < len(results):
+        reply["truncated"] = budget.rest(len(results) - fitting, "results", max_tokens)
+    if page.start + fitting < page.total:
+        reply["next_cursor"] = budget.cursor(page.mark, page.start + fitting)
+    return reply
+
+
+def _smallest(result: JSON) -> JSON:
+    """In the smallest budgets a passage matters more than what it is called and what else is known of it."""
+    short = {name: budget.clipped(result[name], SHORTEST_TITLE) for name in _TITLES if name in result}
+    return {name: value for name, value in {**result, **short}.items() if name not in _SPARED}
+
+
+def of_parts(
+    reply: JSON, parts: Mapping[str, str | Sequence[Any]], at: Sequence[int], mark: str, max_tokens: int
+) -> JSON:
+    """The reply with its parts from the cursor's place (part, offset) on, as far as they fit, in their order.
+
+    Raises:
+        InvalidArgument: the budget is too small for the next line or row.
+    """
+    (number, offset), names = at, list(parts)
+    reply = {**reply, **{name: "" if isinstance(part, str) else [] for name, part in parts.items()}}
+    left = budget.room(max_tokens, reply)
+    for index, name in enumerate(names[number:], start=number):
+        part = parts[name][offset if index == number else 0 :]
+        taken = reply[name] = _taken(part, left, name, max_tokens, is_first=index == number)
+        left -= budget.size(taken) - 2
+        if len(taken) < len(part):
+            more = " and more" if any(parts[later] for later in names[index + 1 :]) else ""
+            what = ("characters" if isinstance(part, str) else name) + more
+            reply["truncated"] = budget.rest(len(part) - len(taken), what, max_tokens)
+            reply["next_cursor"] = budget.cursor(mark, index, len(parts[name]) - len(part) + len(taken))
+            break
+    return reply
+
+
+def _taken(part: str | Sequence[Any], left: int, name: str, max_tokens: int, is_first: bool) -> Any:
+    if isinstance(part, str):
+        if is_first and part:
+            budget.check(min(LEAST_TEXT, len(part)) * 2 - left, f"The next of the {name}", max_tokens)
+        return budget.fitting_lines(part, left)
+    if is_first:
+        return budget.some(part, left, f"The next of the {name}", max_tokens)
+    return budget.fitting(part, left)

@@ -1,0 +1,153 @@
+"""Results as short text, for people and for agents: a pure function for each operation, the same on every face."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from lore_server.replies import render_framework as _docs  # noqa: F401 - they add their renderers
+from lore_server.replies import render_memories as _memories  # noqa: F401
+from lore_server.replies import render_projects as _projects  # noqa: F401
+from lore_server.replies.text import RENDERERS, ReplyText, notes, outdated, renders
+
+JSON = dict[str, Any]
+
+
+def render(operation: str, result: JSON) -> ReplyText:
+    """The result of an operation, or the error that it met, as text."""
+    if result.get("error"):
+        return ReplyText(f"{result['message']}\n{result['hint']} ({result['code']}, trace_id {result['trace_id']})")
+    text = RENDERERS[operation](result)
+    return replace(text, cursor=result.get("next_cursor"))
+
+
+@renders("query_documents")
+def _search(result: JSON) -> ReplyText:
+    rows = [line for number, one in enumerate(result["results"], start=1) for line in _result(number, one)]
+    return ReplyText("\n".join(rows) or "Nothing found.", notes(result))
+
+
+def _result(number: int, one: JSON) -> Iterator[str]:
+    changed = "  (changed since the last sync)" if one.get("changed") else ""
+    heading = f"  {one['heading']}" if one["heading"] else ""
+    kind = ", ".join(filter(None, (one["type"], one.get("state"))))
+    yield f"{number}. {_place(one)}  [{kind}]  {one['score']:.1f}{heading}{changed}{outdated(one)}"
+    for term in one.get("why", ()):
+        yield f"   {term['value']:+8.2f} {term['term']}"
+    for line in one["excerpt"].split("\n"):
+        yield f"   {line}".rstrip()
+    if one.get("cut"):
+        yield f"   (whole: document {one['id']})"
+
+
+@renders("ask_knowledge_base")
+def _answer(result: JSON) -> ReplyText:
+    cited = [f"[{one['n']}] {_place(one)}{outdated(one)}" for one in result["citations"]]
+    seen = [] if cited else [f"see {_place(one)}{outdated(one)}" for one in result["references"]]
+    return ReplyText("\n".join([result["answer"], "", *cited, *seen]).rstrip(), notes(result))
+
+
+@renders("get_class_hierarchy")
+def _tree(result: JSON) -> ReplyText:
+    chain = [f"extends {' > '.join(result['chain'])}"] if result.get("chain") else []
+    members = [f"  .{one['name']}  {one['kind']}, lines {_span(one)}" for one in result.get("members", ())]
+    listed = ["", "members:", *members] if members else []
+    return ReplyText("\n".join([*chain, *_branches(result), *listed]), notes(result))
+
+
+def _branches(result: JSON) -> Iterator[str]:
+    """Each class below the first base of it that is shown; what has none stands at the margin."""
+    by_name = {one["class"]: one for one in result["classes"]}
+    children: dict[str | None, list[JSON]] = defaultdict(list)
+    for one in result["classes"]:
+        above = [base for base in one["bases"] if base in by_name] if one["class"] != result["root"] else []
+        for base in above or [None]:
+            children[base].append(one)
+    seen: set[str] = set()
+    waiting = [(one, 0) for one in reversed(children[None])]
+    while waiting or len(seen) < len(by_name):
+        if not waiting:  # only a cycle is left
+            waiting.append((next(one for name, one in by_name.items() if name not in seen), 0))
+        one, depth = waiting.pop()
+        where = f"{one['source']}:{one['lines'][0]}" if one["source"] else "(outside the project)"
+        yield f"{'  ' * depth}{one['class']}  {where}"
+        if one["class"] not in seen:
+            seen.add(one["class"])
+            waiting += [(child, depth + 1) for child in reversed(children[one["class"]])]
+
+
+@renders("list_documents")
+def _documents(result: JSON) -> ReplyText:
+    rows = [f"{one['id']}  {one['type']:9} {_place(one)}" for one in result["documents"]]
+    return ReplyText("\n".join(rows), (f"{len(rows)} of {result['total']}", *notes(result)))
+
+
+@renders("get_document_by_id")
+def _document(result: JSON) -> ReplyText:
+    title = " > ".join((result["title"], *result["heading"]))
+    return ReplyText(
+        f"{_place(result)}  [{result['type']}, {result['kind']}]\n{title}\n\n{result['text']}", notes(result)
+    )
+
+
+@renders("list_sources")
+def _sources(result: JSON) -> ReplyText:
+    rows = [f"{one['source']}  [{one['type']}]  {one['lines']} lines" for one in result["sources"]]
+    return ReplyText("\n".join(rows), (f"{len(rows)} of {result['total']}", *notes(result)))
+
+
+@renders("get_source")
+def _source(result: JSON) -> ReplyText:
+    changed = "  (changed since the last sync)" if result.get("changed") else ""
+    return ReplyText(f"{_place(result)}  [{result['type']}]{changed}\n\n{result['text']}", notes(result))
+
+
+@renders("manage_knowledge_base", "get_job", "cancel_job")
+def _job(result: JSON) -> ReplyText:
+    problem = [render("", result["problem"]).body] if "problem" in result else []
+    if "report" not in result:
+        return ReplyText(
+            "\n".join([f"The {result['action']} is {result['state']} (job {result['id']}).{_pace(result)}", *problem])
+        )
+    report = result["report"]
+    names = ("created", "updated", "unchanged", "deleted", "embedded")
+    counts = ", ".join(f"{report[name]} {name}" for name in names)
+    body = [f"{report['files']} files in {report['duration']:.1f} s: {counts}."]
+    if report["rebuilt"]:
+        body.append(f"The vectors were built anew: {report['rebuilt']}.")
+    told = [f"{name}: {one['source']}: {one['reason']}" for name in ("failed", "skipped") for one in report[name]]
+    warned = [f"warning: {one}" for one in report["warnings"]]
+    return ReplyText("\n".join([*body, *problem]), (*told, *warned, *notes(report)))
+
+
+def _pace(result: JSON) -> str:
+    if result["state"] != "running":
+        return ""
+    left = f", {result['eta_seconds']:.0f} s left in this stage" if "eta_seconds" in result else ""
+    return f" {result['stage']}: {result['done']} of {result['total']}{left}."
+
+
+@renders("manage_database")
+def _database(result: JSON) -> ReplyText:
+    return ReplyText(f"{result['status']}: {result['detail']}")
+
+
+@renders("healthcheck")
+def _health(result: JSON) -> ReplyText:
+    rows = [f"{result['status']}  (Lore {result['version']}, model {result['model']})"]
+    rows += [f"  {one['status']:9} {one['part']:11} {one['detail']}" for one in result["checks"]]
+    if result["counts"]:
+        rows.append("  " + ", ".join(f"{count} {kind}" for kind, count in result["counts"].items()))
+    if "job" in result:
+        rows.append("  " + _job(result["job"]).body)
+    return ReplyText("\n".join(rows))
+
+
+def _place(one: JSON) -> str:
+    return f"{one['source']}:{_span(one)}"
+
+
+def _span(one: JSON) -> str:
+    return f"{one['lines'][0]}-{one['lines'][1]}"

@@ -1,0 +1,74 @@
+"""Results of the toolset `docs` as text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from lore_server.replies.text import RENDERERS, ReplyText, notes, outdated, renders
+
+JSON = dict[str, Any]
+
+
+@renders("init_project")
+def _init(result: JSON) -> ReplyText:
+    groups = [f"{count} {name.replace('_', ' ')}" for name, count in result["groups"].items() if count]
+    rows = [
+        _listed("Found", [one["path"] for one in result["found"]]),
+        _listed("Not there", [one["path"] for one in result["missing"]]),
+        _listed("Wrote", result["written"]),
+        _listed("Kept", result["kept"]),
+        _listed("Knowledge", groups),
+        _drift(result["drift"]),
+    ]
+    job = RENDERERS["get_job"](result["job"]) if "job" in result else ReplyText("Next: lore sync")
+    warnings = [f"warning: {one}" for one in result["warnings"]]
+    return ReplyText("\n".join([*filter(None, rows), job.body]), (*warnings, *job.notes))
+
+
+def _listed(head: str, names: list[str]) -> str:
+    return f"{head}: {', '.join(names)}." if names else ""
+
+
+def _drift(drift: JSON) -> str:
+    if not drift["total"]:
+        return ""
+    rows = [f"  {one['message']}" for one in drift["violations"]]
+    more = [f"  and {drift['total'] - len(rows)} more"] if drift["total"] > len(rows) else []
+    return "\n".join([f"Drift: {drift['total']} ({drift['score']:.1%} of what was checked).", *rows, *more])
+
+
+@renders("get_system_doc", "get_user_doc", "get_framework_doc")
+def _document(result: JSON) -> ReplyText:
+    about = result["metadata"]
+    head = f"{result['source']}  {about['title']}{_tags(about)}  ({about['last_modified']})"
+    return ReplyText(f"{head}\n\n{result['content']}", notes(result))
+
+
+@renders("knowledge_search")
+def _search(result: JSON) -> ReplyText:
+    rows = [line for number, one in enumerate(result["results"], start=1) for line in _result(number, one)]
+    count = f"{len(result['results'])} of {result['total_found']} in {', '.join(result['sources_searched'])}"
+    return ReplyText(
+        "\n".join(rows) or f"Nothing found. {result.get('suggestion', '')}".rstrip(), (count, *notes(result))
+    )
+
+
+def _result(number: int, one: JSON) -> Iterator[str]:
+    changed = "  (changed since the last sync)" if one.get("changed") else ""
+    first, last = one["lines"]
+    place = f"{one['path']}:{first}-{last}  [{one['source_type']}]  {one['score']:.2f}"
+    yield f"{number}. {place}  {one['title']}{_tags(one)}{changed}{outdated(one)}"
+    for term in one.get("why", ()):
+        yield f"   {term['value']:+8.3f} {term['term']}"
+    yield f"   {one['excerpt']}"
+    if one["referenced_by"]:
+        left = one.get("referenced_by_total", 0) - len(one["referenced_by"])
+        more = f" and {left} more" if left > 0 else ""
+        yield f"   referenced by {', '.join(one['referenced_by'])}{more}"
+
+
+def _tags(one: JSON) -> str:
+    left = one.get("tags_total", 0) - len(one["tags"])
+    listed = [*one["tags"], *([f"and {left} more"] if left > 0 else [])]
+    return f"  [{', '.join(listed)}]" if listed else ""

@@ -1,0 +1,150 @@
+"""Results of the toolset `projects` as text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from lore_server.replies.text import ReplyText, outdated, renders
+
+JSON = dict[str, Any]
+SHORT_ID = 10
+
+
+@renders("list_projects")
+def _projects(result: JSON) -> ReplyText:
+    rows = [one["project_id"] for one in result["projects"]]
+    return ReplyText(
+        "\n".join(rows) or "No project has knowledge yet.", (f"this project: {result['current']}", *_noted(result))
+    )
+
+
+@renders("get_project_main")
+def _main(result: JSON) -> ReplyText:
+    if not result["exists"]:
+        missing = f"Project {result['project_id']} has no main document yet: update_project_main writes it."
+        return ReplyText(missing, _noted(result))
+    return ReplyText(result["content"].rstrip("\n"), (_version(result), *_noted(result)))
+
+
+def proposed(result: JSON) -> str:
+    """What `lore knowledge adopt` would do."""
+    remote = f", remote {result['remote']}" if result["remote"] else ""
+    lines = [f"This folder: {result['folder']}{remote}", f"would use {_holding(result['adopt'])}"]
+    left = [f"and leave {_holding(result['leave'])}, which stays as it is"] if result["leave"] else []
+    return "\n".join([*lines, *left])
+
+
+def _holding(one: JSON) -> str:
+    count = f"{one['documents']} documents, {one['memories']} memories"
+    main = ", a main document" if one["has_main"] else ""
+    changed = f", last changed {one['changed']}" if one["changed"] else ""
+    used = f"; used by {', '.join(one['folders'])}" if one["folders"] else "; used by no folder yet"
+    return f"`{one['project_id']}` ({one['origin'] or 'no origin recorded'}): {count}{main}{changed}{used}"
+
+
+def _noted(result: JSON) -> tuple[str, ...]:
+    return (result["note"],) if "note" in result else ()
+
+
+@renders(
+    "update_project_main", "update_project_section", "add_project_section", "remove_project_section",
+    "create_knowledge_file", "write_knowledge_file", "delete_knowledge_file", "update_chapter", "add_chapter",
+    "remove_chapter", "delete_project",
+)  # fmt: skip
+def _written(result: JSON) -> ReplyText:
+    unchanged = () if result["commit"] else ("Nothing had to be changed.",)
+    version = (_version(result),) if result["version"] else ()
+    return ReplyText(result["message"], (*unchanged, *version))
+
+
+@renders("search_knowledge")
+def _matches(result: JSON) -> ReplyText:
+    rows = [line for number, one in enumerate(result["results"], 1) for line in _match(number, one)]
+    return ReplyText("\n".join(rows) or "Nothing found.", (f"{len(result['results'])} of {result['total_documents']}",))
+
+
+def _match(number: int, one: JSON) -> Iterator[str]:
+    keywords = f"  [{', '.join(one['metadata']['keywords'])}]" if one["metadata"]["keywords"] else ""
+    yield f"{number}. {one['file']}  {one['metadata']['title']}{keywords}{outdated(one)}"
+    for chapter in one["matching_chapters"]:
+        summary = f": {chapter['chapter_summary']}" if chapter["chapter_summary"] else ""
+        yield f"   {chapter['chapter']}{summary}"
+        for contexts in chapter["match_context"].values():
+            yield from (f"     {context}" for context in contexts)
+
+
+@renders("list_knowledge_files")
+def _files(result: JSON) -> ReplyText:
+    rows = [
+        f"{one['filename']}  {one['title']}  {one['updated'] or ''}".rstrip() + outdated(one) for one in result["files"]
+    ]
+    return ReplyText("\n".join(rows) or f"Project {result['project_id']} has no documents yet.")
+
+
+@renders("get_knowledge_file")
+def _file(result: JSON) -> ReplyText:
+    return ReplyText(result["document"]["full_content"].rstrip("\n"), (_version(result),))
+
+
+@renders("list_chapters")
+def _chapters(result: JSON) -> ReplyText:
+    rows = [
+        f"{'  ' * (one['level'] - 2)}{one['index']}. {one['title']}{': ' if one['summary'] else ''}{one['summary']}"
+        for one in result["chapters"]
+    ]
+    return ReplyText("\n".join([f"{result['filename']}  {result['title']}", *rows]), (_version(result),))
+
+
+@renders("get_chapter")
+def _chapter(result: JSON) -> ReplyText:
+    one = result["chapter"]
+    place = f"{result['filename']}, chapter {one['index']} of {result['count']} (from 0)"
+    return ReplyText(f"{'#' * one['level']} {one['title']}\n\n{one['content']}", (place, _version(result)))
+
+
+@renders("get_knowledge_history")
+def _history(result: JSON) -> ReplyText:
+    rows = [line for one in result["commits"] for line in _commit(one)]
+    patch = ["", result["patch"].rstrip("\n")] if "patch" in result else []
+    return ReplyText("\n".join([*rows, *patch]).strip("\n") or "No history.")
+
+
+def _commit(one: JSON) -> Iterator[str]:
+    session = f" ({one['session']})" if one["session"] else ""
+    yield f"{one['id'][:SHORT_ID]}  {one['date']}  {one['author']}{session}  {one['message'].partition(chr(10))[0]}"
+
+
+@renders("revert_knowledge")
+def _reverted(result: JSON) -> ReplyText:
+    if result["commit"] is None:
+        return ReplyText("Nothing was left to take back.")
+    return ReplyText("\n".join([result["message"].partition("\n")[0], *(f"  {path}" for path in result["paths"])]))
+
+
+@renders("get_server_info")
+def _info(result: JSON) -> ReplyText:
+    return ReplyText(f"{result['name']} {result['version']}\nknowledge in {result['storage_path']}")
+
+
+@renders("get_storage_status")
+def _status(result: JSON) -> ReplyText:
+    if not result["exists"]:
+        return ReplyText(f"{result['storage_path']}: nothing was written yet.")
+    last = result["last_commit"].partition("\n")[0]
+    details = [result["status_details"]] if result["status_details"] else []
+    body = [
+        f"{result['storage_path']}  branch {result['current_branch']}, {result['remote_status']}",
+        f"last commit: {last}",
+        f"{result['uncommitted_files']} uncommitted files",
+    ]
+    return ReplyText("\n".join([*body, *details]))
+
+
+@renders("sync_storage")
+def _synced(result: JSON) -> ReplyText:
+    return ReplyText(f"{result['message']}: {result['files_committed']} files committed; {result['remote_status']}.")
+
+
+def _version(result: JSON) -> str:
+    return f"version: {result['version']}"

@@ -1,0 +1,61 @@
+"""A result as text, and the functions that make it, by operation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+JSON = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class ReplyText:
+    """What was asked for, and what a reader must know about it."""
+
+    body: str
+    notes: tuple[str, ...] = ()
+    cursor: str | None = None
+
+    def whole(self) -> str:
+        """All of it, for an agent: it can go on with the cursor."""
+        cursor = f"next_cursor: {self.cursor}" if self.cursor else ""
+        return "\n".join(filter(None, (self.body, *self.notes, cursor)))
+
+
+SYNC = " (`lore sync`, or manage_knowledge_base with action=sync)."
+_SAID = ("truncated", "doubt", "degraded")
+RENDERERS: dict[str, Callable[[JSON], ReplyText]] = {}
+
+
+def renders(*operations: str) -> Callable[[Callable[[JSON], ReplyText]], Callable[[JSON], ReplyText]]:
+    """Register a function as the renderer of these operations."""
+
+    def register(function: Callable[[JSON], ReplyText]) -> Callable[[JSON], ReplyText]:
+        RENDERERS.update(dict.fromkeys(operations, function))
+        return function
+
+    return register
+
+
+def outdated(row: Mapping[str, Any]) -> str:
+    """What stands behind a document that no longer holds; nothing for others."""
+    told = row.get("outdated", {})
+    until = f"  (outdated: valid until {told['valid_until']})" if "valid_until" in told else ""
+    return until + (f"  (superseded by {told['superseded_by']})" if "superseded_by" in told else "")
+
+
+def notes(result: Mapping[str, Any]) -> tuple[str, ...]:
+    """What a reader must know of a reply: what was cut, what is in doubt, what is stale."""
+    return tuple(_told(result))
+
+
+def _told(result: Mapping[str, Any]) -> Iterator[str]:
+    for name in _SAID:
+        if result.get(name):
+            yield f"{name}: {result[name]}"
+    freshness = result.get("freshness", {"state": "fresh"})
+    if freshness["state"] == "stale":
+        yield f"stale: {freshness['changed_files']} files changed since the last sync{SYNC}"
+    elif freshness["state"] == "partial":
+        yield f"partial: {freshness.get('pending_vectors', 0)} chunks have no vector yet{SYNC}"

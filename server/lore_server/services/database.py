@@ -1,0 +1,44 @@
+"""Starting and stopping the vector database on request, wherever the configuration lets it live."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lore_etl.index import Index
+
+_STOPPED = {
+    "embedded": "Closed.",
+    "server": "Chroma's server was stopped.",
+    "http": "The connection was closed; the server runs on, it is not ours.",
+    "cloud": "The connection was closed; Chroma Cloud runs on.",
+}
+
+
+class DatabaseService:
+    """Start opens it: files in this process, a server of our own, or a connection to others'. Stop lets go of that."""
+
+    def __init__(self, index: Index) -> None:
+        self._index = index
+
+    def start(self) -> dict[str, Any]:
+        """Open it. Raises IndexMissing, IndexDamaged, DatabaseUnavailable, Busy."""
+        self._index.require()
+        was_open = self._index.has_open_vectors()
+        store = self._index.vectors
+        count = store.count()
+        return self._state("already_running" if was_open else "started", f"{count} vectors, {store.where()}.")
+
+    def stop(self) -> dict[str, Any]:
+        """Close it; the next search opens it again."""
+        was_open = self._index.has_open_vectors()
+        self._index.release_vectors()
+        if was_open:
+            return self._state("stopped", f"{_STOPPED[self._mode]} The next search opens it again.")
+        return self._state("not_running", "The database was not open in this process.")
+
+    @property
+    def _mode(self) -> str:
+        return self._index.settings.database.mode
+
+    def _state(self, status: str, detail: str) -> dict[str, Any]:
+        return {"status": status, "mode": self._mode, "detail": detail}

@@ -1,0 +1,145 @@
+"""Looking at what is indexed: chunks by page and by id, files, and the class tree."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lore_etl.core.errors import ClassNotFound, DocumentNotFound, IndexMissing, InvalidArgument
+from lore_etl.core.model import Chunk, sha256
+from lore_etl.index import Index
+from lore_etl.relations.classes import ClassNode, Hierarchy
+from lore_etl.stores.file_facts import members_of
+from lore_server.query.freshness import Freshness
+from lore_server.replies import budget, paging
+from lore_server.services.file_part import file_part
+
+JSON = dict[str, Any]
+
+
+class DocumentService:
+    """Reads the catalogue and the class tree; needs neither model nor vectors."""
+
+    def __init__(self, index: Index, freshness: Freshness) -> None:
+        self._index = index
+        self._freshness = freshness
+
+    def page(
+        self, type_: str, source: str | None, limit: int, offset: int, max_tokens: int, cursor: str | None
+    ) -> JSON:
+        """The result of `list_documents`."""
+        self._index.require()
+        mark = self._mark("documents", type_, source)
+        start = budget.offset_of(cursor, mark) if cursor else offset
+        total, chunks = self._index.catalogue.page(_wanted(type_), source, limit, start)
+        return paging.of_rows(
+            {"total": total}, "documents", [_row(one) for one in chunks], start, total, mark, max_tokens
+        )
+
+    def document(self, id_: str, max_tokens: int, cursor: str | None) -> JSON:
+        """The result of `get_document_by_id`. Raises DocumentNotFound."""
+        self._index.require()
+        chunk = self._index.catalogue.chunks([id_]).get(id_)
+        if chunk is None:
+            raise DocumentNotFound(f"There is no document with the id `{id_}`.")
+        mark = self._mark(id_, chunk.content_hash)
+        record = chunk.record()
+        parts = {name: record.pop(name) for name in ("text", "symbols", "chain", "tags")}
+        if cursor or budget.size(record) > max_tokens * budget.CHARACTERS_PER_TOKEN // 3:
+            record = _brief(record)
+        return paging.of_parts(record, parts, budget.offsets_of(cursor, mark, 2), mark, max_tokens)
+
+    def sources(self, type_: str, under: str | None, max_tokens: int, cursor: str | None) -> JSON:
+        """The result of `list_sources`."""
+        self._index.require()
+        mark = self._mark("sources", type_, under)
+        start = budget.offset_of(cursor, mark)
+        rows = self._index.catalogue.sources(_wanted(type_), under.rstrip("/") if under else None)
+        return paging.of_rows({"total": len(rows)}, "sources", rows[start:], start, len(rows), mark, max_tokens)
+
+    def source(self, path: str, max_tokens: int, cursor: str | None) -> JSON:
+        """The result of `get_source`: the file as its chunks hold it. Raises DocumentNotFound."""
+        self._index.require()
+        chunks = self._index.catalogue.of_source(path)
+        if not chunks:
+            near = ", ".join(self._index.catalogue.paths_like(path))
+            hint = f"Did you mean {near}?" if near else "list_sources shows what is indexed."
+            raise DocumentNotFound(f"No indexed file has the path `{path}`.", hint)
+        mark = self._mark(path, *(one.content_hash for one in chunks))
+        start = budget.offset_of(cursor, mark)
+        reply: JSON = {"source": path, "type": chunks[0].type.value, "title": chunks[0].title}
+        if self._freshness.changed_of([path]):
+            reply["changed"] = True
+        return file_part(reply, chunks, start, mark, max_tokens)
+
+    def hierarchy(self, root: str | None, max_tokens: int, cursor: str | None) -> JSON:
+        """The result of `get_class_hierarchy`. Raises ClassNotFound with the nearest names."""
+        self._index.require()
+        tree = self._index.hierarchy
+        if not tree.nodes:
+            raise IndexMissing("The index knows no classes.", "Sync a project that has Python or JavaScript classes.")
+        mark = self._mark("classes", root)
+        at = budget.offsets_of(cursor, mark, 2)
+        name = _full_name(tree, root.strip()) if root and root.strip() else None
+        nodes = tree.subtree(name) if name else [tree.nodes[one] for one in sorted(tree.nodes)]
+        parts: dict[str, list[Any]] = {"classes": [node.record() for node in nodes]}
+        if name:
+            parts["chain"] = [one.class_name for one in tree.chain(name)]
+            parts["members"] = self._members(tree.nodes[name])
+        return paging.of_parts({"root": name, "total": len(nodes)}, parts, at, mark, max_tokens)
+
+    def _members(self, node: ClassNode) -> list[JSON]:
+        """What the class itself defines, each once with its own lines, in the order of its file."""
+        if node.source is None:
+            return []
+        found: dict[str, JSON] = {}
+        chunks = self._index.catalogue.of_source(node.source)
+        packed = self._index.catalogue.facts_of([node.source]).get(node.source, "")
+        for one in members_of(node, packed):
+            holder = next((chunk for chunk in reversed(chunks) if chunk.lines[0] <= one.lines[0]), None)
+            if holder is not None:
+                member = {"name": one.name, "kind": one.kind, "id": holder.id, "lines": list(one.lines)}
+                found.setdefault(one.name, member)
+        return list(found.values())
+
+    def _mark(self, *parts: str | None) -> str:
+        """Identifies a listing: what was asked, of which state of the index."""
+        return sha256("\0".join(map(str, (*parts, self._index.catalogue.meta("loaded")))))[:12]
+
+
+def _wanted(type_: str) -> str | None:
+    return None if type_ == "all" else type_
+
+
+def _row(one: Chunk) -> JSON:
+    return {
+        "id": one.id,
+        "type": one.type.value,
+        "source": one.source,
+        "title": one.title,
+        "lines": list(one.lines),
+        "hash": one.content_hash,
+    }
+
+
+def _brief(record: JSON) -> JSON:
+    """What says where a passage is, without what only matters once."""
+    return {
+        **{name: record[name] for name in ("id", "type", "kind", "source")},
+        "title": budget.clipped(record["title"], budget.SHORT),
+        "heading": [budget.clipped(one, budget.SHORT) for one in record["heading"][-1:]],
+        "lines": record["lines"],
+    }
+
+
+def _full_name(tree: Hierarchy, root: str) -> str:
+    names = tree.named(root)
+    if not names:
+        near = tree.nearest(root)
+        hint = f"Did you mean {', '.join(near)}?" if near else "list_documents with type=src shows what is indexed."
+        raise ClassNotFound(f"There is no class `{root}` in the index.", hint)
+    if len(names) > 1:
+        own = [name for name in names if tree.nodes[name].source]
+        if len(own) != 1:
+            raise InvalidArgument(f"`{root}` is ambiguous.", f"Use one of: {', '.join(names[:10])}.")
+        names = own
+    return names[0]

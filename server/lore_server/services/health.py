@@ -1,0 +1,204 @@
+"""Health: each part is checked by using it. Nothing is created, and only a model that works is remembered."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from lore_etl.core.errors import LoreError
+from lore_etl.files.indexed import NOTHING_TO_INDEX
+from lore_etl.index import Index
+from lore_etl.models.embedders import model_name
+from lore_etl.stores.claim import is_ours
+from lore_server import __version__
+from lore_server.answer.key import api_key
+from lore_server.contract import Contract
+from lore_server.query.freshness import Freshness, age_of
+
+PROBE_SECONDS = 300  # the model's files do not change; everything else is looked at each time
+LEAST_FREE_BYTES = 200_000_000
+PROBE = "Does the embedding model work?"
+Verdict = tuple[str, str]
+
+
+class HealthService:
+    """Checks every part. The probe of the model costs the most, so a good one is kept until a build ends."""
+
+    def __init__(
+        self,
+        index: Index,
+        contract: Contract,
+        job: Callable[[], dict[str, Any] | None],
+        owner: Callable[[], dict[str, Any]],
+        freshness: Freshness,
+    ) -> None:
+        self._index = index
+        self._contract = contract
+        self._job = job
+        self._owner = owner
+        self._freshness = freshness
+        self._guard = threading.Lock()
+        self._probe: tuple[float, Verdict] | None = None
+
+    def check(self, refresh: bool = False) -> dict[str, Any]:
+        """The result of `healthcheck`; with `refresh` the model is probed again, too."""
+        if refresh:
+            self.forget()
+        return {**self._record(), **self._moving()}
+
+    def forget(self) -> None:
+        """Probe the model again at the next check."""
+        with self._guard:
+            self._probe = None
+
+    def _moving(self) -> dict[str, Any]:
+        """What changes without a build."""
+        moving: dict[str, Any] = {"index_age_seconds": self._age()}
+        job = self._job()
+        if job is not None:
+            moving["job"] = job
+        if owner := self._owner():
+            moving["owner"] = owner
+        with contextlib.suppress(LoreError):  # the checks say what is broken
+            if self._index.exists():
+                moving["freshness"] = self._freshness.record()
+        return moving
+
+    def _record(self) -> dict[str, Any]:
+        parts: list[tuple[str, Callable[[], Verdict]]] = [
+            ("contract", self._check_contract),
+            ("database", self._check_database),
+            ("collection", self._check_collection),
+            ("keywords", self._check_keywords),
+            ("embedding", self._check_embedding),
+            ("answers", self._check_answers),
+            ("disk", self._check_disk),
+        ]
+        checks = []
+        for part, check in parts:
+            try:
+                status, detail = check()
+            except LoreError as error:
+                status, detail = "failed", f"{error.message} {error.hint}"
+            checks.append({"part": part, "status": status, "detail": detail[:500]})
+        return {
+            "status": _overall([one["status"] for one in checks]),
+            "checks": checks,
+            "counts": self._counts(),
+            "files": self._files(),
+            "size_bytes": _size(self._index.folder) if is_ours(self._index.folder) else 0,
+            "model": model_name(self._index.settings.embedding),
+            "database": self._index.settings.database.mode,
+            "project": self._index.root.name,
+            "version": __version__,
+        }
+
+    def _counts(self) -> dict[str, int]:
+        try:
+            return self._index.catalogue.counts() if self._index.exists() else {}
+        except LoreError:
+            return {}  # the check of the database says why
+
+    def _files(self) -> int:
+        try:
+            return self._index.catalogue.files_with_chunks() if self._index.exists() else 0
+        except LoreError:
+            return 0
+
+    def _age(self) -> int | None:
+        try:
+            text = self._index.catalogue.meta("synced_at") if self._index.exists() else None
+        except LoreError:
+            return None
+        return age_of(text)
+
+    def _check_contract(self) -> Verdict:
+        return "ok", f"{len(self._contract.operations)} operations."
+
+    def _check_database(self) -> Verdict:
+        if not self._index.exists():
+            return "degraded", "There is no index yet. Run `lore sync`."
+        if not self._index.generations.exists(self._index.generation):
+            return (
+                "failed",
+                "The vector store is missing. Run `lore sync`: it is rebuilt from cached vectors.",
+            )
+        store = self._index.vectors
+        return "ok", f"{store.count()} vectors, {store.where()}."
+
+    def _check_collection(self) -> Verdict:
+        if not self._index.exists():
+            return "degraded", "Nothing is indexed. Run `lore sync`."
+        chunks, waiting = sum(self._index.catalogue.counts().values()), self._index.catalogue.waiting()
+        if not chunks and self._index.catalogue.meta("synced_at") is not None:
+            return "degraded", " ".join(NOTHING_TO_INDEX)
+        if not chunks:
+            return "degraded", "The index is empty. Run `lore sync`."
+        if self._index.catalogue.meta("model") not in (None, self._index.model):
+            return "failed", "The vectors were made with another model. Run `lore sync`: it builds new ones."
+        if waiting:
+            return "degraded", f"{waiting} of {chunks} chunks have no vector yet. Run `lore sync`."
+        return "ok", f"{chunks} chunks."
+
+    def _check_keywords(self) -> Verdict:
+        if not self._index.exists():
+            return "degraded", "Nothing is indexed. Run `lore sync`."
+        if not (self._index.folder / "keywords").exists():
+            return "failed", "The keyword index is missing. Run `lore sync`: it is built anew."
+        count, chunks = self._index.keywords.count(), sum(self._index.catalogue.counts().values())
+        if count != chunks:
+            return "failed", f"The keyword index holds {count} of {chunks} chunks. Run `lore sync`."
+        return "ok", f"{count} chunks."
+
+    def _check_embedding(self) -> Verdict:
+        with self._guard:
+            if self._probe is None or time.monotonic() - self._probe[0] >= PROBE_SECONDS:
+                self._probe = None
+                verdict = self._probed()
+                self._probe = (time.monotonic(), verdict) if verdict[0] == "ok" else None
+                return verdict
+            return self._probe[1]
+
+    def _probed(self) -> Verdict:
+        started = time.monotonic()
+        length = float((self._index.embedder.embed_query(PROBE) ** 2).sum())
+        if abs(length - 1) > 0.01:
+            return "failed", "The model returns vectors that are not of length 1."
+        return (
+            "ok",
+            f"{self._index.embedder.name}, a probe took {1000 * (time.monotonic() - started):.0f} ms.",
+        )
+
+    def _check_answers(self) -> Verdict:
+        if self._index.settings.answer.provider == "none":
+            return "ok", "Answers are quotes, as configured."
+        if api_key() is None:
+            return "ok", "No GEMINI_API_KEY: answers are quotes."
+        return "ok", f"{self._index.settings.answer.model}; it is called only by ask."
+
+    def _check_disk(self) -> Verdict:
+        folder = self._index.folder if self._index.folder.exists() else self._index.root
+        free = shutil.disk_usage(folder).free
+        if free < LEAST_FREE_BYTES:
+            return "degraded", f"Only {free // 1_000_000} MB are free."
+        return "ok", f"{free // 1_000_000_000} GB are free."
+
+
+def _size(folder: Path) -> int:
+    """Bytes of all files below; those that vanish meanwhile count nothing."""
+    total = 0
+    for path in folder.rglob("*"):
+        with contextlib.suppress(OSError):
+            total += path.lstat().st_size if path.is_file() else 0
+    return total
+
+
+def _overall(statuses: list[str]) -> str:
+    if "failed" in statuses:
+        return "unhealthy"
+    return "degraded" if "degraded" in statuses else "healthy"

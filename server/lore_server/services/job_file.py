@@ -1,0 +1,78 @@
+"""The last job of an index as a file, so that another process can show it, or resume it if its owner was killed."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from lore_etl.core.atomic import write_atomically
+
+JOB = "job.json"
+LONGEST = 1_000_000
+RESUMPTIONS = 3  # a build that kills its owner would kill the next as well
+ACTIONS = frozenset({"sync", "create", "embed", "delete"})
+LOST = {
+    "error": True,
+    "code": "UNAVAILABLE",
+    "message": "The process that ran this build ended before it was done.",
+    "hint": "Run `lore sync`: it goes on where the build ended.",
+    "trace_id": "",
+}
+
+
+@dataclass(frozen=True)
+class StoredJob:
+    """A job's record, and what is needed to run it again."""
+
+    record: dict[str, Any]
+    allow_mass_delete: bool = False
+    resumed: int = 0
+
+    @property
+    def id(self) -> str:
+        """The job's id."""
+        return str(self.record["id"])
+
+    @property
+    def action(self) -> str:
+        """What the job does."""
+        return str(self.record["action"])
+
+    @property
+    def is_interrupted(self) -> bool:
+        """Whether its process ended during the job."""
+        return bool(self.record["state"] == "running")
+
+    @property
+    def may_resume(self) -> bool:
+        """Whether it was interrupted, and not too often."""
+        return self.is_interrupted and self.resumed < RESUMPTIONS
+
+    def shown(self) -> dict[str, Any]:
+        """The record as the contract has it: an interrupted job has failed."""
+        if not self.is_interrupted:
+            return self.record
+        kept = {name: self.record[name] for name in ("id", "action", "started_at", "seconds")}
+        return {**kept, "state": "failed", "problem": LOST}
+
+    def cancelled(self) -> StoredJob:
+        """The same job, which nobody resumes any more."""
+        return StoredJob({**self.shown(), "state": "cancelled"}) if self.is_interrupted else self
+
+
+def write_job(folder: Path, job: StoredJob) -> None:
+    """Replace the file. Raises StorageError."""
+    write_atomically(folder / JOB, (json.dumps(asdict(job)),))
+
+
+def read_job(folder: Path) -> StoredJob | None:
+    """The last job; None if there is none or the file is not what `write_job` wrote."""
+    try:
+        with open(folder / JOB, encoding="utf-8") as file:
+            job = StoredJob(**json.loads(file.read(LONGEST)))
+        is_known = job.action in ACTIONS and {"state", "started_at", "seconds"} <= job.record.keys()
+        return job if is_known and isinstance(job.resumed, int) else None
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        return None

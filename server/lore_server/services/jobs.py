@@ -1,0 +1,376 @@
+"""Building the index as jobs: one at a time, joined by who asks for the same, followed and cancelled by id."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from lore_etl.core.errors import (
+    Busy,
+    Cancelled,
+    ConfirmationRequired,
+    IndexMissing,
+    JobNotFound,
+    LoreError,
+    from_record,
+)
+from lore_etl.core.model import Progress, SyncReport
+from lore_etl.index import Index
+from lore_etl.pipeline.sync import create_only, delete_all, embed_only, sync, sync_knowledge
+from lore_etl.stores.chunkfile import CHUNKS
+from lore_server.services.job_file import StoredJob, read_job, write_job
+from lore_server.services.job_report import report_record
+
+log = logging.getLogger(__name__)
+REMEMBERED = 20
+KNOWLEDGE_SECONDS = 5.0  # a process that ends waits as long for what was written to be found
+LATEST = "latest"
+TURN_SECONDS = 0.1
+STOP_SECONDS = 10.0  # a model that does not return keeps a job from its next step
+Problem = Callable[[BaseException], dict[str, Any]]
+
+
+def _nothing(report: SyncReport) -> None:
+    """What there is to do after a pass, where nothing hangs on the index."""
+
+
+@dataclass
+class Job:
+    """One build. Its lock guards every field; `changed` wakes who waits for an end or a step.
+
+    A request that joins is served by a pass over the files that begins after it came: a running pass may have looked
+    at a file before that was edited. So a job makes one more pass for those who joined. `knowledge` asks for a short
+    pass over what agents wrote, unless another begins that looks at all files.
+    """
+
+    action: str
+    id: str = field(default_factory=lambda: secrets.token_hex(4))
+    state: str = "running"
+    started: float = field(default_factory=time.time)
+    ended: float | None = None
+    step: tuple[str, int, int, float] = ("starting", 0, 0, 0.0)
+    report: SyncReport | None = None
+    error: LoreError | None = None
+    problem: dict[str, Any] | None = None
+    begun: int = 0
+    passes: int = 0
+    wanted: int = 1
+    knowledge: bool = False
+    allow_mass_delete: bool = False
+    resumed: int = 0
+    cancelled: threading.Event = field(default_factory=threading.Event)
+    changed: threading.Condition = field(default_factory=threading.Condition)
+
+    def told(self, stage: str, done: int, total: int) -> None:
+        """Progress from the pipeline. Raises Cancelled at the next step after `cancel`."""
+        if self.cancelled.is_set():
+            raise Cancelled("The build was cancelled.", "What it did stays; the next sync goes on from there.")
+        with self.changed:
+            since = self.step[3] if self.step[0] == stage else time.monotonic()
+            self.step = (stage, done, total, since)
+            self.changed.notify_all()
+
+    def record(self) -> dict[str, Any]:
+        """The job as the contract has it."""
+        with self.changed:
+            base: dict[str, Any] = {"id": self.id, "action": self.action, "state": self.state}
+            base["started_at"] = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(self.started))
+            base["seconds"] = round(max(0.0, (self.ended or time.time()) - self.started), 3)
+            if self.state == "running":
+                return {**base, **_pace(*self.step)}
+            if self.problem is not None:
+                base["problem"] = self.problem
+            if self.report is not None:
+                base["report"] = report_record(self.action, self.report)
+            return base
+
+
+class JobService:
+    """Starts, joins, shows and cancels jobs. The last one outlives the process, and is resumed if that was killed.
+
+    No caller waits for a job's thread while holding the guard: a job that does not reach its next step would stop all.
+    `after` is called with the report of each pass over the files, before its job ends.
+    """
+
+    def __init__(self, index: Index, problem: Problem, after: Callable[[SyncReport], None] = _nothing) -> None:
+        self._index = index
+        self._problem = problem
+        self._after = after
+        self._guard = threading.Lock()
+        self._jobs: dict[str, Job] = {}
+        self._current: Job | None = None
+        self._turn = threading.Lock()  # of the one job that builds; a cancelled one keeps it until its next step
+        self._threads: list[threading.Thread] = []
+        self._stopped = False
+
+    def run(
+        self, action: str, confirm: bool, allow_mass_delete: bool, wait_seconds: float, progress: Progress
+    ) -> dict[str, Any]:
+        """Start a job or join the running one, and wait a while for its end.
+
+        Raises:
+            ConfirmationRequired: `delete` without `confirm`.
+            Busy: a job of another kind is running, or another process owns the index.
+            LoreError: what ended the job, if it failed within the wait.
+        """
+        if action == "delete" and not confirm:
+            raise ConfirmationRequired("Deleting the index needs a confirmation.")
+        job, number, joined = self._start_or_join(action, allow_mass_delete=allow_mass_delete)
+        record = self._wait(job, number, wait_seconds, progress)
+        return {**record, "joined": True} if joined else record
+
+    def index_knowledge(self) -> None:
+        """Begin to index what agents wrote just now, and return at once.
+
+        Where nothing was synced yet the first sync finds it. What hinders is logged, and told by `freshness`.
+        """
+        try:
+            if self._is_loaded():
+                self._start_or_join("sync", wanted=0, knowledge=True)
+        except LoreError as error:
+            log.warning("what was written is not indexed yet: %s %s", error.message, error.hint)
+
+    def begin(self, action: str) -> tuple[str, bool]:
+        """Start a job or join the running one: its id, and whether it was running. Raises Busy."""
+        job, _, joined = self._start_or_join(action)
+        return job.id, joined
+
+    def get(self, id_: str, wait_seconds: float, progress: Progress) -> dict[str, Any]:
+        """A job, after waiting at most so long for its end; resumed by its id if its process was killed.
+
+        Raises:
+            JobNotFound: there is no such job.
+        """
+        job = self._find(id_)
+        if isinstance(job, StoredJob):
+            if not job.may_resume or id_ == LATEST:
+                return job.shown()
+            try:
+                return self._wait(self._resumed(job), None, wait_seconds, progress)
+            except Busy:  # a job of another kind came first
+                return job.shown()
+        return self._wait(job, None, wait_seconds, progress)
+
+    def cancel(self, id_: str) -> dict[str, Any]:
+        """Ask a job to end at its next step; one that has ended stays as it is. Raises JobNotFound."""
+        job = self._find(id_)
+        if isinstance(job, StoredJob):
+            ended = job.cancelled()
+            if ended != job:
+                write_job(self._index.folder, ended)
+            return ended.shown()
+        job.cancelled.set()
+        return job.record()
+
+    def running(self) -> dict[str, Any] | None:
+        """The job that is running."""
+        job = self._current
+        return job.record() if job is not None and job.state == "running" else None
+
+    def running_id(self) -> str | None:
+        """The id of the job that is running."""
+        job = self._current
+        return job.id if job is not None and job.state == "running" else None
+
+    def stop(self, seconds: float | None = None) -> bool:
+        """End every job at its next step and start no other; whether all ended within the time."""
+        with self._guard:
+            self._stopped = True
+            job, jobs, threads = self._current, list(self._jobs.values()), list(self._threads)
+        if job is not None and not job.wanted and threads:
+            threads[-1].join(KNOWLEDGE_SECONDS)
+        for one in jobs:
+            one.cancelled.set()
+        deadline = None if seconds is None else time.monotonic() + seconds
+        for thread in threads:
+            thread.join(None if deadline is None else max(0.0, deadline - time.monotonic()))
+        return not any(thread.is_alive() for thread in threads)
+
+    def _start_or_join(
+        self, action: str, wanted: int = 1, knowledge: bool = False, allow_mass_delete: bool = False
+    ) -> tuple[Job, int, bool]:
+        """The job, the pass that answers this request, and whether it was running already."""
+        with self._guard:
+            if self._stopped:
+                raise Busy("The server is stopping.", "Call again: it goes on where it was.")
+            job = self._current
+            if job is not None:
+                with job.changed:
+                    if job.state == "running" and not job.cancelled.is_set():
+                        if knowledge:
+                            job.knowledge = True
+                            return job, 0, True
+                        if job.action != action:
+                            raise Busy(f"A {job.action} is running (job {job.id}).", "Wait for it, or cancel_job.")
+                        job.wanted = job.begun + 1
+                        job.allow_mass_delete |= allow_mass_delete
+                        return job, job.wanted, True
+            job = Job(action, wanted=wanted, knowledge=knowledge, allow_mass_delete=allow_mass_delete)
+            self._take_over(job)
+            self._current = self._jobs[job.id] = job
+            for old in list(self._jobs)[:-REMEMBERED]:
+                del self._jobs[old]
+            thread = threading.Thread(target=self._work, args=(job,), name=f"job {job.id}")
+            self._threads = [*(one for one in self._threads if one.is_alive()), thread]
+            thread.start()
+            return job, wanted, False
+
+    def _take_over(self, job: Job) -> None:
+        """Let a job be the one of the same kind that a killed process left, for those who wait for that."""
+        left = self._stored()
+        if left is None or left.id in self._jobs or not (job.wanted and left.may_resume):
+            return
+        if left.action == job.action:
+            job.id, job.resumed = left.id, left.resumed + 1
+            job.allow_mass_delete |= left.allow_mass_delete
+
+    def _resumed(self, left: StoredJob) -> Job:
+        """The job that does what a killed process left undone."""
+        job, _, _ = self._start_or_join(left.action, allow_mass_delete=left.allow_mass_delete)
+        with self._guard:
+            self._jobs[left.id] = job
+        return job
+
+    def _work(self, job: Job) -> None:
+        try:
+            while not self._turn.acquire(timeout=TURN_SECONDS):
+                job.told("waiting", 0, 0)
+        except Cancelled as error:
+            self._end(job, "cancelled", error)
+            return
+        try:
+            self._build(job)
+        finally:
+            self._turn.release()
+
+    def _build(self, job: Job) -> None:
+        try:
+            self._begin(job)
+            while (step := self._next_pass(job)) is not None:
+                report = step(job)
+                with job.changed:
+                    job.report = report if job.report is None else job.report.then(report)
+                    job.passes += step == self._act
+                    job.changed.notify_all()
+        except Cancelled as error:
+            self._end(job, "cancelled", error)
+        except Exception as error:  # noqa: BLE001 - the top of a thread: whatever it is ends the job, and is told
+            self._end(job, "failed", error)
+        self._remember(job)
+
+    def _begin(self, job: Job) -> None:
+        """Note that the job runs: if this process is killed, the next one resumes it."""
+        if job.wanted and job.action in ("sync", "create"):
+            self._index.own()
+        if job.wanted:
+            self._remember(job)
+
+    def _next_pass(self, job: Job) -> Callable[[Job], SyncReport] | None:
+        """What is to be done next; None if that was all, and the job is done with it."""
+        with job.changed:
+            if job.passes < job.wanted:
+                job.begun += 1
+                job.knowledge &= job.action != "sync"  # which looks at all files
+                return self._act
+            if job.knowledge:
+                job.knowledge = False
+                return self._index_knowledge
+            job.state, job.ended = "done", time.time()
+            job.changed.notify_all()
+            return None
+
+    def _index_knowledge(self, job: Job) -> SyncReport:
+        return sync_knowledge(self._index, job.told) if self._is_loaded() else SyncReport()
+
+    def _is_loaded(self) -> bool:
+        """Whether there is an index that a sync filled."""
+        return self._index.exists() and self._index.catalogue.meta("loaded") is not None
+
+    def _end(self, job: Job, state: str, error: BaseException) -> None:
+        record = self._problem(error)
+        with job.changed:
+            job.error = error if isinstance(error, LoreError) else from_record(record)
+            job.state, job.ended, job.problem = state, time.time(), record
+            job.changed.notify_all()
+
+    def _act(self, job: Job) -> SyncReport:
+        report = self._built(job)
+        self._after(report)
+        return report
+
+    def _built(self, job: Job) -> SyncReport:
+        if job.action == "sync":
+            return sync(self._index, job.told, job.allow_mass_delete)
+        if job.action == "create":
+            return create_only(self._index, job.told, job.allow_mass_delete)
+        if job.action == "embed":
+            if not (self._index.folder / CHUNKS).exists():
+                raise IndexMissing("There is no chunks.jsonl to embed.", "Run the action `create` or `sync` first.")
+            return embed_only(self._index, job.told)
+        self._index.require()
+        return delete_all(self._index)
+
+    def _wait(self, job: Job, number: int | None, seconds: float, progress: Progress) -> dict[str, Any]:
+        """Until the pass (or the job) has ended or the time is over, passing steps on. Raises what the job met."""
+        deadline, told = time.monotonic() + seconds, None
+        while True:
+            with job.changed:
+                has_ended = job.state != "running" or (number is not None and job.passes >= number)
+                left = deadline - time.monotonic()
+                if not has_ended and left > 0 and job.step == told:
+                    job.changed.wait(left)
+                    continue
+                step, told = job.step, job.step
+            if has_ended or left <= 0:
+                return self._ended_pass(job) if has_ended and job.state == "running" else _checked(job, number)
+            progress(*step[:3])
+
+    def _ended_pass(self, job: Job) -> dict[str, Any]:
+        """What this request asked for is done, though others keep the job running."""
+        record = job.record()
+        with job.changed:
+            report = job.report
+        kept = {name: record[name] for name in ("id", "action", "started_at", "seconds")}
+        return {**kept, "state": "done", "report": report_record(job.action, report or SyncReport())}
+
+    def _find(self, id_: str) -> Job | StoredJob:
+        with self._guard:
+            job = self._current if id_ == LATEST else self._jobs.get(id_)
+        if job is not None:
+            return job
+        stored = self._stored()
+        if stored is not None and id_ in (LATEST, stored.id):
+            return stored
+        raise JobNotFound(f"There is no job `{id_}`.")
+
+    def _remember(self, job: Job) -> None:
+        """Keep the last job for the next process; a full disk has been reported already."""
+        try:
+            if self._index.folder.is_dir():
+                write_job(self._index.folder, StoredJob(job.record(), job.allow_mass_delete, job.resumed))
+        except LoreError as error:
+            log.warning("the job is not kept: %s", error.message)
+
+    def _stored(self) -> StoredJob | None:
+        return read_job(self._index.folder) if self._index.exists() else None
+
+
+def _checked(job: Job, number: int | None) -> dict[str, Any]:
+    """The job's record; for the one who started or joined it, its failure is the failure of the call."""
+    if number is not None and job.state == "failed" and job.error is not None:
+        raise type(job.error)(job.error.message, job.error.hint)
+    return job.record()
+
+
+def _pace(stage: str, done: int, total: int, since: float) -> dict[str, Any]:
+    pace: dict[str, Any] = {"stage": stage, "done": done, "total": total}
+    elapsed = time.monotonic() - since
+    if done and elapsed > 0:
+        rate = done / elapsed
+        pace |= {"rate": round(rate, 2), "eta_seconds": round(max(0, total - done) / rate, 1)}
+    return pace

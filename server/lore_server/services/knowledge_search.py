@@ -1,0 +1,244 @@
+"""`search_knowledge`: documents of a project that hold the words, with chapters and context; read by file stamp."""
+
+from __future__ import annotations
+
+import datetime
+import math
+import os
+import re
+import threading
+import time
+import unicodedata
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from lore_etl.core.errors import InvalidSearchQuery
+from lore_etl.files.scan import RACY_NS
+from lore_server.knowledge.document import KnowledgeDocument, summary_of
+from lore_server.knowledge.limits import QUERY_CHARACTERS, QUERY_TERMS
+from lore_server.knowledge.metadata import Metadata
+from lore_server.knowledge.reader import is_document, shown
+from lore_server.services.chapters import metadata_of
+from lore_server.services.knowledge_library import Library
+from lore_server.services.superseded import Outdated, Titled, outdated_among
+
+JSON = dict[str, Any]
+INTRODUCTION = "(Document Introduction)"
+AROUND = 60  # characters of context on either side
+CONTEXTS = 2  # of one word in one chapter
+KEPT_CHARACTERS = 40_000_000  # of all documents in the cache
+JUST_BELOW = 0.001
+TITLE, KEYWORD, PART_OF_KEYWORD, HEADING = 8.0, 6.0, 3.0, 4.0
+Stamp = tuple[int, int, int, int]
+
+
+@dataclass(frozen=True)
+class MatchPassage:
+    """A chapter, or the introduction, as it is searched."""
+
+    title: str
+    summary: str
+    content: str
+    folded: str
+    """Title and content."""
+
+
+@dataclass(frozen=True)
+class MatchPage:
+    """A document as it is searched; `folded` is all of it, each part on lines of its own."""
+
+    filename: str
+    title: str
+    metadata: Metadata
+    passages: tuple[MatchPassage, ...]
+    folded: str
+    folded_title: str
+    folded_keywords: str
+    folded_headings: str
+
+
+class Match(NamedTuple):
+    """A document with the words that it holds."""
+
+    page: MatchPage
+    found: list[str]
+    score: float
+    places: int
+    outdated: Outdated = MappingProxyType({})
+
+
+class KnowledgeSearch:
+    """Searches the documents of a project. What was read is kept until its file changes; threads may share it."""
+
+    def __init__(self, library: Library, today: Callable[[], datetime.date] = datetime.date.today) -> None:
+        self._library = library
+        self._today = today
+        self._guard = threading.Lock()
+        self._pages: dict[str, tuple[Stamp, MatchPage]] = {}
+        self._characters = 0
+
+    def search(self, project_id: str | None, query: str, limit: int) -> JSON:
+        """The result of `search_knowledge`. Raises InvalidSearchQuery."""
+        words = words_of(query)
+        name = self._library.named(project_id)
+        pages = list(self._read(name))
+        titled = (Titled(page.filename, page.title, page.metadata) for page in pages)
+        ranked = _ranked(matches(pages, words), outdated_among(titled, self._today()))
+        return {
+            "success": True,
+            "project_id": name,
+            "query": " ".join(query.split()),
+            "total_documents": len(ranked),
+            "total_matches": sum(one.places for one in ranked),
+            "results": [_result(one) for one in ranked[:limit]],
+        }
+
+    def _read(self, project_id: str) -> Iterator[MatchPage]:
+        store = self._library.store
+        project = store.project(project_id)
+        if not project.exists:
+            return
+        for name, facts in store.files.entries(project.knowledge_path):
+            if is_document(name) and (page := self._page(f"{project.knowledge_path}/{name}", name, facts)):
+                yield page
+
+    def _page(self, path: str, name: str, facts: os.stat_result) -> MatchPage | None:
+        stamp = (facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns, facts.st_ino)
+        known = self._pages.get(path)
+        if known and known[0] == stamp:
+            return known[1]
+        data = self._library.store.files.read(path)
+        if data is None:
+            return None
+        page = page_of(name, shown(data))
+        if time.time_ns() - facts.st_ctime_ns > RACY_NS:  # else it may change once more under the same stamp
+            self._keep(path, stamp, page)
+        return page
+
+    def _keep(self, path: str, stamp: Stamp, page: MatchPage) -> None:
+        with self._guard:
+            before = self._pages.pop(path, None)
+            self._characters += len(page.folded) - (len(before[1].folded) if before else 0)
+            self._pages[path] = (stamp, page)
+            while self._characters > KEPT_CHARACTERS:
+                oldest = next(iter(self._pages))
+                self._characters -= len(self._pages.pop(oldest)[1].folded)
+
+
+def words_of(query: str) -> list[str]:
+    """The words of a query, each once. Raises InvalidSearchQuery."""
+    words = list(dict.fromkeys(folded(query).split()))
+    if not words:
+        raise InvalidSearchQuery("The query has no words.")
+    if len(query) > QUERY_CHARACTERS or len(words) > QUERY_TERMS:
+        most = f"up to {QUERY_CHARACTERS} characters and {QUERY_TERMS} words"
+        raise InvalidSearchQuery(f"A query has {most}, this one {len(query)} and {len(words)}.")
+    return words
+
+
+def page_of(filename: str, text: str, title: str = "") -> MatchPage:
+    """A document prepared for the search; without a title it has that of the text."""
+    document = KnowledgeDocument(text)
+    metadata, start = document.metadata, document.introduction
+    title = title or document.title or filename.removesuffix(".md")
+    passages = [MatchPassage(INTRODUCTION, summary_of(start), start, folded(start))] if start else []
+    passages += [
+        MatchPassage(one.title, one.summary, one.content, folded(f"{one.title}\n{one.content}"))
+        for one in document.chapters
+    ]
+    heads = (
+        folded(title),
+        folded("\n".join(("", *metadata.keywords, ""))),
+        folded("\n".join([one.title for one in document.chapters])),
+    )
+    whole = "\n".join([*heads[:2], *(one.folded for one in passages)])
+    return MatchPage(filename, title, metadata, tuple(passages), whole, *heads)
+
+
+def matches(pages: Sequence[MatchPage], words: Sequence[str]) -> list[Match]:
+    """The pages that hold any of the words, in their order, weighed by how telling the words are among them."""
+    held = [(page, [word for word in words if word in page.folded]) for page in pages]
+    matching = [(page, found) for page, found in held if found]
+    rarity = {word: math.log(1 + len(pages) / max(1, sum(word in found for _, found in matching))) for word in words}
+    return [Match(page, found, *_weighed(page, found, rarity)) for page, found in matching]
+
+
+def _weighed(page: MatchPage, found: Sequence[str], rarity: dict[str, float]) -> tuple[float, int]:
+    """The score, and how many of title, keywords and chapters hold a word.
+
+    A title weighs most, then keywords and headings, then in how many chapters a word is.
+    """
+    score = 0.0
+    for word in found:
+        keyword = KEYWORD if f"\n{word}\n" in page.folded_keywords else PART_OF_KEYWORD * (word in page.folded_keywords)
+        named = TITLE * (word in page.folded_title) + keyword + HEADING * (word in page.folded_headings)
+        score += rarity[word] * (named + math.log1p(sum([word in one.folded for one in page.passages])))
+    texts = (page.folded_title, page.folded_keywords, *[one.folded for one in page.passages])
+    return round(score, 3), sum([_holds(text, found) for text in texts])
+
+
+def _ranked(weighed: Sequence[Match], outdated: Mapping[str, Outdated]) -> list[Match]:
+    """Best first. What is outdated counts half, and what was replaced comes after what replaced it."""
+    told = {one.page.filename: _with_outdated(one, outdated.get(one.page.filename)) for one in weighed}
+    for name, one in told.items():
+        if (new := told.get(one.outdated.get("superseded_by", ""))) is not None:
+            told[name] = one._replace(score=round(min(one.score, new.score - JUST_BELOW), 3))
+    return sorted(told.values(), key=lambda one: (-one.score, one.page.filename))
+
+
+def _with_outdated(one: Match, outdated: Outdated | None) -> Match:
+    return one._replace(outdated=outdated, score=round(one.score / 2, 3)) if outdated else one
+
+
+def _holds(text: str, words: Sequence[str]) -> bool:
+    for word in words:  # noqa: SIM110 - `any` takes three times as long, and there are thousands of texts
+        if word in text:
+            return True
+    return False
+
+
+def _result(match: Match) -> JSON:
+    page = match.page
+    return {
+        "file": page.filename,
+        "match_count": match.places,
+        "score": match.score,
+        "metadata": metadata_of(page.title, page.metadata),
+        "keywords_found": match.found,
+        "matching_chapters": [row for one in page.passages if (row := _chapter(one, match.found))],
+        **({"outdated": dict(match.outdated)} if match.outdated else {}),
+    }
+
+
+def _chapter(passage: MatchPassage, found: Sequence[str]) -> JSON | None:
+    words = [word for word in found if word in passage.folded]
+    if not words:
+        return None
+    contexts = {word: places for word in words if (places := _contexts(passage.content, word))}
+    return {
+        "chapter": passage.title,
+        "keywords_found": words,
+        "match_context": contexts,
+        "chapter_summary": passage.summary,
+    }
+
+
+def _contexts(text: str, word: str) -> list[str]:
+    """What stands around the first places of a word, each place shown once."""
+    contexts, end = [], 0
+    for match in re.finditer(re.escape(word), text, re.IGNORECASE):
+        if match.start() < end:
+            continue
+        first, end = max(0, match.start() - AROUND), match.end() + AROUND
+        cut = " ".join(text[first:end].split())
+        contexts.append(f"{'…' if first else ''}{cut}{'…' if end < len(text) else ''}")
+        if len(contexts) == CONTEXTS:
+            break
+    return contexts
+
+
+def folded(text: str) -> str:
+    """In one form, whatever the case."""
+    return unicodedata.normalize("NFC", text).lower()

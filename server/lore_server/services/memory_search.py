@@ -1,0 +1,161 @@
+"""`search_memories`: what was remembered, ranked as every search of the index is; without an index by its words."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from lore_etl.core.errors import IndexMissing
+from lore_etl.core.model import KnowledgeType, sha256
+from lore_etl.index import Index
+from lore_etl.sources.agent_files import MEMORIES
+from lore_etl.stores.tokenizer import STOPWORDS, query_terms, tokens
+from lore_server.knowledge.memory_files import file_place
+from lore_server.knowledge.memory_store import Kept, MemoryStore
+from lore_server.knowledge.names import group_folder
+from lore_server.query.freshness import Freshness
+from lore_server.query.outdated import outdated
+from lore_server.query.parse import parse
+from lore_server.query.query_service import QueryService, SearchOutcome
+from lore_server.query.ranking import Ranked
+from lore_server.query.scope import Below
+from lore_server.replies import budget, paging
+from lore_server.services.knowledge_library import Library
+from lore_server.services.knowledge_search import Match, MatchPage, folded, matches, page_of
+from lore_server.services.project_service import noted
+from lore_server.services.search_service import SHORT_NOTE, SMALL_BUDGET, head
+
+JSON = dict[str, Any]
+NO_INDEX = "There is no index yet: searched by words, only in what add_memory kept. `lore sync` makes one."
+LONGEST_SOURCE = 200  # characters
+QUOTES = "\"'`()[]{}<>,;:?!*~^"
+METADATA_CHARACTERS = 400  # of a result
+
+
+class MemorySearch:
+    """Finds the memories of this project: those that Lore keeps, and other files of that type."""
+
+    def __init__(self, library: Library, index: Index, queries: QueryService, freshness: Freshness) -> None:
+        self._library = library
+        self._index = index
+        self._queries = queries
+        self._freshness = freshness
+
+    def search(self, text: str, group_ids: Sequence[str], limit: int, max_tokens: int, cursor: str | None) -> JSON:
+        """The result of `search_memories`. Raises InvalidGroupId."""
+        groups = tuple(dict.fromkeys(map(group_folder, group_ids)))
+        try:
+            return self._ranked(text, groups, limit, max_tokens, cursor)
+        except IndexMissing:
+            return self._by_words(text, groups, limit, max_tokens, cursor)
+
+    def _ranked(self, text: str, groups: tuple[str, ...], limit: int, max_tokens: int, cursor: str | None) -> JSON:
+        self._index.require()
+        mark = _mark(text, groups, self._index.catalogue.meta("loaded"))
+        start = budget.offset_of(cursor, mark)
+        part = Below(tuple(f"{MEMORIES}/{one}" for one in groups)) if groups else None
+        found = self._queries.find(text, KnowledgeType.MEMORY.value, part)
+        memories = self._each_once(found, groups)
+        top = memories[start : start + limit]
+        changed = self._freshness.changed_of(one.source for one in top)
+        results = [self._result(one, found, one.source in changed) for one in top]
+        page = paging.Page(start, len(memories), mark)
+        reply = head(text, found, page.total, bool(top), self._freshness.record(), max_tokens) | self._noted(max_tokens)
+        return paging.of_passages(reply, results, [one.chunk.text for one in top], found.query.words, page, max_tokens)
+
+    def _noted(self, max_tokens: int) -> JSON:
+        """Why memories of this folder may be missing, if some are."""
+        longest = SHORT_NOTE if max_tokens < SMALL_BUDGET else 300
+        return noted(budget.clipped(self._library.note() or "", longest))
+
+    def _each_once(self, found: SearchOutcome, groups: Collection[str]) -> list[Ranked]:
+        """The memories that are still there, each by its best part."""
+        best, present = dict[str, Ranked](), self._index.files.stamps([one.source for one in found.ranked])
+        for one in found.ranked:
+            name = _memory_id(one.source) or one.source
+            is_wanted = one.chunk.type == KnowledgeType.MEMORY and (not groups or name.partition("/")[0] in groups)
+            if is_wanted and name not in best and one.source in present:
+                best[name] = one
+        return list(best.values())
+
+    def _result(self, one: Ranked, found: SearchOutcome, is_changed: bool) -> JSON:
+        memory_id = _memory_id(one.source)
+        kept = MemoryStore(self._library.store).opening(self._library.current, memory_id) if memory_id else None
+        told = _of_memory(kept) if kept else _of_file(one)
+        result: JSON = {**told, "path": one.source, "score": round(one.score, 3), "excerpt": ""}
+        result |= {"changed": True} if is_changed else {}
+        no_longer = outdated(one.chunk, found.today)
+        return result | ({"outdated": no_longer} if no_longer else {})
+
+    def _by_words(self, text: str, groups: tuple[str, ...], limit: int, max_tokens: int, cursor: str | None) -> JSON:
+        store = self._library.store
+        mark = _mark(text, groups, store.history.tip)
+        start = budget.offset_of(cursor, mark)
+        kept = {one.id: one for one in MemoryStore(store).all(self._library.current, groups)}
+        documents = [page_of(one.id, one.memory.body, one.memory.name) for one in kept.values()]
+        ranked = sorted(_matches(documents, text), key=lambda one: (-one.score, one.page.filename))
+        top = [kept[one.page.filename] for one in ranked[start : start + limit]]
+        results = [
+            {**_of_memory(one), "path": _path(one), "score": match.score, "excerpt": ""}
+            for one, match in zip(top, ranked[start:], strict=False)
+        ]
+        texts = [one.memory.body for one in top]
+        words = parse(text).words
+        page = paging.Page(start, len(ranked), mark)
+        said = budget.clipped(text, max_tokens // 10)
+        reply: JSON = {"query": said, "total": page.total, "results": [], "degraded": NO_INDEX} | self._noted(
+            max_tokens
+        )
+        return paging.of_passages(reply, results, texts, words, page, max_tokens)
+
+
+def _of_memory(kept: Kept) -> JSON:
+    memory = kept.memory
+    result: JSON = {
+        "id": kept.id,
+        "name": memory.name,
+        "group_id": memory.group_id,
+        "source": budget.clipped(memory.source, LONGEST_SOURCE),
+        "created": memory.created or None,
+        "parts": kept.parts,
+    }
+    return result | _fitting(memory.metadata)
+
+
+def _of_file(one: Ranked) -> JSON:
+    chunk = one.chunk
+    named = {"id": None, "name": chunk.title, "group_id": None, "source": one.source, "created": chunk.created}
+    return {**named, "parts": 1, "metadata": {"tags": list(chunk.tags)} if chunk.tags else {}}
+
+
+def _fitting(metadata: Mapping[str, Any]) -> JSON:
+    """As much of the metadata as a result has room for, and how many keys that leaves out."""
+    rows = budget.fitting([{key: value} for key, value in metadata.items()], METADATA_CHARACTERS)
+    shown = {key: value for row in rows for key, value in row.items()}
+    more = len(metadata) - len(rows)
+    return {"metadata": shown} | ({"more_metadata": more} if more else {})
+
+
+def _memory_id(source: str) -> str | None:
+    """The id of the memory that a file of the index is a part of; None if it is not one that Lore keeps."""
+    parts = source.removeprefix(f"{MEMORIES}/").split("/")
+    place = file_place(parts[-1])
+    return f"{parts[0]}/{place.stem}" if source.startswith(f"{MEMORIES}/") and len(parts) == 2 and place else None
+
+
+def _path(kept: Kept) -> str:
+    """Where a memory is in the index."""
+    return f"{MEMORIES}/{kept.id.partition('/')[0]}/{kept.paths[0].rpartition('/')[2]}"
+
+
+def _matches(documents: Sequence[MatchPage], text: str) -> list[Match]:
+    """Those that hold a word as it is written, `apt-28` or `"C++"`; if none does, those that hold a part of one."""
+    plain = folded(text.replace("\\", ""))
+    written = (word.strip(QUOTES) for word in plain.split())
+    words = dict.fromkeys((*written, *tokens(plain)))
+    telling = [word for word in words if len(word) > 1 and word not in STOPWORDS]
+    return matches(documents, telling) or matches(documents, query_terms(plain))
+
+
+def _mark(text: str, groups: tuple[str, ...], state: str | None) -> str:
+    return sha256("\0".join((text, *groups, str(state))))[:12]

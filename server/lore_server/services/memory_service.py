@@ -1,0 +1,64 @@
+"""Memories added and deleted, as results."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from lore_etl.core.model import Value
+from lore_server.knowledge.git.commits import Author
+from lore_server.knowledge.memory_store import Added, MemoryStore
+from lore_server.services.knowledge_library import Library
+from lore_server.services.project_service import noted
+
+JSON = dict[str, Any]
+
+
+class MemoryService:
+    """Writes the memories of this project."""
+
+    def __init__(self, library: Library) -> None:
+        self._library = library
+
+    def add(
+        self,
+        name: str,
+        body: str,
+        group_id: str,
+        source: str,
+        metadata: Mapping[str, Value],
+        replaces: str | None,
+        author: Author,
+    ) -> JSON:
+        """The result of `add_memory`."""
+        memories, project = MemoryStore(self._library.store), self._library.current
+        done = memories.add(project, name, group_id, body, source, metadata, author, replaces)
+        memory = done.kept.memory
+        result = {
+            "id": done.kept.id,
+            "name": memory.name,
+            "group_id": memory.group_id,
+            "sha256": memory.sha256,
+            "parts": len(done.kept.paths),
+            "path": done.kept.paths[0],
+            "duplicate": done.is_duplicate,
+            "replaced": done.replaced,
+            "commit": done.commit,
+        }
+        return result | noted(" ".join([*_told(done), self._library.note() or ""]).strip())
+
+    def delete(self, memory_id: str, author: Author) -> JSON:
+        """The result of `delete_memory`."""
+        kept, commit = MemoryStore(self._library.store).delete(self._library.current, memory_id, author)
+        named = {"id": kept.id, "name": kept.memory.name, "group_id": kept.memory.group_id}
+        return {**named, "parts": len(kept.paths), "commit": commit}
+
+
+def _told(done: Added) -> Iterator[str]:
+    """What was done to what was given."""
+    if len(done.kept.paths) > 1:
+        yield f"The body is kept in {len(done.kept.paths)} linked parts."
+    if done.kept.memory.full_name:
+        yield "The name was shortened; the first part has it whole."
+    if done.secrets:
+        yield f"Secrets were left out: {done.secrets}."

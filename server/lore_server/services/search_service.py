@@ -1,0 +1,82 @@
+"""Search as a reply: ranked passages with excerpts in the budget, and what the index's state is."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any
+
+from lore_etl.core.model import sha256
+from lore_etl.index import Index
+from lore_server.query.freshness import Freshness
+from lore_server.query.outdated import outdated
+from lore_server.query.query_service import QueryService, SearchOutcome
+from lore_server.query.ranking import Ranked
+from lore_server.replies import budget, paging
+
+JSON = dict[str, Any]
+LONGEST_ECHO = 300  # characters of the question in the reply
+SMALL_BUDGET = 500  # tokens, below which every character counts
+SHORT_NOTE = 40
+MATTERS = ("state", "changed_files", "pending_vectors", "job")
+
+
+class SearchService:
+    """Shows what the query service finds."""
+
+    def __init__(self, index: Index, queries: QueryService, freshness: Freshness) -> None:
+        self._index = index
+        self._queries = queries
+        self._freshness = freshness
+
+    def query(self, text: str, type_: str, limit: int, explain: bool, max_tokens: int, cursor: str | None) -> JSON:
+        """The result of `query_documents`."""
+        self._index.require()
+        mark = sha256(f"{text}\0{type_}\0{self._index.catalogue.meta('loaded')}")[:12]
+        start = budget.offset_of(cursor, mark)
+        found = self._queries.find(text, type_)
+        top = found.ranked[start : start + limit]
+        changed = self._freshness.changed_of(one.source for one in top)
+        results = [_result(one, explain, one.source in changed, found.today) for one in top]
+        page = paging.Page(start, len(found.ranked), mark)
+        reply = head(text, found, page.total, bool(top), self._freshness.record(), max_tokens)
+        return paging.of_passages(reply, results, [one.chunk.text for one in top], found.query.words, page, max_tokens)
+
+
+def head(text: str, found: SearchOutcome, total: int, has_results: bool, freshness: JSON, max_tokens: int) -> JSON:
+    """The reply without its results; of a small budget it takes only what a reader must know."""
+    is_small = max_tokens < SMALL_BUDGET
+    reply: JSON = {
+        "query": budget.clipped(text, max_tokens // 10 if is_small else LONGEST_ECHO),
+        "total": total,
+        "results": [],
+        "confidence": round(found.confidence, 3),
+    }
+    if found.doubt and has_results:
+        reply["doubt"] = budget.clipped(found.doubt, SHORT_NOTE if is_small else 300)
+    if found.degraded:
+        reply["degraded"] = budget.clipped(found.degraded, SHORT_NOTE if is_small else 300)
+    reply["freshness"] = {name: freshness[name] for name in MATTERS if freshness.get(name)} if is_small else freshness
+    return reply
+
+
+def _result(one: Ranked, explain: bool, is_changed: bool, today: datetime.date) -> JSON:
+    chunk = one.chunk
+    result: JSON = {
+        "id": chunk.id,
+        "source": chunk.source,
+        "type": chunk.type.value,
+        "title": chunk.title,
+        "heading": " > ".join(chunk.heading),
+        "lines": list(chunk.lines),
+        "excerpt": "",
+        "score": round(one.score, 3),
+    }
+    if chunk.state:
+        result["state"] = chunk.state
+    if is_changed:
+        result["changed"] = True
+    if told := outdated(chunk, today):
+        result["outdated"] = told
+    if explain:
+        result["why"] = [{"term": term, "value": round(value, 3)} for term, value in one.why]
+    return result

@@ -1,0 +1,112 @@
+"""The folder and the repository that knowledge is kept in, and its history, as results."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lore_server import __version__
+from lore_server.knowledge.git.commits import Author, Commit
+from lore_server.knowledge.git.history import FOREIGN
+from lore_server.knowledge.remote import RemoteState
+from lore_server.services.knowledge_library import Library
+
+JSON = dict[str, Any]
+NAME = "Lore"
+DESCRIPTION = (
+    "Knowledge of projects that agents write and read: instructions (get_project_main), documents with chapters, "
+    "their history."
+)
+LONGEST_DETAILS = 20_000
+
+
+class StorageService:
+    """Shows where knowledge is kept and what became of it."""
+
+    def __init__(self, library: Library) -> None:
+        self._library = library
+
+    def info(self) -> JSON:
+        """The result of `get_server_info`."""
+        home = str(self._library.home)
+        told = {"name": NAME, "version": __version__, "storage_path": home, "description": DESCRIPTION}
+        return {"success": True, **told}
+
+    def status(self) -> JSON:
+        """The result of `get_storage_status`."""
+        store = self._library.store
+        status = store.status()
+        details = [*([status.problem] if status.problem else []), *status.uncommitted]
+        return {
+            "success": True,
+            "storage_path": status.storage_path,
+            "exists": status.exists,
+            "has_changes": bool(status.uncommitted),
+            "current_branch": status.current_branch,
+            "last_commit": status.last_commit.message if status.last_commit else "",
+            "remote_status": _remote(status.remote, store.remote.branch),
+            "uncommitted_files": len(status.uncommitted),
+            "status_details": "\n".join(details)[:LONGEST_DETAILS],
+        }
+
+    def sync(self, author: Author) -> JSON:
+        """The result of `sync_storage`."""
+        store = self._library.store
+        done = store.sync(author)
+        is_done = not done.remote.is_there or done.pushed
+        return {
+            "success": True,
+            "message": "Storage synchronized successfully" if is_done else "Committed here, but not pushed",
+            "files_committed": done.files_committed,
+            "pulled": done.pulled,
+            "pushed": done.pushed,
+            "commit_message": FOREIGN if done.files_committed else "",
+            "remote_status": _remote(done.remote, store.remote.branch),
+        }
+
+    def history(
+        self,
+        project_id: str | None,
+        filename: str | None,
+        main: bool,
+        everything: bool,
+        commit: str | None,
+        since: str | None,
+        limit: int,
+        skip: int,
+    ) -> JSON:
+        """The result of `get_knowledge_history`."""
+        store = self._library.store
+        if commit is not None and since is None:
+            shown = store.show(commit)
+            return {"success": True, "commits": [_row(shown.commit)], "paths": list(shown.paths), "patch": shown.patch}
+        project = None if everything else self._library.named(project_id)
+        named = {"project_id": project} if project is not None else {}
+        if since is not None:
+            patch = store.diff(since, commit, project, filename, main)
+            return {"success": True, **named, "commits": [], "patch": patch}
+        commits = store.log(project, filename, main, limit, skip)
+        return {"success": True, **named, "commits": [_row(one) for one in commits]}
+
+    def revert(self, commit: str, author: Author) -> JSON:
+        """The result of `revert_knowledge`."""
+        done = self._library.store.revert(commit, author)
+        return {"success": True, "commit": done.commit, "paths": list(done.paths), "message": done.message}
+
+
+def _row(commit: Commit) -> JSON:
+    return {
+        "id": commit.id,
+        "author": commit.agent,
+        "session": commit.session,
+        "date": commit.date,
+        "message": commit.message,
+    }
+
+
+def _remote(remote: RemoteState, branch: str) -> str:
+    if not remote.is_there:
+        return "no remote"
+    ahead = f", {remote.ahead} ahead" if remote.ahead else ""
+    behind = f", {remote.behind} behind" if remote.behind else ""
+    problem = f": {remote.problem}" if remote.problem else ""
+    return f"origin/{branch} ({remote.state}{ahead}{behind}){problem}"[:2000]

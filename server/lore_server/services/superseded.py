@@ -1,0 +1,39 @@
+"""Which documents of a project no longer hold: by which they were replaced, until which day they were valid. Pure."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from lore_etl.core.dates import day_or_none
+from lore_etl.relations.supersession import succession
+from lore_server.knowledge.metadata import Metadata
+from lore_server.query.outdated import no_longer
+
+Outdated = Mapping[str, str]
+"""`superseded_by`: the file that replaced it in the end; `valid_until`: its last day, which is over."""
+
+
+class Titled(NamedTuple):
+    """A document, as others name it."""
+
+    filename: str
+    title: str
+    metadata: Metadata
+
+
+def outdated_among(documents: Iterable[Titled], today: datetime.date) -> dict[str, Outdated]:
+    """What no longer holds, by file name."""
+    all_of_them = list(documents)
+    replaced = succession(
+        {one.filename: one.metadata.supersedes for one in all_of_them if one.metadata.supersedes},
+        {one.filename: one.title for one in all_of_them},
+    )
+    told = {one.filename: _told(one, replaced.successor.get(one.filename), today) for one in all_of_them}
+    return {name: one for name, one in told.items() if one}
+
+
+def _told(one: Titled, successor: str | None, today: datetime.date) -> Outdated:
+    day = day_or_none(one.metadata.valid_until)
+    return no_longer(successor, day.isoformat() if day else None, today)

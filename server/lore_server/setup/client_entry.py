@@ -1,0 +1,89 @@
+"""What is written into a client's file: the command that starts Lore, true on other machines where that can be."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from lore_etl.config.project import find_project
+from lore_etl.core.errors import UsageError
+from lore_server.setup import program
+from lore_server.setup.clients import Client
+
+
+@dataclass(frozen=True)
+class EntryRequest:
+    """What the entry is to do: for which project, with which options, shared with others or not."""
+
+    client: Client
+    project: Path
+    is_user: bool = False
+    is_fixed: bool = False
+    """The project was named: the user's file means this one, whichever is open."""
+    config: Path | None = None
+    toolsets: str | None = None
+
+
+@dataclass(frozen=True)
+class ClientEntry:
+    """The entry as data, and what the user should know of it."""
+
+    value: dict[str, Any]
+    notes: list[str] = field(default_factory=list)
+
+
+def build(wanted: EntryRequest) -> ClientEntry:
+    """The entry for a client. Raises UsageError for a path that no text file can hold."""
+    command, notes = _command(wanted)
+    arguments = [*command[1:], "mcp", *_project(wanted)]
+    if wanted.config:
+        arguments += ["-c", _path(wanted, wanted.config.absolute())]
+    if wanted.toolsets:
+        arguments += ["--toolsets", wanted.toolsets]
+    for text in (command[0], *arguments):
+        if any("\ud800" <= character <= "\udfff" for character in text):
+            raise UsageError("A path that is not UTF-8 cannot be written into a configuration.", "Rename the folder.")
+    return ClientEntry({**wanted.client.extra, "command": command[0], "args": arguments}, [*notes, _next(wanted)])
+
+
+def _command(wanted: EntryRequest) -> tuple[list[str], list[str]]:
+    """The program: by name where that is enough, under the project's folder, else by its path on this machine."""
+    command = program.running()
+    if wanted.is_user:
+        return command, []
+    if program.is_on_path():
+        return [program.NAME], ["`lore` is started by its name: whoever shares this file needs it on PATH."]
+    file = Path(command[0])
+    if wanted.client.root and file.is_relative_to(wanted.project):
+        return [_path(wanted, file), *command[1:]], []
+    return command, [
+        f"The command is a path of this machine, {file}: whoever shares this file needs Lore there. "
+        "Put `lore` on PATH before installing, and it is written by its name."
+    ]
+
+
+def _project(wanted: EntryRequest) -> list[str]:
+    """`-C` with what the client puts the open project in place of; none where Lore finds it from where it starts."""
+    if wanted.is_user:
+        if wanted.is_fixed or wanted.client.user_root == "":
+            return ["-C", str(wanted.project)]
+        return ["-C", wanted.client.user_root] if wanted.client.user_root else []
+    if wanted.client.root:
+        return ["-C", wanted.client.root]
+    return [] if find_project(wanted.project) == wanted.project else ["-C", "."]
+
+
+def _path(wanted: EntryRequest, file: Path) -> str:
+    """The file under the client's word for the project, if it is in the project and the file is shared."""
+    if wanted.is_user or not wanted.client.root or not file.is_relative_to(wanted.project):
+        return str(file)
+    return f"{wanted.client.root}/{file.relative_to(wanted.project).as_posix()}"
+
+
+def _next(wanted: EntryRequest) -> str:
+    if not wanted.is_user:
+        return wanted.client.then
+    if not wanted.is_fixed and wanted.client.user_root != "":
+        return f"In every project that {wanted.client.title} opens, Lore answers for that project."
+    return f"Lore answers for {wanted.project.name} in whatever {wanted.client.title} has open."

@@ -1,0 +1,80 @@
+"""The MCP clients that Lore can be installed in: where each keeps its configuration, and in which form."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from lore_etl.core.errors import InvalidArgument
+
+Form = Literal["json", "toml"]
+
+
+@dataclass(frozen=True)
+class Client:
+    """One client. `root` is what it puts the project's folder in place of; None: it starts servers in that folder."""
+
+    name: str
+    title: str
+    key: str
+    project_file: str
+    home: tuple[str, str, str]
+    """The user's file: a variable that may name its folder, that folder under HOME otherwise, the file in it."""
+    root: str | None
+    user_root: str | None
+    """The same in the user's file; an empty text: the client knows of no project there."""
+    then: str
+    form: Form = "json"
+    extra: Mapping[str, str] = field(default_factory=dict)
+
+    def file(self, project: Path, is_user: bool) -> Path:
+        """The file that the client reads, of the project or of the user."""
+        if not is_user:
+            return project / self.project_file
+        variable, folder, name = self.home
+        return Path(os.environ.get(variable) or Path.home() / folder) / name
+
+
+_CODE = "Library/Application Support" if sys.platform == "darwin" else ".config"
+CLIENTS = {
+    one.name: one
+    for one in (
+        Client(
+            "claude-code", "Claude Code", "mcpServers", ".mcp.json", ("CLAUDE_CONFIG_DIR", "", ".claude.json"),
+            root="${CLAUDE_PROJECT_DIR:-.}", user_root=None,
+            then="Claude Code asks once whether the project's servers may run; `/mcp` lists them.",
+        ),
+        Client(
+            "cursor", "Cursor", "mcpServers", ".cursor/mcp.json", ("", ".cursor", "mcp.json"),
+            root="${workspaceFolder}", user_root="${workspaceFolder}",
+            then="Cursor lists it among its MCP servers in the settings; switch it on there.",
+        ),
+        Client(
+            "vscode", "VS Code", "servers", ".vscode/mcp.json", ("XDG_CONFIG_HOME", _CODE, "Code/User/mcp.json"),
+            root="${workspaceFolder}", user_root="",
+            then="Run `MCP: List Servers` in VS Code to start it, and trust it when asked.",
+            extra={"type": "stdio"},
+        ),
+        Client(
+            "gemini", "Gemini CLI", "mcpServers", ".gemini/settings.json",
+            ("GEMINI_CLI_HOME", "", ".gemini/settings.json"), root=".", user_root=None,
+            then="Gemini CLI reads it at its next start; `/mcp` lists the servers.",
+        ),
+        Client(
+            "codex", "Codex", "mcp_servers", ".codex/config.toml", ("CODEX_HOME", ".codex", "config.toml"),
+            root=None, user_root=None, form="toml",
+            then="Codex reads a project's file only if you trust the project; `codex mcp list` shows its servers.",
+        ),
+    )
+}  # fmt: skip
+
+
+def client_named(name: str) -> Client:
+    """The client of that name. Raises InvalidArgument."""
+    if name not in CLIENTS:
+        raise InvalidArgument(f"There is no client `{name[:100]}`.", f"Clients: {', '.join(CLIENTS)}.")
+    return CLIENTS[name]

@@ -1,0 +1,38 @@
+"""What a check finds, and what the checks share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from lore_etl.config.project import index_folder
+from lore_etl.config.settings import Settings
+
+Report = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One check's outcome: what was seen, and what to do unless it is well."""
+
+    status: Literal["ok", "warn", "failed"]
+    detail: str
+    remedy: str = ""
+
+    def told(self, name: str) -> dict[str, str]:
+        """As it is in the report."""
+        return {"name": name, "status": self.status, "detail": self.detail, "remedy": self.remedy}
+
+
+@dataclass(frozen=True)
+class Examined:
+    """The project that is looked at."""
+
+    root: Path
+    settings: Settings
+
+    @property
+    def index(self) -> Path:
+        """The index folder, which may not exist."""
+        return index_folder(self.root, self.settings.index.path)

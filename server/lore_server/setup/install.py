@@ -1,0 +1,149 @@
+"""Adding Lore to a client's configuration: an entry is added to the text or nothing is; what is there stays."""
+
+from __future__ import annotations
+
+import json
+import os
+import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import tomlkit
+from tomlkit.exceptions import TOMLKitError
+from tomlkit.items import InlineTable
+
+from lore_etl.config.layers import merge
+from lore_etl.core.atomic import write_atomically
+from lore_etl.core.errors import ConfigError, StorageError
+from lore_server.setup import jsonc
+from lore_server.setup.clients import Form
+
+BOM = "\ufeff"
+HINT = "Correct the file, or add the entry by hand: --print shows it."
+
+
+@dataclass(frozen=True)
+class Merge:
+    """What became of a text: the entry was added, was there, or is in the way; `unsafe` is left to the user."""
+
+    status: Literal["added", "present", "different", "unsafe"]
+    text: str = ""
+    existing: Any = None
+
+
+def document(form: Form, key: str, name: str, value: dict[str, Any]) -> str:
+    """A whole file with nothing but the entry."""
+    if form == "toml":
+        return tomlkit.dumps({key: {name: value}}).removeprefix(f"[{key}]\n")
+    return json.dumps({key: {name: value}}, ensure_ascii=False, indent=2) + "\n"
+
+
+def parse(text: str, form: Form, file: str) -> dict[str, Any]:
+    """The configuration as data; an empty text is an empty one.
+
+    Raises:
+        ConfigError: it is not valid; the message names the file.
+    """
+    text = text.removeprefix(BOM)
+    try:
+        if form == "toml":
+            return tomllib.loads(text)
+        value = jsonc.loads(text) if not jsonc.is_blank(text) else {}
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(f"{file} is not valid: {str(error)[:200]}.", HINT) from error
+    if not isinstance(value, dict):
+        raise ConfigError(f"{file} must hold an object at the top.", HINT)
+    return value
+
+
+def added(text: str, form: Form, key: str, name: str, value: dict[str, Any], file: str) -> Merge:
+    """Add the entry to the text of a configuration.
+
+    Raises:
+        ConfigError: the text is not valid; the message names the file.
+    """
+    before = parse(text, form, file)
+    servers = before.get(key, {})
+    if not isinstance(servers, dict):
+        raise ConfigError(f"{file}: `{key}` must be a table of servers.", HINT)
+    if name in servers:
+        return Merge("present" if is_same(servers[name], value) else "different", existing=servers[name])
+    bom = BOM if text.startswith(BOM) else ""
+    try:
+        new = bom + _with_entry(text.removeprefix(BOM), form, key, name, value)
+        is_right = parse(new, form, file) == merge(before, {key: {name: value}})
+    except (ValueError, TOMLKitError, ConfigError):
+        is_right = False
+    return Merge("added", new) if is_right else Merge("unsafe")
+
+
+def is_same(existing: Any, value: dict[str, Any]) -> bool:
+    """Whether an entry starts what ours would; what a user added to it is theirs."""
+    return isinstance(existing, dict) and all(existing.get(one) == wanted for one, wanted in value.items())
+
+
+def _with_entry(text: str, form: Form, key: str, name: str, value: dict[str, Any]) -> str:
+    newline = "\r\n" if "\r\n" in text else "\n"
+    whole = document(form, key, name, value).replace("\n", newline)
+    if form == "json":
+        return text + whole if jsonc.is_blank(text) else jsonc.with_value(text, (key, name), value)
+    parsed = tomlkit.parse(text)
+    if isinstance(parsed.get(key), InlineTable):
+        parsed[key][name] = value
+        return tomlkit.dumps(parsed)
+    gap = "" if not text or text.endswith(newline * 2) else newline
+    return text + ("" if not text or text.endswith("\n") else newline) + gap + whole
+
+
+def read(path: Path, label: str, project: Path | None = None) -> str | None:
+    """The text of a client's file, None if there is none. Raises ConfigError.
+
+    A `project`'s own file may be a stranger's: it is read only if it is a regular file inside it, links followed.
+    """
+    try:
+        if project is not None and not _is_inside(path, project):
+            raise ConfigError(f"{label} is not a regular file inside the project, so it is left alone.", HINT)
+        return path.read_bytes().decode("utf-8")
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise ConfigError(f"Cannot read {label}: {error.strerror}.", HINT) from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{label} is not UTF-8.", HINT) from error
+
+
+def _is_inside(path: Path, project: Path) -> bool:
+    target = Path(os.path.realpath(path))
+    return target.is_relative_to(project.resolve()) and (target.is_file() or not target.exists())
+
+
+def write(path: Path, text: str, label: str) -> None:
+    """Write a client's file; a link stays a link, and the rights stay as they were. Raises StorageError."""
+    target = path.resolve()
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        mode = target.stat().st_mode & 0o777 if target.exists() else None
+    except OSError as error:
+        raise StorageError(f"Cannot write {label}: {error.strerror}.", "Check the folder's permissions.") from error
+    if mode is not None and not os.access(target, os.W_OK):
+        raise StorageError(f"Cannot write {label}: it is read-only.", "Check the file's permissions.")
+    with _created_with(mode):
+        write_atomically(target, (text,))
+    if mode is not None:
+        target.chmod(mode)
+
+
+@contextmanager
+def _created_with(mode: int | None) -> Iterator[None]:
+    """New files get these rights from the start: a client's file may hold keys, and must at no moment be more open."""
+    if mode is None:
+        yield
+        return
+    before = os.umask(~mode & 0o777)
+    try:
+        yield
+    finally:
+        os.umask(before)

@@ -1,0 +1,107 @@
+"""What the machine must bring: Python, the platform, the packages in their versions, the model's files.
+
+A package may be missing or broken, so what needs one is imported where it is used, here and in the other checks.
+"""
+
+from __future__ import annotations
+
+import os
+import platform as host
+import re
+import sys
+from importlib import metadata
+from pathlib import Path
+
+from lore_server import __version__
+from lore_server.setup import program as programs
+from lore_server.setup.finding import Examined, Finding
+
+PACKAGE = "lore-kb"
+LEAST_PYTHON = (3, 11)
+REINSTALL = "Run `make install` in the clone, or install Lore anew: its packages changed."
+_BOUND = re.compile(r"(>=|<=|==|<|>)\s*(\d[\d.]*)")
+
+
+def python() -> Finding:
+    """The interpreter's version."""
+    told = f"{host.python_implementation()} {host.python_version()}"
+    if sys.version_info[:2] < LEAST_PYTHON:
+        return Finding("failed", told, "Install Lore with Python 3.11 or later.")
+    return Finding("ok", told)
+
+
+def platform() -> Finding:
+    """The operating system: Lore is made for Linux."""
+    told = f"{host.system()} {host.release()}, {host.machine()}, {os.cpu_count()} cores"
+    if sys.platform != "linux":
+        return Finding("warn", told, "Lore is tested on Linux only; a container or WSL is the safe way.")
+    return Finding("ok", told)
+
+
+def program() -> Finding:
+    """What was started, and whether its name would start it."""
+    command = programs.running()
+    where = "on PATH" if programs.is_on_path() else "not on PATH: clients are given its full path"
+    return Finding("ok", f"Lore {__version__}, {' '.join(command)} ({where})")
+
+
+def dependencies() -> Finding:
+    """The installed version of each package against the range that Lore asks for; nothing is imported."""
+    try:
+        wanted = [one for one in metadata.requires(PACKAGE) or [] if "extra ==" not in one]
+    except metadata.PackageNotFoundError:
+        return Finding("failed", "Lore itself is not installed.", REINSTALL)
+    wrong = [told for one in wanted if (told := _problem(one))]
+    if wrong:
+        return Finding("failed", "; ".join(wrong), REINSTALL)
+    return Finding("ok", f"{len(wanted)} packages, each in the range that Lore asks for")
+
+
+def _problem(requirement: str) -> str | None:
+    """What is wrong with one package; None if nothing is."""
+    name = re.split(r"[\s<>=!~;\[(]", requirement, maxsplit=1)[0]
+    asked = requirement.partition(";")[0].removeprefix(name).strip(" ()")
+    try:
+        installed = metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return f"{name} is not installed"
+    return None if is_within(installed, asked) else f"{name} is {installed}, wanted is {asked}"
+
+
+def is_within(version: str, asked: str) -> bool:
+    """Whether a version is in a range like `>=1.5.9,<1.6`, by its release numbers."""
+    have = _release(version)
+    for sign, bound in _BOUND.findall(asked):
+        want = _release(bound)
+        size = max(len(have), len(want))
+        left, right = (one + (0,) * (size - len(one)) for one in (have, want))
+        fits = {">=": left >= right, "<=": left <= right, "==": left == right, "<": left < right, ">": left > right}
+        if not fits[sign]:
+            return False
+    return True
+
+
+def _release(version: str) -> tuple[int, ...]:
+    match = re.match(r"\d+(?:\.\d+)*", version)
+    return tuple(int(one) for one in match.group().split(".")) if match else ()
+
+
+def model(here: Examined) -> Finding:
+    """Whether the embedding model's files are on this machine; the index's check loads it and embeds a probe."""
+    from lore_etl.models.embedders import model_name
+    from lore_etl.models.model_cache import compiled_folder
+    from lore_etl.models.prepared import KIND, source
+
+    settings = here.settings.embedding
+    name = model_name(settings)
+    if settings.provider == "gemini":
+        return Finding("ok", f"{name}, asked over the network; nothing is kept here.")
+    origin = source(name)
+    compiled = compiled_folder(name, origin, KIND)
+    if (compiled / "info.json").exists():
+        return Finding("ok", f"{name}, compiled in {compiled.parent}")
+    if Path(origin).is_dir():
+        return Finding("ok", f"{name}, here but not compiled yet: that takes 10 to 20 seconds once.")
+    return Finding(
+        "warn", f"{name} is not compiled, and is not a folder of this machine.", "`lore sync` fetches it from its hub."
+    )

@@ -1,0 +1,139 @@
+"""Where Lore works: the configuration, the project's files, the index folder and who owns it."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import sqlite3
+import tempfile
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from lore_etl.config.layers import CONFIG_NAME, read_layers, user_config
+from lore_etl.config.project import knowledge_home
+from lore_etl.stores.claim import remark
+from lore_server.owner.session import Direct, Session
+from lore_server.setup.finding import Examined, Finding
+
+LEAST_FREE_BYTES = 200_000_000
+LEAST_SQLITE = (3, 35, 0)  # RETURNING
+
+
+def configuration(session: Session) -> Finding:
+    """Which files make the configuration, and whether every key in them is known."""
+    own = session.root / CONFIG_NAME
+    files = [str(one) for one in (own, user_config(os.environ), session.config) if one and one.exists()]
+    Direct(session.root, session.settings).close()  # it judges what the settings alone cannot: sources, weights
+    layers = read_layers(session.root, session.config)
+    if layers.warning:
+        what, _, remedy = layers.warning.partition(". ")
+        return Finding("warn", f"{what}.", remedy)
+    return Finding("ok", " and ".join(files) or "the defaults; there is no lore.toml")
+
+
+def knowledge(here: Examined) -> Finding:
+    """Whether knowledge waits for a confirmation that it is this folder's. Fetches nothing."""
+    from lore_server.services.knowledge_library import Library
+
+    library = Library(knowledge_home(os.environ), here.root)
+    note = library.note()
+    if note:
+        return Finding("warn", note, 'Read docs/knowledge.md, "Which project a folder belongs to".')
+    return Finding("ok", f"in {library.home}; nothing waits for a confirmation")
+
+
+def project(here: Examined) -> Finding:
+    """What a sync would read."""
+    from lore_etl.files.scan import scan
+    from lore_etl.sources import SourceSet
+    from lore_etl.sources.source import SourceContext
+
+    found = scan(here.root, here.settings.index.exclude, {here.index}, include=here.settings.index.include)
+    paths = list(found.files)
+    sources = SourceSet(SourceContext(paths, lambda path: None), here.settings.sources)
+    owners = [sources.owner(path) for path in paths]
+    types = Counter(str(one.type) for one in owners if one is not None)
+    told = ", ".join(f"{count} {kind}" for kind, count in types.most_common())
+    git = "git repository" if (here.root / ".git").exists() else "no git repository"
+    large = sum(one.size > here.settings.index.max_file_bytes for one in found.files.values())
+    others = {
+        "of no type that is indexed": owners.count(None),
+        "over index.max_file_bytes": large,
+        "left out: links that lead outside": len(found.refused),
+        "not readable": len(found.unreadable),
+    }
+    rest = "".join(f"; {count} {what}" for what, count in others.items() if count)
+    detail = f"{here.root} ({git}): {told or 'no files'}{rest}. What git ignores is not counted."
+    if found.unreadable:
+        first = found.unreadable[0]
+        return Finding("warn", f"{detail} {first.source}: {first.reason}", "Give the user who runs Lore the rights.")
+    if not types:
+        return Finding("warn", detail, "Start Lore in a project, or name one with -C.")
+    return Finding("ok", detail)
+
+
+def index_folder(here: Examined) -> Finding:
+    """Whether an index can live there: rights, space, SQLite, and locks that hold."""
+    folder = here.index
+    if foreign := remark(folder):
+        detail, _, remedy = foreign.partition(" If ")
+        return Finding("warn", detail, f"If {remedy}")
+    existing = next(one for one in (folder, *folder.parents) if one.exists())
+    if not existing.is_dir() or not os.access(existing, os.W_OK | os.X_OK):
+        return Finding("failed", f"{existing} cannot be written.", "Fix its permissions, or set index.path elsewhere.")
+    if sqlite3.sqlite_version_info < LEAST_SQLITE:
+        return Finding("failed", f"SQLite is {sqlite3.sqlite_version}.", "Use a Python with SQLite 3.35 or later.")
+    free = shutil.disk_usage(existing).free
+    if free < LEAST_FREE_BYTES:
+        return Finding("warn", f"Only {free // 1_000_000} MB are free.", "Make room before the next sync.")
+    if existing == folder and not _locks_hold(folder):
+        return Finding("failed", f"Locks do not hold in {folder}.", "Set index.path to a folder on a local disk.")
+    state = "writable" if existing == folder else "not there yet, can be made"
+    return Finding("ok", f"{folder}: {state}, {free / 1e9:.1f} GB free, SQLite {sqlite3.sqlite_version}")
+
+
+def _locks_hold(folder: Path) -> bool:
+    """Whether a file that is locked once cannot be locked again: some network file systems only pretend."""
+    with tempfile.NamedTemporaryFile(dir=folder, prefix="doctor-") as first:
+        try:
+            fcntl.flock(first, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return _is_locked(Path(first.name))
+        except OSError:
+            return False
+
+
+def _is_locked(file: Path) -> bool:
+    with open(file, "rb") as other:
+        try:
+            fcntl.flock(other, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
+
+
+def owner(here: Examined) -> Finding:
+    """Who owns the index now; what a process that died has left behind does not matter."""
+    from lore_etl.stores.claim import is_in_use
+    from lore_etl.stores.owner_file import read_note
+
+    note = read_note(here.index)
+    if not is_in_use(here.index):
+        left = " now; a process that died left its note, which does not matter" if note else ""
+        return Finding("ok", f"nobody{left}")
+    if note is None or not note.is_alive:
+        return Finding("warn", "a process that did not say who it is", "Wait for it to finish, or find and end it.")
+    where = f"at {note.web}" if note.web else "in the background" if note.address else "for itself alone"
+    return Finding("ok", f"`{note.command.strip()}` (pid {note.pid}) since {note.since}, {where}")
+
+
+def from_health(one: dict[str, Any]) -> Finding:
+    """A check of `healthcheck` as a finding."""
+    detail, mark, remedy = str(one["detail"]).partition(" Run `")
+    if one["status"] == "ok":
+        return Finding("ok", str(one["detail"]))
+    if not mark:
+        detail, _, remedy = str(one["detail"]).partition(". ")
+    remedy = f"Run `{remedy}" if mark else remedy or "See docs/troubleshooting.md."
+    return Finding("warn" if one["status"] == "degraded" else "failed", detail, remedy)

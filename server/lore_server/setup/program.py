@@ -1,0 +1,28 @@
+"""The `lore` that is running: what starts it again, and whether its name alone would."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from pathlib import Path
+
+NAME = "lore"
+
+
+def running() -> list[str]:
+    """The command that starts this very program, by absolute path."""
+    beside = Path(sys.executable).with_name(NAME)
+    for file in (Path(sys.argv[0]).absolute(), beside):
+        if file.name == NAME and os.access(file, os.X_OK) and file.is_file():
+            return [str(file)]
+    return [sys.executable, "-P", "-m", "lore_server.cli.main"]
+
+
+def is_on_path() -> bool:
+    """Whether `lore` means this program to others too; an activated environment is on PATH for this shell only."""
+    activated = os.environ.get("VIRTUAL_ENV")
+    own = str(Path(activated) / "bin") if activated else ""
+    folders = [one for one in os.environ.get("PATH", "").split(os.pathsep) if one and one.rstrip("/") != own]
+    found = shutil.which(NAME, path=os.pathsep.join(folders))
+    return found is not None and Path(found).resolve() == Path(running()[0]).resolve()

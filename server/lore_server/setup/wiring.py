@@ -1,0 +1,179 @@
+"""What stands between Lore and those who ask: the port, the MCP handshake, the clients' configurations."""
+
+from __future__ import annotations
+
+import http.client
+import itertools
+import json
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from lore_etl.core.errors import LoreError
+from lore_server.owner.session import Session
+from lore_server.setup import program
+from lore_server.setup.clients import CLIENTS, Client
+from lore_server.setup.finding import Examined, Finding
+
+HANDSHAKE_SECONDS = 60.0
+PORT_SECONDS = 3.0
+CONVERSATION = [
+    {
+        "jsonrpc": "2.0", "id": 1, "method": "initialize",
+        "params": {
+            "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "lore doctor", "version": "1"},
+        },
+    },
+    {"jsonrpc": "2.0", "method": "notifications/initialized"},
+    {"jsonrpc": "2.0", "id": 2, "method": "tools/list"},
+]  # fmt: skip
+
+
+def port(here: Examined) -> Finding:
+    """Whether `lore serve` could listen, or already does."""
+    host, number = here.settings.server.host, here.settings.server.port
+    if number == 0:
+        return Finding("ok", "any free one, as configured")
+    if not _answers(host, number):
+        return Finding("ok", f"{host}:{number} is free for `lore serve`.")
+    if _is_lore(host, number):
+        return Finding("ok", f"{host}:{number}: Lore serves there; connect to http://{host}:{number}/mcp.")
+    return Finding("warn", f"{host}:{number} is taken by another program.", "Set server.port, or `lore serve --port`.")
+
+
+def _answers(host: str, number: int) -> bool:
+    try:
+        socket.create_connection((host, number), timeout=PORT_SECONDS).close()
+    except ConnectionRefusedError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def _is_lore(host: str, number: int) -> bool:
+    """Whether it serves Lore's contract."""
+    connection = http.client.HTTPConnection(host, number, timeout=PORT_SECONDS)
+    try:
+        connection.request("GET", "/api/openapi.yaml")
+        return b"healthcheck" in connection.getresponse().read(2_000_000)
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        connection.close()
+
+
+def handshake(session: Session, here: Examined) -> Finding:
+    """Start `lore mcp` on the project as a client would, and list its tools; an owner only where there is an index."""
+    from lore_etl.stores.catalogue import CATALOGUE
+    from lore_etl.stores.claim import is_ours
+
+    command = [*program.running(), "mcp", "-C", str(session.root)]
+    if session.no_daemon or not (is_ours(here.index) and (here.index / CATALOGUE).exists()):
+        command.append("--no-daemon")
+    command += ["-c", str(session.config.absolute())] if session.config else []
+    lines = "".join(json.dumps(one) + "\n" for one in CONVERSATION)
+    started = time.monotonic()
+    try:
+        done = subprocess.run(
+            command, input=lines, capture_output=True, text=True, timeout=HANDSHAKE_SECONDS, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return Finding("failed", f"`lore mcp` did not answer in {HANDSHAKE_SECONDS:g} s.", "Run `lore -v mcp`.")
+    tools = _tools(done.stdout)
+    if tools is None:
+        said = (done.stderr.strip().splitlines() or ["nothing"])[-1][:300]
+        return Finding("failed", f"`lore mcp` ended with {done.returncode}; it said: {said}", "Run `lore -v mcp`.")
+    return Finding("ok", f"`lore mcp` lists {len(tools)} tools; with its end in {time.monotonic() - started:.1f} s.")
+
+
+def _tools(output: str) -> list[Any] | None:
+    """The reply to `tools/list`; None if there is none, or if anything else is on standard output."""
+    try:
+        replies = [json.loads(line) for line in output.splitlines()]
+        return next(list(one["result"]["tools"]) for one in replies if one.get("id") == 2)
+    except (ValueError, KeyError, TypeError, AttributeError, StopIteration):
+        return None
+
+
+def clients(here: Examined) -> Finding:
+    """Which clients are told of Lore, and whether what they would start is there."""
+    found: list[str] = []
+    wrong: list[str] = []
+    unread: list[str] = []
+    for client, path, name, entry in _mentions(here.root, unread):
+        problem = _problem(entry, here.root)
+        told = f"{client.title}: `{name}` in {_label(path, here.root)}"
+        (wrong if problem else found).append(f"{told} {problem}" if problem else told)
+    if wrong:
+        return Finding(
+            "failed", "; ".join([*wrong, *found]), "Correct the entry, or remove it and `lore install` anew."
+        )
+    if unread:
+        return Finding("warn", "; ".join([*unread, *found]), "Correct the file: its client cannot read it either.")
+    if not found:
+        return Finding(
+            "warn", "No client's configuration mentions Lore.", "Run `lore install claude-code` (or another)."
+        )
+    return Finding("ok", "; ".join(found))
+
+
+def _mentions(root: Path, unread: list[str]) -> Iterator[tuple[Client, Path, str, dict[str, Any]]]:
+    """Every entry that starts Lore; adds what is wrong with the files that cannot be read."""
+    from lore_server.setup import install
+
+    for client in CLIENTS.values():
+        for is_user in (False, True):
+            path = client.file(root, is_user)
+            try:
+                label = _label(path, root)
+                text = install.read(path, label, None if is_user else root)
+                data = install.parse(text or "", client.form, label)
+            except LoreError as error:
+                unread.append(error.message)
+                continue
+            for servers in (data.get(client.key), _of_project(data, root, client.key)):
+                for name, entry in servers.items() if isinstance(servers, dict) else ():
+                    if isinstance(entry, dict) and _starts_lore(name, entry):
+                        yield client, path, str(name), entry
+
+
+def _of_project(data: dict[str, Any], root: Path, key: str) -> Any:
+    """Claude Code keeps servers of one project in the user's file too."""
+    projects = data.get("projects")
+    own = projects.get(str(root)) if isinstance(projects, dict) else None
+    return own.get(key) if isinstance(own, dict) else None
+
+
+def _starts_lore(name: str, entry: dict[str, Any]) -> bool:
+    command = entry.get("command")
+    return name == program.NAME or (isinstance(command, str) and Path(command).name == program.NAME)
+
+
+def _problem(entry: dict[str, Any], root: Path) -> str | None:
+    """What keeps an entry from starting Lore."""
+    command, arguments = entry.get("command"), entry.get("args", [])
+    if not isinstance(command, str):
+        return None  # by address: the port's check says whether anybody is there
+    command = _filled(command, root)
+    if "${" not in command and shutil.which(command) is None:
+        return f"starts {command}, which is not there"
+    named = [_filled(str(one), root) for one in arguments] if isinstance(arguments, list) else []
+    for option, value in itertools.pairwise(named):
+        if option in ("-C", "--project") and "${" not in value and not (root / value).is_dir():
+            return f"names the project {value}, which is not there"
+    return None
+
+
+def _filled(text: str, root: Path) -> str:
+    for word in {one.root for one in CLIENTS.values() if one.root and one.root.startswith("$")}:
+        text = text.replace(word, str(root))
+    return text
+
+
+def _label(path: Path, root: Path) -> str:
+    return str(path.relative_to(root)) if path.is_relative_to(root) else str(path)

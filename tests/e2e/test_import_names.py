@@ -1,0 +1,52 @@
+"""Modules of a project never run inside Lore, whatever they are called and whatever `PYTHONPATH` says."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.harness.commands import start_lore
+from tests.harness.owners import stop_owners
+from tests.harness.stdio import StdioClient
+
+NAMES = [
+    "server/__init__.py", "etl/__init__.py", "mcp/__init__.py", "lore_etl.py", "chromadb.py", "yaml.py", "typer.py",
+    "pathlib.py", "json/__init__.py", "__future__.py",
+]  # fmt: skip
+COMMANDS = [
+    ["sync"], ["search", "lighthouse"], ["doctor"], ["hook", "session-start"], ["stop"],
+    ["search", "lighthouse", "--no-daemon"],
+]  # fmt: skip
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    root = tmp_path / "project"
+    for name in NAMES:
+        file = root / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(
+            f"open({str(tmp_path / 'imported')!r}, 'a').write({name!r} + chr(10))\nraise ImportError({name!r})\n",
+            encoding="utf-8",
+        )
+    (root / "guide.md").write_text("# Lighthouse\n\nThe lighthouse warns ships of the rocks.\n", encoding="utf-8")
+    return root
+
+
+def test_a_projects_modules_are_never_imported(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (project / "site-packages").symlink_to(project, target_is_directory=True)
+    folders = [".", str(project), str(project / "site-packages")]
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(folders))
+
+    done = {" ".join(command): start_lore(*command, cwd=project) for command in COMMANDS}
+    with StdioClient(project) as client:
+        reply = client.call("query_documents", query="lighthouse")
+    stop_owners(project)
+
+    imported = tmp_path / "imported"
+    assert not imported.exists(), imported.read_text(encoding="utf-8")
+    assert done["sync"].returncode == 0, done["sync"].stderr
+    assert all("guide.md" in done[name].stdout for name in ("search lighthouse", "search lighthouse --no-daemon"))
+    assert "guide.md" in str(reply)
