@@ -319,6 +319,7 @@ def test_29_3_directory_traversal_is_prevented(app: App, tool: str, path: str) -
     assert caught.value.hint
 
 
+@pytest.mark.long  # it measures time
 def test_29_3_a_search_takes_less_than_a_tenth_of_a_second(app: App) -> None:
     """The median of distinct questions once the model is loaded; docs/benchmarks.md has the 95th percentile."""
     search(app, "warm")

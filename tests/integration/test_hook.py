@@ -8,7 +8,6 @@ import os
 import random
 import re
 import subprocess
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
@@ -374,9 +373,8 @@ async def _health(target: Target, seconds: float) -> None:
 def test_sc_007_a_running_server_is_found_healthy_within_5_seconds_and_a_silent_one_is_not_waited_for_longer(
     server: MemoryServer,
 ) -> None:
-    target, started = target_of(server.url, {}, Path("/")), time.monotonic()
+    target = target_of(server.url, {}, Path("/"))
     anyio.run(_health, target, 5.0)
-    assert time.monotonic() - started < 5
 
     server.set({"do": "hang", "on": "initialize"})
     with pytest.raises(Unreachable, match=r"within 0\.2 s"):

@@ -210,4 +210,4 @@ def test_hostile_lines_are_digested_in_linear_time(piece: str) -> None:
         document = source_of(path).document(path, "\n" + text)
         started = time.process_time()
         digest(document)
-        assert time.process_time() - started < 3  # what is quadratic takes minutes
+        assert time.process_time() - started < 10  # a bound against what never ends: what is quadratic takes minutes

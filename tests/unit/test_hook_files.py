@@ -14,6 +14,7 @@ from lore_server.hook.episode import LEAST_ROOM, Episode, Reading, parts, read_e
 from lore_server.hook.folders import FoundFiles, MemoryFile, find, usual_folders
 from lore_server.hook.wanted import memory_folders
 from tests.harness.projects import write_project
+from tests.harness.steps import steps
 
 FILE = MemoryFile("/m/LEARNING/a.md", "LEARNING/a.md", "learning", "/m/LEARNING", 1, 1)
 
@@ -246,10 +247,22 @@ def test_parts_are_the_whole_again_and_keep_the_limits(body: str, name: str, mos
     assert all(len(one.body) <= most_body and len(one.name) <= most_name for one in pieces)
 
 
+def cut(data: bytes) -> int:
+    """How many parts a file becomes."""
+    assert not why_left_out(data)
+    return len(parts(sample(data.decode()), 5000, 200))
+
+
+def test_the_work_of_cutting_a_file_grows_with_its_length() -> None:
+    paragraph = b"A paragraph of some length, to be cut.\n\n"
+
+    assert steps(lambda: cut(paragraph * 10_000)) < 3 * steps(lambda: cut(paragraph * 5_000))
+
+
+@pytest.mark.long  # it measures time
 def test_a_file_of_10_mb_is_cut_in_a_moment() -> None:
     data = b"A paragraph of some length, to be cut.\n\n" * 250_000
 
     started = time.monotonic()
-    assert not why_left_out(data)
-    assert len(parts(sample(data.decode()), 5000, 200)) > 2000
+    assert cut(data) > 2000
     assert time.monotonic() - started < 5

@@ -6,9 +6,9 @@ import ast
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
-
-import pytest
+from typing import Any
 
 from tests.harness.projects import ROOT
 
@@ -31,8 +31,13 @@ def source(module: str) -> str:
     return (PACKAGES[module.split("/", maxsplit=1)[0]].parent / module).read_text(encoding="utf-8")
 
 
+@cache
 def parsed(module: str) -> ast.Module:
     return ast.parse(source(module))
+
+
+def nodes(module: str, *kinds: type[ast.AST]) -> Iterator[Any]:
+    return (node for node in ast.walk(parsed(module)) if isinstance(node, kinds))
 
 
 def catches_everything(handler: ast.ExceptHandler) -> bool:
@@ -43,45 +48,45 @@ def catches_everything(handler: ast.ExceptHandler) -> bool:
     return any(one is None or (isinstance(one, ast.Name) and one.id in ("Exception", "BaseException")) for one in names)
 
 
-def functions(module: str) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
-    return (node for node in ast.walk(parsed(module)) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
+def names_no_encoding(call: ast.Call) -> bool:
+    is_text = isinstance(call.func, ast.Attribute) and call.func.attr in ("read_text", "write_text")
+    return is_text and "encoding" not in {keyword.arg for keyword in call.keywords}
 
 
 def test_there_are_modules_to_look_at() -> None:
     assert {"lore_etl/core/model.py", "lore_server/cli/query_commands.py"} <= set(MODULES)
+    assert set(MODULES) > BOUNDARIES
 
 
-@pytest.mark.parametrize("module", MODULES)
-def test_modules_and_functions_are_short(module: str) -> None:
-    lines = source(module).count("\n")
-    long = [one.name for one in functions(module) if (one.end_lineno or 0) - one.lineno >= MAX_FUNCTION_LINES]
+def test_modules_are_short() -> None:
+    lines = {module: source(module).count("\n") for module in MODULES}
 
-    assert lines < MAX_MODULE_LINES
+    assert {module: count for module, count in lines.items() if count >= MAX_MODULE_LINES} == {}
+
+
+def test_functions_are_short() -> None:
+    functions = ((module, one) for module in MODULES for one in nodes(module, ast.FunctionDef, ast.AsyncFunctionDef))
+    long = [f"{module}:{one.lineno} {one.name}" for module, one in functions
+            if one.end_lineno - one.lineno >= MAX_FUNCTION_LINES]  # fmt: skip
+
     assert long == []
 
 
-@pytest.mark.parametrize("module", sorted(set(MODULES) - BOUNDARIES))
-def test_only_the_outermost_boundaries_catch_everything(module: str) -> None:
-    handlers = [node for node in ast.walk(parsed(module)) if isinstance(node, ast.ExceptHandler)]
+def test_only_the_outermost_boundaries_catch_everything() -> None:
+    handlers = ((module, one) for module in MODULES for one in nodes(module, ast.ExceptHandler))
+    found = {f"{module}:{one.lineno}" for module, one in handlers if catches_everything(one)}
 
-    assert [node.lineno for node in handlers if catches_everything(node)] == []
+    assert {place for place in found if place.partition(":")[0] not in BOUNDARIES} == set()
 
 
-@pytest.mark.parametrize("module", MODULES)
-def test_every_module_says_what_it_is_for_and_text_files_name_their_encoding(module: str) -> None:
-    tree = parsed(module)
-    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
-    texts = [node for node in calls if isinstance(node.func, ast.Attribute) and node.func.attr.endswith("_text")]
-    without = [
-        node.lineno
-        for node in texts
-        if isinstance(node.func, ast.Attribute)
-        and node.func.attr in ("read_text", "write_text")
-        and "encoding" not in {keyword.arg for keyword in node.keywords}
-    ]
+def test_every_module_says_what_it_is_for() -> None:
+    assert [module for module in MODULES if parsed(module).body and not ast.get_docstring(parsed(module))] == []
 
-    assert ast.get_docstring(tree) or not tree.body
-    assert without == []
+
+def test_text_files_name_their_encoding() -> None:
+    calls = ((module, one) for module in MODULES for one in nodes(module, ast.Call))
+
+    assert [f"{module}:{one.lineno}" for module, one in calls if names_no_encoding(one)] == []
 
 
 def test_the_packages_depend_on_each_other_in_one_direction() -> None:
