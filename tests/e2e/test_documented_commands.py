@@ -1,0 +1,287 @@
+"""Every command in the documentation runs, or is checked without being run; sample output is the real output."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import tomllib
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+from lore_etl.config.settings import Settings
+from lore_server.cli.command import cli
+from lore_server.cli.main import COMMANDS as MODULES
+from lore_server.contract import Contract
+from tests.harness.commands import LORE, run_lore
+from tests.harness.documents import COMMANDS, PAGES, Block, Step, blocks, matches, recorded, spans, steps
+from tests.harness.projects import ROOT, copy_project
+
+NOT_RUN = {
+    "lore adopt": "needs an index that Lore did not create; test_adoption.py runs it",
+    "lore doctor": "starts other programs; test_doctor.py runs it",
+    "lore eval": "takes minutes on a real set; test_eval.py runs it",
+    "lore hook": "needs another server; test_hook.py runs it",
+    "lore install": "writes the path of this machine; test_install.py runs it",
+    "lore knowledge adopt": "needs knowledge of another folder; test_knowledge.py runs it",
+    "lore serve": "runs until it is stopped; test_http.py runs it",
+    "lore tune": "takes minutes on a real set; test_eval.py runs it",
+}
+"""Commands whose words and options are checked, and nothing more, with the reason."""
+
+READING = {"search", "ask", "hierarchy", "docs", "status", "ps", "version", "mcp", "call", "sync", "trust"}
+"""Commands after which a project is as before, so that pages may share one."""
+
+LANGUAGES = {*COMMANDS, "json", "jsonl", "markdown", "python", "text", "toml", "yaml"}
+REPOSITORY = {"git", "make", ".venv/bin/python"}
+"""Programs that are used in a clone of this repository."""
+
+
+def lore_steps(page: Path) -> list[Step]:
+    return [step for step in steps(page) if "lore" in step.words]
+
+
+def is_run(step: Step) -> bool:
+    """Whether a command is run here."""
+    return "lore" in step.words and not any(_begins(step, command) for command in NOT_RUN)
+
+
+def _begins(step: Step, command: str) -> bool:
+    words, wanted = [word for word in step.words if not word.startswith("-")], command.split()
+    start = words.index("lore")
+    return words[start : start + len(wanted)] == wanted
+
+
+class Reader:
+    """Someone who types the commands of a page in a project."""
+
+    def __init__(self, project: Path, home: Path) -> None:
+        self._project = project
+        self._environment = {
+            "LORE_HOME": str(home / ".lore"),
+            "XDG_CONFIG_HOME": str(home / ".config"),
+            "LORE_MEMORY_DIR": str(project / "MEMORY"),
+            "COLUMNS": "160",
+        }
+
+    def follow(self, step: Step) -> None:
+        """Run a command, which must succeed and print what the page shows."""
+        done = self._run(step.command.replace("COMMIT", self._commit()) if "COMMIT" in step.command else step.command)
+        assert done.returncode == 0, f"{step.place}: {step.command}\n{done.stdout}{done.stderr}"
+        assert step.output is None or matches(step.output, done.stdout, done.stderr), (
+            f"{step.place}: {step.command}\n{done.stdout}{done.stderr}"
+        )
+
+    def write(self, name: str) -> None:
+        """Write a knowledge document for the page's commands to show."""
+        document = {
+            "filename": name,
+            "title": name,
+            "introduction": "For readers.",
+            "chapters": [],
+            "keywords": ["api"],
+        }
+        self.follow(Step(ROOT, 0, f"lore call create_knowledge_file --json-args '{json.dumps(document)}'", None))
+
+    def _run(self, command: str) -> subprocess.CompletedProcess[str]:
+        step = Step(ROOT, 0, command, None)
+        if step.words[0] == "lore" and not re.search(r"[|>$]", command):
+            return run_lore(*step.words[1:], cwd=self._project, **self._environment)
+        path = f"{Path(LORE).parent}:{os.environ['PATH']}"
+        return subprocess.run(
+            ["bash", "-c", command], cwd=self._project, env={**os.environ, **self._environment, "PATH": path},
+            capture_output=True, text=True, timeout=120, check=False,
+        )  # fmt: skip
+
+    def _commit(self) -> str:
+        """The newest commit of the knowledge folder."""
+        found = json.loads(run_lore("knowledge", "log", "--json", cwd=self._project, **self._environment).stdout)
+        return str(found["commits"][0]["id"])
+
+
+def _typed(step: Step) -> str:
+    """The name of the command, after options that stand before it."""
+    words = step.words[step.words.index("lore") + 1 :]
+    return next(word for word in words if not word.startswith("-"))
+
+
+@pytest.fixture(scope="module")
+def shared(sample: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
+    """A reader whose commands change nothing."""
+    yield Reader(sample, tmp_path_factory.mktemp("home"))
+
+
+@pytest.fixture(scope="module")
+def scratch(sample: Path, tmp_path_factory: pytest.TempPathFactory) -> Reader:
+    """A reader whose commands may change the project, which has a knowledge document."""
+    folder = tmp_path_factory.mktemp("scratch")
+    reader = Reader(copy_project(sample, folder / "ferry"), folder)
+    reader.write("api-guide")
+    return reader
+
+
+@pytest.fixture
+def newcomer(sample: Path, tmp_path: Path) -> Reader:
+    """A reader before the first sync; only the embeddings are there, which take long."""
+    project = copy_project(sample, tmp_path / "ferry")
+    for left in (project / ".lore").iterdir():
+        if not left.name.startswith(("embeddings.sqlite", "index.id", ".gitignore")):
+            shutil.rmtree(left) if left.is_dir() else left.unlink()
+    return Reader(project, tmp_path)
+
+
+def reader_of(page: Path) -> str:
+    """The fixture for a page: by what its commands do to the project, and whether the page shows how they do it."""
+    run = [step for step in lore_steps(page) if is_run(step)]
+    if any(_typed(step) == "init" and step.output for step in run):
+        return "newcomer"
+    return "shared" if all(_typed(step) in READING for step in run) else "scratch"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_the_commands_of_a_page_do_what_it_shows(page: Path, request: pytest.FixtureRequest) -> None:
+    wanted = [step for step in steps(page) if is_run(step)]
+    if wanted:
+        reader: Reader = request.getfixturevalue(reader_of(page))
+        for step in wanted:
+            reader.follow(step)
+
+
+def test_the_recording_shows_what_the_commands_print(newcomer: Reader) -> None:
+    shown = list(recorded())
+
+    assert len(shown) > 2
+    for step in shown:
+        newcomer.follow(step)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_the_commands_that_a_page_names_have_these_words_and_options(page: Path, contract: Contract) -> None:
+    for step in steps(page):
+        if "lore" in step.words:
+            assert_lore_has(step.words[step.words.index("lore") + 1 :], step.place, contract)
+    for span in spans(page):
+        assert_lore_has(span.split()[1:], f"{page.name}: {span}", contract)
+
+
+def assert_lore_has(words: list[str], place: str, contract: Contract) -> None:
+    """Every word before the arguments is a command, and every option is one of that command."""
+    for name in MODULES:
+        import_module(f"lore_server.cli.{name}")  # it adds its commands
+    command: Any = typer.main.get_command(cli)
+    known, left = _options(command), iter(words)
+    for word in left:
+        if word.startswith("-"):
+            option = known.get(word.partition("=")[0])
+            assert option is not None, f"{place}: there is no option {word}"
+            if not option.is_flag and "=" not in word:
+                next(left, None)
+        elif hasattr(command, "commands"):
+            assert word in command.commands, f"{place}: there is no command {word}"
+            command = command.commands[word]
+            known |= _options(command)
+        elif command.name == "call" and word.islower() and "=" not in word:
+            assert word in {operation.id for operation in contract}, f"{place}: there is no operation {word}"
+
+
+def _options(command: Any) -> dict[str, Any]:
+    options = [one for one in command.params if one.param_type_name == "option"]
+    return {name: one for one in options for name in (*one.opts, *one.secondary_opts)}
+
+
+def test_every_program_in_the_documentation_is_known(contract: Contract) -> None:
+    checks: dict[str, Callable[[list[str]], None]] = {
+        "lore": lambda words: None,  # the other tests run or check these
+        "cd": lambda words: None,
+        "export": lambda words: None,
+        "git": lambda words: None,
+        "echo": _is_piped_to_lore,
+        "rm": _removes_only_what_lore_wrote,
+        "test": lambda words: None,
+        "curl": lambda words: _asks_for_a_route(words, contract),
+        "make": _is_a_target,
+        "pipx": _installs_lore,
+        "uv": _installs_lore,
+        "pip": _installs_lore,
+        ".venv/bin/python": _runs_a_file_or_module,
+    }
+    for page in PAGES:
+        for step in steps(page):
+            program = Path(step.words[0]).name if step.words[0] not in checks else step.words[0]
+            assert program in checks, f"{step.place}: how is {program} checked?"
+            checks[program](step.words)
+
+
+def _is_piped_to_lore(words: list[str]) -> None:
+    assert "|" in words and "lore" in words, words
+
+
+def _removes_only_what_lore_wrote(words: list[str]) -> None:
+    places = [word for word in words[1:] if not word.startswith("-")]
+    assert all(re.search(r"lore", place) for place in places), places
+
+
+def _asks_for_a_route(words: list[str], contract: Contract) -> None:
+    address = next(word for word in words if word.startswith("127.0.0.1:7317"))
+    path = address.partition("/")[2].partition("?")[0]
+    routes = {operation.path.strip("/") for operation in contract}
+    assert path in {"mcp", "api/openapi.yaml"} or path.removeprefix("api/") in routes, path
+    if "-d" in words:
+        json.loads(words[words.index("-d") + 1])
+
+
+def _is_a_target(words: list[str]) -> None:
+    targets = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE)
+    assert words[1] in targets, words
+
+
+def _installs_lore(words: list[str]) -> None:
+    name = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["name"]
+    assert {name, ".", "./lore-source"} & set(words), words
+
+
+def _runs_a_file_or_module(words: list[str]) -> None:
+    module = words[words.index("-m") + 1].replace(".", "/")
+    files = [word.partition("::")[0] for word in words if word.endswith(".py")]
+    assert module == "pytest" or (ROOT / f"{module}.py").exists(), words
+    assert all((ROOT / file).exists() for file in files), words
+
+
+def test_every_reason_for_not_running_a_command_is_needed() -> None:
+    documented = [step for page in PAGES for step in lore_steps(page)]
+
+    for command in NOT_RUN:
+        assert any(_begins(step, command) for step in documented), command
+
+
+def documented_blocks() -> list[Block]:
+    return [block for page in PAGES for block in blocks(page)]
+
+
+def test_every_code_block_says_its_language_and_commands_stand_in_blocks_of_commands() -> None:
+    for block in documented_blocks():
+        place = f"{block.page.relative_to(ROOT)}:{block.line}"
+        if block.language:
+            assert block.language in LANGUAGES, f"{place}: {block.language}"
+        if block.language not in COMMANDS:
+            assert not re.search(r"^(\$ )?(lore|make|git|curl|pip|pipx|uv) ", block.text, re.MULTILINE), place
+
+
+@pytest.mark.parametrize("language", ["json", "toml", "yaml"])
+def test_configuration_in_the_documentation_is_valid(language: str) -> None:
+    for block in documented_blocks():
+        if block.language == "json":
+            json.loads(block.text)
+        elif block.language == "toml" and "mcp_servers" not in block.text:
+            _assert_is_configuration(tomllib.loads(block.text.replace("…", "")))
+
+
+def _assert_is_configuration(values: dict[str, Any]) -> None:
+    Settings.model_validate(values)

@@ -1,0 +1,138 @@
+"""The documentation as data: its code blocks, the commands in them, and the output shown for each."""
+
+from __future__ import annotations
+
+import html
+import re
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+from markdown_it import MarkdownIt
+
+from tests.harness.projects import ROOT
+
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+RECORDING = ROOT / "docs" / "images" / "terminal.svg"
+COMMANDS = {"sh", "console"}
+"""Languages of blocks that hold commands: alone, or after `$ ` and followed by their output."""
+
+_MARKDOWN = MarkdownIt("commonmark").enable("table")
+_PLACEHOLDERS = str.maketrans("[]|…", "    ")
+
+
+@dataclass(frozen=True)
+class Block:
+    """A code block; the language of an indented block is empty."""
+
+    page: Path
+    line: int
+    language: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Step:
+    """A command, with the output that the page shows for it, if any."""
+
+    page: Path
+    line: int
+    command: str
+    output: tuple[str, ...] | None
+
+    @property
+    def words(self) -> list[str]:
+        """The command's words, without a comment."""
+        return shlex.split(self.command, comments=True)
+
+    @property
+    def place(self) -> str:
+        """Page and line, for messages."""
+        return f"{self.page.relative_to(ROOT)}:{self.line}"
+
+
+def blocks(page: Path) -> Iterator[Block]:
+    """The code blocks of a page, in order."""
+    for token in _MARKDOWN.parse(page.read_text(encoding="utf-8")):
+        if token.type in {"fence", "code_block"} and token.map is not None:
+            yield Block(page, token.map[0] + 1, token.info, token.content)
+
+
+def steps(page: Path) -> Iterator[Step]:
+    """The commands of a page, in order; those of a CI recipe too."""
+    for block in blocks(page):
+        if block.language == "console":
+            yield from _transcript(page, block.line, block.text)
+        elif block.language == "sh":
+            yield from _script(page, block.line, block.text)
+        elif block.language == "yaml":
+            for script in _runs(yaml.safe_load(block.text)):
+                yield from _script(page, block.line, script)
+
+
+def recorded() -> Iterator[Step]:
+    """The commands of the terminal recording, with their output."""
+    lines = re.findall(r"<text [^>]*>(.*?)</text>", RECORDING.read_text(encoding="utf-8"))
+    text = "\n".join(html.unescape(re.sub(r"<[^>]+>", "", line)).replace("\xa0", " ").rstrip() for line in lines)
+    yield from _transcript(RECORDING, 1, text)
+
+
+def spans(page: Path) -> Iterator[str]:
+    """The inline code of a page that begins with `lore `, without the brackets of a synopsis."""
+    for token in _MARKDOWN.parse(page.read_text(encoding="utf-8")):
+        for child in token.children or ():
+            if child.type == "code_inline" and child.content.startswith("lore "):
+                yield child.content.translate(_PLACEHOLDERS)
+
+
+def matches(shown: tuple[str, ...], real: str, errors: str) -> bool:
+    """Whether the output of a page is that of the command.
+
+    Times, sizes, scores, ids and dates may differ. A line `…` stands for any lines, `…` at the end of a line for its
+    rest. Lines that the command writes to standard error may stand anywhere, or be left out.
+    """
+    notes = {_general(line) for line in errors.splitlines()}
+    wanted = [line for line in map(_general, shown) if line not in notes]
+    pattern = "".join(r"(?:.*\n)*?" if line == "…" else _pattern(line) for line in wanted)
+    return re.fullmatch(pattern, "".join(f"{_general(line)}\n" for line in real.splitlines())) is not None
+
+
+def _pattern(line: str) -> str:
+    return re.escape(line.removesuffix("…")) + (".*\n" if line.endswith("…") else "\n")
+
+
+def _general(line: str) -> str:
+    """The line without anything that differs from run to run."""
+    line = re.sub(r"\d{4}-\d\d-\d\d[T ][\d:.]+(Z|[+-]\d\d:?\d\d)?", "<time>", line.rstrip())
+    line = re.sub(r"\b[0-9a-f]{10,64}\b", "<id>", line)
+    line = re.sub(r"\b\d+(\.\d+)? (s|ms|GB|MB)\b", "<size>", line)
+    line = re.sub(r"\d+\.\d+(?!\.\d)\b", "<number>", line)
+    return re.sub(r"\b\d+ embedded\b", "<number> embedded", line)
+
+
+def _transcript(page: Path, line: int, text: str) -> Iterator[Step]:
+    for part in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
+        command, _, output = part.partition("\n")
+        yield Step(page, line, command, tuple(output.strip("\n").splitlines()))
+
+
+def _script(page: Path, line: int, text: str) -> Iterator[Step]:
+    for command in text.replace("\\\n", " ").splitlines():
+        if shlex.split(command, comments=True):
+            yield Step(page, line, command.strip(), None)
+
+
+def _runs(node: Any) -> Iterator[str]:
+    """The values of all keys `run`."""
+    if isinstance(node, dict):
+        for key, value in node.items():
+            if key == "run":
+                yield value
+            else:
+                yield from _runs(value)
+    elif isinstance(node, list):
+        for value in node:
+            yield from _runs(value)
