@@ -15,6 +15,7 @@ from jsonschema import Draft202012Validator
 from jsonschema.exceptions import best_match
 
 from lore_etl.core.errors import ConfigError, InternalError, InvalidArgument, UnknownOperation
+from lore_etl.core.text import is_encodable, one_line
 
 Schema = dict[str, Any]
 KNOWLEDGE_TOOLSETS = ("projects", "memories")
@@ -99,7 +100,7 @@ class Operation:
                 given.setdefault(name, schema["default"])
             if schema.get("type") == "integer" and name in given:
                 given[name] = int(given[name])  # JSON Schema calls 1.0 an integer too
-            if isinstance(given.get(name), str) and not _is_unicode(given[name]):
+            if isinstance(given.get(name), str) and not is_encodable(given[name]):
                 raise InvalidArgument(f"`{name}` is not valid Unicode.")
         return given
 
@@ -168,7 +169,7 @@ def _operation(document: Schema, method: str, path: str, spec: Schema) -> Operat
         path=path,
         title=hints.pop("title"),
         summary=spec["summary"],
-        description=" ".join(spec["description"].split()),
+        description=one_line(spec["description"]),
         hints=hints,
         deadline_seconds=float(spec["x-deadline-seconds"]),
         toolset=spec["tags"][0],
@@ -212,11 +213,6 @@ def _resolved(document: Schema, schema: Any) -> Any:
         beside = {key: value for key, value in schema.items() if key != "$ref"}
         return {**_resolved(document, target), **_resolved(document, beside)}
     return {key: _resolved(document, value) for key, value in schema.items()}
-
-
-def _is_unicode(text: str) -> bool:
-    """False for lone surrogates: JSON can spell them, UTF-8 cannot."""
-    return not any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def _below(path: str, key: str) -> str:

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lore_etl.core.text import clip
 from lore_etl.digest import Digest, digest
 from lore_etl.digest.first_paragraph import LONGEST as LONGEST_EXCERPT
-from lore_etl.digest.prose_lines import clip
 from lore_etl.digest.tags import LONGEST as LONGEST_TAG
 from lore_etl.digest.tags import MOST as MOST_TAGS
 from lore_etl.sources import SourceSet

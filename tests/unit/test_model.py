@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from lore_etl.core.model import Ancestor, Chunk, KnowledgeType, SyncReport, canonical_json, chunk_id, silent, storable
+from lore_etl.core.model import Ancestor, Chunk, KnowledgeType, SyncReport, canonical_json, chunk_id, silent
+from lore_etl.core.text import storable
 from lore_etl.pipeline.extract import create
 from lore_etl.stores.chunkfile import CHUNKS
 from tests.harness.projects import ROOT, open_index, write_project

@@ -10,7 +10,8 @@ from typing import Any
 
 from lore_etl.chunking.plain import parse_plain
 from lore_etl.chunking.section import Parsed, Section, Span, Symbol
-from lore_etl.core.model import ClassDefinition, Document, FileFacts, storable
+from lore_etl.core.model import ClassDefinition, Document, FileFacts
+from lore_etl.core.text import one_line, storable
 
 Doclet = dict[str, Any]
 _MARGIN = re.compile(r"^\s*(?:/\*+|\*+/|\*(?!/))?[ \t]?|[ \t]*\*+/\s*$", re.MULTILINE)
@@ -113,7 +114,7 @@ def _row(one: object) -> Iterator[str]:
         yield "{" + "|".join(str(name) for name in names[:20]) + "}"
     for key in ("name", "description"):
         if isinstance(one.get(key), str):
-            yield " ".join(one[key].split())
+            yield one_line(one[key])
 
 
 def _section(doclet: Doclet, span: Span) -> Section:

@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 from lore_etl.core.dates import day_or_none
-from lore_etl.core.model import storable
+from lore_etl.core.text import one_line, storable
 
 MAX_BYTES = 64_000
 LONGEST_TAG, LONGEST_PATH = 100, 300  # characters
@@ -123,7 +123,7 @@ def checked_events(block: str) -> Iterator[yaml.Event]:
 def _text(value: object) -> str | None:
     if isinstance(value, int) and abs(value) >= 1 << 64:
         return None  # no title, and Python refuses to write such numbers out
-    return storable(" ".join(str(value).split())[:300]) or None if isinstance(value, str | int | float) else None
+    return storable(one_line(str(value))[:300]) or None if isinstance(value, str | int | float) else None
 
 
 def _texts(value: object, longest: int) -> list[str]:

@@ -6,6 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from lore_etl.core.text import one_line
+
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 _HEADING = re.compile(r"^ {0,3}(#{1,6})(?:[ \t]+(.*?))?[ \t]*$")
 _CLOSING = re.compile(r"(?:^|[ \t]+)#+$")
@@ -89,7 +91,7 @@ def heading_of(line: str) -> tuple[int, str] | None:
     found = _HEADING.match(line)
     if not found:
         return None
-    return len(found[1]), " ".join(_CLOSING.sub("", found[2] or "").split())
+    return len(found[1]), one_line(_CLOSING.sub("", found[2] or ""))
 
 
 def heading_line(level: int, title: str) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -15,8 +14,6 @@ from pydantic import BaseModel, ConfigDict, Field
 Scalar = str | int | float | bool
 Value = Scalar | Sequence[Scalar]
 """What the metadata of a memory holds."""
-
-_UNSTORABLE = re.compile("[\x00-\x1f\x7f\ud800-\udfff]")
 
 
 class KnowledgeType(StrEnum):
@@ -199,11 +196,6 @@ def silent(stage: str, done: int, total: int) -> None:
 def sha256(text: str) -> str:
     """Hex digest of the text in UTF-8."""
     return hashlib.sha256(text.encode("utf-8")).hexdigest()
-
-
-def storable(text: str) -> str:
-    """The text without what no store takes: control characters and lone surrogates, which JSON and YAML can spell."""
-    return _UNSTORABLE.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def canonical_json(value: object) -> str:

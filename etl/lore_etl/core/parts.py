@@ -1,4 +1,4 @@
-"""A long text cut into parts that are the text again when they are joined; a long name shortened. Pure."""
+"""A long text cut into parts that are the text again when they are joined. Pure."""
 
 from __future__ import annotations
 
@@ -30,11 +30,3 @@ def _border(text: str, start: int, end: int) -> int:
         if found := list(border.finditer(text, begin.start(), end)):
             return found[-1].end()
     return end
-
-
-def shortened(name: str, most: int) -> str:
-    """The name, or as many of its first words as fit, with `…`."""
-    if len(name) <= most:
-        return name
-    cut = name[: most - 1]
-    return f"{(cut if name[len(cut)] == ' ' else cut.rpartition(' ')[0] or cut).rstrip()}…"

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from lore_etl.digest.prose_lines import ProseLines, clip
+from lore_etl.core.text import clip
+from lore_etl.digest.prose_lines import ProseLines
 
 LONGEST = 200  # characters
 SAYS_SOMETHING = 20  # characters: less is a label, a date, a separator

@@ -46,13 +46,3 @@ class ProseLines:
         if not self.is_markdown:
             return _COMMENT.sub("", line, count=1).replace('"""', "").replace("'''", "").strip()
         return _MARKS.sub("", _LINK.sub(r"\1", _BEFORE.sub("", line))).strip()
-
-
-def clip(text: str, limit: int) -> str:
-    """The text on one line, at most so many characters, cut between words and then marked with `…`."""
-    text = " ".join(text.split())
-    if len(text) <= limit:
-        return text
-    cut = text[:limit]
-    word_end = cut.rfind(" ")
-    return (cut[:word_end] if word_end > 0 else cut[: limit - 1]).rstrip(" ,;:") + "…"

@@ -6,7 +6,8 @@ import re
 
 from pydantic import BaseModel, ConfigDict
 
-from lore_etl.digest.prose_lines import ProseLines, clip
+from lore_etl.core.text import clip
+from lore_etl.digest.prose_lines import ProseLines
 
 LONGEST = 200  # characters
 _DEMANDS = re.compile(r"\b(?:MANDATORY|REQUIRED|FORBIDDEN)\b|[✅❌]")

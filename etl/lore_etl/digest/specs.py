@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
-from lore_etl.core.model import storable
+from lore_etl.core.text import one_line, storable
 from lore_etl.digest.prose_lines import ProseLines
 
 MOST_PATHS = 200
@@ -99,7 +99,7 @@ def _words(line: str) -> Iterator[str]:
 
 
 def _word(value: object) -> str | None:
-    return storable(" ".join(value.split()))[:LONGEST] or None if isinstance(value, str) else None
+    return storable(one_line(value))[:LONGEST] or None if isinstance(value, str) else None
 
 
 def _first(values: Iterable[str], most: int) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from lore_etl.core.model import storable
+from lore_etl.core.text import one_line, storable
 from lore_etl.digest.prose_lines import ProseLines
 
 MOST = 50
@@ -34,7 +34,7 @@ def _cleaned(values: Iterable[Any], most: int = MOST) -> tuple[str, ...]:
     found: dict[str, None] = {}
     for value in values:
         if isinstance(value, str | int | float) and not isinstance(value, bool):
-            tag = storable(" ".join(str(value).split()))[:LONGEST].strip()
+            tag = storable(one_line(str(value)))[:LONGEST].strip()
             if tag:
                 found[tag] = None
         if len(found) == most:

@@ -14,6 +14,7 @@ from pathspec import GitIgnoreSpec
 from lore_etl.config.project import VIEW_NAME
 from lore_etl.core.model import Problem
 from lore_etl.core.nofollow import read_regular
+from lore_etl.core.text import is_encodable
 from lore_etl.files.ignore import Included, configured, lenient, verdict
 
 SKIPPED_FOLDERS = frozenset({"node_modules", "__pycache__", "venv", "site-packages", "bower_components"})
@@ -120,7 +121,7 @@ def scan(
             path = relative + entry.name
             if _is_uninteresting(entry.name) or Path(entry.path) in skip or path.startswith(VIEW_NAME):
                 continue
-            if not _is_text(path):
+            if not is_encodable(path):
                 found.refused.append(Problem(path.encode("utf-8", "replace").decode(), "its name is not UTF-8"))
                 continue
             if entry.is_symlink():
@@ -165,11 +166,6 @@ def _is_uninteresting(name: str) -> bool:
     if name in SKIPPED_FOLDERS:
         return True
     return name.startswith(".") and name not in HIDDEN_BUT_READ and name not in HIDDEN_FILES_READ
-
-
-def _is_text(path: str) -> bool:
-    """False for a name that is not UTF-8: it could be written to no store."""
-    return not any("\ud800" <= character <= "\udfff" for character in path)
 
 
 def _refuse_if_outside(root: Path, entry: os.DirEntry[str], path: str, found: Scan) -> None:

@@ -19,8 +19,8 @@ from lore_etl.core.model import (
     canonical_json,
     sha256,
     silent,
-    storable,
 )
+from lore_etl.core.text import storable
 from lore_etl.files.redaction import redact, redaction_version
 from lore_etl.index import Index
 from lore_etl.pipeline.resolve import assemble

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+from lore_etl.core.clock import timestamp
 from lore_etl.core.errors import CatalogueDamaged, IndexDamaged
 from lore_etl.core.model import Chunk, Progress, SyncReport, silent
 from lore_etl.files.git_head import head
@@ -106,11 +107,7 @@ def _load_if_needed(index: Index, report: SyncReport, progress: Progress) -> Non
     if is_loaded(index):
         report.unchanged = sum(index.catalogue.counts().values())
     else:
-        load(index, report, progress, {"synced_at": _now(), "synced_commit": head(index.root).commit})
-
-
-def _now() -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        load(index, report, progress, {"synced_at": timestamp(), "synced_commit": head(index.root).commit})
 
 
 def _delete(index: Index, report: SyncReport) -> None:

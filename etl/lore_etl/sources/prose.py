@@ -10,7 +10,8 @@ from functools import cached_property
 from pathlib import PurePosixPath
 from typing import Any
 
-from lore_etl.core.model import Document, KnowledgeType, storable
+from lore_etl.core.model import Document, KnowledgeType
+from lore_etl.core.text import storable
 from lore_etl.sources.source import Source
 
 LONGEST_STATE = 40  # characters

@@ -10,11 +10,11 @@ import json
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from lore_etl.config.user_folders import private_folder
+from lore_etl.core.clock import local_timestamp
 from lore_etl.stores.claim import record_folder
 
 NOTE = "owner.json"
@@ -49,7 +49,7 @@ def my_note(kind: str = "direct", **more: str) -> Note:
     """A note about this process."""
     here = [Path(sys.argv[0]).name, *sys.argv[1:3]]
     command = "lore in the background" if kind == "background" else " ".join(here)[:100]
-    return Note(os.getpid(), born(os.getpid()) or "", command, time.strftime("%Y-%m-%dT%H:%M:%S%z"), kind, **more)
+    return Note(os.getpid(), born(os.getpid()) or "", command, local_timestamp(), kind, **more)
 
 
 def read_note(folder: Path) -> Note | None:

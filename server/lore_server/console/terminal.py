@@ -7,8 +7,10 @@ import logging
 import re
 import sys
 
+from lore_etl.core.text import SURROGATES
+
 # C0 without line feed and tab, DEL, C1, and the marks that reorder text
-_STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+_STEERING = re.compile(f"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069{SURROGATES}]")
 
 
 def visible(text: str) -> str:

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from lore_etl.core.errors import InvalidArgument
+from lore_etl.core.text import encodable
 from lore_etl.pipeline.corpus import CorpusRecord
 
 Judgements = dict[str, dict[str, int]]
 """Question id -> document id -> how relevant, where 0 is not at all."""
 _GRADE = re.compile(r"-?[0-9]{1,9}")
-_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True)
@@ -120,8 +120,7 @@ def text(row: dict[str, Any], key: str, place: str) -> str:
 
 
 def _storable(value: object) -> str:
-    """The text, or an empty one; JSON can spell halves of characters, which no store takes."""
-    return _LONE_SURROGATE.sub("\N{REPLACEMENT CHARACTER}", value) if isinstance(value, str) else ""
+    return encodable(value) if isinstance(value, str) else ""
 
 
 def _metadata(row: dict[str, Any], place: str) -> dict[str, Any]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import stat
-import time
 import unicodedata
 from pathlib import Path
 from typing import Any
 
 from lore_etl.config.settings import Settings
+from lore_etl.core.clock import timestamp
 from lore_etl.core.errors import DocumentNotFound, FrameworkNotFound, PathRefused
 from lore_etl.core.model import sha256
 from lore_etl.digest.prose_lines import ProseLines
@@ -93,7 +93,7 @@ class DocReader:
             text = redact(text_of(data, self._settings.index.max_file_bytes))[0]
         except Unreadable as error:
             raise PathRefused(f"`{source}` cannot be read as text: {error}.", "Correct the file.") from error
-        return text, time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(info.st_mtime))
+        return text, timestamp(info.st_mtime)
 
     def _not_found(self, source: str, folder: str) -> DocumentNotFound:
         """Told with the nearest paths there are, as the same tool takes them."""

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
+from lore_etl.core.text import clip
 from lore_etl.digest import Digest
-from lore_etl.digest.prose_lines import clip
 from lore_etl.digest.specs import Spec
 from lore_etl.stores.catalogue import UNREAD, FileRow
 from lore_server.framework.groups import PATTERNS, PRPS, Group, group_of

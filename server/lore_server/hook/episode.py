@@ -13,8 +13,9 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from lore_etl.core.frontmatter import MAX_BYTES, FrontMatterError, read_front_matter
-from lore_etl.core.model import Scalar, Value, storable
-from lore_etl.core.parts import parts_of, shortened
+from lore_etl.core.model import Scalar, Value
+from lore_etl.core.parts import parts_of
+from lore_etl.core.text import shortened, storable
 from lore_etl.files.redaction import redact
 from lore_server.hook.folders import MemoryFile
 

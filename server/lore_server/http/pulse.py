@@ -12,6 +12,7 @@ import anyio.to_thread
 from starlette.requests import Request
 from starlette.routing import Route
 
+from lore_etl.core.clock import timestamp
 from lore_server.http.events import QUIET_SECONDS, STEP_SECONDS, Events, Stream, event_of, without_clocks
 
 STATE = "/page/state"
@@ -48,11 +49,7 @@ async def _states(pulse: Pulse, limiter: anyio.CapacityLimiter) -> Stream:
         lasting = {part: without_clocks(value) for part, value in state.items()}
         longest = QUIET_SECONDS if is_running else HEARTBEAT_SECONDS
         if lasting != shown or time.monotonic() - shown_at >= longest:
-            yield event_of("state", {**state, "now": _now()})
+            yield event_of("state", {**state, "now": timestamp()})
             shown, shown_at = lasting, time.monotonic()
         with anyio.move_on_after(STEP_SECONDS if is_running else IDLE_SECONDS):
             await pulse.stopping.wait()
-
-
-def _now() -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())

@@ -9,9 +9,10 @@ import os
 import stat
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+
+from lore_etl.core.clock import precise_timestamp
 
 ACTIVITY = "activity.log"
 LARGEST_BYTES = 5_000_000
@@ -36,9 +37,8 @@ class Activity:
 
     def record(self) -> dict[str, Any]:
         """The fields by the seed's names."""
-        now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         texts = {"project_id": self.project_id, "filename": self.filename, "chapter_title": self.chapter_title}
-        found: dict[str, Any] = {"timestamp": now, "method": self.method, "success": self.success}
+        found: dict[str, Any] = {"timestamp": precise_timestamp(), "method": self.method, "success": self.success}
         found |= {name: text[:_TEXT_CHARACTERS] for name, text in texts.items() if text}
         found |= {"traceId": self.trace_id, "duration": round(self.duration, 1)}
         if not self.success:

@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple
 
 from lore_etl.core.errors import InvalidArgument, InvalidContent, SectionExists
 from lore_etl.core.headings import Heading, heading_line, heading_of, line_end, lines_of, outline
+from lore_etl.core.text import one_line
 from lore_server.knowledge import limits
 from lore_server.knowledge.document import CHAPTER_LEVELS, KnowledgeDocument, stripped, summary_of, titles_of
 from lore_server.knowledge.metadata import Value, with_values, write_metadata
@@ -158,7 +159,7 @@ def _spot(document: KnowledgeDocument, place: Place, reference: Which | None) ->
 
 
 def _chapter_body(content: str, summary: str, title: str, level: int) -> str:
-    start = " ".join(limits.checked_text(summary, limits.CHAPTER_BYTES, "summary").split())
+    start = one_line(limits.checked_text(summary, limits.CHAPTER_BYTES, "summary"))
     if len(start) > limits.SUMMARY_CHARACTERS:
         raise InvalidContent(f"A summary has up to {limits.SUMMARY_CHARACTERS} characters, not {len(start)}.")
     body = _body(content, title, level, "chapter", limits.CHAPTER_BYTES)

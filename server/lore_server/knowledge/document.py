@@ -9,6 +9,7 @@ from functools import cached_property
 
 from lore_etl.core.errors import ChapterNotFound, InvalidArgument
 from lore_etl.core.headings import Heading, Outline, lines_of, outline
+from lore_etl.core.text import one_line
 from lore_server.knowledge.limits import SUMMARY_CHARACTERS
 from lore_server.knowledge.metadata import Metadata, front_lines, read_metadata
 
@@ -92,7 +93,7 @@ class KnowledgeDocument:
         """The index of one chapter, see `chapter`."""
         if title is None and index is None:
             raise InvalidArgument("Say which chapter: by its title or its index.")
-        name = None if title is None else " ".join(title.split())
+        name = None if title is None else one_line(title)
         found = [
             number
             for number, heading in enumerate(self.headings)
@@ -127,7 +128,7 @@ def summary_of(content: str) -> str:
         if not line.strip() or _NO_PROSE.match(line):
             break
         taken.append(line)
-    return " ".join(" ".join(taken).split())[:SUMMARY_CHARACTERS]
+    return one_line(" ".join(taken))[:SUMMARY_CHARACTERS]
 
 
 def stripped(text: str) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from lore_etl.core.dates import problem_of
 from lore_etl.core.errors import InvalidContent
+from lore_etl.core.text import SURROGATES, one_line
 
 DOCUMENT_BYTES = 10_000_000
 CHAPTER_BYTES = 1_000_000
@@ -20,7 +21,7 @@ QUERY_CHARACTERS = 200
 QUERY_TERMS = 20
 KEYWORDS = 50
 KEYWORD_CHARACTERS = 50
-_UNWRITABLE = re.compile("[\x00\ud800-\udfff]")
+_UNWRITABLE = re.compile(f"[\x00{SURROGATES}]")
 
 
 def checked_title(title: str, what: str = "title") -> str:
@@ -29,7 +30,7 @@ def checked_title(title: str, what: str = "title") -> str:
     Raises:
         InvalidContent: it is empty or too long.
     """
-    text = " ".join(checked_text(title, TITLE_CHARACTERS * 4, what).split())
+    text = one_line(checked_text(title, TITLE_CHARACTERS * 4, what))
     if not 1 <= len(text) <= TITLE_CHARACTERS:
         raise InvalidContent(f"A {what} has 1 to {TITLE_CHARACTERS} characters, this one {len(text)}.")
     return text
@@ -43,7 +44,7 @@ def checked_keywords(keywords: Sequence[str]) -> tuple[str, ...]:
     """
     if len(keywords) > KEYWORDS:
         raise InvalidContent(f"A document has up to {KEYWORDS} keywords, not {len(keywords)}.")
-    words = [" ".join(checked_text(word, DOCUMENT_BYTES, "keyword").split()) for word in keywords]
+    words = [one_line(checked_text(word, DOCUMENT_BYTES, "keyword")) for word in keywords]
     for word in words:
         if not 1 <= len(word) <= KEYWORD_CHARACTERS:
             raise InvalidContent(f"A keyword has 1 to {KEYWORD_CHARACTERS} characters, this one {len(word)}.")

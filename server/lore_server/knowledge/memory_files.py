@@ -15,8 +15,9 @@ import yaml
 
 from lore_etl.core.errors import InvalidContent
 from lore_etl.core.frontmatter import FrontMatterError, front_matter_lines, read_front_matter
-from lore_etl.core.model import Scalar, Value, storable
-from lore_etl.core.parts import parts_of, shortened
+from lore_etl.core.model import Scalar, Value
+from lore_etl.core.parts import parts_of
+from lore_etl.core.text import encodable, one_line, shortened, storable
 from lore_etl.files.redaction import redact
 from lore_server.knowledge.limits import DOCUMENT_BYTES, MEMORY_NAME_CHARACTERS, MEMORY_PART_CHARACTERS, checked_text
 from lore_server.knowledge.names import SUFFIX, checked_group_id, slug
@@ -167,11 +168,11 @@ def _scalar(value: Any) -> Scalar:
 def _text(value: Any) -> str:
     if isinstance(value, datetime.date):
         return value.isoformat()
-    return "" if value is None else str(value).encode("utf-8", "replace").decode()
+    return "" if value is None else encodable(str(value))
 
 
 def _line(value: Any) -> str:
-    return storable(" ".join(_text(value).split()))
+    return storable(one_line(_text(value)))
 
 
 def _redacted(metadata: Mapping[str, Value]) -> tuple[dict[str, Value], int]:

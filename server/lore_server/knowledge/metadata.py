@@ -12,6 +12,7 @@ import yaml
 
 from lore_etl.core.frontmatter import checked_events
 from lore_etl.core.headings import lines_of
+from lore_etl.core.text import one_line
 
 MAX_BYTES = 64_000
 # strings, lists and mappings and nothing else: `title: 2024-01-01` is a title, `title: no` as well
@@ -152,7 +153,7 @@ def _mapping(block: str) -> dict[str, Any]:
 
 
 def _text(value: object) -> str | None:
-    return " ".join(value.split())[:300] or None if isinstance(value, str) else None
+    return one_line(value)[:300] or None if isinstance(value, str) else None
 
 
 def _split(value: object) -> object:

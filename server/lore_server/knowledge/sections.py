@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from lore_etl.core.errors import InvalidArgument, InvalidContent, SectionExists, SectionNotFound
 from lore_etl.core.headings import Heading, Outline, heading_line, heading_of, line_end, lines_of, outline
+from lore_etl.core.text import one_line
 from lore_server.knowledge import limits
 from lore_server.knowledge.chapter_edit import Place, inserted, spaced
 from lore_server.knowledge.document import stripped
@@ -74,7 +75,7 @@ def remove_section(text: str, header: str) -> str:
 
 
 def _title(header: str) -> str:
-    line = " ".join(limits.checked_text(header, limits.TITLE_CHARACTERS * 4, "header").split())
+    line = one_line(limits.checked_text(header, limits.TITLE_CHARACTERS * 4, "header"))
     read = heading_of(line)
     if not _HEADER.match(line) or read is None or not read[1] or len(line) > limits.TITLE_CHARACTERS:
         message = f"A section's header is `## ` and a title, up to {limits.TITLE_CHARACTERS} characters."

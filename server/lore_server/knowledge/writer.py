@@ -7,9 +7,9 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 
+from lore_etl.core.clock import precise_timestamp
 from lore_etl.core.errors import AccessDenied, Busy, Conflict, InvalidPath, LoreError, ProjectNotFound
 from lore_server.knowledge.git.commits import Author
 from lore_server.knowledge.git.history import FOREIGN, LOCK, History
@@ -43,11 +43,6 @@ class Written:
     message: str
 
 
-def utc_now() -> str:
-    """The time as front matter has it."""
-    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
 class Writer(Shelf):
     """A shelf that can be written.
 
@@ -58,7 +53,7 @@ class Writer(Shelf):
         self,
         home: Path,
         wait_seconds: float = WAIT_SECONDS,
-        now: Callable[[], str] = utc_now,
+        now: Callable[[], str] = precise_timestamp,
         changed: Callable[[], None] = lambda: None,
         identity: Callable[[], Identity | None] = lambda: None,
     ) -> None:

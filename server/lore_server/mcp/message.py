@@ -11,6 +11,8 @@ from typing import Any
 import mcp_types as types
 from pydantic import ValidationError
 
+from lore_etl.core.text import is_encodable
+
 LONGEST_INTEGER = 4000  # digits: Python refuses to convert more than 4,300
 ONE_OBJECT = "A message must be one JSON object on a line of its own; batches are not supported."
 NOT_A_REQUEST = 'A message needs `jsonrpc`: "2.0", `method`: a string and, for a reply, `id`: a string or an integer.'
@@ -80,5 +82,5 @@ def _id_of(value: object) -> int | str | None:
     """The id of a message, if it has one that can be sent back."""
     found = value.get("id") if isinstance(value, dict) else None
     if isinstance(found, str):
-        return None if any("\ud800" <= one <= "\udfff" for one in found) else found
+        return found if is_encodable(found) else None
     return found if isinstance(found, int) and not isinstance(found, bool) else None

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import calendar
 import threading
 import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from lore_etl.core.clock import seconds_since
 from lore_etl.files.git_head import head
 from lore_etl.files.indexed import differing
 from lore_etl.index import Index
@@ -40,7 +40,7 @@ class Freshness:
         record: dict[str, Any] = {
             "state": "partial" if not is_whole else ("stale" if changed else "fresh"),
             "synced_at": synced_at,
-            "age_seconds": age_of(synced_at),
+            "age_seconds": seconds_since(synced_at),
             "changed_files": changed,
             "pending_vectors": pending,
             "vectors_ready": round(1 - pending / chunks, 4) if chunks else 0,
@@ -76,10 +76,3 @@ class Freshness:
         known = self._index.catalogue.stamps_of(sources)
         now = self._index.files.stamps(known)
         return {path for path, stamp in known.items() if now.get(path) != stamp}
-
-
-def age_of(time_text: str | None) -> int | None:
-    """Seconds since a time of the catalogue."""
-    if time_text is None:
-        return None
-    return max(0, int(time.time() - calendar.timegm(time.strptime(time_text, "%Y-%m-%dT%H:%M:%SZ"))))

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 from lore_etl.core.model import KnowledgeType
+from lore_etl.core.text import one_line
 from lore_etl.stores.tokenizer import STOPWORDS
 from lore_server.query.intent import sought_types, wanted_types
 
@@ -38,7 +39,7 @@ class Query:
 
 def parse(text: str) -> Query:
     """Take a question apart."""
-    text = " ".join(text.split())
+    text = one_line(text)
     tokens = [token.removesuffix("()") for token in _NAME.findall(text)]
     all_words = [word.casefold() for word in _WORD.findall(text)]
     words = tuple(dict.fromkeys(word for word in all_words if word not in STOPWORDS and len(word) > 1))

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from typing import Any, TypeVar
 
+from lore_etl.core.clock import precise_timestamp
 from lore_etl.core.errors import FileSystemError, InvalidArgument, InvalidInput, LoreError, StorageError
+from lore_etl.core.text import encodable
 
 JSON = dict[str, Any]
 Error = TypeVar("Error", bound=LoreError)
@@ -18,8 +19,7 @@ _CODES = {InvalidArgument.code: InvalidInput.code, StorageError.code: FileSystem
 def in_envelope(error: Error, envelope: str, arguments: Mapping[str, Any]) -> Error:
     """The error with what it is about, if its operation tells errors in an envelope."""
     if envelope and error.context is None:
-        now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        error.context = {"timestamp": now, **context_of(arguments)}
+        error.context = {"timestamp": precise_timestamp(), **context_of(arguments)}
     return error
 
 
@@ -30,7 +30,7 @@ def context_of(arguments: Mapping[str, Any]) -> dict[str, str]:
 
 def enveloped(record: Mapping[str, Any], context: Mapping[str, str]) -> JSON:
     """The record with the seed's fields: `error` is the message there. Half a character is no JSON, and marked."""
-    about = {name: text.encode("utf-8", "replace").decode() for name, text in context.items()}
+    about = {name: encodable(text) for name, text in context.items()}
     return {
         "success": False,
         "error": record["message"],

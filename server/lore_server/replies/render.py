@@ -10,7 +10,7 @@ from typing import Any
 from lore_server.replies import render_framework as _docs  # noqa: F401 - they add their renderers
 from lore_server.replies import render_memories as _memories  # noqa: F401
 from lore_server.replies import render_projects as _projects  # noqa: F401
-from lore_server.replies.text import RENDERERS, ReplyText, notes, outdated, renders
+from lore_server.replies.reply_text import RENDERERS, ReplyText, notes, outdated, renders
 
 JSON = dict[str, Any]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from lore_server.replies.text import ReplyText, outdated, renders
+from lore_server.replies.reply_text import ReplyText, outdated, renders
 
 JSON = dict[str, Any]
 SHORT_ID = 10

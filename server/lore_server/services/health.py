@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from lore_etl.core.clock import seconds_since
 from lore_etl.core.errors import LoreError
 from lore_etl.files.indexed import NOTHING_TO_INDEX
 from lore_etl.index import Index
@@ -18,7 +19,7 @@ from lore_etl.stores.claim import is_ours
 from lore_server import __version__
 from lore_server.answer.key import api_key
 from lore_server.contract import Contract
-from lore_server.query.freshness import Freshness, age_of
+from lore_server.query.freshness import Freshness
 
 PROBE_SECONDS = 300  # the model's files do not change; everything else is looked at each time
 LEAST_FREE_BYTES = 200_000_000
@@ -115,7 +116,7 @@ class HealthService:
             text = self._index.catalogue.meta("synced_at") if self._index.exists() else None
         except LoreError:
             return None
-        return age_of(text)
+        return seconds_since(text)
 
     def _check_contract(self) -> Verdict:
         return "ok", f"{len(self._contract.operations)} operations."

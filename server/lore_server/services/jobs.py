@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from lore_etl.core.clock import timestamp
 from lore_etl.core.errors import (
     Busy,
     Cancelled,
@@ -79,7 +80,7 @@ class Job:
         """The job as the contract has it."""
         with self.changed:
             base: dict[str, Any] = {"id": self.id, "action": self.action, "state": self.state}
-            base["started_at"] = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(self.started))
+            base["started_at"] = timestamp(self.started)
             base["seconds"] = round(max(0.0, (self.ended or time.time()) - self.started), 3)
             if self.state == "running":
                 return {**base, **_pace(*self.step)}

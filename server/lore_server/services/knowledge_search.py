@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from lore_etl.core.errors import InvalidSearchQuery
+from lore_etl.core.text import one_line
 from lore_etl.files.scan import RACY_NS
 from lore_server.knowledge.document import KnowledgeDocument, summary_of
 from lore_server.knowledge.limits import QUERY_CHARACTERS, QUERY_TERMS
@@ -89,7 +90,7 @@ class KnowledgeSearch:
         return {
             "success": True,
             "project_id": name,
-            "query": " ".join(query.split()),
+            "query": one_line(query),
             "total_documents": len(ranked),
             "total_matches": sum(one.places for one in ranked),
             "results": [_result(one) for one in ranked[:limit]],
@@ -232,7 +233,7 @@ def _contexts(text: str, word: str) -> list[str]:
         if match.start() < end:
             continue
         first, end = max(0, match.start() - AROUND), match.end() + AROUND
-        cut = " ".join(text[first:end].split())
+        cut = one_line(text[first:end])
         contexts.append(f"{'…' if first else ''}{cut}{'…' if end < len(text) else ''}")
         if len(contexts) == CONTEXTS:
             break

@@ -8,6 +8,7 @@ from typing import Any
 
 from lore_etl.config.project import find_project
 from lore_etl.core.errors import UsageError
+from lore_etl.core.text import is_encodable
 from lore_server.setup import program
 from lore_server.setup.clients import Client
 
@@ -42,7 +43,7 @@ def build(wanted: EntryRequest) -> ClientEntry:
     if wanted.toolsets:
         arguments += ["--toolsets", wanted.toolsets]
     for text in (command[0], *arguments):
-        if any("\ud800" <= character <= "\udfff" for character in text):
+        if not is_encodable(text):
             raise UsageError("A path that is not UTF-8 cannot be written into a configuration.", "Rename the folder.")
     return ClientEntry({**wanted.client.extra, "command": command[0], "args": arguments}, [*notes, _next(wanted)])
 

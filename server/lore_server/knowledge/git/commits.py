@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from lore_etl.core.text import one_line
+
 EMAIL = "lore@localhost"
 COMMITTER = "Lore"
 SESSION = "Session: "
@@ -37,7 +39,7 @@ def commit_text(tree: str, parents: Sequence[str], message: str, author: Author)
     now = f"{int(time.time())} +0000"
     agent = _ident(author.agent) or COMMITTER
     text = message.replace("\0", "\N{SYMBOL FOR NULL}").strip("\n") or "Update knowledge"
-    if session := " ".join(_ident(author.session).split()):
+    if session := one_line(_ident(author.session)):
         text += f"\n\n{SESSION}{session}"
     lines = [f"tree {tree}", *(f"parent {parent}" for parent in parents)]
     lines += [f"author {agent} <{EMAIL}> {now}", f"committer {COMMITTER} <{EMAIL}> {now}", "", text]

@@ -1,0 +1,31 @@
+"""Times as text. Every timestamp that Lore writes or reads back is spelled here."""
+
+from __future__ import annotations
+
+import calendar
+import time
+from datetime import UTC, datetime
+
+_SECONDS = "%Y-%m-%dT%H:%M:%SZ"
+
+
+def timestamp(at: float | None = None) -> str:
+    """Return a moment (seconds since the epoch, by default now) such as `2026-01-31T12:00:00Z`."""
+    return time.strftime(_SECONDS, time.gmtime(at))
+
+
+def precise_timestamp() -> str:
+    """Return the present time in milliseconds, such as `2026-01-31T12:00:00.123Z`."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def local_timestamp() -> str:
+    """Return the present time for a reader at this machine, such as `2026-01-31T14:00:00+0200`."""
+    return time.strftime("%Y-%m-%dT%H:%M:%S%z")
+
+
+def seconds_since(text: str | None) -> int | None:
+    """Return the whole seconds since a `timestamp`, or None for None. Raises ValueError."""
+    if text is None:
+        return None
+    return max(0, int(time.time() - calendar.timegm(time.strptime(text, _SECONDS))))

@@ -1,0 +1,43 @@
+"""Text that files and stores can hold, on one line, of a limited length. Pure."""
+
+from __future__ import annotations
+
+import re
+
+SURROGATES = "\ud800-\udfff"  # a range for character classes: JSON and file names can hold them, UTF-8 cannot
+_SURROGATE = re.compile(f"[{SURROGATES}]")
+_UNSTORABLE = re.compile(f"[\x00-\x1f\x7f{SURROGATES}]")
+
+
+def is_encodable(text: str) -> bool:
+    """Return whether UTF-8 can encode the text: it holds no lone surrogate."""
+    return not _SURROGATE.search(text)
+
+
+def encodable(text: str) -> str:
+    """Return the text with a replacement character for each lone surrogate."""
+    return _SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def storable(text: str) -> str:
+    """Return the text with a replacement character for each control character and lone surrogate."""
+    return _UNSTORABLE.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def one_line(text: str) -> str:
+    """Return the text on one line, with single spaces."""
+    return " ".join(text.split())
+
+
+def clip(text: str, limit: int) -> str:
+    """Return the text on one line, at most `limit` characters, cut between words and then marked with `…`."""
+    return shortened(one_line(text), limit, " ,;:")
+
+
+def shortened(text: str, limit: int, trimmed: str | None = None) -> str:
+    """Return a line, or as many of its first words as fit with `…`, which no `trimmed` character or space precedes."""
+    if len(text) <= limit:
+        return text
+    cut = text[: limit - 1]
+    words = cut if text[limit - 1] == " " else cut.rpartition(" ")[0] or cut
+    return words.rstrip(trimmed) + "…"
