@@ -1,0 +1,65 @@
+"""The built wheel works in an empty virtual environment, far from the source tree."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from tests.harness.projects import ROOT
+
+INSTALL_SECONDS = 1200
+SECONDS = 300
+
+
+@pytest.mark.long
+def test_a_built_wheel_works_in_an_empty_environment(tmp_path: Path) -> None:
+    run(
+        [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(tmp_path), str(ROOT)],
+        tmp_path,
+    )
+    (wheel,) = tmp_path.glob("lore_kb-*.whl")
+    run([sys.executable, "-m", "venv", str(tmp_path / "empty")], tmp_path)
+    constraints = str(ROOT / "constraints.txt")
+    run([str(tmp_path / "empty/bin/pip"), "install", "--quiet", "--constraint", constraints, str(wheel)], tmp_path)
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "guide.md").write_text("# Lighthouse\n\nThe lighthouse warns ships of the rocks.\n", encoding="utf-8")
+    lore = str(tmp_path / "empty/bin/lore")
+
+    run([lore, "init"], project)
+    run([lore, "sync"], project)
+    assert "guide.md" in run([lore, "search", "lighthouse"], project)
+    assert "[1]" in run([lore, "ask", "What does the lighthouse warn of?"], project)
+    assert "<title>" in page(lore, project)
+    run([lore, "stop"], project)
+
+
+def run(command: list[str], folder: Path) -> str:
+    """Run a command outside the source tree, without the variables of the environment that runs the tests."""
+    environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
+    done = subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=INSTALL_SECONDS, check=False,
+        stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def page(lore: str, project: Path) -> str:
+    """Return the page that `lore serve` delivers."""
+    with subprocess.Popen(
+        [lore, "serve", "--port", "0"], cwd=project, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as server:
+        assert server.stdout is not None
+        try:
+            line = next(line for line in server.stdout if "http://" in line)
+            address = next(word.rstrip(",") for word in line.split() if word.startswith("http://"))
+            with urllib.request.urlopen(address, timeout=SECONDS) as reply:
+                return str(reply.read().decode())
+        finally:
+            server.terminate()
