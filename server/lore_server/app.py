@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import logging
 import os
@@ -13,7 +12,7 @@ from typing import Any
 
 from lore_etl.config.project import knowledge_home
 from lore_etl.config.settings import Settings
-from lore_etl.core.errors import ConfigError, IndexMissing, LoreError
+from lore_etl.core.errors import IndexMissing, LoreError
 from lore_etl.core.model import SyncReport, silent
 from lore_etl.index import Index
 from lore_etl.models.embedders import Model
@@ -29,10 +28,7 @@ from lore_server.framework.reading import DocReader
 from lore_server.framework.search_scope import Scopes
 from lore_server.framework.unified_search import UnifiedSearch
 from lore_server.framework.view import View
-from lore_server.operations import framework_handlers as _docs  # noqa: F401 - they add their handlers
-from lore_server.operations import memory_handlers as _memories  # noqa: F401
-from lore_server.operations import project_handlers as _projects  # noqa: F401
-from lore_server.operations.query_handlers import HANDLERS, Services
+from lore_server.operations.table import Services, methods
 from lore_server.query.freshness import Freshness
 from lore_server.query.query_service import QueryService
 from lore_server.replies.problem import problem
@@ -59,7 +55,7 @@ class App:
     """Everything that answers for one project.
 
     Raises:
-        ConfigError: the configuration is wrong, or contract and handlers do not match.
+        ConfigError: the configuration is wrong, or contract and operations do not match.
     """
 
     def __init__(
@@ -71,7 +67,6 @@ class App:
         owner: Callable[[], dict[str, Any]] = dict,
         home: Path | None = None,
     ) -> None:
-        _check_handlers(contract)
         SourceSet(SourceContext((), lambda path: None), settings.sources)
         self.contract = contract
         self._library = Library(home or knowledge_home(os.environ), root, self._knowledge_changed)
@@ -99,6 +94,7 @@ class App:
             docs=DocReader(self.index.root, settings, self.index.files),
             unified=UnifiedSearch(self.index, queries, self.freshness, Scopes(self.index, self._view)),
         )
+        self._methods = methods(contract, self._services)
         self._calls = Lane[dict[str, Any]]("call", CONCURRENT_CALLS, QUEUE_SECONDS)
         self._calls_out = Lane[dict[str, Any]]("call out", CONCURRENT_CALLS, QUEUE_SECONDS)
         self._together = Together[dict[str, Any]]()
@@ -118,7 +114,7 @@ class App:
         accepted = operation.accept(arguments)
 
         def work() -> dict[str, Any]:
-            result = HANDLERS[operation.id](self._services, listener, **accepted)
+            result = self._methods[operation.id](listener, accepted)
             operation.check_result(result)
             return result
 
@@ -148,7 +144,7 @@ class App:
         """The latest `job`, and the `freshness` of the index or the `problem` that keeps it from answering."""
         state: dict[str, Any] = {}
         with suppress(LoreError):  # there was none yet; a damaged catalogue is the `problem` below
-            state["job"] = self.jobs.get(LATEST, 0, silent)
+            state["job"] = self.jobs.get(id=LATEST, wait_seconds=0)
         try:
             self.index.require()
             if not self.index.catalogue.total():
@@ -192,18 +188,3 @@ def _gives_all_the_same(operation: Operation) -> bool:
     hints = operation.hints
     is_steady = hints["readOnlyHint"] and hints["idempotentHint"] and not hints["openWorldHint"]
     return is_steady and not operation.is_about_knowledge
-
-
-def _check_handlers(contract: Contract) -> None:
-    """An operation without a handler, or the reverse, or other arguments, stops the start."""
-    missing = set(contract.operations) ^ set(HANDLERS)
-    if missing:
-        raise ConfigError(f"Contract and handlers differ: {', '.join(sorted(missing))}.", "Reinstall Lore.")
-    for operation in contract:
-        taken = {
-            name
-            for name, parameter in inspect.signature(HANDLERS[operation.id]).parameters.items()
-            if parameter.kind is inspect.Parameter.KEYWORD_ONLY
-        }
-        if taken != set(operation.input_schema["properties"]):
-            raise ConfigError(f"The handler of {operation.id} takes other arguments than the contract says.")

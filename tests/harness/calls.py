@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from lore_server.app import App
-from lore_server.replies.render import render
+from lore_server.operations.table import render
 
 JSON = dict[str, Any]
 Call = Callable[..., JSON]

@@ -10,7 +10,7 @@ import pytest
 from lore_etl.config.settings import Settings
 from lore_server.app import App
 from lore_server.contract import Contract
-from lore_server.replies.render import render
+from lore_server.operations.table import render
 from tests.harness.projects import write_project
 
 CLASSES = {

@@ -383,7 +383,7 @@ def test_the_database_is_started_and_stopped_in_every_mode(
         sync(index)
         index.release_vectors()
         service = DatabaseService(index)
-        states = [service.start(), service.start(), service.stop(), service.stop()]
+        states = [service.manage(action=action) for action in ("start", "start", "stop", "stop")]
 
         assert [one["status"] for one in states] == ["started", "already_running", "stopped", "not_running"]
         assert {one["mode"] for one in states} == {mode}

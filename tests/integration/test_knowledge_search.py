@@ -221,7 +221,7 @@ def test_what_changed_in_the_last_thirty_days_is_lifted_by_a_clock_that_is_given
     def scores(now: float) -> dict[str, float]:
         queries, freshness, scopes = QueryService(index), Freshness(index), Scopes(index, View(index))
         found = UnifiedSearch(index, queries, freshness, scopes, clock=lambda: now)
-        reply = found.search("lantern", [], [], 10, True, 2_000, None)
+        reply = found.search(query="lantern", explain=True, max_tokens=2_000)
         return {
             one["path"]: {term["term"]: term["value"] for term in one["why"]}.get("recentlyChanged", 0)
             for one in reply["results"]

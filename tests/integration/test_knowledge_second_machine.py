@@ -54,7 +54,7 @@ def test_the_first_use_finds_what_another_machine_wrote(
     assert first.close(30)
     second = library(machine("second", ours), tmp_path / PROJECT)
 
-    found = ProjectService(second).main(None, None)
+    found = ProjectService(second).main()
     assert found["content"] == "From the first machine."
     create(second.store)
     assert second.store.close(30)
@@ -77,8 +77,8 @@ def test_any_first_call_fetches(tmp_path: Path, machine: Machine, first_call: st
     if first_call == "list":
         assert [one["project_id"] for one in second.all()["projects"]] == [PROJECT]
     else:
-        second.write(None, "From the second machine.", None, AGENT)
-    assert second.main(None, None)["exists"] is True
+        second.write(content="From the second machine.")
+    assert second.main()["exists"] is True
     assert is_linear(tmp_path / "second")
 
 
@@ -125,10 +125,10 @@ def test_a_remote_that_is_not_reached_at_first_is_reported_and_fetched_later(
     shutil.move(remote, tmp_path / "elsewhere")
     second = ProjectService(library(machine("second", "main"), tmp_path / PROJECT))
 
-    assert "remote of the knowledge folder was not reached" in second.main(None, None)["note"]
+    assert "remote of the knowledge folder was not reached" in second.main()["note"]
     shutil.move(tmp_path / "elsewhere", remote)
-    assert second.main(None, None)["content"] == "First."
-    assert "note" not in second.main(None, None)
+    assert second.main()["content"] == "First."
+    assert "note" not in second.main()
 
 
 def test_why_histories_diverged_is_known_to_the_next_process_until_it_is_solved(

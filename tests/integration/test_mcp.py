@@ -26,8 +26,8 @@ from lore_server.execution.progress import Listener
 from lore_server.execution.threads import Calls
 from lore_server.mcp.mcp_server import DEFAULT_TOOLSETS, build_server
 from lore_server.mcp.resources import HANDBOOK_FILE
+from lore_server.operations.table import render
 from lore_server.replies.problem import problem
-from lore_server.replies.render import render
 from tests.harness.models import HashModel
 from tests.harness.projects import write_project
 

@@ -62,7 +62,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_document_of_the_framework_is_read_by_its_path_below_its_folder(root: Path) -> None:
     text = (root / ".ce/PRPs/system/executed/PRP-1-validation.md").read_text()
 
-    found = reader(root).system("PRPs/system/executed/PRP-1-validation.md", BUDGET, None)
+    found = reader(root).system(path="PRPs/system/executed/PRP-1-validation.md", max_tokens=BUDGET)
 
     changed = found["metadata"].pop("last_modified")
     assert found == {
@@ -78,46 +78,47 @@ def test_a_document_of_the_framework_is_read_by_its_path_below_its_folder(root: 
 
 
 def test_a_path_as_a_search_tells_it_is_taken_too(root: Path) -> None:
-    with_folder = reader(root).system(".ce/RULES.md", BUDGET, None)
+    with_folder = reader(root).system(path=".ce/RULES.md", max_tokens=BUDGET)
 
-    assert with_folder["content"] == reader(root).system("RULES.md", BUDGET, None)["content"]
+    assert with_folder["content"] == reader(root).system(path="RULES.md", max_tokens=BUDGET)["content"]
     assert with_folder["source"] == ".ce/RULES.md"
 
 
 def test_a_document_of_the_project_is_read_by_its_path(root: Path) -> None:
-    found = reader(root).user("examples/patterns/api-errors.md", BUDGET, None)
+    found = reader(root).user(path="examples/patterns/api-errors.md", max_tokens=BUDGET)
 
     assert found["metadata"]["tags"] == ["api", "error", "fastapi"]
     assert found["content"].startswith("---\ntags: [api")
-    assert reader(root).user("docs/Ünïcode – straße.md", BUDGET, None)["metadata"]["title"] == "Straße"
-    assert reader(root).user("AGENTS.md", BUDGET, None)["source"] == "CLAUDE.md"
+    assert reader(root).user(path="docs/Ünïcode – straße.md", max_tokens=BUDGET)["metadata"]["title"] == "Straße"
+    assert reader(root).user(path="AGENTS.md", max_tokens=BUDGET)["source"] == "CLAUDE.md"
 
 
 def test_a_page_of_the_framework_is_read_without_its_ending(root: Path) -> None:
-    found = reader(root).framework("research/01-prp-system", BUDGET, None)
+    found = reader(root).framework(doc_path="research/01-prp-system", max_tokens=BUDGET)
 
     assert found["source"] == ".ce/docs/research/01-prp-system.md"
     assert found["metadata"]["title"] == "The PRP system"
-    assert reader(root).framework("research/01-prp-system.md", BUDGET, None)["content"] == found["content"]
+    with_suffix = reader(root).framework(doc_path="research/01-prp-system.md", max_tokens=BUDGET)
+    assert with_suffix["content"] == found["content"]
 
 
 def test_where_the_pages_are_can_be_said(root: Path, tmp_path: Path) -> None:
-    assert reader(root, framework="docs/").framework("keys", BUDGET, None)["source"] == "docs/keys.md"
+    assert reader(root, framework="docs/").framework(doc_path="keys", max_tokens=BUDGET)["source"] == "docs/keys.md"
     with pytest.raises(FrameworkNotFound, match="nowhere") as caught:
-        reader(root, framework="nowhere").framework("keys", BUDGET, None)
+        reader(root, framework="nowhere").framework(doc_path="keys", max_tokens=BUDGET)
     assert "[docs]" in caught.value.hint
     with pytest.raises(PathRefused):
-        reader(root, framework="../root-evil").framework("secret", BUDGET, None)
+        reader(root, framework="../root-evil").framework(doc_path="secret", max_tokens=BUDGET)
     with pytest.raises(PathRefused):
-        reader(root, framework="outside").framework("secret", BUDGET, None)
+        reader(root, framework="outside").framework(doc_path="secret", max_tokens=BUDGET)
     with pytest.raises(FrameworkNotFound, match=r"\.ce/docs or \.ce"):
-        reader(write_project(tmp_path, {"docs/a.md": "# A\n"})).framework("a", BUDGET, None)
+        reader(write_project(tmp_path, {"docs/a.md": "# A\n"})).framework(doc_path="a", max_tokens=BUDGET)
 
 
 def test_the_framework_has_no_pages_but_its_folder(tmp_path: Path) -> None:
     write_project(tmp_path, {".ce/notes/a.md": "# A\n"})
 
-    assert reader(tmp_path).framework("notes/a", BUDGET, None)["source"] == ".ce/notes/a.md"
+    assert reader(tmp_path).framework(doc_path="notes/a", max_tokens=BUDGET)["source"] == ".ce/notes/a.md"
 
 
 OUTSIDE_SYSTEM = ["../CLAUDE.md", "../.cefoo/x.md", "guide.md", ".ce/../../root-evil/secret.md", "/etc/passwd"]
@@ -134,7 +135,7 @@ NOT_FOR_READING = [
 @pytest.mark.parametrize("path", OUTSIDE_SYSTEM)
 def test_nothing_outside_of_the_framework_is_read_as_its_document(root: Path, path: str) -> None:
     with pytest.raises(PathRefused) as caught:
-        reader(root).system(path, BUDGET, None)
+        reader(root).system(path=path, max_tokens=BUDGET)
 
     assert caught.value.http_status == 403
 
@@ -144,7 +145,7 @@ def test_nothing_outside_and_nothing_that_is_not_indexed_is_read_as_a_document_o
     root: Path, path: str
 ) -> None:
     with pytest.raises(PathRefused) as caught:
-        reader(root).user(path, BUDGET, None)
+        reader(root).user(path=path, max_tokens=BUDGET)
 
     assert caught.value.hint
     assert "Secret" not in caught.value.message
@@ -152,7 +153,7 @@ def test_nothing_outside_and_nothing_that_is_not_indexed_is_read_as_a_document_o
 
 def test_who_asks_the_wrong_tool_is_told_the_right_one(root: Path) -> None:
     with pytest.raises(PathRefused) as caught:
-        reader(root).user(".ce/RULES.md", BUDGET, None)
+        reader(root).user(path=".ce/RULES.md", max_tokens=BUDGET)
 
     assert "get_system_doc" in caught.value.hint
 
@@ -160,13 +161,13 @@ def test_who_asks_the_wrong_tool_is_told_the_right_one(root: Path) -> None:
 @pytest.mark.parametrize("path", ["PRPs", "docs/pipe.md", "PRPs/executed/PRP-10-TASK.md", "x" * 300 + ".md"])
 def test_what_is_no_file_of_that_very_name_is_not_found(root: Path, path: str) -> None:
     with pytest.raises(DocumentNotFound):
-        reader(root).user(path, BUDGET, None)
+        reader(root).user(path=path, max_tokens=BUDGET)
 
 
 def test_the_nearest_paths_are_named_as_the_same_tool_takes_them(root: Path) -> None:
-    def hint(read: Any, path: str) -> str:
+    def hint(read: Any, path: str, name: str = "path") -> str:
         with pytest.raises(DocumentNotFound) as caught:
-            read(path, BUDGET, None)
+            read(**{name: path}, max_tokens=BUDGET)
         return caught.value.hint
 
     found = reader(root)
@@ -175,20 +176,20 @@ def test_the_nearest_paths_are_named_as_the_same_tool_takes_them(root: Path) -> 
     assert hint(found.system, "PRPs/executed/PRP-1-validation.md") == (
         "Did you mean PRPs/system/executed/PRP-1-validation.md?"
     )
-    assert hint(found.framework, "research/01-prps-system") == "Did you mean research/01-prp-system.md?"
+    assert hint(found.framework, "research/01-prps-system", "doc_path") == "Did you mean research/01-prp-system.md?"
     assert "private" not in hint(found.user, "privat/plan.md")
     assert "knowledge_search" in hint(found.user, "zzzzzzzzzzzzzzzzzzz")
 
 
 def test_secrets_are_not_handed_out(root: Path) -> None:
-    found = reader(root).user("docs/keys.md", BUDGET, None)
+    found = reader(root).user(path="docs/keys.md", max_tokens=BUDGET)
 
     assert KEY not in str(found)
     assert "[redacted aws-key]" in found["content"]
 
 
 def test_a_broken_front_matter_is_not_believed_and_its_text_is_read(root: Path) -> None:
-    found = reader(root).user("docs/broken.md", BUDGET, None)
+    found = reader(root).user(path="docs/broken.md", max_tokens=BUDGET)
 
     assert found["content"] == "---\ntags: [a\n---\n# Broken\n\nText.\n"
     assert found["metadata"]["title"] == "Broken"
@@ -199,7 +200,7 @@ def test_a_long_document_comes_in_parts_each_character_once(tmp_path: Path) -> N
     write_project(tmp_path, {"docs/long.md": text})
     read, parts, cursor = reader(tmp_path), [], None
     while True:
-        found = read.user("docs/long.md", 400, cursor)
+        found = read.user(path="docs/long.md", max_tokens=400, cursor=cursor)
         parts.append(found["content"])
         assert len(str(found)) < 400 * 3.3
         cursor = found.get("next_cursor")
@@ -210,17 +211,17 @@ def test_a_long_document_comes_in_parts_each_character_once(tmp_path: Path) -> N
     assert len(parts) > 5
     write_project(tmp_path, {"docs/long.md": text + "more\n"})
     with pytest.raises(InvalidArgument, match="changed"):
-        read.user("docs/long.md", 400, "MC4xOmFiY2RlZg")
+        read.user(path="docs/long.md", max_tokens=400, cursor="MC4xOmFiY2RlZg")
 
 
 def test_an_edit_is_read_at_once_without_a_sync(tmp_path: Path) -> None:
     write_project(tmp_path, {"PRPs/executed/PRP-TEST.md": "# My PRP\n"})
     read = reader(tmp_path)
-    before = read.user("PRPs/executed/PRP-TEST.md", BUDGET, None)
+    before = read.user(path="PRPs/executed/PRP-TEST.md", max_tokens=BUDGET)
     write_project(tmp_path, {"PRPs/executed/PRP-TEST.md": "# My edited PRP\n"})
 
     assert before["content"] == "# My PRP\n"
-    assert read.user("PRPs/executed/PRP-TEST.md", BUDGET, None)["content"] == "# My edited PRP\n"
+    assert read.user(path="PRPs/executed/PRP-TEST.md", max_tokens=BUDGET)["content"] == "# My edited PRP\n"
 
 
 SWAPPER = """
@@ -251,6 +252,6 @@ def test_a_link_that_another_process_puts_in_the_way_meanwhile_is_not_followed(t
 
 def outcome(read: DocReader) -> str:
     try:
-        return str(read.user("docs/a.md", BUDGET, None)["content"])
+        return str(read.user(path="docs/a.md", max_tokens=BUDGET)["content"])
     except (PathRefused, InvalidPath, DocumentNotFound) as error:
         return error.code

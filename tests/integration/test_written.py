@@ -12,7 +12,7 @@ from lore_etl.config.settings import Settings
 from lore_etl.core.errors import InvalidContent
 from lore_server.app import App
 from lore_server.contract import Contract
-from lore_server.replies.render import render
+from lore_server.operations.table import render
 from tests.harness.calls import Call, calling, indexed
 from tests.harness.models import HashModel
 from tests.harness.projects import settle, write_project

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 from collections.abc import Iterator
 from typing import Any
@@ -14,24 +13,12 @@ from openapi_spec_validator import validate
 from lore_etl.core.errors import InternalError, InvalidArgument, UnknownOperation
 from lore_etl.core.model import KnowledgeType
 from lore_server.contract import Contract
-from lore_server.operations.query_handlers import HANDLERS
 from tests.golden.write import TARGET as GOLDEN
 from tests.golden.write import tools
 
 
 def test_the_contract_is_a_valid_openapi_document(contract: Contract) -> None:
     validate(contract.document)
-
-
-def test_every_operation_has_a_handler_and_every_handler_an_operation(contract: Contract) -> None:
-    assert set(contract.operations) == set(HANDLERS)
-
-
-def test_every_handler_takes_exactly_the_arguments_of_its_operation(contract: Contract) -> None:
-    for operation in contract:
-        parameters = inspect.signature(HANDLERS[operation.id]).parameters.values()
-        keywords = {one.name for one in parameters if one.kind is inspect.Parameter.KEYWORD_ONLY}
-        assert keywords == set(operation.input_schema["properties"]), operation.id
 
 
 def test_the_list_of_tools_is_the_frozen_one() -> None:

@@ -16,7 +16,7 @@ from lore_server.answer.key import api_key
 from lore_server.answer.links import REMOVED, without_links
 from lore_server.answer.pack import Passage, pack
 from lore_server.answer.streaming import Telling
-from lore_server.execution.progress import unheard
+from lore_server.execution.progress import NOBODY, Listener, unheard
 from lore_server.query.freshness import Freshness
 from lore_server.query.outdated import outdated
 from lore_server.query.query_service import QueryService, SearchOutcome
@@ -43,9 +43,12 @@ class AnswerService:
         self._queries = queries
         self._freshness = freshness
 
-    def ask(self, question: str, type_: str, limit: int, hear: Callable[[str], None] = unheard) -> dict[str, Any]:
-        """The result of `ask_knowledge_base`; `hear` gets its text as it grows, and the result has the last word."""
-        return bounded(self._answered(question, type_, limit, hear))
+    def ask(self, *, query: str, type: str, limit: int, listener: Listener = NOBODY) -> dict[str, Any]:
+        """Answer a question with citations.
+
+        The listener gets the text as it grows; the result is the final version.
+        """
+        return bounded(self._answered(query, type, limit, listener.text))
 
     def _answered(self, question: str, type_: str, limit: int, hear: Callable[[str], None]) -> dict[str, Any]:
         found = self._queries.find(question, type_)

@@ -6,8 +6,8 @@ from typing import Any
 
 from lore_etl.core.errors import LoreError
 from lore_server.console import terminal
+from lore_server.operations.table import render
 from lore_server.replies.problem import problem
-from lore_server.replies.render import render
 
 JSON = dict[str, Any]
 

@@ -9,8 +9,8 @@ from typing import Any
 from lore_etl.config.layers import CONFIG_NAME
 from lore_etl.config.project import VIEW_NAME
 from lore_etl.core.errors import LoreError, StorageError
-from lore_etl.core.model import Progress
 from lore_etl.index import Index
+from lore_server.execution.progress import NOBODY, Listener
 from lore_server.framework.config_template import TEMPLATE
 from lore_server.framework.groups import Group
 from lore_server.framework.index_file import Output
@@ -44,8 +44,10 @@ class InitService:
         self._output = output
         self._files = Files(index.root)
 
-    def run(self, project_root: str | None, sync: bool, wait_seconds: float, progress: Progress) -> JSON:
-        """The result of `init_project`. A sync that fails is told in its job, with what was done before.
+    def run(
+        self, *, sync: bool, wait_seconds: float, project_root: str | None = None, listener: Listener = NOBODY
+    ) -> JSON:
+        """Set up Lore for the project. A failed sync is reported in its job, after the steps that succeeded.
 
         Raises:
             InvalidArgument: another project than this one.
@@ -62,7 +64,7 @@ class InitService:
         warnings += self._put_out(layout)
         reply: JSON = {"project_root": str(root).encode("utf-8", "replace").decode()}
         reply |= {"found": _places(layout.found), "missing": _places(layout.missing)}
-        job = self._synced(max(0.0, deadline - time.monotonic()), progress) if sync else None
+        job = self._synced(max(0.0, deadline - time.monotonic()), listener) if sync else None
         reply["written"] = [name for name in names if self._content(name) != before[name]]
         reply["kept"] = [name for name in names if name not in reply["written"] and before[name] is not None]
         counts = self._counts()
@@ -88,9 +90,9 @@ class InitService:
         except StorageError as error:
             return [f"{VIEW_NAME} was not written: {error.message}"]
 
-    def _synced(self, wait_seconds: float, progress: Progress) -> JSON:
+    def _synced(self, wait_seconds: float, listener: Listener) -> JSON:
         job, is_joined = self._jobs.begin("sync")
-        ended = self._jobs.get(job, wait_seconds, progress)
+        ended = self._jobs.get(id=job, wait_seconds=wait_seconds, listener=listener)
         return {**ended, "joined": True} if is_joined else ended
 
     def _content(self, name: str) -> bytes | str | None:

@@ -40,13 +40,13 @@ class DocReader:
         self._opened = Files(root)
         self._sources = SourceSet(SourceContext((), lambda path: None), settings.sources)
 
-    def system(self, path: str, max_tokens: int, cursor: str | None) -> JSON:
-        """The result of `get_system_doc`. Raises PathRefused, DocumentNotFound."""
+    def system(self, *, path: str, max_tokens: int, cursor: str | None = None) -> JSON:
+        """Return a file below `.ce/`. Raises PathRefused, DocumentNotFound."""
         inside = path.removeprefix(f"{SYSTEM}/")
         return self._part(path, leads_to(self._root, SYSTEM, inside), SYSTEM, max_tokens, cursor)
 
-    def user(self, path: str, max_tokens: int, cursor: str | None) -> JSON:
-        """The result of `get_user_doc`. Raises PathRefused, DocumentNotFound."""
+    def user(self, *, path: str, max_tokens: int, cursor: str | None = None) -> JSON:
+        """Return a file of the project. Raises PathRefused, DocumentNotFound."""
         if is_knowledge(path):
             raise PathRefused(
                 f"`{path}` is no file of the project: it was written through Lore.", "get_source reads it."
@@ -56,11 +56,11 @@ class DocReader:
             raise PathRefused(f"`{path}` is in {SYSTEM}/.", "get_system_doc reads what is in .ce/.")
         return self._part(path, source, "", max_tokens, cursor)
 
-    def framework(self, path: str, max_tokens: int, cursor: str | None) -> JSON:
-        """The result of `get_framework_doc`. Raises PathRefused, DocumentNotFound, FrameworkNotFound."""
+    def framework(self, *, doc_path: str, max_tokens: int, cursor: str | None = None) -> JSON:
+        """Return a page of the framework. Raises PathRefused, DocumentNotFound, FrameworkNotFound."""
         folder = framework_folder(self._root, self._settings.docs.framework)
-        source = leads_to(self._root, folder, path.removesuffix(SUFFIX) + SUFFIX)
-        return self._part(path, source, folder, max_tokens, cursor)
+        source = leads_to(self._root, folder, doc_path.removesuffix(SUFFIX) + SUFFIX)
+        return self._part(doc_path, source, folder, max_tokens, cursor)
 
     def _part(self, path: str, source: str, folder: str, max_tokens: int, cursor: str | None) -> JSON:
         text, modified = self._read(source, folder)

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from lore_etl.core.errors import InvalidArgument
 from lore_etl.core.model import Chunk, canonical_json, sha256
 from lore_etl.index import Index
 from lore_server.framework.best_sentence import best_sentence
@@ -23,6 +24,7 @@ from lore_server.replies import budget
 from lore_server.services.search_service import head
 
 JSON = dict[str, Any]
+LIMIT = 10  # results
 DAY_SECONDS = 86_400
 READ_FOR_EXCERPT = 4  # passages of a file
 LISTED = 20  # tags, or PRPs that name a pattern, in one result
@@ -45,21 +47,28 @@ class UnifiedSearch:
         self._scopes = scopes
         self._clock = clock
 
-    def check_root(self, project_root: str | None) -> None:
-        """Raises InvalidArgument for another project than this one."""
-        check_root(self._index.root, project_root, "Leave it out, or ask the server of that project.")
-
     def search(
         self,
+        *,
         query: str,
-        sources: Sequence[str],
-        tags: Sequence[str],
-        limit: int,
         explain: bool,
         max_tokens: int,
-        cursor: str | None,
+        sources: Sequence[str] | None = None,
+        tags: Sequence[str] | None = None,
+        limit: int | None = None,
+        project_root: str | None = None,
+        options: JSON | None = None,
+        cursor: str | None = None,
     ) -> JSON:
-        """The result of `knowledge_search`."""
+        """Return the best documents of some sources.
+
+        Raises:
+            InvalidArgument: another project than this one, or an argument that `options` repeats.
+        """
+        check_root(self._index.root, project_root, "Leave it out, or ask the server of that project.")
+        given = {"sources": sources, "tags": tags, "limit": limit}
+        wanted = _merged({name: value for name, value in given.items() if value is not None}, options or {})
+        sources, tags, limit = wanted.get("sources", []), wanted.get("tags", []), wanted.get("limit", LIMIT)
         self._index.require()
         mark = sha256(canonical_json([query, sources, tags, self._index.catalogue.meta("loaded")]))[:12]
         start = budget.offset_of(cursor, mark)
@@ -122,6 +131,13 @@ class UnifiedSearch:
                 counts = Counter(scope.source_of[path] for path in sorted(holding))
                 return f"{said}: {', '.join(f'{name} ({count})' for name, count in counts.most_common())}."
         return "Use other or fewer words, or query_documents, which searches every file of the index."
+
+
+def _merged(arguments: JSON, options: JSON) -> JSON:
+    """The arguments and those in `options`, where PRP-29.2 has them. Raises InvalidArgument if one is in both."""
+    if twice := sorted(arguments.keys() & options.keys()):
+        raise InvalidArgument(f"`{twice[0]}` is given twice: as an argument and in `options`.", "Give it once.")
+    return {**arguments, **options}
 
 
 def _listed(name: str, values: Sequence[str]) -> JSON:

@@ -19,8 +19,8 @@ from lore_server.execution.progress import NOBODY
 from lore_server.execution.threads import Call, Calls
 from lore_server.mcp.project_resources import PREFIX, project_mains, project_templates, read_project
 from lore_server.mcp.tools import Tell
+from lore_server.operations.table import render
 from lore_server.replies.budget import REPLY_TOKENS
-from lore_server.replies.render import render
 
 HANDBOOK, INDEX = "lore://handbook", "lore://index"
 DOCUMENT, SOURCE = "lore://document/", "lore://source/"

@@ -14,7 +14,7 @@ from lore_server.contract import Contract, Operation
 from lore_server.execution.threads import Calls
 from lore_server.mcp.follow import Follower
 from lore_server.mcp.schema_outline import Outline, outlines
-from lore_server.replies.render import render
+from lore_server.operations.table import render
 
 Tell = Callable[[BaseException], dict[str, Any]]
 WATCHED_SECONDS = 45  # a client that is shown progress waits so long; most give up after 60

@@ -1,17 +1,17 @@
-"""Results of the toolset `docs` as text."""
+"""Render the results of the toolset `docs` as text."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
 
-from lore_server.replies.reply_text import RENDERERS, ReplyText, notes, outdated, renders
+from lore_server.replies.render_index import job
+from lore_server.replies.reply_text import ReplyText, notes, outdated
 
 JSON = dict[str, Any]
 
 
-@renders("init_project")
-def _init(result: JSON) -> ReplyText:
+def init(result: JSON) -> ReplyText:
     groups = [f"{count} {name.replace('_', ' ')}" for name, count in result["groups"].items() if count]
     rows = [
         _listed("Found", [one["path"] for one in result["found"]]),
@@ -21,9 +21,9 @@ def _init(result: JSON) -> ReplyText:
         _listed("Knowledge", groups),
         _drift(result["drift"]),
     ]
-    job = RENDERERS["get_job"](result["job"]) if "job" in result else ReplyText("Next: lore sync")
+    done = job(result["job"]) if "job" in result else ReplyText("Next: lore sync")
     warnings = [f"warning: {one}" for one in result["warnings"]]
-    return ReplyText("\n".join([*filter(None, rows), job.body]), (*warnings, *job.notes))
+    return ReplyText("\n".join([*filter(None, rows), done.body]), (*warnings, *done.notes))
 
 
 def _listed(head: str, names: list[str]) -> str:
@@ -38,15 +38,13 @@ def _drift(drift: JSON) -> str:
     return "\n".join([f"Drift: {drift['total']} ({drift['score']:.1%} of what was checked).", *rows, *more])
 
 
-@renders("get_system_doc", "get_user_doc", "get_framework_doc")
-def _document(result: JSON) -> ReplyText:
+def document(result: JSON) -> ReplyText:
     about = result["metadata"]
     head = f"{result['source']}  {about['title']}{_tags(about)}  ({about['last_modified']})"
     return ReplyText(f"{head}\n\n{result['content']}", notes(result))
 
 
-@renders("knowledge_search")
-def _search(result: JSON) -> ReplyText:
+def search(result: JSON) -> ReplyText:
     rows = [line for number, one in enumerate(result["results"], start=1) for line in _result(number, one)]
     count = f"{len(result['results'])} of {result['total_found']} in {', '.join(result['sources_searched'])}"
     return ReplyText(

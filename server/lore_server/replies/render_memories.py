@@ -1,25 +1,23 @@
-"""Results of the toolset `memories` as text."""
+"""Render the results of the toolset `memories` as text."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
 
-from lore_server.replies.reply_text import ReplyText, notes, outdated, renders
+from lore_server.replies.reply_text import ReplyText, notes, outdated
 
 JSON = dict[str, Any]
 
 
-@renders("add_memory")
-def _added(result: JSON) -> ReplyText:
+def added(result: JSON) -> ReplyText:
     done = "Known already" if result["duplicate"] else "Remembered"
     replaced = (f"replaced: {result['replaced']}",) if result["replaced"] else ()
     note = (result["note"],) if "note" in result else ()
     return ReplyText(f"{done}: {result['name']}\nid: {result['id']}", (*replaced, *note))
 
 
-@renders("search_memories")
-def _matches(result: JSON) -> ReplyText:
+def matches(result: JSON) -> ReplyText:
     rows = [line for number, one in enumerate(result["results"], start=1) for line in _match(number, one)]
     note = (result["note"],) if "note" in result else ()
     return ReplyText("\n".join(rows) or "Nothing found.", (*note, *notes(result)))
@@ -37,6 +35,5 @@ def _match(number: int, one: JSON) -> Iterator[str]:
         yield f"   (whole: get_source {one['path']})"
 
 
-@renders("delete_memory")
-def _deleted(result: JSON) -> ReplyText:
+def deleted(result: JSON) -> ReplyText:
     return ReplyText(f"Forgotten: {result['name']}\nid: {result['id']}")

@@ -1,26 +1,24 @@
-"""Results of the toolset `projects` as text."""
+"""Render the results of the toolset `projects` as text."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
 
-from lore_server.replies.reply_text import ReplyText, outdated, renders
+from lore_server.replies.reply_text import ReplyText, outdated
 
 JSON = dict[str, Any]
 SHORT_ID = 10
 
 
-@renders("list_projects")
-def _projects(result: JSON) -> ReplyText:
+def projects(result: JSON) -> ReplyText:
     rows = [one["project_id"] for one in result["projects"]]
     return ReplyText(
         "\n".join(rows) or "No project has knowledge yet.", (f"this project: {result['current']}", *_noted(result))
     )
 
 
-@renders("get_project_main")
-def _main(result: JSON) -> ReplyText:
+def main(result: JSON) -> ReplyText:
     if not result["exists"]:
         missing = f"Project {result['project_id']} has no main document yet: update_project_main writes it."
         return ReplyText(missing, _noted(result))
@@ -47,19 +45,13 @@ def _noted(result: JSON) -> tuple[str, ...]:
     return (result["note"],) if "note" in result else ()
 
 
-@renders(
-    "update_project_main", "update_project_section", "add_project_section", "remove_project_section",
-    "create_knowledge_file", "write_knowledge_file", "delete_knowledge_file", "update_chapter", "add_chapter",
-    "remove_chapter", "delete_project",
-)  # fmt: skip
-def _written(result: JSON) -> ReplyText:
+def written(result: JSON) -> ReplyText:
     unchanged = () if result["commit"] else ("Nothing had to be changed.",)
     version = (_version(result),) if result["version"] else ()
     return ReplyText(result["message"], (*unchanged, *version))
 
 
-@renders("search_knowledge")
-def _matches(result: JSON) -> ReplyText:
+def matches(result: JSON) -> ReplyText:
     rows = [line for number, one in enumerate(result["results"], 1) for line in _match(number, one)]
     return ReplyText("\n".join(rows) or "Nothing found.", (f"{len(result['results'])} of {result['total_documents']}",))
 
@@ -74,21 +66,18 @@ def _match(number: int, one: JSON) -> Iterator[str]:
             yield from (f"     {context}" for context in contexts)
 
 
-@renders("list_knowledge_files")
-def _files(result: JSON) -> ReplyText:
+def files(result: JSON) -> ReplyText:
     rows = [
         f"{one['filename']}  {one['title']}  {one['updated'] or ''}".rstrip() + outdated(one) for one in result["files"]
     ]
     return ReplyText("\n".join(rows) or f"Project {result['project_id']} has no documents yet.")
 
 
-@renders("get_knowledge_file")
-def _file(result: JSON) -> ReplyText:
+def file(result: JSON) -> ReplyText:
     return ReplyText(result["document"]["full_content"].rstrip("\n"), (_version(result),))
 
 
-@renders("list_chapters")
-def _chapters(result: JSON) -> ReplyText:
+def chapters(result: JSON) -> ReplyText:
     rows = [
         f"{'  ' * (one['level'] - 2)}{one['index']}. {one['title']}{': ' if one['summary'] else ''}{one['summary']}"
         for one in result["chapters"]
@@ -96,15 +85,13 @@ def _chapters(result: JSON) -> ReplyText:
     return ReplyText("\n".join([f"{result['filename']}  {result['title']}", *rows]), (_version(result),))
 
 
-@renders("get_chapter")
-def _chapter(result: JSON) -> ReplyText:
+def chapter(result: JSON) -> ReplyText:
     one = result["chapter"]
     place = f"{result['filename']}, chapter {one['index']} of {result['count']} (from 0)"
     return ReplyText(f"{'#' * one['level']} {one['title']}\n\n{one['content']}", (place, _version(result)))
 
 
-@renders("get_knowledge_history")
-def _history(result: JSON) -> ReplyText:
+def history(result: JSON) -> ReplyText:
     rows = [line for one in result["commits"] for line in _commit(one)]
     patch = ["", result["patch"].rstrip("\n")] if "patch" in result else []
     return ReplyText("\n".join([*rows, *patch]).strip("\n") or "No history.")
@@ -115,20 +102,17 @@ def _commit(one: JSON) -> Iterator[str]:
     yield f"{one['id'][:SHORT_ID]}  {one['date']}  {one['author']}{session}  {one['message'].partition(chr(10))[0]}"
 
 
-@renders("revert_knowledge")
-def _reverted(result: JSON) -> ReplyText:
+def reverted(result: JSON) -> ReplyText:
     if result["commit"] is None:
         return ReplyText("Nothing was left to take back.")
     return ReplyText("\n".join([result["message"].partition("\n")[0], *(f"  {path}" for path in result["paths"])]))
 
 
-@renders("get_server_info")
-def _info(result: JSON) -> ReplyText:
+def info(result: JSON) -> ReplyText:
     return ReplyText(f"{result['name']} {result['version']}\nknowledge in {result['storage_path']}")
 
 
-@renders("get_storage_status")
-def _status(result: JSON) -> ReplyText:
+def status(result: JSON) -> ReplyText:
     if not result["exists"]:
         return ReplyText(f"{result['storage_path']}: nothing was written yet.")
     last = result["last_commit"].partition("\n")[0]
@@ -141,8 +125,7 @@ def _status(result: JSON) -> ReplyText:
     return ReplyText("\n".join([*body, *details]))
 
 
-@renders("sync_storage")
-def _synced(result: JSON) -> ReplyText:
+def synced(result: JSON) -> ReplyText:
     return ReplyText(f"{result['message']}: {result['files_committed']} files committed; {result['remote_status']}.")
 
 

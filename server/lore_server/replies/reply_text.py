@@ -1,8 +1,8 @@
-"""A result as text, and the functions that make it, by operation."""
+"""A result as text, and the parts that several results share."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,17 +25,11 @@ class ReplyText:
 
 SYNC = " (`lore sync`, or manage_knowledge_base with action=sync)."
 _SAID = ("truncated", "doubt", "degraded")
-RENDERERS: dict[str, Callable[[JSON], ReplyText]] = {}
 
 
-def renders(*operations: str) -> Callable[[Callable[[JSON], ReplyText]], Callable[[JSON], ReplyText]]:
-    """Register a function as the renderer of these operations."""
-
-    def register(function: Callable[[JSON], ReplyText]) -> Callable[[JSON], ReplyText]:
-        RENDERERS.update(dict.fromkeys(operations, function))
-        return function
-
-    return register
+def error_text(record: JSON) -> str:
+    """Render the record of an error."""
+    return f"{record['message']}\n{record['hint']} ({record['code']}, trace_id {record['trace_id']})"
 
 
 def outdated(row: Mapping[str, Any]) -> str:

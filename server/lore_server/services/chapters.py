@@ -9,10 +9,9 @@ from typing import Any
 from lore_etl.core.dates import problem_of
 from lore_server.knowledge.chapter_edit import NewChapter, Place, Which
 from lore_server.knowledge.document import Chapter
-from lore_server.knowledge.git.commits import Author
 from lore_server.knowledge.metadata import Metadata
 from lore_server.knowledge.reader import StoredDocument
-from lore_server.services.knowledge_library import Library
+from lore_server.services.knowledge_library import Library, author_of
 from lore_server.services.project_service import written
 from lore_server.services.superseded import Titled, outdated_among
 
@@ -26,8 +25,8 @@ class ChapterService:
         self._library = library
         self._today = today
 
-    def files(self, project_id: str | None) -> JSON:
-        """The result of `list_knowledge_files`."""
+    def files(self, *, project_id: str | None = None) -> JSON:
+        """Return the documents of a project."""
         name = self._library.named(project_id)
         found = self._library.store.documents(name)
         outdated = outdated_among((Titled(one.filename, one.title, one.metadata) for one in found), self._today())
@@ -44,8 +43,8 @@ class ChapterService:
         ]
         return {"success": True, "project_id": name, "files": rows, "count": len(rows)}
 
-    def file(self, project_id: str | None, filename: str, commit: str | None) -> JSON:
-        """The result of `get_knowledge_file`."""
+    def file(self, *, filename: str, project_id: str | None = None, commit: str | None = None) -> JSON:
+        """Return a whole document, as it is or as a commit has it."""
         found = self._library.documents(commit).document(self._library.named(project_id), filename)
         whole = {
             "filename": found.info.filename,
@@ -59,78 +58,135 @@ class ChapterService:
 
     def create(
         self,
-        project_id: str | None,
+        *,
         filename: str,
         title: str,
         introduction: str,
         keywords: Sequence[str],
         chapters: Sequence[Mapping[str, str]],
         supersedes: Sequence[str],
-        valid_until: str | None,
-        author: Author,
+        project_id: str | None = None,
+        valid_until: str | None = None,
+        author: str | None = None,
+        session: str | None = None,
     ) -> JSON:
-        """The result of `create_knowledge_file`."""
+        """Write a new document."""
         parts = tuple(NewChapter(one["title"], one["content"], one.get("summary", "")) for one in chapters)
         done = self._library.store.create_document(
-            self._library.named(project_id), filename, title, introduction, tuple(keywords), parts, author,
-            tuple(supersedes), valid_until,
+            self._library.named(project_id), filename, title, introduction, tuple(keywords), parts,
+            author_of(author, session), tuple(supersedes), valid_until,
         )  # fmt: skip
         return written(done)
 
-    def write(self, project_id: str | None, filename: str, content: str, expected: str | None, author: Author) -> JSON:
-        """The result of `write_knowledge_file`."""
-        name = self._library.named(project_id)
-        return written(self._library.store.write_document(name, filename, content, author, expected))
+    def write(
+        self,
+        *,
+        filename: str,
+        content: str,
+        project_id: str | None = None,
+        expected_version: str | None = None,
+        author: str | None = None,
+        session: str | None = None,
+    ) -> JSON:
+        """Replace the text of a document."""
+        name, by = self._library.named(project_id), author_of(author, session)
+        return written(self._library.store.write_document(name, filename, content, by, expected_version))
 
-    def delete(self, project_id: str | None, filename: str, expected: str | None, author: Author) -> JSON:
-        """The result of `delete_knowledge_file`."""
-        name = self._library.named(project_id)
-        return written(self._library.store.delete_document(name, filename, author, expected))
+    def delete(
+        self,
+        *,
+        filename: str,
+        project_id: str | None = None,
+        expected_version: str | None = None,
+        author: str | None = None,
+        session: str | None = None,
+    ) -> JSON:
+        """Delete a document; its history stays."""
+        name, by = self._library.named(project_id), author_of(author, session)
+        return written(self._library.store.delete_document(name, filename, by, expected_version))
 
-    def chapters(self, project_id: str | None, filename: str) -> JSON:
-        """The result of `list_chapters`."""
+    def chapters(self, *, filename: str, project_id: str | None = None) -> JSON:
+        """Return the headings of a document."""
         found = self._found(project_id, filename)
         rows = [_row(one) for one in found.document.chapters]
         return {**_head(found), "title": found.info.title, "chapters": rows, "count": len(rows)}
 
-    def chapter(self, project_id: str | None, filename: str, which: Which) -> JSON:
-        """The result of `get_chapter`."""
+    def chapter(
+        self,
+        *,
+        filename: str,
+        project_id: str | None = None,
+        chapter_title: str | None = None,
+        chapter_index: int | None = None,
+    ) -> JSON:
+        """Return one chapter."""
         found = self._found(project_id, filename)
-        one = found.document.chapter(which.title, which.index)
+        one = found.document.chapter(chapter_title, chapter_index)
         return {**_head(found), "chapter": {**_row(one), "content": one.content}, "count": len(found.document.chapters)}
 
     def update(
         self,
-        project_id: str | None,
+        *,
         filename: str,
-        which: Which,
-        content: str,
-        summary: str | None,
-        expected: str | None,
-        author: Author,
+        new_content: str,
+        project_id: str | None = None,
+        chapter_title: str | None = None,
+        chapter_index: int | None = None,
+        new_summary: str | None = None,
+        expected_version: str | None = None,
+        author: str | None = None,
+        session: str | None = None,
     ) -> JSON:
-        """The result of `update_chapter`."""
-        name = self._library.named(project_id)
-        return written(self._library.store.update_chapter(name, filename, which, content, author, summary, expected))
+        """Replace the text of a chapter."""
+        name, by, which = (
+            self._library.named(project_id),
+            author_of(author, session),
+            Which(chapter_title, chapter_index),
+        )
+        done = self._library.store.update_chapter(name, filename, which, new_content, by, new_summary, expected_version)
+        return written(done)
 
     def add(
         self,
-        project_id: str | None,
+        *,
         filename: str,
-        chapter: NewChapter,
-        place: Place,
-        reference: Which | None,
-        expected: str | None,
-        author: Author,
+        chapter_title: str,
+        content: str,
+        position: Place,
+        project_id: str | None = None,
+        summary: str | None = None,
+        reference_chapter: str | None = None,
+        reference_index: int | None = None,
+        expected_version: str | None = None,
+        author: str | None = None,
+        session: str | None = None,
     ) -> JSON:
-        """The result of `add_chapter`."""
-        name = self._library.named(project_id)
-        return written(self._library.store.add_chapter(name, filename, chapter, author, place, reference, expected))
+        """Add a chapter."""
+        name, by = self._library.named(project_id), author_of(author, session)
+        chapter = NewChapter(chapter_title, content, summary or "")
+        is_placed = reference_chapter is not None or reference_index is not None
+        reference = Which(reference_chapter, reference_index) if is_placed else None
+        done = self._library.store.add_chapter(name, filename, chapter, by, position, reference, expected_version)
+        return written(done)
 
-    def remove(self, project_id: str | None, filename: str, which: Which, expected: str | None, author: Author) -> JSON:
-        """The result of `remove_chapter`."""
-        name = self._library.named(project_id)
-        return written(self._library.store.remove_chapter(name, filename, which, author, expected))
+    def remove(
+        self,
+        *,
+        filename: str,
+        project_id: str | None = None,
+        chapter_title: str | None = None,
+        chapter_index: int | None = None,
+        expected_version: str | None = None,
+        author: str | None = None,
+        session: str | None = None,
+    ) -> JSON:
+        """Remove a chapter with its sub-chapters."""
+        name, by, which = (
+            self._library.named(project_id),
+            author_of(author, session),
+            Which(chapter_title, chapter_index),
+        )
+        return written(self._library.store.remove_chapter(name, filename, which, by, expected_version))
 
     def _found(self, project_id: str | None, filename: str) -> StoredDocument:
         return self._library.store.document(self._library.named(project_id), filename)

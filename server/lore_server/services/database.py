@@ -20,16 +20,22 @@ class DatabaseService:
     def __init__(self, index: Index) -> None:
         self._index = index
 
-    def start(self) -> dict[str, Any]:
-        """Open it. Raises IndexMissing, IndexDamaged, DatabaseUnavailable, Busy."""
+    def manage(self, *, action: str) -> dict[str, Any]:
+        """Start or stop the database.
+
+        Raises:
+            IndexMissing, IndexDamaged, DatabaseUnavailable, Busy: it cannot be started.
+        """
+        return self._start() if action == "start" else self._stop()
+
+    def _start(self) -> dict[str, Any]:
         self._index.require()
         was_open = self._index.has_open_vectors()
         store = self._index.vectors
         count = store.count()
         return self._state("already_running" if was_open else "started", f"{count} vectors, {store.where()}.")
 
-    def stop(self) -> dict[str, Any]:
-        """Close it; the next search opens it again."""
+    def _stop(self) -> dict[str, Any]:
         was_open = self._index.has_open_vectors()
         self._index.release_vectors()
         if was_open:

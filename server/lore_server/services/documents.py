@@ -24,40 +24,47 @@ class DocumentService:
         self._freshness = freshness
 
     def page(
-        self, type_: str, source: str | None, limit: int, offset: int, max_tokens: int, cursor: str | None
+        self,
+        *,
+        type: str,
+        limit: int,
+        offset: int,
+        max_tokens: int,
+        source: str | None = None,
+        cursor: str | None = None,
     ) -> JSON:
-        """The result of `list_documents`."""
+        """Return a page of the indexed chunks."""
         self._index.require()
-        mark = self._mark("documents", type_, source)
+        mark = self._mark("documents", type, source)
         start = budget.offset_of(cursor, mark) if cursor else offset
-        total, chunks = self._index.catalogue.page(_wanted(type_), source, limit, start)
+        total, chunks = self._index.catalogue.page(_wanted(type), source, limit, start)
         return paging.of_rows(
             {"total": total}, "documents", [_row(one) for one in chunks], start, total, mark, max_tokens
         )
 
-    def document(self, id_: str, max_tokens: int, cursor: str | None) -> JSON:
-        """The result of `get_document_by_id`. Raises DocumentNotFound."""
+    def document(self, *, id: str, max_tokens: int, cursor: str | None = None) -> JSON:
+        """Return one chunk. Raises DocumentNotFound."""
         self._index.require()
-        chunk = self._index.catalogue.chunks([id_]).get(id_)
+        chunk = self._index.catalogue.chunks([id]).get(id)
         if chunk is None:
-            raise DocumentNotFound(f"There is no document with the id `{id_}`.")
-        mark = self._mark(id_, chunk.content_hash)
+            raise DocumentNotFound(f"There is no document with the id `{id}`.")
+        mark = self._mark(id, chunk.content_hash)
         record = chunk.record()
         parts = {name: record.pop(name) for name in ("text", "symbols", "chain", "tags")}
         if cursor or budget.size(record) > max_tokens * budget.CHARACTERS_PER_TOKEN // 3:
             record = _brief(record)
         return paging.of_parts(record, parts, budget.offsets_of(cursor, mark, 2), mark, max_tokens)
 
-    def sources(self, type_: str, under: str | None, max_tokens: int, cursor: str | None) -> JSON:
-        """The result of `list_sources`."""
+    def sources(self, *, type: str, max_tokens: int, under: str | None = None, cursor: str | None = None) -> JSON:
+        """Return a page of the indexed files."""
         self._index.require()
-        mark = self._mark("sources", type_, under)
+        mark = self._mark("sources", type, under)
         start = budget.offset_of(cursor, mark)
-        rows = self._index.catalogue.sources(_wanted(type_), under.rstrip("/") if under else None)
+        rows = self._index.catalogue.sources(_wanted(type), under.rstrip("/") if under else None)
         return paging.of_rows({"total": len(rows)}, "sources", rows[start:], start, len(rows), mark, max_tokens)
 
-    def source(self, path: str, max_tokens: int, cursor: str | None) -> JSON:
-        """The result of `get_source`: the file as its chunks hold it. Raises DocumentNotFound."""
+    def source(self, *, path: str, max_tokens: int, cursor: str | None = None) -> JSON:
+        """Return a file as its chunks hold it. Raises DocumentNotFound."""
         self._index.require()
         chunks = self._index.catalogue.of_source(path)
         if not chunks:
@@ -71,8 +78,8 @@ class DocumentService:
             reply["changed"] = True
         return file_part(reply, chunks, start, mark, max_tokens)
 
-    def hierarchy(self, root: str | None, max_tokens: int, cursor: str | None) -> JSON:
-        """The result of `get_class_hierarchy`. Raises ClassNotFound with the nearest names."""
+    def hierarchy(self, *, max_tokens: int, root: str | None = None, cursor: str | None = None) -> JSON:
+        """Return a class and its subclasses, or all classes. Raises ClassNotFound with the nearest names."""
         self._index.require()
         tree = self._index.hierarchy
         if not tree.nodes:

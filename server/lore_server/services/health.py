@@ -46,8 +46,8 @@ class HealthService:
         self._guard = threading.Lock()
         self._probe: tuple[float, Verdict] | None = None
 
-    def check(self, refresh: bool = False) -> dict[str, Any]:
-        """The result of `healthcheck`; with `refresh` the model is probed again, too."""
+    def check(self, *, refresh: bool = False) -> dict[str, Any]:
+        """Report the state of each part; with `refresh` the model is probed again, too."""
         if refresh:
             self.forget()
         return {**self._record(), **self._moving()}

@@ -24,6 +24,7 @@ from lore_etl.core.model import Progress, SyncReport
 from lore_etl.index import Index
 from lore_etl.pipeline.sync import create_only, delete_all, embed_only, sync, sync_knowledge
 from lore_etl.stores.chunkfile import CHUNKS
+from lore_server.execution.progress import NOBODY, Listener
 from lore_server.services.job_file import StoredJob, read_job, write_job
 from lore_server.services.job_report import report_record
 
@@ -110,7 +111,13 @@ class JobService:
         self._stopped = False
 
     def run(
-        self, action: str, confirm: bool, allow_mass_delete: bool, wait_seconds: float, progress: Progress
+        self,
+        *,
+        action: str,
+        confirm: bool,
+        allow_mass_delete: bool,
+        wait_seconds: float,
+        listener: Listener = NOBODY,
     ) -> dict[str, Any]:
         """Start a job or join the running one, and wait a while for its end.
 
@@ -122,7 +129,7 @@ class JobService:
         if action == "delete" and not confirm:
             raise ConfirmationRequired("Deleting the index needs a confirmation.")
         job, number, joined = self._start_or_join(action, allow_mass_delete=allow_mass_delete)
-        record = self._wait(job, number, wait_seconds, progress)
+        record = self._wait(job, number, wait_seconds, listener.progress)
         return {**record, "joined": True} if joined else record
 
     def index_knowledge(self) -> None:
@@ -141,25 +148,25 @@ class JobService:
         job, _, joined = self._start_or_join(action)
         return job.id, joined
 
-    def get(self, id_: str, wait_seconds: float, progress: Progress) -> dict[str, Any]:
+    def get(self, *, id: str, wait_seconds: float, listener: Listener = NOBODY) -> dict[str, Any]:
         """A job, after waiting at most so long for its end; resumed by its id if its process was killed.
 
         Raises:
             JobNotFound: there is no such job.
         """
-        job = self._find(id_)
+        job = self._find(id)
         if isinstance(job, StoredJob):
-            if not job.may_resume or id_ == LATEST:
+            if not job.may_resume or id == LATEST:
                 return job.shown()
             try:
-                return self._wait(self._resumed(job), None, wait_seconds, progress)
+                return self._wait(self._resumed(job), None, wait_seconds, listener.progress)
             except Busy:  # a job of another kind came first
                 return job.shown()
-        return self._wait(job, None, wait_seconds, progress)
+        return self._wait(job, None, wait_seconds, listener.progress)
 
-    def cancel(self, id_: str) -> dict[str, Any]:
+    def cancel(self, *, id: str) -> dict[str, Any]:
         """Ask a job to end at its next step; one that has ended stays as it is. Raises JobNotFound."""
-        job = self._find(id_)
+        job = self._find(id)
         if isinstance(job, StoredJob):
             ended = job.cancelled()
             if ended != job:

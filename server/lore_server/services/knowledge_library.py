@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from lore_etl.core.errors import InvalidProjectId
+from lore_server.knowledge.git.commits import Author
 from lore_server.knowledge.identity import Identity, identity_of
 from lore_server.knowledge.names import checked_project_id
 from lore_server.knowledge.reader import Documents
@@ -119,3 +120,8 @@ class Library:
         """Wait a moment for what is being pushed."""
         if self._is_open:
             self.unopened.close()
+
+
+def author_of(author: str | None, session: str | None) -> Author:
+    """Return the author of a change; both parts are optional in a call."""
+    return Author(author or "", session or "")

@@ -80,8 +80,8 @@ class KnowledgeSearch:
         self._pages: dict[str, tuple[Stamp, MatchPage]] = {}
         self._characters = 0
 
-    def search(self, project_id: str | None, query: str, limit: int) -> JSON:
-        """The result of `search_knowledge`. Raises InvalidSearchQuery."""
+    def search(self, *, query: str, limit: int, project_id: str | None = None) -> JSON:
+        """Return the documents of a project that contain the words. Raises InvalidSearchQuery."""
         words = words_of(query)
         name = self._library.named(project_id)
         pages = list(self._read(name))

@@ -41,13 +41,15 @@ class MemorySearch:
         self._queries = queries
         self._freshness = freshness
 
-    def search(self, text: str, group_ids: Sequence[str], limit: int, max_tokens: int, cursor: str | None) -> JSON:
-        """The result of `search_memories`. Raises InvalidGroupId."""
+    def search(
+        self, *, query: str, group_ids: Sequence[str], limit: int, max_tokens: int, cursor: str | None = None
+    ) -> JSON:
+        """Return the memories that answer a question best. Raises InvalidGroupId."""
         groups = tuple(dict.fromkeys(map(group_folder, group_ids)))
         try:
-            return self._ranked(text, groups, limit, max_tokens, cursor)
+            return self._ranked(query, groups, limit, max_tokens, cursor)
         except IndexMissing:
-            return self._by_words(text, groups, limit, max_tokens, cursor)
+            return self._by_words(query, groups, limit, max_tokens, cursor)
 
     def _ranked(self, text: str, groups: tuple[str, ...], limit: int, max_tokens: int, cursor: str | None) -> JSON:
         self._index.require()

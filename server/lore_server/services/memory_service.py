@@ -6,9 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from lore_etl.core.model import Value
-from lore_server.knowledge.git.commits import Author
 from lore_server.knowledge.memory_store import Added, MemoryStore
-from lore_server.services.knowledge_library import Library
+from lore_server.services.knowledge_library import Library, author_of
 from lore_server.services.project_service import noted
 
 JSON = dict[str, Any]
@@ -22,17 +21,19 @@ class MemoryService:
 
     def add(
         self,
+        *,
         name: str,
         body: str,
         group_id: str,
         source: str,
         metadata: Mapping[str, Value],
-        replaces: str | None,
-        author: Author,
+        replaces: str | None = None,
+        author: str | None = None,
+        session: str | None = None,
     ) -> JSON:
-        """The result of `add_memory`."""
-        memories, project = MemoryStore(self._library.store), self._library.current
-        done = memories.add(project, name, group_id, body, source, metadata, author, replaces)
+        """Keep a text, unless its group has the same one already."""
+        memories, project, by = MemoryStore(self._library.store), self._library.current, author_of(author, session)
+        done = memories.add(project, name, group_id, body, source, metadata, by, replaces)
         memory = done.kept.memory
         result = {
             "id": done.kept.id,
@@ -47,9 +48,10 @@ class MemoryService:
         }
         return result | noted(" ".join([*_told(done), self._library.note() or ""]).strip())
 
-    def delete(self, memory_id: str, author: Author) -> JSON:
-        """The result of `delete_memory`."""
-        kept, commit = MemoryStore(self._library.store).delete(self._library.current, memory_id, author)
+    def delete(self, *, id: str, author: str | None = None, session: str | None = None) -> JSON:
+        """Delete a memory; its history stays."""
+        by = author_of(author, session)
+        kept, commit = MemoryStore(self._library.store).delete(self._library.current, id, by)
         named = {"id": kept.id, "name": kept.memory.name, "group_id": kept.memory.group_id}
         return {**named, "parts": len(kept.paths), "commit": commit}
 

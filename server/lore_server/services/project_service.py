@@ -6,9 +6,8 @@ from typing import Any
 
 from lore_etl.core.errors import AccessDenied, GitError, InvalidPath, ProjectDeleteFailed, StorageError
 from lore_server.knowledge.chapter_edit import Place
-from lore_server.knowledge.git.commits import Author
 from lore_server.knowledge.writer import Written
-from lore_server.services.knowledge_library import Library
+from lore_server.services.knowledge_library import Library, author_of
 
 JSON = dict[str, Any]
 
@@ -20,14 +19,14 @@ class ProjectService:
         self._library = library
 
     def all(self) -> JSON:
-        """The result of `list_projects`; looking opens nothing."""
+        """Return all projects; none of them is opened."""
         store = self._library.listed
         rows = [{"project_id": one.id, "has_main": store.files.exists(one.main_path)} for one in store.projects()]
         found = {"success": True, "current": self._library.current, "projects": rows, "count": len(rows)}
         return found | noted(self._library.note())
 
-    def main(self, project_id: str | None, commit: str | None) -> JSON:
-        """The result of `get_project_main`."""
+    def main(self, *, project_id: str | None = None, commit: str | None = None) -> JSON:
+        """Return a main document, as it is or as a commit has it."""
         documents = self._library.documents(commit)
         main = documents.main(self._library.named(project_id))
         found = {
@@ -39,40 +38,70 @@ class ProjectService:
         }
         return found | noted(self._library.note() if main.project_id == self._library.current else None)
 
-    def write(self, project_id: str | None, content: str, expected: str | None, author: Author) -> JSON:
-        """The result of `update_project_main`."""
-        return written(self._library.store.write_main(self._library.named(project_id), content, author, expected))
+    def write(
+        self,
+        *,
+        content: str,
+        project_id: str | None = None,
+        expected_version: str | None = None,
+        author: str | None = None,
+        session: str | None = None,
+    ) -> JSON:
+        """Replace a main document, or begin one."""
+        name, by = self._library.named(project_id), author_of(author, session)
+        return written(self._library.store.write_main(name, content, by, expected_version))
 
     def update_section(
-        self, project_id: str | None, header: str, content: str, expected: str | None, author: Author
+        self,
+        *,
+        section_header: str,
+        new_content: str,
+        project_id: str | None = None,
+        expected_version: str | None = None,
+        author: str | None = None,
+        session: str | None = None,
     ) -> JSON:
-        """The result of `update_project_section`."""
-        name = self._library.named(project_id)
-        return written(self._library.store.update_section(name, header, content, author, expected))
+        """Replace the text of a section."""
+        name, by = self._library.named(project_id), author_of(author, session)
+        return written(self._library.store.update_section(name, section_header, new_content, by, expected_version))
 
     def add_section(
         self,
-        project_id: str | None,
-        header: str,
+        *,
+        section_header: str,
         content: str,
-        place: Place,
-        reference: str | None,
-        expected: str | None,
-        author: Author,
+        position: Place,
+        project_id: str | None = None,
+        reference_header: str | None = None,
+        expected_version: str | None = None,
+        author: str | None = None,
+        session: str | None = None,
     ) -> JSON:
-        """The result of `add_project_section`."""
-        name = self._library.named(project_id)
-        return written(self._library.store.add_section(name, header, content, author, place, reference, expected))
+        """Add a section."""
+        name, by = self._library.named(project_id), author_of(author, session)
+        done = self._library.store.add_section(
+            name, section_header, content, by, position, reference_header, expected_version
+        )
+        return written(done)
 
-    def remove_section(self, project_id: str | None, header: str, expected: str | None, author: Author) -> JSON:
-        """The result of `remove_project_section`."""
-        name = self._library.named(project_id)
-        return written(self._library.store.remove_section(name, header, author, expected))
+    def remove_section(
+        self,
+        *,
+        section_header: str,
+        project_id: str | None = None,
+        expected_version: str | None = None,
+        author: str | None = None,
+        session: str | None = None,
+    ) -> JSON:
+        """Remove a section."""
+        name, by = self._library.named(project_id), author_of(author, session)
+        return written(self._library.store.remove_section(name, section_header, by, expected_version))
 
-    def delete(self, project_id: str, author: Author) -> JSON:
-        """The result of `delete_project`. Raises ProjectDeleteFailed where files cannot be removed."""
+    def delete(self, *, project_id: str, author: str | None = None, session: str | None = None) -> JSON:
+        """Delete a project. Raises ProjectDeleteFailed where files cannot be removed."""
+        name, by = self._library.named(project_id), author_of(author, session)
         try:
-            done = written(self._library.store.delete_project(self._library.named(project_id), author))
+            done = written(self._library.store.delete_project(name, by))
         except (GitError, InvalidPath, AccessDenied):
             raise
         except StorageError as error:

@@ -28,17 +28,19 @@ class SearchService:
         self._queries = queries
         self._freshness = freshness
 
-    def query(self, text: str, type_: str, limit: int, explain: bool, max_tokens: int, cursor: str | None) -> JSON:
-        """The result of `query_documents`."""
+    def passages(
+        self, *, query: str, type: str, limit: int, explain: bool, max_tokens: int, cursor: str | None = None
+    ) -> JSON:
+        """Return the passages that answer a question best."""
         self._index.require()
-        mark = sha256(f"{text}\0{type_}\0{self._index.catalogue.meta('loaded')}")[:12]
+        mark = sha256(f"{query}\0{type}\0{self._index.catalogue.meta('loaded')}")[:12]
         start = budget.offset_of(cursor, mark)
-        found = self._queries.find(text, type_)
+        found = self._queries.find(query, type)
         top = found.ranked[start : start + limit]
         changed = self._freshness.changed_of(one.source for one in top)
         results = [_result(one, explain, one.source in changed, found.today) for one in top]
         page = paging.Page(start, len(found.ranked), mark)
-        reply = head(text, found, page.total, bool(top), self._freshness.record(), max_tokens)
+        reply = head(query, found, page.total, bool(top), self._freshness.record(), max_tokens)
         return paging.of_passages(reply, results, [one.chunk.text for one in top], found.query.words, page, max_tokens)
 
 

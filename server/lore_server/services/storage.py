@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from lore_server import __version__
-from lore_server.knowledge.git.commits import Author, Commit
+from lore_server.knowledge.git.commits import Commit
 from lore_server.knowledge.git.history import FOREIGN
 from lore_server.knowledge.remote import RemoteState
-from lore_server.services.knowledge_library import Library
+from lore_server.services.knowledge_library import Library, author_of
 
 JSON = dict[str, Any]
 NAME = "Lore"
@@ -26,13 +26,13 @@ class StorageService:
         self._library = library
 
     def info(self) -> JSON:
-        """The result of `get_server_info`."""
+        """Return the server's name and version, and the knowledge folder."""
         home = str(self._library.home)
         told = {"name": NAME, "version": __version__, "storage_path": home, "description": DESCRIPTION}
         return {"success": True, **told}
 
     def status(self) -> JSON:
-        """The result of `get_storage_status`."""
+        """Return the state of the knowledge folder's repository."""
         store = self._library.store
         status = store.status()
         details = [*([status.problem] if status.problem else []), *status.uncommitted]
@@ -48,10 +48,10 @@ class StorageService:
             "status_details": "\n".join(details)[:LONGEST_DETAILS],
         }
 
-    def sync(self, author: Author) -> JSON:
-        """The result of `sync_storage`."""
+    def sync(self, *, author: str | None = None, session: str | None = None) -> JSON:
+        """Commit what was changed by hand, then pull and push."""
         store = self._library.store
-        done = store.sync(author)
+        done = store.sync(author_of(author, session))
         is_done = not done.remote.is_there or done.pushed
         return {
             "success": True,
@@ -65,16 +65,17 @@ class StorageService:
 
     def history(
         self,
-        project_id: str | None,
-        filename: str | None,
+        *,
         main: bool,
         everything: bool,
-        commit: str | None,
-        since: str | None,
         limit: int,
         skip: int,
+        project_id: str | None = None,
+        filename: str | None = None,
+        commit: str | None = None,
+        since: str | None = None,
     ) -> JSON:
-        """The result of `get_knowledge_history`."""
+        """Return commits, the changes of one commit, or the changes since one."""
         store = self._library.store
         if commit is not None and since is None:
             shown = store.show(commit)
@@ -87,9 +88,9 @@ class StorageService:
         commits = store.log(project, filename, main, limit, skip)
         return {"success": True, **named, "commits": [_row(one) for one in commits]}
 
-    def revert(self, commit: str, author: Author) -> JSON:
-        """The result of `revert_knowledge`."""
-        done = self._library.store.revert(commit, author)
+    def revert(self, *, commit: str, author: str | None = None, session: str | None = None) -> JSON:
+        """Undo the changes of a commit with a new commit."""
+        done = self._library.store.revert(commit, author_of(author, session))
         return {"success": True, "commit": done.commit, "paths": list(done.paths), "message": done.message}
 
 

@@ -1,30 +1,17 @@
-"""Results as short text, for people and for agents: a pure function for each operation, the same on every face."""
+"""Render the results of the toolsets `query`, `documents` and `manage` as short text."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
-from lore_server.replies import render_framework as _docs  # noqa: F401 - they add their renderers
-from lore_server.replies import render_memories as _memories  # noqa: F401
-from lore_server.replies import render_projects as _projects  # noqa: F401
-from lore_server.replies.reply_text import RENDERERS, ReplyText, notes, outdated, renders
+from lore_server.replies.reply_text import ReplyText, error_text, notes, outdated
 
 JSON = dict[str, Any]
 
 
-def render(operation: str, result: JSON) -> ReplyText:
-    """The result of an operation, or the error that it met, as text."""
-    if result.get("error"):
-        return ReplyText(f"{result['message']}\n{result['hint']} ({result['code']}, trace_id {result['trace_id']})")
-    text = RENDERERS[operation](result)
-    return replace(text, cursor=result.get("next_cursor"))
-
-
-@renders("query_documents")
-def _search(result: JSON) -> ReplyText:
+def passages(result: JSON) -> ReplyText:
     rows = [line for number, one in enumerate(result["results"], start=1) for line in _result(number, one)]
     return ReplyText("\n".join(rows) or "Nothing found.", notes(result))
 
@@ -42,15 +29,13 @@ def _result(number: int, one: JSON) -> Iterator[str]:
         yield f"   (whole: document {one['id']})"
 
 
-@renders("ask_knowledge_base")
-def _answer(result: JSON) -> ReplyText:
+def answer(result: JSON) -> ReplyText:
     cited = [f"[{one['n']}] {_place(one)}{outdated(one)}" for one in result["citations"]]
     seen = [] if cited else [f"see {_place(one)}{outdated(one)}" for one in result["references"]]
     return ReplyText("\n".join([result["answer"], "", *cited, *seen]).rstrip(), notes(result))
 
 
-@renders("get_class_hierarchy")
-def _tree(result: JSON) -> ReplyText:
+def classes(result: JSON) -> ReplyText:
     chain = [f"extends {' > '.join(result['chain'])}"] if result.get("chain") else []
     members = [f"  .{one['name']}  {one['kind']}, lines {_span(one)}" for one in result.get("members", ())]
     listed = ["", "members:", *members] if members else []
@@ -78,35 +63,30 @@ def _branches(result: JSON) -> Iterator[str]:
             waiting += [(child, depth + 1) for child in reversed(children[one["class"]])]
 
 
-@renders("list_documents")
-def _documents(result: JSON) -> ReplyText:
+def documents(result: JSON) -> ReplyText:
     rows = [f"{one['id']}  {one['type']:9} {_place(one)}" for one in result["documents"]]
     return ReplyText("\n".join(rows), (f"{len(rows)} of {result['total']}", *notes(result)))
 
 
-@renders("get_document_by_id")
-def _document(result: JSON) -> ReplyText:
+def document(result: JSON) -> ReplyText:
     title = " > ".join((result["title"], *result["heading"]))
     return ReplyText(
         f"{_place(result)}  [{result['type']}, {result['kind']}]\n{title}\n\n{result['text']}", notes(result)
     )
 
 
-@renders("list_sources")
-def _sources(result: JSON) -> ReplyText:
+def sources(result: JSON) -> ReplyText:
     rows = [f"{one['source']}  [{one['type']}]  {one['lines']} lines" for one in result["sources"]]
     return ReplyText("\n".join(rows), (f"{len(rows)} of {result['total']}", *notes(result)))
 
 
-@renders("get_source")
-def _source(result: JSON) -> ReplyText:
+def source(result: JSON) -> ReplyText:
     changed = "  (changed since the last sync)" if result.get("changed") else ""
     return ReplyText(f"{_place(result)}  [{result['type']}]{changed}\n\n{result['text']}", notes(result))
 
 
-@renders("manage_knowledge_base", "get_job", "cancel_job")
-def _job(result: JSON) -> ReplyText:
-    problem = [render("", result["problem"]).body] if "problem" in result else []
+def job(result: JSON) -> ReplyText:
+    problem = [error_text(result["problem"])] if "problem" in result else []
     if "report" not in result:
         return ReplyText(
             "\n".join([f"The {result['action']} is {result['state']} (job {result['id']}).{_pace(result)}", *problem])
@@ -129,19 +109,17 @@ def _pace(result: JSON) -> str:
     return f" {result['stage']}: {result['done']} of {result['total']}{left}."
 
 
-@renders("manage_database")
-def _database(result: JSON) -> ReplyText:
+def database(result: JSON) -> ReplyText:
     return ReplyText(f"{result['status']}: {result['detail']}")
 
 
-@renders("healthcheck")
-def _health(result: JSON) -> ReplyText:
+def health(result: JSON) -> ReplyText:
     rows = [f"{result['status']}  (Lore {result['version']}, model {result['model']})"]
     rows += [f"  {one['status']:9} {one['part']:11} {one['detail']}" for one in result["checks"]]
     if result["counts"]:
         rows.append("  " + ", ".join(f"{count} {kind}" for kind, count in result["counts"].items()))
     if "job" in result:
-        rows.append("  " + _job(result["job"]).body)
+        rows.append("  " + job(result["job"]).body)
     return ReplyText("\n".join(rows))
 
 

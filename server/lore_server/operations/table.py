@@ -1,0 +1,153 @@
+"""Name the service method and the renderer of each operation. A new operation needs a line here."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from lore_etl.core.errors import ConfigError
+from lore_server.contract import Contract, Operation, Schema
+from lore_server.execution.progress import Listener
+from lore_server.replies import render_framework, render_index, render_memories, render_projects
+from lore_server.replies.reply_text import ReplyText, error_text
+
+if TYPE_CHECKING:  # commands render replies of the owner, and need no services
+    from lore_server.answer.answer_service import AnswerService
+    from lore_server.framework.init_service import InitService
+    from lore_server.framework.reading import DocReader
+    from lore_server.framework.unified_search import UnifiedSearch
+    from lore_server.services.chapters import ChapterService
+    from lore_server.services.database import DatabaseService
+    from lore_server.services.documents import DocumentService
+    from lore_server.services.health import HealthService
+    from lore_server.services.jobs import JobService
+    from lore_server.services.knowledge_search import KnowledgeSearch
+    from lore_server.services.memory_search import MemorySearch
+    from lore_server.services.memory_service import MemoryService
+    from lore_server.services.project_service import ProjectService
+    from lore_server.services.search_service import SearchService
+    from lore_server.services.storage import StorageService
+
+Reply = TypeVar("Reply")
+Method = Callable[..., dict[str, Any]]
+LISTENER = "listener"
+
+
+@dataclass(frozen=True)
+class Services:
+    """All services of one project."""
+
+    search: SearchService
+    answers: AnswerService
+    documents: DocumentService
+    jobs: JobService
+    database: DatabaseService
+    health: HealthService
+    projects: ProjectService
+    chapters: ChapterService
+    knowledge: KnowledgeSearch
+    storage: StorageService
+    memories: MemoryService
+    memory_search: MemorySearch
+    init: InitService
+    docs: DocReader
+    unified: UnifiedSearch
+
+
+@dataclass(frozen=True)
+class Entry(Generic[Reply]):
+    """One operation: a keyword-only method of a service, and the function that renders its reply as text.
+
+    The method takes the arguments of the contract by their names. If it has a parameter `listener`, it gets the
+    listener of the call too.
+    """
+
+    method: Callable[[Services], Callable[..., Reply]]
+    text: Callable[[Reply], ReplyText]
+
+
+OPERATIONS: dict[str, Entry[Any]] = {
+    "query_documents": Entry(lambda its: its.search.passages, render_index.passages),
+    "ask_knowledge_base": Entry(lambda its: its.answers.ask, render_index.answer),
+    "get_class_hierarchy": Entry(lambda its: its.documents.hierarchy, render_index.classes),
+    "list_documents": Entry(lambda its: its.documents.page, render_index.documents),
+    "get_document_by_id": Entry(lambda its: its.documents.document, render_index.document),
+    "list_sources": Entry(lambda its: its.documents.sources, render_index.sources),
+    "get_source": Entry(lambda its: its.documents.source, render_index.source),
+    "manage_knowledge_base": Entry(lambda its: its.jobs.run, render_index.job),
+    "get_job": Entry(lambda its: its.jobs.get, render_index.job),
+    "cancel_job": Entry(lambda its: its.jobs.cancel, render_index.job),
+    "manage_database": Entry(lambda its: its.database.manage, render_index.database),
+    "healthcheck": Entry(lambda its: its.health.check, render_index.health),
+    "list_projects": Entry(lambda its: its.projects.all, render_projects.projects),
+    "get_project_main": Entry(lambda its: its.projects.main, render_projects.main),
+    "update_project_main": Entry(lambda its: its.projects.write, render_projects.written),
+    "update_project_section": Entry(lambda its: its.projects.update_section, render_projects.written),
+    "add_project_section": Entry(lambda its: its.projects.add_section, render_projects.written),
+    "remove_project_section": Entry(lambda its: its.projects.remove_section, render_projects.written),
+    "delete_project": Entry(lambda its: its.projects.delete, render_projects.written),
+    "search_knowledge": Entry(lambda its: its.knowledge.search, render_projects.matches),
+    "list_knowledge_files": Entry(lambda its: its.chapters.files, render_projects.files),
+    "create_knowledge_file": Entry(lambda its: its.chapters.create, render_projects.written),
+    "get_knowledge_file": Entry(lambda its: its.chapters.file, render_projects.file),
+    "write_knowledge_file": Entry(lambda its: its.chapters.write, render_projects.written),
+    "delete_knowledge_file": Entry(lambda its: its.chapters.delete, render_projects.written),
+    "list_chapters": Entry(lambda its: its.chapters.chapters, render_projects.chapters),
+    "get_chapter": Entry(lambda its: its.chapters.chapter, render_projects.chapter),
+    "update_chapter": Entry(lambda its: its.chapters.update, render_projects.written),
+    "add_chapter": Entry(lambda its: its.chapters.add, render_projects.written),
+    "remove_chapter": Entry(lambda its: its.chapters.remove, render_projects.written),
+    "get_knowledge_history": Entry(lambda its: its.storage.history, render_projects.history),
+    "revert_knowledge": Entry(lambda its: its.storage.revert, render_projects.reverted),
+    "get_server_info": Entry(lambda its: its.storage.info, render_projects.info),
+    "get_storage_status": Entry(lambda its: its.storage.status, render_projects.status),
+    "sync_storage": Entry(lambda its: its.storage.sync, render_projects.synced),
+    "add_memory": Entry(lambda its: its.memories.add, render_memories.added),
+    "search_memories": Entry(lambda its: its.memory_search.search, render_memories.matches),
+    "delete_memory": Entry(lambda its: its.memories.delete, render_memories.deleted),
+    "init_project": Entry(lambda its: its.init.run, render_framework.init),
+    "get_system_doc": Entry(lambda its: its.docs.system, render_framework.document),
+    "get_user_doc": Entry(lambda its: its.docs.user, render_framework.document),
+    "get_framework_doc": Entry(lambda its: its.docs.framework, render_framework.document),
+    "knowledge_search": Entry(lambda its: its.unified.search, render_framework.search),
+}
+
+
+def methods(contract: Contract, services: Services) -> dict[str, Callable[[Listener, dict[str, Any]], dict[str, Any]]]:
+    """Map each operation of the contract to a call of its method.
+
+    Raises:
+        ConfigError: an operation has no entry, an entry no operation, or a method other parameters than the contract.
+    """
+    if differing := set(contract.operations) ^ set(OPERATIONS):
+        raise ConfigError(f"Contract and operations differ: {', '.join(sorted(differing))}.", "Reinstall Lore.")
+    return {operation.id: _call(operation, OPERATIONS[operation.id].method(services)) for operation in contract}
+
+
+def _call(operation: Operation, method: Method) -> Callable[[Listener, dict[str, Any]], dict[str, Any]]:
+    parameters = dict(inspect.signature(method).parameters)
+    hears = parameters.pop(LISTENER, None) is not None
+    if not _takes(parameters, operation.input_schema):
+        raise ConfigError(f"The method of {operation.id} has other parameters than the contract.", "Reinstall Lore.")
+    if hears:
+        return lambda listener, arguments: method(**arguments, listener=listener)
+    return lambda listener, arguments: method(**arguments)
+
+
+def _takes(parameters: Mapping[str, inspect.Parameter], schema: Schema) -> bool:
+    """Return whether they are keyword-only, have the names of the arguments, and are optional where those are."""
+    properties = schema["properties"]
+    given = {*schema.get("required", ()), *(name for name, one in properties.items() if "default" in one)}
+    return parameters.keys() == properties.keys() and all(
+        one.kind is one.KEYWORD_ONLY and (name in given or one.default is not one.empty)
+        for name, one in parameters.items()
+    )
+
+
+def render(operation: str, result: dict[str, Any]) -> ReplyText:
+    """Render the result of an operation, or its error, as text."""
+    if result.get("error"):
+        return ReplyText(error_text(result))
+    return replace(OPERATIONS[operation].text(result), cursor=result.get("next_cursor"))

@@ -1,0 +1,170 @@
+"""The table of operations: the contract and the services must match, and a new tool needs one line in it."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import anyio
+import httpx2
+import pytest
+from mcp.client._memory import InMemoryTransport
+from mcp.client.client import Client
+from starlette.applications import Starlette
+
+from lore_etl.config.settings import Settings
+from lore_etl.core.errors import ConfigError
+from lore_server.app import App
+from lore_server.contract import Contract
+from lore_server.execution.progress import Listener
+from lore_server.execution.threads import Calls
+from lore_server.http.routes import api_routes
+from lore_server.http.site import Site
+from lore_server.http.token import Token
+from lore_server.mcp.mcp_server import build_server
+from lore_server.operations.table import OPERATIONS, Entry, render
+from lore_server.replies.problem import problem
+from lore_server.replies.reply_text import ReplyText
+from tests.harness.models import HashModel
+
+JSON = dict[str, Any]
+ECHO = {
+    "operationId": "echo",
+    "tags": ["query"],
+    "summary": "Repeat a text",
+    "description": "Repeats a text.",
+    "x-mcp": {"title": "Echo", "readOnlyHint": True, "idempotentHint": True, "openWorldHint": False},
+    "x-deadline-seconds": 5,
+    "parameters": [
+        {"name": "text", "in": "query", "required": True, "schema": {"type": "string", "maxLength": 100}},
+        {"name": "times", "in": "query", "schema": {"type": "integer", "maximum": 9, "default": 2}},
+        {"name": "end", "in": "query", "schema": {"type": "string", "maxLength": 100}},
+    ],
+    "responses": {
+        "200": {
+            "description": "The text",
+            "content": {
+                "application/json": {
+                    "schema": {
+                        "type": "object",
+                        "additionalProperties": False,
+                        "required": ["echo"],
+                        "properties": {"echo": {"type": "string", "maxLength": 1000}},
+                    }
+                }
+            },
+        }
+    },
+}
+
+
+@pytest.fixture
+def with_echo(contract: Contract) -> Contract:
+    """The contract with one operation more."""
+    document = copy.deepcopy(contract.document)
+    document["paths"]["/echo"] = {"get": ECHO}
+    return Contract(document)
+
+
+def shown(reply: JSON) -> ReplyText:
+    return ReplyText(f"I say {reply['echo']}")
+
+
+def opened(root: Path, contract: Contract) -> App:
+    return App(root.resolve(), Settings(), contract, HashModel())
+
+
+@pytest.fixture
+def app(tmp_path: Path, with_echo: Contract, monkeypatch: pytest.MonkeyPatch) -> Iterator[App]:
+    """An application with the operation, which took a section of the contract, a method and a line in the table."""
+
+    def echo(*, text: str, times: int, end: str = "", listener: Listener) -> JSON:
+        listener.text("heard")
+        return {"echo": text * times + end}
+
+    monkeypatch.setitem(OPERATIONS, "echo", Entry(lambda its: echo, shown))
+    app = opened(tmp_path, with_echo)
+    yield app
+    app.close()
+
+
+def test_an_added_operation_is_called_with_defaults_and_rendered(app: App) -> None:
+    reply = app.call("echo", {"text": "ab"})
+
+    assert reply == {"echo": "abab"}
+    assert render("echo", reply).whole() == "I say abab"
+
+
+def test_an_added_operation_gets_the_listener_of_its_call(app: App) -> None:
+    heard: list[str] = []
+    app.call("echo", {"text": "ab"}, Listener(text=heard.append))
+
+    assert heard == ["heard"]
+
+
+def test_an_added_operation_is_a_tool_over_mcp(app: App) -> None:
+    async def called() -> tuple[list[str], Any]:
+        server = build_server(app.contract, Calls(app.contract, app.call), problem)
+        async with Client(InMemoryTransport(server)) as client:
+            tools = [one.name for one in (await client.list_tools()).tools]
+            return tools, await client.call_tool("echo", {"text": "ab", "times": 1, "end": "!"})
+
+    tools, result = anyio.run(called)
+
+    assert "echo" in tools
+    assert result.structured_content == {"echo": "ab!"}
+    assert result.content[0].text == "I say ab!"
+
+
+def test_an_added_operation_is_a_route_over_http(app: App) -> None:
+    async def got() -> httpx2.Response:
+        routes = api_routes(
+            app.contract, Calls(app.contract, app.call), Site("echo", app.index.root, Token("token", "the test"))
+        )
+        transport = httpx2.ASGITransport(Starlette(routes=routes))
+        async with httpx2.AsyncClient(transport=transport, base_url="http://127.0.0.1:8080") as client:
+            return await client.get("/api/echo", params={"text": "ab"})
+
+    assert anyio.run(got).json() == {"echo": "abab"}
+
+
+def test_an_operation_without_a_line_in_the_table_stops_the_start(tmp_path: Path, with_echo: Contract) -> None:
+    with pytest.raises(ConfigError, match="Contract and operations differ: echo"):
+        opened(tmp_path, with_echo)
+
+
+def test_a_line_without_an_operation_stops_the_start(
+    tmp_path: Path, contract: Contract, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(OPERATIONS, "echo", Entry(lambda its: lambda: {}, shown))
+
+    with pytest.raises(ConfigError, match="Contract and operations differ: echo"):
+        opened(tmp_path, contract)
+
+
+def too_few(*, text: str, times: int) -> JSON:
+    raise AssertionError
+
+
+def too_many(*, text: str, times: int, end: str = "", more: str = "") -> JSON:
+    raise AssertionError
+
+
+def by_position(text: str, times: int, end: str = "") -> JSON:
+    raise AssertionError
+
+
+def required_that_may_be_missing(*, text: str, times: int, end: str) -> JSON:
+    raise AssertionError
+
+
+@pytest.mark.parametrize("method", [too_few, too_many, by_position, required_that_may_be_missing])
+def test_a_method_with_other_parameters_than_the_contract_stops_the_start(
+    tmp_path: Path, with_echo: Contract, monkeypatch: pytest.MonkeyPatch, method: Any
+) -> None:
+    monkeypatch.setitem(OPERATIONS, "echo", Entry(lambda its: method, shown))
+
+    with pytest.raises(ConfigError, match="The method of echo has other parameters"):
+        opened(tmp_path, with_echo)
