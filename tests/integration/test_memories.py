@@ -21,9 +21,9 @@ ADDER = """
 import sys
 from pathlib import Path
 from lore_server.knowledge.git.commits import Author
-from lore_server.knowledge.memory_store import Memories
+from lore_server.knowledge.memory_store import MemoryStore
 from lore_server.knowledge.store import KnowledgeStore
-memories = Memories(KnowledgeStore(Path(sys.argv[1]), wait_seconds=60))
+memories = MemoryStore(KnowledgeStore(Path(sys.argv[1]), wait_seconds=60))
 print("ready", flush=True)
 for line in sys.stdin:
     done = memories.add("My App", sys.argv[2], "g", line * 1000, "", {}, Author(sys.argv[2]))
