@@ -132,8 +132,8 @@ def main() -> None:
     options = parser.parse_args()
     figures = measure(options.root)
     for label, figure in figures.items():
-        short = isinstance(figure, dict) and label.startswith("repeated") and not options.names
-        print(f"{label}: {len(figure) if short else json.dumps(figure, indent=1)}")
+        is_short = label.startswith("repeated") and not options.names
+        print(f"{label}: {len(figure) if is_short and isinstance(figure, dict) else json.dumps(figure, indent=1)}")
 
 
 if __name__ == "__main__":

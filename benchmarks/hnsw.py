@@ -14,18 +14,20 @@ import numpy as np
 
 from benchmarks.main_job import row
 from lore_etl.config.settings import DatabaseSettings
+from lore_etl.models.embedder import Vectors
 from lore_etl.stores.chroma.generations import generations_of
 
 DIMENSION, CENTRES, SPREAD, QUERIES, TOP = 384, 200, 1.0, 200, 100
 CHROMAS_OWN = DatabaseSettings(ef_search=100, ef_construction=100, max_neighbors=16)
 
 
-def clustered(rows: int) -> np.ndarray:
+def clustered(rows: int) -> Vectors:
     """Vectors, shape (rows, DIMENSION)."""
     random = np.random.default_rng(7)
     centres = random.normal(size=(CENTRES, DIMENSION))
     vectors = centres[random.integers(CENTRES, size=rows)] + SPREAD * random.normal(size=(rows, DIMENSION))
-    return (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return np.asarray(vectors / lengths, dtype=np.float32)
 
 
 def measure(label: str, settings: DatabaseSettings, vectors: np.ndarray, queries: np.ndarray) -> None:

@@ -79,7 +79,7 @@ def main() -> None:
         place.forget()
 
 
-def _row(what: str, measured: Callable[[], float], before: Callable[[], None] = lambda: None) -> None:
+def _row(what: str, measured: Callable[[], float], before: Callable[[], object] = lambda: None) -> None:
     times = []
     for _ in range(ROUNDS):
         before()

@@ -7,6 +7,7 @@ A dependency's size is that of its own files, without the packages that it requi
 
 from collections.abc import Iterable
 from importlib import metadata
+from pathlib import Path
 
 from packaging.requirements import Requirement
 
@@ -22,8 +23,8 @@ def requirements(name: str, extra: str = "") -> list[str]:
 def size(name: str) -> int:
     """Return the bytes of a distribution's own files."""
     files = metadata.distribution(name).files or ()
-    paths = [file.locate() for file in files]
-    return sum(path.stat().st_size for path in map(lambda found: found.resolve(), paths) if path.is_file())
+    paths = [Path(file.locate()) for file in files]
+    return sum(path.stat().st_size for path in paths if path.is_file())
 
 
 def closure(names: Iterable[str]) -> set[str]:

@@ -64,7 +64,12 @@ def main() -> None:
         row("search, a rare word", percentiles(lambda n: search(words[-1 - n]), calls))
         row("search, five words", percentiles(lambda n: search(" ".join(words[n * 7 : n * 7 + 5])), calls))
         row("search, no such word", percentiles(lambda n: search(f"{n}-nowhere"), calls))
-        row("search after a write", percentiles(lambda n: (write(n % documents), search(words[100 + n])), calls // 4))
+
+        def written_and_searched(number: int) -> None:
+            write(number % documents)
+            search(words[100 + number])
+
+        row("search after a write", percentiles(written_and_searched, calls // 4))
         row("write alone", percentiles(lambda n: write(n % documents), calls // 4))
         row("from a write to its being found by query_documents", found_after_write(app, calls // 10))
         app.close()

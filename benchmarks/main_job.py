@@ -127,7 +127,8 @@ def warm_queries(project: Path) -> None:
 
 def first_tools_list(project: Path) -> None:
     """From the start of `lore mcp` without an owner to its list of tools, and to the first search result."""
-    lists, searches = [], []
+    lists: list[float] = []
+    searches: list[float] = []
     for _ in range(5):
         started = time.perf_counter()
         process = subprocess.Popen(

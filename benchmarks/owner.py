@@ -14,6 +14,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -25,14 +26,15 @@ from lore_server.owner.runtime import VARIABLE
 ROOT = Path(__file__).parents[1]
 LORE = str(Path(sys.executable).with_name("lore"))
 ROUNDS = 9
-HELLO = [
+JSON = dict[str, Any]
+HELLO: list[JSON] = [
     {
         "jsonrpc": "2.0", "id": 0, "method": "initialize",
         "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "b", "version": "1"}},
     },
     {"jsonrpc": "2.0", "method": "notifications/initialized"},
 ]  # fmt: skip
-LISTING = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+LISTING: JSON = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
 SEARCH = {"name": "query_documents", "arguments": {"query": "graceful shutdown"}}
 
 
@@ -86,7 +88,11 @@ def main() -> None:
 
 
 def _starts(project: Path) -> None:
-    for name, before in (("a running owner", lambda: None), ("none: it starts one", lambda: _stop(project))):
+    starts: dict[str, Callable[[], object]] = {
+        "a running owner": lambda: None,
+        "none: it starts one": lambda: _stop(project),
+    }
+    for name, before in starts.items():
         times, sizes = [], []
         for _ in range(ROUNDS):
             before()

@@ -16,12 +16,13 @@ import httpx2
 from playwright.sync_api import Browser, Page, expect
 
 from tests.harness.browser import PHONE, reading, running
-from tests.harness.faces import bearer, run_lore, serving
+from tests.harness.commands import run_lore
+from tests.harness.faces import bearer, serving
 from tests.harness.projects import ROOT, SAMPLE
 
 IMAGES = ROOT / "docs" / "images"
 WINDOW = {"width": 1200, "height": 780}
-VIEWS = {
+VIEWS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "search": ("#/search?q=retry policy", ".result", {}),
     "ask": ("#/ask?q=What happens to running jobs when a worker is stopped?&cite=2", "#cited-2.is-target", {}),
     "classes": ("#/classes/ferry.pool.PoolWorker", ".class-card .members", {}),

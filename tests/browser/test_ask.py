@@ -11,7 +11,8 @@ from playwright.sync_api import Browser, expect
 
 from tests.harness import gemini
 from tests.harness.browser import Reader, reading
-from tests.harness.faces import run_lore, serving
+from tests.harness.commands import run_lore
+from tests.harness.faces import serving
 from tests.harness.projects import write_project
 
 QUESTION = "Why is SQLite the default store?"

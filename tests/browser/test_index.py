@@ -13,8 +13,8 @@ import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
 from tests.harness.browser import Reader, barriers, reading
-from tests.harness.commands import LORE
-from tests.harness.faces import run_lore, serving
+from tests.harness.commands import LORE, run_lore
+from tests.harness.faces import serving
 from tests.harness.projects import write_project
 
 EXPECTED = ["409"]  # there is no index

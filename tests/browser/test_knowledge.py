@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 import httpx2
 import pytest
-from playwright.sync_api import Browser, Page, Route, expect
+from playwright.sync_api import Browser, Dialog, Page, Route, expect
 
 from tests.harness.browser import PHONE, Reader, barriers, reading
 from tests.harness.faces import bearer, serving
@@ -293,7 +293,12 @@ def test_text_that_is_not_saved_is_kept_while_one_looks_elsewhere_and_before_it_
     page.goto(f"{reader.url}/{at('document', 'kept', file='guide.md')}")
     expect(page.locator(".note.warn:visible")).to_contain_text("unsaved text")
     asked: list[str] = []
-    page.on("dialog", lambda dialog: (asked.append(dialog.type), dialog.accept()))
+
+    def accept(dialog: Dialog) -> None:
+        asked.append(dialog.type)
+        dialog.accept()
+
+    page.on("dialog", accept)
     page.reload()
     page.get_by_role("link", name="Continue editing").click()
 

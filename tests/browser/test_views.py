@@ -9,7 +9,8 @@ from playwright.sync_api import Browser, expect
 
 from lore_etl.core.errors import LoreError
 from tests.harness.browser import Reader, reading
-from tests.harness.faces import run_lore, serving
+from tests.harness.commands import run_lore
+from tests.harness.faces import serving
 from tests.harness.projects import write_project
 
 

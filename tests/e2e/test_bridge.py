@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from lore_server.owner import find
-from tests.harness.faces import LORE, run_lore
+from tests.harness.commands import LORE, run_lore
 from tests.harness.owners import kill, owner_of, owners, stop_owners, wait_until
 from tests.harness.projects import write_project
 from tests.harness.stdio import INITIALIZE, StdioClient
@@ -142,6 +142,7 @@ def test_the_bridge_ends_when_its_parent_dies_although_its_input_stays_open(proj
     finally:
         os.close(read)
         os.close(write)
+        assert parent.stdout is not None
         parent.stdout.close()
 
 

@@ -10,8 +10,8 @@ from subprocess import CompletedProcess
 
 import pytest
 
+from tests.harness.commands import run_lore
 from tests.harness.evaluation import commit, own_cache, tuning_set, write_set
-from tests.harness.faces import run_lore
 from tests.harness.projects import write_project
 
 MEASURES = {"ndcg@10", "recall@10", "recall@100", "mrr@10"}

@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 from lore_server.hook.state import read_state
-from tests.harness.faces import LORE, run_lore, serving
+from tests.harness.commands import LORE, run_lore
+from tests.harness.faces import serving
 from tests.harness.memory_server import MemoryServer, free_port, running
 from tests.harness.owners import wait_until
 from tests.harness.processes import guarded
@@ -184,7 +185,7 @@ def test_memories_go_to_lore_itself_or_to_a_lore_elsewhere_and_each_keeps_them_o
     assert "memories/research/cti" in history
     assert "hook/" not in history  # what this machine notes down is nobody else's
     environment = {"LORE_TOKEN": TOKEN, "LORE_HOME": str(place.home.with_name("other"))}
-    with serving(place.project, **environment) as url:
+    with serving(place.project, variables=environment) as url:
         assert counts(place.told("--url", f"{url}/mcp/", LORE_HOOK_TOKEN=TOKEN)) == counts(own)
         log = Path(place.told("--status", "--url", f"{url}/mcp/")["log"]).read_text(encoding="utf-8")
         assert "answers: protocol 2026-07-28" in log  # which has no sessions

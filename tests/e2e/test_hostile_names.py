@@ -36,7 +36,7 @@ COMMANDS = [
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("hostile").resolve()
     text = f'---\ntitle: "Zebra \\e[31m"\n---\n# Zebra {ESCAPE}\n\nThe zebra {ESCAPE} is striped.\n'
-    files = {
+    files: dict[str, str | bytes] = {
         f"docs/{NAME}.md": text,
         f"docs/broken{ESCAPE}.md": b"\xff\xfe\xff",
         f"src/{NAME}.py": "class Base:\n    '''Of the striped zebra.'''\n",

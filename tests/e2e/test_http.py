@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import httpx2
 import pytest
@@ -102,7 +103,7 @@ def test_generated_requests_never_break_the_contract(
 
     @trying(8, database=None)
     @given(operation.as_strategy(generation_mode=mode))
-    def check(case: schemathesis.Case) -> None:
+    def check(case: schemathesis.Case[Any]) -> None:
         if mode is GenerationMode.POSITIVE:  # a cursor that no reply gave fits the schema and is refused all the same
             for part in (case.query, case.body):
                 if isinstance(part, dict):

@@ -68,7 +68,7 @@ def test_gemini_s_answer_arrives_while_it_is_still_being_written(project: Path) 
         holder.append(fake)
         endpoint = {"GEMINI_API_KEY": "k", "GOOGLE_GEMINI_BASE_URL": fake.url}
         with (
-            serving(project, **endpoint) as url,
+            serving(project, variables=endpoint) as url,
             httpx2.stream(
                 "POST", f"{url}/api/knowledge/ask", json={"query": "retry"}, headers=EVENTS, timeout=60
             ) as reply,

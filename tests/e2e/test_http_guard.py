@@ -17,7 +17,8 @@ from mcp.client.client import Client
 
 from lore_server.contract import Contract
 from lore_server.http.guard import HEADERS
-from tests.harness.faces import bearer, mcp_over_http, run_lore, serving
+from tests.harness.commands import run_lore
+from tests.harness.faces import bearer, mcp_over_http, serving
 from tests.harness.projects import copy_project
 from tests.harness.trust import approve
 
@@ -132,7 +133,7 @@ def changing(contract: Contract) -> list[tuple[str, str]]:
 @pytest.mark.parametrize("given", [None, "", "Bearer", "Bearer wrong", "Basic {}", "{}", "Bearer {}x", "Bearer é"])
 def test_what_changes_something_wants_the_token(url: str, sample: Path, contract: Contract, given: str | None) -> None:
     token = bearer(sample)["Authorization"].removeprefix("Bearer ")
-    headers = {} if given is None else {"Authorization": given.format(token).encode("latin-1")}
+    headers = {} if given is None else {b"Authorization": given.format(token).encode("latin-1")}
     for method, path in changing(contract):
         for place in ("", f"?token={token}", f"?access_token={token}"):
             reply = httpx2.request(method, url + path + place, headers=headers, json={"action": "start"})

@@ -15,7 +15,7 @@ import pytest
 
 from lore_server.contract import Contract
 from lore_server.mcp.mcp_server import DEFAULT_TOOLSETS
-from tests.harness.faces import LORE, run_lore
+from tests.harness.commands import LORE, run_lore
 from tests.harness.projects import ROOT, copy_project
 
 INSPECTOR = ROOT / ".venv" / "inspector" / "node_modules" / ".bin" / "mcp-inspector"

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from lore_server.setup.clients import CLIENTS
-from tests.harness.faces import run_lore
+from tests.harness.commands import run_lore
 
 
 @pytest.fixture

@@ -16,7 +16,8 @@ from schemathesis.specs.openapi.checks import positive_data_acceptance
 
 from lore_server.contract import Contract
 from tests.harness.agent import agent
-from tests.harness.faces import bearer, run_lore, serving
+from tests.harness.commands import run_lore
+from tests.harness.faces import bearer, serving
 from tests.harness.knowledge import assert_sound, git, seed_store
 from tests.harness.owners import owner_of, wait_until
 from tests.harness.projects import write_project
@@ -177,7 +178,7 @@ def test_generated_requests_never_break_the_contract(url: str, contract: Contrac
 
         @trying(8, database=None)
         @given(strategy)
-        def check(case: schemathesis.Case) -> None:
+        def check(case: schemathesis.Case[Any]) -> None:
             # what fits the schema may be no name of a document or commit, and is refused then
             case.call_and_validate(base_url=f"{url}/api", excluded_checks=[positive_data_acceptance])
 

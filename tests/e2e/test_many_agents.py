@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import random
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from lore_etl.config.settings import Settings
 from lore_etl.index import Index
 from lore_etl.stores.index_lock import Ownership
 from lore_server.contract import Contract
-from tests.harness.faces import run_lore
+from tests.harness.commands import run_lore
 from tests.harness.indexes import unfindable
 from tests.harness.owners import kill, owner_of, owners, wait_until
 from tests.harness.projects import write_project
@@ -107,13 +108,17 @@ def test_owners_are_killed_during_searches_and_syncs_and_no_agent_notices(
         _sync_and_find(scene, client)
 
     acts: list[Callable[[], None]] = [lambda: sync(clients[0])]
-    acts += [lambda one=one: _search(scene, contract, one, "ferry number7") for one in clients[1:]]
+    acts += [partial(_search, scene, contract, one, "ferry number7") for one in clients[1:]]
     threads = [threading.Thread(target=repeat, args=each) for each in enumerate(acts)]
     for thread in threads:
         thread.start()
+
+    def has_moved_on(before: Sequence[int]) -> bool:
+        return bool(scene.failures) or all(map(int.__gt__, done, before))
+
     for _ in range(kills):
         before = list(done)
-        wait_until(lambda before=before: scene.failures or all(map(int.__gt__, done, before)), seconds=60)
+        wait_until(partial(has_moved_on, before), seconds=60)
         scene.over.wait(chance.random())  # at any moment of a search or a sync
         kill(owner_of(scene.project))
     scene.over.set()

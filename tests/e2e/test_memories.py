@@ -14,7 +14,8 @@ import httpx2
 import pytest
 from mcp.client.client import Client
 
-from tests.harness.faces import LORE, bearer, mcp_over_http, serving
+from tests.harness.commands import LORE
+from tests.harness.faces import bearer, mcp_over_http, serving
 from tests.harness.knowledge import assert_sound, git
 from tests.harness.projects import write_project
 

@@ -17,7 +17,7 @@ from lore_etl.stores.owner_file import my_note, note_of, read_note, write_note
 from lore_server.owner import find
 from lore_server.owner.line import dial
 from lore_server.owner.runtime import runtime_folder
-from tests.harness.faces import LORE, run_lore
+from tests.harness.commands import LORE, run_lore
 from tests.harness.owners import kill, owner_of, owners, stop_owners, wait_until
 from tests.harness.processes import child
 from tests.harness.projects import write_project

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from lore_etl.stores.owner_file import Note
 from lore_server.owner import find
 from lore_server.owner.line import dial
-from tests.harness.faces import run_lore
+from tests.harness.commands import run_lore
 from tests.harness.owners import owner_of, stop_owners
 from tests.harness.projects import write_project
 

@@ -15,7 +15,7 @@ import pytest
 from lore_etl.config.project import place_of
 from lore_etl.stores.owner_file import Note, living_note, note_of, write_note
 from lore_server.owner import find, line
-from tests.harness.faces import run_lore
+from tests.harness.commands import run_lore
 from tests.harness.owners import kill, owner_of, wait_until
 from tests.harness.processes import child
 from tests.harness.projects import write_project

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from lore_etl.stores.owner_file import note_of
-from tests.harness.faces import LORE, run_lore
+from tests.harness.commands import LORE, run_lore
 from tests.harness.projects import write_project
 
 CONTENT = "# what belongs to the user\n"

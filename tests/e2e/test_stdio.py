@@ -15,7 +15,7 @@ import pytest
 from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
-from tests.harness.faces import LORE
+from tests.harness.commands import LORE
 from tests.harness.projects import write_project
 
 HELLO = [

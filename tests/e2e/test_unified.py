@@ -26,7 +26,7 @@ from lore_server.framework.search_scope import DEFAULT
 from lore_server.framework.view import View
 from lore_server.mcp.mcp_server import build_server
 from lore_server.replies.problem import problem
-from tests.harness.faces import run_lore
+from tests.harness.commands import run_lore
 from tests.harness.framework import framework
 from tests.harness.models import HashModel
 from tests.harness.owners import stop_owners
@@ -88,7 +88,7 @@ def through_mcp(app: App, tool: str, arguments: JSON) -> JSON:
             result = await client.call_tool(tool, arguments)
             assert not result.is_error
             assert result.structured_content is not None
-            return result.structured_content
+            return dict(result.structured_content)
 
     return anyio.run(call)
 

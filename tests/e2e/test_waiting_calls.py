@@ -16,7 +16,8 @@ from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
 from tests.harness import gemini
-from tests.harness.faces import LORE, mcp_over_http, serving
+from tests.harness.commands import LORE
+from tests.harness.faces import mcp_over_http, serving
 from tests.harness.projects import copy_project
 
 JSON = dict[str, Any]
@@ -48,7 +49,7 @@ def test_searches_are_answered_over_standard_input_and_output(project: Path) -> 
 def test_searches_are_answered_over_http(project: Path, way: str) -> None:
     with gemini.serving(gemini.silence(lambda: fake)) as fake:
         endpoint = {"GEMINI_API_KEY": "k", "GOOGLE_GEMINI_BASE_URL": fake.url}
-        with serving(project, **endpoint) as url:
+        with serving(project, variables=endpoint) as url:
 
             @asynccontextmanager
             async def mcp() -> AsyncIterator[Ask]:

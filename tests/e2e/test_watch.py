@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from tests.harness.commands import run_lore
 from tests.harness.evaluation import commit, git
-from tests.harness.faces import run_lore
 from tests.harness.owners import wait_until
 from tests.harness.projects import settle, write_project
 from tests.harness.stdio import StdioClient

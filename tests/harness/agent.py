@@ -12,8 +12,9 @@ from typing import Any
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
+from mcp_types import TextResourceContents
 
-from tests.harness.faces import LORE
+from tests.harness.commands import LORE
 
 JSON = dict[str, Any]
 
@@ -47,6 +48,7 @@ class Agent:
     def read(self, uri: str) -> tuple[str, str]:
         """Type and text of a resource."""
         content = self._portal.call(self._client.read_resource, uri).contents[0]
+        assert isinstance(content, TextResourceContents)
         return str(content.mime_type), content.text
 
     def read_data(self, uri: str) -> JSON:

@@ -76,13 +76,15 @@ async def mcp_over_http(url: str, headers: Mapping[str, str]) -> AsyncIterator[A
 
 
 @contextmanager
-def serving(project: Path, toolsets: str = "", port: int = 0, **environment: str) -> Iterator[str]:
+def serving(
+    project: Path, toolsets: str = "", port: int = 0, variables: Mapping[str, str] | None = None, **environment: str
+) -> Iterator[str]:
     """Run `lore serve`, on a free port unless one is given; yields its address."""
     command = [LORE, "serve", "--port", str(port), "--toolsets", toolsets]
     read, write = os.pipe()
     with open(read, encoding="utf-8") as said:
         with open(write, "wb") as errors:
-            server = SERVERS.start(command, project, {**os.environ, **environment}, errors, errors)
+            server = SERVERS.start(command, project, {**os.environ, **(variables or {}), **environment}, errors, errors)
         try:
             line = said.readline()
             assert line.startswith("Lore serves"), line + said.read()

@@ -162,4 +162,9 @@ def nothing(handler: BaseHTTPRequestHandler, _: dict[str, Any]) -> None:
 
 def silence(fake: Callable[[], FakeGemini]) -> Reply:
     """No reply until the test is over."""
-    return lambda handler, _: (fake().released.wait(30), nothing(handler, {}))[1]
+
+    def reply(handler: BaseHTTPRequestHandler, body: dict[str, Any]) -> None:
+        fake().released.wait(30)
+        nothing(handler, body)
+
+    return reply

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from lore_server.knowledge.chapter_edit import NewChapter
 from lore_server.knowledge.git.commits import Author
-from lore_server.knowledge.store import KnowledgeStore, Written
+from lore_server.knowledge.store import KnowledgeStore
+from lore_server.knowledge.writer import Written
 
 AGENT = Author("claude", "session-1")
 PROJECT = "My App"

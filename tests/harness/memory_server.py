@@ -77,7 +77,7 @@ class Kept:
             return {**told, "uuid": number} if self.options["tells_ids"] else told
         if tool.startswith("delete_"):
             with self.guard:
-                gone = self.episodes.pop(arguments.get("uuid") or arguments.get("id"), None)
+                gone = self.episodes.pop(str(arguments.get("uuid") or arguments.get("id")), None)
             return {"message": "deleted"} if gone else {"error": "Error deleting episode: node not found"}
         found = [
             one
@@ -181,7 +181,8 @@ def serve(port: int) -> None:
 
         def _control(self, body: JSON) -> None:
             if body.get("reset"):
-                kept.episodes.clear(), kept.asked.clear(), kept.faults.clear(), kept.sessions.clear()
+                for part in (kept.episodes, kept.asked, kept.faults, kept.sessions):
+                    part.clear()
                 kept.options = dict(OPTIONS)
             kept.released.set()
             kept.released = threading.Event()

@@ -60,7 +60,7 @@ class HashModel:
     """The stand-in as a model that an Index opens; keeps the embedder so that tests see what was embedded."""
 
     def __init__(self, name: str = "hash", refuses: Sequence[str] = ()) -> None:
-        self.embedder = HashEmbedder(name, refuses)
+        self.embedder: HashEmbedder = HashEmbedder(name, refuses)
 
     def prepare(self, progress: Progress, may_download: bool) -> None:
         """It needs no files."""
@@ -83,4 +83,4 @@ def _vector(text: str) -> Vectors:
     total = np.full(DIMENSION, 1e-3)
     for word in terms(text):
         total += _direction(word)
-    return (total / np.linalg.norm(total)).astype(np.float32)
+    return np.asarray(total / np.linalg.norm(total), dtype=np.float32)

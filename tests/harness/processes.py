@@ -28,7 +28,9 @@ def _environment(extra: Mapping[str, str] | None) -> dict[str, str]:
 
 
 @contextmanager
-def child(code: str, *arguments: object, environment: Mapping[str, str] | None = None) -> Iterator[subprocess.Popen]:
+def child(
+    code: str, *arguments: object, environment: Mapping[str, str] | None = None
+) -> Iterator[subprocess.Popen[str]]:
     """A process that runs the code; its output is a pipe of lines. It is killed at the end."""
     command = [sys.executable, "-u", "-c", code, *map(str, arguments)]
     with subprocess.Popen(

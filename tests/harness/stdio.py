@@ -10,7 +10,7 @@ from pathlib import Path
 from queue import Queue
 from typing import Any
 
-from tests.harness.faces import LORE
+from tests.harness.commands import LORE
 
 JSON = dict[str, Any]
 INITIALIZE = {

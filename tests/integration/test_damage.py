@@ -62,6 +62,16 @@ def one_of(folder: Path, pattern: str) -> Path:
     return next(folder.glob(pattern))
 
 
+def remove_all_but(folder: Path, *kept: str) -> None:
+    for path in folder.iterdir():
+        if path.name in kept:
+            continue
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
+
+
 def empty(folder: Path) -> None:
     shutil.rmtree(folder)
     folder.mkdir()
@@ -119,11 +129,7 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
     "vectors seal deleted": lambda lore: (vectors(lore) / "seal.json").unlink(),
     "vectors seal garbage": lambda lore: (vectors(lore) / "seal.json").write_text("garbage"),
     "owner note garbage": lambda lore: note_of(lore).write_text("garbage"),
-    "everything but the chunks": lambda lore: [
-        shutil.rmtree(path) if path.is_dir() else path.unlink()
-        for path in lore.iterdir()
-        if path.name not in ("chunks.jsonl", "embeddings.sqlite", MARK)
-    ],
+    "everything but the chunks": lambda lore: remove_all_but(lore, "chunks.jsonl", "embeddings.sqlite", MARK),
 }
 
 

@@ -18,6 +18,7 @@ from lore_etl.pipeline.load import is_loaded
 from lore_etl.pipeline.sync import delete_all, sync
 from lore_etl.stores.chroma.address import cloud_address, http_address
 from lore_etl.stores.chroma.generations import generations_of
+from lore_etl.stores.chroma.remote_collections import RemoteGenerations
 from lore_server.evaluation.bench import scratch_index
 from lore_server.query.retrieve import retrieve
 from lore_server.services.database import DatabaseService
@@ -57,9 +58,14 @@ def at(port: int, **more: Any) -> Settings:
     return Settings.model_validate({"database": values})
 
 
+def name_of(index: Index, generation: int) -> str:
+    assert isinstance(index.generations, RemoteGenerations)
+    return index.generations.name(generation)
+
+
 def mine(server: Running, index: Index, **place: str) -> dict[str, int]:
     """The collections of an index on the server."""
-    prefix = index.generations.name(0)[:-1]
+    prefix = name_of(index, 0)[:-1]
     return {name: rows for name, rows in server.collections(**place).items() if name.startswith(prefix)}
 
 
@@ -70,7 +76,7 @@ def test_an_index_on_a_server_is_synced_searched_rebuilt_and_deleted(project: Pa
     with closing(open_index(project, at(server.port))) as index:
         sync(index)
         assert_equals_fresh(index, Settings())
-        assert mine(server, index) == {index.generations.name(1): PAGES}
+        assert mine(server, index) == {name_of(index, 1): PAGES}
         assert not list(index.folder.glob("vectors-*"))
 
     with closing(open_index(project, at(server.port))) as index:
@@ -84,7 +90,7 @@ def test_an_index_on_a_server_is_synced_searched_rebuilt_and_deleted(project: Pa
 
     with closing(open_index(project, at(server.port), HashModel("another"))) as index:
         assert sync(index).rebuilt == "the embedding model or its input changed"
-        assert mine(server, index) == {index.generations.name(2): PAGES}
+        assert mine(server, index) == {name_of(index, 2): PAGES}
         assert unfindable(index) == []
 
         delete_all(index)
@@ -122,7 +128,7 @@ def test_a_copied_index_does_not_touch_the_collection_of_the_original(project: P
 def test_a_collection_that_vanished_from_the_server_is_found_out_and_made_again(project: Path, server: Running) -> None:
     with closing(open_index(project, at(server.port))) as index:
         sync(index)
-        name = index.generations.name(1)
+        name = name_of(index, 1)
         path = "/api/v2/tenants/default_tenant/databases/default_database/collections"
         server.ask("DELETE", f"{path}/{name}")
 

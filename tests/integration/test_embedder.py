@@ -153,7 +153,7 @@ def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A BERT of random weights with a vocabulary of a few words, saved as sentence-transformers does."""
     import torch
     from sentence_transformers import SentenceTransformer, models
-    from transformers import BertConfig, BertModel, BertTokenizerFast
+    from transformers import BertConfig, BertModel, BertTokenizer
 
     folder = tmp_path_factory.mktemp("tiny")
     (folder / "vocab.txt").write_text("\n".join(WORDS), encoding="utf-8")
@@ -163,7 +163,7 @@ def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
         max_position_embeddings=48,
     )  # fmt: skip
     BertModel(config).save_pretrained(folder / "bert")
-    BertTokenizerFast(vocab_file=str(folder / "vocab.txt")).save_pretrained(folder / "bert")
+    BertTokenizer(vocab_file=str(folder / "vocab.txt")).save_pretrained(folder / "bert")
     word = models.Transformer(str(folder / "bert"), max_seq_length=32)
     whole = SentenceTransformer(modules=[word, models.Pooling(16)], device="cpu", prompts={"query": "the "})
     whole.save(str(folder / "model"))

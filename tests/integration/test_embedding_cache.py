@@ -18,7 +18,7 @@ DIMENSION = 8
 
 def vectors_of(count: int) -> Vectors:
     found = np.random.default_rng(1).normal(size=(count, DIMENSION)).astype(np.float32)
-    return found / np.linalg.norm(found, axis=1, keepdims=True)
+    return np.asarray(found / np.linalg.norm(found, axis=1, keepdims=True), dtype=np.float32)
 
 
 def hashes(count: int) -> list[str]:

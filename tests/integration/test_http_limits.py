@@ -145,7 +145,7 @@ PIECES = st.lists(
 def test_no_media_type_is_an_error_of_the_server(address: tuple[str, int], start: str, more: str) -> None:
     kind = (start + more).strip()
     for path in (PATH, "/mcp", "/page/markdown"):
-        headers = {"Content-Type": kind.encode("latin-1"), "Accept": "application/json, text/event-stream"}
+        headers = {b"Content-Type": kind.encode("latin-1"), b"Accept": b"application/json, text/event-stream"}
         reply = httpx2.post("http://{}:{}{}".format(*address, path), content=QUERY, headers=headers)
         is_json = kind.partition(";")[0].strip().lower() == "application/json"
         assert reply.status_code in ({200, 400} if is_json and path != "/mcp" else {200, 400, 415}), reply.text
@@ -157,7 +157,7 @@ def test_no_media_type_is_an_error_of_the_server(address: tuple[str, int], start
 @given(st.sampled_from(["Accept", "Authorization", "Origin", "Cookie", "Accept-Encoding", "If-None-Match"]), PIECES)
 def test_no_header_is_an_error_of_the_server(address: tuple[str, int], name: str, value: str) -> None:
     for method, path in (("POST", PATH), ("POST", "/mcp"), ("GET", "/"), ("GET", "/assets/app.js")):
-        headers = {"Content-Type": "application/json", name: value.encode("latin-1")}
+        headers = {b"Content-Type": b"application/json", name.encode(): value.encode("latin-1")}
         reply = httpx2.request(method, "http://{}:{}{}".format(*address, path), content=QUERY, headers=headers)
         assert reply.status_code < 500, reply.text
 

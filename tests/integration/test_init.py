@@ -54,13 +54,13 @@ def init(app: App, **arguments: Any) -> JSON:
 def sync(app: App) -> JSON:
     settle(app.index.root)
     done: JSON = app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": WAIT, "allow_mass_delete": True})
-    return done["report"]  # type: ignore[no-any-return]
+    return done["report"]
 
 
 def written(app: App) -> JSON:
     value = json.loads((app.index.root / INDEX).read_text(encoding="utf-8"))
     Draft202012Validator(SCHEMA).validate(value)
-    return value  # type: ignore[no-any-return]
+    return value
 
 
 def test_29_3_init_indexes_by_itself_and_says_what_it_found_wrote_and_missed(taken: tuple[App, JSON]) -> None:

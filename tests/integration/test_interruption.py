@@ -252,7 +252,7 @@ class closing_quietly(closing[Index]):
 
     def __exit__(self, *error: object) -> None:
         with suppress(StorageError):
-            self.thing.close()
+            super().__exit__(*error)
 
 
 def test_a_disk_that_fills_up_later_leaves_what_was_synced_searchable_once_there_is_space(

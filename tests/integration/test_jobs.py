@@ -48,15 +48,21 @@ class Held(HashEmbedder):
         self.free.clear()
 
 
-@pytest.fixture
-def model() -> HashModel:
-    model = HashModel()
-    model.embedder = Held()
-    return model
+class HeldModel(HashModel):
+    """A model whose embedder a test can hold."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embedder: Held = Held()
 
 
 @pytest.fixture
-def app(tmp_path: Path, contract: Contract, model: HashModel) -> Iterator[App]:
+def model() -> HeldModel:
+    return HeldModel()
+
+
+@pytest.fixture
+def app(tmp_path: Path, contract: Contract, model: HeldModel) -> Iterator[App]:
     write_project(tmp_path, {f"docs/{n}.md": f"# Page {n}\n\nAbout subject{n}.\n" for n in range(5)})
     app = App(tmp_path.resolve(), Settings(), contract, model)
     yield app
@@ -68,7 +74,7 @@ def manage(app: App, action: str = "sync", **more: Any) -> JSON:
     return app.call("manage_knowledge_base", {"action": action, **more})
 
 
-def held_sync(app: App, model: HashModel) -> JSON:
+def held_sync(app: App, model: HeldModel) -> JSON:
     """A sync that has begun to embed and waits there."""
     model.embedder.hold()
     job = manage(app, wait_seconds=0)
@@ -87,7 +93,7 @@ def test_a_short_job_is_done_when_the_call_returns(app: App) -> None:
     assert job == app.call("get_job", {"id": job["id"]})
 
 
-def test_a_long_job_gives_its_id_and_goes_on(app: App, model: HashModel) -> None:
+def test_a_long_job_gives_its_id_and_goes_on(app: App, model: HeldModel) -> None:
     job = held_sync(app, model)
     running = app.call("get_job", {"id": job["id"]})
     health = app.call("healthcheck", {})
@@ -100,7 +106,7 @@ def test_a_long_job_gives_its_id_and_goes_on(app: App, model: HashModel) -> None
 
 
 @pytest.mark.long  # it measures time
-def test_a_job_that_is_not_waited_for_holds_up_nobody(app: App, model: HashModel) -> None:
+def test_a_job_that_is_not_waited_for_holds_up_nobody(app: App, model: HeldModel) -> None:
     started = time.monotonic()
     held_sync(app, model)
     returned = time.monotonic() - started
@@ -109,7 +115,7 @@ def test_a_job_that_is_not_waited_for_holds_up_nobody(app: App, model: HashModel
     assert returned < 10
 
 
-def test_a_second_request_joins_and_sees_what_changed_after_the_first_began(app: App, model: HashModel) -> None:
+def test_a_second_request_joins_and_sees_what_changed_after_the_first_began(app: App, model: HeldModel) -> None:
     first = held_sync(app, model)
     write_project(app.index.root, {"docs/late.md": "# Late\n\nWritten while the first pass was running.\n"})
     second = manage(app, wait_seconds=0)
@@ -121,14 +127,14 @@ def test_a_second_request_joins_and_sees_what_changed_after_the_first_began(app:
     assert app.call("query_documents", {"query": "late"})["results"][0]["source"] == "docs/late.md"
 
 
-def test_another_kind_of_job_has_to_wait(app: App, model: HashModel) -> None:
+def test_another_kind_of_job_has_to_wait(app: App, model: HeldModel) -> None:
     job = held_sync(app, model)
 
     with pytest.raises(Busy, match=job["id"]):
         manage(app, "delete", confirm=True)
 
 
-def test_a_cancelled_job_ends_at_its_next_step_and_the_index_is_consistent(app: App, model: HashModel) -> None:
+def test_a_cancelled_job_ends_at_its_next_step_and_the_index_is_consistent(app: App, model: HeldModel) -> None:
     manage(app, wait_seconds=60)
     write_project(app.index.root, {"docs/0.md": "# Page 0\n\nEdited text.\n", "docs/new.md": "# New\n\nNew text.\n"})
     job = held_sync(app, model)
@@ -145,7 +151,7 @@ def test_a_cancelled_job_ends_at_its_next_step_and_the_index_is_consistent(app: 
     assert_equals_fresh(app.index)
 
 
-def test_a_job_after_a_cancelled_one_starts_anew(app: App, model: HashModel) -> None:
+def test_a_job_after_a_cancelled_one_starts_anew(app: App, model: HeldModel) -> None:
     job = held_sync(app, model)
     app.call("cancel_job", {"id": "latest"})
     model.embedder.free.set()
@@ -179,7 +185,7 @@ def test_the_last_job_outlives_the_process(app: App, contract: Contract) -> None
 
 
 def test_a_question_that_is_embedded_slowly_stops_neither_a_switch_nor_other_searches(
-    app: App, model: HashModel
+    app: App, model: HeldModel
 ) -> None:
     manage(app, wait_seconds=60)
     model.embedder.hold()
@@ -198,7 +204,7 @@ def test_a_question_that_is_embedded_slowly_stops_neither_a_switch_nor_other_sea
     assert slow[0]["total"]
 
 
-def test_nobody_waits_behind_a_cancelled_job_that_does_not_reach_its_next_step(app: App, model: HashModel) -> None:
+def test_nobody_waits_behind_a_cancelled_job_that_does_not_reach_its_next_step(app: App, model: HeldModel) -> None:
     first = held_sync(app, model)
     app.call("cancel_job", {"id": first["id"]})
     second = manage(app, wait_seconds=0)
@@ -214,7 +220,7 @@ def test_nobody_waits_behind_a_cancelled_job_that_does_not_reach_its_next_step(a
     assert [ended(app, one["id"])["state"] for one in (first, third)] == ["cancelled", "cancelled"]
 
 
-def test_a_job_waits_for_the_cancelled_one_before_it(app: App, model: HashModel) -> None:
+def test_a_job_waits_for_the_cancelled_one_before_it(app: App, model: HeldModel) -> None:
     first = held_sync(app, model)
     app.call("cancel_job", {"id": first["id"]})
     second = manage(app, wait_seconds=0)
@@ -338,7 +344,7 @@ def test_who_waits_hears_every_stage(app: App) -> None:
     assert "embedding" in heard
 
 
-def test_sixteen_who_wait_leave_room_for_a_search(app: App, model: HashModel) -> None:
+def test_sixteen_who_wait_leave_room_for_a_search(app: App, model: HeldModel) -> None:
     manage(app, wait_seconds=60)
     write_project(app.index.root, {"docs/x.md": "# X\n\nSomething to embed.\n"})
     job = held_sync(app, model)
@@ -354,7 +360,7 @@ def test_sixteen_who_wait_leave_room_for_a_search(app: App, model: HashModel) ->
     assert found
 
 
-def test_closing_ends_a_running_job_and_keeps_what_it_did(app: App, model: HashModel, contract: Contract) -> None:
+def test_closing_ends_a_running_job_and_keeps_what_it_did(app: App, model: HeldModel, contract: Contract) -> None:
     held_sync(app, model)
     closing = threading.Thread(target=app.close)
     closing.start()
@@ -368,7 +374,7 @@ def test_closing_ends_a_running_job_and_keeps_what_it_did(app: App, model: HashM
     other.close()
 
 
-def test_replies_name_the_job_that_runs(app: App, model: HashModel) -> None:
+def test_replies_name_the_job_that_runs(app: App, model: HeldModel) -> None:
     manage(app, wait_seconds=60)
     write_project(app.index.root, {"docs/x.md": "# X\n\nSomething to embed.\n"})
     job = held_sync(app, model)

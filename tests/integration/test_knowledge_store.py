@@ -70,9 +70,10 @@ def test_what_is_missing_is_told_by_its_own_error_and_makes_no_project(store: Kn
         store.delete_project(PROJECT, AGENT)
     with pytest.raises(ProjectNotFound):
         store.update_section(PROJECT, "## A", "x", AGENT)
-    for act in (store.delete_document, lambda *more: store.update_chapter(*more[:2], Which("A"), "x", more[2])):
-        with pytest.raises(ProjectNotFound):
-            act(PROJECT, "guide", AGENT)
+    with pytest.raises(ProjectNotFound):
+        store.delete_document(PROJECT, "guide", AGENT)
+    with pytest.raises(ProjectNotFound):
+        store.update_chapter(PROJECT, "guide", Which("A"), "x", AGENT)
     with pytest.raises(InvalidContent):
         store.write_main(PROJECT, "x\0", AGENT)
     assert store.projects() == []

@@ -16,6 +16,7 @@ from jsonschema import Draft202012Validator
 from mcp.client._memory import InMemoryTransport as wired  # as over a pipe: messages, not calls
 from mcp.client.client import Client
 from mcp.shared.exceptions import MCPError
+from mcp_types import TextContent, TextResourceContents
 
 from lore_etl.config.settings import Settings
 from lore_etl.core.errors import ConfigError, LoreError
@@ -54,6 +55,11 @@ def app(tmp_path_factory: pytest.TempPathFactory, contract: Contract) -> Iterato
     app.close()
 
 
+def text_of(content: object) -> str:
+    assert isinstance(content, TextContent | TextResourceContents)
+    return content.text
+
+
 def asked(
     app: App, mode: str, question: Callable[[Client], Awaitable[Any]], toolsets: tuple[str, ...] | None = None
 ) -> Any:
@@ -74,7 +80,8 @@ def failure(app: App, mode: str, question: Callable[[Client], Awaitable[Any]], *
     async def refused(client: Client) -> MCPError:
         with pytest.raises(MCPError) as caught:
             await question(client)
-        return caught.value
+        error: MCPError = caught.value
+        return error
 
     return asked(app, mode, refused, **more)
 
@@ -257,7 +264,7 @@ def test_a_file_is_read_by_its_path(app: App, mode: str, uri: str, mime: str, te
     contents = asked(app, mode, lambda client: client.read_resource(uri)).contents
 
     assert [(one.uri, one.mime_type) for one in contents] == [(uri, mime)]
-    assert contents[0].text == text.rstrip("\n")  # type: ignore[union-attr]
+    assert text_of(contents[0]) == text.rstrip("\n")
 
 
 @BOTH
@@ -266,10 +273,10 @@ def test_a_long_file_comes_in_parts_each_of_which_says_how_to_read_on(app: App, 
         uri, parts = "lore://source/docs/long.md", []
         while True:
             read = await client.read_resource(uri)
-            parts.append(read.contents[0].text)
+            parts.append(text_of(read.contents[0]))
             if len(read.contents) == 1:
                 return parts
-            assert f"The next part is {read.contents[1].uri}" in read.contents[1].text
+            assert f"The next part is {read.contents[1].uri}" in text_of(read.contents[1])
             uri = read.contents[1].uri
 
     parts = asked(app, mode, whole)
@@ -285,8 +292,8 @@ def test_a_passage_is_read_by_its_id_and_says_where_it_stands(app: App, mode: st
 
     text, about = asked(app, mode, lambda client: client.read_resource(f"lore://document/{row['id']}")).contents
 
-    assert text.text == "# Guide\n\nThe zebra is striped."  # type: ignore[union-attr]
-    assert about.text == "docs/guide.md:1-3  [guide, section]"  # type: ignore[union-attr]
+    assert text_of(text) == "# Guide\n\nThe zebra is striped."
+    assert text_of(about) == "docs/guide.md:1-3  [guide, section]"
 
 
 @BOTH
@@ -363,7 +370,7 @@ def test_prompts_say_what_to_do_with_tools_that_exist(app: App, mode: str) -> No
             assert prompt.arguments is not None
             assert all(one.required and one.title and one.description for one in prompt.arguments)
             got = await client.get_prompt(prompt.name, {prompt.arguments[0].name: "v1.0.0"})
-            texts[prompt.name] = got.messages[0].content.text
+            texts[prompt.name] = text_of(got.messages[0].content)
         return texts
 
     texts = asked(app, mode, filled)

@@ -137,7 +137,8 @@ def test_other_files_of_that_type_are_found_where_no_group_is_wanted(search: Cal
 
 def test_all_memories_come_once_in_pages_within_the_budget(search: Call) -> None:
     whole = search("zebra", limit=100, max_tokens=100_000)
-    paged, cursor = list[str](), {}
+    paged: list[str] = []
+    cursor: dict[str, str] | None = {}
     while cursor is not None:
         page = search("zebra", limit=5, max_tokens=400, **cursor)
         assert len(json.dumps(page, ensure_ascii=False)) <= 400 * 3

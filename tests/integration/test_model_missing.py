@@ -63,7 +63,7 @@ def _point_at(monkeypatch: pytest.MonkeyPatch, port: int) -> None:
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)
     monkeypatch.setattr(huggingface_hub.hf_api, "ENDPOINT", address, raising=False)
     monkeypatch.setattr(huggingface_hub.constants, "ENDPOINT", address)
-    monkeypatch.setattr(huggingface_hub.hf_api.constants, "ENDPOINT", address)
+    monkeypatch.setattr("huggingface_hub.hf_api.constants.ENDPOINT", address)
 
 
 def configured(name: str) -> Settings:

@@ -29,7 +29,7 @@ def reader(root: Path, **docs: Any) -> DocReader:
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A project with what is for reading and what is not. Tests read it and leave it as it is."""
     folder = tmp_path_factory.mktemp("reading") / "root"
-    files = {
+    files: dict[str, str | bytes] = {
         **framework(),
         ".ce/docs/research/01-prp-system.md": "---\ntags: [prp, process]\n---\n# The PRP system\n\nText.\n",
         ".gitignore": "private/\n*.secret.md\n",

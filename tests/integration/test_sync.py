@@ -18,7 +18,7 @@ from lore_etl.pipeline.sync import create_only, delete_all, embed_only, sync
 from lore_etl.stores import chunkfile
 from lore_server.query.retrieve import retrieve
 from tests.harness.indexes import assert_equals_fresh, fresh_state, state_of, unfindable
-from tests.harness.models import HashModel
+from tests.harness.models import HashEmbedder, HashModel
 from tests.harness.permissions import without_permission
 from tests.harness.processes import run
 from tests.harness.projects import chunks_of, held_everywhere, open_index, settle, write_project
@@ -193,6 +193,7 @@ def test_a_changed_base_class_updates_the_chains_below_it_without_embedding(inde
     (liner,) = (chunk for chunk in chunks_of(index, "src/liner.py") if chunk.class_name)
     assert [one.class_name for one in liner.chain] == ["ship.Ship", "base.Steamer"]
     assert report.updated > 0
+    assert isinstance(index.embedder, HashEmbedder)
     assert all("base" in text for text in index.embedder.embedded[-report.embedded :])
     assert index.catalogue.chunks([liner.id])[liner.id].chain == liner.chain
     assert_equals_fresh(index)

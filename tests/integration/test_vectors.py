@@ -13,10 +13,11 @@ import pytest
 
 from lore_etl.config.settings import DatabaseSettings
 from lore_etl.core.errors import Busy, IndexDamaged, StorageError
+from lore_etl.models.embedder import Vectors
 from lore_etl.stores import integrity
 from lore_etl.stores.chroma.connections import ChildChroma, EmbeddedChroma
 from lore_etl.stores.chroma.local import FolderPlace
-from lore_etl.stores.chroma.vector_store import Row, Vectors, VectorStore
+from lore_etl.stores.chroma.vector_store import Row, VectorStore
 from tests.harness.processes import run
 
 SETTINGS = DatabaseSettings()
@@ -41,7 +42,7 @@ def rows_of(count: int, type_: str = "guide") -> list[Row]:
 
 def vectors_of(count: int, dimension: int = 16, seed: int = 1) -> Vectors:
     found = np.random.default_rng(seed).normal(size=(count, dimension)).astype(np.float32)
-    return found / np.linalg.norm(found, axis=1, keepdims=True)
+    return np.asarray(found / np.linalg.norm(found, axis=1, keepdims=True), dtype=np.float32)
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from typing import Any
 
 import pytest
 
@@ -15,9 +16,9 @@ from lore_server.query.ranking import Ranked
 TODAY = datetime.date(2026, 11, 21)
 
 
-def chunk(source: str = "PRPs/a.md", text: str = "Text.", **fields: object) -> Chunk:
-    values = {"id": source, "type": KnowledgeType.PRP, "kind": "section", "title": "Title", "lines": (1, 9), **fields}
-    return Chunk(source=source, text=text, **values)
+def chunk(source: str = "PRPs/a.md", text: str = "Text.", **fields: Any) -> Chunk:
+    values: dict[str, Any] = {"id": source, "kind": "section", "title": "Title", "lines": (1, 9), **fields}
+    return Chunk(source=source, text=text, type=KnowledgeType.PRP, **values)
 
 
 def ranked(score: float, one: Chunk) -> Ranked:
@@ -25,7 +26,7 @@ def ranked(score: float, one: Chunk) -> Ranked:
 
 
 def scores(question: str, *found: Ranked, recent: tuple[str, ...] = (), **weights: float) -> dict[str, float]:
-    settings = DocsSettings(**weights)
+    settings = DocsSettings.model_validate(weights)
     done = boosted(question, found, lambda one: one.tags, recent, TODAY, settings)
     for one in done:
         assert sum(value for _, value in one.why) == pytest.approx(one.score)

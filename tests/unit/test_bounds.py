@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -48,7 +50,8 @@ def test_a_report_that_fits_is_whole() -> None:
 def test_an_answer_is_cut_to_the_limit(citations: int, references: int, text: str, times: int) -> None:
     cited = [{"n": n + 1, "source": "d/" * 200, "lines": [1, 2], "quote": text} for n in range(citations)]
     found = [{"source": "s/" * 300, "type": "src", "title": text, "lines": [1, 2], "score": 1.0}] * references
-    reply = {"answer": text * times, "mode": "extractive", "citations": cited, "references": found, "freshness": FRESH}
+    parts = {"citations": cited, "references": found}
+    reply: dict[str, Any] = {"answer": text * times, "mode": "extractive", **parts, "freshness": FRESH}
 
     shown = bounded(reply)
 

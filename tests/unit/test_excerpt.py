@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -39,7 +40,8 @@ def test_an_excerpt_is_never_longer_than_asked_for(text: str, words: list[str], 
 
 @pytest.mark.parametrize("text", ["Wait … and see.", "…", "short", "a\n…\nb"])
 def test_only_a_result_whose_text_was_cut_says_so(text: str) -> None:
-    whole, cut = {"id": "a", "excerpt": ""}, {"id": "b", "excerpt": ""}
+    whole: dict[str, Any] = {"id": "a", "excerpt": ""}
+    cut: dict[str, Any] = {"id": "b", "excerpt": ""}
     fit_results([whole], [text], ["see"], 500)
     fit_results([cut], [f"{text}\n" * 400], ["see"], 500)
 

@@ -47,13 +47,19 @@ def test_files_at_any_depth_are_found_those_beside_month_folders_too(tmp_path: P
 
 
 def test_beside_learning_and_research_nothing_is_read(tmp_path: Path) -> None:
-    files = {"LEARNING/a.md": "a", "STATE/b.md": "b", "c.md": "c", "LEARNING/.hidden/d.md": "d", "LEARNING/e.txt": "e"}
+    files: dict[str, str | bytes] = {
+        "LEARNING/a.md": "a",
+        "STATE/b.md": "b",
+        "c.md": "c",
+        "LEARNING/.hidden/d.md": "d",
+        "LEARNING/e.txt": "e",
+    }
 
     assert list(labels(found(tmp_path, files))) == ["LEARNING/a.md"]
 
 
 def test_fr_009_the_group_is_learning_or_research_else_the_name_of_the_folder(tmp_path: Path) -> None:
-    files = {"Team Notes/x/a.md": "a", "Team Notes/Research/b.md": "b", "LEARNING/c.md": "c"}
+    files: dict[str, str | bytes] = {"Team Notes/x/a.md": "a", "Team Notes/Research/b.md": "b", "LEARNING/c.md": "c"}
 
     assert labels(found(tmp_path, files, "Team Notes/x", "Team Notes", "LEARNING")) == {
         "x/a.md": "x", "Research/b.md": "research", "LEARNING/c.md": "learning",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import anyio
 import pytest
 from hypothesis import given
@@ -128,7 +130,7 @@ def test_an_error_that_is_told_as_a_result_is_one(reply: JSON) -> None:
 
 
 def test_what_was_to_be_deleted_and_is_not_there_is_as_good_as_deleted() -> None:
-    there = {"add_memory": {}, "delete_episode": {"uuid": STRING}}
+    there: dict[str, Any] = {"add_memory": {}, "delete_episode": {"uuid": STRING}}
 
     anyio.run(knowledge({"error": "node not found"}, **there).delete, "u")
     with pytest.raises(UploadRefused, match="no right"):
@@ -137,7 +139,7 @@ def test_what_was_to_be_deleted_and_is_not_there_is_as_good_as_deleted() -> None
 
 def test_a_memory_is_recognised_by_its_own_mark_alone() -> None:
     listed = {"episodes": [{"uuid": "1", "about": "sync_id: m4rk-12"}, {"uuid": "2", "about": "sync_id: m4rk-1; x"}]}
-    there = {"get_episodes": {"group_ids": {}, "max_episodes": {}}}
+    there: dict[str, Any] = {"get_episodes": {"group_ids": {}, "max_episodes": {}}}
 
     assert anyio.run(knowledge(listed, **there).find, "m4rk-1", "g", "q") == "2"
     assert anyio.run(knowledge(listed, **there).find, "m4rk-2", "g", "q") == ""

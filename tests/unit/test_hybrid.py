@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pytest
 
+from lore_etl.core.model import Chunk
 from lore_server.query.hybrid import rank, score
 from lore_server.query.parse import parse
 from lore_server.query.ranking import Ranked
@@ -14,16 +17,22 @@ from tests.harness.chunks import candidate, make_chunk
 LOW = candidate(make_chunk("zzz/other.py", "src", kind="function"), 0.0, 0.0)
 
 
-def ranked(query: str, *candidates: Candidate, type_: str | None = None, **parents: object) -> list[Ranked]:
-    return ranked_with(HYBRID, query, *candidates, type_=type_, **parents)
+def ranked(
+    query: str, *candidates: Candidate, type_: str | None = None, parents: Mapping[str, Chunk] | None = None
+) -> list[Ranked]:
+    return ranked_with(HYBRID, query, *candidates, type_=type_, parents=parents)
 
 
 def ranked_with(
-    weights: Weights, query: str, *candidates: Candidate, type_: str | None = None, **parents: object
+    weights: Weights,
+    query: str,
+    *candidates: Candidate,
+    type_: str | None = None,
+    parents: Mapping[str, Chunk] | None = None,
 ) -> list[Ranked]:
     asked = parse(query)
     passages = score(asked, Candidates([*candidates, LOW]), type_, weights)
-    return rank(asked, passages, type_, weights, parents)  # type: ignore[arg-type]
+    return rank(asked, passages, type_, weights, parents or {})
 
 
 def sources(found: list[Ranked]) -> list[str]:
@@ -66,7 +75,7 @@ def test_a_dotted_name_finds_the_class_before_its_ancestors() -> None:
     )
 
     found = ranked(
-        "Neo.button.Base", candidate(own, 0.6, 9.0), candidate(parent, 0.7, 9.5), **{"Neo.component.Base": parent}
+        "Neo.button.Base", candidate(own, 0.6, 9.0), candidate(parent, 0.7, 9.5), parents={"Neo.component.Base": parent}
     )
 
     assert sources(found) == ["src/button/Base.mjs", "src/component/Base.mjs"]
@@ -84,7 +93,7 @@ def test_ancestors_follow_their_class_in_order_and_say_what_lifted_them() -> Non
     mid = make_chunk("b.py", "src", kind="class", symbols=("Mid",), class_name="m.Mid")
     top = make_chunk("a.py", "src", kind="class", symbols=("Top",), class_name="m.Top")
 
-    found = ranked("Child", candidate(own, 0.9, 9.0), **{"m.Mid": mid, "m.Top": top})
+    found = ranked("Child", candidate(own, 0.9, 9.0), parents={"m.Mid": mid, "m.Top": top})
     boosted = ["inheritanceBoost" in dict(one.why) for one in found[:3]]
 
     assert sources(found) == ["c.py", "b.py", "a.py"]

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from lore_etl.config.layers import merge
 from lore_etl.core.errors import ConfigError, StorageError
 from lore_server.setup import install, jsonc
+from lore_server.setup.clients import Form
 
 ENTRY = {"command": "lore", "args": ["mcp", "-C", "${workspaceFolder}"]}
 KEY = "mcpServers"
@@ -48,7 +49,7 @@ def is_within(old: str, new: str) -> bool:
     return all(character in rest for character in old)
 
 
-def add(text: str, form: install.Form = "json", key: str = KEY) -> install.Merge:
+def add(text: str, form: Form = "json", key: str = KEY) -> install.Merge:
     return install.added(text, form, key, "lore", ENTRY, "the-file")
 
 

@@ -6,7 +6,8 @@ import pytest
 
 from lore_etl.chunking import chunk
 from lore_etl.core.model import ClassDefinition
-from tests.harness.texts import chunks_in, counter, document, facts_of, outline, symbols, words
+from tests.harness.models import counter
+from tests.harness.texts import chunks_in, document, facts_of, outline, symbols, words
 
 BODY = words(30)
 

@@ -9,7 +9,8 @@ from lore_etl.chunking import chunk, parse
 from lore_etl.core.model import Chunk, ClassDefinition, Document
 from lore_etl.sources import SourceSet
 from lore_etl.sources.source import SourceContext
-from tests.harness.texts import counter, document, symbols
+from tests.harness.models import counter
+from tests.harness.texts import document, symbols
 
 PATH = "docs/output/all.json"
 DOCLETS = [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 from lore_server.knowledge.activity_log import ACTIVITY, KEPT, Activity, ActivityLog
@@ -42,7 +43,8 @@ def test_the_log_is_rotated_and_a_few_old_ones_are_kept(tmp_path: Path) -> None:
 def test_what_hinders_the_log_does_not_hinder_the_call(tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.write_text("mine", encoding="utf-8")
-    for n, hinder in enumerate((lambda path: path.symlink_to(outside), os.mkfifo, os.mkdir)):
+    obstacles: list[Callable[[Path], object]] = [lambda path: path.symlink_to(outside), os.mkfifo, os.mkdir]
+    for n, hinder in enumerate(obstacles):
         home = tmp_path / str(n)
         home.mkdir()
         hinder(home / ACTIVITY)

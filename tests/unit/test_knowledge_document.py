@@ -216,7 +216,7 @@ def test_limits_are_those_of_the_seed() -> None:
         ("t", "", 1, 1, "s" * 501),
     ):
         with pytest.raises(InvalidContent):
-            create(*bad)  # type: ignore[arg-type]
+            create(*bad)
     full = create(chapters=50)
     with pytest.raises(InvalidContent):
         add_chapter(full, NewChapter("more", "x"), NOW)

@@ -16,8 +16,9 @@ from lore_etl.relations.classes import resolve
 from lore_etl.sources import SourceSet
 from lore_etl.sources.source import SourceContext
 from lore_etl.stores.tokenizer import terms
+from tests.harness.models import counter
 from tests.harness.steps import steps
-from tests.harness.texts import counter, facts_of
+from tests.harness.texts import facts_of
 
 MAX_SECONDS = 10  # of the processor: a bound against what never ends, not a target
 MAX_RATIO = 3  # of the steps for twice as much; 2 is linear, 4 quadratic

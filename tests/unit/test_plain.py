@@ -2,7 +2,8 @@ from __future__ import annotations
 
 from lore_etl.chunking import chunk
 from lore_etl.chunking.plain import parse_plain
-from tests.harness.texts import chunks_in, counter, document, outline, words
+from tests.harness.models import counter
+from tests.harness.texts import chunks_in, document, outline, words
 
 BODY = words(40)
 

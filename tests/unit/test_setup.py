@@ -11,7 +11,7 @@ from lore_etl.core.errors import InvalidArgument
 from lore_server.setup import machine, program
 from lore_server.setup.client_entry import EntryRequest, build
 from lore_server.setup.clients import CLIENTS, client_named
-from tests.harness.faces import LORE
+from tests.harness.commands import LORE
 from tests.harness.projects import ROOT
 
 PAGE = (ROOT / "docs" / "clients.md").read_text()
