@@ -21,7 +21,7 @@ from lore_server.cli.command import cli
 from lore_server.cli.main import COMMANDS as MODULES
 from lore_server.contract import Contract
 from tests.harness.commands import LORE, run_lore
-from tests.harness.documents import COMMANDS, PAGES, Block, Step, blocks, matches, recorded, spans, steps
+from tests.harness.documents import COMMANDS, PAGES, RECORDING, Block, Step, blocks, matches, recorded, spans, steps
 from tests.harness.projects import ROOT, copy_project
 
 NOT_RUN = {
@@ -158,6 +158,7 @@ def test_the_recording_shows_what_the_commands_print(newcomer: Reader) -> None:
     shown = list(recorded())
 
     assert len(shown) > 2
+    assert not re.search(r"/(tmp|home|root|Users)/", RECORDING.read_text(encoding="utf-8"))
     for step in shown:
         newcomer.follow(step)
 
