@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from lore_etl.stores.owner_file import born
+from lore_etl.system.processes import born
 from tests.harness.projects import settle, write_project
 
 CANARY = "canary-7f3a91-of-the-user"

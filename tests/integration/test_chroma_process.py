@@ -24,7 +24,7 @@ from lore_etl.stores.chroma.child_server import LOG, ChromaProcess, end_left_ove
 from lore_etl.stores.chroma.connections import ChildChroma, EmbeddedChroma
 from lore_etl.stores.chroma.local import Connect, FolderPlace
 from lore_etl.stores.chroma.vector_store import VectorStore
-from lore_etl.stores.owner_file import born
+from lore_etl.system.processes import born
 from lore_server.query.retrieve import retrieve
 from tests.harness.chroma import chroma_running
 from tests.harness.indexes import assert_equals_fresh

@@ -15,9 +15,9 @@ import pytest
 
 from lore_etl.config.settings import IndexSettings, Settings
 from lore_etl.core.errors import ForeignIndex, IndexMissing
-from lore_etl.core.nofollow import open_regular
 from lore_etl.pipeline.sync import sync
 from lore_etl.stores import claim
+from lore_etl.system.nofollow import open_regular
 from tests.harness.processes import child
 from tests.harness.projects import open_index, write_project
 

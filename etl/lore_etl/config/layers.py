@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from lore_etl.config import approvals
 from lore_etl.config.policy import is_inside, split
 from lore_etl.core.errors import ConfigError
-from lore_etl.core.nofollow import read_regular
+from lore_etl.system.nofollow import read_regular
 
 CONFIG_NAME = "lore.toml"
 MAX_BYTES = 1_000_000

@@ -9,6 +9,8 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from lore_etl.system.ownership import is_private, user_id
+
 STATE = "LORE_STATE"
 
 
@@ -45,8 +47,8 @@ def private_folder(folder: Path) -> Path:
     """
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     info = folder.lstat()
-    if hasattr(os, "geteuid") and (not stat.S_ISDIR(info.st_mode) or info.st_uid != os.geteuid()):
+    if not stat.S_ISDIR(info.st_mode) or info.st_uid != user_id():
         raise PermissionError(errno.EPERM, "it belongs to another user", str(folder))
-    if stat.S_IMODE(info.st_mode) & 0o077:
+    if not is_private(info):
         folder.chmod(0o700)
     return folder

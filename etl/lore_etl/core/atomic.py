@@ -9,6 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from lore_etl.core.errors import StorageError
+from lore_etl.system.durable import replace, sync_folder
 
 
 def write_atomically(path: Path, parts: Iterable[str], hint: str | None = None, mode: int = 0o666) -> None:
@@ -27,7 +28,7 @@ def write_atomically(path: Path, parts: Iterable[str], hint: str | None = None, 
             file.writelines(parts)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(temporary, path)  # noqa: PTH105 - the atomic one
+        replace(temporary, path)
         sync_folder(path.parent)
     except OSError as error:
         with suppress(OSError):
@@ -43,18 +44,9 @@ def put_aside(path: Path) -> None:
     for suffix in ("", "-wal", "-shm"):
         file = path.with_name(path.name + suffix)
         if file.exists():
-            file.replace(file.with_name(f"{file.name}.damaged"))
+            replace(file, file.with_name(f"{file.name}.damaged"))
 
 
 def remove_folder(folder: Path) -> None:
     """Delete what is derived: a store that is damaged or no longer wanted."""
     shutil.rmtree(folder, ignore_errors=True)
-
-
-def sync_folder(folder: Path) -> None:
-    """Make a rename in the folder durable."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from lore_etl.core.nofollow import read_regular
+from lore_etl.system.nofollow import read_regular
 
 _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _REF = re.compile(r"refs/[^\x00-\x20\x7f~^:?*\[\\]{1,300}")  # git-check-ref-format(1)

@@ -13,9 +13,10 @@ from pathspec import GitIgnoreSpec
 
 from lore_etl.config.project import VIEW_NAME
 from lore_etl.core.model import Problem
-from lore_etl.core.nofollow import read_regular
 from lore_etl.core.text import is_encodable
 from lore_etl.files.ignore import Included, configured, lenient, verdict
+from lore_etl.system.entries import changed_ns, entry_facts, is_link
+from lore_etl.system.nofollow import read_regular
 
 SKIPPED_FOLDERS = frozenset({"node_modules", "__pycache__", "venv", "site-packages", "bower_components"})
 HIDDEN_BUT_READ = frozenset({".github", ".ce", ".serena", ".claude", ".cursor"})
@@ -124,7 +125,7 @@ def scan(
             if not is_encodable(path):
                 found.refused.append(Problem(path.encode("utf-8", "replace").decode(), "its name is not UTF-8"))
                 continue
-            if entry.is_symlink():
+            if is_link(entry):
                 if not here.leaves_out(path, is_folder=False):
                     _refuse_if_outside(root, entry, path, found)
             elif entry.is_dir(follow_symlinks=False):
@@ -195,7 +196,7 @@ def settle(place: Callable[[str], Path], found: Scan) -> None:
 
 def _add(entry: os.DirEntry[str], path: str, now: int, found: Scan) -> None:
     try:
-        info = entry.stat(follow_symlinks=False)
+        info = entry_facts(entry)
     except OSError as error:
         found.unreadable.append(Problem(path, f"cannot be read: {error.strerror}"))
         return
@@ -205,7 +206,7 @@ def _add(entry: os.DirEntry[str], path: str, now: int, found: Scan) -> None:
 
 def _stamp(info: os.stat_result, now: int) -> str:
     """Changes when the file does: ctime and inode see an edit whose mtime was set back. Empty if it is too young."""
-    return "" if now - info.st_ctime_ns < RACY_NS else _whole_stamp(info)
+    return "" if now - changed_ns(info) < RACY_NS else _whole_stamp(info)
 
 
 def stamp_of(path: Path) -> str | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -12,6 +11,8 @@ import numpy as np
 import onnxruntime
 from numpy.typing import NDArray
 from tokenizers import Encoding
+
+from lore_etl.system.processes import cpu_count
 
 BATCH_TOKENS = 1024  # small batches of equal length fit the cache of a core; larger ones were slower
 
@@ -28,7 +29,7 @@ class Graph:
         self._session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
         self._inputs = [one.name for one in self._session.get_inputs()]
         self._padding = dict(padding)
-        self._pool = ThreadPoolExecutor(threads or len(os.sched_getaffinity(0)), thread_name_prefix="onnx")
+        self._pool = ThreadPoolExecutor(threads or cpu_count(), thread_name_prefix="onnx")
 
     def run(self, encodings: Sequence[Encoding]) -> NDArray[np.float32]:
         """The graph's output for each text, of which there is at least one."""

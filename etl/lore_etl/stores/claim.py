@@ -13,7 +13,6 @@ import hashlib
 import json
 import os
 import stat
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,7 +21,11 @@ from typing import Any, NamedTuple
 from lore_etl.config.project import INDEX_NAME
 from lore_etl.config.user_folders import private_folder, user_state_folder
 from lore_etl.core.errors import ForeignIndex
-from lore_etl.core.nofollow import open_regular, read_regular
+from lore_etl.system.durable import replace
+from lore_etl.system.entries import entry_facts, is_link, is_real_folder
+from lore_etl.system.file_locks import is_locked, lock
+from lore_etl.system.nofollow import open_regular, read_regular
+from lore_etl.system.ownership import user_id
 
 MARK = "index.id"
 ASIDE = ".foreign"
@@ -99,14 +102,14 @@ def inspect(index: Path) -> None:
     uid, links, files = index.lstat().st_uid, Counter[tuple[int, int]](), {}
     for entry in _below(index):
         try:
-            info = entry.stat(follow_symlinks=False)
+            info = entry_facts(entry)
         except FileNotFoundError:
             continue
         name = os.path.relpath(entry.path, index)
         if stat.S_ISREG(info.st_mode):
             links[info.st_dev, info.st_ino] += 1
             files[info.st_dev, info.st_ino] = name, info.st_nlink
-        elif not stat.S_ISDIR(info.st_mode):
+        elif not stat.S_ISDIR(info.st_mode) or is_link(entry):
             raise _altered(index, f"{name!r} is a link or a device")
         if info.st_uid != uid:
             raise _altered(index, f"{name!r} belongs to another user")
@@ -191,10 +194,10 @@ def _moved(index: Path, mark: str, info: os.stat_result) -> ClaimRecord | None:
 
 def _is_blank(index: Path) -> bool:
     """Whether a folder holds nothing, or only what we had begun to put there when we were killed."""
-    if index.is_symlink() or not index.is_dir() or index.lstat().st_uid != _me():
+    if index.is_symlink() or not index.is_dir() or index.lstat().st_uid != user_id():
         return False
     with os.scandir(index) as entries:
-        facts = [(entry.name, entry.stat(follow_symlinks=False)) for entry in entries]
+        facts = [(entry.name, entry_facts(entry)) for entry in entries]
     return all(name == MARK and stat.S_ISREG(info.st_mode) and not info.st_size for name, info in facts)
 
 
@@ -203,7 +206,7 @@ def _set_aside(index: Path, objection: str) -> str:
     aside = aside_of(index)
     if index.name != INDEX_NAME or os.path.lexists(aside):
         raise _foreign(index, objection)
-    if index.lstat().st_uid != _me():
+    if index.lstat().st_uid != user_id():
         raise _foreign(index, "it belongs to another user")
     if is_in_use(index):
         raise _foreign(index, f"{objection}, and a process is using it")
@@ -226,27 +229,22 @@ def _altered(index: Path, objection: str) -> ForeignIndex:
 
 def is_in_use(index: Path) -> bool:
     """Whether a process holds the lock of an index, whoever created it; reads and writes nothing."""
-    if sys.platform == "win32" or index.is_symlink():
+    if index.is_symlink():
         return False
-    import fcntl
-
     try:
         descriptor = open_regular(index / LOCK)
     except OSError:
         return False
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
+        return is_locked(descriptor)
     finally:
         os.close(descriptor)
-    return False
 
 
 def _create(index: Path) -> None:
     index.parent.mkdir(parents=True, exist_ok=True)
     index.mkdir(mode=0o700, exist_ok=True)
-    if index.lstat().st_uid == _me():
+    if index.lstat().st_uid == user_id():
         index.chmod(0o700)
     _mark(index)
     if not os.path.lexists(index / ".gitignore"):
@@ -283,14 +281,14 @@ def _raise_if_exhausted(error: OSError) -> None:
 def _write(folder: Path, record: ClaimRecord) -> None:
     temporary = folder / f"record.{os.getpid()}.tmp"
     temporary.write_text(json.dumps(record._asdict()), encoding="utf-8")
-    temporary.replace(folder / "record.json")
+    replace(temporary, folder / "record.json")
 
 
 def _below(folder: str | os.PathLike[str]) -> Iterator[os.DirEntry[str]]:
     with os.scandir(folder) as entries:
         for entry in entries:
             yield entry
-            if entry.is_dir(follow_symlinks=False):
+            if is_real_folder(entry):
                 yield from _below(entry.path)
 
 
@@ -299,12 +297,5 @@ def _alone() -> Iterator[None]:
     """One process of this user at a time; the system ends it with the process."""
     private_folder(user_state_folder())
     with open(private_folder(records()) / "lock", "ab") as file:
-        if sys.platform != "win32":
-            import fcntl
-
-            fcntl.flock(file, fcntl.LOCK_EX)
+        lock(file.fileno())
         yield
-
-
-def _me() -> int:
-    return os.geteuid() if hasattr(os, "geteuid") else 0

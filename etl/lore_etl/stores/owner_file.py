@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,6 +15,8 @@ from typing import Any, NamedTuple
 from lore_etl.config.user_folders import private_folder
 from lore_etl.core.clock import local_timestamp
 from lore_etl.stores.claim import record_folder
+from lore_etl.system.durable import replace
+from lore_etl.system.processes import born, is_running
 
 NOTE = "owner.json"
 
@@ -81,7 +82,7 @@ def write_note(folder: Path, note: Note) -> None:
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with open(descriptor, "w", encoding="utf-8") as file:
         json.dump(note._asdict(), file)
-    os.replace(temporary, note_of(folder))  # noqa: PTH105 - the atomic one
+    replace(temporary, note_of(folder))
 
 
 def remove_note(folder: Path, note: Note) -> None:
@@ -89,24 +90,3 @@ def remove_note(folder: Path, note: Note) -> None:
     found = read_note(folder)
     if found is not None and (found.pid, found.born) == (note.pid, note.born):
         note_of(folder).unlink(missing_ok=True)
-
-
-def is_running(pid: int, began: str) -> bool:
-    """Whether a process with this id runs and began then; where the system does not tell, whether the id is in use."""
-    now = born(pid)
-    return now is not None and (not began or not now or now == began)
-
-
-def born(pid: int) -> str | None:
-    """When a process began, as the system counts it: empty if that is unknown, None if there is no such process."""
-    if sys.platform == "linux":
-        try:
-            text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
-        except OSError:
-            return None
-        state, *fields = text[text.rindex(")") + 2 :].split()  # the name may hold anything (proc(5))
-        return None if state == "Z" else fields[18]
-    if os.name == "nt":
-        return ""
-    done = subprocess.run(["ps", "-o", "lstart=", "-p", str(pid)], capture_output=True, text=True, check=False)
-    return done.stdout.strip() or None

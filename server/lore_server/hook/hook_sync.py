@@ -15,7 +15,7 @@ import anyio
 from filelock import FileLock, Timeout
 
 from lore_etl.core.errors import Busy, StorageError
-from lore_etl.stores.owner_file import born
+from lore_etl.system.processes import born
 from lore_server.hook.courier import Courier
 from lore_server.hook.delivery import Connect, Sleep, Task, deliver
 from lore_server.hook.folders import find

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from lore_etl.stores.owner_file import is_running
+from lore_etl.system.processes import is_running
 from lore_server.console import output
 from lore_server.console.output import print_json
 from lore_server.hook.state import SyncState, read_state

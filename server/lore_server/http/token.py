@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import re
 import secrets
-import stat
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from lore_etl.core.errors import ConfigError, StorageError
 from lore_etl.stores.claim import claim, is_ours
+from lore_etl.system.durable import replace
+from lore_etl.system.nofollow import open_regular
+from lore_etl.system.ownership import is_private
 
 VARIABLE = "LORE_TOKEN"
 FILE = "token"
@@ -59,19 +61,13 @@ def token_of(folder: Path, make: bool = True) -> Token:
 def _read(file: Path) -> str | None:
     """The token, if it is ours alone: a file that came with a project, or that others may read, is no secret."""
     try:
-        descriptor = os.open(file, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
+        descriptor = open_regular(file)
     except FileNotFoundError:
         return None
     with open(descriptor, encoding="ascii", errors="replace") as opened:
-        state = os.fstat(descriptor)
+        is_ours_alone = is_private(os.fstat(descriptor))
         text = opened.read(1024).strip()
-    return text if _is_ours(state) and _ALLOWED.fullmatch(text) else None
-
-
-def _is_ours(state: os.stat_result) -> bool:
-    if os.name == "nt":  # has neither; the profile's folder is closed to others
-        return True
-    return state.st_uid == os.geteuid() and not stat.S_IMODE(state.st_mode) & 0o077
+    return text if is_ours_alone and _ALLOWED.fullmatch(text) else None
 
 
 def _make(file: Path) -> str:
@@ -89,7 +85,7 @@ def _make(file: Path) -> str:
             other = _read(file)
             if other is not None:
                 return other
-            beside.replace(file)
+            replace(beside, file)
         return value
     finally:
         beside.unlink(missing_ok=True)

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import os
-import stat
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from lore_etl.core.clock import precise_timestamp
+from lore_etl.system.durable import replace
+from lore_etl.system.file_locks import close_locked, try_lock
+from lore_etl.system.nofollow import open_regular
 
 ACTIVITY = "activity.log"
 LARGEST_BYTES = 5_000_000
@@ -59,25 +60,31 @@ class ActivityLog:
         """Append a line. What goes wrong here is not the call's concern."""
         with contextlib.suppress(OSError, ValueError):
             line = json.dumps(activity.record(), ensure_ascii=False).encode("utf-8", "replace") + b"\n"
-            # a pipe of that name would block
-            flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-            descriptor = os.open(self._path, flags, 0o600)
+            descriptor = open_regular(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
             try:
-                facts = os.fstat(descriptor)
-                if stat.S_ISREG(facts.st_mode):
-                    os.write(descriptor, line)  # one write of a line: processes do not mix theirs
-                    if facts.st_size + len(line) > self._largest:
-                        self._rotate(descriptor)
+                os.write(descriptor, line)  # one write of a line: processes do not mix theirs
             finally:
                 os.close(descriptor)
+            if self._is_full():
+                self._rotate()
 
-    def _rotate(self, descriptor: int) -> None:
-        """The log becomes `activity.log.1`; whoever else sees that it is full finds the lock taken or it moved."""
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if os.fstat(descriptor).st_ino != self._path.lstat().st_ino:
+    def _is_full(self) -> bool:
+        return self._path.lstat().st_size > self._largest
+
+    def _rotate(self) -> None:
+        """Rename the log to `activity.log.1`, unless another process does so or has just done it."""
+        lock = self._path.with_name(f"{ACTIVITY}.lock")
+        descriptor = open_regular(lock, os.O_RDWR | os.O_CREAT)
+        if not try_lock(descriptor):
+            os.close(descriptor)
             return
-        for number in range(KEPT - 1, 0, -1):
-            older = self._path.with_name(f"{ACTIVITY}.{number}")
-            if older.exists():
-                older.rename(older.with_name(f"{ACTIVITY}.{number + 1}"))
-        self._path.rename(self._path.with_name(f"{ACTIVITY}.1"))
+        try:
+            if self._is_full():
+                for number in range(KEPT - 1, 0, -1):
+                    older = self._path.with_name(f"{ACTIVITY}.{number}")
+                    if older.exists():
+                        replace(older, older.with_name(f"{ACTIVITY}.{number + 1}"))
+                replace(self._path, self._path.with_name(f"{ACTIVITY}.1"))
+        finally:
+            close_locked(descriptor)
+            lock.unlink(missing_ok=True)

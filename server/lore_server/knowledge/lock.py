@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import threading
 import time
@@ -11,6 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from lore_etl.core.errors import AccessDenied, Busy
+from lore_etl.system.file_locks import close_locked, try_lock
+from lore_etl.system.nofollow import open_regular
 
 _NOTE_BYTES = 4_000
 _PAUSE_SECONDS = 0.002  # the kernel has no wait with a deadline; a write takes some 10 ms
@@ -35,11 +36,13 @@ class StoreLock:
         """Say what is being done; empty when it is done. After a kill the next one reads it, see `left_off`."""
         data = text.encode("utf-8", "replace")[:_NOTE_BYTES]
         os.ftruncate(self.descriptor, len(data))
-        os.pwrite(self.descriptor, data, 0)
+        os.lseek(self.descriptor, 0, os.SEEK_SET)
+        os.write(self.descriptor, data)
 
     def left_off(self) -> str:
         """What a writer that died was doing; empty if none did."""
-        return os.pread(self.descriptor, _NOTE_BYTES, 0).decode("utf-8", "replace").replace("\0", "").strip()
+        os.lseek(self.descriptor, 0, os.SEEK_SET)
+        return os.read(self.descriptor, _NOTE_BYTES).decode("utf-8", "replace").replace("\0", "").strip()
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
@@ -57,26 +60,22 @@ class StoreLock:
             try:
                 yield
             finally:
-                os.close(self._descriptor)
+                close_locked(self._descriptor)
                 self._descriptor = None
         finally:
             self._thread.release()
 
     def _locked(self, deadline: float) -> int:
         try:
-            descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+            descriptor = open_regular(self._path, os.O_RDWR | os.O_CREAT)
         except OSError as error:
             raise AccessDenied(f"Cannot lock the knowledge folder: {error.strerror}.") from error
-        while True:
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
+        try:
+            while not try_lock(descriptor):
                 if time.monotonic() > deadline:
-                    os.close(descriptor)
-                    raise Busy("Another process is writing to the knowledge folder.") from None
+                    raise Busy("Another process is writing to the knowledge folder.")
                 time.sleep(_PAUSE_SECONDS)
-            except BaseException:
-                os.close(descriptor)
-                raise
-            else:
-                return descriptor
+        except BaseException:
+            os.close(descriptor)
+            raise
+        return descriptor

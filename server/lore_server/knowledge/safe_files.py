@@ -12,10 +12,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from lore_etl.core.errors import AccessDenied, FileSystemError, InvalidPath, StorageError
+from lore_etl.system.entries import entry_facts, is_real_folder
+from lore_etl.system.open_folder import OpenFolder, open_folder
 
 TEMPORARY = ".lore-*.tmp"
 LARGEST = 64_000_000  # beyond any document; what somebody put there by hand is not read into memory
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _numbers = itertools.count()
 
 
@@ -35,13 +36,11 @@ class Files:
             if folder is None:
                 return None
             try:
-                flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-                descriptor = os.open(name, flags, dir_fd=folder)
+                descriptor = folder.open(name, os.O_RDONLY)
             except FileNotFoundError:
                 return None
             with open(descriptor, "rb") as file:
-                facts = os.fstat(descriptor)
-                if not stat.S_ISREG(facts.st_mode) or facts.st_size > LARGEST:
+                if os.fstat(descriptor).st_size > LARGEST:
                     raise InvalidPath(f"{path} is not a file that Lore reads.")
                 return file.read()
 
@@ -54,22 +53,21 @@ class Files:
         """
         with self._parent(path, make=True) as (folder, name), _told(path):
             assert folder is not None
-            facts = _facts(name, folder)
+            facts = folder.facts(name)
             if facts is not None and not stat.S_ISREG(facts.st_mode):
                 raise InvalidPath(f"{path} is not a file; it is left as it is.")
             temporary = TEMPORARY.replace("*", f"{os.getpid()}-{next(_numbers)}")
             try:
-                flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-                with open(os.open(temporary, flags, 0o644, dir_fd=folder), "wb") as file:
+                with open(folder.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "wb") as file:
                     file.write(data)
                     file.flush()
                     os.fsync(file.fileno())
-                os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+                folder.replace(temporary, name)
             except BaseException:
                 with contextlib.suppress(OSError):
-                    os.unlink(temporary, dir_fd=folder)
+                    folder.unlink(temporary)
                 raise
-            os.fsync(folder)
+            folder.sync()
 
     def remove(self, path: str) -> None:
         """Delete a file, or a link itself, durably; folders that are empty then go too."""
@@ -77,14 +75,14 @@ class Files:
             if folder is None:
                 return
             with contextlib.suppress(FileNotFoundError):
-                os.unlink(name, dir_fd=folder)
-                os.fsync(folder)
+                folder.unlink(name)
+                folder.sync()
         self._prune(path)
 
     def exists(self, path: str) -> bool:
         """Whether anything is there, a link too; whether it can be read is seen when it is."""
         with self._parent(path) as (folder, name), _told(path):
-            return folder is not None and _facts(name, folder) is not None
+            return folder is not None and folder.facts(name) is not None
 
     def names(self, path: str) -> list[str]:
         """The regular files of a folder, hidden ones not; empty if there is no such folder."""
@@ -95,10 +93,9 @@ class Files:
         with self._parent(f"{path}/x") as (folder, _), _told(path):
             if folder is None:
                 return
-            with os.scandir(folder) as found:
-                for entry in found:
-                    if not entry.name.startswith(".") and entry.is_file(follow_symlinks=False):
-                        yield entry.name, entry.stat(follow_symlinks=False)
+            for entry in folder.entries():
+                if not entry.name.startswith(".") and entry.is_file(follow_symlinks=False):
+                    yield entry.name, entry_facts(entry)
 
     def below(self, path: str) -> list[str]:
         """Every file and link below a folder; links are not followed."""
@@ -109,10 +106,9 @@ class Files:
             with self._parent(f"{place}/x") as (folder, _), _told(place):
                 if folder is None:
                     continue
-                with os.scandir(folder) as entries:
-                    for entry in entries:
-                        into = waiting if entry.is_dir(follow_symlinks=False) else found
-                        into.append(f"{place}/{entry.name}")
+                for entry in folder.entries():
+                    into = waiting if is_real_folder(entry) else found
+                    into.append(f"{place}/{entry.name}")
         return sorted(found)
 
     def folders(self, path: str) -> list[str]:
@@ -120,8 +116,7 @@ class Files:
         with self._parent(f"{path}/x") as (folder, _), _told(path):
             if folder is None:
                 return []
-            with os.scandir(folder) as found:
-                return sorted(entry.name for entry in found if entry.is_dir(follow_symlinks=False))
+            return sorted(entry.name for entry in folder.entries() if is_real_folder(entry))
 
     def remove_temporary(self) -> None:
         """Remove what killed writers left where documents are written."""
@@ -131,9 +126,9 @@ class Files:
         """Remove what killed writers left in these folders."""
         for place in places:
             with contextlib.suppress(InvalidPath), self._parent(f"{place}/x".lstrip("/")) as (folder, _):
-                for name in os.listdir(folder) if folder is not None else ():  # noqa: PTH208 - of a descriptor
-                    if fnmatch.fnmatchcase(name, TEMPORARY):
-                        os.unlink(name, dir_fd=folder)
+                for entry in list(folder.entries()) if folder is not None else ():
+                    if folder is not None and fnmatch.fnmatchcase(entry.name, TEMPORARY):
+                        folder.unlink(entry.name)
 
     def _written_folders(self) -> Iterator[str]:
         yield from ("", "projects")
@@ -148,51 +143,33 @@ class Files:
         while len(parts) > 1:  # `projects` itself stays
             with self._parent("/".join(parts)) as (folder, name):
                 try:
-                    os.rmdir(name, dir_fd=folder)
+                    if folder is not None:
+                        folder.rmdir(name)
                 except OSError:
                     return
             parts.pop()
 
     @contextlib.contextmanager
-    def _parent(self, path: str, make: bool = False) -> Iterator[tuple[int | None, str]]:
+    def _parent(self, path: str, make: bool = False) -> Iterator[tuple[OpenFolder | None, str]]:
         """The folder of a path, opened step by step; None if there is none."""
         *parts, name = path.split("/")
         if any(part in ("", ".", "..") or "\0" in part or part.casefold() == ".git" for part in (*parts, name)):
             raise InvalidPath("That is no path inside the knowledge folder.")
-        opened: list[int] = []
+        opened: list[OpenFolder] = []
         try:
             with _told(path):
                 try:
-                    opened.append(os.open(self._home, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
+                    opened.append(open_folder(self._home))
                     for part in parts:
-                        opened.append(_step(part, opened[-1], make))
+                        opened.append(opened[-1].enter(part, make))
                 except FileNotFoundError:
                     folder = None
                 else:
                     folder = opened[-1]
             yield folder, name
         finally:
-            for descriptor in opened:
-                os.close(descriptor)
-
-
-def _step(part: str, parent: int, make: bool) -> int:
-    try:
-        return os.open(part, _FOLDER, dir_fd=parent)
-    except FileNotFoundError:
-        if not make:
-            raise
-    with contextlib.suppress(FileExistsError):
-        os.mkdir(part, dir_fd=parent)
-    os.fsync(parent)
-    return os.open(part, _FOLDER, dir_fd=parent)
-
-
-def _facts(name: str, folder: int) -> os.stat_result | None:
-    try:
-        return os.stat(name, dir_fd=folder, follow_symlinks=False)
-    except FileNotFoundError:
-        return None
+            for step in opened:
+                step.close()
 
 
 @contextlib.contextmanager
@@ -201,7 +178,7 @@ def _told(path: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno in (errno.ELOOP, errno.ENOTDIR, errno.EISDIR, errno.ENXIO, errno.ENAMETOOLONG):
+        if error.errno in (errno.ELOOP, errno.ENOTDIR, errno.EISDIR, errno.ENXIO, errno.ENAMETOOLONG, errno.EINVAL):
             raise InvalidPath(f"{path} leads over a link or is no file.") from error
         if isinstance(error, PermissionError):
             raise AccessDenied(f"Not allowed to reach {path}.") from error

@@ -11,13 +11,12 @@ import json
 import os
 import sys
 import threading
-import time
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from lore_etl.config.project import Place, place_of
 from lore_etl.core.errors import ConfigError
-from lore_etl.stores.owner_file import is_running
+from lore_etl.system.processes import is_running, wait_for_parent
 from lore_server.console import terminal
 from lore_server.owner.find import OwnerRefused, connect, problem
 from lore_server.owner.line import Line
@@ -199,8 +198,7 @@ def run(root: Path, config: Path | None, toolsets: list[str] | None) -> int:
 
 def _end_with_the_parent(parent: int) -> None:
     """A client that was killed may leave its end of our input open in another process of its own."""
-    while os.getppid() == parent:
-        time.sleep(PARENT_SECONDS)
+    wait_for_parent(parent, PARENT_SECONDS)
     os._exit(0)
 
 

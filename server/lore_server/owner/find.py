@@ -6,7 +6,6 @@ import contextlib
 import hashlib
 import json
 import os
-import signal
 import subprocess
 import sys
 import threading
@@ -18,9 +17,11 @@ import lore_etl
 import lore_server
 from lore_etl.config.project import INDEX_NAME, Place, build_of, knowledge_home
 from lore_etl.core.errors import LoreError
-from lore_etl.core.nofollow import open_regular
 from lore_etl.stores.claim import LOCK, claim, is_in_use, is_ours
 from lore_etl.stores.owner_file import Note, living_note, remove_note
+from lore_etl.system.durable import replace
+from lore_etl.system.nofollow import open_regular
+from lore_etl.system.processes import detached, kill, terminate
 from lore_server.console import terminal
 from lore_server.owner.line import Line, dial
 
@@ -163,20 +164,15 @@ def stop(folder: Path, note: Note) -> bool:
         if now > deadline:
             return False
         if now > terminate_at:
-            _signal(note, signal.SIGTERM)
+            terminate(note.pid)
             terminate_at = float("inf")
         if now > kill_at:
-            _signal(note, getattr(signal, "SIGKILL", signal.SIGTERM))
+            kill(note.pid)
             kill_at = float("inf")
         time.sleep(PAUSE_SECONDS)
     with contextlib.suppress(OSError):
         remove_note(folder, note)
     return True
-
-
-def _signal(note: Note, number: int) -> None:
-    with contextlib.suppress(ProcessLookupError):
-        os.kill(note.pid, number)
 
 
 def _replace(folder: Path, note: Note, may_replace: bool, why: str) -> None:
@@ -233,7 +229,7 @@ def _spawned(place: Place) -> subprocess.Popen[bytes]:
             terminal.err(f"{notice}\n")
         with _log(place.folder / LOG) as errors:
             return subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, start_new_session=True,
+                command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, **detached(),
                 cwd=place.root.anchor, env={**os.environ, "LORE_HOME": str(knowledge_home(os.environ))},
             )  # fmt: skip
     except LoreError as error:
@@ -247,7 +243,7 @@ def _spawned(place: Place) -> subprocess.Popen[bytes]:
 def _log(file: Path) -> BinaryIO:
     """The owner's log, to be added to. Raises OSError where it is a link or no regular file."""
     if os.path.lexists(file) and file.lstat().st_size > LOG_BYTES:
-        file.replace(file.with_suffix(".log.1"))
+        replace(file, file.with_suffix(".log.1"))
     return open(open_regular(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT), "ab")
 
 

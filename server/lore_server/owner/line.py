@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import errno
 import json
-import os
 import socket
 import stat
+import sys
 from pathlib import Path
 from typing import Any
+
+from lore_etl.system.ownership import user_id
 
 CONNECT_SECONDS = 5.0
 UNIX, TCP, LOOPBACK = "unix:", "tcp:", "127.0.0.1"
@@ -80,7 +82,7 @@ def dial(address: str, hello: JSON) -> tuple[Line, JSON]:
 
 
 def _connected(address: str) -> socket.socket:
-    if address.startswith(UNIX):
+    if address.startswith(UNIX) and sys.platform != "win32":
         family, target = socket.AF_UNIX, _own_socket(Path(address.removeprefix(UNIX)))
     else:
         family, target = socket.AF_INET, _own_port(address)
@@ -101,7 +103,7 @@ def _own_socket(path: Path) -> Any:
     except FileNotFoundError as error:
         raise ConnectionRefusedError(errno.ECONNREFUSED, "the owner's socket is gone") from error
     is_private = stat.S_ISDIR(folder.st_mode) and not stat.S_IMODE(folder.st_mode) & 0o077
-    if not is_private or not stat.S_ISSOCK(info.st_mode) or {folder.st_uid, info.st_uid} != {os.geteuid()}:
+    if not is_private or not stat.S_ISSOCK(info.st_mode) or {folder.st_uid, info.st_uid} != {user_id()}:
         raise PermissionError(errno.EPERM, "the owner's socket is not in a folder of this user alone")
     return str(path)
 

@@ -18,7 +18,7 @@ from anyio.abc import ByteStream
 from anyio.streams.buffered import BufferedByteReceiveStream
 
 from lore_etl.core.errors import LoreError
-from lore_etl.stores.owner_file import born
+from lore_etl.system.processes import born
 from lore_server.app import App
 from lore_server.execution.progress import Listener as Hearer
 from lore_server.execution.threads import Calls

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 import sqlite3
@@ -14,6 +13,7 @@ from typing import Any
 from lore_etl.config.layers import CONFIG_NAME, read_layers, user_config
 from lore_etl.config.project import knowledge_home
 from lore_etl.stores.claim import remark
+from lore_etl.system.file_locks import is_locked, try_lock
 from lore_server.owner.session import Direct, Session
 from lore_server.setup.finding import Examined, Finding
 
@@ -96,21 +96,13 @@ def index_folder(here: Examined) -> Finding:
 
 def _locks_hold(folder: Path) -> bool:
     """Whether a file that is locked once cannot be locked again: some network file systems only pretend."""
-    with tempfile.NamedTemporaryFile(dir=folder, prefix="doctor-") as first:
-        try:
-            fcntl.flock(first, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return _is_locked(Path(first.name))
-        except OSError:
-            return False
-
-
-def _is_locked(file: Path) -> bool:
-    with open(file, "rb") as other:
-        try:
-            fcntl.flock(other, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-    return False
+    try:
+        with tempfile.TemporaryDirectory(dir=folder, prefix="doctor-") as place:
+            file = Path(place, "lock")
+            with open(file, "wb") as first, open(file, "ab") as second:
+                return try_lock(first.fileno()) and is_locked(second.fileno())
+    except OSError:
+        return False
 
 
 def owner(here: Examined) -> Finding:

@@ -23,7 +23,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from lore_etl.core.atomic import write_atomically
-from lore_etl.stores.owner_file import born
+from lore_etl.system.processes import born
 
 LOCK, NOTE = "chroma.lock", "chroma.note.lock"  # no seal looks at files that end so
 IS_HELD, IS_NO_RUST = 75, 70

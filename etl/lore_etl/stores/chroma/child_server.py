@@ -10,12 +10,11 @@ import contextlib
 import json
 import os
 import re
-import signal
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from io import FileIO
 from pathlib import Path
 
@@ -23,14 +22,14 @@ from filelock import FileLock, Timeout
 
 from lore_etl.core.errors import DatabaseUnavailable, StorageError
 from lore_etl.stores.chroma.child_main import LOCK, NOTE
-from lore_etl.stores.owner_file import born
+from lore_etl.system.processes import born, detached, kill, terminate
 
 LOG = "chroma.log"
 LOG_BYTES = 1_000_000
 START_SECONDS, END_SECONDS, POLL_SECONDS = 60, 15, 0.02
 PORTS_TRIED = 5
 # nothing else: CHROMA_*, OTEL_* and RUST_* would tell the server where to listen, what to keep and whom to report to
-PASSED_ON = ("PATH", "HOME", "TMPDIR", "LANG", "LD_LIBRARY_PATH", "PYTHONPATH", "PYTHONHOME", "SYSTEMROOT")
+PASSED_ON = ("PATH", "HOME", "TMPDIR", "LANG", "LD_LIBRARY_PATH", "PYTHONPATH", "PYTHONHOME", "SYSTEMROOT", "TEMP")
 
 
 class ChromaProcess:
@@ -57,7 +56,7 @@ class ChromaProcess:
                     [sys.executable, "-P", "-m", "lore_etl.stores.chroma.child_main", str(folder), str(port)],
                     stdin=subprocess.PIPE, stdout=output, stderr=subprocess.STDOUT, cwd=folder,
                     env={**{key: os.environ[key] for key in PASSED_ON if key in os.environ}, "NO_COLOR": "1"},
-                    start_new_session=True,  # Ctrl-C is for us: it serves until we are done
+                    **detached(),  # Ctrl-C is for us: it serves until we are done
                 )  # fmt: skip
             started = cls(folder, process, port)
             try:
@@ -116,11 +115,11 @@ def end_left_over(folder: Path, patience: float = END_SECONDS) -> None:
     if not (folder / LOCK).exists():
         return
     lock = FileLock(folder / LOCK, mode=0o600, thread_local=False)
-    for signal_ in (None, signal.SIGTERM, signal.SIGKILL):
-        if signal_ is not None:
-            _send(folder, signal_)
+    for end in (None, terminate, kill):
+        if end is not None:
+            _end(folder, end)
         try:
-            lock.acquire(timeout=0 if signal_ is None else patience)
+            lock.acquire(timeout=0 if end is None else patience)
         except Timeout:
             continue
         except OSError as error:
@@ -133,12 +132,12 @@ def end_left_over(folder: Path, patience: float = END_SECONDS) -> None:
     )
 
 
-def _send(folder: Path, signal_: signal.Signals) -> None:
-    """Send a signal to the process of the note, if it is still that process."""
+def _end(folder: Path, end: Callable[[int], None]) -> None:
+    """End the process of the note, if it is still that process."""
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
         note = json.loads((folder / NOTE).read_text(encoding="utf-8"))
         if note["born"] and born(int(note["pid"])) == note["born"]:
-            os.kill(int(note["pid"]), signal_)
+            end(int(note["pid"]))
 
 
 def _free_ports() -> Iterator[int]:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from lore_etl.core.errors import GitError
 from lore_etl.files.git_head import head
+from lore_etl.system.durable import replace
 from lore_server.knowledge.git.commits import COMMITTER, EMAIL
 from lore_server.knowledge.git.git_command import Git
 
@@ -40,7 +41,7 @@ def move_branch(home: Path, git: Git, commit: str, tip: str | None, keep: Sequen
         if head(home).commit != tip:
             lock.unlink()
             raise GitError("Somebody's own git moved the branch meanwhile.", "Try again.")
-        lock.rename(ref)
+        replace(lock, ref)
     except OSError as error:
         raise GitError(f"The branch cannot be moved: {error.strerror}.") from error
     _note(folder, branch, commit, tip)
@@ -51,7 +52,7 @@ def _locked(lock: Path) -> int:
     deadline = time.monotonic() + WAIT_SECONDS
     while True:
         try:
-            return os.open(lock, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+            return os.open(lock, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
         except FileExistsError:
             if time.monotonic() > deadline:
                 raise

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from lore_etl.core.errors import GitError
+from lore_etl.system.processes import inheriting
 
 SECONDS = 30.0
 # -c beats every file of configuration; what is not here is git's default, see `_environment`
@@ -72,7 +73,7 @@ class Git:
                 stderr=subprocess.PIPE,
                 cwd=self._home,
                 env={**_environment(remote), **(extra or {})},
-                pass_fds=keep,
+                **inheriting(tuple(keep)),
                 start_new_session=remote,  # without a terminal nothing asks for a password
             )
         except OSError as error:

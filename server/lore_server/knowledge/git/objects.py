@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from lore_etl.core.errors import GitError
+from lore_etl.system.durable import replace
 from lore_server.knowledge.git.git_command import Git
 
 FILE_MODE, FOLDER_MODE = b"100644", b"40000"
@@ -82,7 +83,7 @@ class Objects:
             temporary = path.parent / f"{TEMPORARY_OBJECT}{os.getpid()}-{time.time_ns()}"
             with open(_opened(temporary), "wb") as file:
                 file.write(zlib.compress(_head(kind.encode(), data) + data, _FASTEST))
-            temporary.rename(path)
+            replace(temporary, path)
         except OSError as error:
             raise GitError(f"Cannot write to the history: {error.strerror}.") from error
         return name
@@ -164,7 +165,7 @@ class Objects:
 
 
 def _opened(path: Path) -> int:
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
     try:
         return os.open(path, flags, 0o444)
     except FileNotFoundError:

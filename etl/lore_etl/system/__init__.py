@@ -1,0 +1,1 @@
+"""Differences between Linux, macOS and Windows, one module each. Standard library only on Linux and macOS."""

@@ -1,0 +1,39 @@
+"""Renames that replace a file in one step and survive a power cut."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from pathlib import Path
+
+_PATIENCE_SECONDS = 2.0
+_PAUSE_SECONDS = 0.01
+
+
+def replace(source: Path, target: Path) -> None:
+    """Rename over the target. Raises OSError.
+
+    Windows refuses while another process has the target open, so the rename is repeated for a moment.
+    """
+    deadline = time.monotonic() + (_PATIENCE_SECONDS if sys.platform == "win32" else 0)
+    while True:
+        try:
+            source.replace(target)
+        except PermissionError:
+            if time.monotonic() >= deadline:
+                raise
+            time.sleep(_PAUSE_SECONDS)
+        else:
+            return
+
+
+def sync_folder(folder: Path) -> None:
+    """Make a rename in the folder durable. Windows opens no folders, and needs no such step on NTFS. Raises OSError."""
+    if sys.platform == "win32":
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,47 @@
+"""Locks on open files: between processes, and released by the system when a process ends."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+
+_PAUSE_SECONDS = 0.01
+
+if sys.platform == "win32":
+    from filelock import lock_descriptor, unlock_descriptor
+
+    def try_lock(descriptor: int, shared: bool = False) -> bool:
+        """Lock the file unless another holder has it; return whether it is locked now. Raises OSError."""
+        return lock_descriptor(descriptor, blocking=False)  # `shared` locks do not exist here
+
+    def close_locked(descriptor: int) -> None:
+        """Release the lock and close the file."""
+        unlock_descriptor(descriptor)  # closing alone releases it too, but later
+        os.close(descriptor)
+
+else:
+    import fcntl
+
+    def try_lock(descriptor: int, shared: bool = False) -> bool:
+        """Lock the file unless another holder has it; return whether it is locked now. Raises OSError."""
+        try:
+            fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
+    def close_locked(descriptor: int) -> None:
+        """Close the file. The lock is released when every process that inherited the descriptor has closed it."""
+        os.close(descriptor)
+
+
+def is_locked(descriptor: int) -> bool:
+    """Return whether another holder has locked the file; the caller closes the descriptor."""
+    return not try_lock(descriptor, shared=True)
+
+
+def lock(descriptor: int) -> None:
+    """Wait until the file is locked. Raises OSError."""
+    while not try_lock(descriptor):
+        time.sleep(_PAUSE_SECONDS)

@@ -1,0 +1,70 @@
+"""Opening files that somebody else may have placed: a symlink is not followed, a FIFO or device never blocks or reads.
+
+Windows has no `O_NOFOLLOW`. There the path is examined before and after the open, and the opened file must be the one
+that the path names. Standard library only: the bridge imports it.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from pathlib import Path
+
+_NOFOLLOW: int = getattr(os, "O_NOFOLLOW", 0)
+_FLAGS: int = _NOFOLLOW | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+_NAME_SURROGATE = 0x2000_0000  # the bit of a reparse tag that makes a path lead elsewhere: symlinks and junctions
+
+
+def open_regular(path: str | Path, flags: int = os.O_RDONLY, mode: int = 0o600, dir_fd: int | None = None) -> int:
+    """Return a descriptor of a regular file. Only the last component is checked for being a symlink.
+
+    Raises:
+        OSError: there is no such file, or it is a symlink, a FIFO, a device or a folder.
+    """
+    try:
+        descriptor = os.open(path, flags | _FLAGS, mode, dir_fd=dir_fd) if _NOFOLLOW else _checked(path, flags, mode)
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise _not_followed(path) from error
+        raise
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "not a regular file", str(path))
+    return descriptor
+
+
+def read_regular(path: Path, limit: int) -> bytes:
+    """Return up to `limit` bytes of a regular file. Raises OSError, see `open_regular`."""
+    with open(open_regular(path), "rb") as file:
+        return file.read(limit)
+
+
+def leads_elsewhere(info: os.stat_result) -> bool:
+    """Return whether the result of `lstat` is that of a symlink or of a junction of Windows."""
+    return stat.S_ISLNK(info.st_mode) or bool(getattr(info, "st_reparse_tag", 0) & _NAME_SURROGATE)
+
+
+def _checked(path: str | Path, flags: int, mode: int) -> int:
+    """Open without `O_NOFOLLOW`: a file is created only where nothing is, and compared with what its path names."""
+    try:
+        before = os.lstat(path)
+        if leads_elsewhere(before):
+            raise _not_followed(path)
+        if not stat.S_ISREG(before.st_mode):
+            raise OSError(errno.EINVAL, "not a regular file", str(path))
+    except FileNotFoundError:
+        flags |= os.O_EXCL if flags & os.O_CREAT else 0
+    descriptor = os.open(path, flags | _FLAGS, mode)
+    try:
+        now = os.lstat(path)
+        if leads_elsewhere(now) or not os.path.samestat(now, os.fstat(descriptor)):
+            raise _not_followed(path)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def _not_followed(path: str | Path) -> OSError:
+    return OSError(errno.ELOOP, "a symlink, which is not followed", str(path))

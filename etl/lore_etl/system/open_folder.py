@@ -1,0 +1,203 @@
+"""A folder that is reached step by step without following a symlink, and the operations on its entries.
+
+Where the system can work relative to an open folder, a folder that is exchanged on the way leads nowhere. Windows
+cannot: there the folders on the way are compared with what they were, before each operation and after each open.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path, PureWindowsPath
+from typing import Protocol
+
+from lore_etl.system import durable
+from lore_etl.system.nofollow import leads_elsewhere, open_regular
+
+_DIRECTORY: int = getattr(os, "O_DIRECTORY", 0)
+_NOFOLLOW: int = getattr(os, "O_NOFOLLOW", 0)
+_SHORT = re.compile(r"git~\d+", re.IGNORECASE)  # how Windows spells `.git` in eight characters
+
+
+class OpenFolder(Protocol):
+    """A folder; names are single components. Every method raises OSError."""
+
+    def enter(self, name: str, make: bool = False) -> OpenFolder:
+        """Open a folder in it, made if need be; a symlink is not followed."""
+        ...
+
+    def open(self, name: str, flags: int, mode: int = 0o644) -> int:
+        """Return a descriptor of a regular file in it; a symlink is not followed."""
+        ...
+
+    def facts(self, name: str) -> os.stat_result | None:
+        """Return what `lstat` reports, None if there is no such entry."""
+        ...
+
+    def entries(self) -> Iterator[os.DirEntry[str]]:
+        """Return its entries, in any order."""
+        ...
+
+    def replace(self, source: str, target: str) -> None:
+        """Rename an entry over another one."""
+        ...
+
+    def unlink(self, name: str) -> None:
+        """Delete a file or a symlink."""
+        ...
+
+    def rmdir(self, name: str) -> None:
+        """Delete an empty folder."""
+        ...
+
+    def sync(self) -> None:
+        """Make renames and deletions in it durable."""
+        ...
+
+    def close(self) -> None:
+        """Release it."""
+        ...
+
+
+class FolderByDescriptor:
+    """An open folder of Linux or macOS."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+
+    def enter(self, name: str, make: bool = False) -> OpenFolder:
+        """See `OpenFolder`."""
+        flags = os.O_RDONLY | _DIRECTORY | _NOFOLLOW
+        try:
+            return FolderByDescriptor(os.open(name, flags, dir_fd=self._descriptor))
+        except FileNotFoundError:
+            if not make:
+                raise
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(name, dir_fd=self._descriptor)
+        self.sync()
+        return FolderByDescriptor(os.open(name, flags, dir_fd=self._descriptor))
+
+    def open(self, name: str, flags: int, mode: int = 0o644) -> int:
+        """See `OpenFolder`."""
+        return open_regular(name, flags, mode, dir_fd=self._descriptor)
+
+    def facts(self, name: str) -> os.stat_result | None:
+        """See `OpenFolder`."""
+        try:
+            return os.stat(name, dir_fd=self._descriptor, follow_symlinks=False)
+        except FileNotFoundError:
+            return None
+
+    def entries(self) -> Iterator[os.DirEntry[str]]:
+        """See `OpenFolder`."""
+        with os.scandir(self._descriptor) as found:
+            yield from found
+
+    def replace(self, source: str, target: str) -> None:
+        """See `OpenFolder`."""
+        os.replace(source, target, src_dir_fd=self._descriptor, dst_dir_fd=self._descriptor)
+
+    def unlink(self, name: str) -> None:
+        """See `OpenFolder`."""
+        os.unlink(name, dir_fd=self._descriptor)
+
+    def rmdir(self, name: str) -> None:
+        """See `OpenFolder`."""
+        os.rmdir(name, dir_fd=self._descriptor)
+
+    def sync(self) -> None:
+        """See `OpenFolder`."""
+        os.fsync(self._descriptor)
+
+    def close(self) -> None:
+        """See `OpenFolder`."""
+        os.close(self._descriptor)
+
+
+class FolderByPath:
+    """A folder where the system cannot work relative to an open one: `way` holds the folders that led here."""
+
+    def __init__(self, path: Path, way: tuple[tuple[Path, os.stat_result], ...]) -> None:
+        self._path = path
+        self._way = way
+
+    def enter(self, name: str, make: bool = False) -> OpenFolder:
+        """See `OpenFolder`."""
+        path = self._place(name)
+        if make:
+            with contextlib.suppress(FileExistsError):
+                path.mkdir()
+        info = path.lstat()
+        if leads_elsewhere(info) or not path.is_dir():
+            raise NotADirectoryError(errno.ENOTDIR, "not a folder", str(path))
+        return FolderByPath(path, (*self._way, (path, info)))
+
+    def open(self, name: str, flags: int, mode: int = 0o644) -> int:
+        """See `OpenFolder`."""
+        descriptor = open_regular(self._place(name), flags, mode)
+        try:
+            self._check()
+        except BaseException:
+            os.close(descriptor)
+            raise
+        return descriptor
+
+    def facts(self, name: str) -> os.stat_result | None:
+        """See `OpenFolder`."""
+        try:
+            return self._place(name).lstat()
+        except FileNotFoundError:
+            return None
+
+    def entries(self) -> Iterator[os.DirEntry[str]]:
+        """See `OpenFolder`."""
+        self._check()
+        with os.scandir(self._path) as found:
+            yield from found
+
+    def replace(self, source: str, target: str) -> None:
+        """See `OpenFolder`."""
+        durable.replace(self._place(source), self._place(target))
+
+    def unlink(self, name: str) -> None:
+        """See `OpenFolder`."""
+        self._place(name).unlink()
+
+    def rmdir(self, name: str) -> None:
+        """See `OpenFolder`."""
+        self._place(name).rmdir()
+
+    def sync(self) -> None:
+        """See `OpenFolder`."""
+        durable.sync_folder(self._path)
+
+    def close(self) -> None:
+        """See `OpenFolder`."""
+
+    def _place(self, name: str) -> Path:
+        """Return the path of an entry, when the way to it is as it was."""
+        # a drive, a stream of a file, another folder, another spelling of an entry
+        if PureWindowsPath(name).name != name or ":" in name or name.rstrip(". ") != name or _SHORT.fullmatch(name):
+            raise OSError(errno.ELOOP, "not the name of an entry", name)
+        self._check()
+        return self._path / name
+
+    def _check(self) -> None:
+        for folder, info in self._way:
+            now = folder.lstat()
+            if leads_elsewhere(now) or not os.path.samestat(now, info):
+                raise OSError(errno.ELOOP, "a folder was exchanged for another one", str(folder))
+
+
+def open_folder(path: Path) -> OpenFolder:
+    """Open a folder, which may itself be a symlink. Raises OSError."""
+    if os.open in os.supports_dir_fd and _NOFOLLOW:
+        return FolderByDescriptor(os.open(path, os.O_RDONLY | _DIRECTORY))
+    real = path.resolve(strict=True)
+    if not real.is_dir():
+        raise NotADirectoryError(errno.ENOTDIR, "not a folder", str(path))
+    return FolderByPath(real, ((real, real.lstat()),))

@@ -1,0 +1,19 @@
+"""To whom a file belongs. Windows knows no user ids and no modes: there the profile's folder keeps others out."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+
+
+def user_id() -> int:
+    """Return the id of this user, as `st_uid` reports it."""
+    if sys.platform == "win32":
+        return 0
+    return os.geteuid()
+
+
+def is_private(info: os.stat_result) -> bool:
+    """Return whether the file belongs to this user, and no other user may read or write it."""
+    return sys.platform == "win32" or (info.st_uid == user_id() and not stat.S_IMODE(info.st_mode) & 0o077)

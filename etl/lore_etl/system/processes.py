@@ -1,0 +1,110 @@
+"""Processes: whether one runs, when it began, how to end one, and how to start one that outlives its parent."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+if sys.platform == "win32":
+    import ctypes
+    from ctypes import wintypes
+
+    _QUERY_AND_WAIT = 0x1000 | 0x0010_0000  # PROCESS_QUERY_LIMITED_INFORMATION | SYNCHRONIZE
+    _ACCESS_DENIED, _STILL_RUNNING = 5, 0x102  # ERROR_ACCESS_DENIED, WAIT_TIMEOUT
+
+    def born(pid: int) -> str | None:
+        """Return when a process began: empty if that is unknown, None if there is no such process."""
+        kernel = ctypes.WinDLL("kernel32", use_last_error=True)
+        kernel.OpenProcess.restype = wintypes.HANDLE
+        process = wintypes.HANDLE(kernel.OpenProcess(_QUERY_AND_WAIT, False, wintypes.DWORD(pid)))
+        if not process:
+            return "" if ctypes.get_last_error() == _ACCESS_DENIED else None
+        try:
+            if kernel.WaitForSingleObject(process, wintypes.DWORD(0)) != _STILL_RUNNING:
+                return None  # it has ended, and somebody still holds a handle of it
+            began, *others = (wintypes.FILETIME() for _ in range(4))
+            is_known = kernel.GetProcessTimes(process, ctypes.byref(began), *map(ctypes.byref, others))
+            return str(began.dwHighDateTime << 32 | began.dwLowDateTime) if is_known else ""
+        finally:
+            kernel.CloseHandle(process)
+
+elif sys.platform == "linux":
+
+    def born(pid: int) -> str | None:
+        """Return when a process began: empty if that is unknown, None if there is no such process."""
+        try:
+            text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            return None
+        state, *fields = text[text.rindex(")") + 2 :].split()  # the name may hold anything (proc(5))
+        return None if state == "Z" else fields[18]
+
+else:
+
+    def born(pid: int) -> str | None:
+        """Return when a process began: empty if that is unknown, None if there is no such process."""
+        command = ["ps", "-o", "stat=,lstart=", "-p", str(pid)]
+        environment = {**os.environ, "LC_ALL": "C"}
+        done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+        state, _, began = done.stdout.strip().partition(" ")
+        return None if not state or state.startswith("Z") else began.strip()
+
+
+def is_running(pid: int, began: str) -> bool:
+    """Return whether a process with this id runs and began then; a time that is unknown counts as equal."""
+    now = born(pid)
+    return now is not None and (not began or not now or now == began)
+
+
+def terminate(pid: int) -> None:
+    """Ask a process to end; Windows ends it at once. Nothing happens if there is no such process."""
+    _send(pid, signal.SIGTERM)
+
+
+def kill(pid: int) -> None:
+    """End a process at once. Nothing happens if there is no such process."""
+    if sys.platform == "win32":
+        _send(pid, signal.SIGTERM)
+    else:
+        _send(pid, signal.SIGKILL)
+
+
+def _send(pid: int, number: signal.Signals) -> None:
+    with contextlib.suppress(OSError if sys.platform == "win32" else ProcessLookupError):
+        os.kill(pid, number)
+
+
+def detached() -> dict[str, Any]:
+    """Return the arguments of `subprocess.Popen` for a process that outlives its parent and its terminal."""
+    if sys.platform == "win32":
+        return {"creationflags": subprocess.CREATE_NO_WINDOW | subprocess.CREATE_NEW_PROCESS_GROUP}
+    return {"start_new_session": True}
+
+
+def inheriting(descriptors: tuple[int, ...]) -> dict[str, Any]:
+    """Return the arguments of `subprocess.Popen` for a child that inherits descriptors, which Windows cannot."""
+    return {} if sys.platform == "win32" else {"pass_fds": descriptors}
+
+
+def wait_for_parent(parent: int, pause_seconds: float) -> None:
+    """Return when the process that started this one has ended."""
+    if sys.platform == "win32":  # keeps the id of the parent when it has ended
+        began = born(parent) or ""
+        while is_running(parent, began):
+            time.sleep(pause_seconds)
+    else:
+        while os.getppid() == parent:
+            time.sleep(pause_seconds)
+
+
+def cpu_count() -> int:
+    """Return how many cores this process may use."""
+    if sys.platform == "linux":
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
