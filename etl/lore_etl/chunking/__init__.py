@@ -1,4 +1,4 @@
-"""From a Document to Chunks: parse its structure, then fit the pieces to the model's input."""
+"""Split a Document into Chunks: parse its structure, then fit the pieces to the model's input."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lore_etl.chunking.section import Parsed, Section, trimmed
 from lore_etl.chunking.tokens import TokenCounter
 from lore_etl.core.model import Chunk, Document, FileFacts, chunk_id, sha256
 
-CHUNKER_VERSION = "7"  # raise it when the same file would give other chunks, or another digest
+CHUNKER_VERSION = "7"  # raise it with every change that gives the same file other chunks or another digest
 SCOPE = "project"
 _PARSERS = {
     "markdown": markdown.parse,
@@ -25,7 +25,7 @@ _PARSERS = {
 
 
 def chunk(document: Document, tokens: TokenCounter) -> tuple[list[Chunk], FileFacts, str | None]:
-    """The chunks of a document in the order of its lines, its facts, and a warning if it was hard to read."""
+    """Return a document's chunks in line order, its facts, and a warning if parsing it went wrong."""
     parsed = parse(document)
     if parsed.text is not None:
         document = replace(document, text=parsed.text)
@@ -41,7 +41,7 @@ def chunk(document: Document, tokens: TokenCounter) -> tuple[list[Chunk], FileFa
 
 
 def parse(document: Document) -> Parsed:
-    """The structure of a document by its syntax."""
+    """Parse a document by its syntax."""
     parser = _PARSERS.get(document.syntax)
     return parser(document) if parser else plain.parse_plain(document)
 

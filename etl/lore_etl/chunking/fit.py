@@ -1,4 +1,4 @@
-"""Fit sections to the model's input: merge crumbs with their neighbours, split what is too long at line ends."""
+"""Fit sections to the model's input: merge small ones with their neighbours, split long ones at line ends."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from lore_etl.chunking.section import IMPORTS, Section, Span, trimmed
 from lore_etl.chunking.tokens import TokenCounter
 from lore_etl.core.model import Document, KnowledgeType
 
-PROSE_TOKENS = 208  # header and passage: at 256 a passage says too much besides, at 160 too many are cut in two
-CODE_TYPES = frozenset({KnowledgeType.SRC, KnowledgeType.EXAMPLE, KnowledgeType.TEST})  # take all the model reads
-CRUMB_TOKENS = 24  # a smaller piece says too little to be found by itself
-MIN_ROOM = 16  # tokens of a passage, however little a model takes and however long the headings are
+PROSE_TOKENS = 208  # header and passage: 256 mixes too many subjects, 160 cuts too many passages in two
+CODE_TYPES = frozenset({KnowledgeType.SRC, KnowledgeType.EXAMPLE, KnowledgeType.TEST})  # use the whole input
+CRUMB_TOKENS = 24  # a smaller piece has too few words to be found alone
+MIN_ROOM = 16  # tokens of a passage, even for models with short inputs and for long headings
 BLANK_WEIGHT = 4  # a cut at a blank line is worth one level of indentation
-_TELLING = {"class": 3, "module": 1, IMPORTS: 0}  # what names a piece of several kinds; other definitions 2
-_QUOTES = ('"', "'", 'r"')  # what begins with one says what the module is for
+_TELLING = {"class": 3, "module": 1, IMPORTS: 0}  # which kind names a merged piece; other definitions have rank 2
+_QUOTES = ('"', "'", 'r"')  # a piece that begins with one describes the module
 _COMMENTS = ("//", "/*", "*", "#")
 Piece = tuple[Section, Span | None]
 
 
 def fit(sections: list[Section], document: Document, tokens: TokenCounter) -> Iterator[Piece]:
-    """Pieces that the model can read whole: sections, with a column range where a single line had to be cut."""
+    """Return sections that fit the model's input, with a column range where a single line had to be cut."""
     budget = _Budget(document, tokens)
     parts = [part for section in sections for part in _parted(section, document.lines, budget)]
     for section in _without_bare_imports(_merged(parts, budget), budget):
@@ -35,7 +35,7 @@ def fit(sections: list[Section], document: Document, tokens: TokenCounter) -> It
 
 
 class _Budget:
-    """How many tokens lines take, and how many a section may take behind its header."""
+    """Token counts of lines, and the maximum that a section may use after its header."""
 
     def __init__(self, document: Document, tokens: TokenCounter) -> None:
         self._document, self.tokens = document, tokens
@@ -59,23 +59,23 @@ class _Budget:
         return self.cost(section.first, section.last) < CRUMB_TOKENS
 
     def furthest(self, first: int, room: int) -> int:
-        """The last line up to which the lines from `first` on fit."""
+        """Return the last line such that the lines from `first` to it fit."""
         return bisect_right(self._totals, self._totals[first - 1] + room) - 1
 
     def before(self, last: int, room: int) -> int:
-        """The last line behind which more than so many tokens are left up to `last`."""
+        """Return the last line after which more than this many tokens remain up to `last`."""
         return bisect_right(self._totals, self._totals[last] - room) - 1
 
 
 def _parted(section: Section, lines: list[str], budget: _Budget) -> Iterator[Section]:
-    """The section, or where it is too long its imports and the rest of it apart."""
+    """Return the section, or its imports and its remainder if it is too long."""
     if section.kind == IMPORTS or not section.imports:
         yield section
         return
     rest = [number for number in range(section.first, section.last + 1) if not section.is_importing(number)]
     told = next((lines[number - 1].lstrip() for number in rest if lines[number - 1].strip()), "")
     if sum(budget.cost(number, number) for number in rest) < CRUMB_TOKENS and not told.startswith(_QUOTES):
-        yield replace(section, kind=IMPORTS, introduces=True)  # `let x;` beside them says hardly more
+        yield replace(section, kind=IMPORTS, introduces=True)  # a `let x;` beside them adds little
         return
     if budget.fits(section):
         yield section
@@ -95,9 +95,9 @@ def _parted(section: Section, lines: list[str], budget: _Budget) -> Iterator[Sec
 
 
 def _merged(sections: list[Section], budget: _Budget) -> list[Section]:
-    """A crumb joins its neighbour below if the two go together and fit, else the one above.
+    """Merge each small piece with its neighbour below if they belong together and fit, else with the one above.
 
-    A crumb that introduces what follows, such as a heading, is never left behind: what is then too long is split.
+    A piece that introduces the next one, such as a heading, always joins it; the result is split if it is too long.
     """
     upwards: list[Section] = []
     for section in reversed(sections):
@@ -121,9 +121,9 @@ def _merged(sections: list[Section], budget: _Budget) -> list[Section]:
 
 
 def _without_bare_imports(sections: list[Section], budget: _Budget) -> Iterator[Section]:
-    """Imports alone say nothing: they join the text above of the module if both fit, else what follows, else the above.
+    """Merge imports with the module text above if both fit, else with the next piece, else with the one above.
 
-    They stay alone where a file does nothing else.
+    A search would find nothing useful in imports alone. They stay alone where a file contains nothing else.
     """
     above: Section | None = None
     for section in sections:
@@ -142,12 +142,12 @@ def _without_bare_imports(sections: list[Section], budget: _Budget) -> Iterator[
 
 
 def _go_together(crumb: Section, neighbour: Section) -> bool:
-    """What a module says between its definitions may stand with any of them."""
+    """Return whether two pieces may be merged: module text between definitions goes with any of them."""
     return crumb.group == neighbour.group or crumb.kind in ("module", IMPORTS)
 
 
 def _joined(above: Section, below: Section, budget: _Budget) -> Section:
-    """Both as one, under the name of the one that says more: a class, a definition, the longer."""
+    """Merge two pieces under the more informative name: a class, then a definition, then the longer piece."""
 
     def weight(section: Section) -> tuple[int, bool, int]:
         size = budget.cost(section.first, section.last)
@@ -180,9 +180,9 @@ def _split(section: Section, lines: list[str], budget: _Budget) -> Iterator[Piec
 
 
 def _best_end(first: int, section: Section, lines: list[str], room: int, budget: _Budget) -> int:
-    """Where to cut: before a solid range that fits by itself, else where the text is least nested.
+    """Choose the last line before a cut: before a solid range that fits alone, else where nesting is lowest.
 
-    Only the second half of what fits is looked at, and no crumb is left over.
+    Considers only the second half of the lines that fit, and leaves no piece below the minimum size.
     """
     full = budget.furthest(first, room)
     if full >= section.last:
@@ -191,7 +191,7 @@ def _best_end(first: int, section: Section, lines: list[str], room: int, budget:
     if imports > full:
         return full
     if imports >= first and budget.cost(first, imports) + CRUMB_TOKENS > room:
-        return max(first, min(full, budget.before(imports, room // 2)))  # the rest of them goes with what follows
+        return max(first, min(full, budget.before(imports, room // 2)))  # the other imports go with the next piece
     last = max(first, min(full, budget.before(section.last, CRUMB_TOKENS)))
     solid = _solid_at(section, last)
     if solid and solid[0] > first:
@@ -206,21 +206,21 @@ def _best_end(first: int, section: Section, lines: list[str], room: int, budget:
 
 
 def _first_statement(first: int, last: int, lines: list[str], budget: _Budget) -> int:
-    """The first line that is no comment, and more than a crumb behind `first`."""
+    """Return the first line that is not a comment and leaves more than a minimum piece after `first`."""
     code = (number for number in range(first, last + 1) if not lines[number - 1].lstrip().startswith(_COMMENTS))
     told = next((number for number in code if lines[number - 1].strip()), first)
     return max(told, budget.furthest(first, CRUMB_TOKENS) + 1)
 
 
 def _solid_at(section: Section, line: int) -> Span | None:
-    """The solid range that a cut behind the line would break."""
+    """Return the solid range that a cut after this line would break."""
     index = bisect_left(section.solid, (line + 1, 0)) - 1
     found = section.solid[index] if index >= 0 else None
     return found if found and found[0] <= line < found[1] else None
 
 
 def _nesting(lines: list[str], line: int) -> float:
-    """How deep in the structure a cut behind the line would be: by indentation, blank lines and brackets."""
+    """Rate how deeply nested a cut after this line would be, by indentation, blank lines and brackets."""
     below = lines[line]
     text = below.lstrip()
     if not text:
@@ -231,14 +231,14 @@ def _nesting(lines: list[str], line: int) -> float:
 
 
 def _split_line(section: Section, line: str, room: int, tokens: TokenCounter) -> Iterator[Piece]:
-    """Cut one over-long line between words, after a sentence where there is one."""
+    """Cut a line that is too long between words, preferably after a sentence."""
     offsets = tokens.offsets(line)
     starts = [start for start, _ in offsets]
     start, index = 0, 0
     while start < len(line):
         full = index + room
         end = len(line) if full >= len(offsets) else _word_end(line, start, starts[full])
-        # the rest of a cut word may take more tokens than it did within the word
+        # the rest of a cut word may take more tokens than it took within the word
         while tokens.count(line[start:end]) > room and end > start + 1:
             end -= (end - start + 7) // 8
         yield section, (start, end)
@@ -246,7 +246,7 @@ def _split_line(section: Section, line: str, room: int, tokens: TokenCounter) ->
 
 
 def _word_end(line: str, start: int, limit: int) -> int:
-    """The best cut in the last third before `limit`."""
+    """Return the best cut in the last third before `limit`."""
     floor = start + 2 * (limit - start) // 3
     for mark in (". ", "; ", ", ", " "):
         found = line.rfind(mark, floor, limit)

@@ -14,9 +14,9 @@ from lore_etl.chunking.plain import parse_plain
 from lore_etl.chunking.section import Parsed, Span, Symbol
 from lore_etl.core.model import Document
 
-MAX_LINE = 20_000  # longer lines are written by machines
-MAX_OPEN_COMMENTS = 20  # tree-sitter reads to the end of the file for each
-MAX_DEPTH = 6  # of suites within suites
+MAX_LINE = 20_000  # longer lines are generated
+MAX_OPEN_COMMENTS = 20  # each one makes tree-sitter read to the end of the file
+MAX_DEPTH = 6  # of test suites within test suites
 _FUNCTIONS = {"function_declaration", "generator_function_declaration", "function_signature"}
 _TYPES = {"interface_declaration": "interface", "type_alias_declaration": "type", "enum_declaration": "enum"}
 _SUITE_CALLS = {"describe", "suite", "context"}
@@ -37,7 +37,7 @@ def _parser(syntax: str) -> Parser:
 
 
 def parse(document: Document) -> Parsed:
-    """Sections and classes of a JavaScript or TypeScript module."""
+    """Parse a JavaScript or TypeScript module into sections and classes."""
     lines = document.lines
     if any(len(line) > MAX_LINE for line in lines):
         return parse_plain(document, "minified code; indexed as plain text")
@@ -119,7 +119,7 @@ def _test(node: Node, prefix: str, first: int, last: int, depth: int) -> Iterato
 
 
 def _leading_lines(root: Node, lines: list[str]) -> Iterator[int]:
-    """Lines that hold nothing but a comment or a decorator."""
+    """Return the lines that contain only a comment or a decorator."""
     stack = [root]
     while stack:
         node = stack.pop()
@@ -132,7 +132,7 @@ def _leading_lines(root: Node, lines: list[str]) -> Iterator[int]:
 
 
 def _imports(root: Node) -> Iterator[Span]:
-    """The lines of each `import`, and of each variable that is given by `require`."""
+    """Return the lines of each `import` and of each variable assigned by `require`."""
     for node in root.named_children:
         variables = [child for child in node.named_children if child.type == "variable_declarator"]
         if node.type == "import_statement" or (variables and all(map(requires, variables))):
@@ -140,7 +140,7 @@ def _imports(root: Node) -> Iterator[Span]:
 
 
 def _symbols(root: Node) -> Iterator[Symbol]:
-    """The variables of a module, by line."""
+    """Return the variables of a module, by line."""
     for node in root.named_children:
         inner = declared(node)
         if inner.type in ("lexical_declaration", "variable_declaration"):

@@ -1,4 +1,4 @@
-"""What other files need of a JavaScript or TypeScript module: classes, their members, imports and exports."""
+"""Extract the classes, members, imports and exports that other files need from a JavaScript or TypeScript module."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Target = tuple[str, str | None]
 
 
 def facts_of(root: Node) -> FileFacts:
-    """The facts of a parsed module."""
+    """Return the facts of a parsed module."""
     found = list(_classes(root))
     return FileFacts(
         classes=tuple(definition for definition, _ in found),
@@ -29,7 +29,7 @@ def facts_of(root: Node) -> FileFacts:
 
 
 def requires(declarator: Node) -> str | None:
-    """The module that a variable is given by `require`, if it is."""
+    """Return the module that `require` assigns to a variable, if any."""
     value = declarator.child_by_field_name("value")
     if value is None or value.type != "call_expression" or text_of(value.child_by_field_name("function")) != "require":
         return None
@@ -71,7 +71,7 @@ def _name(node: Node) -> str:
 
 
 def _full_name(node: Node, comment: str) -> str | None:
-    """The name that `static config = {className}` or `@class` gives, as Neo.mjs does."""
+    """Return the name from `static config = {className}`, the convention of Neo.mjs, or from `@class`."""
     for member in _body(node):
         if member.type in _FIELDS and _name(member) == "config":
             match = _CLASS_NAME.search(text_of(member))
@@ -81,7 +81,7 @@ def _full_name(node: Node, comment: str) -> str | None:
 
 
 def _members(class_node: Node) -> Iterator[Member]:
-    """Methods, fields, and the keys of a `static config` each with its own lines."""
+    """Return methods, fields and the keys of a `static config`, each with its lines."""
     for node in _body(class_node):
         value = node.child_by_field_name("value")
         lines = first_line(node), last_line(node)
@@ -106,7 +106,7 @@ def _bases(node: Node) -> tuple[str, ...]:
 
 
 def _imports(root: Node) -> Iterator[tuple[str, Target]]:
-    """Local name -> (module, name in it); a whole module has None as its name."""
+    """Map each local name to (module, name in it); the name is None for a whole module."""
     for node in root.named_children:
         for child in _declarators(node):
             if module := requires(child):
@@ -137,16 +137,16 @@ def _required(pattern: Node | None, module: str) -> Iterator[tuple[str, Target]]
 
 
 def _specifiers(clause: Node) -> Iterator[tuple[str, str]]:
-    """(name, alias or name) of each item in `{…}`."""
+    """Yield (name, alias or name) of each item in `{…}`."""
     for item in clause.named_children:
         if name := _unquoted(item.child_by_field_name("name")):
             yield name, _unquoted(item.child_by_field_name("alias")) or name
 
 
 def _exports(root: Node) -> Iterator[tuple[str, Target]]:
-    """Exported name -> (module, name in it), where the module is empty for a name of this file.
+    """Map each exported name to (module, name in it); the module is empty for a name of this file.
 
-    `* module` stands for all that another module exports.
+    The name `* module` stands for everything that another module exports.
     """
     for node in root.named_children:
         if node.type == "expression_statement" and node.named_child_count:
@@ -167,7 +167,7 @@ def _exports(root: Node) -> Iterator[tuple[str, Target]]:
 
 
 def _default(node: Node) -> str | None:
-    """The name of what a file exports by default: a class, a variable, or what one is wrapped in (`setup(Base)`)."""
+    """Return the name of the default export: a class, a variable, or the argument of a wrapper (`setup(Base)`)."""
     if node.type == "identifier":
         return text_of(node)
     if node.type in CLASSES:
@@ -183,7 +183,7 @@ def _first_identifier(nodes: Iterable[Node]) -> str | None:
 
 
 def _common_exports(node: Node) -> Iterator[tuple[str, Target]]:
-    """`module.exports = Name` and `module.exports = {Name}`."""
+    """Return the names in `module.exports = Name` and `module.exports = {Name}`."""
     if node.type != "assignment_expression" or text_of(node.child_by_field_name("left")) != "module.exports":
         return
     value = node.child_by_field_name("right")

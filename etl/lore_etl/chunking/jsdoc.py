@@ -1,4 +1,4 @@
-"""The JSON that JSDoc writes, as text: each documented symbol is a section with its description and parameters."""
+"""Turn the JSON output of JSDoc into text: one section per documented symbol, with description and parameters."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from lore_etl.core.text import one_line, storable
 Doclet = dict[str, Any]
 _MARGIN = re.compile(r"^\s*(?:/\*+|\*+/|\*(?!/))?[ \t]?|[ \t]*\*+/\s*$", re.MULTILINE)
 _LISTS = (("params", "@param"), ("properties", "@property"), ("returns", "@returns"), ("fires", "@fires"))
-MAX_ROWS = 100  # parameters of a symbol
+MAX_ROWS = 100  # maximum parameters per symbol
 
 
 def parse(document: Document) -> Parsed:
-    """Sections over a readable text: one for each doclet that has a description or a comment.
+    """Parse JSDoc's JSON into sections over a readable text, one per doclet with a description or comment.
 
-    Where each doclet has lines of its own in the file, its text is put on these lines, so that they can be cited.
+    A doclet's text is placed on the doclet's own lines, if it has any, so that those lines can be cited.
     """
     try:
         doclets = [(one, span) for one, span in _values(document.text) if isinstance(one, dict)]
@@ -42,7 +42,7 @@ def parse(document: Document) -> Parsed:
 
 
 def _values(text: str) -> Iterator[tuple[object, Span]]:
-    """The elements of the JSON array and their lines. Raises ValueError, RecursionError."""
+    """Return the elements of the JSON array with their lines. Raises ValueError, RecursionError."""
     decoder = json.JSONDecoder()
     position = text.find("[") + 1
     line, counted = 1, 0
@@ -63,7 +63,7 @@ def _skip(text: str, position: int) -> int:
 
 
 def _placed(texts: list[list[str]], spans: list[Span]) -> list[tuple[list[str], Span]]:
-    """Each text on the lines of its doclet; one below the other if doclets share lines, as in a file of one line."""
+    """Place each text on its doclet's lines, or one below the other where doclets share lines (a one-line file)."""
     if all(one[1] < other[0] for one, other in pairwise(spans)) and spans[-1][1] > 1:
         sizes = [last - first + 1 for first, last in spans]
         shown = [[*rows[: size - 1], " ".join(rows[size - 1 :])] for rows, size in zip(texts, sizes, strict=True)]
@@ -89,7 +89,7 @@ def _kind(doclet: Doclet) -> str:
 
 
 def _text(doclet: Doclet) -> list[str]:
-    """The doclet for a reader, line by line."""
+    """Render a doclet as readable lines."""
     bases = _bases(doclet)
     rows = [f"{_kind(doclet)} {_name(doclet)}" + (f" extends {', '.join(bases)}" if bases else "")]
     description = doclet.get("description") or doclet.get("classdesc")

@@ -1,4 +1,4 @@
-"""Markdown by heading: fences and tables stay whole, the heading path is kept, a ticket's comments stand apart."""
+"""Split Markdown by heading: fences and tables stay whole, and each comment of a ticket is a section."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ _COMMENT = re.compile(r"^@?(?P<author>[\w.-]{1,60})\s+[-–—]\s+(?P<date>\d{4}
 
 @cache
 def _parser() -> MarkdownIt:
-    """Block structure only: inline parsing is not needed, and is where hostile input gets slow."""
+    """Return a parser of block structure only: inline parsing is not needed, and hostile input makes it slow."""
     return MarkdownIt("commonmark").enable("table").disable("inline")
 
 
 def parse(document: Document) -> Parsed:
-    """Sections of a Markdown document, in order; front matter belongs to none, unless there is nothing else."""
+    """Parse a Markdown document into sections, in order. Front matter is left out unless there is nothing else."""
     skipped = front_matter_lines(document.text)
     lines = document.lines
     if skipped and not any(line.strip() for line in lines[skipped:]):
-        # what the front matter says is all there is to find it by
+        # the file contains nothing but front matter
         return Parsed([Section(2, skipped - 1, _kind(document), "", group="front matter")])
     body = "\n".join(lines[skipped:])
     tokens = _parser().parse(body)

@@ -1,4 +1,4 @@
-"""What the parts of the JavaScript parser share: kinds of syntax nodes, their text and lines."""
+"""Helpers of the JavaScript parser: kinds of syntax nodes, their text and lines."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ CALLABLE = {"arrow_function", "function_expression", "function", "generator_func
 
 
 def text_of(node: Node | None) -> str:
-    """The source text of a node; empty for none."""
+    """Return the source text of a node, or an empty text for None."""
     return node.text.decode("utf-8", "replace") if node is not None and node.text else ""
 
 
 def first_line(node: Node) -> int:
-    """The 1-based line on which a node begins."""
+    """Return the 1-based first line of a node."""
     return int(node.start_point[0]) + 1
 
 
 def last_line(node: Node) -> int:
-    """The 1-based line on which a node ends."""
+    """Return the 1-based last line of a node."""
     return int(node.end_point[0]) + 1
 
 
 def declared(node: Node) -> Node:
-    """The declaration within an `export`, else the node itself."""
+    """Return the declaration within an `export`, else the node itself."""
     if node.type in ("export_statement", "ambient_declaration"):
         inner = node.child_by_field_name("declaration") or node.child_by_field_name("value")
         if inner is None:

@@ -1,4 +1,4 @@
-"""From an outline of definitions to sections that cover every line of a code file."""
+"""Turn an outline of definitions into sections that cover every line of a code file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LeadTest = Callable[[int], bool]
 
 @dataclass(frozen=True)
 class Definition:
-    """A class, function or test of a file, with the definitions inside it."""
+    """A class, function or test, with the definitions inside it."""
 
     name: str
     kind: str
@@ -25,7 +25,7 @@ class Definition:
 
     @property
     def holds_members(self) -> bool:
-        """Whether its members become sections of their own."""
+        """Return whether its members become sections of their own."""
         return self.kind in ("class", "suite")
 
 
@@ -36,17 +36,17 @@ def sections_of(
     symbols: Sequence[Symbol],
     imports: Sequence[Span] = (),
 ) -> list[Section]:
-    """All sections of a module: its definitions, and what stands between them.
+    """Return all sections of a module: its definitions and the lines between them.
 
-    `leads` tells whether a line (by number) above a definition belongs to it: a comment. `symbols` are what the
-    module defines besides, by line. `imports` are the lines of the statements that import.
+    `leads` returns whether a line (by number) above a definition belongs to it, such as a comment. `symbols` are
+    the module's other definitions, by line. `imports` are the lines of import statements.
     """
     sections = _fill(definitions, 1, len(lines), lines, leads, _Owner("", None, symbols))
     return [_with_imports(one, imports, lines, leads) if one.kind == "module" else one for one in sections]
 
 
 def _with_imports(section: Section, imports: Sequence[Span], lines: list[str], leads: LeadTest) -> Section:
-    """The section with its imports; nothing but imports and comments introduces what follows."""
+    """Add the imports to a section. A section of only imports and comments introduces the next one."""
     start, end = bisect_left(imports, (section.first, 0)), bisect_right(imports, (section.last, len(lines)))
     own = tuple(one for one in imports[start:end] if one[1] <= section.last)
     importing = {number for first, last in own for number in range(first, last + 1)}
@@ -58,14 +58,14 @@ def _with_imports(section: Section, imports: Sequence[Span], lines: list[str], l
 
 @dataclass(frozen=True)
 class _Owner:
-    """What the lines between definitions belong to: the module, or a class."""
+    """The owner of the lines between definitions: the module or a class."""
 
     name: str
     class_name: str | None
     symbols: Sequence[Symbol]
 
     def gap(self, first: int, last: int, is_head: bool, introduces: bool = False) -> Section:
-        """The section of lines that no definition covers."""
+        """Return a section of lines that no definition covers."""
         found = self.assigned(first, last)
         if not self.name:
             anchor = f"module/{found[0].name}" if found else "module"
@@ -79,7 +79,7 @@ class _Owner:
         )
 
     def assigned(self, first: int, last: int) -> tuple[Symbol, ...]:
-        """The constants, variables and attributes that begin in these lines."""
+        """Return the constants, variables and attributes that begin in these lines."""
         start, end = (bisect_left(self.symbols, number, key=lambda one: one.first) for number in (first, last + 1))
         return tuple(self.symbols[start:end])
 
@@ -91,7 +91,7 @@ def _fill(
     position = first
     for definition in definitions:
         if definition.last < position:
-            continue  # it stands on the last line of the one before
+            continue  # it begins on the last line of the previous definition
         start = max(position, _lead(definition.first, position, leads))
         between = [number for number in range(position, start) if lines[number - 1].strip()]
         if between:
@@ -114,7 +114,7 @@ def _sections(
     if definition.holds_members:
         class_name = definition.name if definition.kind == "class" else owner.class_name
         inner = _Owner(definition.name, class_name, owner.symbols)
-        # the line with the name is the head's, even if a member begins on it
+        # the line with the name belongs to the head, even if a member begins on it
         members = [one for one in definition.children if one.first > definition.first]
         return _fill(members, first, last, lines, leads, inner)
     symbols = tuple(Symbol(name, first, last) for name in definition.names or (definition.name,))
@@ -134,5 +134,5 @@ def _lead(first: int, floor: int, leads: LeadTest) -> int:
 
 
 def _path(name: str) -> tuple[str, ...]:
-    """`Outer.method` as the heading path (`Outer`, `method`); a test's title is one step."""
+    """Split `Outer.method` into the heading path (`Outer`, `method`); a test's title stays one step."""
     return tuple(name.split(" › ")) if " › " in name else tuple(name.split("."))

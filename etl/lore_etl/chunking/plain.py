@@ -1,4 +1,4 @@
-"""reStructuredText by its underlined titles; any other text as one section, cut later at blank lines."""
+"""Split reStructuredText by underlined titles; treat any other text as one section, cut later at blank lines."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ _UNDERLINES = frozenset("=-~^\"'`#*+.:_")
 
 
 def parse_plain(document: Document, warning: str | None = None) -> Parsed:
-    """The whole text as one section."""
+    """Return the whole text as one section."""
     section = Section(1, len(document.lines), "text", "text", group="text")
     return Parsed([section], warning=warning)
 
 
 def parse_rst(document: Document) -> Parsed:
-    """Sections between titles; the level of a title goes by the order in which its underline first appears."""
+    """Return the sections between titles. The order in which underlines first appear gives the levels."""
     lines = document.lines
     titles = [n for n in range(2, len(lines) + 1) if _is_underline(lines, n)]
     starts = [number - 1 for number in titles]
@@ -38,7 +38,7 @@ def parse_rst(document: Document) -> Parsed:
 
 
 def _is_underline(lines: list[str], number: int) -> bool:
-    """Whether line `number` underlines a title in the line above it."""
+    """Return whether line `number` underlines a title in the line above it."""
     line, above = lines[number - 1].rstrip(), lines[number - 2]
     if len(line) < 3 or line[0] not in _UNDERLINES or line != line[0] * len(line):
         return False

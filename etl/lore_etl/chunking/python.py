@@ -1,4 +1,4 @@
-"""Python with `ast`: module, class, method and function, each with its decorators and the comments above it."""
+"""Parse Python with `ast`: modules, classes, methods and functions, with their decorators and leading comments."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _BLOCKS = (
 
 
 def parse(document: Document) -> Parsed:
-    """Sections and classes of a Python module; text that does not parse is cut as plain text, with a warning."""
+    """Parse a Python module into sections and classes. Invalid code becomes plain text, with a warning."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the code is not ours to warn about
+            warnings.simplefilter("ignore")  # warnings about other people's code help nobody here
             tree = ast.parse(document.text)
     except SyntaxError as error:
         return parse_plain(document, f"Python syntax error at line {error.lineno}; indexed as plain text")
@@ -46,7 +46,7 @@ def parse(document: Document) -> Parsed:
 
 
 def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
-    """The statements of a suite and of the `if`, `try` and other blocks in it, in order."""
+    """Yield the statements of a suite, including those in its `if`, `try` and other blocks, in order."""
     stack: list[ast.stmt | ast.ExceptHandler] = [*reversed(body)]
     while stack:
         node = stack.pop()
@@ -58,7 +58,7 @@ def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
 
 
 def _only_imports(node: ast.stmt) -> bool:
-    """Whether a statement imports, or is an `if` or `try` around statements that do."""
+    """Return whether a statement is an import, or an `if` or `try` that contains only imports."""
     inner = [one for one in _statements([node]) if not isinstance(one, _BLOCKS | ast.Pass)]
     return bool(inner) and all(isinstance(one, ast.Import | ast.ImportFrom) for one in inner)
 
@@ -84,7 +84,7 @@ def _last(node: ast.stmt) -> int:
 
 
 def _symbols(body: list[ast.stmt], prefix: str = "") -> list[Symbol]:
-    """The constants and variables that a module and its classes assign, by line."""
+    """Return the constants and variables that a module and its classes assign, by line."""
     found: list[Symbol] = []
     for node in _statements(body):
         if isinstance(node, ast.ClassDef):
@@ -99,7 +99,7 @@ def _assigned(node: ast.stmt) -> list[str]:
 
 
 def _members(body: list[ast.stmt]) -> Iterator[Member]:
-    """The methods and attributes of a class body, each with its own lines."""
+    """Return the methods and attributes of a class body, each with its lines."""
     for node in _statements(body):
         if isinstance(node, _FUNCTIONS):
             yield Member(node.name, "method", (_first(node), _last(node)))
@@ -115,7 +115,7 @@ def _classes(body: list[ast.stmt], prefix: str) -> Iterator[tuple[ClassDefinitio
 
 
 def _dotted(node: ast.expr) -> str | None:
-    """`Base`, `module.Base` or the `Base` of `Base[T]`."""
+    """Return the dotted name of a base: `Base`, `module.Base`, or `Base` for `Base[T]`."""
     parts: list[str] = []
     while isinstance(node, ast.Subscript | ast.Attribute) and len(parts) < MAX_PARTS:
         if isinstance(node, ast.Attribute):
@@ -125,9 +125,9 @@ def _dotted(node: ast.expr) -> str | None:
 
 
 def _imports(tree: ast.Module) -> dict[str, tuple[str, str | None]]:
-    """Local name -> (module, name in it); a module itself has None as its name, `* module` stands for all of it.
+    """Map each local name to (module, name in it); None means the module itself, `* module` all of its names.
 
-    Of two imports under one name the outer one counts, then the first.
+    If a name is imported twice, the outer import wins, then the first.
     """
     found: dict[str, tuple[str, str | None]] = {}
     for node in ast.walk(tree):

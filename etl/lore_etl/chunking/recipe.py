@@ -1,21 +1,21 @@
-"""The input recipe: what the model reads of a chunk. Raise RECIPE_VERSION with any change here."""
+"""Build the text that is embedded for a chunk. Raise RECIPE_VERSION with any change here."""
 
 from __future__ import annotations
 
 from lore_etl.core.model import Chunk
 
 RECIPE_VERSION = "2"
-HEADER_BYTES = 160  # some 40 tokens, and no script takes more than one a byte: most of 256 is for the passage
+HEADER_BYTES = 160  # about 40 tokens; no script takes more than one per byte, so most of 256 remain
 
 
 def embedding_input(chunk: Chunk) -> str:
-    """Where the passage stands, then the passage."""
+    """Return the chunk's header and its passage."""
     place = header(chunk.source, chunk.title, chunk.heading)
     return f"{place}\n{chunk.text}" if place else chunk.text
 
 
 def header(source: str, title: str, heading: tuple[str, ...]) -> str:
-    """The line before the passage: the title and the headings above it; for code the path, which says more.
+    """Return the line before the passage: title and headings, or the path for code, which is more informative.
 
     Measured on a JavaScript project (docs/benchmarks.md): the path as it is written .630 nDCG@10, its words and the
     names around the passage .599, the file's name and those names .588.

@@ -1,4 +1,4 @@
-"""What the parsers produce: the structure of a file as ranges of lines, whatever their size."""
+"""The structure of a file as line ranges of any size, as the parsers produce it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Span = tuple[int, int]
 
 
 class Symbol(NamedTuple):
-    """A name that lines of a file define."""
+    """A name that a file defines, with its lines."""
 
     name: str
     first: int
@@ -26,10 +26,10 @@ class Symbol(NamedTuple):
 class Section:
     """A structural piece of a file.
 
-    Lines are 1-based and inclusive. `anchor` names the piece within its file and stays the same when lines move.
-    `solid` are ranges that are cut only if they alone exceed the limit (code fences, tables).
-    `group` says which neighbours a small piece may be merged with. A piece that `introduces` what follows (a heading,
-    the head of a class) is joined with it if it is small. `imports` are the ranges of statements that import.
+    Lines are 1-based and inclusive. `anchor` identifies the piece within its file and does not change when lines
+    move. `solid` ranges (code fences, tables) are cut only if they alone exceed the limit. Small pieces are merged
+    only within their `group`. A small piece that `introduces` the next one (a heading, the head of a class) joins
+    it. `imports` are the ranges of import statements.
     """
 
     first: int
@@ -46,11 +46,11 @@ class Section:
     imports: tuple[Span, ...] = ()
 
     def cut(self, first: int, last: int) -> Section:
-        """The same piece over other lines."""
+        """Return the same piece with other lines."""
         return replace(self, first=first, last=last)
 
     def imports_until(self, first: int, last: int, lines: list[str]) -> int:
-        """The last line of the imports that begin at line `first`, looking up to `last`; the line before if none."""
+        """Return the last line of the imports that begin at `first`, up to `last`; `first - 1` if there are none."""
         found = first - 1
         for number in range(first, min(last, self.last) + 1):
             if self.is_importing(number):
@@ -60,12 +60,12 @@ class Section:
         return found
 
     def is_importing(self, line: int) -> bool:
-        """Whether a statement that imports takes the line."""
+        """Return whether an import statement covers the line."""
         at = bisect_right(self.imports, line, key=lambda one: one[0]) - 1
         return at >= 0 and self.imports[at][1] >= line
 
     def names(self) -> tuple[str, ...]:
-        """What these very lines define, each once."""
+        """Return the names that these lines define, each once."""
         found: dict[str, None] = {}
         for one in self.symbols:
             if one.first <= self.last and one.last >= self.first:
@@ -77,9 +77,9 @@ class Section:
 
 @dataclass(frozen=True)
 class Parsed:
-    """The sections of a file, top to bottom, what the class tree needs of it, and a warning if any.
+    """The sections of a file from top to bottom, its facts for the class tree, and a warning if any.
 
-    `text` takes the place of a text that only programs read; the lines of the sections are its lines.
+    `text` replaces the file's text if that is only machine-readable; section lines then refer to `text`.
     """
 
     sections: list[Section]
@@ -89,7 +89,7 @@ class Parsed:
 
 
 def trimmed(section: Section, lines: list[str]) -> Section | None:
-    """The section without blank lines at either end; None if nothing is left."""
+    """Return the section without blank lines at either end, or None if nothing is left."""
     first, last = section.first, min(section.last, len(lines))
     while first <= last and not lines[first - 1].strip():
         first += 1

@@ -1,4 +1,4 @@
-"""Counting in the embedding model's own tokens, a whole file at a time."""
+"""Count tokens with the embedding model's tokenizer, a whole file at a time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class TokenCounter:
-    """Knows the model's input limit and how many tokens a text takes of it."""
+    """Counts tokens, and knows the model's input limit."""
 
     def __init__(self, tokenizer: Tokenizer, limit: int) -> None:
         tokenizer.no_truncation()
@@ -20,11 +20,11 @@ class TokenCounter:
         self.limit = limit - tokenizer.num_special_tokens_to_add(is_pair=False)
 
     def count(self, text: str) -> int:
-        """Tokens of a text, without the model's special ones."""
+        """Return the number of tokens of a text, without the model's special tokens."""
         return len(self._tokenizer.encode(text, add_special_tokens=False).ids)
 
     def by_line(self, lines: list[str]) -> list[int]:
-        """Tokens that begin in each line."""
+        """Return the number of tokens that begin in each line."""
         starts = [0, *accumulate(len(line) + 1 for line in lines)]
         counts = [0] * len(lines)
         for first, _ in self.offsets("\n".join(lines)):
@@ -32,6 +32,6 @@ class TokenCounter:
         return counts
 
     def offsets(self, text: str) -> list[tuple[int, int]]:
-        """The character range of each token."""
+        """Return the character range of each token."""
         found: list[tuple[int, int]] = self._tokenizer.encode(text, add_special_tokens=False).offsets
         return found

@@ -1,6 +1,6 @@
-"""Which settings of which project the user approved: a file in the user's state folder. Standard library only.
+"""Record which project settings the user approved, in the user's state folder. Standard library only.
 
-An approval holds for a project's path and for exactly the settings that were shown: a digest of them is kept.
+An approval applies to a project's path and to exactly the settings that were shown, kept as a digest.
 """
 
 from __future__ import annotations
@@ -19,27 +19,27 @@ JSON = dict[str, Any]
 
 
 def approvals_file(environment: Mapping[str, str]) -> Path:
-    """Where approvals are kept: outside every project, for this user alone."""
+    """Return the approvals file, which is outside every project and private to this user."""
     return user_state_folder(environment) / NAME
 
 
 def is_approved(root: Path, requested: JSON, environment: Mapping[str, str]) -> bool:
-    """Whether the user approved exactly these settings for this project. A damaged file approves nothing."""
+    """Return whether the user approved exactly these settings for this project. A damaged file approves nothing."""
     return _read(environment).get(str(root)) == _digest(requested)
 
 
 def has_approval(root: Path, environment: Mapping[str, str]) -> bool:
-    """Whether the user approved any settings of this project."""
+    """Return whether the user approved any settings of this project."""
     return str(root) in _read(environment)
 
 
 def approve(root: Path, requested: JSON, environment: Mapping[str, str]) -> None:
-    """Remember these settings as approved, in place of earlier ones. Raises StorageError."""
+    """Record these settings as approved and replace earlier approvals of the project. Raises StorageError."""
     _write({**_read(environment), str(root): _digest(requested)}, environment)
 
 
 def revoke(root: Path, environment: Mapping[str, str]) -> bool:
-    """Forget what was approved for a project; False if nothing was. Raises StorageError."""
+    """Delete a project's approvals; return False if there are none. Raises StorageError."""
     kept = _read(environment)
     if kept.pop(str(root), None) is None:
         return False

@@ -1,4 +1,4 @@
-"""The configuration in layers: the project's `lore.toml`, the user's own file, then `-c FILE`. Standard library only.
+"""Merge the configuration layers: the project's `lore.toml`, the user's file, then `-c FILE`. Standard library only.
 
 A later layer overrides an earlier one, table by table. A value that a project may not set by itself
 (`lore_etl.config.policy`) counts only if the user approved exactly that value with `lore trust`.
@@ -26,7 +26,7 @@ JSON = dict[str, Any]
 
 
 class Layers(NamedTuple):
-    """The merged configuration, and the settings that the project needs the user for: `section.key` -> value."""
+    """The merged configuration, and the project's settings that need approval: `section.key` -> value."""
 
     merged: JSON
     requested: JSON
@@ -34,7 +34,7 @@ class Layers(NamedTuple):
 
     @property
     def warning(self) -> str:
-        """What is ignored and how to change that; empty if nothing is."""
+        """Name the ignored settings and how to approve them; empty if there are none."""
         if self.is_approved or not self.requested:
             return ""
         return (
@@ -44,8 +44,8 @@ class Layers(NamedTuple):
 
 
 def user_config(environment: Mapping[str, str]) -> Path:
-    """The user's own configuration: `$XDG_CONFIG_HOME/lore/config.toml`, else `~/.config/lore/config.toml`."""
-    named = Path(environment.get("XDG_CONFIG_HOME", ""))  # a relative one is to be ignored
+    """Return the user's configuration file: `$XDG_CONFIG_HOME/lore/config.toml`, else `~/.config/lore/config.toml`."""
+    named = Path(environment.get("XDG_CONFIG_HOME", ""))  # XDG: ignore relative ones
     usual = Path(os.path.expanduser("~/.config"))  # noqa: PTH111 - Path.expanduser raises where there is no home
     return (named if named.is_absolute() else usual) / "lore" / "config.toml"
 
@@ -63,7 +63,7 @@ def read_layers(root: Path, config: Path | None = None) -> Layers:
 
 
 def merge(base: JSON, over: JSON) -> JSON:
-    """`over` on top of `base`, table by table; neither is changed."""
+    """Merge `over` into a copy of `base`, table by table."""
     out = dict(base)
     for key, value in over.items():
         both = isinstance(value, dict) and isinstance(out.get(key), dict)
@@ -72,7 +72,7 @@ def merge(base: JSON, over: JSON) -> JSON:
 
 
 def _project_table(root: Path) -> JSON:
-    """What `lore.toml` says. A stranger may have made it: no symlink or device is opened, nothing huge is read."""
+    """Read `lore.toml`. A stranger may have written it: no symlink or device is opened and no huge file read."""
     file = root / CONFIG_NAME
     try:
         data = read_regular(file, MAX_BYTES + 1)
@@ -119,7 +119,7 @@ def _parsed(file: Path, data: bytes) -> JSON:
 
 
 def _with_paths(said: JSON, folder: Path) -> JSON:
-    """Make paths absolute, from the folder of the file that names them. A model is a path if it begins with a dot."""
+    """Make paths absolute, relative to the file that names them. A model that begins with a dot is a path."""
     for name in _PATHS:
         section, _, key = name.partition(".")
         table = said.get(section)

@@ -1,8 +1,8 @@
-"""Who may set each key of the configuration: the one place that says so. Standard library only.
+"""Decide who may set each configuration key. Nothing else decides this. Standard library only.
 
-A project's `lore.toml` may have been written by a stranger. It may set what only changes how this project is indexed
-and searched. Everything else is the user's to decide: what leaves the machine, which secrets are used, which files
-outside the project are read or written, which hosts are trusted, what is executed, and how much a call may cost.
+A stranger may have written a project's `lore.toml`. It may set only how this project is indexed and searched. The user
+decides everything else: what leaves the machine, which secrets are used, which files outside the project are read or
+written, which hosts are trusted, what is executed, and how much a call may cost.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Allows = Callable[[Any, Path], bool]
 
 
 class KeyPolicy(NamedTuple):
-    """Which values a project may set by itself, in words and as a test of value and project root, and the reason."""
+    """The values that a project may set by itself, in words and as a predicate on value and root, and the reason."""
 
     project: str
     allows: Allows
@@ -24,7 +24,7 @@ class KeyPolicy(NamedTuple):
 
 
 def is_inside(value: Any, root: Path) -> bool:
-    """Whether a path names something strictly inside the project, reached through no symlink and not in `.git`."""
+    """Return whether a path is strictly inside the project, outside `.git` and not reached through a symlink."""
     if not isinstance(value, str) or "\0" in value or "\\" in value or PureWindowsPath(value).drive:
         return False
     path = PurePosixPath(value)
@@ -128,9 +128,9 @@ RULES: dict[str, KeyPolicy] = {
 
 
 def split(said: dict[str, Any], root: Path) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What a project's file sets by itself, table by table, and what it needs the user for: `section.key` -> value.
+    """Split a project's settings into allowed tables and those that need approval: `section.key` -> value.
 
-    Unknown keys stay in the first part: validation refuses them.
+    Unknown keys stay in the first part, where validation rejects them.
     """
     allowed: dict[str, Any] = {}
     requested: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""Where a project and its index are. Standard library only: the bridge must start at once."""
+"""Locate a project and its index. Standard library only, since the bridge must start quickly."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 from lore_etl.config.layers import CONFIG_NAME, read_layers
 
 INDEX_NAME = ".lore"
-VIEW_NAME = ".ce/syntropy-index.json"  # what Lore writes for others to read; it and its copies are no knowledge
+VIEW_NAME = ".ce/syntropy-index.json"  # written for other programs; neither it nor copies are indexed
 
 
 class Place(NamedTuple):
-    """A project with its `-c` file, its index folder, a digest of its configuration, and what of that is ignored."""
+    """A project with its `-c` file, its index folder, a digest of its configuration, and the ignored settings."""
 
     root: Path
     config: Path | None
@@ -26,7 +26,7 @@ class Place(NamedTuple):
 
 
 def find_project(start: Path) -> Path:
-    """The nearest folder upwards with a `lore.toml` or `.git`, else the folder itself."""
+    """Return the nearest folder upwards with a `lore.toml` or `.git`, else the folder itself."""
     start = start.resolve()
     for folder in (start, *start.parents):
         if (folder / CONFIG_NAME).exists() or (folder / ".git").exists():
@@ -35,13 +35,13 @@ def find_project(start: Path) -> Path:
 
 
 def knowledge_home(environment: Mapping[str, str]) -> Path:
-    """Where knowledge is kept: `LORE_HOME`, else the seed's `KNOWLEDGE_MCP_HOME`, else `~/.lore`."""
+    """Return the knowledge folder: `LORE_HOME`, else `KNOWLEDGE_MCP_HOME`, else `~/.lore`."""
     named = environment.get("LORE_HOME") or environment.get("KNOWLEDGE_MCP_HOME")
     return Path(named or "~/.lore").expanduser().absolute()
 
 
 def place_of(root: Path, config: Path | None = None) -> Place:
-    """The place of a project, by the configuration as it is now. Raises ConfigError."""
+    """Return the place of a project according to the current configuration. Raises ConfigError."""
     layers = read_layers(root, config)
     table = layers.merged.get("index")
     path = str(table.get("path", INDEX_NAME)) if isinstance(table, dict) else INDEX_NAME
@@ -51,13 +51,13 @@ def place_of(root: Path, config: Path | None = None) -> Place:
 
 
 def index_folder(root: Path, path: str) -> Path:
-    """Where the index is. No symlink inside the project is followed: the project may have brought it along."""
+    """Return the index folder. Follows no symlink inside the project, which may have come with it."""
     folder = Path(os.path.normpath(root / path))
     return folder if folder.is_relative_to(root) else folder.parent.resolve() / folder.name
 
 
 def build_of(*packages: Path) -> str:
-    """A digest of the program's own files as they are: an owner that runs older ones is replaced."""
+    """Return a digest of Lore's own files. An owner that runs other files is replaced."""
     digest = hashlib.sha256()
     for package in packages:
         for folder, folders, files in os.walk(package):
@@ -69,6 +69,6 @@ def build_of(*packages: Path) -> str:
 
 
 def _filled(table: dict[str, Any]) -> dict[str, Any]:
-    """What a configuration says: comments, and tables of comments only, say nothing."""
+    """Return the configuration without empty tables, so that comments do not change its digest."""
     below = {key: _filled(value) if isinstance(value, dict) else value for key, value in table.items()}
     return {key: value for key, value in below.items() if value != {}}

@@ -26,13 +26,13 @@ GOOGLE = "googleapis.com"
 
 
 class SettingsTable(BaseModel):
-    """A table of the configuration; an unknown key is an error."""
+    """A table of the configuration. An unknown key is an error."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 class IndexSettings(SettingsTable):
-    """Where the index lives and how much of a project it takes in."""
+    """The location of the index and the files it covers."""
 
     path: str = INDEX_NAME
     exclude: list[str] = Field(default_factory=list, description="gitignore patterns, added to .gitignore's")
@@ -42,7 +42,7 @@ class IndexSettings(SettingsTable):
 
 
 def _ours_or_googles(url: str | None) -> str | None:
-    """The key goes to this address, so a mistake or a careless approval must not send it to a stranger."""
+    """Accept only Google's addresses and this machine's: the API key is sent there."""
     if url is None:
         return None
     parts = urlsplit(url)
@@ -58,7 +58,7 @@ GeminiAddress = Annotated[
 
 
 class EmbeddingSettings(SettingsTable):
-    """Which model turns text into vectors."""
+    """The embedding model."""
 
     provider: Literal["local", "gemini"] = "local"
     model: str = Field(default="", description="name or path; empty is the provider's default")
@@ -67,9 +67,9 @@ class EmbeddingSettings(SettingsTable):
 
 
 class DatabaseSettings(SettingsTable):
-    """Where Chroma lives (docs/databases.md), and its HNSW settings (docs/benchmarks.md has what they bring).
+    """Where Chroma runs (docs/databases.md), and its HNSW settings (measured in docs/benchmarks.md).
 
-    What does not fit together is found when the index is made: `lore_etl.stores.chroma.address`.
+    `lore_etl.stores.chroma.address` rejects contradictory keys when the index is created.
     """
 
     mode: Literal["embedded", "server", "http", "cloud"] = "embedded"
@@ -87,13 +87,13 @@ class DatabaseSettings(SettingsTable):
     max_neighbors: int = Field(default=32, ge=4, le=256)
 
     def in_this_process(self) -> DatabaseSettings:
-        """The same kind of index, for what is measured and thrown away: no server is asked for that."""
+        """Return settings for a temporary index that is embedded in this process, for measurements."""
         kept = ("collection", "ef_search", "ef_construction", "max_neighbors")
         return DatabaseSettings(**{key: getattr(self, key) for key in kept})
 
 
 class QuerySettings(SettingsTable):
-    """How candidates are ranked. `weights` overrides single weights of the chosen ranking."""
+    """The ranking. `weights` overrides single weights of the chosen ranking."""
 
     ranking: Literal["hybrid", "classic"] = "hybrid"
     nResults: int = Field(default=100, ge=10, le=1000)
@@ -103,7 +103,7 @@ class QuerySettings(SettingsTable):
 
 
 class DocsSettings(SettingsTable):
-    """Where a framework's documents are, and how `knowledge_search` ranks (docs/unified.md)."""
+    """The folder of a framework's documents, and the ranking of `knowledge_search` (docs/unified.md)."""
 
     framework: str = Field(default="", description="folder from the project's root; empty: .ce/docs, else .ce")
     tag_weight: float = Field(default=0.2, ge=0, le=10, description="more for words of the question in the tags")
@@ -114,7 +114,7 @@ class DocsSettings(SettingsTable):
 
 
 class AnswerSettings(SettingsTable):
-    """The model that writes answers; without a key answers are extracted from the passages."""
+    """The model that writes answers. Without a key, answers are extracted from passages."""
 
     provider: Literal["auto", "gemini", "none"] = "auto"
     model: str = "gemini-2.5-flash"
@@ -125,7 +125,7 @@ class AnswerSettings(SettingsTable):
 
 
 class ServerSettings(SettingsTable):
-    """Where `lore serve` listens. An address that other machines reach needs a token for every request."""
+    """The address of `lore serve`. If other machines can reach it, every request needs a token."""
 
     host: str = Field(default="127.0.0.1", pattern=HOST)
     port: int = Field(default=7317, ge=0, le=65535)
@@ -135,7 +135,7 @@ class ServerSettings(SettingsTable):
 
 
 class OwnerSettings(SettingsTable):
-    """The process in the background that owns an index, and what it does about changed files."""
+    """The background process that owns an index, and its reaction to changed files."""
 
     idle_minutes: float = Field(default=30, gt=0, le=10_080, description="without clients; then it ends")
     transport: Literal["unix", "loopback"] = Field(
@@ -148,7 +148,7 @@ class OwnerSettings(SettingsTable):
 
 
 class HookSettings(SettingsTable):
-    """What `lore hook session-start` sends. Only the command line and the environment say where."""
+    """The files that `lore hook session-start` sends. Only command line and environment name the server."""
 
     memory_dirs: list[str] = Field(default_factory=list, description="relative to the project, absolute, or below ~")
     max_files: int = Field(default=0, ge=0, description="in one run; 0 is all")
@@ -170,10 +170,10 @@ class Settings(SettingsTable):
 
 
 def load_settings(project: Path, extra: Path | None = None) -> Settings:
-    """Read the configuration of a project: every layer, merged and checked.
+    """Read, merge and validate all layers of a project's configuration.
 
     Raises:
-        ConfigError: a file is unreadable, or a key or value is wrong; the message names it.
+        ConfigError: a file is unreadable, or a key or value is not valid; the message names it.
     """
     try:
         return Settings.model_validate(read_layers(project, extra).merged)
@@ -193,7 +193,7 @@ def _explained(error: ValidationError) -> ConfigError:
 
 
 def _shown(part: int | str) -> str:
-    """A key as it can be printed anywhere: a stranger may have chosen it."""
+    """Return a key that is safe to print, since a stranger may have chosen it."""
     return re.sub(r"[^\w.:-]", "?", str(part)[:80], flags=re.ASCII)
 
 

@@ -1,4 +1,4 @@
-"""Where Lore keeps what belongs to the user and not to a project. Standard library only: the bridge imports it."""
+"""Locate the user's own folders, outside every project. Standard library only, since the bridge imports it."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ STATE = "LORE_STATE"
 
 
 def user_state_folder(environment: Mapping[str, str] = os.environ) -> Path:
-    """`LORE_STATE`, else the platform's place for state; nothing is created.
+    """Return `LORE_STATE`, else the platform's folder for state. Creates nothing.
 
-    It holds what decides which index folders and projects are trusted, so it is never inside a project by default and
-    does not depend on `TMPDIR` or `XDG_RUNTIME_DIR`, which differ from one shell to the next.
+    Its files decide which index folders and projects are trusted, so by default it is never inside a project, and it
+    does not depend on `TMPDIR` or `XDG_RUNTIME_DIR`, which differ between shells.
     """
     if named := environment.get(STATE):
         return Path(named).expanduser().absolute()
@@ -28,7 +28,7 @@ def user_state_folder(environment: Mapping[str, str] = os.environ) -> Path:
     if sys.platform == "win32":
         return Path(environment.get("LOCALAPPDATA") or home / "AppData" / "Local") / "lore"
     named = environment.get("XDG_STATE_HOME", "")
-    base = Path(named) if Path(named).is_absolute() else home / ".local" / "state"  # a relative one is to be ignored
+    base = Path(named) if Path(named).is_absolute() else home / ".local" / "state"  # XDG: ignore relative ones
     return base / "lore"
 
 

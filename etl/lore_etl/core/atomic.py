@@ -1,4 +1,4 @@
-"""Writing files so that a reader, or a crash, sees the old content or the new and nothing between."""
+"""Write files atomically: a reader, or the state after a crash, sees either the old content or the new."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from lore_etl.system.durable import replace, sync_folder
 
 
 def write_atomically(path: Path, parts: Iterable[str], hint: str | None = None, mode: int = 0o666) -> None:
-    """Write beside the target, make it durable, then rename over it. `hint` says what to do if that fails.
+    """Write a temporary file beside the target, make it durable, then rename it. `hint` is for the error.
 
-    The file is created with `mode`, less what the umask takes.
+    The file is created with `mode`, restricted by the umask.
 
     Raises:
-        StorageError: the disk is full or not writable; the target is as it was.
+        StorageError: the disk is full or not writable; the target is unchanged.
     """
     temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
     try:
@@ -40,7 +40,7 @@ def write_atomically(path: Path, parts: Iterable[str], hint: str | None = None, 
 
 
 def put_aside(path: Path) -> None:
-    """Rename a damaged SQLite file and its companions: a log left behind would be replayed into the next one."""
+    """Rename a damaged SQLite file and its companions. A remaining log would be replayed into the next file."""
     for suffix in ("", "-wal", "-shm"):
         file = path.with_name(path.name + suffix)
         if file.exists():
@@ -48,5 +48,5 @@ def put_aside(path: Path) -> None:
 
 
 def remove_folder(folder: Path) -> None:
-    """Delete what is derived: a store that is damaged or no longer wanted."""
+    """Delete the folder of a derived store."""
     shutil.rmtree(folder, ignore_errors=True)

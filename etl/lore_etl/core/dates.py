@@ -1,19 +1,19 @@
-"""The last day on which a document holds, as its `valid_until` says it."""
+"""Parse `valid_until`, the last day on which a document is valid."""
 
 from __future__ import annotations
 
 import datetime
 import re
 
-_DAY = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})")  # YAML takes `2026-6-1` for a date too
+_DAY = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})")  # YAML also accepts `2026-6-1` as a date
 EXPECTED = "a date such as 2026-12-31, or a time with a zone such as 2026-12-31T18:00:00Z"
 
 
 def last_day(value: object) -> datetime.date | None:
-    """The day of a date, or the local day of a time with a zone; None if nothing is said.
+    """Return the day of a date, or the local day of a time with a zone; None for an empty value.
 
     Raises:
-        ValueError: it is neither; the message says what is expected.
+        ValueError: it is neither; the message names the expected form.
     """
     if value is None or value == "":
         return None
@@ -31,7 +31,7 @@ def last_day(value: object) -> datetime.date | None:
 
 
 def day_or_none(value: object) -> datetime.date | None:
-    """The same for what a file says: what is not a date sets no end."""
+    """Return the last day, or None for any value that is not a date."""
     try:
         return last_day(value)
     except ValueError:
@@ -39,7 +39,7 @@ def day_or_none(value: object) -> datetime.date | None:
 
 
 def problem_of(value: object) -> str | None:
-    """What is wrong with a file's `valid_until`, if something is."""
+    """Return what is wrong with a file's `valid_until`, if anything."""
     try:
         last_day(value)
     except ValueError as error:

@@ -15,7 +15,7 @@ from lore_etl.core.text import one_line, storable
 
 MAX_BYTES = 64_000
 LONGEST_TAG, LONGEST_PATH = 100, 300  # characters
-MAX_DEPTH = 20  # libyaml recurses on the C stack, where a deep text ends the process
+MAX_DEPTH = 20  # libyaml recurses on the C stack, so a deeply nested text would end the process
 _LOADER = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader
 _OPEN = re.compile(r"\A---[ \t]*\n")
 _CLOSE = re.compile(r"^(?:---|\.\.\.)[ \t]*$", re.MULTILINE)
@@ -34,12 +34,12 @@ _TAG_KEYS = (
 
 
 class FrontMatterError(Exception):
-    """The block between the dashes is not a YAML mapping; the message says where."""
+    """The block between the dashes is not a YAML mapping. The message names the line."""
 
 
 @dataclass(frozen=True)
 class FrontMatter:
-    """The keys that Lore understands, how many lines the block takes, and all that it says."""
+    """The keys that Lore knows, the number of lines of the block, and all its values."""
 
     title: str | None = None
     tags: tuple[str, ...] = ()
@@ -52,7 +52,7 @@ class FrontMatter:
 
 
 def front_matter_lines(text: str) -> int:
-    """How many lines the front matter takes, its dashes included; 0 if there is none."""
+    """Return the number of lines of the front matter, dashes included; 0 if there is none."""
     if not _OPEN.match(text):
         return 0
     close = _CLOSE.search(text, 4, MAX_BYTES)
@@ -63,7 +63,7 @@ def read_front_matter(text: str) -> FrontMatter:
     """Parse the block at the top of a Markdown text.
 
     Raises:
-        FrontMatterError: the block is no YAML mapping.
+        FrontMatterError: the block is not a YAML mapping.
     """
     count = front_matter_lines(text)
     if not count:
@@ -104,11 +104,11 @@ def _mapping(block: str) -> dict[str, Any]:
 
 
 def checked_events(block: str) -> Iterator[yaml.Event]:
-    """The events of a YAML text one by one, to be looked at before anything is built of them.
+    """Yield the events of a YAML text, checked before any object is built.
 
     Raises:
-        ValueError: it holds an alias, or is nested too deeply.
-        YAMLError: it is no YAML.
+        ValueError: it contains an alias, or is nested too deeply.
+        YAMLError: it is not valid YAML.
     """
     depth = 0
     for event in yaml.parse(block, Loader=_LOADER):
@@ -122,7 +122,7 @@ def checked_events(block: str) -> Iterator[yaml.Event]:
 
 def _text(value: object) -> str | None:
     if isinstance(value, int) and abs(value) >= 1 << 64:
-        return None  # no title, and Python refuses to write such numbers out
+        return None  # not a title, and Python refuses to convert such numbers to text
     return storable(one_line(str(value))[:300]) or None if isinstance(value, str | int | float) else None
 
 

@@ -1,4 +1,4 @@
-"""The headings of a Markdown text, line by line: what stands in a code fence is none. Pure, linear in the text."""
+"""Find the headings of a Markdown text outside code fences. Pure, linear in the text."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from lore_etl.core.text import one_line
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 _HEADING = re.compile(r"^ {0,3}(#{1,6})(?:[ \t]+(.*?))?[ \t]*$")
 _CLOSING = re.compile(r"(?:^|[ \t]+)#+$")
-# a fence may begin on the line of a list item; then the lines of the item are indented
+# a fence can begin on the line of a list item; the item's other lines are then indented
 _FENCE = re.compile(r"^([ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*)(`{3,}(?=[^`]*$)|~{3,})")
 _FENCE_END = re.compile(r"^[ \t]*(`{3,}|~{3,})[ \t]*$")
 
 
 class Heading(NamedTuple):
-    """A heading over the lines that follow it; `line` counts from 0."""
+    """A heading. `line` is 0-based."""
 
     line: int
     level: int
@@ -26,8 +26,8 @@ class Heading(NamedTuple):
 
 @dataclass(frozen=True)
 class Outline:
-    """The lines of a text with their ends, the headings among them, which lines are code in a fence (its marks
-    included), and the fence that is never closed, if any."""
+    """The lines of a text with their ends, its headings, the lines of code fences (markers included), and the fence
+    that is never closed, if any."""
 
     lines: list[str]
     headings: list[Heading]
@@ -41,28 +41,28 @@ class _Fence(NamedTuple):
     indent: int
 
     def ends_with(self, text: str) -> bool:
-        """Whether the line closes it."""
+        """Return whether the line closes the fence."""
         end = _FENCE_END.match(text)
         return bool(end) and end is not None and end[1].startswith(self.marks)
 
     def is_left_by(self, text: str) -> bool:
-        """Whether the line is outside of the list item that holds it: that closes it too."""
+        """Return whether the line is outside the list item around the fence, which closes it too."""
         return bool(text.strip()) and _width(text) < self.indent
 
 
 def lines_of(text: str) -> list[str]:
-    """The lines with their ends, as CommonMark has them: LF, CR LF or CR."""
+    """Split a text into lines with their ends, as in CommonMark: LF, CR LF or CR."""
     return _LINE.findall(text)
 
 
 def line_end(text: str) -> str:
-    """How the first line of a text ends: what is added to it ends so too."""
+    """Return the line end of a text's first line, for lines that are added."""
     found = re.search(r"\r\n|\r|\n", text)
     return found[0] if found else "\n"
 
 
 def outline(text: str, skip: int = 0) -> Outline:
-    """The headings of a text; the first `skip` lines are front matter."""
+    """Find the headings of a text whose first `skip` lines are front matter."""
     lines = lines_of(text)
     headings: list[Heading] = []
     fenced: set[int] = set()
@@ -87,7 +87,7 @@ def outline(text: str, skip: int = 0) -> Outline:
 
 
 def heading_of(line: str) -> tuple[int, str] | None:
-    """Level and title of an ATX heading. Setext headings are none: a rule below a line is too easily one."""
+    """Return level and title of an ATX heading, or None. Setext headings do not count: rules look like them."""
     found = _HEADING.match(line)
     if not found:
         return None
@@ -95,7 +95,7 @@ def heading_of(line: str) -> tuple[int, str] | None:
 
 
 def heading_line(level: int, title: str) -> str:
-    """The line that reads as this heading: a title that ends with # is protected by a closing sequence."""
+    """Return the line for this heading. A closing sequence protects a title that ends with #."""
     line = f"{'#' * level} {title}"
     return line if heading_of(line) == (level, title) else f"{line} {'#' * level}"
 
@@ -105,7 +105,7 @@ def _fence_at(number: int, line: str) -> _Fence | None:
     if not found:
         return None
     lead = found[1]
-    # at the top level a fence is indented by up to three blanks, and what it holds need not be
+    # at the top level a fence is indented by up to three spaces, its content not necessarily
     is_nested = bool(lead.strip()) or _width(lead) > 3
     return _Fence(number, found[2], len(lead.expandtabs(4)) if is_nested else 0)
 

@@ -1,4 +1,4 @@
-"""The words that both packages share: Document, Chunk, KnowledgeType, SyncReport."""
+"""The data model of both packages: Document, Chunk, KnowledgeType, SyncReport."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Value = Scalar | Sequence[Scalar]
 
 
 class KnowledgeType(StrEnum):
-    """What a document is to its readers; ranking and filters go by it."""
+    """The category of a document, which ranking and filters use."""
 
     GUIDE = "guide"
     SRC = "src"
@@ -52,12 +52,12 @@ class Document:
 
     @property
     def lines(self) -> list[str]:
-        """The lines without their ends; line n of an editor is `lines[n - 1]`."""
+        """The lines without their ends. Line n of an editor is `lines[n - 1]`."""
         return self.text.split("\n")
 
 
 class Ancestor(BaseModel):
-    """A class further up the inheritance chain; `source` is None outside the project."""
+    """An ancestor of a class. `source` is None outside the project."""
 
     model_config = ConfigDict(frozen=True, populate_by_name=True)
 
@@ -98,26 +98,26 @@ class Chunk(BaseModel):
     text: str
 
     def record(self) -> dict[str, Any]:
-        """The chunk as it stands in `chunks.jsonl`."""
+        """Return the chunk as in `chunks.jsonl`."""
         return self.model_dump(mode="json", by_alias=True)
 
     def sealed(self, content_hash: str) -> Chunk:
-        """The same chunk with both hashes set."""
+        """Return the same chunk with both hashes set."""
         bare = self.model_copy(update={"content_hash": "", "metadata_hash": ""})
         metadata_hash = sha256(canonical_json(bare.record()))
         return self.model_copy(update={"content_hash": content_hash, "metadata_hash": metadata_hash})
 
 
 def position_of(chunk: Chunk) -> int:
-    """Order the chunks of a file by line, then column. It depends on nothing else, so it never goes stale."""
+    """Return the sort key of a chunk in its file: line, then column. It depends on nothing else."""
     return (chunk.lines[0] << 32) + (chunk.columns[0] if chunk.columns else 0)
 
 
 @dataclass(frozen=True)
 class ClassDefinition:
-    """A class as written in one file: names of its bases are still local to that file.
+    """A class as written in one file, with the base names as that file spells them.
 
-    `full_name` is set where the file itself says what the class is called project-wide.
+    `full_name` is set if the file itself gives the class a project-wide name.
     """
 
     name: str
@@ -127,7 +127,7 @@ class ClassDefinition:
 
 
 class Member(NamedTuple):
-    """A method, attribute or config that a class defines, with its own lines (1-based, inclusive)."""
+    """A method, attribute or config that a class defines, with its lines (1-based, inclusive)."""
 
     name: str
     kind: str
@@ -136,10 +136,10 @@ class Member(NamedTuple):
 
 @dataclass(frozen=True)
 class FileFacts:
-    """What is known of a file besides its chunks.
+    """The facts of a file besides its chunks.
 
-    Its classes, the meaning of the names it imports and exports (as (module, name in it)), the members of its
-    classes by their local names, and the files that it replaces.
+    Its classes, its imported and exported names (as (module, name in it)), the members of its classes by their
+    local names, and the documents that it supersedes.
     """
 
     classes: tuple[ClassDefinition, ...] = ()
@@ -151,7 +151,7 @@ class FileFacts:
 
 @dataclass(frozen=True)
 class Problem:
-    """A file that was not indexed, or not wholly, and why."""
+    """A file that was not indexed, or only in part, and the reason."""
 
     source: str
     reason: str
@@ -159,7 +159,7 @@ class Problem:
 
 @dataclass
 class SyncReport:
-    """What one run of the pipeline did; counts are chunks unless the name says otherwise."""
+    """The result of one sync. Counts are chunks unless the name says otherwise."""
 
     created: int = 0
     updated: int = 0
@@ -174,7 +174,7 @@ class SyncReport:
     duration: float = 0.0
 
     def then(self, later: SyncReport) -> SyncReport:
-        """Both runs as one: what was done adds up, what is so now is the later's word."""
+        """Combine two consecutive reports: counts of work add up, counts of the state are the later ones."""
         done = {name: getattr(self, name) + getattr(later, name) for name in _DONE}
         warnings = list(dict.fromkeys((*self.warnings, *later.warnings)))
         duration = round(self.duration + later.duration, 3)
@@ -190,29 +190,29 @@ Progress = Callable[[str, int, int], None]
 
 
 def silent(stage: str, done: int, total: int) -> None:
-    """A Progress that nobody watches."""
+    """Ignore progress."""
 
 
 def sha256(text: str) -> str:
-    """Hex digest of the text in UTF-8."""
+    """Return the hexadecimal SHA-256 of the text in UTF-8."""
     return hashlib.sha256(text.encode("utf-8")).hexdigest()
 
 
 def canonical_json(value: object) -> str:
-    """JSON with one spelling for one value, so that its hash is stable."""
+    """Return JSON with one spelling per value, so that its hash is stable."""
     return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
 
 
 def chunk_id(scope: str, source: str, anchor: str) -> str:
-    """A stable id of 32 hex digits; it survives edits, moved lines and a moved checkout."""
+    """Return a chunk id of 32 hexadecimal digits that survives edits, moved lines and a moved checkout."""
     return sha256("\0".join((scope, source, anchor)))[:32]
 
 
 def row_id(chunk: Chunk) -> str:
-    """The vector row of a chunk's present content; a changed chunk gets a new row, so nothing is overwritten."""
+    """Return the row id of a chunk's content in the vector store. A changed chunk gets a new row."""
     return row_id_of(chunk.id, chunk.content_hash)
 
 
 def row_id_of(id_: str, content_hash: str) -> str:
-    """The same of a chunk of which only this is known."""
+    """Return the row id from a chunk's id and content hash."""
     return f"{id_}.{content_hash[:16]}"

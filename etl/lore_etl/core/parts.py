@@ -1,4 +1,4 @@
-"""A long text cut into parts that are the text again when they are joined. Pure."""
+"""Split a long text into parts that give the text again when joined. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _BORDERS = (
 
 
 def parts_of(text: str, most: int) -> list[str]:
-    """Parts of up to `most` characters, cut after a paragraph, else a line, else a word, else where it must be."""
+    """Return parts of up to `most` characters, cut after a paragraph, else a line, else a word, else anywhere."""
     parts, start = [], 0
     while len(text) - start > most:
         end = _border(text, start, start + most)

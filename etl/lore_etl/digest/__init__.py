@@ -1,4 +1,4 @@
-"""What a reader wants to know of a document before reading it, taken from the text that is indexed."""
+"""Summarise a document from its indexed text: title, excerpt, tags, rules, references."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DIGESTED = frozenset({KnowledgeType.PRP, KnowledgeType.MEMORY, KnowledgeType.RUL
 
 
 class Digest(BaseModel):
-    """A document in short. `spec` is there for PRPs only, `rules` for files of rules."""
+    """A short description of a document. Only PRPs have `spec`, only rule files have `rules`."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -28,7 +28,7 @@ class Digest(BaseModel):
 
 
 def digest(document: Document) -> Digest | None:
-    """The document in short; None for kinds that nobody asks for in that way."""
+    """Return the digest of a document, or None for types that no view lists."""
     if document.type not in DIGESTED:
         return None
     text = ProseLines(document)

@@ -1,4 +1,4 @@
-"""The first paragraph that says something, short enough for a list."""
+"""Find the first informative paragraph of a document, short enough for a list."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from lore_etl.core.text import clip
 from lore_etl.digest.prose_lines import ProseLines
 
 LONGEST = 200  # characters
-SAYS_SOMETHING = 20  # characters: less is a label, a date, a separator
+SAYS_SOMETHING = 20  # characters; shorter text is a label, a date or a separator
 _NOISE = re.compile(r"^(?:[-=*_~+|: \t]*$|[ \t]*(?:#!|# -\*-|<!--))")
 _HEADING = re.compile(r"^ {0,3}#{1,6}(?:[ \t]|$)")
 
 
 def excerpt_of(text: ProseLines) -> str:
-    """The first paragraph after the title, of code its first comment, clipped; a heading if there is nothing else."""
+    """Return the first paragraph after the title, or the first comment of code, clipped; else a heading."""
     first = ""
     for paragraph in _paragraphs(text):
         first = first or paragraph
@@ -25,7 +25,7 @@ def excerpt_of(text: ProseLines) -> str:
 
 
 def _paragraphs(text: ProseLines) -> Iterator[str]:
-    """Runs of lines between blank lines, headings, fences and separators, as plain text."""
+    """Yield the paragraphs between blank lines, headings, fences and separators, as plain text."""
     run: list[str] = []
     last = 0
     for number, line in text.prose():

@@ -1,4 +1,4 @@
-"""The lines of a document that are prose: neither front matter nor code in a fence."""
+"""Find the prose lines of a document: neither front matter nor fenced code."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _BEFORE = re.compile(r"^(?:[ \t]|>|#{1,6}(?=[ \t])|[-+*](?=[ \t])|\d{1,9}[.)](?=
 
 
 class ProseLines:
-    """A document line by line. Numbers of lines are 1-based."""
+    """A document line by line. Line numbers are 1-based."""
 
     def __init__(self, document: Document) -> None:
         self._document = document
@@ -25,7 +25,7 @@ class ProseLines:
 
     @cached_property
     def outline(self) -> Outline:
-        """The headings and the fences of a Markdown text; of any other text nothing."""
+        """The headings and fences of a Markdown text; empty for any other text."""
         if not self.is_markdown:
             return Outline([], [])
         return outline(self._document.text, front_matter_lines(self._document.text))
@@ -35,14 +35,14 @@ class ProseLines:
         yield from enumerate(self._document.lines, 1)
 
     def prose(self) -> Iterator[tuple[int, str]]:
-        """The lines that say something themselves."""
+        """Yield the prose lines with their numbers."""
         skipped = front_matter_lines(self._document.text) if self.is_markdown else 0
         for number, line in enumerate(self._document.lines[skipped:], skipped + 1):
             if number - 1 not in self.outline.fenced:
                 yield number, line
 
     def plain(self, line: str) -> str:
-        """A line without the marks of its syntax: as a reader hears it."""
+        """Return a line without its markup."""
         if not self.is_markdown:
             return _COMMENT.sub("", line, count=1).replace('"""', "").replace("'''", "").strip()
         return _MARKS.sub("", _LINK.sub(r"\1", _BEFORE.sub("", line))).strip()

@@ -1,4 +1,4 @@
-"""The rules of a file of rules: the lines that demand or forbid something."""
+"""Extract the rules of a rule file: the lines that demand or forbid something."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ LONGEST = 200  # characters
 _DEMANDS = re.compile(r"\b(?:MANDATORY|REQUIRED|FORBIDDEN)\b|[✅❌]")
 _RIGHT = re.compile(
     r"✅\N{VARIATION SELECTOR-16}?"
-)  # the sign for wrong stays: without it a rule would say the reverse
-_LEAST = 6  # characters: a bare sign or word is the head of a list, not a rule
+)  # the sign for wrong stays; without it, the rule would say the opposite
+_LEAST = 6  # characters; a bare sign or word heads a list and is not a rule
 
 
 class Rule(BaseModel):
-    """A rule and the line where it stands, 1-based."""
+    """A rule and its 1-based line."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -27,7 +27,7 @@ class Rule(BaseModel):
 
 
 def rules_of(text: ProseLines) -> tuple[Rule, ...]:
-    """Each line with MANDATORY, REQUIRED, FORBIDDEN or a sign for right or wrong, in the order of the file."""
+    """Return each line with MANDATORY, REQUIRED, FORBIDDEN or a right or wrong sign, in file order."""
     found = []
     for number, line in text.prose():
         if _DEMANDS.search(line):

@@ -1,4 +1,4 @@
-"""What a PRP says of other files: where it was implemented, which examples it builds on, what it names."""
+"""Extract a PRP's references to other files: implementations, examples, and other names it mentions."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _EXAMPLE = re.compile(r"(?:^|/)examples/(?:[\w.-]+/)*[\w.-]+\.(?:md|py)$")
 
 
 class Spec(BaseModel):
-    """What only a PRP has. `names` are the words by which it may mean another file, between blanks."""
+    """The references of a PRP. `names` are the words that may refer to another file, separated by spaces."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -43,7 +43,7 @@ class Spec(BaseModel):
 
 
 def spec_of(front: Mapping[str, Any], text: ProseLines) -> Spec:
-    """What the PRP says. Code in fences names patterns too, but shows, and does not promise, files."""
+    """Return a PRP's references. Fenced code can name patterns, but its paths are examples, not implementations."""
     synced = front.get("context_sync")
     return Spec(
         id=_word(front.get("prp_id")),
@@ -56,7 +56,7 @@ def spec_of(front: Mapping[str, Any], text: ProseLines) -> Spec:
 
 
 def _implementations(front: Mapping[str, Any], text: ProseLines) -> Iterator[str]:
-    """Paths in the front matter, behind a label as `File:` or `Location:`, or in the list below such a label."""
+    """Return paths from the front matter, after a label such as `File:` or `Location:`, or in the list below one."""
     listed = front.get("implementations")
     for one in listed if isinstance(listed, list) else ():
         yield from _path(str(one))
@@ -72,7 +72,7 @@ def _implementations(front: Mapping[str, Any], text: ProseLines) -> Iterator[str
 
 
 def _path(text: str, needs_folder: bool = False) -> Iterator[str]:
-    """The path of a file or folder, without a number of lines; nothing where the text is none."""
+    """Return the path of a file or folder without line numbers, or None if the text is not a path."""
     found = _PATH.match(text.strip().rstrip(",;")) if len(text) <= LONGEST else None
     if found and (found["folder"] or "/" in found["path"] or (_HAS_ENDING.search(found["path"]) and not needs_folder)):
         yield found["path"]
@@ -84,14 +84,14 @@ def _examples(text: ProseLines) -> Iterator[str]:
 
 
 def _names(text: ProseLines) -> Iterator[str]:
-    """Words of several parts and paths anywhere, plain words where they stand as code."""
+    """Yield compound words and paths from all text, and plain words from code."""
     for _, line in text.lines():
         yield from (_UP.sub("", one) for one in _words(line) if not one.isalnum() and not _NUMBER.match(one))
         yield from (code for code in _CODE.findall(line) if code.isalnum())
 
 
 def _words(line: str) -> Iterator[str]:
-    """Words, paths and names of files, without the point of a sentence."""
+    """Yield words, paths and file names, without the full stop of a sentence."""
     for found in _NAME.finditer(line):
         word = found[0].rstrip("./-")
         if word and len(word) <= LONGEST:

@@ -1,4 +1,4 @@
-"""The tags of a document: from its front matter, else from a line `Tags: a, b`, else its first headings."""
+"""Find a document's tags: in its front matter, else in a line `Tags: a, b`, else in its first headings."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SIGNS = re.compile(r"^\W+")
 
 
 def tags_of(front: Mapping[str, Any], text: ProseLines) -> tuple[str, ...]:
-    """The first of the three that there is: an empty list in the front matter means no tags."""
+    """Return the tags from the first place that has any. An empty list in the front matter means no tags."""
     given = front.get("tags")
     if given is not None:
         return _cleaned(given if isinstance(given, list) else str(given).split(","))

@@ -1,4 +1,4 @@
-"""Where a project's git stands: branch and commit of HEAD, read from its files without running git."""
+"""Read a project's git HEAD (branch and commit) from its files, without running git."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ _LARGEST, _LARGEST_PACKED = 4_096, 64_000_000
 
 @dataclass(frozen=True)
 class Head:
-    """Both are None outside a repository; the branch also where HEAD is detached, the commit before the first."""
+    """Branch and commit: both None outside a repository; no branch if HEAD is detached, no commit before the first."""
 
     branch: str | None = None
     commit: str | None = None
 
 
 def head(root: Path) -> Head:
-    """HEAD of the repository that holds the folder (gitrepository-layout(5); worktrees and packed refs included).
+    """Return HEAD of the repository around the folder (gitrepository-layout(5); worktrees and packed refs included).
 
-    The files may have come with an archive: links, FIFOs and devices are not opened. A `gitdir:` pointer may lead out
-    of the project, as that of a worktree does. What is read there is reported only if it is a ref or a commit.
+    The files may come from an archive, so symlinks, FIFOs and devices are not opened. A `gitdir:` pointer may lead
+    out of the project, as in a worktree; the text found there is returned only if it is a ref or a commit.
     """
     for folder in (root, *root.parents):
         try:

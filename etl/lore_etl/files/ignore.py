@@ -1,7 +1,7 @@
-"""Gitignore patterns: a broken one is passed over in a `.gitignore`, as git does, and named in a configuration.
+"""Gitignore patterns. Like git, skip invalid ones in a `.gitignore`; in the configuration they are an error.
 
-Python's `re` backtracks: `a**a**a**b` took 137 s for one file name. So a pattern with many wildcards is matched by RE2,
-which is linear. pathspec's own way with RE2, one automaton for a whole file, fails at 2,000 patterns.
+Python's `re` backtracks: `a**a**a**b` took 137 s for one file name. So RE2, which is linear, matches patterns with many
+wildcards. pathspec's RE2 backend builds one automaton for a whole file and fails at 2,000 patterns.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MAX_QUANTIFIERS = 3  # the folder above and two wildcards: at most 255 * 255 / 2
 
 
 def configured(key: str, patterns: Iterable[str]) -> GitIgnoreSpec:
-    """The patterns under a configuration key. Raises ConfigError."""
+    """Compile the patterns of a configuration key. Raises ConfigError."""
     patterns = tuple(patterns)
     if bad := [one for one in patterns if not _is_valid(one)]:
         raise ConfigError(f"Configuration key `{key}`: {bad[0]!r} is not a gitignore pattern.")
@@ -30,14 +30,14 @@ def configured(key: str, patterns: Iterable[str]) -> GitIgnoreSpec:
 
 
 def lenient(patterns: Iterable[str]) -> GitIgnoreSpec:
-    """The patterns that can be understood."""
+    """Compile the valid patterns and skip the others."""
     return _spec(tuple(one for one in patterns if _is_valid(one)))
 
 
 def verdict(spec: GitIgnoreSpec, path: str) -> bool | None:
-    """Whether the last pattern that means this very path ignores it; None if there is none. A folder ends with `/`.
+    """Return whether the last pattern that matches this path ignores it, or None without a match. Folders end with `/`.
 
-    `check_file` would also let a pattern decide that means a folder above; a walk has asked about that already.
+    `check_file` would also apply patterns that match a folder above, which a walk has already checked.
     """
     for pattern in reversed(spec.patterns):
         if pattern.include is not None and pattern.regex is not None and _means(pattern.regex, path):
@@ -46,14 +46,14 @@ def verdict(spec: GitIgnoreSpec, path: str) -> bool | None:
 
 
 class Included:
-    """The patterns of `index.include`: which files they mean, and where such files may lie. Raises ConfigError."""
+    """The patterns of `index.include`: which files they match, and in which folders. Raises ConfigError."""
 
     def __init__(self, patterns: Sequence[str]) -> None:
         self._spec = configured("index.include", patterns)
         self._patterns = [one for one in patterns if one.strip() and not one.startswith(("!", "#"))]
 
     def holds(self, path: str) -> bool:
-        """Whether the file, or else the nearest folder above it that a pattern means, is included."""
+        """Return whether the file, or the nearest matched folder above it, is included."""
         while path and self._patterns:
             is_included = verdict(self._spec, path)
             if is_included is not None:
@@ -63,14 +63,14 @@ class Included:
         return False
 
     def reaches(self, folder: str) -> bool:
-        """Whether an included file may lie somewhere in a folder."""
+        """Return whether a folder can contain an included file."""
         return self.holds(folder + "/") or any(_may_mean_below(one, folder) for one in self._patterns)
 
 
 def _may_mean_below(pattern: str, folder: str) -> bool:
     steps = pattern.strip().lstrip("/").split("/")
     if not pattern.strip().rstrip("/").count("/"):
-        return True  # a bare name means files at any depth
+        return True  # a bare name matches files at any depth
     for step, name in zip(steps, folder.split("/"), strict=False):
         if step == "**":
             return True
@@ -80,9 +80,9 @@ def _may_mean_below(pattern: str, folder: str) -> bool:
 
 
 def _means(regex: re.Pattern[str], path: str) -> bool:
-    if "ps_d" in regex.groupindex:  # pathspec's name for the slash behind what was matched
+    if "ps_d" in regex.groupindex:  # pathspec's name for the slash after the match
         return any(match.end() == len(path) for match in regex.finditer(path))
-    match = regex.search(path)  # `folder/**` means what is in the folder
+    match = regex.search(path)  # `folder/**` matches the content of the folder
     return bool(match) and not (path.endswith("/") and match is not None and match.end() == len(path))
 
 
@@ -94,12 +94,12 @@ def _is_valid(pattern: str) -> bool:
         return False
 
 
-@lru_cache(maxsize=1024)  # every sync asks for the same ones
+@lru_cache(maxsize=1024)  # every sync compiles the same ones
 def _spec(patterns: tuple[str, ...]) -> GitIgnoreSpec:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FutureWarning)  # of `re`, about brackets in brackets
+        warnings.simplefilter("ignore", FutureWarning)  # `re` warns about nested brackets
         spec = GitIgnoreSpec.from_lines(patterns, backend="simple")
     for pattern in spec.patterns:
         if pattern.regex is not None and len(_QUANTIFIER.findall(pattern.regex.pattern)) > MAX_QUANTIFIERS:
-            pattern.regex = re2.compile(pattern.regex.pattern)  # Python's is 18 times as fast for the simple ones
+            pattern.regex = re2.compile(pattern.regex.pattern)  # `re` is 18 times as fast for simple patterns
     return spec

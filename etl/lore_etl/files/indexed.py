@@ -1,4 +1,4 @@
-"""The files that are indexed: those of the project, and what agents wrote for it in the knowledge folder."""
+"""The indexed files: the project's own, and those that agents wrote for it in the knowledge folder."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ NOTHING_TO_INDEX = (
 
 
 class KnowledgeFolder(Protocol):
-    """Where agents write about the project."""
+    """The folder in which agents write about the project."""
 
     @property
     def home(self) -> Path:
-        """The folder of all projects; in a project it is not a part of it."""
+        """The knowledge folder of all projects. If it lies inside the project, it is not part of the project."""
         ...
 
     def folder(self) -> Path | None:
-        """The folder of this project; None as long as nothing was written. Raises LoreError if it cannot be told."""
+        """Return the folder of this project, or None before the first write. Raises LoreError if it is ambiguous."""
         ...
 
 
 class ProjectFiles:
-    """Finds and reads them by their path in the index; its own folder is left out."""
+    """Finds and reads files by their path in the index. The index folder itself is left out."""
 
     def __init__(
         self,
@@ -53,7 +53,7 @@ class ProjectFiles:
         self._knowledge = knowledge.folder if knowledge else lambda: None
 
     def scan(self) -> Scan:
-        """All files as they are now. Raises ConfigError for a broken pattern."""
+        """Find all files. Raises ConfigError for an invalid pattern."""
         found = scan(self._root, self._exclude, self._skip, include=self._include)
         if self._taken.exists():
             found.refused.append(Problem(KNOWLEDGE, _TAKEN))
@@ -61,21 +61,21 @@ class ProjectFiles:
         return found
 
     def is_passed_over(self, path: str) -> bool:
-        """Whether a scan would not come to this file of the project: it is ignored, excluded, hidden or not its own."""
+        """Return whether a scan skips this file: it is ignored, excluded, hidden or not part of the project."""
         return is_passed_over(self._root, path, self._exclude, self._skip, self._include)
 
     def scan_knowledge(self, known: Mapping[str, str]) -> Scan:
-        """What agents wrote as it is now, and the project's own files as they are known, by path and stamp."""
+        """Find the files that agents wrote, and combine them with the known stamps of the project's own files."""
         found = Scan({path: FileEntry(path, 0, stamp) for path, stamp in known.items() if not is_knowledge(path)})
         self._add_knowledge(found)
         return found
 
     def folders(self) -> list[Path]:
-        """The folders that files are looked for in, as far as they are there."""
+        """The existing folders that are searched for files."""
         try:
             more = self._knowledge()
         except LoreError:
-            more = None  # a scan tells why it cannot be read
+            more = None  # a scan reports why it is unreadable
         return [self._root, more] if more is not None and more.is_dir() else [self._root]
 
     def settle(self, found: Scan) -> None:
@@ -83,16 +83,16 @@ class ProjectFiles:
         settle(self.place, found)
 
     def place(self, path: str) -> Path:
-        """Where the file of that path in the index is."""
+        """Return where the file with this path in the index is on disk."""
         folder = self._knowledge() if is_knowledge(path) else None
         return self._place(path, folder) or self._root / path
 
     def read(self, entry: FileEntry, max_bytes: int) -> str:
-        """The text of a file, see `read_text`. Raises Unreadable."""
+        """Read a file as text; see `read_text`. Raises Unreadable."""
         return read_text(self.place(entry.path), entry, max_bytes)
 
     def stamps(self, paths: Collection[str]) -> dict[str, str]:
-        """The stamps of those files that are there now; where agents write is looked up once, if that is needed."""
+        """Return the stamps of the files that exist. Looks up the knowledge folder at most once."""
         try:
             folder = self._knowledge() if any(map(is_knowledge, paths)) else None
         except LoreError:
@@ -102,13 +102,13 @@ class ProjectFiles:
         return {path: stamp for path, stamp in found if stamp is not None}
 
     def _place(self, path: str, folder: Path | None) -> Path | None:
-        """Where a file is, given the folder in which agents write; None for what they wrote where there is none."""
+        """Return where a file is, or None for a knowledge file without a knowledge folder."""
         if not is_knowledge(path):
             return self._root / path
         return folder / path.removeprefix(KNOWLEDGE + "/") if folder else None
 
     def _add_knowledge(self, found: Scan) -> None:
-        """A knowledge folder that cannot be read leaves in the index what is there of it."""
+        """Add the knowledge files. If their folder is unreadable, the indexed ones stay."""
         try:
             folder = self._knowledge()
         except LoreError as error:
@@ -119,14 +119,14 @@ class ProjectFiles:
 
 
 def is_knowledge(path: str) -> bool:
-    """Whether a path of the index names something that agents wrote."""
+    """Return whether a path of the index names a file that agents wrote."""
     return path.startswith(KNOWLEDGE + "/")
 
 
 def differing(found: Scan, known: Mapping[str, str]) -> frozenset[str]:
-    """Files that were added, changed or deleted since they were known by these stamps.
+    """Return the files that were added, changed or deleted since these stamps were taken.
 
-    Of what lies in a folder that cannot be read nothing is said; what is just being written counts when it is new.
+    Files in unreadable folders are not reported. A file that is being written is reported if it is new.
     """
     stamps = {path: entry.stamp for path, entry in found.files.items()}
     changed = {path for path, stamp in stamps.items() if known.get(path) != stamp and (stamp or path not in known)}

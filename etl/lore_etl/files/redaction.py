@@ -1,7 +1,7 @@
-"""Take secrets out of a text before anything is written, so that no store ever holds one.
+"""Remove secrets from a text before it is stored anywhere.
 
 Kingfisher finds them by its own rules and those of `secrets.yml`. A secret is replaced within its line, so line numbers
-stay true. A value that merely looks random stays: hashes and ids are what people search for.
+stay correct. Values that only look random stay, since people search for hashes and ids.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 Span = tuple[int, int, str]
 """First byte, end, kind of secret."""
 RULES = Path(__file__).parent / "secrets.yml"
-_CODE_VERSION = 3  # to be raised when the code below finds other secrets
-BLOCK_BYTES = 48_000  # from 64 KiB on, the scanner takes quadratic time for thousands of matches
+_CODE_VERSION = 3  # raise it when the code below finds other secrets
+BLOCK_BYTES = 48_000  # from 64 KiB on, the scanner needs quadratic time for thousands of matches
 OVERLAP_BYTES = 4_000  # longer than almost every secret
-LONG_LINE = 500  # the patterns of a key's lines take quadratic time
+LONG_LINE = 500  # the patterns for a key's lines need quadratic time
 # Their matches are whole keys and JSON objects: `_without_private_keys` and the rules for names replace less.
 _WHOLE_FILES = ("private-key", "gcp-application-default-credentials", "gcp-service-account")
 _KEY_BEGIN = re.compile(
@@ -54,7 +54,7 @@ _KEY = "[redacted private-key]"
 
 
 def redact(text: str) -> tuple[str, int]:
-    """The text without its secrets, and how many there were."""
+    """Return the text without its secrets, and their number."""
     text, keys = _without_private_keys(text)
     data = text.encode("utf-8", "surrogatepass")
     spans = list(_merged(_spans(data)))
@@ -74,7 +74,7 @@ def _spans(data: bytes) -> Iterator[Span]:
 
 
 def _blocks(data: bytes) -> Iterator[tuple[int, bytes]]:
-    """Pieces of whole lines with their offsets; a longer line in pieces that overlap."""
+    """Yield blocks of whole lines with their offsets. A line longer than a block comes in overlapping pieces."""
     start = 0
     while start < len(data):
         end = start + BLOCK_BYTES
@@ -99,7 +99,7 @@ def _spans_of_block(data: bytes) -> Iterator[Span]:
 
 
 def _merged(spans: Iterable[Span]) -> Iterator[Span]:
-    """The spans in order, those that overlap as one."""
+    """Return the spans in order, with overlapping ones merged."""
     last: Span | None = None
     for start, end, kind in sorted(spans, key=lambda span: (span[0], -span[1], span[2] == "secret", span[2])):
         if last is None or start >= last[1]:
@@ -113,7 +113,7 @@ def _merged(spans: Iterable[Span]) -> Iterator[Span]:
 
 
 def is_secret(name: str, value: str) -> bool:
-    """Judge a value behind a name such as `password` or `token`; where a password has to stand, the name is empty."""
+    """Judge a value after a name such as `password` or `token`. The name is empty where syntax demands a password."""
     words = [word.lower() for word in _WORDS.findall(value)]
     letters = [word for word in words if not word.isdigit()]
     if not letters or all(word in _WEAK for word in letters):
@@ -132,14 +132,14 @@ def is_secret(name: str, value: str) -> bool:
 
 
 def _is_random(part: str) -> bool:
-    """Whether letters, digits and cases alternate as in no word, version or date."""
+    """Return whether letters, digits and cases alternate more than in words, versions or dates."""
     words = _WORDS.findall(part)
     longest = 4.5 if len(part) >= 24 else 3.3  # on average
     return len(part) >= 8 and len(words) >= 4 and sum(map(len, words)) <= longest * len(words) and len(set(part)) >= 6
 
 
 def _without_private_keys(text: str) -> tuple[str, int]:
-    """The text without the lines of private keys, whether the key ends or not, and how many keys there were."""
+    """Return the text without private keys, complete or not, and their number."""
     if not _KEY_BEGIN.search(text):
         return text, 0
     lines, inside, is_new, found = text.split("\n"), False, False, 0
@@ -166,7 +166,7 @@ def _without_private_keys(text: str) -> tuple[str, int]:
 
 @cache
 def _scanner() -> Scanner:
-    """Compile the rules, or load them as they were compiled on this machine before."""
+    """Compile the rules, or load them from this machine's cache."""
     from kingfisher_sdk import Rules, Scanner
 
     return Scanner(Rules([RULES], cache_dir=cache_folder() / "secrets"), base64=False)
@@ -174,6 +174,6 @@ def _scanner() -> Scanner:
 
 @cache
 def redaction_version() -> str:
-    """A text that changes when other secrets are found, so that every file is read again."""
+    """Return a text that changes with the rules, so that every file is then read again."""
     rules = sha256(RULES.read_text(encoding="utf-8"))[:16]
     return f"{_CODE_VERSION} {rules} {version('kingfisher-secret-scanner')}"

@@ -1,4 +1,4 @@
-"""What somebody may have meant by a path that is not there."""
+"""Suggest existing paths for a path that does not exist."""
 
 from __future__ import annotations
 
@@ -7,6 +7,6 @@ from collections.abc import Sequence
 
 
 def nearest(path: str, known: Sequence[str]) -> list[str]:
-    """Up to five of the known paths that look like this one; those of the same name first."""
+    """Return up to five similar known paths, those with the same file name first."""
     same_name = [one for one in known if one.rpartition("/")[2] == path.rpartition("/")[2]]
     return list(dict.fromkeys((*same_name, *difflib.get_close_matches(path, known, n=5))))[:5]

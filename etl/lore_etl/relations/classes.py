@@ -1,4 +1,4 @@
-"""The class tree of a project: bases as written in each file, resolved to classes across files."""
+"""Resolve the class tree of a project: bases as written in each file become classes across files."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from typing import Any
 from lore_etl.core.model import Ancestor, ClassDefinition, FileFacts
 
 MAX_DEPTH = 64
-MAX_IMPORTS = 100  # that one name is followed through
-_ALIASES = ("@/", "~/")  # no package on npm can be called so
+MAX_IMPORTS = 100  # imports that one name is followed through
+_ALIASES = ("@/", "~/")  # npm packages cannot have such names
 _JS_ENDINGS = (
     "",
     ".ts",
@@ -33,7 +33,7 @@ _JS_ENDINGS = (
 
 @dataclass(frozen=True)
 class ClassNode:
-    """A class: its name project-wide, its bases (the first is the parent), and where it stands."""
+    """A class: its project-wide name, its bases (the first is the parent), its file and lines."""
 
     name: str
     bases: tuple[str, ...]
@@ -42,11 +42,11 @@ class ClassNode:
 
     @property
     def parent(self) -> str | None:
-        """The first base; the chain of inheritance follows it."""
+        """The first base, which the chain of ancestors follows."""
         return self.bases[0] if self.bases else None
 
     def record(self) -> dict[str, Any]:
-        """The class as it stands in `class-hierarchy.json` and in replies."""
+        """Return the class as in `class-hierarchy.json` and in replies."""
         lines = list(self.lines) if self.lines else None
         return {
             "class": self.name,
@@ -58,7 +58,7 @@ class ClassNode:
 
 
 class Hierarchy:
-    """Classes by name; a base outside the project is a node without a source."""
+    """Classes by name. A base outside the project is a node without a source."""
 
     def __init__(self, nodes: Iterable[ClassNode]) -> None:
         self.nodes = {node.name: node for node in nodes}
@@ -69,7 +69,7 @@ class Hierarchy:
                 self.nodes.setdefault(base, ClassNode(base, (), None, None))
 
     def chain(self, name: str) -> tuple[Ancestor, ...]:
-        """The ancestors of a class along its first bases, nearest first; safe against cycles."""
+        """Return the ancestors of a class along first bases, nearest first. Stops at cycles."""
         found: list[Ancestor] = []
         seen = {name}
         node = self.nodes.get(name)
@@ -80,7 +80,7 @@ class Hierarchy:
         return tuple(found)
 
     def subtree(self, root: str) -> list[ClassNode]:
-        """The class and all below it, parents before children, each once."""
+        """Return the class and all its subclasses, parents before children, each once."""
         found, seen, queue = [], {root}, [root]
         while queue:
             name = queue.pop(0)
@@ -92,7 +92,7 @@ class Hierarchy:
         return found
 
     def named(self, name: str) -> list[str]:
-        """Full names of the classes that a user may mean: the exact one, else by the ending, any case."""
+        """Return the full names that match a user's input: the exact name, else names with this ending in any case."""
         if name in self.nodes:
             return [name]
         folded = name.casefold().replace("::", ".")
@@ -101,7 +101,7 @@ class Hierarchy:
         )
 
     def nearest(self, name: str) -> list[str]:
-        """Up to five names that look like it."""
+        """Return up to five similar names."""
         last = _last(name)
         by_last: dict[str, list[str]] = defaultdict(list)
         for full in self.nodes:
@@ -111,12 +111,12 @@ class Hierarchy:
         return [full for key in close for full in sorted(by_last[key])][:5]
 
     def records(self) -> list[dict[str, Any]]:
-        """All classes, sorted by name."""
+        """Return all classes as records, sorted by name."""
         return [self.nodes[name].record() for name in sorted(self.nodes)]
 
 
 def from_records(records: Iterable[Mapping[str, Any]]) -> Hierarchy:
-    """The tree that `records` described."""
+    """Build the tree from the output of `records`."""
     return Hierarchy(
         ClassNode(row["class"], tuple(row["bases"]), row["source"], tuple(row["lines"]) if row["lines"] else None)
         for row in records
@@ -125,16 +125,16 @@ def from_records(records: Iterable[Mapping[str, Any]]) -> Hierarchy:
 
 @dataclass(frozen=True)
 class Resolved:
-    """The tree, and the full name of each class by (file, name in that file)."""
+    """The tree, and the full name of each class by (file, name in the file)."""
 
     hierarchy: Hierarchy
     full_names: Mapping[tuple[str, str], str]
 
 
 def resolve(facts: Mapping[str, FileFacts], paths: Iterable[str], project: str = "") -> Resolved:
-    """Name every class project-wide and follow each base through imports to where it is defined.
+    """Name every class project-wide and follow each base through imports to its definition.
 
-    `project` is the name of the project's folder: where that folder is itself a package, modules begin with it.
+    `project` is the name of the project's folder. If that folder is itself a package, module names begin with it.
     """
     known = frozenset(paths)
     names = _Names(facts, known, project if "__init__.py" in known else "")
@@ -148,7 +148,7 @@ def resolve(facts: Mapping[str, FileFacts], paths: Iterable[str], project: str =
 
 
 class _Names:
-    """What each name means in each file."""
+    """Resolves names as each file sees them."""
 
     def __init__(self, facts: Mapping[str, FileFacts], paths: frozenset[str], package: str) -> None:
         self.facts, self.paths, self.package = facts, paths, package
@@ -165,7 +165,7 @@ class _Names:
         return f"{self.module(path)}.{one.name}" if _is_python(path) else one.name
 
     def module(self, path: str) -> str:
-        """The dotted name by which a Python file is imported: from its topmost package."""
+        """Return the dotted name by which a Python file is imported, from its topmost package on."""
         parts = PurePosixPath(path).with_suffix("").parts
         start = len(parts) - 1
         if self.package:
@@ -178,7 +178,7 @@ class _Names:
         return ".".join(parts[start:end])
 
     def _modules(self) -> dict[str, str]:
-        """Module -> file; where folders are packages without saying so, also by their path, if only one file fits."""
+        """Map modules to files. Namespace packages are also found by their path if only one file matches."""
         files = sorted(path for path in self.paths if _is_python(path))
         exact = {self.module(path): path for path in reversed(files)}
         longer: dict[str, list[str]] = defaultdict(list)
@@ -199,18 +199,18 @@ class _Names:
             if (path, local) in self.full and local != one.name:
                 return self.full[path, local]
         if _is_python(path):
-            # a bare name is a builtin, and not the JavaScript class that is called the same
+            # a bare name is a builtin, not a JavaScript class of the same name
             builtin = f"builtins.{base}" if base in self.declared else base
             return self._in_module(path, base, set()) or builtin
         first = base.partition(".")[0]
         if first not in self.facts[path].imports:
-            return base  # a global, of another script or of the browser
-        # what is imported from elsewhere is not the class of the project that is called the same
+            return base  # a global of another script or of the browser
+        # a class imported from outside is not the project's class of the same name
         elsewhere = self._unresolved(path, base) if base in self.declared else base
         return self._local(path, base, set()) or elsewhere
 
     def _in_module(self, path: str, name: str, seen: set[tuple[str, str]]) -> str | None:
-        """What a Python file calls `name`: its own class, or what it imports, there or further on."""
+        """Return the class that `name` refers to in a Python file: its own, or one it imports, possibly indirectly."""
         if (path, name) in self.full:
             return self.full[path, name]
         if (path, name) in seen or path not in self.facts or len(seen) == MAX_IMPORTS:
@@ -227,7 +227,7 @@ class _Names:
         return next(filter(None, found), None)
 
     def _dotted(self, path: str, dotted: str, seen: set[tuple[str, str]]) -> str | None:
-        """The class that a dotted name means in an import of the file `path`."""
+        """Return the class that a dotted name in an import of the file `path` refers to."""
         parts = dotted.split(".")
         for end in range(len(parts) - 1, 0, -1):
             file = self._file(path, parts[:end])
@@ -236,7 +236,7 @@ class _Names:
         return None
 
     def _file(self, path: str, module: list[str]) -> str | None:
-        """The file of a module: beside a script, else wherever it is."""
+        """Return the file of a module: the one beside a script, else any."""
         folder = dirname(path)
         beside = join(folder, *module)
         if f"{folder}/__init__.py".lstrip("/") not in self.paths:
@@ -254,11 +254,11 @@ class _Names:
         if PurePosixPath(path).stem == "__init__":
             own.append("__init__")
         if level >= len(own):
-            own = list(PurePosixPath(path).parts)  # not below a package that says so: by folders
+            own = list(PurePosixPath(path).parts)  # outside packages with an `__init__.py`, folders give the name
         return ".".join([*own[: max(0, len(own) - level)], *filter(None, [inner])])
 
     def _local(self, path: str, name: str, seen: set[tuple[str, str]]) -> str | None:
-        """The class that a script calls `name`: its own, or one that it imports."""
+        """Return the class that `name` refers to in a script: its own, or one it imports."""
         first, _, rest = name.partition(".")
         imported = self.facts[path].imports.get(first)
         if (path, name) in self.full or imported is None:
@@ -271,7 +271,7 @@ class _Names:
         return self._exported(file, ".".join(filter(None, (inner, rest))), seen) if file else None
 
     def _exported(self, path: str, name: str, seen: set[tuple[str, str]]) -> str | None:
-        """The class that a script exports as `name`, from here or from further on."""
+        """Return the class that a script exports as `name`, directly or through another module."""
         if (path, name) in seen or len(seen) == MAX_IMPORTS:
             return None
         seen.add((path, name))
@@ -289,7 +289,7 @@ class _Names:
         return self.full.get((path, name)) or next(filter(None, further), None)
 
     def _script(self, path: str, module: str) -> str | None:
-        """The file that a script imports; `@/x` and `~/x` stand for the one file whose path ends with `/x`."""
+        """Return the file that a script imports. `@/x` and `~/x` refer to the only file whose path ends with `/x`."""
         if module.startswith(_ALIASES):
             ends = tuple(f"/{module[2:]}{end}" for end in _JS_ENDINGS)
             found = [one for one in self.facts if f"/{one}".endswith(ends)]
@@ -301,7 +301,7 @@ class _Names:
         return next((one for one in candidates if one in self.facts), None)
 
     def _unresolved(self, path: str, base: str) -> str:
-        """A name for what an import brings from outside the project."""
+        """Return a name for a class imported from outside the project."""
         module, inner = self.facts[path].imports[base.partition(".")[0]]
         target = normpath(join(dirname(path), module)) if module.startswith(".") else module
         return f"{target}:{base if inner in (None, 'default') else inner}"

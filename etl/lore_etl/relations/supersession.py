@@ -1,4 +1,4 @@
-"""What replaced what: documents that say they supersede others. Pure functions."""
+"""Find which documents supersede others. Pure functions."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Succession:
-    """By which document each outdated one was replaced in the end, and the documents that replace each other."""
+    """The final replacement of each superseded document, and the documents that supersede each other."""
 
     successor: Mapping[str, str] = field(default_factory=dict)
     circles: tuple[str, ...] = ()
 
 
 def succession(supersedes: Mapping[str, Collection[str]], titles: Mapping[str, str]) -> Succession:
-    """Who succeeds whom.
+    """Return which document supersedes which.
 
-    `supersedes` has the names that documents say they replace, by source; `titles` those of all documents. A name is a
-    path in the project, else a file beside the document, each with or without `.md`, else the title of one beside it.
-    What is not there any more has been replaced already.
+    `supersedes` maps each source to the names it claims to supersede, `titles` each source to its title. A name is a
+    path in the project, else a file beside the document, each with or without `.md`, else the title of a document
+    beside it. Names of deleted documents are ignored.
     """
     direct: dict[str, str] = {}
     for source in sorted(supersedes):
@@ -44,7 +44,7 @@ def _meant(source: str, name: str, titles: Mapping[str, str]) -> str | None:
 
 
 def _last(old: str, direct: Mapping[str, str]) -> str | None:
-    """The end of the chain of successors; None if it has none."""
+    """Return the end of the chain of successors, or None if there is none."""
     seen = {old}
     while (new := direct.get(old)) is not None:
         if new in seen:

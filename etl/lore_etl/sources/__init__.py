@@ -1,4 +1,4 @@
-"""The registry of sources. The first that claims a file owns it, so the order goes from special to general."""
+"""The registry of sources. The first source that claims a file owns it, so special sources precede general ones."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ class SourceSet:
         for name in configured:
             if name not in known:
                 raise ConfigError(f"Unknown source `sources.{name}`.", f"Known sources: {', '.join(known)}.")
-        # what a user configured wins over what a layout suggests
+        # the configuration takes precedence over the layout
         order = sorted(REGISTRY, key=lambda kind: kind.name not in configured)
-        # and neither changes what agents wrote through Lore
+        # neither applies to files that agents wrote through Lore
         self._sources = [AgentFiles(project), *(kind(project, configured.get(kind.name)) for kind in order)]
 
     def owner(self, path: str) -> Source | None:
-        """The source that the file belongs to, if any."""
+        """Return the source that owns the file, if any."""
         return next((source for source in self._sources if source.claims(path)), None)

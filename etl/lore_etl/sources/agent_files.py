@@ -1,4 +1,4 @@
-"""What agents wrote through Lore, as it lies in the knowledge folder."""
+"""Files that agents wrote through Lore, in the knowledge folder."""
 
 from __future__ import annotations
 
@@ -18,6 +18,6 @@ class AgentFiles(Source):
     patterns = (f"/{KNOWLEDGE}/**/*.md",)
 
     def document(self, path: str, text: str) -> Document:
-        """A memory is told from a document by its folder."""
+        """Return the file as a Document. Its folder decides whether it is a memory."""
         found = super().document(path, text)
         return replace(found, type=KnowledgeType.MEMORY) if path.startswith(f"{MEMORIES}/") else found

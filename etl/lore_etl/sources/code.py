@@ -1,4 +1,4 @@
-"""Sources of code: what it is for (source, example, test) goes by where it lies."""
+"""Sources of code. A file's location decides whether it is source code, an example or a test."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ def _below(*folders: str) -> tuple[str, ...]:
 
 
 class Examples(Source):
-    """Code that shows how the project is used."""
+    """Code that demonstrates how the project is used."""
 
     name, type = "examples", KnowledgeType.EXAMPLE
     patterns = (*_below("examples", "example", "samples", "demos"), "**/examples/**/*.md", *OF_OTHERS, *_GENERATED)
 
 
 class Patterns(Source):
-    """Examples to be followed: those of the framework in `.ce/`, and the project's own."""
+    """Examples to follow: the framework's in `.ce/` and the project's own."""
 
     name, type = "patterns", KnowledgeType.EXAMPLE
     patterns = tuple(
@@ -35,7 +35,7 @@ class Patterns(Source):
 
 
 class Tests(Source):
-    """Code that shows how the project is expected to behave."""
+    """Code that demonstrates expected behaviour."""
 
     name, type = "tests", KnowledgeType.TEST
     patterns = (*_below("tests", "test", "__tests__", "spec", "e2e"), "test_*.py", "*_test.py", "conftest.py",
@@ -58,7 +58,7 @@ class JavaScriptCode(Source):
 
 
 class OtherCode(Source):
-    """Code in languages that are cut at blank lines only, and API contracts."""
+    """Code in languages without a parser here, cut at blank lines, and API contracts."""
 
     name, type = "other", KnowledgeType.SRC
     patterns = ("*.go", "*.rs", "*.java", "*.kt", "*.c", "*.h", "*.cc", "*.cpp", "*.hpp", "*.cs", "*.rb", "*.php",
@@ -66,11 +66,11 @@ class OtherCode(Source):
 
 
 class Jsdoc(Source):
-    """The JSON that JSDoc writes, for all symbols or one file for each class, where a project keeps it."""
+    """JSON output of JSDoc: one file for all symbols, or one per class."""
 
     name, type = "jsdoc", KnowledgeType.SRC
     patterns = ("**/docs/output/**/*.json", "**/jsdoc/**/*.json", "!package.json", "!tree.json", "!structure.json")
 
     def document(self, path: str, text: str) -> Document:
-        """The file, marked so that it is parsed as JSDoc's output."""
+        """Return the file as a Document that is parsed as JSDoc output."""
         return replace(super().document(path, text), syntax="jsdoc")

@@ -1,4 +1,4 @@
-"""Sources of written knowledge: each says where its kind of text lives in a project."""
+"""Sources of prose. Each knows where its type of text is kept in a project."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _TEMPLATES = tuple(
 
 
 class Rules(Source):
-    """Instructions to agents and contributors, the forms that they fill in included."""
+    """Instructions to agents and contributors, including their templates."""
 
     name, type = "rules", KnowledgeType.RULE
     patterns = ("CLAUDE.md", "AGENTS.md", "GEMINI.md", ".cursorrules", "**/.cursor/rules/**",
@@ -38,7 +38,7 @@ class Rules(Source):
 
 
 class Memories(Source):
-    """What agents learned and wrote down."""
+    """Memories that agents wrote."""
 
     name, type = "memories", KnowledgeType.MEMORY
     patterns = ("**/.serena/memories/**/*.md", "**/MEMORY/**/*.md", "**/memories/**/*.md")
@@ -73,12 +73,12 @@ class Tickets(Source):
                 "**/content/pulls/**/*.md", "**/content/discussions/**/*.md")  # fmt: skip
 
     def document(self, path: str, text: str) -> Document:
-        """The ticket with its state: open, closed, merged or whatever its front matter says."""
+        """Return the ticket with its state: open, closed, merged or any other from its front matter."""
         found = super().document(path, text)
         return replace(found, state=_state(found.front))
 
     def title(self, path: str, text: str, syntax: str) -> str:
-        """The heading, with the ticket's name before it."""
+        """Return the ticket's name and its heading."""
         heading = super().title(path, text, syntax)
         stem = PurePosixPath(path).stem
         return heading if heading == stem else f"{stem}: {heading}"
@@ -92,12 +92,12 @@ class Releases(Source):
                 "**/release_notes/**/*.md", "**/releases/**/*.md", "!*.py", "!*.js", "!*.mjs", "!*.ts")  # fmt: skip
 
     def title(self, path: str, text: str, syntax: str) -> str:
-        """The version, which is the file's name where a file is one release."""
+        """Return the version, which is the file's name if the file describes one release."""
         stem = PurePosixPath(path).stem
         return stem if re.match(r"v?\d+\.\d+", stem) else super().title(path, text, syntax)
 
     def document(self, path: str, text: str) -> Document:
-        """A release keeps its version as the title, whatever its front matter calls it."""
+        """Return the release with its version as the title, even if the front matter has another title."""
         found = super().document(path, text)
         stem = PurePosixPath(path).stem
         if re.match(r"v?\d+\.\d+", stem) and stem not in found.title:
@@ -106,14 +106,14 @@ class Releases(Source):
 
 
 class Knowledge(Source):
-    """Documents that agents and people wrote for the knowledge base."""
+    """Documents written for the knowledge base, by agents or people."""
 
     name, type = "knowledge", KnowledgeType.KNOWLEDGE
     patterns = ("**/knowledge/**/*.md",)
 
 
 class Blogs(Source):
-    """Articles and the slides of talks: true when they were written."""
+    """Articles and slides, which describe the state at their date."""
 
     name, type = "blogs", KnowledgeType.BLOG
     patterns = tuple(
@@ -123,7 +123,7 @@ class Blogs(Source):
 
 
 class Guides(Source):
-    """Documentation, with the titles and the blog section of a `tree.json` beside it."""
+    """Documentation, with titles and blog entries from a `tree.json` beside it."""
 
     name, type = "guides", KnowledgeType.GUIDE
     patterns = (
@@ -140,7 +140,7 @@ class Guides(Source):
 
     @cached_property
     def navigation(self) -> dict[str, tuple[str, KnowledgeType]]:
-        """Path -> (title, type) for the entries of each `tree.json` that has Markdown files beside it."""
+        """Map paths to (title, type) for the entries of each `tree.json` that has Markdown files beside it."""
         found: dict[str, tuple[str, KnowledgeType]] = {}
         for path in self.project.paths:
             if PurePosixPath(path).name == "tree.json":
@@ -151,11 +151,11 @@ class Guides(Source):
         return found
 
     def fingerprint(self, path: str) -> str:
-        """A changed navigation entry makes its file be read again."""
+        """Return the navigation entry, so that a change to it makes the file be read again."""
         return f"{self.name}:{self.navigation.get(path)}"
 
     def document(self, path: str, text: str) -> Document:
-        """The guide under the title that readers see in the navigation."""
+        """Return the guide with its title from the navigation."""
         found = super().document(path, text)
         if path not in self.navigation:
             return found
@@ -164,7 +164,7 @@ class Guides(Source):
 
 
 def _state(front: Mapping[str, Any]) -> str | None:
-    """The state of a ticket, by its front matter."""
+    """Return a ticket's state from its front matter."""
     said = next((front[key] for key in ("state", "status") if isinstance(front.get(key), str)), "")
     state = storable(said).strip().casefold()[:LONGEST_STATE]
     if front.get("mergedAt") or front.get("merged") is True:

@@ -1,4 +1,4 @@
-"""What a source is: which files it claims, and what it knows of each."""
+"""The base class of sources: the files a source claims, and how it reads them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _HEADING = re.compile(r"^#{1,6}[ \t]+(\S[^\n]{0,300})")
 
 @dataclass(frozen=True)
 class SourceContext:
-    """What a source may know of the whole project: its paths, and a reader for small index files."""
+    """What a source can see of the whole project: its paths, and a reader for small index files."""
 
     paths: Sequence[str]
     read: Callable[[str], str | None]
@@ -41,15 +41,15 @@ class Source:
         self.project = project
 
     def claims(self, path: str) -> bool:
-        """Whether the file belongs to this source."""
+        """Return whether the file belongs to this source."""
         return self._spec.match_file(path)
 
     def fingerprint(self, path: str) -> str:
-        """What, besides the file itself, decides how it is read; a change makes it be read again."""
+        """Return everything besides the file that affects how it is read. A change makes it be read again."""
         return self.name
 
     def document(self, path: str, text: str) -> Document:
-        """The file as a Document. Raises FrontMatterError where its front matter is broken."""
+        """Return the file as a Document. Raises FrontMatterError if its front matter is broken."""
         syntax = syntax_of(path)
         front = read_front_matter(text) if syntax == "markdown" else FrontMatter()
         return Document(
@@ -67,14 +67,14 @@ class Source:
         )
 
     def forgiving(self, path: str, text: str) -> tuple[Document, str | None]:
-        """The file as a Document, and what is wrong with its front matter: of a broken one nothing is believed."""
+        """Return the file as a Document and any error in its front matter, which is then ignored."""
         try:
             return self.document(path, text), None
         except FrontMatterError as error:
             return replace(self.document(path, "\n" + text), text=text), str(error)
 
     def title(self, path: str, text: str, syntax: str) -> str:
-        """The first heading of a Markdown file; of code its path."""
+        """Return the first heading of a Markdown file, or the path of code."""
         if syntax not in ("markdown", "rst"):
             return path
         for line in text.split("\n", 80)[:80]:
@@ -84,6 +84,6 @@ class Source:
 
 
 def syntax_of(path: str) -> str:
-    """How a file is parsed, by its name."""
+    """Return the syntax of a file by its name."""
     name = PurePosixPath(path)
     return SYNTAXES.get(name.suffix.lower() or name.name, "plain")
