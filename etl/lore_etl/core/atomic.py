@@ -12,7 +12,7 @@ from lore_etl.core.errors import StorageError
 from lore_etl.system.durable import replace, sync_folder
 
 
-def write_atomically(path: Path, parts: Iterable[str], hint: str | None = None, mode: int = 0o666) -> None:
+def write_atomically(path: Path, parts: Iterable[str | bytes], hint: str | None = None, mode: int = 0o666) -> None:
     """Write a temporary file beside the target, make it durable, then rename it. `hint` is for the error.
 
     The file is created with `mode`, restricted by the umask.
@@ -22,10 +22,8 @@ def write_atomically(path: Path, parts: Iterable[str], hint: str | None = None, 
     """
     temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
     try:
-        with open(
-            temporary, "w", encoding="utf-8", newline="\n", opener=lambda name, flags: os.open(name, flags, mode)
-        ) as file:
-            file.writelines(parts)
+        with open(temporary, "wb", opener=lambda name, flags: os.open(name, flags, mode)) as file:
+            file.writelines(part if isinstance(part, bytes) else part.encode() for part in parts)
             file.flush()
             os.fsync(file.fileno())
         replace(temporary, path)

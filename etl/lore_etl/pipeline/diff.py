@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from lore_etl.core.errors import GuardTripped
 from lore_etl.core.model import Chunk, SyncReport
 from lore_etl.files.indexed import is_knowledge
 from lore_etl.stores.catalogue import Held
+from lore_etl.stores.chunkfile import ChunkLine
 
 GUARD_SOURCES = 2  # the loss of a single file is an edit, whatever its size
 
@@ -34,7 +35,7 @@ class SyncPlan:
         report.updated = len(self.changed) + len(self.retagged)
 
 
-def plan(wanted: Sequence[Chunk], held: Mapping[str, Held]) -> SyncPlan:
+def plan(wanted: Sequence[Chunk | ChunkLine], held: Mapping[str, Held]) -> SyncPlan:
     """Compare; `changed` differ in what is embedded, `retagged` only in the rest."""
     new, changed, retagged, unchanged = list[int](), list[int](), list[int](), 0
     for position, chunk in enumerate(wanted):
@@ -51,17 +52,18 @@ def plan(wanted: Sequence[Chunk], held: Mapping[str, Held]) -> SyncPlan:
     return SyncPlan(new, changed, retagged, unchanged, [one for one in held if one not in ids])
 
 
-def check_guard(before: Sequence[Chunk], after: Sequence[Chunk], share: float) -> None:
+def check_guard(before: Sequence[str], after: Collection[str], share: float) -> None:
     """Refuse to lose more than `share` of the chunks together with their files: a moved folder, an unmounted disk.
+
+    `before` has the source of each chunk, `after` the sources that are left.
 
     What agents wrote does not count: its history keeps it, and knowledge that is no longer this folder's must go.
 
     Raises:
         GuardTripped: names the share and some of the files.
     """
-    sources = {chunk.source for chunk in after}
-    had = [chunk.source for chunk in before if not is_knowledge(chunk.source)]
-    lost = [source for source in had if source not in sources]
+    had = [source for source in before if not is_knowledge(source)]
+    lost = [source for source in had if source not in after]
     files = sorted(set(lost))
     if len(files) < GUARD_SOURCES or len(lost) <= share * len(had):
         return

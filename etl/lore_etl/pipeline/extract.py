@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 
@@ -11,20 +11,21 @@ from lore_etl.chunking import CHUNKER_VERSION, chunk
 from lore_etl.chunking.tokens import TokenCounter
 from lore_etl.core.dates import problem_of
 from lore_etl.core.errors import IndexDamaged
-from lore_etl.core.model import Chunk, Problem, Progress, SyncReport, canonical_json, sha256
+from lore_etl.core.model import Chunk, FileFacts, Problem, Progress, SyncReport, canonical_json, sha256
 from lore_etl.digest import digest
 from lore_etl.files.indexed import NOTHING_TO_INDEX, ProjectFiles, differing
 from lore_etl.files.redaction import redact, redaction_version
 from lore_etl.files.scan import FileEntry, Scan, Unreadable
 from lore_etl.index import Index
 from lore_etl.pipeline.diff import check_guard
-from lore_etl.pipeline.resolve import assemble
+from lore_etl.pipeline.resolve import assemble, completed
 from lore_etl.relations.classes import Hierarchy
 from lore_etl.relations.supersession import Succession
 from lore_etl.sources import SourceSet
 from lore_etl.sources.source import Source, SourceContext
 from lore_etl.stores import chunkfile
 from lore_etl.stores.catalogue import UNREAD, FileRow
+from lore_etl.stores.chunkfile import ChunkLine, Relations
 from lore_etl.stores.file_facts import pack, unpack
 
 Look = Callable[[ProjectFiles, Mapping[str, str]], Scan]
@@ -49,9 +50,20 @@ class _Run:
     report: SyncReport
     scan: Scan
     known: dict[str, FileRow]
-    chunks: dict[str, list[Chunk]]
+    lines: dict[str, list[ChunkLine]]
+    """The chunks of each file as they were written, or can be written without a look at other files."""
+    fresh: dict[str, list[Chunk]] = field(default_factory=dict)
     rows: dict[str, FileRow] = field(default_factory=dict)
+    described: dict[str, str] = field(default_factory=dict)
     changed: bool = False
+    """Whether `chunks.jsonl` has to be written."""
+    related: bool = False
+    """Whether the class tree, or which document replaced which, may differ."""
+
+    @property
+    def chunks(self) -> dict[str, Sequence[Chunk | ChunkLine]]:
+        """The chunks of each file."""
+        return {**self.lines, **self.fresh}
 
     def keep(self, path: str, stamp: str) -> None:
         """The file stays as it was read before, under a new stamp."""
@@ -65,8 +77,10 @@ def create(
     progress: Progress,
     allow_mass_delete: bool = False,
     look: Look = whole_project,
-) -> None:
+) -> list[ChunkLine] | None:
     """Bring `chunks.jsonl` and the class tree up to date with the files that are looked at.
+
+    Returns the chunks that were written; None if the file stayed as it was.
 
     Raises:
         GuardTripped: too much would be deleted; nothing was written.
@@ -80,27 +94,25 @@ def create(
     same_layout = index.catalogue.meta("layout") == layout
     if same_layout and not _differs(found, known):
         _report_known(index, found, known, report)
-        return
+        return None
     run = _Run(
         index,
         report,
         found,
         known,
         _chunks_by_source(index, is_current, report),
-        changed=not (same_layout and is_current),
+        related=not (same_layout and is_current),
     )
-    before = [one for group in run.chunks.values() for one in group]
+    run.changed = run.related
+    before = [source for source, group in run.lines.items() for _ in group]
     _read_changed(run, same_layout, progress)
     _drop_gone(run)
-    if run.changed:
-        after, hierarchy, replaced = _resolved(run)
-        if not allow_mass_delete:
-            check_guard(before, after, settings.index.guard_share)
-        chunkfile.write_hierarchy(index.folder, hierarchy)
-        chunkfile.write_chunks(index.folder, after)
-        index.catalogue.set_meta(circles=json.dumps(replaced.circles))
+    if run.changed and not allow_mass_delete:
+        check_guard(before, {source for source, group in run.chunks.items() if group}, settings.index.guard_share)
+    written = _write(run) if run.changed else None
     _remember(run, layout)
     _report_known(index, found, run.rows, report)
+    return written
 
 
 def _layout(index: Index, found: Scan) -> str:
@@ -120,9 +132,9 @@ def _differs(found: Scan, known: Mapping[str, FileRow]) -> bool:
     return is_gone_meanwhile or bool(differing(found, {path: row.stamp for path, row in known.items()}))
 
 
-def _chunks_by_source(index: Index, is_current: bool, report: SyncReport) -> dict[str, list[Chunk]]:
+def _chunks_by_source(index: Index, is_current: bool, report: SyncReport) -> dict[str, list[ChunkLine]]:
     try:
-        chunks = chunkfile.read_chunks(index.folder)
+        chunks = chunkfile.read_lines(index.folder)
     except IndexDamaged as error:
         report.warnings.append(f"{error.message} Every file was read again.")
         return {}
@@ -145,7 +157,8 @@ def _read_changed(run: _Run, same_layout: bool, progress: Progress) -> None:
         source = sources.owner(path)
         if source is None:
             run.rows[path] = FileRow(path, entry.stamp, "", "", "{}", "[]")
-            run.changed |= run.chunks.pop(path, None) is not None
+            if run.lines.pop(path, None) is not None:
+                run.changed = run.related = True
             continue
         tokens = tokens or index.embedder.tokens()
         _read(run, entry, source, tokens)
@@ -177,7 +190,7 @@ def _read(run: _Run, entry: FileEntry, source: Source, tokens: TokenCounter) -> 
         return
     seal, recipe = sha256(text), _recipe(run.index, source, path)
     remarks: list[list[str]] = []
-    if old and old.hash == seal and old.recipe == recipe and path in run.chunks:
+    if old and old.hash == seal and old.recipe == recipe and path in run.lines:
         run.keep(path, entry.stamp)
         return
     text, secrets = redact(text)
@@ -191,36 +204,66 @@ def _read(run: _Run, entry: FileEntry, source: Source, tokens: TokenCounter) -> 
     chunks, facts, warning = chunk(document, tokens)
     if warning:
         remarks.append(["warning", f"{path}: {warning}"])
-    run.chunks[path] = chunks
+    before = run.lines.pop(path, None)
     run.changed = True
+    if old and before and _stands_alone(old, before[0].chunk, facts, chunks):
+        relations = Relations(None, (), before[0].chunk.superseded_by)
+        run.lines[path] = [completed(one, relations) for one in chunks]
+    else:
+        run.fresh[path] = chunks
+        run.related = True
     members = {one.id: one.class_name for one in chunks if one.class_name}
     packed = pack(facts, members, digest(document))
     run.rows[path] = FileRow(path, entry.stamp, seal, recipe, packed, canonical_json(remarks))
 
 
+def _stands_alone(old: FileRow, first: Chunk, facts: FileFacts, chunks: Sequence[Chunk]) -> bool:
+    """Whether nothing of an edited file concerns others: it has no classes, and passes on the same names as before."""
+    was, _ = unpack(old.facts)
+    if facts.classes or was.classes or not old.recipe or not chunks:
+        return False
+    before = was.imports, was.exports, was.supersedes, first.title
+    return before == (facts.imports, facts.exports, facts.supersedes, chunks[0].title)
+
+
 def _drop_gone(run: _Run) -> None:
-    for path in {*run.chunks, *(path for path, row in run.known.items() if row.recipe)}:
+    for path in {*run.lines, *(path for path, row in run.known.items() if row.recipe)}:
         if path not in run.scan.files and not run.scan.hides(path):
-            run.chunks.pop(path, None)  # an empty `__init__.py` has none, and yet names a package
-            run.changed = True
+            run.lines.pop(path, None)  # an empty `__init__.py` has none, and yet names a package
+            run.changed = run.related = True
     for path, row in run.known.items():
         if path not in run.scan.files and run.scan.hides(path):
             run.rows[path] = row
 
 
-def _resolved(run: _Run) -> tuple[list[Chunk], Hierarchy, Succession]:
-    unpacked = {path: unpack(row.facts) for path, row in run.rows.items() if path in run.chunks}
+def _write(run: _Run) -> list[ChunkLine]:
+    """Write the desired state; the class tree only where it may differ."""
+    if run.related:
+        lines, hierarchy, replaced = _resolved(run)
+        chunkfile.write_hierarchy(run.index.folder, hierarchy)
+        run.described["circles"] = json.dumps(replaced.circles)
+    else:
+        lines = [one for source in sorted(run.lines) for one in run.lines[source]]
+    chunkfile.write_chunks(run.index.folder, lines)
+    return lines
+
+
+def _resolved(run: _Run) -> tuple[list[ChunkLine], Hierarchy, Succession]:
+    chunks = run.chunks
+    unpacked = {path: unpack(row.facts) for path, row in run.rows.items() if path in chunks}
     facts = {path: one for path, (one, _) in unpacked.items()}
     members = {path: one for path, (_, one) in unpacked.items()}
     owned = [path for path, row in run.rows.items() if row.recipe]
-    return assemble(run.chunks, facts, members, owned, run.index.root.name)
+    return assemble(chunks, facts, members, owned, run.index.root.name)
 
 
 def _remember(run: _Run, layout: str) -> None:
     """Note what was read, after the files: a crash before makes the next sync read again what it has."""
-    catalogue = run.index.catalogue
-    catalogue.replace_files(run.rows.values(), [path for path in catalogue.stamps() if path not in run.rows])
-    catalogue.set_meta(chunks=chunkfile.signature(run.index.folder), layout=layout)
+    known = run.known or run.index.catalogue.stamps()
+    changed = [row for path, row in run.rows.items() if row is not run.known.get(path)]
+    gone = [path for path in known if path not in run.rows]
+    signature = chunkfile.signature(run.index.folder)
+    run.index.catalogue.replace_files(changed, gone, chunks=signature, layout=layout, **run.described)
 
 
 def _report_known(index: Index, found: Scan, rows: Mapping[str, FileRow], report: SyncReport) -> None:

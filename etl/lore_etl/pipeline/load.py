@@ -8,7 +8,7 @@ finds it set compares the stores id by id.
 from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from lore_etl.core.errors import CatalogueDamaged, IndexDamaged
 from lore_etl.core.model import Chunk, Progress, SyncReport, row_id
@@ -17,6 +17,7 @@ from lore_etl.pipeline.diff import SyncPlan, plan
 from lore_etl.pipeline.embed import Filler, row_of
 from lore_etl.stores import chunkfile
 from lore_etl.stores.catalogue import Held
+from lore_etl.stores.chunkfile import ChunkLine
 from lore_etl.stores.integrity import is_sealed
 
 REBUILD_SHARE = 0.5  # replacing more in place loses vectors: up to 500 of 500 sampled
@@ -28,7 +29,7 @@ class _Load:
     index: Index
     report: SyncReport
     progress: Progress
-    wanted: list[Chunk]
+    wanted: list[ChunkLine]
     held: dict[str, Held]
     plan: SyncPlan
     filler: Filler
@@ -49,14 +50,22 @@ def is_loaded(index: Index) -> bool:
     )
 
 
-def load(index: Index, report: SyncReport, progress: Progress, looked: Mapping[str, str | None]) -> None:
+def load(
+    index: Index,
+    report: SyncReport,
+    progress: Progress,
+    looked: Mapping[str, str | None],
+    written: list[ChunkLine] | None = None,
+) -> None:
     """Load the wanted chunks into both stores and the catalogue, and note there how the project was `looked` at.
+
+    `written` are the chunks that `chunks.jsonl` holds, for a caller that just wrote them.
 
     Raises:
         StorageError: the disk failed; the next load goes on from there.
         ProviderUnavailable: the model does not answer; what it embedded so far is kept.
     """
-    wanted = chunkfile.read_chunks(index.folder)
+    wanted = chunkfile.read_lines(index.folder) if written is None else written
     was_dirty = index.catalogue.meta("dirty") is not None
     index.catalogue.set_meta(dirty="1")
     held = index.catalogue.held()
@@ -94,7 +103,7 @@ def _load_words(run: _Load, was_dirty: bool) -> None:
         to_write |= wanted - present
         gone |= present - wanted
     if to_write or gone:
-        run.index.keywords.replace((chunk for chunk in run.wanted if chunk.id in to_write), gone)
+        run.index.keywords.replace((one.chunk for one in run.wanted if one.id in to_write), gone)
 
 
 def _rebuild_reason(run: _Load) -> str | None:
@@ -132,12 +141,12 @@ def _compare(run: _Load, was_dirty: bool) -> list[str]:
     """
     held = run.held
     if not was_dirty and run.index.vectors.count() == sum(one.has_vector for one in held.values()):
-        run.retagged = [chunk for n in run.plan.retagged if held[(chunk := run.wanted[n]).id].has_vector]
+        run.retagged = [run.wanted[n].chunk for n in run.plan.retagged if held[run.wanted[n].id].has_vector]
         old = [*(run.wanted[n].id for n in run.plan.changed), *run.plan.gone]
         return [_held_row(one, held[one]) for one in old if held[one].has_vector]
     present = run.index.vectors.rows()
     _trust_only(run, present)
-    wanted = {row_id(chunk): chunk for chunk in run.wanted}
+    wanted = {row_id(chunk): chunk for chunk in (one.chunk for one in run.wanted)}
     run.retagged = [chunk for row, chunk in wanted.items() if row in present and present[row] != row_of(chunk)[1:]]
     return [row for row in present if row not in wanted]
 
@@ -146,7 +155,7 @@ def _trust_only(run: _Load, present: Container[str]) -> None:
     """The catalogue may say that a vector is there which is not: correct it by what the store holds."""
     lost = [one for one, held in run.held.items() if held.has_vector and _held_row(one, held) not in present]
     for one in lost:
-        run.held[one] = replace(run.held[one], has_vector=False)
+        run.held[one] = run.held[one]._replace(has_vector=False)
     run.index.catalogue.mark_vectors(lost, present=False)
 
 
@@ -157,14 +166,14 @@ def _held_row(one: str, held: Held) -> str:
 def _record(run: _Load) -> None:
     """The one transaction that makes the new state visible; changed contents have no vector yet."""
     changed = (run.wanted[position] for position in run.plan.to_write)
-    run.index.catalogue.apply(((chunk, not _needs_vector(run, chunk)) for chunk in changed), run.plan.gone)
+    run.index.catalogue.apply(((one.chunk, not _needs_vector(run, one)) for one in changed), run.plan.gone)
 
 
 def _load_vectors(run: _Load, stale: Sequence[str]) -> None:
     """In place: add, update metadata, delete, look up."""
     store = run.index.vectors
     run.index.catalogue.set_meta(model=run.index.model)  # before the first vector: else none knows whose it is
-    new = run.filler.fill(store, [chunk for chunk in run.wanted if _needs_vector(run, chunk)], mark=True)
+    new = run.filler.fill(store, [one.chunk for one in run.wanted if _needs_vector(run, one)], mark=True)
     if run.retagged:
         store.update([row_of(chunk) for chunk in run.retagged])
     if stale:
@@ -175,7 +184,7 @@ def _load_vectors(run: _Load, stale: Sequence[str]) -> None:
     store.seal()
 
 
-def _needs_vector(run: _Load, chunk: Chunk) -> bool:
+def _needs_vector(run: _Load, chunk: ChunkLine) -> bool:
     held = run.held.get(chunk.id)
     return held is None or not held.has_vector or held.content_hash != chunk.content_hash
 
@@ -187,11 +196,12 @@ def _rebuild(run: _Load, reason: str) -> None:
     index.generations.remove(number)
     store = index.generations.open(number)
     try:
-        filled = run.filler.fill(store, run.wanted, mark=False)
+        chunks = [one.chunk for one in run.wanted]
+        filled = run.filler.fill(store, chunks, mark=False)
         lost = {chunk.id for chunk in run.filler.look_up(store, filled)}
         found = {chunk.id for chunk in filled} - lost
         store.seal()
-        rows = ((chunk, chunk.id in found) for chunk in run.wanted)
+        rows = ((chunk, chunk.id in found) for chunk in chunks)
         with index.gate.switching():
             index.catalogue.apply(rows, (), generation=str(number), model=index.model)
             index.use(store)

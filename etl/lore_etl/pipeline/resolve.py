@@ -3,39 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 
 from lore_etl.core.model import Chunk, FileFacts
-from lore_etl.relations.classes import Hierarchy, Resolved, resolve
+from lore_etl.relations.classes import Hierarchy, resolve
 from lore_etl.relations.supersession import Succession, succession
+from lore_etl.stores.chunkfile import ChunkLine, Relations
 
 
 def assemble(
-    chunks: Mapping[str, Sequence[Chunk]],
+    chunks: Mapping[str, Sequence[Chunk | ChunkLine]],
     facts: Mapping[str, FileFacts],
     members: Mapping[str, Mapping[str, str]],
     paths: Iterable[str],
     project: str,
-) -> tuple[list[Chunk], Hierarchy, Succession]:
+) -> tuple[list[ChunkLine], Hierarchy, Succession]:
     """Chunks by source with what only the whole project shows; the class tree; which documents replaced which.
 
     `members` says of which class of its file a chunk is, by source and chunk id; `paths` are all files that can be
     imported.
     """
     tree = resolve(facts, paths, project)
-    titles = {source: group[0].title for source, group in chunks.items() if group}
-    replaced = succession({source: one.supersedes for source, one in facts.items() if one.supersedes}, titles)
-    named = [
-        _completed(one, members.get(source, {}).get(one.id), tree, replaced.successor.get(source))
-        for source in sorted(chunks)
-        for one in chunks[source]
-    ]
-    return named, tree.hierarchy, replaced
+    supersedes = {source: one.supersedes for source, one in facts.items() if one.supersedes}
+    titles = {source: group[0].title for source, group in chunks.items() if group and supersedes}
+    replaced = succession(supersedes, titles)
+
+    @cache
+    def relations(name: str | None, successor: str | None) -> Relations:
+        return Relations(name, tree.hierarchy.chain(name) if name else (), successor)
+
+    lines = list[ChunkLine]()
+    for source in sorted(chunks):
+        class_of, successor = members.get(source, {}), replaced.successor.get(source)
+        for one in chunks[source]:
+            local = class_of.get(one.id)
+            name = tree.full_names.get((source, local)) if local else None
+            lines.append(completed(one, relations(name, successor)))
+    return lines, tree.hierarchy, replaced
 
 
-def _completed(one: Chunk, member_of: str | None, tree: Resolved, successor: str | None) -> Chunk:
-    name = tree.full_names.get((one.source, member_of)) if member_of else None
-    chain = tree.hierarchy.chain(name) if name else ()
-    found = {"class_name": name, "chain": chain, "superseded_by": successor}
-    if one.metadata_hash and all(getattr(one, field) == value for field, value in found.items()):
-        return one
-    return one.model_copy(update=found).sealed(one.content_hash)
+def completed(one: Chunk | ChunkLine, relations: Relations) -> ChunkLine:
+    """Return the chunk with these relations, hashed anew if they differ."""
+    if isinstance(one, ChunkLine):
+        if one.has(relations):
+            return one
+        one = one.chunk
+    return ChunkLine.of(one.model_copy(update=relations.fields).sealed(one.content_hash))

@@ -15,6 +15,7 @@ from lore_etl.pipeline.extract import create, only_knowledge
 from lore_etl.pipeline.load import is_loaded, load
 from lore_etl.stores import chunkfile
 from lore_etl.stores.catalogue import Held
+from lore_etl.stores.chunkfile import ChunkLine
 
 
 def sync(index: Index, progress: Progress = silent, allow_mass_delete: bool = False) -> SyncReport:
@@ -29,8 +30,8 @@ def sync(index: Index, progress: Progress = silent, allow_mass_delete: bool = Fa
 
     def steps(report: SyncReport) -> None:
         index.prepare_model(progress)
-        create(index, report, progress, allow_mass_delete)
-        _load_if_needed(index, report, progress)
+        written = create(index, report, progress, allow_mass_delete)
+        _load_if_needed(index, report, progress, written)
 
     return _run(index, steps)
 
@@ -43,9 +44,9 @@ def sync_knowledge(index: Index, progress: Progress = silent) -> SyncReport:
 
     def steps(report: SyncReport) -> None:
         index.prepare_model(progress, may_download=False)
-        create(index, report, progress, allow_mass_delete=True, look=only_knowledge)
+        written = create(index, report, progress, allow_mass_delete=True, look=only_knowledge)
         if not is_loaded(index):
-            load(index, report, progress, {})
+            load(index, report, progress, {}, written)
 
     return _run(index, steps)
 
@@ -103,11 +104,14 @@ def _written(index: Index) -> list[Chunk]:
         return []
 
 
-def _load_if_needed(index: Index, report: SyncReport, progress: Progress) -> None:
+def _load_if_needed(
+    index: Index, report: SyncReport, progress: Progress, written: list[ChunkLine] | None = None
+) -> None:
     if is_loaded(index):
         report.unchanged = sum(index.catalogue.counts().values())
     else:
-        load(index, report, progress, {"synced_at": timestamp(), "synced_commit": head(index.root).commit})
+        looked = {"synced_at": timestamp(), "synced_commit": head(index.root).commit}
+        load(index, report, progress, looked, written)
 
 
 def _delete(index: Index, report: SyncReport) -> None:

@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
-from posixpath import dirname, join, normpath
+from posixpath import dirname, join, normpath, splitext
 from typing import Any
 
 from lore_etl.core.model import Ancestor, ClassDefinition, FileFacts
@@ -152,6 +152,7 @@ class _Names:
 
     def __init__(self, facts: Mapping[str, FileFacts], paths: frozenset[str], package: str) -> None:
         self.facts, self.paths, self.package = facts, paths, package
+        self._module: dict[str, str] = {}
         preferred = {(path, one.name): self._preferred(path, one) for path in facts for one in facts[path].classes}
         # a stub describes the same class as its module
         uses = Counter(name for _, name in {(path.removesuffix("i"), name) for (path, _), name in preferred.items()})
@@ -166,10 +167,15 @@ class _Names:
 
     def module(self, path: str) -> str:
         """Return the dotted name by which a Python file is imported, from its topmost package on."""
-        parts = PurePosixPath(path).with_suffix("").parts
+        if path not in self._module:
+            self._module[path] = self._module_of(path)
+        return self._module[path]
+
+    def _module_of(self, path: str) -> str:
+        parts = _parts(path)
         start = len(parts) - 1
         if self.package:
-            parts, start = (self.package, *parts), 0
+            parts, start = [self.package, *parts], 0
         else:
             folders = ("/".join(parts[:end]) for end in range(1, len(parts)))
             packages = (n for n, folder in enumerate(folders) if f"{folder}/__init__.py" in self.paths)
@@ -183,7 +189,7 @@ class _Names:
         exact = {self.module(path): path for path in reversed(files)}
         longer: dict[str, list[str]] = defaultdict(list)
         for path in files:
-            name, parts = self.module(path), list(PurePosixPath(path).with_suffix("").parts)
+            name, parts = self.module(path), _parts(path)
             for start in range(len(parts) - name.count(".") - 1):
                 longer[".".join(parts[start:])].append(path)
         return {**{name: found[0] for name, found in longer.items() if len(found) == 1}, **exact}
@@ -309,6 +315,10 @@ class _Names:
 
 def _last(name: str) -> str:
     return name.replace(":", ".").rpartition(".")[2].casefold()
+
+
+def _parts(path: str) -> list[str]:
+    return splitext(path)[0].split("/")
 
 
 def _is_python(path: str) -> bool:

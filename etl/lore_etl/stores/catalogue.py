@@ -8,11 +8,11 @@ from __future__ import annotations
 import json
 import sqlite3
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
@@ -54,8 +54,7 @@ class FileRow:
     notes: str
 
 
-@dataclass(frozen=True)
-class Held:
+class Held(NamedTuple):
     """What the index holds of a chunk, enough to compare."""
 
     content_hash: str
@@ -204,10 +203,7 @@ class Catalogue:
     def set_meta(self, **values: str | None) -> None:
         """Set or, with None, remove values."""
         with self._reporting(), self.transaction() as connection:
-            for key, value in values.items():
-                connection.execute("DELETE FROM meta WHERE key = ?", (key,))
-                if value is not None:
-                    connection.execute("INSERT INTO meta VALUES (?, ?)", (key, value))
+            _set(connection, values)
 
     def files(self) -> dict[str, FileRow]:
         """Every file that was read."""
@@ -238,17 +234,18 @@ class Catalogue:
             found.update(self._rows(f"SELECT path, {column} FROM file WHERE path IN ({marks})", some))  # type: ignore[arg-type]
         return found
 
-    def replace_files(self, changed: Iterable[FileRow], gone: Iterable[str]) -> None:
-        """Remember what was read."""
+    def replace_files(self, changed: Iterable[FileRow], gone: Iterable[str], **meta: str | None) -> None:
+        """Remember what was read, in one transaction with `meta`."""
         with self._reporting(), self.transaction() as connection:
             connection.executemany("DELETE FROM file WHERE path = ?", ((path,) for path in gone))
             rows = ((f.path, f.stamp, f.hash, f.recipe, f.facts, f.notes) for f in changed)
             connection.executemany("INSERT OR REPLACE INTO file VALUES (?, ?, ?, ?, ?, ?)", rows)
+            _set(connection, meta)
 
     def held(self) -> dict[str, Held]:
         """Id -> what is held, of every chunk."""
         rows = self._rows("SELECT id, content_hash, metadata_hash, has_vector FROM chunk")
-        return {row[0]: Held(row[1], row[2], bool(row[3])) for row in rows}
+        return {id_: Held(content, metadata, bool(vector)) for id_, content, metadata, vector in rows}
 
     def apply(self, changed: Iterable[tuple[Chunk, bool]], gone: Iterable[str], **meta: str | None) -> None:
         """Put (chunk, has_vector) in and take ids out, in one transaction with `meta`."""
@@ -268,10 +265,7 @@ class Catalogue:
                 for c, vector in changed
             )
             connection.executemany("INSERT OR REPLACE INTO chunk VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
-            for key, value in meta.items():
-                connection.execute("DELETE FROM meta WHERE key = ?", (key,))
-                if value is not None:
-                    connection.execute("INSERT INTO meta VALUES (?, ?)", (key, value))
+            _set(connection, meta)
 
     def mark_vectors(self, ids: Iterable[str], present: bool) -> None:
         """Note which chunks have a vector in the store."""
@@ -377,6 +371,13 @@ class Catalogue:
         total = int(self._rows(f"SELECT count(*) FROM chunk {where}", values)[0][0])
         sql = f"SELECT record FROM chunk {where} ORDER BY source, position, id LIMIT ? OFFSET ?"
         return total, self._chunks(sql, [*values, limit, offset])
+
+
+def _set(connection: sqlite3.Connection, values: Mapping[str, str | None]) -> None:
+    for key, value in values.items():
+        connection.execute("DELETE FROM meta WHERE key = ?", (key,))
+        if value is not None:
+            connection.execute("INSERT INTO meta VALUES (?, ?)", (key, value))
 
 
 def _check_version(connection: sqlite3.Connection) -> None:

@@ -2,42 +2,124 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import ValidationError
 
 from lore_etl.core.atomic import write_atomically
 from lore_etl.core.errors import IndexDamaged, StorageError
-from lore_etl.core.model import Chunk, canonical_json
+from lore_etl.core.model import Ancestor, Chunk, canonical_json
 from lore_etl.relations.classes import Hierarchy, from_records
 
 CHUNKS = "chunks.jsonl"
 HIERARCHY = "class-hierarchy.json"
+# keys of a canonical record, in their order; inside a JSON string every quote follows a backslash
+_CONTENT, _ID, _METADATA = b'"content_hash":"', b'"id":"', b'"metadata_hash":"'
+_SOURCE, _STATE = b'","source":"', b'","state":'
+_HASH, _ID_DIGITS = 64, 32
 
 
-def write_chunks(folder: Path, chunks: Iterable[Chunk]) -> None:
+class Relations:
+    """The part of a record that other files decide: class, its ancestors, and the document that replaced this one."""
+
+    def __init__(self, class_name: str | None, chain: tuple[Ancestor, ...], superseded_by: str | None) -> None:
+        self.fields = {"class_name": class_name, "chain": chain, "superseded_by": superseded_by}
+        ancestors = [one.model_dump(mode="json", by_alias=True) for one in chain]
+        self.beginning = canonical_json({"chain": ancestors, "class": class_name})[:-1].encode() + b","
+        self.successor = b',"superseded_by":%b,"symbols":' % canonical_json(superseded_by).encode()
+
+
+@dataclass(slots=True, eq=False)
+class ChunkLine:
+    """A line of `chunks.jsonl` with the keys that a comparison needs; the rest is parsed when it is asked for."""
+
+    id: str
+    source: str
+    content_hash: str
+    metadata_hash: str
+    line: bytes
+    _chunk: Chunk | None = None
+
+    @classmethod
+    def of(cls, chunk: Chunk) -> ChunkLine:
+        """Return the line that is written for a chunk."""
+        line = canonical_json(chunk.record()).encode()
+        return cls(chunk.id, chunk.source, chunk.content_hash, chunk.metadata_hash, line, chunk)
+
+    @classmethod
+    def written(cls, line: bytes) -> ChunkLine:
+        """Return a line that `write_chunks` wrote, checked by its own hash. Raises ValueError."""
+        content = line.index(_CONTENT) + len(_CONTENT)
+        id_ = line.index(_ID, content) + len(_ID)
+        metadata = line.index(_METADATA, id_) + len(_METADATA)
+        source = metadata + _HASH + len(_SOURCE)
+        raw = line[source : line.index(_STATE, source)]
+        bare = b"".join((line[:content], line[content + _HASH : metadata], line[metadata + _HASH :]))
+        hashes = line[content : content + _HASH].decode(), line[metadata : metadata + _HASH].decode()
+        if hashlib.sha256(bare).hexdigest() != hashes[1]:
+            raise ValueError("a chunk record differs from its hash")
+        path = json.loads(b'"%b"' % raw) if b"\\" in raw else raw.decode()
+        return cls(line[id_ : id_ + _ID_DIGITS].decode(), path, *hashes, line)
+
+    def has(self, relations: Relations) -> bool:
+        """Return whether the record has these relations already."""
+        return self.line.startswith(relations.beginning) and relations.successor in self.line
+
+    @property
+    def title(self) -> str:
+        """The title of the chunk's document."""
+        return self.chunk.title
+
+    @property
+    def chunk(self) -> Chunk:
+        """The chunk itself. Raises IndexDamaged."""
+        if self._chunk is None:
+            self._chunk = _parsed(self.line)
+        return self._chunk
+
+
+def write_chunks(folder: Path, lines: Iterable[ChunkLine]) -> None:
     """Replace the file atomically; the same chunks give the same bytes."""
-    write_atomically(folder / CHUNKS, (canonical_json(chunk.record()) + "\n" for chunk in chunks))
+    write_atomically(folder / CHUNKS, (b"\n".join([*(one.line for one in lines), b""]),))
+
+
+def read_lines(folder: Path) -> list[ChunkLine]:
+    """Return all chunks, unparsed where the file is as `write_chunks` left it; none if the file is absent.
+
+    Raises:
+        IndexDamaged: a line is not a valid chunk record.
+        StorageError: the file cannot be read.
+    """
+    lines = _content(folder).splitlines()
+    try:
+        return [ChunkLine.written(line) for line in lines]
+    except ValueError:  # somebody else wrote it
+        return [ChunkLine.of(_parsed(line)) for line in lines]
 
 
 def read_chunks(folder: Path) -> list[Chunk]:
-    """All chunks; none if the file is absent.
+    """Return all chunks, parsed; none if the file is absent. Raises what `read_lines` raises."""
+    return [_parsed(line) for line in _content(folder).splitlines()]
 
-    Raises:
-        IndexDamaged: a line is no chunk record.
-        StorageError: the file cannot be read.
-    """
+
+def _parsed(line: bytes) -> Chunk:
     try:
-        with open(folder / CHUNKS, encoding="utf-8", newline="\n") as file:
-            return [Chunk.model_validate_json(line) for line in file]
+        return Chunk.model_validate_json(line)
+    except ValidationError as error:
+        raise IndexDamaged(f"{CHUNKS} holds a broken record.") from error
+
+
+def _content(folder: Path) -> bytes:
+    try:
+        return (folder / CHUNKS).read_bytes()
     except FileNotFoundError:
-        return []
+        return b""
     except OSError as error:
         raise StorageError(f"Cannot read {CHUNKS}: {error.strerror}.") from error
-    except (ValidationError, UnicodeDecodeError) as error:
-        raise IndexDamaged(f"{CHUNKS} holds a broken record.") from error
 
 
 def signature(folder: Path) -> str | None:

@@ -65,9 +65,13 @@ class EmbeddingCache:
         self._run(lambda connection: self._keep_only(connection, hashes))
 
     def _keep_only(self, connection: sqlite3.Connection, hashes: set[str]) -> None:
+        limit = max(1000, 2 * len(hashes))
+        held = connection.execute("SELECT count(*) FROM vector WHERE model = ?", (self._model,)).fetchone()[0]
+        if held <= limit:
+            return
         rows = connection.execute("SELECT content FROM vector WHERE model = ?", (self._model,))
         stale = [row[0] for row in rows if row[0] not in hashes]
-        if len(stale) > max(1000, 2 * len(hashes)):
+        if len(stale) > limit:
             sql = "DELETE FROM vector WHERE model = ? AND content = ?"
             connection.executemany(sql, ((self._model, one) for one in stale))
 

@@ -1,0 +1,123 @@
+"""Print how long an edit takes to be found in a large index, by stages.
+
+    python -m benchmarks.edit [--files 2000] [--rounds 9] [--folder DIR]
+
+The project is made here: half Markdown, half Python, about ten chunks a file. The real model embeds each edit and each
+question. The vectors of the unedited chunks are random, so that the index is built in a minute: they cost a sync the
+same. Keep the project with `--folder`, and run this in two checkouts in turns to compare them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import statistics
+import tempfile
+import time
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.main_job import row
+from benchmarks.unified import vocabulary
+from lore_etl.config.settings import Settings
+from lore_etl.index import Index
+from lore_etl.pipeline.sync import create_only
+from lore_etl.stores.chunkfile import read_chunks
+from lore_server.app import App
+from lore_server.contract import load_contract
+from tests.harness.projects import settle, write_project
+
+SECTIONS, SENTENCES, WORDS = 10, 5, 14
+SETTLED_SECONDS = 0.1  # an edit is older than a clock tick when somebody asks for a sync
+
+
+def write_tree(root: Path, files: int) -> None:
+    """Write a project of so many files."""
+    words, chance = vocabulary(), random.Random(5)
+    weights = [1 / rank for rank in range(1, len(words) + 1)]
+
+    def sentences() -> str:
+        lines = (" ".join(chance.choices(words, weights, k=WORDS)).capitalize() + "." for _ in range(SENTENCES))
+        return "\n".join(lines)
+
+    tree = {}
+    for number in range(files):
+        folder = f"area{number % 40}"
+        if number % 2:
+            methods = (f'    def method{n}(self) -> None:\n        """{sentences()}"""\n' for n in range(SECTIONS))
+            base = "" if number < 3 else f"(Part{number // 4 * 2 + 1})"
+            head = "" if number < 3 else f"from parts import Part{number // 4 * 2 + 1}\n\n\n"
+            tree[f"{folder}/part{number}.py"] = f"{head}class Part{number}{base}:\n" + "\n".join(methods)
+        else:
+            parts = (f"## Section {n}\n\n{sentences()}\n" for n in range(SECTIONS))
+            tree[f"{folder}/page{number}.md"] = f"# Page {number}\n\n" + "\n".join(parts)
+    write_project(root, tree)
+
+
+def build(root: Path) -> None:
+    """Index the project with random vectors for what it holds now."""
+    with closing(Index(root, Settings())) as index:
+        create_only(index)
+        hashes = sorted({one.content_hash for one in read_chunks(index.folder)})
+        vectors = np.random.default_rng(1).standard_normal((len(hashes), index.embedder.dimension))
+        vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+        index.cache.put(hashes, vectors.astype(np.float32))
+
+
+def measure(app: App, rounds: int) -> None:
+    """Edit a file, sync, and ask for the edit; in Python files it moves every class and method by a line."""
+    paths = sorted(path for path in app.index.root.rglob("*.*") if ".lore" not in path.parts)
+    stages: dict[str, list[float]] = {}
+    for number in range(rounds):
+        path, word = paths[(number * 997 + 11) % len(paths)], "".join(random.choices("bcdfgklmnprst", k=14))
+        before = path.read_text(encoding="utf-8")
+        after = f"# {word}\n{before}" if path.suffix == ".py" else f"{before}\n## {word}\n\nThis edit.\n"
+        path.write_text(after, encoding="utf-8")
+        settle(path.parent)
+        time.sleep(SETTLED_SECONDS)
+        cpu, started = time.process_time(), time.perf_counter()
+        app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
+        synced = time.perf_counter()
+        reply = app.call("query_documents", {"query": word})
+        found, cpu = time.perf_counter(), time.process_time() - cpu
+        assert path.relative_to(app.index.root).as_posix() in [one["source"] for one in reply["results"]], reply
+        report = app.call("get_job", {"id": "latest"})["report"]
+        assert report["failed"] == []
+        for name, seconds in (
+            ("pipeline", report["duration"]),
+            ("the job around it", synced - started - report["duration"]),
+            ("the question", found - synced),
+            ("**from the sync's start to found**", found - started),
+            ("CPU of all", cpu),
+        ):
+            stages.setdefault(f"{path.suffix}: {name}", []).append(1000 * seconds)
+    for name, times in sorted(stages.items()):
+        row(name, f"median {statistics.median(times):.0f} ms, largest {max(times):.0f} ms")
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--files", type=int, default=2_000)
+    options.add_argument("--rounds", type=int, default=9)
+    options.add_argument("--folder", type=Path, help="where the project is kept, so that another run need not index it")
+    values = options.parse_args()
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = (values.folder or Path(temporary)).resolve()
+        for name in ("LORE_HOME", "LORE_STATE", "LORE_RUNTIME"):
+            os.environ[name] = str(folder / name)
+        root = folder / "project"
+        if not root.exists():
+            write_tree(root, values.files)
+            build(root)
+        with closing(App(root, Settings(), load_contract())) as app:
+            app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 86_400})
+            app.warm()
+            row("index", f"{app.index.catalogue.total():,} chunks of {len(app.index.catalogue.stamps()):,} files")
+            measure(app, values.rounds)
+
+
+if __name__ == "__main__":
+    main()
