@@ -38,6 +38,15 @@ def test_every_make_target_that_is_named_exists() -> None:
     assert {"install", "demo", "test"} <= named
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_file_and_benchmark_of_this_repository_that_a_page_names_exists(page: Path) -> None:
+    text = page.read_text()
+    modules = [f"{name.replace('.', '/')}.py" for name in re.findall(r"python -m (benchmarks\.\w+)", text)]
+    files = re.findall(r"`((?:benchmarks|tests|etl|server|data)/[\w/.-]+\.\w+)`", text)
+
+    assert [file for file in (*modules, *files) if not (ROOT / file).exists()] == []
+
+
 def test_the_demo_indexes_the_documents_and_the_sample_project_and_no_code_of_ours() -> None:
     found = scan(ROOT, load_settings(ROOT, ROOT / "data" / "demo.toml").index.exclude).files
 
