@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lore_etl.config.project import knowledge_home
 from lore_etl.config.settings import Settings
@@ -31,7 +31,7 @@ from lore_server.framework.view import View
 from lore_server.operations.table import Services, methods
 from lore_server.query.freshness import Freshness
 from lore_server.query.query_service import QueryService
-from lore_server.replies.problem import problem
+from lore_server.replies.problem import error_record
 from lore_server.services.call_log import Recorder
 from lore_server.services.chapters import ChapterService
 from lore_server.services.database import DatabaseService
@@ -45,6 +45,9 @@ from lore_server.services.memory_service import MemoryService
 from lore_server.services.project_service import ProjectService
 from lore_server.services.search_service import SearchService
 from lore_server.services.storage import StorageService
+
+if TYPE_CHECKING:
+    from lore_server.replies.records import HealthOwnerRecord
 
 log = logging.getLogger(__name__)
 CONCURRENT_CALLS = 16
@@ -64,14 +67,14 @@ class App:
         settings: Settings,
         contract: Contract,
         model: Model | None = None,
-        owner: Callable[[], dict[str, Any]] = dict,
+        owner: Callable[[], HealthOwnerRecord | None] = lambda: None,
         home: Path | None = None,
     ) -> None:
         SourceSet(SourceContext((), lambda path: None), settings.sources)
         self.contract = contract
         self._library = Library(home or knowledge_home(os.environ), root, self._knowledge_changed)
         self.index = Index(root, settings, model, self._library)
-        self.jobs = JobService(self.index, problem, self._after_pass)
+        self.jobs = JobService(self.index, error_record, self._after_pass)
         self.freshness = Freshness(self.index, self.jobs.running_id)
         self._view = View(self.index)
         self._output = Output(self.index, self._view, self.freshness)

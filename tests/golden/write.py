@@ -1,4 +1,4 @@
-"""Write the golden list of tools anew: `make golden`. Read the diff before you commit it."""
+"""Write the golden list of tools and the types of the replies again: `make golden`. Read the diff before you commit."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from lore_server.contract import load_contract
 from lore_server.execution.threads import Calls
 from lore_server.mcp.mcp_server import build_server
 from lore_server.replies.problem import problem
+from tests.golden import records
 
 TARGET = Path(__file__).with_name("tools.json")
 
@@ -27,3 +28,4 @@ async def tools() -> list[dict[str, Any]]:
 
 if __name__ == "__main__":
     TARGET.write_text(json.dumps(anyio.run(tools), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    records.TARGET.write_text(records.source(load_contract().document), encoding="utf-8")

@@ -24,7 +24,7 @@ from lore_server.http.routes import api_routes
 from lore_server.http.site import Site
 from lore_server.http.token import Token
 from lore_server.mcp.mcp_server import build_server
-from lore_server.operations.table import OPERATIONS, Entry, render
+from lore_server.operations.table import OPERATIONS, entry, render
 from lore_server.replies.problem import problem
 from lore_server.replies.reply_text import ReplyText
 from tests.harness.models import HashModel
@@ -84,7 +84,7 @@ def app(tmp_path: Path, with_echo: Contract, monkeypatch: pytest.MonkeyPatch) ->
         listener.text("heard")
         return {"echo": text * times + end}
 
-    monkeypatch.setitem(OPERATIONS, "echo", Entry(lambda its: echo, shown))
+    monkeypatch.setitem(OPERATIONS, "echo", entry(lambda its: echo, shown))
     app = opened(tmp_path, with_echo)
     yield app
     app.close()
@@ -138,7 +138,7 @@ def test_an_operation_without_a_line_in_the_table_stops_the_start(tmp_path: Path
 def test_a_line_without_an_operation_stops_the_start(
     tmp_path: Path, contract: Contract, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(OPERATIONS, "echo", Entry(lambda its: lambda: {}, shown))
+    monkeypatch.setitem(OPERATIONS, "echo", entry(lambda its: lambda: {}, shown))
 
     with pytest.raises(ConfigError, match="Contract and operations differ: echo"):
         opened(tmp_path, contract)
@@ -164,7 +164,7 @@ def required_that_may_be_missing(*, text: str, times: int, end: str) -> JSON:
 def test_a_method_with_other_parameters_than_the_contract_stops_the_start(
     tmp_path: Path, with_echo: Contract, monkeypatch: pytest.MonkeyPatch, method: Any
 ) -> None:
-    monkeypatch.setitem(OPERATIONS, "echo", Entry(lambda its: method, shown))
+    monkeypatch.setitem(OPERATIONS, "echo", entry(lambda its: method, shown))
 
     with pytest.raises(ConfigError, match="The method of echo has other parameters"):
         opened(tmp_path, with_echo)

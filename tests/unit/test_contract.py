@@ -13,6 +13,7 @@ from openapi_spec_validator import validate
 from lore_etl.core.errors import InternalError, InvalidArgument, UnknownOperation
 from lore_etl.core.model import KnowledgeType
 from lore_server.contract import Contract
+from tests.golden import records
 from tests.golden.write import TARGET as GOLDEN
 from tests.golden.write import tools
 
@@ -24,6 +25,11 @@ def test_the_contract_is_a_valid_openapi_document(contract: Contract) -> None:
 def test_the_list_of_tools_is_the_frozen_one() -> None:
     """A changed description is a visible diff: write the new list with `make golden` and look at it."""
     assert anyio.run(tools) == json.loads(GOLDEN.read_text(encoding="utf-8"))
+
+
+def test_the_types_of_the_replies_are_those_of_the_contract(contract: Contract) -> None:
+    """Write them again with `make golden`."""
+    assert records.TARGET.read_text(encoding="utf-8") == records.source(contract.document)
 
 
 def test_the_list_of_tools_stays_small() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Protocol, TypedDict
 
 from lore_etl.core.errors import ProviderError
 from lore_etl.index import Index
@@ -22,8 +22,19 @@ from lore_server.query.outdated import outdated
 from lore_server.query.query_service import QueryService, SearchOutcome
 from lore_server.replies.excerpt import excerpt
 
+if TYPE_CHECKING:
+    from lore_server.replies.records import AnswerRecord, CitationRecord, ReferenceRecord
+
 log = logging.getLogger(__name__)
 QUOTE_CHARACTERS = 300
+
+
+class WrittenAnswer(TypedDict):
+    """The text of an answer, and what it cites."""
+
+    answer: str
+    mode: str
+    citations: list[CitationRecord]
 
 
 class AnswerModel(Protocol):
@@ -43,26 +54,29 @@ class AnswerService:
         self._queries = queries
         self._freshness = freshness
 
-    def ask(self, *, query: str, type: str, limit: int, listener: Listener = NOBODY) -> dict[str, Any]:
+    def ask(self, *, query: str, type: str, limit: int, listener: Listener = NOBODY) -> AnswerRecord:
         """Answer a question with citations.
 
         The listener gets the text as it grows; the result is the final version.
         """
         return bounded(self._answered(query, type, limit, listener.text))
 
-    def _answered(self, question: str, type_: str, limit: int, hear: Callable[[str], None]) -> dict[str, Any]:
+    def _answered(self, question: str, type_: str, limit: int, hear: Callable[[str], None]) -> AnswerRecord:
         found = self._queries.find(question, type_)
         passages = pack(found.ranked, found.candidates, limit, self._settings.context_tokens)
-        reply: dict[str, Any] = {
+        nothing = "Nothing in the index answers this. Try other words, or another type."
+        reply: AnswerRecord = {
+            "answer": nothing,
+            "mode": "extractive",
+            "citations": [],
             "references": [_reference(found, n) for n in range(min(limit, len(found.ranked)))],
             "freshness": self._freshness.record(),
         }
         if found.doubt:
             reply["doubt"] = found.doubt
         if not passages:
-            nothing = "Nothing in the index answers this. Try other words, or another type."
             hear(nothing)
-            return {**reply, "answer": nothing, "mode": "extractive", "citations": []}
+            return reply
         writer, reason = self._writer()
         if writer is not None:
             telling = Telling(passages, hear)
@@ -86,7 +100,7 @@ class AnswerService:
 
     def _synthesized(
         self, writer: AnswerModel, found: SearchOutcome, passages: Sequence[Passage], telling: Telling
-    ) -> dict[str, Any]:
+    ) -> WrittenAnswer:
         text = writer.write(INSTRUCTION, prompt(found.query.text, passages), telling.hear)
         if NOT_FOUND in text:
             answer = "The indexed documents do not answer this; the references are the nearest that was found."
@@ -103,7 +117,7 @@ class AnswerService:
 
     def _extractive(
         self, found: SearchOutcome, passages: Sequence[Passage], hear: Callable[[str], None]
-    ) -> dict[str, Any]:
+    ) -> WrittenAnswer:
         embed = None if found.degraded else self._index.embedder.embed
         quotes = extract(found.query, passages, embed)
         texts = [_quoted(quote.text, quote.passage) for quote in quotes]
@@ -125,26 +139,27 @@ def _quoted(text: str, passage: Passage) -> str:
         return " ".join(re.findall(r"[\w.,;:-]+", REMOVED if "://" in text else text))
 
 
-def _citation(number: int, passage: Passage, found: SearchOutcome) -> dict[str, Any]:
+def _citation(number: int, passage: Passage, found: SearchOutcome) -> CitationRecord:
     quote = excerpt(passage.chunk.text, found.query.words, QUOTE_CHARACTERS)
     return _cited(number, passage, passage.chunk.lines, quote, found)
 
 
-def _cited(number: int, passage: Passage, lines: tuple[int, int], quote: str, found: SearchOutcome) -> dict[str, Any]:
+def _cited(number: int, passage: Passage, lines: tuple[int, int], quote: str, found: SearchOutcome) -> CitationRecord:
     told = outdated(passage.chunk, found.today)
-    cited = {"n": number, "source": passage.chunk.source, "lines": list(lines), "quote": quote}
+    cited: CitationRecord = {"n": number, "source": passage.chunk.source, "lines": list(lines), "quote": quote}
     return {**cited, "outdated": told} if told else cited
 
 
-def _reference(found: SearchOutcome, position: int) -> dict[str, Any]:
+def _reference(found: SearchOutcome, position: int) -> ReferenceRecord:
     one = found.ranked[position]
     chunk = one.chunk
-    told = outdated(chunk, found.today)
-    return {
+    reference: ReferenceRecord = {
         "source": chunk.source,
         "type": chunk.type.value,
         "title": chunk.title,
         "lines": list(chunk.lines),
         "score": round(one.score, 3),
-        **({"outdated": told} if told else {}),
     }
+    if told := outdated(chunk, found.today):
+        reference["outdated"] = told
+    return reference

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from lore_server.replies import budget
+
+if TYPE_CHECKING:
+    from lore_server.replies.records import AnswerRecord
 
 ANSWER_CHARACTERS = 12_000  # half of what a reply may take
 
 
-def bounded(reply: dict[str, Any]) -> dict[str, Any]:
+def bounded(reply: AnswerRecord) -> AnswerRecord:
     """The reply, cut to the limit, with a line that says what was cut."""
     text = budget.prefix(reply["answer"], ANSWER_CHARACTERS)
     cut = [f"{len(reply['answer']) - len(text):,} characters of the answer"] if text != reply["answer"] else []
-    shown = {**reply, "answer": text, "citations": [], "references": []}
-    for name in ("citations", "references"):
-        shown[name] = budget.fitting(reply[name], budget.room(budget.REPLY_TOKENS, shown))
-        if len(shown[name]) < len(reply[name]):
-            cut.append(f"{len(reply[name]) - len(shown[name])} {name}")
+    shown: AnswerRecord = {**reply, "answer": text, "citations": [], "references": []}
+    shown["citations"] = budget.fitting(reply["citations"], budget.room(budget.REPLY_TOKENS, shown))
+    shown["references"] = budget.fitting(reply["references"], budget.room(budget.REPLY_TOKENS, shown))
+    for name, rows, kept in (
+        ("citations", len(reply["citations"]), len(shown["citations"])),
+        ("references", len(reply["references"]), len(shown["references"])),
+    ):
+        if kept < rows:
+            cut.append(f"{rows - kept} {name}")
     if cut:
         shown["truncated"] = (
             f"{' and '.join(cut)} left out beyond {budget.REPLY_TOKENS:,} tokens: ask with a smaller limit."

@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from lore_server.framework.groups import PATTERNS
 from lore_server.framework.references import endings
 from lore_server.framework.view_entry import ViewEntry
+
+if TYPE_CHECKING:
+    from lore_server.replies.records import ViolationRecord
 
 
 class DriftKind(StrEnum):
@@ -35,7 +39,7 @@ class Violation:
     key: str
     target: str
 
-    def record(self) -> dict[str, str]:
+    def record(self) -> ViolationRecord:
         """The violation as `.ce/syntropy-index.json` has it."""
         message = _SENTENCES[self.kind].format(key=self.key, target=self.target)
         return {"type": self.kind.value, "source": self.source, "target": self.target, "message": message}

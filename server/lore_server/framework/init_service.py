@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 from lore_etl.config.layers import CONFIG_NAME
 from lore_etl.config.project import VIEW_NAME
@@ -21,7 +21,9 @@ from lore_server.knowledge.safe_files import Files
 from lore_server.replies import budget
 from lore_server.services.jobs import JobService
 
-JSON = dict[str, Any]
+if TYPE_CHECKING:
+    from lore_server.replies.records import InitResultDriftRecord, InitResultRecord, JobRecord, PlaceRecord
+
 SHOWN_VIOLATIONS = 10
 SHOWN_CHARACTERS = 4_000  # the job may take the rest of what a reply may
 GROUP_OF_PLACE = {
@@ -46,7 +48,7 @@ class InitService:
 
     def run(
         self, *, sync: bool, wait_seconds: float, project_root: str | None = None, listener: Listener = NOBODY
-    ) -> JSON:
+    ) -> InitResultRecord:
         """Set up Lore for the project. A failed sync is reported in its job, after the steps that succeeded.
 
         Raises:
@@ -62,15 +64,24 @@ class InitService:
         self._configure()
         warnings = [f"{link} is a link: Lore does not follow it." for link in layout.links]
         warnings += self._put_out(layout)
-        reply: JSON = {"project_root": str(root).encode("utf-8", "replace").decode()}
-        reply |= {"found": _places(layout.found), "missing": _places(layout.missing)}
         job = self._synced(max(0.0, deadline - time.monotonic()), listener) if sync else None
-        reply["written"] = [name for name in names if self._content(name) != before[name]]
-        reply["kept"] = [name for name in names if name not in reply["written"] and before[name] is not None]
-        counts = self._counts()
+        written = [name for name in names if self._content(name) != before[name]]
+        groups, drift = self._counts()
         if job and job["state"] == "done":
-            warnings += _empty(layout, counts["groups"])
-        return {**reply, "warnings": warnings, **counts, **({"job": job} if job else {})}
+            warnings += _empty(layout, groups)
+        reply: InitResultRecord = {
+            "project_root": str(root).encode("utf-8", "replace").decode(),
+            "found": _places(layout.found),
+            "missing": _places(layout.missing),
+            "written": written,
+            "kept": [name for name in names if name not in written and before[name] is not None],
+            "warnings": warnings,
+            "groups": groups,
+            "drift": drift,
+        }
+        if job:
+            reply["job"] = job
+        return reply
 
     def _configure(self) -> None:
         try:
@@ -90,7 +101,7 @@ class InitService:
         except StorageError as error:
             return [f"{VIEW_NAME} was not written: {error.message}"]
 
-    def _synced(self, wait_seconds: float, listener: Listener) -> JSON:
+    def _synced(self, wait_seconds: float, listener: Listener) -> JobRecord:
         job, is_joined = self._jobs.begin("sync")
         ended = self._jobs.get(id=job, wait_seconds=wait_seconds, listener=listener)
         return {**ended, "joined": True} if is_joined else ended
@@ -102,14 +113,12 @@ class InitService:
         except LoreError as error:
             return error.message
 
-    def _counts(self) -> JSON:
+    def _counts(self) -> tuple[dict[str, int], InitResultDriftRecord]:
         entries = self._view.entries() if self._index.exists() else Entries()
         now = self._output.drift(entries)
         shown = budget.fitting((one.record() for one in now.violations[:SHOWN_VIOLATIONS]), SHOWN_CHARACTERS)
-        return {
-            "groups": {group.value: len(entries.by_group[group]) for group in Group},
-            "drift": {"score": now.score, "total": len(now.violations), "violations": shown},
-        }
+        groups = {group.value: len(entries.by_group[group]) for group in Group}
+        return groups, {"score": now.score, "total": len(now.violations), "violations": shown}
 
 
 def _empty(layout: Layout, groups: Mapping[str, int]) -> Iterator[str]:
@@ -120,5 +129,5 @@ def _empty(layout: Layout, groups: Mapping[str, int]) -> Iterator[str]:
             yield f"{path} gives no entry: it is empty, or .gitignore, [index] or [sources] in lore.toml leave it out."
 
 
-def _places(places: dict[str, str]) -> list[JSON]:
+def _places(places: dict[str, str]) -> list[PlaceRecord]:
     return [{"role": role, "path": path} for role, path in places.items()]

@@ -6,7 +6,7 @@ import os
 import stat
 import unicodedata
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, cast
 
 from lore_etl.config.settings import Settings
 from lore_etl.core.clock import timestamp
@@ -25,7 +25,9 @@ from lore_server.framework.paths import has_part, leads_to, plain
 from lore_server.knowledge.safe_files import Files
 from lore_server.replies import budget, paging
 
-JSON = dict[str, Any]
+if TYPE_CHECKING:
+    from lore_server.replies.records import DocTextMetadataRecord, DocTextRecord
+
 SUFFIX = ".md"
 FRAMEWORKS = (".ce/docs", SYSTEM)  # where a framework's pages are if the configuration does not say
 
@@ -40,12 +42,12 @@ class DocReader:
         self._opened = Files(root)
         self._sources = SourceSet(SourceContext((), lambda path: None), settings.sources)
 
-    def system(self, *, path: str, max_tokens: int, cursor: str | None = None) -> JSON:
+    def system(self, *, path: str, max_tokens: int, cursor: str | None = None) -> DocTextRecord:
         """Return a file below `.ce/`. Raises PathRefused, DocumentNotFound."""
         inside = path.removeprefix(f"{SYSTEM}/")
         return self._part(path, leads_to(self._root, SYSTEM, inside), SYSTEM, max_tokens, cursor)
 
-    def user(self, *, path: str, max_tokens: int, cursor: str | None = None) -> JSON:
+    def user(self, *, path: str, max_tokens: int, cursor: str | None = None) -> DocTextRecord:
         """Return a file of the project. Raises PathRefused, DocumentNotFound."""
         if is_knowledge(path):
             raise PathRefused(
@@ -56,27 +58,28 @@ class DocReader:
             raise PathRefused(f"`{path}` is in {SYSTEM}/.", "get_system_doc reads what is in .ce/.")
         return self._part(path, source, "", max_tokens, cursor)
 
-    def framework(self, *, doc_path: str, max_tokens: int, cursor: str | None = None) -> JSON:
+    def framework(self, *, doc_path: str, max_tokens: int, cursor: str | None = None) -> DocTextRecord:
         """Return a page of the framework. Raises PathRefused, DocumentNotFound, FrameworkNotFound."""
         folder = framework_folder(self._root, self._settings.docs.framework)
         source = leads_to(self._root, folder, doc_path.removesuffix(SUFFIX) + SUFFIX)
         return self._part(doc_path, source, folder, max_tokens, cursor)
 
-    def _part(self, path: str, source: str, folder: str, max_tokens: int, cursor: str | None) -> JSON:
+    def _part(self, path: str, source: str, folder: str, max_tokens: int, cursor: str | None) -> DocTextRecord:
         text, modified = self._read(source, folder)
         mark = sha256(f"{source}\0{text}")[:12]
         at = budget.offsets_of(cursor, mark, 2)
-        metadata = {**self._about(source, text), "last_modified": modified}
+        metadata = self._about(source, text, modified)
         if cursor:  # the first part told it all
-            metadata |= {"title": budget.clipped(metadata["title"], budget.SHORT), "tags": []}
+            metadata["title"], metadata["tags"] = budget.clipped(metadata["title"], budget.SHORT), []
         reply = {"success": True, "path": path, "source": source, "size": len(text), "metadata": metadata}
-        return paging.of_parts(reply, {"content": text}, at, mark, max_tokens)
+        return cast("DocTextRecord", paging.of_parts(reply, {"content": text}, at, mark, max_tokens))
 
-    def _about(self, source: str, text: str) -> JSON:
+    def _about(self, source: str, text: str, modified: str) -> DocTextMetadataRecord:
         kind = self._sources.owner(source)
         assert kind is not None
         document, _ = kind.forgiving(source, text)
-        return {"title": document.title, "tags": list(tags_of(document.front, ProseLines(document)))}
+        tags = list(tags_of(document.front, ProseLines(document)))
+        return {"title": document.title, "tags": tags, "last_modified": modified}
 
     def _read(self, source: str, folder: str) -> tuple[str, str]:
         """The text and when it changed. It is opened step by step without a link: what was checked is what is read."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from lore_etl.core.errors import InvalidArgument
 from lore_etl.core.model import Chunk, canonical_json, sha256
@@ -23,7 +23,9 @@ from lore_server.query.scope import Only
 from lore_server.replies import budget
 from lore_server.services.search_service import head
 
-JSON = dict[str, Any]
+if TYPE_CHECKING:
+    from lore_server.replies.records import KnowledgeFoundRecord, KnowledgeResultRecord
+
 LIMIT = 10  # results
 DAY_SECONDS = 86_400
 READ_FOR_EXCERPT = 4  # passages of a file
@@ -57,9 +59,9 @@ class UnifiedSearch:
         tags: Sequence[str] | None = None,
         limit: int | None = None,
         project_root: str | None = None,
-        options: JSON | None = None,
+        options: Mapping[str, Any] | None = None,
         cursor: str | None = None,
-    ) -> JSON:
+    ) -> KnowledgeFoundRecord:
         """Return the best documents of some sources.
 
         Raises:
@@ -77,7 +79,9 @@ class UnifiedSearch:
         ranked = self._boosted(found, scope)
         top = ranked[start : start + limit]
         said = head(query, found, len(ranked), bool(top), self._freshness.record(), max_tokens)
-        reply: JSON = {"success": True, "total_found": said.pop("total"), **said, "sources_searched": list(scope.names)}
+        kept = {name: value for name, value in said.items() if name != "total"}
+        begun = {"success": True, "total_found": len(ranked), **kept, "sources_searched": list(scope.names)}
+        reply = cast("KnowledgeFoundRecord", begun)
         if not ranked:
             reply["suggestion"] = self._suggestion(query, tags)
         rows = self._rows(top, found, scope, explain)
@@ -96,21 +100,28 @@ class UnifiedSearch:
         recent = {path for path, stamp in stamps.items() if modified_of(stamp) >= since}
         return boosted(found.query.text, found.ranked, scope.tags, recent, found.today, settings)
 
-    def _rows(self, top: Sequence[Ranked], found: SearchOutcome, scope: Scope, explain: bool) -> list[JSON]:
+    def _rows(
+        self, top: Sequence[Ranked], found: SearchOutcome, scope: Scope, explain: bool
+    ) -> list[KnowledgeResultRecord]:
         changed = self._freshness.changed_of(one.source for one in top)
         wanted, passages = stems_of(found.query.text), _passages(top, found)
         rows = []
         for one in top:
-            row = {
+            tags, referrers = scope.tags(one.chunk), scope.referenced_by(one.source)
+            row: KnowledgeResultRecord = {
                 "source_type": scope.source_of[one.source],
                 "title": one.chunk.title,
                 "path": one.source,
                 "excerpt": best_sentence(wanted, passages[one.source][:READ_FOR_EXCERPT]),
                 "score": round(one.score, 3),
-                **_listed("tags", scope.tags(one.chunk)),
-                **_listed("referenced_by", scope.referenced_by(one.source)),
+                "tags": list(tags[:LISTED]),
+                "referenced_by": list(referrers[:LISTED]),
                 "lines": list(one.chunk.lines),
             }
+            if len(tags) > LISTED:
+                row["tags_total"] = len(tags)
+            if len(referrers) > LISTED:
+                row["referenced_by_total"] = len(referrers)
             if one.source in changed:
                 row["changed"] = True
             if told := outdated(one.chunk, found.today):
@@ -133,17 +144,11 @@ class UnifiedSearch:
         return "Use other or fewer words, or query_documents, which searches every file of the index."
 
 
-def _merged(arguments: JSON, options: JSON) -> JSON:
+def _merged(arguments: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments and those in `options`, where PRP-29.2 has them. Raises InvalidArgument if one is in both."""
     if twice := sorted(arguments.keys() & options.keys()):
         raise InvalidArgument(f"`{twice[0]}` is given twice: as an argument and in `options`.", "Give it once.")
     return {**arguments, **options}
-
-
-def _listed(name: str, values: Sequence[str]) -> JSON:
-    """Not more than a reader looks at; then with their number."""
-    more = {f"{name}_total": len(values)} if len(values) > LISTED else {}
-    return {name: list(values[:LISTED]), **more}
 
 
 def _passages(top: Iterable[Ranked], found: SearchOutcome) -> Mapping[str, list[Chunk]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import anyio
@@ -16,7 +16,7 @@ from lore_server.mcp.follow import Follower
 from lore_server.mcp.schema_outline import Outline, outlines
 from lore_server.operations.table import render
 
-Tell = Callable[[BaseException], dict[str, Any]]
+Tell = Callable[[BaseException], Mapping[str, object]]
 WATCHED_SECONDS = 45  # a client that is shown progress waits so long; most give up after 60
 LONGEST_NAME = 200  # of a client, as an author
 
@@ -94,7 +94,7 @@ def _hints(operation: Operation) -> dict[str, bool]:
     }
 
 
-def result_of(operation: str, value: dict[str, Any]) -> types.CallToolResult:
+def result_of(operation: str, value: Mapping[str, object]) -> types.CallToolResult:
     """The result as data, and the same as a short text for clients that take no data."""
     text = types.TextContent(type="text", text=render(operation, value).whole())
-    return types.CallToolResult(content=[text], structured_content=value, is_error=bool(value.get("error")))
+    return types.CallToolResult(content=[text], structured_content=dict(value), is_error=bool(value.get("error")))

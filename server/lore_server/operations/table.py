@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from lore_etl.core.errors import ConfigError
 from lore_server.contract import Contract, Operation, Schema
@@ -31,7 +31,7 @@ if TYPE_CHECKING:  # commands render replies of the owner, and need no services
     from lore_server.services.storage import StorageService
 
 Reply = TypeVar("Reply")
-Method = Callable[..., dict[str, Any]]
+Method = Callable[..., Any]
 LISTENER = "listener"
 
 
@@ -56,62 +56,66 @@ class Services:
     unified: UnifiedSearch
 
 
-@dataclass(frozen=True)
-class Entry(Generic[Reply]):
-    """One operation: a keyword-only method of a service, and the function that renders its reply as text.
+class Entry(NamedTuple):
+    """The method of a service that serves an operation, and the function that renders its reply."""
 
-    The method takes the arguments of the contract by their names. If it has a parameter `listener`, it gets the
-    listener of the call too.
+    method: Callable[[Services], Method]
+    text: Callable[[Any], ReplyText]
+
+
+def entry(method: Callable[[Services], Callable[..., Reply]], text: Callable[[Reply], ReplyText]) -> Entry:
+    """Return the entry of an operation.
+
+    The method is keyword-only and takes the arguments of the contract by their names. If it has a parameter `listener`,
+    it gets the listener of the call too.
     """
-
-    method: Callable[[Services], Callable[..., Reply]]
-    text: Callable[[Reply], ReplyText]
+    return Entry(method, text)
 
 
-OPERATIONS: dict[str, Entry[Any]] = {
-    "query_documents": Entry(lambda its: its.search.passages, render_index.passages),
-    "ask_knowledge_base": Entry(lambda its: its.answers.ask, render_index.answer),
-    "get_class_hierarchy": Entry(lambda its: its.documents.hierarchy, render_index.classes),
-    "list_documents": Entry(lambda its: its.documents.page, render_index.documents),
-    "get_document_by_id": Entry(lambda its: its.documents.document, render_index.document),
-    "list_sources": Entry(lambda its: its.documents.sources, render_index.sources),
-    "get_source": Entry(lambda its: its.documents.source, render_index.source),
-    "manage_knowledge_base": Entry(lambda its: its.jobs.run, render_index.job),
-    "get_job": Entry(lambda its: its.jobs.get, render_index.job),
-    "cancel_job": Entry(lambda its: its.jobs.cancel, render_index.job),
-    "manage_database": Entry(lambda its: its.database.manage, render_index.database),
-    "healthcheck": Entry(lambda its: its.health.check, render_index.health),
-    "list_projects": Entry(lambda its: its.projects.all, render_projects.projects),
-    "get_project_main": Entry(lambda its: its.projects.main, render_projects.main),
-    "update_project_main": Entry(lambda its: its.projects.write, render_projects.written),
-    "update_project_section": Entry(lambda its: its.projects.update_section, render_projects.written),
-    "add_project_section": Entry(lambda its: its.projects.add_section, render_projects.written),
-    "remove_project_section": Entry(lambda its: its.projects.remove_section, render_projects.written),
-    "delete_project": Entry(lambda its: its.projects.delete, render_projects.written),
-    "search_knowledge": Entry(lambda its: its.knowledge.search, render_projects.matches),
-    "list_knowledge_files": Entry(lambda its: its.chapters.files, render_projects.files),
-    "create_knowledge_file": Entry(lambda its: its.chapters.create, render_projects.written),
-    "get_knowledge_file": Entry(lambda its: its.chapters.file, render_projects.file),
-    "write_knowledge_file": Entry(lambda its: its.chapters.write, render_projects.written),
-    "delete_knowledge_file": Entry(lambda its: its.chapters.delete, render_projects.written),
-    "list_chapters": Entry(lambda its: its.chapters.chapters, render_projects.chapters),
-    "get_chapter": Entry(lambda its: its.chapters.chapter, render_projects.chapter),
-    "update_chapter": Entry(lambda its: its.chapters.update, render_projects.written),
-    "add_chapter": Entry(lambda its: its.chapters.add, render_projects.written),
-    "remove_chapter": Entry(lambda its: its.chapters.remove, render_projects.written),
-    "get_knowledge_history": Entry(lambda its: its.storage.history, render_projects.history),
-    "revert_knowledge": Entry(lambda its: its.storage.revert, render_projects.reverted),
-    "get_server_info": Entry(lambda its: its.storage.info, render_projects.info),
-    "get_storage_status": Entry(lambda its: its.storage.status, render_projects.status),
-    "sync_storage": Entry(lambda its: its.storage.sync, render_projects.synced),
-    "add_memory": Entry(lambda its: its.memories.add, render_memories.added),
-    "search_memories": Entry(lambda its: its.memory_search.search, render_memories.matches),
-    "delete_memory": Entry(lambda its: its.memories.delete, render_memories.deleted),
-    "init_project": Entry(lambda its: its.init.run, render_framework.init),
-    "get_system_doc": Entry(lambda its: its.docs.system, render_framework.document),
-    "get_user_doc": Entry(lambda its: its.docs.user, render_framework.document),
-    "get_framework_doc": Entry(lambda its: its.docs.framework, render_framework.document),
-    "knowledge_search": Entry(lambda its: its.unified.search, render_framework.search),
+OPERATIONS: dict[str, Entry] = {
+    "query_documents": entry(lambda its: its.search.passages, render_index.passages),
+    "ask_knowledge_base": entry(lambda its: its.answers.ask, render_index.answer),
+    "get_class_hierarchy": entry(lambda its: its.documents.hierarchy, render_index.classes),
+    "list_documents": entry(lambda its: its.documents.page, render_index.documents),
+    "get_document_by_id": entry(lambda its: its.documents.document, render_index.document),
+    "list_sources": entry(lambda its: its.documents.sources, render_index.sources),
+    "get_source": entry(lambda its: its.documents.source, render_index.source),
+    "manage_knowledge_base": entry(lambda its: its.jobs.run, render_index.job),
+    "get_job": entry(lambda its: its.jobs.get, render_index.job),
+    "cancel_job": entry(lambda its: its.jobs.cancel, render_index.job),
+    "manage_database": entry(lambda its: its.database.manage, render_index.database),
+    "healthcheck": entry(lambda its: its.health.check, render_index.health),
+    "list_projects": entry(lambda its: its.projects.all, render_projects.projects),
+    "get_project_main": entry(lambda its: its.projects.main, render_projects.main),
+    "update_project_main": entry(lambda its: its.projects.write, render_projects.written),
+    "update_project_section": entry(lambda its: its.projects.update_section, render_projects.written),
+    "add_project_section": entry(lambda its: its.projects.add_section, render_projects.written),
+    "remove_project_section": entry(lambda its: its.projects.remove_section, render_projects.written),
+    "delete_project": entry(lambda its: its.projects.delete, render_projects.written),
+    "search_knowledge": entry(lambda its: its.knowledge.search, render_projects.matches),
+    "list_knowledge_files": entry(lambda its: its.chapters.files, render_projects.files),
+    "create_knowledge_file": entry(lambda its: its.chapters.create, render_projects.written),
+    "get_knowledge_file": entry(lambda its: its.chapters.file, render_projects.file),
+    "write_knowledge_file": entry(lambda its: its.chapters.write, render_projects.written),
+    "delete_knowledge_file": entry(lambda its: its.chapters.delete, render_projects.written),
+    "list_chapters": entry(lambda its: its.chapters.chapters, render_projects.chapters),
+    "get_chapter": entry(lambda its: its.chapters.chapter, render_projects.chapter),
+    "update_chapter": entry(lambda its: its.chapters.update, render_projects.written),
+    "add_chapter": entry(lambda its: its.chapters.add, render_projects.written),
+    "remove_chapter": entry(lambda its: its.chapters.remove, render_projects.written),
+    "get_knowledge_history": entry(lambda its: its.storage.history, render_projects.history),
+    "revert_knowledge": entry(lambda its: its.storage.revert, render_projects.reverted),
+    "get_server_info": entry(lambda its: its.storage.info, render_projects.info),
+    "get_storage_status": entry(lambda its: its.storage.status, render_projects.status),
+    "sync_storage": entry(lambda its: its.storage.sync, render_projects.synced),
+    "add_memory": entry(lambda its: its.memories.add, render_memories.added),
+    "search_memories": entry(lambda its: its.memory_search.search, render_memories.matches),
+    "delete_memory": entry(lambda its: its.memories.delete, render_memories.deleted),
+    "init_project": entry(lambda its: its.init.run, render_framework.init),
+    "get_system_doc": entry(lambda its: its.docs.system, render_framework.document),
+    "get_user_doc": entry(lambda its: its.docs.user, render_framework.document),
+    "get_framework_doc": entry(lambda its: its.docs.framework, render_framework.document),
+    "knowledge_search": entry(lambda its: its.unified.search, render_framework.search),
 }
 
 
@@ -146,7 +150,7 @@ def _takes(parameters: Mapping[str, inspect.Parameter], schema: Schema) -> bool:
     )
 
 
-def render(operation: str, result: dict[str, Any]) -> ReplyText:
+def render(operation: str, result: Mapping[str, Any]) -> ReplyText:
     """Render the result of an operation, or its error, as text."""
     if result.get("error"):
         return ReplyText(error_text(result))

@@ -10,7 +10,7 @@ import sys
 import threading
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import anyio.to_thread
@@ -31,6 +31,9 @@ from lore_server.owner.listen import LOOK_SECONDS, Desk, Door, until_quiet
 log = logging.getLogger(__name__)
 CLOSE_SECONDS = 10.0  # `lore stop` waits for half a minute
 Serving = Callable[[App, Door], Awaitable[None]]
+if TYPE_CHECKING:
+    from lore_server.replies.records import HealthOwnerRecord
+
 JSON = dict[str, Any]
 
 
@@ -143,18 +146,18 @@ class Owner:
         """Whether a job runs."""
         return self.app.jobs.running_id() is not None
 
-    def _record(self) -> JSON:
-        """The `owner` of a health report."""
+    def _record(self) -> HealthOwnerRecord | None:
+        """Return the `owner` of a health report."""
         note, door = self._note, self._door
         if note is None or door is None:
-            return {}
+            return None
         return {"pid": note.pid, "since": note.since, "clients": door.clients}
 
     def _status(self) -> JSON:
         """What `lore ps` shows."""
         assert self._note is not None
         return {
-            **self._record(),
+            **(self._record() or {}),
             "project": str(self.place.root),
             "index": str(self.place.folder),
             "kind": self._kind,

@@ -5,13 +5,16 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING
 
 from lore_etl.core.clock import seconds_since
 from lore_etl.files.git_head import head
 from lore_etl.files.indexed import differing
 from lore_etl.index import Index
 from lore_etl.stores.catalogue import UNREAD
+
+if TYPE_CHECKING:
+    from lore_server.replies.records import FreshnessRecord
 
 SHARE_OF_TIME = 0.1  # looking at the files takes at most a tenth of the time
 WATCHED_SECONDS = 30.0  # a watcher may miss events (full queues, network file systems): look all the same
@@ -29,7 +32,7 @@ class Freshness:
         self._state: tuple[str | None, ...] = ()
         self.watched = False
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> FreshnessRecord:
         """The `freshness` of a reply."""
         catalogue = self._index.catalogue
         synced_at, chunks, pending = catalogue.meta("synced_at"), catalogue.total(), catalogue.waiting()
@@ -37,7 +40,7 @@ class Freshness:
         now = head(self._index.root)
         synced_commit = catalogue.meta("synced_commit")
         is_whole = synced_at is not None and not pending and catalogue.meta("dirty") is None
-        record: dict[str, Any] = {
+        record: FreshnessRecord = {
             "state": "partial" if not is_whole else ("stale" if changed else "fresh"),
             "synced_at": synced_at,
             "age_seconds": seconds_since(synced_at),
@@ -49,8 +52,9 @@ class Freshness:
         }
         if synced_commit is not None and synced_commit != now.commit:
             record["synced_commit"] = synced_commit
-        job = self._job()
-        return {**record, "job": job} if job else record
+        if job := self._job():
+            record["job"] = job
+        return record
 
     def changed_files(self) -> frozenset[str]:
         """Files added, changed or deleted since the last sync, as of a moment ago."""

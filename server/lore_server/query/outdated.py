@@ -4,24 +4,30 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
 from lore_etl.core.dates import day_or_none
 from lore_etl.core.model import Chunk
 from lore_server.query.ranking import Ranked
 from lore_server.query.weights import Weights
 
+if TYPE_CHECKING:
+    from lore_server.replies.records import OutdatedRecord
+
 JUST_BELOW = 0.01
 
 
-def outdated(chunk: Chunk, today: datetime.date) -> dict[str, str] | None:
+def outdated(chunk: Chunk, today: datetime.date) -> OutdatedRecord | None:
     """What a result says of a passage that no longer holds: by what it was replaced, until when it was valid."""
     return no_longer(chunk.superseded_by, chunk.valid_until, today) or None
 
 
-def no_longer(successor: str | None, last_day: str | None, today: datetime.date) -> dict[str, str]:
+def no_longer(successor: str | None, last_day: str | None, today: datetime.date) -> OutdatedRecord:
     """Why a document does not hold any more; empty if it does."""
-    told = {"superseded_by": successor} if successor else {}
-    return told | {"valid_until": last_day} if last_day and is_over(last_day, today) else told
+    record: OutdatedRecord = {"superseded_by": successor} if successor else {}
+    if last_day and is_over(last_day, today):
+        record["valid_until"] = last_day
+    return record
 
 
 def is_over(last_day: str, today: datetime.date) -> bool:

@@ -7,7 +7,7 @@ import binascii
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TypeVar, cast
 
 from lore_etl.core.errors import InvalidArgument
 
@@ -18,19 +18,20 @@ SHORT = 40  # characters of a title where every character counts
 _SHORTENED = ("title", "heading")
 _ESCAPED = re.compile(r'["\\\x00-\x1f]')
 _SHORT_ESCAPES = '"\\\n\r\t\b\f'
+Row = TypeVar("Row")
 
 
-def size(value: Any) -> int:
+def size(value: object) -> int:
     """Characters of a value as JSON."""
     return len(json.dumps(value, ensure_ascii=False))
 
 
-def room(max_tokens: int, reply: Mapping[str, Any]) -> int:
+def room(max_tokens: int, reply: Mapping[str, object]) -> int:
     """Characters that are left beside what a reply says already and what it may have to say of the rest."""
     return max_tokens * CHARACTERS_PER_TOKEN - size(reply) - REST
 
 
-def fitting(rows: Iterable[Any], characters: int) -> list[Any]:
+def fitting(rows: Iterable[Row], characters: int) -> list[Row]:
     """The first rows that fit."""
     taken = []
     for row in rows:
@@ -41,7 +42,7 @@ def fitting(rows: Iterable[Any], characters: int) -> list[Any]:
     return taken
 
 
-def some(rows: Sequence[Any], characters: int, what: str, max_tokens: int) -> list[Any]:
+def some(rows: Sequence[Row], characters: int, what: str, max_tokens: int) -> list[Row]:
     """The first rows that fit, or the first alone with a shorter title: a reader has to get on.
 
     Raises:
@@ -55,11 +56,11 @@ def some(rows: Sequence[Any], characters: int, what: str, max_tokens: int) -> li
     return [row]
 
 
-def shortened(row: Any) -> Any:
+def shortened(row: Row) -> Row:
     """A row with a short title, where it has one."""
     if not isinstance(row, dict):
         return row
-    return {name: clipped(value, SHORT) if name in _SHORTENED else value for name, value in row.items()}
+    return cast(Row, {name: clipped(value, SHORT) if name in _SHORTENED else value for name, value in row.items()})
 
 
 def check(missing: int, what: str, max_tokens: int) -> None:

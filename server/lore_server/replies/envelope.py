@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from lore_etl.core.clock import precise_timestamp
 from lore_etl.core.errors import FileSystemError, InvalidArgument, InvalidInput, LoreError, StorageError
 from lore_etl.core.text import encodable
 
-JSON = dict[str, Any]
+if TYPE_CHECKING:
+    from lore_server.replies.records import ErrorRecord, KnowledgeErrorContextRecord, KnowledgeErrorRecord
+
 Error = TypeVar("Error", bound=LoreError)
 CONTEXT = ("project_id", "filename", "chapter_title", "section_header", "commit")
 LONGEST = 300
@@ -28,14 +30,15 @@ def context_of(arguments: Mapping[str, Any]) -> dict[str, str]:
     return {name: arguments[name][:LONGEST] for name in CONTEXT if isinstance(arguments.get(name), str)}
 
 
-def enveloped(record: Mapping[str, Any], context: Mapping[str, str]) -> JSON:
+def enveloped(record: ErrorRecord, context: Mapping[str, str]) -> KnowledgeErrorRecord:
     """The record with the seed's fields: `error` is the message there. Half a character is no JSON, and marked."""
     about = {name: encodable(text) for name, text in context.items()}
+    about["traceId"] = record["trace_id"]
     return {
         "success": False,
         "error": record["message"],
         "code": seed_code(record["code"]),
-        "context": {**about, "traceId": record["trace_id"]},
+        "context": cast("KnowledgeErrorContextRecord", about),
         "message": record["message"],
         "hint": record["hint"],
         "trace_id": record["trace_id"],

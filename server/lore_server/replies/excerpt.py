@@ -4,13 +4,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import NotRequired, TypedDict, TypeVar
 
 from lore_server.replies.budget import prefix, size
 
 SMALLEST_EXCERPT = 120
 LARGEST_EXCERPT = 1_600
 _WORD = re.compile(r"[^\W_]+")
+
+
+class Excerpted(TypedDict):
+    """A result with an excerpt of its text."""
+
+    excerpt: str
+    cut: NotRequired[bool]
+
+
+Passage = TypeVar("Passage", bound=Excerpted)
 
 
 def excerpt(text: str, words: Sequence[str], characters: int) -> str:
@@ -45,7 +55,7 @@ def _within_line(line: str, wanted: set[str], characters: int) -> str:
     return ("…" if start else "") + line[start:end] + ("…" if end < len(line) else "")
 
 
-def fit_results(results: list[dict[str, Any]], texts: Sequence[str], words: Sequence[str], characters: int) -> int:
+def fit_results(results: Sequence[Passage], texts: Sequence[str], words: Sequence[str], characters: int) -> int:
     """Give each result an excerpt, and `cut` if that is not the whole text; returns how many results fit.
 
     All take at most so many characters as JSON.

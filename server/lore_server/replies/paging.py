@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NotRequired, TypedDict, TypeVar, cast
 
 from lore_server.replies import budget
-from lore_server.replies.excerpt import fit_results
+from lore_server.replies.excerpt import Passage, fit_results
 
-JSON = dict[str, Any]
+Row = TypeVar("Row")
+Part = str | list[Any]
 LEAST_TEXT = 20  # characters of a text that are worth a page
 SHORTEST_TITLE = 24  # characters
 _TITLES = ("title", "heading", "name")
@@ -23,27 +24,39 @@ class Page(NamedTuple):
     mark: str
 
 
-def of_rows(reply: JSON, name: str, rows: Sequence[Any], start: int, total: int, mark: str, max_tokens: int) -> JSON:
-    """The reply with as many of the rows as fit; they are number `start` and the next of `total`.
+class More(TypedDict):
+    """The fields of a reply that does not contain everything."""
+
+    truncated: NotRequired[str]
+    next_cursor: NotRequired[str]
+
+
+def of_rows(
+    reply: Mapping[str, object], name: str, rows: Sequence[Row], page: Page, max_tokens: int
+) -> tuple[list[Row], More]:
+    """Return as many of the rows as fit beside the reply, which has none of them yet.
 
     Raises:
         InvalidArgument: the budget is too small for one.
     """
-    reply = {**reply, name: []}
     taken = budget.some(rows, budget.room(max_tokens, reply), f"The next of the {name}", max_tokens)
-    reply[name] = taken
-    end = start + len(taken)
+    end, more = page.start + len(taken), More()
     if len(taken) < len(rows):
-        reply["truncated"] = budget.rest(total - end, name, max_tokens)
-    if end < total:
-        reply["next_cursor"] = budget.cursor(mark, end)
-    return reply
+        more["truncated"] = budget.rest(page.total - end, name, max_tokens)
+    if end < page.total:
+        more["next_cursor"] = budget.cursor(page.mark, end)
+    return taken, more
 
 
 def of_passages(
-    reply: JSON, results: Sequence[JSON], texts: Sequence[str], words: Sequence[str], page: Page, max_tokens: int
-) -> JSON:
-    """The reply with as many of the results as fit with an excerpt of their text around the words.
+    reply: Mapping[str, object],
+    results: Sequence[Passage],
+    texts: Sequence[str],
+    words: Sequence[str],
+    page: Page,
+    max_tokens: int,
+) -> tuple[list[Passage], More]:
+    """Return as many of the results as fit beside the reply, each with an excerpt of its text around the words.
 
     Raises:
         InvalidArgument: the budget is too small for one.
@@ -54,30 +67,31 @@ def of_passages(
         shown = [_smallest(one) for one in shown[:1]]
         budget.check(budget.size(shown[0]) + 2 - left, "The next of the results", max_tokens)
         fitting = fit_results(shown, texts[:1], words, left)
-    reply = {**reply, "results": shown[:fitting]}
+    more = More()
     if fitting < len(results):
-        reply["truncated"] = budget.rest(len(results) - fitting, "results", max_tokens)
+        more["truncated"] = budget.rest(len(results) - fitting, "results", max_tokens)
     if page.start + fitting < page.total:
-        reply["next_cursor"] = budget.cursor(page.mark, page.start + fitting)
-    return reply
+        more["next_cursor"] = budget.cursor(page.mark, page.start + fitting)
+    return shown[:fitting], more
 
 
-def _smallest(result: JSON) -> JSON:
+def _smallest(result: Passage) -> Passage:
     """In the smallest budgets a passage matters more than what it is called and what else is known of it."""
-    short = {name: budget.clipped(result[name], SHORTEST_TITLE) for name in _TITLES if name in result}
-    return {name: value for name, value in {**result, **short}.items() if name not in _SPARED}
+    spared = {name: value for name, value in result.items() if name not in _SPARED}
+    short = {name: budget.clipped(str(spared[name]), SHORTEST_TITLE) for name in _TITLES if name in spared}
+    return cast(Passage, {**spared, **short})
 
 
 def of_parts(
-    reply: JSON, parts: Mapping[str, str | Sequence[Any]], at: Sequence[int], mark: str, max_tokens: int
-) -> JSON:
+    reply: Mapping[str, object], parts: Mapping[str, Part], at: Sequence[int], mark: str, max_tokens: int
+) -> dict[str, Any]:
     """The reply with its parts from the cursor's place (part, offset) on, as far as they fit, in their order.
 
     Raises:
         InvalidArgument: the budget is too small for the next line or row.
     """
     (number, offset), names = at, list(parts)
-    reply = {**reply, **{name: "" if isinstance(part, str) else [] for name, part in parts.items()}}
+    reply = {**reply, **{name: part[:0] for name, part in parts.items()}}
     left = budget.room(max_tokens, reply)
     for index, name in enumerate(names[number:], start=number):
         part = parts[name][offset if index == number else 0 :]
@@ -92,7 +106,7 @@ def of_parts(
     return reply
 
 
-def _taken(part: str | Sequence[Any], left: int, name: str, max_tokens: int, is_first: bool) -> Any:
+def _taken(part: Part, left: int, name: str, max_tokens: int, is_first: bool) -> Part:
     if isinstance(part, str):
         if is_first and part:
             budget.check(min(LEAST_TEXT, len(part)) * 2 - left, f"The next of the {name}", max_tokens)

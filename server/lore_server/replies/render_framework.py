@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING
 
 from lore_server.replies.render_index import job
 from lore_server.replies.reply_text import ReplyText, notes, outdated
 
-JSON = dict[str, Any]
+if TYPE_CHECKING:
+    from lore_server.replies.records import (
+        DocTextRecord,
+        InitResultDriftRecord,
+        InitResultRecord,
+        KnowledgeFoundRecord,
+        KnowledgeResultRecord,
+    )
 
 
-def init(result: JSON) -> ReplyText:
+def init(result: InitResultRecord) -> ReplyText:
     groups = [f"{count} {name.replace('_', ' ')}" for name, count in result["groups"].items() if count]
     rows = [
         _listed("Found", [one["path"] for one in result["found"]]),
@@ -30,7 +37,7 @@ def _listed(head: str, names: list[str]) -> str:
     return f"{head}: {', '.join(names)}." if names else ""
 
 
-def _drift(drift: JSON) -> str:
+def _drift(drift: InitResultDriftRecord) -> str:
     if not drift["total"]:
         return ""
     rows = [f"  {one['message']}" for one in drift["violations"]]
@@ -38,13 +45,13 @@ def _drift(drift: JSON) -> str:
     return "\n".join([f"Drift: {drift['total']} ({drift['score']:.1%} of what was checked).", *rows, *more])
 
 
-def document(result: JSON) -> ReplyText:
+def document(result: DocTextRecord) -> ReplyText:
     about = result["metadata"]
-    head = f"{result['source']}  {about['title']}{_tags(about)}  ({about['last_modified']})"
+    head = f"{result['source']}  {about['title']}{_tags(about['tags'])}  ({about['last_modified']})"
     return ReplyText(f"{head}\n\n{result['content']}", notes(result))
 
 
-def search(result: JSON) -> ReplyText:
+def search(result: KnowledgeFoundRecord) -> ReplyText:
     rows = [line for number, one in enumerate(result["results"], start=1) for line in _result(number, one)]
     count = f"{len(result['results'])} of {result['total_found']} in {', '.join(result['sources_searched'])}"
     return ReplyText(
@@ -52,11 +59,11 @@ def search(result: JSON) -> ReplyText:
     )
 
 
-def _result(number: int, one: JSON) -> Iterator[str]:
+def _result(number: int, one: KnowledgeResultRecord) -> Iterator[str]:
     changed = "  (changed since the last sync)" if one.get("changed") else ""
     first, last = one["lines"]
     place = f"{one['path']}:{first}-{last}  [{one['source_type']}]  {one['score']:.2f}"
-    yield f"{number}. {place}  {one['title']}{_tags(one)}{changed}{outdated(one)}"
+    yield f"{number}. {place}  {one['title']}{_tags(one['tags'], one.get('tags_total', 0))}{changed}{outdated(one)}"
     for term in one.get("why", ()):
         yield f"   {term['value']:+8.3f} {term['term']}"
     yield f"   {one['excerpt']}"
@@ -66,7 +73,7 @@ def _result(number: int, one: JSON) -> Iterator[str]:
         yield f"   referenced by {', '.join(one['referenced_by'])}{more}"
 
 
-def _tags(one: JSON) -> str:
-    left = one.get("tags_total", 0) - len(one["tags"])
-    listed = [*one["tags"], *([f"and {left} more"] if left > 0 else [])]
+def _tags(tags: list[str], total: int = 0) -> str:
+    left = total - len(tags)
+    listed = [*tags, *([f"and {left} more"] if left > 0 else [])]
     return f"  [{', '.join(listed)}]" if listed else ""

@@ -4,19 +4,40 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, TypedDict
 
 from lore_server.replies.reply_text import ReplyText, error_text, notes, outdated
 
-JSON = dict[str, Any]
+if TYPE_CHECKING:
+    from lore_server.replies.records import (
+        AnswerRecord,
+        DatabaseStateRecord,
+        DocumentListRecord,
+        DocumentRecord,
+        HealthRecord,
+        HierarchyNodeRecord,
+        HierarchyResultRecord,
+        JobRecord,
+        QueryResultRecord,
+        ResultRecord,
+        SourceListRecord,
+        SourceTextRecord,
+    )
 
 
-def passages(result: JSON) -> ReplyText:
+class Placed(TypedDict):
+    """A part of a file."""
+
+    source: str
+    lines: list[int]
+
+
+def passages(result: QueryResultRecord) -> ReplyText:
     rows = [line for number, one in enumerate(result["results"], start=1) for line in _result(number, one)]
     return ReplyText("\n".join(rows) or "Nothing found.", notes(result))
 
 
-def _result(number: int, one: JSON) -> Iterator[str]:
+def _result(number: int, one: ResultRecord) -> Iterator[str]:
     changed = "  (changed since the last sync)" if one.get("changed") else ""
     heading = f"  {one['heading']}" if one["heading"] else ""
     kind = ", ".join(filter(None, (one["type"], one.get("state"))))
@@ -29,25 +50,27 @@ def _result(number: int, one: JSON) -> Iterator[str]:
         yield f"   (whole: document {one['id']})"
 
 
-def answer(result: JSON) -> ReplyText:
+def answer(result: AnswerRecord) -> ReplyText:
     cited = [f"[{one['n']}] {_place(one)}{outdated(one)}" for one in result["citations"]]
     seen = [] if cited else [f"see {_place(one)}{outdated(one)}" for one in result["references"]]
     return ReplyText("\n".join([result["answer"], "", *cited, *seen]).rstrip(), notes(result))
 
 
-def classes(result: JSON) -> ReplyText:
+def classes(result: HierarchyResultRecord) -> ReplyText:
     chain = [f"extends {' > '.join(result['chain'])}"] if result.get("chain") else []
-    members = [f"  .{one['name']}  {one['kind']}, lines {_span(one)}" for one in result.get("members", ())]
+    members = [f"  .{one['name']}  {one['kind']}, lines {_span(one['lines'])}" for one in result.get("members", ())]
     listed = ["", "members:", *members] if members else []
     return ReplyText("\n".join([*chain, *_branches(result), *listed]), notes(result))
 
 
-def _branches(result: JSON) -> Iterator[str]:
+def _branches(result: HierarchyResultRecord) -> Iterator[str]:
     """Each class below the first base of it that is shown; what has none stands at the margin."""
     by_name = {one["class"]: one for one in result["classes"]}
-    children: dict[str | None, list[JSON]] = defaultdict(list)
+    children: dict[str | None, list[HierarchyNodeRecord]] = defaultdict(list)
     for one in result["classes"]:
-        above = [base for base in one["bases"] if base in by_name] if one["class"] != result["root"] else []
+        above: list[str | None] = (
+            [base for base in one["bases"] if base in by_name] if one["class"] != result["root"] else []
+        )
         for base in above or [None]:
             children[base].append(one)
     seen: set[str] = set()
@@ -56,64 +79,67 @@ def _branches(result: JSON) -> Iterator[str]:
         if not waiting:  # only a cycle is left
             waiting.append((next(one for name, one in by_name.items() if name not in seen), 0))
         one, depth = waiting.pop()
-        where = f"{one['source']}:{one['lines'][0]}" if one["source"] else "(outside the project)"
+        where = f"{one['source']}:{one['lines'][0]}" if one["source"] and one["lines"] else "(outside the project)"
         yield f"{'  ' * depth}{one['class']}  {where}"
         if one["class"] not in seen:
             seen.add(one["class"])
             waiting += [(child, depth + 1) for child in reversed(children[one["class"]])]
 
 
-def documents(result: JSON) -> ReplyText:
+def documents(result: DocumentListRecord) -> ReplyText:
     rows = [f"{one['id']}  {one['type']:9} {_place(one)}" for one in result["documents"]]
     return ReplyText("\n".join(rows), (f"{len(rows)} of {result['total']}", *notes(result)))
 
 
-def document(result: JSON) -> ReplyText:
+def document(result: DocumentRecord) -> ReplyText:
     title = " > ".join((result["title"], *result["heading"]))
     return ReplyText(
         f"{_place(result)}  [{result['type']}, {result['kind']}]\n{title}\n\n{result['text']}", notes(result)
     )
 
 
-def sources(result: JSON) -> ReplyText:
+def sources(result: SourceListRecord) -> ReplyText:
     rows = [f"{one['source']}  [{one['type']}]  {one['lines']} lines" for one in result["sources"]]
     return ReplyText("\n".join(rows), (f"{len(rows)} of {result['total']}", *notes(result)))
 
 
-def source(result: JSON) -> ReplyText:
+def source(result: SourceTextRecord) -> ReplyText:
     changed = "  (changed since the last sync)" if result.get("changed") else ""
     return ReplyText(f"{_place(result)}  [{result['type']}]{changed}\n\n{result['text']}", notes(result))
 
 
-def job(result: JSON) -> ReplyText:
+def job(result: JobRecord) -> ReplyText:
     problem = [error_text(result["problem"])] if "problem" in result else []
     if "report" not in result:
         return ReplyText(
             "\n".join([f"The {result['action']} is {result['state']} (job {result['id']}).{_pace(result)}", *problem])
         )
     report = result["report"]
-    names = ("created", "updated", "unchanged", "deleted", "embedded")
-    counts = ", ".join(f"{report[name]} {name}" for name in names)
+    counts = (
+        f"{report['created']} created, {report['updated']} updated, {report['unchanged']} unchanged, "
+        f"{report['deleted']} deleted, {report['embedded']} embedded"
+    )
     body = [f"{report['files']} files in {report['duration']:.1f} s: {counts}."]
     if report["rebuilt"]:
         body.append(f"The vectors were built anew: {report['rebuilt']}.")
-    told = [f"{name}: {one['source']}: {one['reason']}" for name in ("failed", "skipped") for one in report[name]]
+    told = [f"failed: {one['source']}: {one['reason']}" for one in report["failed"]]
+    told += [f"skipped: {one['source']}: {one['reason']}" for one in report["skipped"]]
     warned = [f"warning: {one}" for one in report["warnings"]]
     return ReplyText("\n".join([*body, *problem]), (*told, *warned, *notes(report)))
 
 
-def _pace(result: JSON) -> str:
+def _pace(result: JobRecord) -> str:
     if result["state"] != "running":
         return ""
     left = f", {result['eta_seconds']:.0f} s left in this stage" if "eta_seconds" in result else ""
     return f" {result['stage']}: {result['done']} of {result['total']}{left}."
 
 
-def database(result: JSON) -> ReplyText:
+def database(result: DatabaseStateRecord) -> ReplyText:
     return ReplyText(f"{result['status']}: {result['detail']}")
 
 
-def health(result: JSON) -> ReplyText:
+def health(result: HealthRecord) -> ReplyText:
     rows = [f"{result['status']}  (Lore {result['version']}, model {result['model']})"]
     rows += [f"  {one['status']:9} {one['part']:11} {one['detail']}" for one in result["checks"]]
     if result["counts"]:
@@ -123,9 +149,9 @@ def health(result: JSON) -> ReplyText:
     return ReplyText("\n".join(rows))
 
 
-def _place(one: JSON) -> str:
-    return f"{one['source']}:{_span(one)}"
+def _place(one: Placed) -> str:
+    return f"{one['source']}:{_span(one['lines'])}"
 
 
-def _span(one: JSON) -> str:
-    return f"{one['lines'][0]}-{one['lines'][1]}"
+def _span(lines: list[int]) -> str:
+    return f"{lines[0]}-{lines[1]}"

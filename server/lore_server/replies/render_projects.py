@@ -3,26 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lore_server.replies.reply_text import ReplyText, outdated
+
+if TYPE_CHECKING:
+    from lore_server.replies.records import (
+        ChapterListRecord,
+        KnowledgeFileListRecord,
+        KnowledgeFileRecord,
+        KnowledgeHistoryCommitsRecord,
+        KnowledgeHistoryRecord,
+        KnowledgeMatchesRecord,
+        KnowledgeMatchesResultsRecord,
+        KnowledgeRevertedRecord,
+        KnowledgeServerInfoRecord,
+        KnowledgeWrittenRecord,
+        MainDocumentRecord,
+        OneChapterRecord,
+        ProjectListRecord,
+        StorageStatusRecord,
+        StorageSyncedRecord,
+    )
 
 JSON = dict[str, Any]
 SHORT_ID = 10
 
 
-def projects(result: JSON) -> ReplyText:
+def projects(result: ProjectListRecord) -> ReplyText:
     rows = [one["project_id"] for one in result["projects"]]
     return ReplyText(
         "\n".join(rows) or "No project has knowledge yet.", (f"this project: {result['current']}", *_noted(result))
     )
 
 
-def main(result: JSON) -> ReplyText:
+def main(result: MainDocumentRecord) -> ReplyText:
     if not result["exists"]:
         missing = f"Project {result['project_id']} has no main document yet: update_project_main writes it."
         return ReplyText(missing, _noted(result))
-    return ReplyText(result["content"].rstrip("\n"), (_version(result), *_noted(result)))
+    return ReplyText(result["content"].rstrip("\n"), (_version(result["version"]), *_noted(result)))
 
 
 def proposed(result: JSON) -> str:
@@ -41,22 +60,22 @@ def _holding(one: JSON) -> str:
     return f"`{one['project_id']}` ({one['origin'] or 'no origin recorded'}): {count}{main}{changed}{used}"
 
 
-def _noted(result: JSON) -> tuple[str, ...]:
+def _noted(result: ProjectListRecord | MainDocumentRecord) -> tuple[str, ...]:
     return (result["note"],) if "note" in result else ()
 
 
-def written(result: JSON) -> ReplyText:
+def written(result: KnowledgeWrittenRecord) -> ReplyText:
     unchanged = () if result["commit"] else ("Nothing had to be changed.",)
-    version = (_version(result),) if result["version"] else ()
+    version = (_version(result["version"]),) if result["version"] else ()
     return ReplyText(result["message"], (*unchanged, *version))
 
 
-def matches(result: JSON) -> ReplyText:
+def matches(result: KnowledgeMatchesRecord) -> ReplyText:
     rows = [line for number, one in enumerate(result["results"], 1) for line in _match(number, one)]
     return ReplyText("\n".join(rows) or "Nothing found.", (f"{len(result['results'])} of {result['total_documents']}",))
 
 
-def _match(number: int, one: JSON) -> Iterator[str]:
+def _match(number: int, one: KnowledgeMatchesResultsRecord) -> Iterator[str]:
     keywords = f"  [{', '.join(one['metadata']['keywords'])}]" if one["metadata"]["keywords"] else ""
     yield f"{number}. {one['file']}  {one['metadata']['title']}{keywords}{outdated(one)}"
     for chapter in one["matching_chapters"]:
@@ -66,53 +85,53 @@ def _match(number: int, one: JSON) -> Iterator[str]:
             yield from (f"     {context}" for context in contexts)
 
 
-def files(result: JSON) -> ReplyText:
+def files(result: KnowledgeFileListRecord) -> ReplyText:
     rows = [
         f"{one['filename']}  {one['title']}  {one['updated'] or ''}".rstrip() + outdated(one) for one in result["files"]
     ]
     return ReplyText("\n".join(rows) or f"Project {result['project_id']} has no documents yet.")
 
 
-def file(result: JSON) -> ReplyText:
-    return ReplyText(result["document"]["full_content"].rstrip("\n"), (_version(result),))
+def file(result: KnowledgeFileRecord) -> ReplyText:
+    return ReplyText(result["document"]["full_content"].rstrip("\n"), (_version(result["version"]),))
 
 
-def chapters(result: JSON) -> ReplyText:
+def chapters(result: ChapterListRecord) -> ReplyText:
     rows = [
         f"{'  ' * (one['level'] - 2)}{one['index']}. {one['title']}{': ' if one['summary'] else ''}{one['summary']}"
         for one in result["chapters"]
     ]
-    return ReplyText("\n".join([f"{result['filename']}  {result['title']}", *rows]), (_version(result),))
+    return ReplyText("\n".join([f"{result['filename']}  {result['title']}", *rows]), (_version(result["version"]),))
 
 
-def chapter(result: JSON) -> ReplyText:
+def chapter(result: OneChapterRecord) -> ReplyText:
     one = result["chapter"]
     place = f"{result['filename']}, chapter {one['index']} of {result['count']} (from 0)"
-    return ReplyText(f"{'#' * one['level']} {one['title']}\n\n{one['content']}", (place, _version(result)))
+    return ReplyText(f"{'#' * one['level']} {one['title']}\n\n{one['content']}", (place, _version(result["version"])))
 
 
-def history(result: JSON) -> ReplyText:
+def history(result: KnowledgeHistoryRecord) -> ReplyText:
     rows = [line for one in result["commits"] for line in _commit(one)]
     patch = ["", result["patch"].rstrip("\n")] if "patch" in result else []
     return ReplyText("\n".join([*rows, *patch]).strip("\n") or "No history.")
 
 
-def _commit(one: JSON) -> Iterator[str]:
+def _commit(one: KnowledgeHistoryCommitsRecord) -> Iterator[str]:
     session = f" ({one['session']})" if one["session"] else ""
     yield f"{one['id'][:SHORT_ID]}  {one['date']}  {one['author']}{session}  {one['message'].partition(chr(10))[0]}"
 
 
-def reverted(result: JSON) -> ReplyText:
+def reverted(result: KnowledgeRevertedRecord) -> ReplyText:
     if result["commit"] is None:
         return ReplyText("Nothing was left to take back.")
     return ReplyText("\n".join([result["message"].partition("\n")[0], *(f"  {path}" for path in result["paths"])]))
 
 
-def info(result: JSON) -> ReplyText:
+def info(result: KnowledgeServerInfoRecord) -> ReplyText:
     return ReplyText(f"{result['name']} {result['version']}\nknowledge in {result['storage_path']}")
 
 
-def status(result: JSON) -> ReplyText:
+def status(result: StorageStatusRecord) -> ReplyText:
     if not result["exists"]:
         return ReplyText(f"{result['storage_path']}: nothing was written yet.")
     last = result["last_commit"].partition("\n")[0]
@@ -125,9 +144,9 @@ def status(result: JSON) -> ReplyText:
     return ReplyText("\n".join([*body, *details]))
 
 
-def synced(result: JSON) -> ReplyText:
+def synced(result: StorageSyncedRecord) -> ReplyText:
     return ReplyText(f"{result['message']}: {result['files_committed']} files committed; {result['remote_status']}.")
 
 
-def _version(result: JSON) -> str:
-    return f"version: {result['version']}"
+def _version(version: str | None) -> str:
+    return f"version: {version}"

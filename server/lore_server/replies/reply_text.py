@@ -6,8 +6,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-JSON = dict[str, Any]
-
 
 @dataclass(frozen=True)
 class ReplyText:
@@ -27,7 +25,7 @@ SYNC = " (`lore sync`, or manage_knowledge_base with action=sync)."
 _SAID = ("truncated", "doubt", "degraded")
 
 
-def error_text(record: JSON) -> str:
+def error_text(record: Mapping[str, Any]) -> str:
     """Render the record of an error."""
     return f"{record['message']}\n{record['hint']} ({record['code']}, trace_id {record['trace_id']})"
 

@@ -4,18 +4,30 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, cast
 
 from lore_etl.core.dates import problem_of
 from lore_server.knowledge.chapter_edit import NewChapter, Place, Which
 from lore_server.knowledge.document import Chapter
 from lore_server.knowledge.metadata import Metadata
-from lore_server.knowledge.reader import StoredDocument
+from lore_server.knowledge.reader import DocumentInfo, StoredDocument
 from lore_server.services.knowledge_library import Library, author_of
 from lore_server.services.project_service import written
 from lore_server.services.superseded import Titled, outdated_among
 
-JSON = dict[str, Any]
+if TYPE_CHECKING:
+    from lore_server.replies.records import (
+        ChapterListRecord,
+        ChapterRecord,
+        KnowledgeFileDocumentRecord,
+        KnowledgeFileListFilesRecord,
+        KnowledgeFileListRecord,
+        KnowledgeFileRecord,
+        KnowledgeMetadataRecord,
+        KnowledgeWrittenRecord,
+        OneChapterRecord,
+        OutdatedRecord,
+    )
 
 
 class ChapterService:
@@ -25,28 +37,18 @@ class ChapterService:
         self._library = library
         self._today = today
 
-    def files(self, *, project_id: str | None = None) -> JSON:
+    def files(self, *, project_id: str | None = None) -> KnowledgeFileListRecord:
         """Return the documents of a project."""
         name = self._library.named(project_id)
         found = self._library.store.documents(name)
         outdated = outdated_among((Titled(one.filename, one.title, one.metadata) for one in found), self._today())
-        rows = [
-            {
-                "filename": one.filename,
-                **metadata_of(one.title, one.metadata),
-                **({"outdated": outdated[one.filename]} if one.filename in outdated else {}),
-                "chapters": one.chapters,
-                "version": one.version,
-                "bytes": one.bytes,
-            }
-            for one in found
-        ]
+        rows = [_file_row(one, outdated.get(one.filename)) for one in found]
         return {"success": True, "project_id": name, "files": rows, "count": len(rows)}
 
-    def file(self, *, filename: str, project_id: str | None = None, commit: str | None = None) -> JSON:
+    def file(self, *, filename: str, project_id: str | None = None, commit: str | None = None) -> KnowledgeFileRecord:
         """Return a whole document, as it is or as a commit has it."""
         found = self._library.documents(commit).document(self._library.named(project_id), filename)
-        whole = {
+        whole: KnowledgeFileDocumentRecord = {
             "filename": found.info.filename,
             "metadata": metadata_of(found.info.title, found.info.metadata),
             "introduction": found.document.introduction,
@@ -69,7 +71,7 @@ class ChapterService:
         valid_until: str | None = None,
         author: str | None = None,
         session: str | None = None,
-    ) -> JSON:
+    ) -> KnowledgeWrittenRecord:
         """Write a new document."""
         parts = tuple(NewChapter(one["title"], one["content"], one.get("summary", "")) for one in chapters)
         done = self._library.store.create_document(
@@ -87,7 +89,7 @@ class ChapterService:
         expected_version: str | None = None,
         author: str | None = None,
         session: str | None = None,
-    ) -> JSON:
+    ) -> KnowledgeWrittenRecord:
         """Replace the text of a document."""
         name, by = self._library.named(project_id), author_of(author, session)
         return written(self._library.store.write_document(name, filename, content, by, expected_version))
@@ -100,16 +102,25 @@ class ChapterService:
         expected_version: str | None = None,
         author: str | None = None,
         session: str | None = None,
-    ) -> JSON:
+    ) -> KnowledgeWrittenRecord:
         """Delete a document; its history stays."""
         name, by = self._library.named(project_id), author_of(author, session)
         return written(self._library.store.delete_document(name, filename, by, expected_version))
 
-    def chapters(self, *, filename: str, project_id: str | None = None) -> JSON:
+    def chapters(self, *, filename: str, project_id: str | None = None) -> ChapterListRecord:
         """Return the headings of a document."""
         found = self._found(project_id, filename)
         rows = [_row(one) for one in found.document.chapters]
-        return {**_head(found), "title": found.info.title, "chapters": rows, "count": len(rows)}
+        info = found.info
+        return {
+            "success": True,
+            "project_id": info.project_id,
+            "filename": info.filename,
+            "version": info.version,
+            "title": info.title,
+            "chapters": rows,
+            "count": len(rows),
+        }
 
     def chapter(
         self,
@@ -118,11 +129,18 @@ class ChapterService:
         project_id: str | None = None,
         chapter_title: str | None = None,
         chapter_index: int | None = None,
-    ) -> JSON:
+    ) -> OneChapterRecord:
         """Return one chapter."""
         found = self._found(project_id, filename)
-        one = found.document.chapter(chapter_title, chapter_index)
-        return {**_head(found), "chapter": {**_row(one), "content": one.content}, "count": len(found.document.chapters)}
+        one, info = found.document.chapter(chapter_title, chapter_index), found.info
+        return {
+            "success": True,
+            "project_id": info.project_id,
+            "filename": info.filename,
+            "version": info.version,
+            "chapter": {**_row(one), "content": one.content},
+            "count": len(found.document.chapters),
+        }
 
     def update(
         self,
@@ -136,7 +154,7 @@ class ChapterService:
         expected_version: str | None = None,
         author: str | None = None,
         session: str | None = None,
-    ) -> JSON:
+    ) -> KnowledgeWrittenRecord:
         """Replace the text of a chapter."""
         name, by, which = (
             self._library.named(project_id),
@@ -160,7 +178,7 @@ class ChapterService:
         expected_version: str | None = None,
         author: str | None = None,
         session: str | None = None,
-    ) -> JSON:
+    ) -> KnowledgeWrittenRecord:
         """Add a chapter."""
         name, by = self._library.named(project_id), author_of(author, session)
         chapter = NewChapter(chapter_title, content, summary or "")
@@ -179,7 +197,7 @@ class ChapterService:
         expected_version: str | None = None,
         author: str | None = None,
         session: str | None = None,
-    ) -> JSON:
+    ) -> KnowledgeWrittenRecord:
         """Remove a chapter with its sub-chapters."""
         name, by, which = (
             self._library.named(project_id),
@@ -192,27 +210,36 @@ class ChapterService:
         return self._library.store.document(self._library.named(project_id), filename)
 
 
-def metadata_of(title: str, metadata: Metadata) -> JSON:
-    """What front matter says, in the seed's fields and ours."""
-    more: JSON = {"supersedes": list(metadata.supersedes)} if metadata.supersedes else {}
-    more |= {"valid_until": metadata.valid_until} if metadata.valid_until else {}
-    problem = metadata.problem or problem_of(metadata.valid_until)
-    more |= {"problem": problem} if problem else {}
-    return {
+def metadata_of(title: str, metadata: Metadata) -> KnowledgeMetadataRecord:
+    """Return the values of front matter."""
+    record: KnowledgeMetadataRecord = {
         "title": title,
         "keywords": list(metadata.keywords),
         "created": metadata.created,
         "updated": metadata.updated,
-        **more,
     }
+    if metadata.supersedes:
+        record["supersedes"] = list(metadata.supersedes)
+    if metadata.valid_until:
+        record["valid_until"] = metadata.valid_until
+    if problem := metadata.problem or problem_of(metadata.valid_until):
+        record["problem"] = problem
+    return record
 
 
-def _head(found: StoredDocument) -> JSON:
-    info = found.info
-    return {"success": True, "project_id": info.project_id, "filename": info.filename, "version": info.version}
+def _file_row(info: DocumentInfo, outdated: OutdatedRecord | None) -> KnowledgeFileListFilesRecord:
+    row = {
+        "filename": info.filename,
+        **metadata_of(info.title, info.metadata),
+        **({"outdated": outdated} if outdated else {}),
+        "chapters": info.chapters,
+        "version": info.version,
+        "bytes": info.bytes,
+    }
+    return cast("KnowledgeFileListFilesRecord", row)
 
 
-def _row(chapter: Chapter) -> JSON:
+def _row(chapter: Chapter) -> ChapterRecord:
     return {
         "index": chapter.index,
         "title": chapter.title,

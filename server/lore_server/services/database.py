@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from lore_etl.index import Index
+
+if TYPE_CHECKING:
+    from lore_server.replies.records import DatabaseStateRecord
 
 _STOPPED = {
     "embedded": "Closed.",
@@ -20,7 +23,7 @@ class DatabaseService:
     def __init__(self, index: Index) -> None:
         self._index = index
 
-    def manage(self, *, action: str) -> dict[str, Any]:
+    def manage(self, *, action: str) -> DatabaseStateRecord:
         """Start or stop the database.
 
         Raises:
@@ -28,14 +31,14 @@ class DatabaseService:
         """
         return self._start() if action == "start" else self._stop()
 
-    def _start(self) -> dict[str, Any]:
+    def _start(self) -> DatabaseStateRecord:
         self._index.require()
         was_open = self._index.has_open_vectors()
         store = self._index.vectors
         count = store.count()
         return self._state("already_running" if was_open else "started", f"{count} vectors, {store.where()}.")
 
-    def _stop(self) -> dict[str, Any]:
+    def _stop(self) -> DatabaseStateRecord:
         was_open = self._index.has_open_vectors()
         self._index.release_vectors()
         if was_open:
@@ -46,5 +49,5 @@ class DatabaseService:
     def _mode(self) -> str:
         return self._index.settings.database.mode
 
-    def _state(self, status: str, detail: str) -> dict[str, Any]:
+    def _state(self, status: str, detail: str) -> DatabaseStateRecord:
         return {"status": status, "mode": self._mode, "detail": detail}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from lore_etl.core.errors import ClassNotFound, DocumentNotFound, IndexMissing, InvalidArgument
 from lore_etl.core.model import Chunk, sha256
@@ -13,7 +13,17 @@ from lore_server.query.freshness import Freshness
 from lore_server.replies import budget, paging
 from lore_server.services.file_part import file_part
 
-JSON = dict[str, Any]
+if TYPE_CHECKING:
+    from lore_server.replies.records import (
+        DocumentListRecord,
+        DocumentRecord,
+        DocumentRowRecord,
+        HierarchyResultRecord,
+        MemberRecord,
+        SourceListRecord,
+        SourceRowRecord,
+        SourceTextRecord,
+    )
 
 
 class DocumentService:
@@ -32,17 +42,18 @@ class DocumentService:
         max_tokens: int,
         source: str | None = None,
         cursor: str | None = None,
-    ) -> JSON:
+    ) -> DocumentListRecord:
         """Return a page of the indexed chunks."""
         self._index.require()
         mark = self._mark("documents", type, source)
         start = budget.offset_of(cursor, mark) if cursor else offset
         total, chunks = self._index.catalogue.page(_wanted(type), source, limit, start)
-        return paging.of_rows(
-            {"total": total}, "documents", [_row(one) for one in chunks], start, total, mark, max_tokens
-        )
+        rows, page = [_row(one) for one in chunks], paging.Page(start, total, mark)
+        reply: DocumentListRecord = {"total": total, "documents": []}
+        shown, more = paging.of_rows(reply, "documents", rows, page, max_tokens)
+        return {**reply, "documents": shown, **more}
 
-    def document(self, *, id: str, max_tokens: int, cursor: str | None = None) -> JSON:
+    def document(self, *, id: str, max_tokens: int, cursor: str | None = None) -> DocumentRecord:
         """Return one chunk. Raises DocumentNotFound."""
         self._index.require()
         chunk = self._index.catalogue.chunks([id]).get(id)
@@ -53,17 +64,23 @@ class DocumentService:
         parts = {name: record.pop(name) for name in ("text", "symbols", "chain", "tags")}
         if cursor or budget.size(record) > max_tokens * budget.CHARACTERS_PER_TOKEN // 3:
             record = _brief(record)
-        return paging.of_parts(record, parts, budget.offsets_of(cursor, mark, 2), mark, max_tokens)
+        at = budget.offsets_of(cursor, mark, 2)
+        return cast("DocumentRecord", paging.of_parts(record, parts, at, mark, max_tokens))
 
-    def sources(self, *, type: str, max_tokens: int, under: str | None = None, cursor: str | None = None) -> JSON:
+    def sources(
+        self, *, type: str, max_tokens: int, under: str | None = None, cursor: str | None = None
+    ) -> SourceListRecord:
         """Return a page of the indexed files."""
         self._index.require()
         mark = self._mark("sources", type, under)
         start = budget.offset_of(cursor, mark)
-        rows = self._index.catalogue.sources(_wanted(type), under.rstrip("/") if under else None)
-        return paging.of_rows({"total": len(rows)}, "sources", rows[start:], start, len(rows), mark, max_tokens)
+        found = self._index.catalogue.sources(_wanted(type), under.rstrip("/") if under else None)
+        rows = cast("list[SourceRowRecord]", found)
+        reply: SourceListRecord = {"total": len(rows), "sources": []}
+        shown, more = paging.of_rows(reply, "sources", rows[start:], paging.Page(start, len(rows), mark), max_tokens)
+        return {**reply, "sources": shown, **more}
 
-    def source(self, *, path: str, max_tokens: int, cursor: str | None = None) -> JSON:
+    def source(self, *, path: str, max_tokens: int, cursor: str | None = None) -> SourceTextRecord:
         """Return a file as its chunks hold it. Raises DocumentNotFound."""
         self._index.require()
         chunks = self._index.catalogue.of_source(path)
@@ -73,12 +90,22 @@ class DocumentService:
             raise DocumentNotFound(f"No indexed file has the path `{path}`.", hint)
         mark = self._mark(path, *(one.content_hash for one in chunks))
         start = budget.offset_of(cursor, mark)
-        reply: JSON = {"source": path, "type": chunks[0].type.value, "title": chunks[0].title}
+        first = chunks[0]
+        reply: SourceTextRecord = {
+            "source": path,
+            "type": first.type.value,
+            "title": first.title,
+            "lines": [],
+            "text": "",
+            "chunks": [],
+        }
         if self._freshness.changed_of([path]):
             reply["changed"] = True
         return file_part(reply, chunks, start, mark, max_tokens)
 
-    def hierarchy(self, *, max_tokens: int, root: str | None = None, cursor: str | None = None) -> JSON:
+    def hierarchy(
+        self, *, max_tokens: int, root: str | None = None, cursor: str | None = None
+    ) -> HierarchyResultRecord:
         """Return a class and its subclasses, or all classes. Raises ClassNotFound with the nearest names."""
         self._index.require()
         tree = self._index.hierarchy
@@ -92,19 +119,25 @@ class DocumentService:
         if name:
             parts["chain"] = [one.class_name for one in tree.chain(name)]
             parts["members"] = self._members(tree.nodes[name])
-        return paging.of_parts({"root": name, "total": len(nodes)}, parts, at, mark, max_tokens)
+        reply = paging.of_parts({"root": name, "total": len(nodes)}, parts, at, mark, max_tokens)
+        return cast("HierarchyResultRecord", reply)
 
-    def _members(self, node: ClassNode) -> list[JSON]:
+    def _members(self, node: ClassNode) -> list[MemberRecord]:
         """What the class itself defines, each once with its own lines, in the order of its file."""
         if node.source is None:
             return []
-        found: dict[str, JSON] = {}
+        found: dict[str, MemberRecord] = {}
         chunks = self._index.catalogue.of_source(node.source)
         packed = self._index.catalogue.facts_of([node.source]).get(node.source, "")
         for one in members_of(node, packed):
             holder = next((chunk for chunk in reversed(chunks) if chunk.lines[0] <= one.lines[0]), None)
             if holder is not None:
-                member = {"name": one.name, "kind": one.kind, "id": holder.id, "lines": list(one.lines)}
+                member: MemberRecord = {
+                    "name": one.name,
+                    "kind": one.kind,
+                    "id": holder.id,
+                    "lines": list(one.lines),
+                }
                 found.setdefault(one.name, member)
         return list(found.values())
 
@@ -117,7 +150,7 @@ def _wanted(type_: str) -> str | None:
     return None if type_ == "all" else type_
 
 
-def _row(one: Chunk) -> JSON:
+def _row(one: Chunk) -> DocumentRowRecord:
     return {
         "id": one.id,
         "type": one.type.value,
@@ -128,7 +161,7 @@ def _row(one: Chunk) -> JSON:
     }
 
 
-def _brief(record: JSON) -> JSON:
+def _brief(record: dict[str, Any]) -> dict[str, Any]:
     """What says where a passage is, without what only matters once."""
     return {
         **{name: record[name] for name in ("id", "type", "kind", "source")},

@@ -5,17 +5,21 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Sequence
 from itertools import accumulate
-from typing import Any
+from typing import TYPE_CHECKING
 
 from lore_etl.core.model import Chunk
 from lore_server.replies import budget
 
-JSON = dict[str, Any]
+if TYPE_CHECKING:
+    from lore_server.replies.records import SourceTextChunksRecord, SourceTextRecord
+
 LEAST_TEXT = 20  # characters of the file that are worth a reply
 LONGEST = 120  # characters of a title or heading beside the text
 
 
-def file_part(reply: JSON, chunks: Sequence[Chunk], start: int, mark: str, max_tokens: int) -> JSON:
+def file_part(
+    reply: SourceTextRecord, chunks: Sequence[Chunk], start: int, mark: str, max_tokens: int
+) -> SourceTextRecord:
     """The reply with the file from the character `start` on: whole lines, unless a single one is too long.
 
     Raises:
@@ -24,7 +28,7 @@ def file_part(reply: JSON, chunks: Sequence[Chunk], start: int, mark: str, max_t
     lines = whole_lines(chunks)
     text, begins = "\n".join(lines), list(accumulate((len(line) + 1 for line in lines), initial=0))
     for title, heading in ((LONGEST, LONGEST), (budget.SHORT, budget.SHORT)):
-        reply |= {"title": budget.clipped(reply["title"], title), "lines": [len(lines)] * 2, "text": "", "chunks": []}
+        reply["title"], reply["lines"] = budget.clipped(reply["title"], title), [len(lines)] * 2
         marks = _marks(chunks, begins, heading)
         left = budget.room(max_tokens, reply)
         missing = sum(cost for at, cost, _ in marks if at == start) + 2 * min(LEAST_TEXT, len(text) - start) - left
@@ -52,11 +56,13 @@ def whole_lines(chunks: Sequence[Chunk]) -> list[str]:
     return lines
 
 
-def _marks(chunks: Sequence[Chunk], begins: Sequence[int], heading: int) -> list[tuple[int, int, JSON]]:
+def _marks(
+    chunks: Sequence[Chunk], begins: Sequence[int], heading: int
+) -> list[tuple[int, int, SourceTextChunksRecord]]:
     """Where each chunk begins in the text, what its record takes, and the record; in the order of the text."""
     marks = []
     for one in chunks:
-        record = {
+        record: SourceTextChunksRecord = {
             "id": one.id,
             "kind": one.kind,
             "heading": budget.clipped(" > ".join(one.heading), heading),
@@ -67,7 +73,7 @@ def _marks(chunks: Sequence[Chunk], begins: Sequence[int], heading: int) -> list
     return sorted(marks, key=lambda mark: mark[0])
 
 
-def _end(text: str, start: int, marks: Sequence[tuple[int, int, JSON]], left: int) -> int:
+def _end(text: str, start: int, marks: Sequence[tuple[int, int, SourceTextChunksRecord]], left: int) -> int:
     """Up to where the text from `start` fits beside the chunks that begin in it, at a line's end if there is one."""
     end, at, spent = start, bisect_left(marks, start, key=lambda mark: mark[0]), 0
     while True:

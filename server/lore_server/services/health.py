@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from lore_etl.core.clock import seconds_since
 from lore_etl.core.errors import LoreError
@@ -20,6 +20,9 @@ from lore_server import __version__
 from lore_server.answer.key import api_key
 from lore_server.contract import Contract
 from lore_server.query.freshness import Freshness
+
+if TYPE_CHECKING:
+    from lore_server.replies.records import CheckRecord, HealthOwnerRecord, HealthRecord, JobRecord
 
 PROBE_SECONDS = 300  # the model's files do not change; everything else is looked at each time
 LEAST_FREE_BYTES = 200_000_000
@@ -34,8 +37,8 @@ class HealthService:
         self,
         index: Index,
         contract: Contract,
-        job: Callable[[], dict[str, Any] | None],
-        owner: Callable[[], dict[str, Any]],
+        job: Callable[[], JobRecord | None],
+        owner: Callable[[], HealthOwnerRecord | None],
         freshness: Freshness,
     ) -> None:
         self._index = index
@@ -46,31 +49,26 @@ class HealthService:
         self._guard = threading.Lock()
         self._probe: tuple[float, Verdict] | None = None
 
-    def check(self, *, refresh: bool = False) -> dict[str, Any]:
+    def check(self, *, refresh: bool = False) -> HealthRecord:
         """Report the state of each part; with `refresh` the model is probed again, too."""
         if refresh:
             self.forget()
-        return {**self._record(), **self._moving()}
+        record = self._record()
+        if job := self._job():
+            record["job"] = job
+        if owner := self._owner():
+            record["owner"] = owner
+        with contextlib.suppress(LoreError):  # the checks say what is broken
+            if self._index.exists():
+                record["freshness"] = self._freshness.record()
+        return record
 
     def forget(self) -> None:
         """Probe the model again at the next check."""
         with self._guard:
             self._probe = None
 
-    def _moving(self) -> dict[str, Any]:
-        """What changes without a build."""
-        moving: dict[str, Any] = {"index_age_seconds": self._age()}
-        job = self._job()
-        if job is not None:
-            moving["job"] = job
-        if owner := self._owner():
-            moving["owner"] = owner
-        with contextlib.suppress(LoreError):  # the checks say what is broken
-            if self._index.exists():
-                moving["freshness"] = self._freshness.record()
-        return moving
-
-    def _record(self) -> dict[str, Any]:
+    def _record(self) -> HealthRecord:
         parts: list[tuple[str, Callable[[], Verdict]]] = [
             ("contract", self._check_contract),
             ("database", self._check_database),
@@ -80,7 +78,7 @@ class HealthService:
             ("answers", self._check_answers),
             ("disk", self._check_disk),
         ]
-        checks = []
+        checks: list[CheckRecord] = []
         for part, check in parts:
             try:
                 status, detail = check()
@@ -97,6 +95,7 @@ class HealthService:
             "database": self._index.settings.database.mode,
             "project": self._index.root.name,
             "version": __version__,
+            "index_age_seconds": self._age(),
         }
 
     def _counts(self) -> dict[str, int]:

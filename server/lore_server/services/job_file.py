@@ -5,15 +5,18 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from lore_etl.core.atomic import write_atomically
+
+if TYPE_CHECKING:
+    from lore_server.replies.records import ErrorRecord, JobRecord
 
 JOB = "job.json"
 LONGEST = 1_000_000
 RESUMPTIONS = 3  # a build that kills its owner would kill the next as well
 ACTIONS = frozenset({"sync", "create", "embed", "delete"})
-LOST = {
+LOST: ErrorRecord = {
     "error": True,
     "code": "UNAVAILABLE",
     "message": "The process that ran this build ended before it was done.",
@@ -26,7 +29,7 @@ LOST = {
 class StoredJob:
     """A job's record, and what is needed to run it again."""
 
-    record: dict[str, Any]
+    record: JobRecord
     allow_mass_delete: bool = False
     resumed: int = 0
 
@@ -50,12 +53,18 @@ class StoredJob:
         """Whether it was interrupted, and not too often."""
         return self.is_interrupted and self.resumed < RESUMPTIONS
 
-    def shown(self) -> dict[str, Any]:
+    def shown(self) -> JobRecord:
         """The record as the contract has it: an interrupted job has failed."""
         if not self.is_interrupted:
             return self.record
-        kept = {name: self.record[name] for name in ("id", "action", "started_at", "seconds")}
-        return {**kept, "state": "failed", "problem": LOST}
+        return {
+            "id": self.record["id"],
+            "action": self.record["action"],
+            "started_at": self.record["started_at"],
+            "seconds": self.record["seconds"],
+            "state": "failed",
+            "problem": LOST,
+        }
 
     def cancelled(self) -> StoredJob:
         """The same job, which nobody resumes any more."""

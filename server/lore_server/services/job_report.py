@@ -1,12 +1,16 @@
-"""A job's report within the limit of a reply."""
+"""A job's report within the limit of a reply, and its pace."""
 
 from __future__ import annotations
 
+import time
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any, NotRequired, TypedDict, cast
 
 from lore_etl.core.model import SyncReport
 from lore_server.replies import budget
+
+if TYPE_CHECKING:
+    from lore_server.replies.records import SyncResultRecord
 
 MAXIMUM_ROWS = 1000
 ROWS = ("warnings", "failed", "skipped")
@@ -14,7 +18,17 @@ ROWS_CHARACTERS = 18_000  # of the 24,000 of a reply; the rest is for the job's 
 LONGEST_REASON = 500
 
 
-def report_record(action: str, report: SyncReport) -> dict[str, Any]:
+class Pace(TypedDict):
+    """The stage of a running job, and its speed."""
+
+    stage: str
+    done: int
+    total: int
+    rate: NotRequired[float]
+    eta_seconds: NotRequired[float]
+
+
+def report_record(action: str, report: SyncReport) -> SyncResultRecord:
     """As many files and warnings as fit, and a line that counts the others."""
     record = {"action": action, **asdict(report)}
     left, cut = ROWS_CHARACTERS, []
@@ -27,10 +41,20 @@ def report_record(action: str, report: SyncReport) -> dict[str, Any]:
         record[name] = kept
     if cut:
         record["truncated"] = f"{' and '.join(cut)} left out beyond {budget.REPLY_TOKENS:,} tokens."
-    return record
+    return cast("SyncResultRecord", record)
 
 
 def _brief(row: Any) -> Any:
     if isinstance(row, str):
         return budget.clipped(row, LONGEST_REASON)
     return {**row, "reason": budget.clipped(row["reason"], LONGEST_REASON)}
+
+
+def pace(stage: str, done: int, total: int, since: float) -> Pace:
+    """Return the stage and the estimated rest of it; `since` is its start on the monotonic clock."""
+    record: Pace = {"stage": stage, "done": done, "total": total}
+    elapsed = time.monotonic() - since
+    if done and elapsed > 0:
+        rate = done / elapsed
+        record["rate"], record["eta_seconds"] = round(rate, 2), round(max(0, total - done) / rate, 1)
+    return record

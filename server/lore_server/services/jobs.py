@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING
 
 from lore_etl.core.clock import timestamp
 from lore_etl.core.errors import (
@@ -26,7 +26,10 @@ from lore_etl.pipeline.sync import create_only, delete_all, embed_only, sync, sy
 from lore_etl.stores.chunkfile import CHUNKS
 from lore_server.execution.progress import NOBODY, Listener
 from lore_server.services.job_file import StoredJob, read_job, write_job
-from lore_server.services.job_report import report_record
+from lore_server.services.job_report import pace, report_record
+
+if TYPE_CHECKING:
+    from lore_server.replies.records import ErrorRecord, JobRecord
 
 log = logging.getLogger(__name__)
 REMEMBERED = 20
@@ -34,7 +37,7 @@ KNOWLEDGE_SECONDS = 5.0  # a process that ends waits as long for what was writte
 LATEST = "latest"
 TURN_SECONDS = 0.1
 STOP_SECONDS = 10.0  # a model that does not return keeps a job from its next step
-Problem = Callable[[BaseException], dict[str, Any]]
+Problem = Callable[[BaseException], "ErrorRecord"]
 
 
 def _nothing(report: SyncReport) -> None:
@@ -58,7 +61,7 @@ class Job:
     step: tuple[str, int, int, float] = ("starting", 0, 0, 0.0)
     report: SyncReport | None = None
     error: LoreError | None = None
-    problem: dict[str, Any] | None = None
+    problem: ErrorRecord | None = None
     begun: int = 0
     passes: int = 0
     wanted: int = 1
@@ -77,14 +80,18 @@ class Job:
             self.step = (stage, done, total, since)
             self.changed.notify_all()
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> JobRecord:
         """The job as the contract has it."""
         with self.changed:
-            base: dict[str, Any] = {"id": self.id, "action": self.action, "state": self.state}
-            base["started_at"] = timestamp(self.started)
-            base["seconds"] = round(max(0.0, (self.ended or time.time()) - self.started), 3)
+            base: JobRecord = {
+                "id": self.id,
+                "action": self.action,
+                "state": self.state,
+                "started_at": timestamp(self.started),
+                "seconds": round(max(0.0, (self.ended or time.time()) - self.started), 3),
+            }
             if self.state == "running":
-                return {**base, **_pace(*self.step)}
+                return {**base, **pace(*self.step)}
             if self.problem is not None:
                 base["problem"] = self.problem
             if self.report is not None:
@@ -118,7 +125,7 @@ class JobService:
         allow_mass_delete: bool,
         wait_seconds: float,
         listener: Listener = NOBODY,
-    ) -> dict[str, Any]:
+    ) -> JobRecord:
         """Start a job or join the running one, and wait a while for its end.
 
         Raises:
@@ -148,7 +155,7 @@ class JobService:
         job, _, joined = self._start_or_join(action)
         return job.id, joined
 
-    def get(self, *, id: str, wait_seconds: float, listener: Listener = NOBODY) -> dict[str, Any]:
+    def get(self, *, id: str, wait_seconds: float, listener: Listener = NOBODY) -> JobRecord:
         """A job, after waiting at most so long for its end; resumed by its id if its process was killed.
 
         Raises:
@@ -164,7 +171,7 @@ class JobService:
                 return job.shown()
         return self._wait(job, None, wait_seconds, listener.progress)
 
-    def cancel(self, *, id: str) -> dict[str, Any]:
+    def cancel(self, *, id: str) -> JobRecord:
         """Ask a job to end at its next step; one that has ended stays as it is. Raises JobNotFound."""
         job = self._find(id)
         if isinstance(job, StoredJob):
@@ -175,7 +182,7 @@ class JobService:
         job.cancelled.set()
         return job.record()
 
-    def running(self) -> dict[str, Any] | None:
+    def running(self) -> JobRecord | None:
         """The job that is running."""
         job = self._current
         return job.record() if job is not None and job.state == "running" else None
@@ -323,7 +330,7 @@ class JobService:
         self._index.require()
         return delete_all(self._index)
 
-    def _wait(self, job: Job, number: int | None, seconds: float, progress: Progress) -> dict[str, Any]:
+    def _wait(self, job: Job, number: int | None, seconds: float, progress: Progress) -> JobRecord:
         """Until the pass (or the job) has ended or the time is over, passing steps on. Raises what the job met."""
         deadline, told = time.monotonic() + seconds, None
         while True:
@@ -338,13 +345,19 @@ class JobService:
                 return self._ended_pass(job) if has_ended and job.state == "running" else _checked(job, number)
             progress(*step[:3])
 
-    def _ended_pass(self, job: Job) -> dict[str, Any]:
+    def _ended_pass(self, job: Job) -> JobRecord:
         """What this request asked for is done, though others keep the job running."""
         record = job.record()
         with job.changed:
             report = job.report
-        kept = {name: record[name] for name in ("id", "action", "started_at", "seconds")}
-        return {**kept, "state": "done", "report": report_record(job.action, report or SyncReport())}
+        return {
+            "id": record["id"],
+            "action": record["action"],
+            "started_at": record["started_at"],
+            "seconds": record["seconds"],
+            "state": "done",
+            "report": report_record(job.action, report or SyncReport()),
+        }
 
     def _find(self, id_: str) -> Job | StoredJob:
         with self._guard:
@@ -368,17 +381,8 @@ class JobService:
         return read_job(self._index.folder) if self._index.exists() else None
 
 
-def _checked(job: Job, number: int | None) -> dict[str, Any]:
+def _checked(job: Job, number: int | None) -> JobRecord:
     """The job's record; for the one who started or joined it, its failure is the failure of the call."""
     if number is not None and job.state == "failed" and job.error is not None:
         raise type(job.error)(job.error.message, job.error.hint)
     return job.record()
-
-
-def _pace(stage: str, done: int, total: int, since: float) -> dict[str, Any]:
-    pace: dict[str, Any] = {"stage": stage, "done": done, "total": total}
-    elapsed = time.monotonic() - since
-    if done and elapsed > 0:
-        rate = done / elapsed
-        pace |= {"rate": round(rate, 2), "eta_seconds": round(max(0, total - done) / rate, 1)}
-    return pace

@@ -11,8 +11,7 @@ import time
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from lore_etl.core.errors import InvalidSearchQuery
 from lore_etl.core.text import one_line
@@ -23,9 +22,16 @@ from lore_server.knowledge.metadata import Metadata
 from lore_server.knowledge.reader import is_document, shown
 from lore_server.services.chapters import metadata_of
 from lore_server.services.knowledge_library import Library
-from lore_server.services.superseded import Outdated, Titled, outdated_among
+from lore_server.services.superseded import Titled, outdated_among
 
-JSON = dict[str, Any]
+if TYPE_CHECKING:
+    from lore_server.replies.records import (
+        ChapterMatchRecord,
+        KnowledgeMatchesRecord,
+        KnowledgeMatchesResultsRecord,
+        OutdatedRecord,
+    )
+
 INTRODUCTION = "(Document Introduction)"
 AROUND = 60  # characters of context on either side
 CONTEXTS = 2  # of one word in one chapter
@@ -67,7 +73,7 @@ class Match(NamedTuple):
     found: list[str]
     score: float
     places: int
-    outdated: Outdated = MappingProxyType({})
+    outdated: OutdatedRecord | None = None
 
 
 class KnowledgeSearch:
@@ -80,7 +86,7 @@ class KnowledgeSearch:
         self._pages: dict[str, tuple[Stamp, MatchPage]] = {}
         self._characters = 0
 
-    def search(self, *, query: str, limit: int, project_id: str | None = None) -> JSON:
+    def search(self, *, query: str, limit: int, project_id: str | None = None) -> KnowledgeMatchesRecord:
         """Return the documents of a project that contain the words. Raises InvalidSearchQuery."""
         words = words_of(query)
         name = self._library.named(project_id)
@@ -180,16 +186,16 @@ def _weighed(page: MatchPage, found: Sequence[str], rarity: dict[str, float]) ->
     return round(score, 3), sum([_holds(text, found) for text in texts])
 
 
-def _ranked(weighed: Sequence[Match], outdated: Mapping[str, Outdated]) -> list[Match]:
+def _ranked(weighed: Sequence[Match], outdated: Mapping[str, OutdatedRecord]) -> list[Match]:
     """Best first. What is outdated counts half, and what was replaced comes after what replaced it."""
     told = {one.page.filename: _with_outdated(one, outdated.get(one.page.filename)) for one in weighed}
     for name, one in told.items():
-        if (new := told.get(one.outdated.get("superseded_by", ""))) is not None:
+        if one.outdated and (new := told.get(one.outdated.get("superseded_by", ""))) is not None:
             told[name] = one._replace(score=round(min(one.score, new.score - JUST_BELOW), 3))
     return sorted(told.values(), key=lambda one: (-one.score, one.page.filename))
 
 
-def _with_outdated(one: Match, outdated: Outdated | None) -> Match:
+def _with_outdated(one: Match, outdated: OutdatedRecord | None) -> Match:
     return one._replace(outdated=outdated, score=round(one.score / 2, 3)) if outdated else one
 
 
@@ -200,20 +206,22 @@ def _holds(text: str, words: Sequence[str]) -> bool:
     return False
 
 
-def _result(match: Match) -> JSON:
+def _result(match: Match) -> KnowledgeMatchesResultsRecord:
     page = match.page
-    return {
+    result: KnowledgeMatchesResultsRecord = {
         "file": page.filename,
         "match_count": match.places,
         "score": match.score,
         "metadata": metadata_of(page.title, page.metadata),
         "keywords_found": match.found,
         "matching_chapters": [row for one in page.passages if (row := _chapter(one, match.found))],
-        **({"outdated": dict(match.outdated)} if match.outdated else {}),
     }
+    if match.outdated:
+        result["outdated"] = match.outdated
+    return result
 
 
-def _chapter(passage: MatchPassage, found: Sequence[str]) -> JSON | None:
+def _chapter(passage: MatchPassage, found: Sequence[str]) -> ChapterMatchRecord | None:
     words = [word for word in found if word in passage.folded]
     if not words:
         return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lore_etl.core.errors import IndexMissing
 from lore_etl.core.model import KnowledgeType, sha256
@@ -25,7 +25,9 @@ from lore_server.services.knowledge_search import Match, MatchPage, folded, matc
 from lore_server.services.project_service import noted
 from lore_server.services.search_service import SHORT_NOTE, SMALL_BUDGET, head
 
-JSON = dict[str, Any]
+if TYPE_CHECKING:
+    from lore_server.replies.records import MemoryMatchesRecord, MemoryMatchRecord
+
 NO_INDEX = "There is no index yet: searched by words, only in what add_memory kept. `lore sync` makes one."
 LONGEST_SOURCE = 200  # characters
 QUOTES = "\"'`()[]{}<>,;:?!*~^"
@@ -43,7 +45,7 @@ class MemorySearch:
 
     def search(
         self, *, query: str, group_ids: Sequence[str], limit: int, max_tokens: int, cursor: str | None = None
-    ) -> JSON:
+    ) -> MemoryMatchesRecord:
         """Return the memories that answer a question best. Raises InvalidGroupId."""
         groups = tuple(dict.fromkeys(map(group_folder, group_ids)))
         try:
@@ -51,7 +53,9 @@ class MemorySearch:
         except IndexMissing:
             return self._by_words(query, groups, limit, max_tokens, cursor)
 
-    def _ranked(self, text: str, groups: tuple[str, ...], limit: int, max_tokens: int, cursor: str | None) -> JSON:
+    def _ranked(
+        self, text: str, groups: tuple[str, ...], limit: int, max_tokens: int, cursor: str | None
+    ) -> MemoryMatchesRecord:
         self._index.require()
         mark = _mark(text, groups, self._index.catalogue.meta("loaded"))
         start = budget.offset_of(cursor, mark)
@@ -62,13 +66,16 @@ class MemorySearch:
         changed = self._freshness.changed_of(one.source for one in top)
         results = [self._result(one, found, one.source in changed) for one in top]
         page = paging.Page(start, len(memories), mark)
-        reply = head(text, found, page.total, bool(top), self._freshness.record(), max_tokens) | self._noted(max_tokens)
-        return paging.of_passages(reply, results, [one.chunk.text for one in top], found.query.words, page, max_tokens)
+        begun = head(text, found, page.total, bool(top), self._freshness.record(), max_tokens)
+        reply: MemoryMatchesRecord = {**begun, "results": [], **noted(self._note(max_tokens))}
+        texts = [one.chunk.text for one in top]
+        shown, more = paging.of_passages(reply, results, texts, found.query.words, page, max_tokens)
+        return {**reply, "results": shown, **more}
 
-    def _noted(self, max_tokens: int) -> JSON:
+    def _note(self, max_tokens: int) -> str:
         """Why memories of this folder may be missing, if some are."""
         longest = SHORT_NOTE if max_tokens < SMALL_BUDGET else 300
-        return noted(budget.clipped(self._library.note() or "", longest))
+        return budget.clipped(self._library.note() or "", longest)
 
     def _each_once(self, found: SearchOutcome, groups: Collection[str]) -> list[Ranked]:
         """The memories that are still there, each by its best part."""
@@ -80,16 +87,19 @@ class MemorySearch:
                 best[name] = one
         return list(best.values())
 
-    def _result(self, one: Ranked, found: SearchOutcome, is_changed: bool) -> JSON:
+    def _result(self, one: Ranked, found: SearchOutcome, is_changed: bool) -> MemoryMatchRecord:
         memory_id = _memory_id(one.source)
         kept = MemoryStore(self._library.store).opening(self._library.current, memory_id) if memory_id else None
-        told = _of_memory(kept) if kept else _of_file(one)
-        result: JSON = {**told, "path": one.source, "score": round(one.score, 3), "excerpt": ""}
-        result |= {"changed": True} if is_changed else {}
-        no_longer = outdated(one.chunk, found.today)
-        return result | ({"outdated": no_longer} if no_longer else {})
+        result = _of_memory(kept, one.source, round(one.score, 3)) if kept else _of_file(one)
+        if is_changed:
+            result["changed"] = True
+        if no_longer := outdated(one.chunk, found.today):
+            result["outdated"] = no_longer
+        return result
 
-    def _by_words(self, text: str, groups: tuple[str, ...], limit: int, max_tokens: int, cursor: str | None) -> JSON:
+    def _by_words(
+        self, text: str, groups: tuple[str, ...], limit: int, max_tokens: int, cursor: str | None
+    ) -> MemoryMatchesRecord:
         store = self._library.store
         mark = _mark(text, groups, store.history.tip)
         start = budget.offset_of(cursor, mark)
@@ -97,45 +107,62 @@ class MemorySearch:
         documents = [page_of(one.id, one.memory.body, one.memory.name) for one in kept.values()]
         ranked = sorted(_matches(documents, text), key=lambda one: (-one.score, one.page.filename))
         top = [kept[one.page.filename] for one in ranked[start : start + limit]]
-        results = [
-            {**_of_memory(one), "path": _path(one), "score": match.score, "excerpt": ""}
-            for one, match in zip(top, ranked[start:], strict=False)
-        ]
+        results = [_of_memory(one, _path(one), match.score) for one, match in zip(top, ranked[start:], strict=False)]
         texts = [one.memory.body for one in top]
         words = parse(text).words
         page = paging.Page(start, len(ranked), mark)
         said = budget.clipped(text, max_tokens // 10)
-        reply: JSON = {"query": said, "total": page.total, "results": [], "degraded": NO_INDEX} | self._noted(
-            max_tokens
-        )
-        return paging.of_passages(reply, results, texts, words, page, max_tokens)
+        reply: MemoryMatchesRecord = {
+            "query": said,
+            "total": page.total,
+            "results": [],
+            "degraded": NO_INDEX,
+        }
+        if note := self._note(max_tokens):
+            reply["note"] = note
+        shown, more = paging.of_passages(reply, results, texts, words, page, max_tokens)
+        return {**reply, "results": shown, **more}
 
 
-def _of_memory(kept: Kept) -> JSON:
+def _of_memory(kept: Kept, path: str, score: float) -> MemoryMatchRecord:
     memory = kept.memory
-    result: JSON = {
+    result: MemoryMatchRecord = {
         "id": kept.id,
         "name": memory.name,
         "group_id": memory.group_id,
         "source": budget.clipped(memory.source, LONGEST_SOURCE),
         "created": memory.created or None,
         "parts": kept.parts,
+        "metadata": _fitting(memory.metadata),
+        "path": path,
+        "score": score,
+        "excerpt": "",
     }
-    return result | _fitting(memory.metadata)
+    if more := len(memory.metadata) - len(result["metadata"]):
+        result["more_metadata"] = more
+    return result
 
 
-def _of_file(one: Ranked) -> JSON:
+def _of_file(one: Ranked) -> MemoryMatchRecord:
     chunk = one.chunk
-    named = {"id": None, "name": chunk.title, "group_id": None, "source": one.source, "created": chunk.created}
-    return {**named, "parts": 1, "metadata": {"tags": list(chunk.tags)} if chunk.tags else {}}
+    return {
+        "id": None,
+        "name": chunk.title,
+        "group_id": None,
+        "source": one.source,
+        "created": chunk.created,
+        "parts": 1,
+        "metadata": {"tags": list(chunk.tags)} if chunk.tags else {},
+        "path": one.source,
+        "score": round(one.score, 3),
+        "excerpt": "",
+    }
 
 
-def _fitting(metadata: Mapping[str, Any]) -> JSON:
-    """As much of the metadata as a result has room for, and how many keys that leaves out."""
+def _fitting(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """As much of the metadata as a result has room for."""
     rows = budget.fitting([{key: value} for key, value in metadata.items()], METADATA_CHARACTERS)
-    shown = {key: value for row in rows for key, value in row.items()}
-    more = len(metadata) - len(rows)
-    return {"metadata": shown} | ({"more_metadata": more} if more else {})
+    return {key: value for row in rows for key, value in row.items()}
 
 
 def _memory_id(source: str) -> str | None:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 from lore_etl.core.model import Value
 from lore_server.knowledge.memory_store import Added, MemoryStore
 from lore_server.services.knowledge_library import Library, author_of
 from lore_server.services.project_service import noted
 
-JSON = dict[str, Any]
+if TYPE_CHECKING:
+    from lore_server.replies.records import MemoryAddedRecord, MemoryDeletedRecord
 
 
 class MemoryService:
@@ -30,12 +31,13 @@ class MemoryService:
         replaces: str | None = None,
         author: str | None = None,
         session: str | None = None,
-    ) -> JSON:
+    ) -> MemoryAddedRecord:
         """Keep a text, unless its group has the same one already."""
         memories, project, by = MemoryStore(self._library.store), self._library.current, author_of(author, session)
         done = memories.add(project, name, group_id, body, source, metadata, by, replaces)
         memory = done.kept.memory
-        result = {
+        note = " ".join([*_told(done), self._library.note() or ""]).strip()
+        return {
             "id": done.kept.id,
             "name": memory.name,
             "group_id": memory.group_id,
@@ -45,15 +47,20 @@ class MemoryService:
             "duplicate": done.is_duplicate,
             "replaced": done.replaced,
             "commit": done.commit,
+            **noted(note),
         }
-        return result | noted(" ".join([*_told(done), self._library.note() or ""]).strip())
 
-    def delete(self, *, id: str, author: str | None = None, session: str | None = None) -> JSON:
+    def delete(self, *, id: str, author: str | None = None, session: str | None = None) -> MemoryDeletedRecord:
         """Delete a memory; its history stays."""
         by = author_of(author, session)
         kept, commit = MemoryStore(self._library.store).delete(self._library.current, id, by)
-        named = {"id": kept.id, "name": kept.memory.name, "group_id": kept.memory.group_id}
-        return {**named, "parts": len(kept.paths), "commit": commit}
+        return {
+            "id": kept.id,
+            "name": kept.memory.name,
+            "group_id": kept.memory.group_id,
+            "parts": len(kept.paths),
+            "commit": commit,
+        }
 
 
 def _told(done: Added) -> Iterator[str]:

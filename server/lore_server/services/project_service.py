@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, NotRequired, TypedDict
 
 from lore_etl.core.errors import AccessDenied, GitError, InvalidPath, ProjectDeleteFailed, StorageError
 from lore_server.knowledge.chapter_edit import Place
 from lore_server.knowledge.writer import Written
 from lore_server.services.knowledge_library import Library, author_of
 
-JSON = dict[str, Any]
+if TYPE_CHECKING:
+    from lore_server.replies.records import (
+        KnowledgeWrittenRecord,
+        MainDocumentRecord,
+        ProjectListProjectsRecord,
+        ProjectListRecord,
+    )
 
 
 class ProjectService:
@@ -18,25 +24,27 @@ class ProjectService:
     def __init__(self, library: Library) -> None:
         self._library = library
 
-    def all(self) -> JSON:
+    def all(self) -> ProjectListRecord:
         """Return all projects; none of them is opened."""
         store = self._library.listed
-        rows = [{"project_id": one.id, "has_main": store.files.exists(one.main_path)} for one in store.projects()]
-        found = {"success": True, "current": self._library.current, "projects": rows, "count": len(rows)}
-        return found | noted(self._library.note())
+        rows: list[ProjectListProjectsRecord] = [
+            {"project_id": one.id, "has_main": store.files.exists(one.main_path)} for one in store.projects()
+        ]
+        current, note = self._library.current, noted(self._library.note())
+        return {"success": True, "current": current, "projects": rows, "count": len(rows), **note}
 
-    def main(self, *, project_id: str | None = None, commit: str | None = None) -> JSON:
+    def main(self, *, project_id: str | None = None, commit: str | None = None) -> MainDocumentRecord:
         """Return a main document, as it is or as a commit has it."""
         documents = self._library.documents(commit)
         main = documents.main(self._library.named(project_id))
-        found = {
+        return {
             "success": True,
             "project_id": main.project_id,
             "exists": main.exists,
             "content": main.content,
             "version": main.version,
+            **noted(self._library.note() if main.project_id == self._library.current else None),
         }
-        return found | noted(self._library.note() if main.project_id == self._library.current else None)
 
     def write(
         self,
@@ -46,7 +54,7 @@ class ProjectService:
         expected_version: str | None = None,
         author: str | None = None,
         session: str | None = None,
-    ) -> JSON:
+    ) -> KnowledgeWrittenRecord:
         """Replace a main document, or begin one."""
         name, by = self._library.named(project_id), author_of(author, session)
         return written(self._library.store.write_main(name, content, by, expected_version))
@@ -60,7 +68,7 @@ class ProjectService:
         expected_version: str | None = None,
         author: str | None = None,
         session: str | None = None,
-    ) -> JSON:
+    ) -> KnowledgeWrittenRecord:
         """Replace the text of a section."""
         name, by = self._library.named(project_id), author_of(author, session)
         return written(self._library.store.update_section(name, section_header, new_content, by, expected_version))
@@ -76,7 +84,7 @@ class ProjectService:
         expected_version: str | None = None,
         author: str | None = None,
         session: str | None = None,
-    ) -> JSON:
+    ) -> KnowledgeWrittenRecord:
         """Add a section."""
         name, by = self._library.named(project_id), author_of(author, session)
         done = self._library.store.add_section(
@@ -92,12 +100,14 @@ class ProjectService:
         expected_version: str | None = None,
         author: str | None = None,
         session: str | None = None,
-    ) -> JSON:
+    ) -> KnowledgeWrittenRecord:
         """Remove a section."""
         name, by = self._library.named(project_id), author_of(author, session)
         return written(self._library.store.remove_section(name, section_header, by, expected_version))
 
-    def delete(self, *, project_id: str, author: str | None = None, session: str | None = None) -> JSON:
+    def delete(
+        self, *, project_id: str, author: str | None = None, session: str | None = None
+    ) -> KnowledgeWrittenRecord:
         """Delete a project. Raises ProjectDeleteFailed where files cannot be removed."""
         name, by = self._library.named(project_id), author_of(author, session)
         try:
@@ -109,18 +119,24 @@ class ProjectService:
         return {**done, "message": f"Project '{done['project_id']}' successfully deleted"}
 
 
-def noted(note: str | None) -> JSON:
-    """The field `note` of a result, if there is something to say."""
+class Noted(TypedDict):
+    """The field `note` of a reply."""
+
+    note: NotRequired[str]
+
+
+def noted(note: str | None) -> Noted:
+    """Return the field `note` of a reply, if there is a note."""
     return {"note": note} if note else {}
 
 
-def written(done: Written) -> JSON:
+def written(done: Written) -> KnowledgeWrittenRecord:
     """The result of a write."""
-    result = {
+    record: KnowledgeWrittenRecord = {
         "success": True,
         "project_id": done.project_id,
         "version": done.version,
         "commit": done.commit,
         "message": done.message,
     }
-    return {**result, "filename": done.filename, "filepath": done.path} if done.filename else result
+    return {**record, "filename": done.filename, "filepath": done.path} if done.filename else record

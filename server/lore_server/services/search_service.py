@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from typing import Any
+from typing import TYPE_CHECKING, cast
 
 from lore_etl.core.model import sha256
 from lore_etl.index import Index
@@ -13,7 +13,9 @@ from lore_server.query.query_service import QueryService, SearchOutcome
 from lore_server.query.ranking import Ranked
 from lore_server.replies import budget, paging
 
-JSON = dict[str, Any]
+if TYPE_CHECKING:
+    from lore_server.replies.records import FreshnessRecord, QueryResultRecord, ResultRecord
+
 LONGEST_ECHO = 300  # characters of the question in the reply
 SMALL_BUDGET = 500  # tokens, below which every character counts
 SHORT_NOTE = 40
@@ -30,7 +32,7 @@ class SearchService:
 
     def passages(
         self, *, query: str, type: str, limit: int, explain: bool, max_tokens: int, cursor: str | None = None
-    ) -> JSON:
+    ) -> QueryResultRecord:
         """Return the passages that answer a question best."""
         self._index.require()
         mark = sha256(f"{query}\0{type}\0{self._index.catalogue.meta('loaded')}")[:12]
@@ -41,29 +43,37 @@ class SearchService:
         results = [_result(one, explain, one.source in changed, found.today) for one in top]
         page = paging.Page(start, len(found.ranked), mark)
         reply = head(query, found, page.total, bool(top), self._freshness.record(), max_tokens)
-        return paging.of_passages(reply, results, [one.chunk.text for one in top], found.query.words, page, max_tokens)
+        texts = [one.chunk.text for one in top]
+        shown, more = paging.of_passages(reply, results, texts, found.query.words, page, max_tokens)
+        return {**reply, "results": shown, **more}
 
 
-def head(text: str, found: SearchOutcome, total: int, has_results: bool, freshness: JSON, max_tokens: int) -> JSON:
+def head(
+    text: str, found: SearchOutcome, total: int, has_results: bool, freshness: FreshnessRecord, max_tokens: int
+) -> QueryResultRecord:
     """The reply without its results; of a small budget it takes only what a reader must know."""
     is_small = max_tokens < SMALL_BUDGET
-    reply: JSON = {
+    reply: QueryResultRecord = {
         "query": budget.clipped(text, max_tokens // 10 if is_small else LONGEST_ECHO),
         "total": total,
         "results": [],
         "confidence": round(found.confidence, 3),
+        "freshness": _urgent(freshness) if is_small else freshness,
     }
     if found.doubt and has_results:
         reply["doubt"] = budget.clipped(found.doubt, SHORT_NOTE if is_small else 300)
     if found.degraded:
         reply["degraded"] = budget.clipped(found.degraded, SHORT_NOTE if is_small else 300)
-    reply["freshness"] = {name: freshness[name] for name in MATTERS if freshness.get(name)} if is_small else freshness
     return reply
 
 
-def _result(one: Ranked, explain: bool, is_changed: bool, today: datetime.date) -> JSON:
+def _urgent(freshness: FreshnessRecord) -> FreshnessRecord:
+    return cast("FreshnessRecord", {name: value for name, value in freshness.items() if name in MATTERS and value})
+
+
+def _result(one: Ranked, explain: bool, is_changed: bool, today: datetime.date) -> ResultRecord:
     chunk = one.chunk
-    result: JSON = {
+    result: ResultRecord = {
         "id": chunk.id,
         "source": chunk.source,
         "type": chunk.type.value,

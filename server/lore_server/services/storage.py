@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from lore_server import __version__
 from lore_server.knowledge.git.commits import Commit
@@ -10,7 +10,16 @@ from lore_server.knowledge.git.history import FOREIGN
 from lore_server.knowledge.remote import RemoteState
 from lore_server.services.knowledge_library import Library, author_of
 
-JSON = dict[str, Any]
+if TYPE_CHECKING:
+    from lore_server.replies.records import (
+        KnowledgeHistoryCommitsRecord,
+        KnowledgeHistoryRecord,
+        KnowledgeRevertedRecord,
+        KnowledgeServerInfoRecord,
+        StorageStatusRecord,
+        StorageSyncedRecord,
+    )
+
 NAME = "Lore"
 DESCRIPTION = (
     "Knowledge of projects that agents write and read: instructions (get_project_main), documents with chapters, "
@@ -25,13 +34,18 @@ class StorageService:
     def __init__(self, library: Library) -> None:
         self._library = library
 
-    def info(self) -> JSON:
+    def info(self) -> KnowledgeServerInfoRecord:
         """Return the server's name and version, and the knowledge folder."""
         home = str(self._library.home)
-        told = {"name": NAME, "version": __version__, "storage_path": home, "description": DESCRIPTION}
-        return {"success": True, **told}
+        return {
+            "success": True,
+            "name": NAME,
+            "version": __version__,
+            "storage_path": home,
+            "description": DESCRIPTION,
+        }
 
-    def status(self) -> JSON:
+    def status(self) -> StorageStatusRecord:
         """Return the state of the knowledge folder's repository."""
         store = self._library.store
         status = store.status()
@@ -48,7 +62,7 @@ class StorageService:
             "status_details": "\n".join(details)[:LONGEST_DETAILS],
         }
 
-    def sync(self, *, author: str | None = None, session: str | None = None) -> JSON:
+    def sync(self, *, author: str | None = None, session: str | None = None) -> StorageSyncedRecord:
         """Commit what was changed by hand, then pull and push."""
         store = self._library.store
         done = store.sync(author_of(author, session))
@@ -74,27 +88,29 @@ class StorageService:
         filename: str | None = None,
         commit: str | None = None,
         since: str | None = None,
-    ) -> JSON:
+    ) -> KnowledgeHistoryRecord:
         """Return commits, the changes of one commit, or the changes since one."""
         store = self._library.store
         if commit is not None and since is None:
             shown = store.show(commit)
             return {"success": True, "commits": [_row(shown.commit)], "paths": list(shown.paths), "patch": shown.patch}
         project = None if everything else self._library.named(project_id)
-        named = {"project_id": project} if project is not None else {}
+        record: KnowledgeHistoryRecord = {"success": True, "commits": []}
+        if project is not None:
+            record["project_id"] = project
         if since is not None:
-            patch = store.diff(since, commit, project, filename, main)
-            return {"success": True, **named, "commits": [], "patch": patch}
-        commits = store.log(project, filename, main, limit, skip)
-        return {"success": True, **named, "commits": [_row(one) for one in commits]}
+            record["patch"] = store.diff(since, commit, project, filename, main)
+        else:
+            record["commits"] = [_row(one) for one in store.log(project, filename, main, limit, skip)]
+        return record
 
-    def revert(self, *, commit: str, author: str | None = None, session: str | None = None) -> JSON:
+    def revert(self, *, commit: str, author: str | None = None, session: str | None = None) -> KnowledgeRevertedRecord:
         """Undo the changes of a commit with a new commit."""
         done = self._library.store.revert(commit, author_of(author, session))
         return {"success": True, "commit": done.commit, "paths": list(done.paths), "message": done.message}
 
 
-def _row(commit: Commit) -> JSON:
+def _row(commit: Commit) -> KnowledgeHistoryCommitsRecord:
     return {
         "id": commit.id,
         "author": commit.agent,

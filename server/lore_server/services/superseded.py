@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, NamedTuple
 
 from lore_etl.core.dates import day_or_none
 from lore_etl.relations.supersession import succession
 from lore_server.knowledge.metadata import Metadata
 from lore_server.query.outdated import no_longer
 
-Outdated = Mapping[str, str]
-"""`superseded_by`: the file that replaced it in the end; `valid_until`: its last day, which is over."""
+if TYPE_CHECKING:
+    from lore_server.replies.records import OutdatedRecord
 
 
 class Titled(NamedTuple):
@@ -23,7 +23,7 @@ class Titled(NamedTuple):
     metadata: Metadata
 
 
-def outdated_among(documents: Iterable[Titled], today: datetime.date) -> dict[str, Outdated]:
+def outdated_among(documents: Iterable[Titled], today: datetime.date) -> dict[str, OutdatedRecord]:
     """What no longer holds, by file name."""
     all_of_them = list(documents)
     replaced = succession(
@@ -34,6 +34,6 @@ def outdated_among(documents: Iterable[Titled], today: datetime.date) -> dict[st
     return {name: one for name, one in told.items() if one}
 
 
-def _told(one: Titled, successor: str | None, today: datetime.date) -> Outdated:
+def _told(one: Titled, successor: str | None, today: datetime.date) -> OutdatedRecord:
     day = day_or_none(one.metadata.valid_until)
     return no_longer(successor, day.isoformat() if day else None, today)
