@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from lore_server.hook.state import read_state
+from lore_server.hook.upload_state import read_state
 from tests.harness.commands import LORE, run_lore
 from tests.harness.faces import serving
 from tests.harness.memory_server import MemoryServer, free_port, running
@@ -128,7 +128,7 @@ def test_sc_002_a_session_is_not_kept_waiting_and_the_rest_is_sent_when_the_serv
     assert (done["waiting"], done["in_background"]) == (3, True)
     with ExitStack() as stack:
         log = next((place.home / "hook").glob("*.log"))
-        wait_until(lambda: "cannot be reached" in log.read_text(encoding="utf-8"))
+        wait_until(lambda: "the connection failed" in log.read_text(encoding="utf-8"))
         late = stack.enter_context(running(port))
         wait_until(lambda: len(late.episodes) == 3)
 
@@ -214,7 +214,7 @@ def test_a_search_of_another_server_is_spelled_for_its_database(place: Place, se
     [
         ((), {"MADEINOZ_KNOWLEDGE_DB": "mysql"}, "neo4j, falkordb, falkorodb"),
         (("-c", "nothing.toml"), {}, "nothing.toml"),
-        ((), {"LORE_HOME": "/dev/null/lore"}, "The hook's notes cannot be written: Not a directory."),
+        ((), {"LORE_HOME": "/dev/null/lore"}, "Cannot write to the folder of the hook: Not a directory."),
     ],
 )
 def test_whatever_is_wrong_around_it_a_session_can_start(

@@ -10,7 +10,6 @@ import re
 import subprocess
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,17 +18,13 @@ import anyio
 import pytest
 
 from lore_etl.core.errors import StorageError
-from lore_server.hook.failures import Unreachable, Unwilling
-from lore_server.hook.hook_sync import sync
-from lore_server.hook.lucene import spelling
-from lore_server.hook.patience import Patience
-from lore_server.hook.remote_server import connected
-from lore_server.hook.start import Request, start
-from lore_server.hook.state import SyncState, read_state
-from lore_server.hook.tally import Tally
+from lore_server.hook.knowledge_server import ServerUnreachable, ServerUnusable, query_escaping
+from lore_server.hook.mcp_connection import connected, retry_seconds
+from lore_server.hook.session_start import session_start, upload_request
 from lore_server.hook.target import Target, target_of
-from lore_server.hook.wanted import UploadRequest
-from lore_server.hook.wire import seconds_of
+from lore_server.hook.upload_plan import UploadRequest
+from lore_server.hook.upload_run import RetryPolicy, upload
+from lore_server.hook.upload_state import Tally, UploadState, read_state
 from lore_server.owner.session import Session
 from tests.harness.memory_server import MemoryServer, free_port, running
 from tests.harness.owners import wait_until
@@ -76,17 +71,17 @@ class Hook:
     def run(self, seconds: float = 5, attempts: int = 5, token: str = "", **options: Any) -> Tally:
         environment = {"LORE_HOOK_TOKEN": token} if token else {}
         target = target_of(self.url, environment, Path("/"))
-        wanted = UploadRequest((self.folder,), self.state_file, target.name, **options)
+        request = UploadRequest((self.folder,), self.state_file, target.name, **options)
         connect = partial(connected, target, str, request_seconds=seconds)
-        patience = Patience(attempts, chance=lambda: 0.5)
-        return anyio.run(partial(sync, wanted, connect, lambda tally: None, patience, self._sleep))
+        retries = RetryPolicy(attempts, jitter=lambda: 0.5, sleep=self._sleep)
+        return anyio.run(partial(upload, request, connect, lambda tally: None, retries))
 
     async def _sleep(self, seconds: float) -> None:
         self.pauses.append(seconds)
         self.at_pause()
 
     @property
-    def state(self) -> SyncState:
+    def state(self) -> UploadState:
         return read_state(self.state_file)
 
     def write(self, name: str, text: str) -> None:
@@ -137,7 +132,8 @@ def test_fr_003_replies_that_are_server_sent_events_are_read(hook: Hook, server:
 @pytest.mark.parametrize(
     ("fault", "reason"),
     [
-        ({"do": "hang"}, "did not answer in time"), ({"do": "drop"}, "connection broke"), ({"do": "half"}, "hung up"),
+        ({"do": "hang"}, "did not answer in time"), ({"do": "drop"}, "connection failed"),
+        ({"do": "half"}, "closed the connection"),
         ({"do": "429"}, "HTTP 429"), ({"do": "503"}, "HTTP 503"), ({"do": "502"}, "HTTP 502"),
         ({"do": "500"}, "HTTP 500"),
         ({"do": "503", "on": "initialize"}, "HTTP 503"), ({"do": "hang", "on": "tools/list"}, "did not answer"),
@@ -288,7 +284,7 @@ def test_sc_005_special_characters_are_found_on_each_database(hook: Hook, server
     server.set(database=database)
     hook.write("RESEARCH/cti.md", '# CTI\n\nThe group apt-28 (also known as "Fancy Bear") uses a/b:c.')
     hook.run()
-    target, spelled = target_of(server.url, {}, Path("/")), spelling({"MADEINOZ_KNOWLEDGE_DB": database})
+    target, spelled = target_of(server.url, {}, Path("/")), query_escaping({"MADEINOZ_KNOWLEDGE_DB": database})
 
     async def search(query: str) -> JSON:
         async with connected(target, spelled) as knowledge:
@@ -313,10 +309,11 @@ def test_the_limit_of_the_command_line_goes_before_that_of_the_configuration(
     monkeypatch.setenv("LORE_HOME", str(tmp_path / "home"))
     configuration = "[hook]\nmax_files = 1\nmemory_dirs = ['notes']\n"
     project = write_project(tmp_path / "p", {"lore.toml": configuration, "notes/a.md": "a"})
-    dry = Request(folders=[hook.folder], is_dry=True)
+    session = Session(project=project, as_json=True)
+    target = target_of(None, {}, project)
 
-    for request in (dry, replace(dry, most=2), Request(is_dry=True)):
-        start(Session(project=project, as_json=True), request)
+    for options in ({"folders": [hook.folder]}, {"folders": [hook.folder], "limit": 2}, {}):
+        session_start(session, target, upload_request(session, target, **options), is_dry=True)
     told = [json.loads(one + "}") for one in capsys.readouterr().out.split("\n}")[:-1]]
 
     assert [len(one["send"]) for one in told] == [1, 2, 1]
@@ -377,7 +374,7 @@ def test_sc_007_a_running_server_is_found_healthy_within_5_seconds_and_a_silent_
     anyio.run(_health, target, 5.0)
 
     server.set({"do": "hang", "on": "initialize"})
-    with pytest.raises(Unreachable, match=r"within 0\.2 s"):
+    with pytest.raises(ServerUnreachable, match=r"within 0\.2 s"):
         anyio.run(_health, target, 0.2)
 
 
@@ -474,7 +471,7 @@ def test_a_session_that_the_server_forgot_is_opened_anew(hook: Hook, server: Mem
             await anyio.to_thread.run_sync(server.forget_sessions)
             await knowledge.search("x", [])
 
-    with pytest.raises(Unreachable, match="forgotten the session"):
+    with pytest.raises(ServerUnreachable, match="forgotten the session"):
         anyio.run(run)
 
 
@@ -499,7 +496,7 @@ def test_a_token_is_sent_and_a_server_that_wants_one_is_not_asked_again_and_agai
     assert hook.run() == Tally(found=3, failed=3)
     assert hook.run(token="wrong") == Tally(found=3, failed=3)
     assert hook.pauses == []
-    assert "Put its token into LORE_HOOK_TOKEN" in caplog.text
+    assert "Set LORE_HOOK_TOKEN to its token" in caplog.text
     assert hook.run(token="s3cret-token") == Tally(found=3, succeeded=3)
     assert "s3cret-token" not in caplog.text + hook.state_file.read_text(encoding="utf-8")
 
@@ -515,7 +512,7 @@ def test_each_kind_of_server_gets_all_memories(hook: Hook, server: MemoryServer,
 def test_what_answers_and_is_no_knowledge_server_is_told_so(hook: Hook, server: MemoryServer) -> None:
     hook.url = server.url.replace("/mcp/", "/control")
 
-    with pytest.raises((Unwilling, Unreachable)):
+    with pytest.raises((ServerUnusable, ServerUnreachable)):
         anyio.run(_health, target_of(hook.url, {}, Path("/")), 5.0)
     assert hook.run() == Tally(found=3, failed=3)
 
@@ -527,7 +524,7 @@ def test_after_the_state_was_lost_what_the_server_has_is_found_and_not_sent_agai
     hook.state_file.write_text("{", encoding="utf-8")
 
     assert hook.run() == Tally(found=3, succeeded=3)
-    assert "damaged and is put aside" in caplog.text
+    assert "damaged and was renamed" in caplog.text
     assert hook.state_file.with_name("state.json.damaged").read_text() == "{"
     assert bodies(server) == ALL
     assert len(server.calls()) == 3
@@ -554,7 +551,7 @@ def test_a_limit_is_shared_fairly_and_the_next_runs_take_the_rest(hook: Hook, se
     for number in range(8):
         hook.write(f"LEARNING/{number}.md", f"text {number}")
 
-    done = [hook.run(most=4) for _ in range(4)]
+    done = [hook.run(limit=4) for _ in range(4)]
 
     assert [one.succeeded for one in done] == [4, 4, 3, 0]
     assert [one.waiting for one in done] == [7, 3, 0, 0]
@@ -589,4 +586,4 @@ def test_malformed_files_are_reported_and_sent_as_far_as_they_can_be_read(
     ("header", "seconds"), [("7", 7), ("0", 0), ("-1", 0), ("soon", 0), ("", 0), ("Mon, 01 Jan 2001 00:00:00 GMT", 0)]
 )
 def test_a_retry_after_header_is_understood_or_ignored(header: str, seconds: float) -> None:
-    assert seconds_of(header) == seconds
+    assert retry_seconds(header) == seconds

@@ -10,18 +10,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lore_server.hook.episode import LEAST_ROOM, Episode, Reading, parts, read_episode, why_left_out
-from lore_server.hook.folders import FoundFiles, MemoryFile, find, usual_folders
-from lore_server.hook.wanted import memory_folders
+from lore_server.hook.episode import MIN_PART, Episode, Reading, read_episode, skip_reason, split_episode
+from lore_server.hook.memory_folders import FoundFiles, MemoryFile, find_memory_files, memory_folders
 from tests.harness.projects import write_project
 from tests.harness.steps import steps
 
-FILE = MemoryFile("/m/LEARNING/a.md", "LEARNING/a.md", "learning", "/m/LEARNING", 1, 1)
+FILE = MemoryFile("/m/LEARNING/a.md", "LEARNING/a.md", "learning", "/m/LEARNING", 1)
 
 
 def found(folder: Path, files: dict[str, str | bytes], *below: str) -> FoundFiles:
     write_project(folder, files)
-    return find([folder / one for one in below] or [folder])
+    return find_memory_files([folder / one for one in below] or [folder])
 
 
 def labels(found: FoundFiles) -> dict[str, str]:
@@ -72,7 +71,7 @@ def test_links_and_what_is_no_file_are_left_out(tmp_path: Path) -> None:
     (tmp_path / "m/folder").symlink_to(tmp_path / "elsewhere")
     os.mkfifo(tmp_path / "m/pipe.md")
 
-    assert list(labels(find([tmp_path / "m"]))) == ["m/a.md"]
+    assert list(labels(find_memory_files([tmp_path / "m"]))) == ["m/a.md"]
 
 
 def test_a_missing_folder_and_an_odd_name_are_reported_and_others_are_read(tmp_path: Path) -> None:
@@ -82,22 +81,24 @@ def test_a_missing_folder_and_an_odd_name_are_reported_and_others_are_read(tmp_p
     odd = tmp_path / os.fsdecode(b"odd\xff")
     odd.mkdir()
 
-    seen = find([tmp_path / "nothing", odd, tmp_path / "m"])
+    seen = find_memory_files([tmp_path / "nothing", odd, tmp_path / "m"])
 
     assert list(labels(seen)) == ["m/a.md"]
-    assert [one.reason for one in seen.problems] == [
+    assert [one.split(": ", 1)[1] for one in seen.problems] == [
         "cannot be read: No such file or directory",
         "its name is not UTF-8",
         "its name is not UTF-8",
     ]
-    assert seen.whole == []  # of a folder that was not seen whole nothing is taken for deleted
+    assert seen.complete == []  # of a folder that was not seen whole nothing is taken for deleted
 
 
-def test_the_usual_folders_are_those_of_the_home_folder(tmp_path: Path) -> None:
+def test_the_usual_folders_are_those_of_the_home_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_project(tmp_path, {".claude/MEMORY/RESEARCH/a.md": "a"})
 
-    assert usual_folders(tmp_path) == [tmp_path / ".claude/MEMORY/RESEARCH"]
-    assert usual_folders(tmp_path / "other") == [tmp_path / "other/.claude/MEMORY/LEARNING"]
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert memory_folders([], [], tmp_path, {}) == [tmp_path / ".claude/MEMORY/RESEARCH"]
+    monkeypatch.setenv("HOME", str(tmp_path / "other"))
+    assert memory_folders([], [], tmp_path, {}) == [tmp_path / "other/.claude/MEMORY/LEARNING"]
 
 
 def test_folders_are_those_of_the_command_line_then_of_the_configuration_then_of_the_environment(
@@ -106,10 +107,10 @@ def test_folders_are_those_of_the_command_line_then_of_the_configuration_then_of
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     project, environment = tmp_path / "project", {"LORE_MEMORY_DIR": f"/a{os.pathsep}~/b"}
 
-    assert memory_folders([Path("/given")], ["notes"], project, environment) == (Path("/given"),)
-    assert memory_folders([], ["notes", "~/m"], project, environment) == (project / "notes", tmp_path / "home/m")
-    assert memory_folders([], [], project, environment) == (Path("/a"), tmp_path / "home/b")
-    assert memory_folders([], [], project, {}) == (tmp_path / "home/.claude/MEMORY/LEARNING",)
+    assert memory_folders([Path("/given")], ["notes"], project, environment) == [Path("/given")]
+    assert memory_folders([], ["notes", "~/m"], project, environment) == [project / "notes", tmp_path / "home/m"]
+    assert memory_folders([], [], project, environment) == [Path("/a"), tmp_path / "home/b"]
+    assert memory_folders([], [], project, {}) == [tmp_path / "home/.claude/MEMORY/LEARNING"]
 
 
 FRONT = """---
@@ -148,9 +149,9 @@ def test_fr_012_the_front_matter_is_read_by_a_yaml_library(text: str) -> None:
         ("---\na:\n\tb: 1\n---\nBody.\n", "front matter is not valid YAML at line"),
         ("---\n- a\n---\nBody.\n", "front matter is not a list of `key: value`"),
         ("---\na: &x 1\nb: *x\n---\nBody.\n", "front matter is not valid YAML"),
-        (f"---\ntitle: {'x' * 1_000_000}\n---\nBody.\n", "its front matter has 1,000,016 characters and is left out"),
+        (f"---\ntitle: {'x' * 1_000_000}\n---\nBody.\n", "its front matter has 1,000,016 characters and is ignored"),
         ("---\nrating: 8\n\nBody.\n", "its front matter has no end"),
-        (b"---\nrating: 8\n---\nBody.\xff\n", "it is not UTF-8 at byte 23"),
+        (b"---\nrating: 8\n---\nBody.\xff\n", "it is not valid UTF-8 at byte 23"),
     ],
     ids=["broken", "tabs", "a list", "an alias", "1 MB", "without an end", "invalid UTF-8"],
 )
@@ -191,12 +192,12 @@ def test_values_that_no_server_would_take_become_text(value: str) -> None:
 
 @pytest.mark.parametrize("text", ["", "---\nrating: 8\n---\n\n", "\ufeff\r\n"])
 def test_an_empty_file_is_left_out(text: str) -> None:
-    assert read(text) == Reading(left_out="it is empty")
+    assert read(text) == Reading(skipped="it is empty")
 
 
 @pytest.mark.parametrize("front", ["knowledge_server: lore", "group_id: learning\nsha256: abc"])
 def test_what_came_from_a_knowledge_server_is_not_sent_back(front: str) -> None:
-    assert read(f"---\n{front}\n---\nBody.\n") == Reading(left_out="it came from a knowledge server")
+    assert read(f"---\n{front}\n---\nBody.\n") == Reading(skipped="it came from a knowledge server")
 
 
 def test_a_text_about_knowledge_is_no_loop() -> None:
@@ -209,7 +210,7 @@ def test_secrets_are_left_out_of_body_name_and_metadata_and_it_is_said() -> None
 
     assert reading.episode is not None
     assert token not in str(reading.episode)
-    assert reading.notes == ("secrets were left out: 4",)
+    assert reading.notes == ("secrets redacted: 4",)
 
 
 def sample(body: str, name: str = "A name") -> Episode:
@@ -217,12 +218,12 @@ def sample(body: str, name: str = "A name") -> Episode:
 
 
 def test_a_short_episode_is_sent_as_it_is() -> None:
-    assert parts(sample("b" * 5000, "n" * 200), 5000, 200) == [sample("b" * 5000, "n" * 200)]
+    assert split_episode(sample("b" * 5000, "n" * 200), 5000, 200) == [sample("b" * 5000, "n" * 200)]
 
 
 def test_fr_010_bodies_over_5000_characters_are_sent_in_linked_parts() -> None:
     paragraphs = [f"Paragraph {number}. " + "word " * 150 for number in range(20)]
-    pieces = parts(sample("\n\n".join(paragraphs)), 5000, 200)
+    pieces = split_episode(sample("\n\n".join(paragraphs)), 5000, 200)
 
     assert all(len(one.body) <= 5000 for one in pieces)
     assert [one.name for one in pieces] == [f"A name ({n}/{len(pieces)})" for n in range(1, len(pieces) + 1)]
@@ -234,18 +235,16 @@ def test_fr_010_bodies_over_5000_characters_are_sent_in_linked_parts() -> None:
 
 def test_fr_011_names_over_200_characters_are_shortened_at_a_word_and_stand_whole_in_the_body() -> None:
     name = "word " * 60 + "end"
-    (one,) = parts(sample("Body.", name), 5000, 200)
+    (one,) = split_episode(sample("Body.", name), 5000, 200)
 
     assert len(one.name) <= 200
     assert one.name.endswith("word…")
     assert one.body == f"{name}\n\nBody."
 
 
-@given(
-    st.text(max_size=3000), st.text(min_size=1, max_size=400), st.integers(LEAST_ROOM + 50, 900), st.integers(40, 200)
-)
+@given(st.text(max_size=3000), st.text(min_size=1, max_size=400), st.integers(MIN_PART + 50, 900), st.integers(40, 200))
 def test_parts_are_the_whole_again_and_keep_the_limits(body: str, name: str, most_body: int, most_name: int) -> None:
-    pieces = parts(sample(body, name), most_body, most_name)
+    pieces = split_episode(sample(body, name), most_body, most_name)
     whole = body if len(name) <= most_name else f"{name}\n\n{body}"
     head = "" if len(pieces) == 1 else "Part {} of {} of memory mark.\n\n"
 
@@ -255,8 +254,8 @@ def test_parts_are_the_whole_again_and_keep_the_limits(body: str, name: str, mos
 
 def cut(data: bytes) -> int:
     """How many parts a file becomes."""
-    assert not why_left_out(data)
-    return len(parts(sample(data.decode()), 5000, 200))
+    assert not skip_reason(data)
+    return len(split_episode(sample(data.decode()), 5000, 200))
 
 
 def test_the_work_of_cutting_a_file_grows_with_its_length() -> None:

@@ -12,13 +12,12 @@ import pytest
 
 from lore_etl.core.errors import ConfigError, StorageError
 from lore_server.hook.episode import digest_of
-from lore_server.hook.failures import Unreachable
-from lore_server.hook.folders import MemoryFile, find
-from lore_server.hook.patience import Patience
-from lore_server.hook.plan import GUARDED, LARGEST_FILE, UploadPlan, content, in_turns, made_plan
-from lore_server.hook.state import SyncState, UploadedFile, make_folder, read_state
-from lore_server.hook.tally import Tally, read_tally
+from lore_server.hook.knowledge_server import ServerUnreachable
+from lore_server.hook.memory_folders import MAX_BYTES, MemoryFile, find_memory_files, read_memory_file
 from lore_server.hook.target import target_of
+from lore_server.hook.upload_plan import GUARDED, UploadPlan, in_turns, plan_for
+from lore_server.hook.upload_run import RetryPolicy
+from lore_server.hook.upload_state import Tally, UploadedFile, UploadState, make_folder, read_state
 from tests.harness.projects import write_project
 
 FILES = {"LEARNING/a.md": "alpha", "LEARNING/b.md": "beta", "RESEARCH/c.md": "gamma"}
@@ -29,16 +28,18 @@ def folder(tmp_path: Path) -> Path:
     return write_project(tmp_path / "m", FILES).resolve()
 
 
-def synced(folder: Path) -> SyncState:
+def synced(folder: Path) -> UploadState:
     """The state after all of the folder was sent."""
-    state = SyncState(folder / "state.json")
-    for file in find([folder]).files.values():
-        state.files[file.path] = UploadedFile(digest_of(file, content(file)), file.group, (f"id of {file.label}",), 1)
+    state = UploadState(folder / "state.json")
+    for file in find_memory_files([folder]).files.values():
+        state.files[file.path] = UploadedFile(
+            digest_of(file, read_memory_file(file)), file.group, (f"id of {file.label}",), 1
+        )
     return state
 
 
-def planned(folder: Path, state: SyncState, everything: bool = False, most: int = 0) -> UploadPlan:
-    return made_plan(find([folder]), state, everything, most)
+def planned(folder: Path, state: UploadState, everything: bool = False, most: int = 0) -> UploadPlan:
+    return plan_for(find_memory_files([folder]), state, everything, most)
 
 
 def sent(plan: UploadPlan) -> list[str]:
@@ -46,12 +47,12 @@ def sent(plan: UploadPlan) -> list[str]:
 
 
 def test_what_is_new_is_sent_and_what_did_not_change_is_not(folder: Path) -> None:
-    assert sorted(sent(planned(folder, SyncState(folder / "s")))) == sorted(FILES)
+    assert sorted(sent(planned(folder, UploadState(folder / "s")))) == sorted(FILES)
     state = synced(folder)
     (folder / "LEARNING/new.md").write_text("delta")
 
     assert sent(planned(folder, state)) == ["LEARNING/new.md"]
-    assert planned(folder, state).unchanged == 3
+    assert planned(folder, state).tally.skipped == 3
 
 
 def test_a_changed_file_is_sent_again_whatever_its_times_say(folder: Path) -> None:
@@ -74,7 +75,7 @@ def test_a_move_within_its_group_sends_nothing(folder: Path) -> None:
 
     plan = planned(folder, state)
 
-    assert (sent(plan), [file.label for file, _ in plan.moved]) == ([], ["LEARNING/2026-01/a.md"])
+    assert (sent(plan), [file.label for file in plan.moved]) == ([], ["LEARNING/2026-01/a.md"])
     assert plan.gone == [str(folder / "LEARNING/a.md")]
 
 
@@ -91,7 +92,7 @@ def test_only_what_is_gone_from_a_folder_that_was_seen_whole_is_removed(folder: 
     (folder / "LEARNING/a.md").unlink()
 
     assert planned(folder, state).gone == [str(folder / "LEARNING/a.md")]
-    assert made_plan(find([folder / "nothing"]), state).gone == []
+    assert plan_for(find_memory_files([folder / "nothing"]), state).gone == []
 
 
 def test_what_says_nothing_any_more_is_removed(folder: Path) -> None:
@@ -108,8 +109,8 @@ def test_a_folder_whose_many_files_are_all_gone_at_once_is_not_believed(tmp_path
         file.unlink()
 
     assert planned(folder, state).gone == []
-    assert planned(folder, state).complaints == [
-        f"LEARNING: all its {GUARDED} memories are gone: nothing is removed from the server without --all"
+    assert planned(folder, state).warnings == [
+        f"LEARNING: all its {GUARDED} memory files are gone; use --all to remove them from the server"
     ]
     assert len(planned(folder, state, everything=True).gone) == GUARDED
 
@@ -118,22 +119,22 @@ def test_files_that_cannot_be_read_are_reported_and_not_taken_for_deleted(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     state = synced(folder)
-    found = find([folder])
+    found = find_memory_files([folder])
     (folder / "LEARNING/a.md").unlink()
     (folder / "LEARNING/a.md").symlink_to(folder / "LEARNING/b.md")  # put there since the walk
-    os.truncate(folder / "RESEARCH/c.md", LARGEST_FILE + 1)
+    os.truncate(folder / "RESEARCH/c.md", MAX_BYTES + 1)
 
-    plan = made_plan(found, state)
+    plan = plan_for(found, state)
 
-    assert [(one.source, one.reason) for one in plan.failed] == [
-        ("LEARNING/a.md", "cannot be read: Too many levels of symbolic links"),
-        ("RESEARCH/c.md", "has over 20,000,000 bytes"),
+    assert plan.warnings == [
+        "LEARNING/a.md: cannot be read: a symlink, which is not followed",
+        "RESEARCH/c.md: has over 20,000,000 bytes",
     ]
     assert (plan.gone, plan.tally) == ([], Tally(found=3, failed=2, skipped=1))
 
 
 def file(source: str, name: str, modified: int) -> MemoryFile:
-    return MemoryFile(f"{source}/{name}", name, "g", source, 1, modified)
+    return MemoryFile(f"{source}/{name}", name, "g", source, modified)
 
 
 def test_sources_take_turns_and_no_source_waits_for_another_to_be_done() -> None:
@@ -150,7 +151,7 @@ def test_what_failed_before_comes_after_all_others() -> None:
 
 
 def test_a_limit_leaves_the_rest_for_the_next_run(folder: Path) -> None:
-    plan = planned(folder, SyncState(folder / "s"), most=2)
+    plan = planned(folder, UploadState(folder / "s"), most=2)
 
     assert len(plan.send) == 2
     assert {one.source for one in plan.send} == {str(folder / "LEARNING"), str(folder / "RESEARCH")}
@@ -167,9 +168,9 @@ def test_an_entry_that_is_not_whole_or_has_something_to_clear_away_is_taken_up_a
 
 
 def test_the_state_is_read_as_it_was_written(tmp_path: Path) -> None:
-    state = SyncState(tmp_path / "hook/s.json", "http://x", orphans=[{"id": "o"}], last={"pid": 1})
+    state = UploadState(tmp_path / "hook/s.json", "http://x", orphans=[{"id": "o"}], last={"pid": 1})
     make_folder(state.path.parent)
-    entry = UploadedFile("d", "g", ("1", "2"), 3, ("0",), True, "it failed", "LEARNING", "2026-01-01")
+    entry = UploadedFile("d", "g", ("1", "2"), 3, ("0",), "it failed", "LEARNING", "2026-01-01")
     state.put("/m/ü.md", entry)
 
     assert read_state(state.path) == state
@@ -189,7 +190,7 @@ def test_a_damaged_state_is_known_for_one_and_put_aside(tmp_path: Path, text: st
     path.write_bytes(text.encode("latin-1"))
     state = read_state(path)
 
-    assert state == SyncState(path, is_damaged=True)
+    assert state == UploadState(path, is_damaged=True)
     state.put_aside()
     state.save()
     assert (tmp_path / "s.json.damaged").read_bytes() == text.encode("latin-1")
@@ -200,30 +201,30 @@ def test_a_state_that_cannot_be_written_is_an_error_of_storage(tmp_path: Path) -
     (tmp_path / "file").write_text("")
 
     with pytest.raises(StorageError, match="Cannot write"):
-        SyncState(tmp_path / "file/s.json").save()
+        UploadState(tmp_path / "file/s.json").save()
 
 
 def test_ids_that_another_file_stands_for_are_in_use(tmp_path: Path) -> None:
-    state = SyncState(
+    state = UploadState(
         tmp_path / "s", files={"a": UploadedFile("d", "g", ("1",), 1), "b": UploadedFile("e", "g", ("2",), 1)}
     )
 
-    assert state.unused(("1", "3")) == ("3",)
+    assert (state.is_used("1"), state.is_used("3")) == (True, False)
 
 
 def test_pauses_double_up_to_a_limit_with_chance_and_end() -> None:
-    patience = Patience(attempts=7, first=0.5, longest=4, chance=lambda: 0.5)
-    failure = Unreachable("x")
+    retries = RetryPolicy(attempts=7, first=0.5, longest=4, jitter=lambda: 0.5)
+    failure = ServerUnreachable("x")
 
-    assert [patience.after(failure) for _ in range(7)] == [0.5, 1, 2, 4, 4, 4, None]
-    patience.renew()
-    assert patience.after(failure) == 0.5
-    assert {Patience().after(failure) for _ in range(9)} != {Patience().after(failure)}
+    assert [retries.pause_after(failure) for _ in range(7)] == [0.5, 1, 2, 4, 4, 4, None]
+    retries.reset()
+    assert retries.pause_after(failure) == 0.5
+    assert {RetryPolicy().pause_after(failure) for _ in range(9)} != {RetryPolicy().pause_after(failure)}
 
 
 def test_a_time_that_the_server_names_is_waited_for_if_it_is_not_too_long() -> None:
-    assert Patience().after(Unreachable("x", wait_seconds=20)) == 20
-    assert Patience().after(Unreachable("x", wait_seconds=61)) is None
+    assert RetryPolicy().pause_after(ServerUnreachable("x", retry_after=20)) == 20
+    assert RetryPolicy().pause_after(ServerUnreachable("x", retry_after=61)) is None
 
 
 def target(url: str | None, environment: Mapping[str, str] | None = None) -> tuple[str, str]:
@@ -244,7 +245,7 @@ def test_secrets_of_an_address_and_the_token_are_shown_nowhere() -> None:
     environment = {"LORE_HOOK_TOKEN": "s3cret", "LORE_HOME": "/h"}
     address = "https://me:" + "hunter2@Kb.example:8443/mcp?key=abc"
     found = target_of(address, environment, Path("/p"))
-    shown = repr(found) + found.name + str(found.file(environment, "log"))
+    shown = repr(found) + found.name + str(found.file("log"))
 
     assert found.name == "https://kb.example:8443/mcp"
     assert (found.token, found.url) == ("s3cret", address)
@@ -267,7 +268,7 @@ def test_each_server_and_each_index_has_its_own_state() -> None:
     "url", ["localhost:8000", "ftp://a/", "http://", "http://a:b/", "file:///etc/passwd", "http://["]
 )
 def test_what_is_no_address_is_refused(url: str) -> None:
-    with pytest.raises(ConfigError, match="address of the knowledge server"):
+    with pytest.raises(ConfigError, match="Invalid knowledge server URL"):
         target(url)
 
 
@@ -282,4 +283,4 @@ def test_the_numbers_are_told_in_a_line_and_as_data() -> None:
 
     assert str(tally) == "18 processed, 3 succeeded, 1 failed, 14 skipped, 2 removed, 2 waiting"
     assert str(Tally()) == "0 processed, 0 succeeded, 0 failed, 0 skipped"
-    assert read_tally(json.loads(json.dumps(tally.told()))) == tally
+    assert Tally.of(json.loads(json.dumps(tally.as_dict()))) == tally

@@ -36,21 +36,23 @@ def session_start(
     ] = 15,
 ) -> None:
     """Send memory files that changed to a knowledge server. It never keeps a session from starting."""
-    from lore_server.hook.start import Request, start
-    from lore_server.hook.status import show_status
+    from lore_server.hook.session_start import session_start, show_status, upload_request
+    from lore_server.hook.target import target_for
 
     _check(session, url)
     try:
+        target = target_for(session, url)
         if status:
-            show_status(session, url)
+            show_status(session, target)
         else:
-            start(session, Request(url, memory_dir or (), dry_run, all, max, budget))
+            request = upload_request(session, target, memory_dir or (), all, max)
+            session_start(session, target, request, dry_run, budget)
     except Exception as error:  # noqa: BLE001 - the top of a face; whatever is wrong here, a session must start
         fail(error, session.as_json)
 
 
 def _check(session: Session, url: str | None) -> None:
-    """Raises UsageError where the command line itself is wrong."""
+    """Reject an invalid URL. Raises UsageError."""
     from lore_server.hook.target import target_of
 
     try:
@@ -67,12 +69,13 @@ def search(
     group: Annotated[list[str] | None, typer.Option("-g", "--group", help="Only this group; can be repeated.")] = None,
 ) -> None:
     """Search the knowledge server that the hook sends to, spelled as its database wants it."""
-    from lore_server.hook.hook_search import found_at
     from lore_server.hook.target import target_for
 
     _check(session, url)
     target = target_for(session, url)
     if target.url:
-        print_json(found_at(target, query, group or []))
+        from lore_server.hook import mcp_connection
+
+        print_json(mcp_connection.search(target, query, group or []))
     else:
         session.call("search_memories", query=query, **({"group_ids": group} if group else {}))

@@ -1,1 +1,1 @@
-"""What an agent's session-start hook runs: memory files on their way to a knowledge server."""
+"""The session-start hook: upload an agent's memory files to a knowledge server."""

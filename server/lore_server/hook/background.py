@@ -1,6 +1,6 @@
-"""Work that goes on when the command has ended: in a child that tells how far it is as long as it is heard.
+"""Run work that outlasts the command: in a forked child, which reports its progress while the command listens.
 
-The child is forked, not started: what the command has imported and read is there, and nothing is told by arguments.
+A forked child needs no arguments, and starts with all that the command has imported and read.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from typing import Any
 from lore_server.console.terminal import VisibleFormatter
 
 JSON = dict[str, Any]
-Tell = Callable[[JSON], None]
+Send = Callable[[JSON], None]
 
-LONGEST_SECONDS = 1800  # then the child is ended: it holds the lock, and a call of it may hang
-LOG_BYTES = 1_000_000
+MAX_SECONDS = 1800  # then the child is ended: it holds the lock, and a call may hang
+MAX_LOG_BYTES = 1_000_000
 _FORMAT = VisibleFormatter("%(asctime)s %(process)d %(levelname)s %(message)s", "%Y-%m-%dT%H:%M:%S%z")
 
 
-def begun(work: Callable[[Tell], None], log_file: Path) -> int:
-    """Do the work in a child; the end of a pipe from which `followed` reads what it tells. Raises OSError."""
-    if log_file.exists() and log_file.stat().st_size > LOG_BYTES:
+def start(work: Callable[[Send], None], log_file: Path) -> int:
+    """Run the work in a child process. Return the end of a pipe for `messages`. Raises OSError."""
+    if log_file.exists() and log_file.stat().st_size > MAX_LOG_BYTES:
         log_file.replace(log_file.with_name(f"{log_file.name}.1"))
     log = os.open(log_file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     source, target = os.pipe()
@@ -44,7 +44,7 @@ def begun(work: Callable[[Tell], None], log_file: Path) -> int:
     try:
         os.close(source)
         _detach(log)
-        work(_logged(target))
+        work(_logging_to(target))
         code = 0
     except BaseException:
         traceback.print_exc()
@@ -54,8 +54,8 @@ def begun(work: Callable[[Tell], None], log_file: Path) -> int:
         os._exit(code)
 
 
-def followed(source: int, seconds: float) -> Iterator[JSON]:
-    """What the child tells, for so many seconds at most; `ended` is the last if it ends before."""
+def messages(source: int, seconds: float) -> Iterator[JSON]:
+    """Yield the child's messages for a limited time; the last is `ended` if the child ends within it."""
     deadline, rest = time.monotonic() + seconds, b""
     with contextlib.closing(os.fdopen(source, "rb", buffering=0)) as pipe:
         while select.select([pipe], [], [], max(0.0, deadline - time.monotonic()))[0]:
@@ -68,35 +68,27 @@ def followed(source: int, seconds: float) -> Iterator[JSON]:
 
 
 def _detach(log: int) -> None:
-    """Of the terminal, of the caller's pipes, of the command's process group."""
+    """Leave the terminal, the caller's pipes and the command's process group."""
     os.setsid()
     nothing = os.open(os.devnull, os.O_RDONLY)
-    for descriptor, number in ((nothing, 0), (log, 1), (log, 2)):
-        os.dup2(descriptor, number)
-    signal.alarm(LONGEST_SECONDS)
+    for descriptor, standard in ((nothing, 0), (log, 1), (log, 2)):
+        os.dup2(descriptor, standard)
+    signal.alarm(MAX_SECONDS)
 
 
-def _logged(target: int) -> Tell:
-    """Logs go to the log file, and to who listens; returns how to tell the latter more."""
-    pipe = _Pipe(target)
+def _logging_to(target: int) -> Send:
+    """Log to standard error and to the pipe; return the function that sends other messages to the pipe."""
+
+    def send(message: JSON) -> None:
+        with contextlib.suppress(BrokenPipeError):  # the command has ended
+            os.write(target, json.dumps(message).encode() + b"\n")
+
+    class PipeHandler(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            send({"log": record.getMessage(), "is_warning": record.levelno >= logging.WARNING})
+
     to_file = logging.StreamHandler(sys.stderr)
     to_file.setFormatter(_FORMAT)
-    logging.basicConfig(handlers=[to_file, pipe], level=logging.WARNING, force=True)
+    logging.basicConfig(handlers=[to_file, PipeHandler()], level=logging.WARNING, force=True)
     logging.getLogger("lore_server").setLevel(logging.INFO)
-    return pipe.tell
-
-
-class _Pipe(logging.Handler):
-    """Lines of JSON to the command, as long as it is there."""
-
-    def __init__(self, target: int) -> None:
-        super().__init__()
-        self._target = target
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self.tell({"log": record.getMessage(), "is_warning": record.levelno >= logging.WARNING})
-
-    def tell(self, message: JSON) -> None:
-        """One message."""
-        with contextlib.suppress(BrokenPipeError):
-            os.write(self._target, json.dumps(message).encode() + b"\n")
+    return send

@@ -1,194 +1,235 @@
-"""A knowledge server as the hook sees it: which of its tools takes, finds and deletes memories, and in which words."""
+"""A knowledge server as the hook uses it: tools that add, find and delete memories, and the ways they fail."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from datetime import datetime
-from typing import Any
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
+from lore_etl.core.errors import (
+    ConfigError,
+    LoreError,
+    NotFound,
+    ProviderError,
+    ProviderUnavailable,
+    TokenRequired,
+    UnknownOperation,
+)
 from lore_server.hook.episode import Episode
-from lore_server.hook.failures import Unwilling, UploadRefused
 
 JSON = dict[str, Any]
 CallTool = Callable[[str, JSON], Awaitable[JSON]]
-"""Runs a tool and gives what it replied. Raises Unreachable, Refused, Unwilling."""
+"""Calls a tool and returns its reply. Raises ServerUnreachable, ServerUnusable, MemoryRefused."""
 
-ADD = ("add_memory", "add_episode")
-DELETE = ("delete_memory", "delete_episode")
-LIST = ("get_episodes",)
-SEARCH = ("search_memories", "search_memory_nodes", "search_nodes", "search_memory_facts", "search_facts")
+DATABASE = "MADEINOZ_KNOWLEDGE_DB"
+# the tools and arguments of Lore, then those of Graphiti
+ADD, LIST = ("add_memory",), ("get_episodes",)
+DELETE, SEARCH = ("delete_memory", "delete_episode"), ("search_memories", "search_nodes")
 BODY = ("body", "episode_body")
 IDS = ("id", "uuid", "memory_id", "episode_id", "episode_uuid")
-BODY_CHARACTERS, NAME_CHARACTERS = 5_000, 200  # of a server that does not say what it takes
-LISTED = 1_000
+MAX_BODY, MAX_NAME = 5_000, 200  # characters, if the server's schema does not say
+MAX_LISTED = 1_000
+_BUSY = 75
+_SPECIAL = re.compile(r'[+\-&|!(){}\[\]^"~*?:\\/]')
 _MISSING = re.compile(r"not[ _]found|no such|does not exist", re.IGNORECASE)
 
 
-@dataclass(frozen=True)
-class Tool:
-    """A tool and the properties of its arguments."""
+class ServerUnreachable(ProviderUnavailable):
+    """The server does not answer, or asks for a later attempt. It may have processed the request all the same."""
+
+    def __init__(self, message: str, retry_after: float = 0) -> None:
+        super().__init__(message, "No memory is lost; the next session tries again.")
+        self.retry_after = retry_after
+
+
+class ServerUnusable(ProviderUnavailable):
+    """The server accepts no memory at all: the token is wrong, or it has no tool for memories."""
+
+
+class MemoryRefused(ProviderError):
+    """The server refuses this request. `is_missing`: the memory to delete does not exist."""
+
+    def __init__(self, message: str, is_missing: bool = False) -> None:
+        super().__init__(message, "Correct the named memory file, and run the hook again.")
+        self.is_missing = is_missing or bool(_MISSING.search(message))
+
+
+def failure_of(error: LoreError) -> LoreError:
+    """Convert an error that a Lore server returned."""
+    if error.exit_code == _BUSY:
+        return ServerUnreachable(error.message)
+    if isinstance(error, TokenRequired):
+        return ServerUnusable(error.message, "Set LORE_HOOK_TOKEN to the server's token.")
+    if isinstance(error, UnknownOperation):
+        return ServerUnusable(error.message, error.hint)
+    return MemoryRefused(error.message, is_missing=isinstance(error, NotFound))
+
+
+def escaped(query: str) -> str:
+    """Return the query with a backslash before each special character of Lucene's syntax."""
+    return _SPECIAL.sub(r"\\\g<0>", query)
+
+
+def query_escaping(environment: Mapping[str, str]) -> Callable[[str], str]:
+    """Return the function that escapes queries for the database named in `MADEINOZ_KNOWLEDGE_DB`.
+
+    Raises:
+        ConfigError: the database is not supported.
+    """
+    databases: dict[str, Callable[[str], str]] = {"neo4j": str, "falkordb": escaped, "falkorodb": escaped}
+    name = environment.get(DATABASE, "").strip().lower() or "neo4j"
+    if name not in databases:
+        hint = f"Valid values: {', '.join(databases)}. The default is neo4j."
+        raise ConfigError(f"{DATABASE} is `{name[:100]}`, which is not a supported database.", hint)
+    return databases[name]
+
+
+class Tool(NamedTuple):
+    """A tool and the schemas of its arguments."""
 
     name: str
-    properties: Mapping[str, JSON]
+    arguments: Mapping[str, JSON]
 
-    def first(self, names: Iterable[str]) -> str:
-        """The first of these that is an argument of it. Raises Unwilling."""
-        found = next((one for one in names if one in self.properties), None)
-        if found is None:
-            said = f"Its tool {self.name} has none of the arguments {', '.join(names)}."
-            raise Unwilling(said, "Name a server whose tools are like Graphiti's or Lore's.")
-        return found
+    def argument(self, *names: str) -> str:
+        """Return the first of the names that the tool accepts. Raises ServerUnusable."""
+        for name in names:
+            if name in self.arguments:
+                return name
+        message = f"The server's tool {self.name} has none of the arguments {', '.join(names)}."
+        raise ServerUnusable(message, "Use a server with the tools of Lore or Graphiti.")
 
-    def most(self, argument: str, otherwise: int) -> int:
-        """How many characters the argument may have."""
-        return int(self.properties[argument].get("maxLength", otherwise))
+    def max_length(self, argument: str, default: int) -> int:
+        """Return the maximum number of characters of an argument."""
+        return int(self.arguments[argument].get("maxLength", default))
 
 
 class KnowledgeServer:
-    """One knowledge server. Every call may raise Unreachable, Refused and Unwilling.
+    """The memories on one server. Every call may raise ServerUnreachable, ServerUnusable and MemoryRefused.
 
-    `spelled` makes a query one for the database behind it; `knows_its_own` if it recognises a text that it has.
+    `deduplicates`: the server itself recognises a text that it has.
     """
 
     def __init__(
-        self, tools: Mapping[str, JSON], call: CallTool, spelled: Callable[[str], str], knows_its_own: bool = False
+        self, schemas: Mapping[str, JSON], call: CallTool, escape: Callable[[str], str], deduplicates: bool = False
     ) -> None:
-        self._tools = {name: Tool(name, schema.get("properties", {})) for name, schema in tools.items()}
-        self._call, self._spelled, self._knows_its_own = call, spelled, knows_its_own
+        self._tools = {name: Tool(name, schema.get("properties", {})) for name, schema in schemas.items()}
+        self._call, self._escape, self._deduplicates = call, escape, deduplicates
 
     @property
     def limits(self) -> tuple[int, int]:
-        """Most characters of a body and of a name."""
-        add = self._needed(ADD)
-        return add.most(add.first(BODY), BODY_CHARACTERS), add.most(add.first(("name",)), NAME_CHARACTERS)
+        """The maximum number of characters of a body and of a name."""
+        add = self._tool(ADD)
+        return add.max_length(add.argument(*BODY), MAX_BODY), add.max_length(add.argument("name"), MAX_NAME)
 
     @property
     def can_delete(self) -> bool:
-        """Whether it has a tool for it."""
-        return self._tool(DELETE) is not None
+        """Whether the server has a tool to delete memories."""
+        return self._has(DELETE)
+
+    @property
+    def can_find(self) -> bool:
+        """Whether `find` asks the server."""
+        return not self._deduplicates and (self._has(LIST) or self._has(SEARCH))
 
     async def add(self, episode: Episode, replaces: str = "") -> tuple[str, bool]:
-        """Send an episode: its id there, empty if the server tells none, and whether `replaces` made way for it."""
-        add = self._needed(ADD)
+        """Send an episode. Return its id, empty if the server returns none, and whether it replaced the given id."""
+        add = self._tool(ADD)
         arguments = dict(arguments_of(add, episode))
-        is_replaced = bool(replaces) and "replaces" in add.properties
+        is_replaced = bool(replaces) and "replaces" in add.arguments
         if is_replaced:
             arguments["replaces"] = replaces
         return id_in(checked(await self._call(add.name, arguments))), is_replaced
 
     async def find(self, mark: str, group_id: str, query: str) -> str:
-        """The id of an episode that may have arrived; empty if it is not there, or the server need not be asked.
-
-        `query` is what a server is asked that can search and not list.
-        """
-        listing, search = self._tool(LIST), self._tool(SEARCH)
-        if self._knows_its_own or not (listing or search):
+        """Return the id of an episode, or an empty string; `query` is for a server that can only search."""
+        if not self.can_find:
             return ""
-        if listing is not None:
-            limits = {name: LISTED for name in ("max_episodes", "last_n", "limit") if name in listing.properties}
-            reply = await self._call(listing.name, {**_groups(listing, [group_id]), **limits})
+        if self._has(LIST):
+            tool = self._tool(LIST)
+            limit = {"max_episodes": MAX_LISTED} if "max_episodes" in tool.arguments else {}
+            reply = checked(await self._call(tool.name, {**_groups(tool, [group_id]), **limit}))
         else:
             reply = await self.search(query, [group_id])
-        return next((id_in(one) for one in _entries(checked(reply)) if _mentions(one, mark)), "")
+        return next((id_in(entry) for entry in _entries(reply) if _mentions(entry, mark)), "")
 
     async def delete(self, memory: str) -> None:
-        """Delete a memory; one that is not there is as good as deleted."""
-        delete = self._needed(DELETE)
+        """Delete a memory, if it exists."""
+        tool = self._tool(DELETE)
         try:
-            checked(await self._call(delete.name, {delete.first(IDS): memory}))
-        except UploadRefused as error:
+            checked(await self._call(tool.name, {tool.argument(*IDS): memory}))
+        except MemoryRefused as error:
             if not error.is_missing:
                 raise
 
     async def search(self, query: str, groups: list[str]) -> JSON:
-        """What its search finds for the query."""
-        search = self._needed(SEARCH)
-        asked = {search.first(("query", "q")): self._spelled(query), **_groups(search, groups)}
-        return checked(await self._call(search.name, asked))
+        """Return the reply of the server's search."""
+        tool = self._tool(SEARCH)
+        return checked(await self._call(tool.name, {"query": self._escape(query), **_groups(tool, groups)}))
 
-    def _tool(self, names: Iterable[str]) -> Tool | None:
-        return next((self._tools[name] for name in names if name in self._tools), None)
+    def _has(self, names: Sequence[str]) -> bool:
+        return any(name in self._tools for name in names)
 
-    def _needed(self, names: Iterable[str]) -> Tool:
-        found = self._tool(names)
-        if found is None:
-            said = f"The server has none of the tools {', '.join(names)}."
-            raise Unwilling(said, "Name the address of a knowledge server, such as http://localhost:8000/mcp/.")
-        return found
+    def _tool(self, names: Sequence[str]) -> Tool:
+        for name in names:
+            if name in self._tools:
+                return self._tools[name]
+        message = f"The server has none of the tools {', '.join(names)}."
+        raise ServerUnusable(message, "Give the URL of a knowledge server, e.g. http://localhost:8000/mcp/.")
 
 
 def arguments_of(add: Tool, episode: Episode) -> Iterator[tuple[str, Any]]:
-    """The episode in the words of the server's tool, as far as it has them."""
-    yield add.first(("name",)), episode.name
-    yield add.first(BODY), episode.body
-    told = {**episode.metadata, "sync_id": episode.mark}
-    is_graph = "source_description" in add.properties
-    about = "; ".join(f"{key}: {_plain(value)}" for key, value in told.items())
-    timestamp = told.get("timestamp")
-    offered = {
+    """Yield the arguments of the server's tool for an episode, as far as the tool accepts them."""
+    yield add.argument("name"), episode.name
+    yield add.argument(*BODY), episode.body
+    metadata = {**episode.metadata, "sync_id": episode.mark}
+    description = "; ".join(f"{key}: {_plain(value)}" for key, value in metadata.items())
+    optional = {
         "group_id": episode.group_id,
-        "source": "text" if is_graph else episode.source,
-        "source_description": about,
-        "metadata": about if add.properties.get("metadata", {}).get("type") == "string" else told,
-        **({"reference_time": timestamp} if _is_time(timestamp) else {}),
+        "source": "text" if "source_description" in add.arguments else episode.source,
+        "source_description": description,
+        "metadata": description if add.arguments.get("metadata", {}).get("type") == "string" else metadata,
     }
-    yield from ((key, value) for key, value in offered.items() if key in add.properties)
+    yield from ((key, value) for key, value in optional.items() if key in add.arguments)
 
 
 def checked(reply: JSON) -> JSON:
-    """The reply, if it does not tell an error, as some servers do in a result. Raises Refused."""
-    inner = reply.get("result")
-    for one in (reply, inner if isinstance(inner, dict) else {}):
-        error = one.get("error")
+    """Return the reply, unless it reports an error, as some servers do in a result. Raises MemoryRefused."""
+    for level in _levels(reply):
+        error = level.get("error")
         if error and isinstance(error, str | bool):
-            said = str(one.get("message") if error is True else error)[:500]
-            raise UploadRefused(said, is_missing=bool(_MISSING.search(said)))
+            raise MemoryRefused(str(level.get("message") if error is True else error)[:500])
     return reply
 
 
 def id_in(reply: JSON) -> str:
-    """The id that a reply tells; empty if it tells none."""
+    """Return the id in a reply; empty if there is none."""
+    values = (level.get(name) for level in _levels(reply) for name in IDS)
+    return next((str(value) for value in values if isinstance(value, str | int) and value != ""), "")
+
+
+def _levels(reply: JSON) -> list[JSON]:
     inner = reply.get("result")
-    for one in (reply, inner if isinstance(inner, dict) else {}):
-        for name in IDS:
-            if isinstance(one.get(name), str | int) and one[name] != "":
-                return str(one[name])
-    return ""
+    return [reply, inner] if isinstance(inner, dict) else [reply]
 
 
 def _groups(tool: Tool, groups: list[str]) -> JSON:
-    if "group_ids" in tool.properties:
-        return {"group_ids": groups} if groups else {}
-    return {"group_id": groups[0]} if groups and "group_id" in tool.properties else {}
+    return {"group_ids": groups} if groups and "group_ids" in tool.arguments else {}
 
 
 def _entries(value: Any) -> Iterator[JSON]:
-    """Every object in a reply that has an id, the innermost first."""
-    if isinstance(value, dict):
-        for one in value.values():
-            yield from _entries(one)
-        if id_in(value):
-            yield value
-    elif isinstance(value, list):
-        for one in value:
-            yield from _entries(one)
+    """Yield every object in a reply that has an id, the innermost first."""
+    children = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    for child in children:
+        yield from _entries(child)
+    if isinstance(value, dict) and id_in(value):
+        yield value
 
 
 def _mentions(entry: JSON, mark: str) -> bool:
-    """Whether it carries this very mark: that of a part begins like that of the whole."""
+    """Return whether the entry has exactly this mark: that of a part begins like that of the whole memory."""
     return re.search(rf"{re.escape(mark)}(?![-\w])", json.dumps(entry, ensure_ascii=False)) is not None
 
 
 def _plain(value: Any) -> str:
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-
-
-def _is_time(value: Any) -> bool:
-    try:
-        datetime.fromisoformat(str(value))
-    except ValueError:
-        return False
-    return True

@@ -1,67 +1,93 @@
-"""Where memories go: Lore's own server, or the one that the command line or the environment names.
+"""The destination of memories: Lore's own, or the server that the command line or the environment names.
 
-A project's configuration has no say in it: it may be somebody else's, and memories are the user's own.
+A project's configuration cannot choose it: the project may be untrusted, and the memories belong to the user.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
 from lore_etl.config.project import knowledge_home, place_of
-from lore_etl.core.errors import ConfigError
+from lore_etl.core.errors import ConfigError, LoreError
+from lore_server.hook.knowledge_server import JSON, KnowledgeServer, failure_of
 from lore_server.owner.session import Session
 
 URLS = ("LORE_HOOK_URL", "MADEINOZ_KNOWLEDGE_MCP_URL")
 TOKEN = "LORE_HOOK_TOKEN"
+AUTHOR = "lore hook"
 
 
 @dataclass(frozen=True)
 class Target:
-    """A knowledge server. Without address it is Lore's own; `name` is for people, and has no secret in it."""
+    """A knowledge server; without a URL, Lore's own. `name` is for people and contains no secret."""
 
     url: str = field(repr=False)
     token: str = field(repr=False)
     name: str
+    folder: Path
     key: str
 
-    def file(self, environment: Mapping[str, str], kind: str) -> Path:
-        """Where something about it is kept, such as its `state.json`."""
-        return knowledge_home(environment) / "hook" / f"{self.key}.{kind}"
+    def file(self, suffix: str) -> Path:
+        """Return the path of a file about this server, such as its `state.json`."""
+        return self.folder / f"{self.key}.{suffix}"
 
 
 def target_of(url: str | None, environment: Mapping[str, str], index: Path) -> Target:
-    """The address that was given, else that of the environment, else the owner of the project's index.
+    """Return the server at the URL, else that of the environment, else the owner of the project's index.
 
     Raises:
-        ConfigError: it is no address.
+        ConfigError: the URL or the token is not valid.
     """
+    folder = knowledge_home(environment) / "hook"
     given = url or next((environment[name] for name in URLS if environment.get(name)), "")
     if not given:
-        return Target("", "", "Lore", _key(f"lore {index}"))
+        return Target("", "", "Lore", folder, _key(f"lore {index}"))
     try:
         parts = urlsplit(given.strip())
-        is_address = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        is_valid = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
-        is_address = False
-    if not is_address:
-        raise ConfigError("The address of the knowledge server is none.", "It is as http://localhost:8000/mcp/.")
+        is_valid = False
+    if not is_valid:
+        raise ConfigError("Invalid knowledge server URL.", "Expected e.g. http://localhost:8000/mcp/.")
     token = environment.get(TOKEN, "").strip()
     if not (token.isascii() and token.isprintable()):
-        raise ConfigError(f"{TOKEN} has characters that no header can hold.", "Use printable ASCII.")
+        raise ConfigError(f"{TOKEN} has characters that an HTTP header cannot contain.", "Use printable ASCII.")
     public = parts._replace(netloc=parts.netloc.rpartition("@")[2].lower(), fragment="")
     name = urlunsplit(public._replace(query=""))
-    return Target(urlunsplit(parts), token, name, _key(urlunsplit(public)))
+    return Target(urlunsplit(parts), token, name, folder, _key(urlunsplit(public)))
 
 
 def target_for(session: Session, url: str | None) -> Target:
-    """The server that a command means. Raises ConfigError."""
+    """Return the server that a command uses. Raises ConfigError."""
     return target_of(url, os.environ, place_of(session.root, session.config_file).folder)
 
 
-def _key(what: str) -> str:
-    return hashlib.sha256(what.encode("utf-8", "replace")).hexdigest()[:16]
+@asynccontextmanager
+async def own_memories(session: Session, escape: Callable[[str], str]) -> AsyncIterator[KnowledgeServer]:
+    """Use the memories of the session's project as a knowledge server, through the project's owner."""
+    from lore_server.contract import load_contract  # slow to import; only needed in the background
+
+    contract = load_contract()
+
+    async def call(tool: str, arguments: JSON) -> JSON:
+        is_signed = "author" in contract[tool].input_schema["properties"]
+        try:
+            return session.ask(tool, **arguments, **({"author": AUTHOR} if is_signed else {}))
+        except LoreError as error:
+            raise failure_of(error) from error
+
+    try:
+        schemas = {operation.id: operation.input_schema for operation in contract}
+        yield KnowledgeServer(schemas, call, escape, deduplicates=True)
+    finally:
+        session.close()
+
+
+def _key(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]

@@ -1,0 +1,209 @@
+"""Connect to a knowledge server by MCP over Streamable HTTP, with the official client, and explain its failures."""
+
+from __future__ import annotations
+
+import email.utils
+import json
+import logging
+import math
+import os
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager
+from urllib.parse import urlsplit
+
+import anyio
+import httpx2
+import mcp_types as types
+from mcp.client.client import Client
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.exceptions import MCPError
+from pydantic import ValidationError
+
+from lore_etl.config.settings import LOOPBACK
+from lore_etl.core.errors import LoreError, from_record
+from lore_server import __version__
+from lore_server.contract import load_contract
+from lore_server.hook.knowledge_server import (
+    JSON,
+    KnowledgeServer,
+    MemoryRefused,
+    ServerUnreachable,
+    ServerUnusable,
+    failure_of,
+    query_escaping,
+)
+from lore_server.hook.target import Target
+
+log = logging.getLogger(__name__)
+HEALTH_SECONDS = 5.0
+REQUEST_SECONDS = 10.0
+CLOSE_SECONDS = 1.0
+BYTES_PER_SECOND = 100_000  # large memories get more time: Lore accepts 10 MB in one call
+MAX_PAGES = 20
+LORE = "lore"  # the name by which our own server introduces itself
+
+
+@asynccontextmanager
+async def connected(
+    target: Target,
+    escape: Callable[[str], str],
+    request_seconds: float = REQUEST_SECONDS,
+    health_seconds: float = HEALTH_SECONDS,
+) -> AsyncIterator[KnowledgeServer]:
+    """Open a session with a server that lists its tools within `health_seconds`.
+
+    Raises:
+        ServerUnreachable: it does not answer, now or later.
+        ServerUnusable: it is not a knowledge server, or refuses the token.
+        LoreError: raised inside the context.
+    """
+    is_healthy = False
+    try:
+        with anyio.CancelScope(deadline=anyio.current_time() + health_seconds) as scope:
+            async with _client(target, request_seconds) as client:
+                server = await _introduced(client, escape, request_seconds)
+                is_healthy, scope.deadline = True, math.inf
+                try:
+                    yield server
+                finally:
+                    scope.deadline = anyio.current_time() + CLOSE_SECONDS  # the server need not know that we leave
+    except Exception as error:
+        failure = explained(error)
+        if isinstance(failure, MemoryRefused) and not is_healthy:
+            failure = ServerUnusable(failure.message, "Give the URL of a knowledge server.")
+        raise failure from error
+    if not is_healthy:
+        raise ServerUnreachable(f"it did not answer within {health_seconds:g} s")
+
+
+def search(target: Target, query: str, groups: Sequence[str]) -> JSON:
+    """Return the reply of the server's search. Raises ConfigError, ServerUnreachable, ServerUnusable, MemoryRefused."""
+    escape = query_escaping(os.environ)
+
+    async def run() -> JSON:
+        async with connected(target, escape) as server:
+            return await server.search(query, list(groups))
+
+    return anyio.run(run)
+
+
+@asynccontextmanager
+async def _client(target: Target, request_seconds: float) -> AsyncIterator[Client]:
+    headers = {"Authorization": f"Bearer {target.token}"} if target.token else {}
+    async with (
+        httpx2.AsyncClient(
+            headers=headers,
+            timeout=httpx2.Timeout(None, connect=HEALTH_SECONDS),  # the MCP client limits the rest
+            trust_env=urlsplit(target.url).hostname not in LOOPBACK,  # no proxy for servers on this machine
+            event_hooks={"response": [check_status]},
+        ) as http,
+        Client(
+            streamable_http_client(target.url, http_client=http),
+            read_timeout_seconds=request_seconds,
+            client_info=types.Implementation(name="lore hook", version=__version__),
+        ) as client,
+    ):
+        yield client
+
+
+async def _introduced(client: Client, escape: Callable[[str], str], seconds: float) -> KnowledgeServer:
+    """Return the server with the tools it lists; for a Lore server, also with those it does not list."""
+    tools: dict[str, JSON] = {}
+    cursor = None
+    for _ in range(MAX_PAGES):
+        page = await client.list_tools(cursor=cursor)
+        tools |= {tool.name: tool.input_schema for tool in page.tools}
+        cursor = page.next_cursor
+        if cursor is None:
+            break
+    about = client.server_info
+    is_lore = about is not None and about.name == LORE
+    if is_lore:
+        tools |= {operation.id: operation.input_schema for operation in load_contract()}
+    name = f"{about.name} {about.version}" if about else "the server"
+    log.info("%s answers: protocol %s, %d tools", name, client.protocol_version, len(tools))
+
+    async def call(tool: str, arguments: JSON) -> JSON:
+        limit = seconds + len(json.dumps(arguments)) / BYTES_PER_SECOND
+        request = types.CallToolRequest(params=types.CallToolRequestParams(name=tool, arguments=arguments))
+        try:
+            # not `client.call_tool`, which checks replies against a list that may not contain the tool
+            return payload(await client.session.send_request(request, types.CallToolResult, limit))
+        except (MCPError, ValidationError) as error:
+            raise explained(error) from error
+
+    return KnowledgeServer(tools, call, escape, deduplicates=is_lore)
+
+
+def payload(result: types.CallToolResult) -> JSON:
+    """Return a tool's reply as data. Raises MemoryRefused, ServerUnreachable, ServerUnusable."""
+    text = "\n".join(block.text for block in result.content if isinstance(block, types.TextContent))
+    data: JSON = result.structured_content if isinstance(result.structured_content, dict) else _parsed(text)
+    if not result.is_error:
+        return data
+    if data.keys() >= {"code", "message", "hint"}:
+        raise failure_of(from_record(data))
+    raise MemoryRefused(text[:500] or "The tool failed without a message.")
+
+
+def _parsed(text: str) -> JSON:
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError):
+        return {"text": text}
+    return data if isinstance(data, dict) else {"result": data}
+
+
+async def check_status(response: httpx2.Response) -> None:
+    """Raise for a status that the MCP client would report without its number or its `Retry-After`."""
+    status, request = response.status_code, response.request
+    if request.method != "POST" or status < 400:
+        return
+    if status in (401, 403):
+        raise ServerUnusable(f"The server denies access (HTTP {status}).", "Set LORE_HOOK_TOKEN to its token.")
+    if status == 404 and "mcp-session-id" in request.headers:
+        raise ServerUnreachable("it has forgotten the session (HTTP 404)")
+    is_probe = status == 500 and json.loads(request.content).get("method") == "server/discover"  # may be unknown to it
+    if status == 429 or (status >= 500 and not is_probe):
+        raise ServerUnreachable(f"it answers HTTP {status}", retry_seconds(response.headers.get("retry-after", "")))
+
+
+def explained(error: Exception) -> Exception:
+    """Return the error of the hook that corresponds to a failure of the connection."""
+    leaves = list(_leaves(error))
+    for leaf in leaves:
+        if isinstance(leaf, LoreError):
+            return leaf
+    for leaf in leaves:
+        reason = (str(leaf) or type(leaf).__name__).rstrip(".")[:200]
+        if isinstance(leaf, httpx2.HTTPError | OSError):
+            return ServerUnreachable(f"the connection failed ({reason})")
+        if isinstance(leaf, MCPError):
+            if leaf.code in (types.REQUEST_TIMEOUT, types.CONNECTION_CLOSED):
+                is_late = leaf.code == types.REQUEST_TIMEOUT
+                return ServerUnreachable("it did not answer in time" if is_late else "it closed the connection")
+            return MemoryRefused(f"The server refuses the request: {leaf.message[:500]}")
+        if isinstance(leaf, ValidationError | RuntimeError):
+            return MemoryRefused(f"The server's reply is not valid MCP ({type(leaf).__name__}).")
+    return error
+
+
+def _leaves(error: BaseException) -> Iterator[BaseException]:
+    if isinstance(error, BaseExceptionGroup):
+        for inner in error.exceptions:
+            yield from _leaves(inner)
+    else:
+        yield error
+
+
+def retry_seconds(header: str) -> float:
+    """Return the seconds of a Retry-After header, which holds a number or a date; 0 if it is not valid."""
+    try:
+        return max(0.0, float(header))
+    except ValueError:
+        pass
+    try:
+        return max(0.0, email.utils.parsedate_to_datetime(header).timestamp() - time.time())
+    except ValueError:
+        return 0.0

@@ -1,0 +1,149 @@
+"""`lore hook session-start`: find changed files, have them uploaded in the background, and report."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lore_etl.core.errors import LoreError, StorageError
+from lore_etl.system.processes import is_running
+from lore_server.console import output
+from lore_server.console.output import print_json
+from lore_server.hook import background
+from lore_server.hook.background import Send
+from lore_server.hook.knowledge_server import query_escaping
+from lore_server.hook.memory_folders import memory_folders
+from lore_server.hook.target import Target, own_memories
+from lore_server.hook.upload_plan import UploadPlan, UploadRequest, make_plan
+from lore_server.hook.upload_state import HINT, Tally, make_folder, read_state
+from lore_server.owner.session import Session
+
+if TYPE_CHECKING:
+    from lore_server.hook.upload_run import Connect
+
+log = logging.getLogger(__name__)
+JSON = dict[str, Any]
+
+
+def upload_request(
+    session: Session, target: Target, folders: Sequence[Path] = (), everything: bool = False, limit: int | None = None
+) -> UploadRequest:
+    """Complete the options of the command line with the configuration and the environment. Raises ConfigError."""
+    settings = session.settings.hook
+    return UploadRequest(
+        memory_folders(folders, settings.memory_dirs, session.root, os.environ),
+        target.file("state.json"),
+        target.name,
+        everything,
+        settings.max_files if limit is None else limit,
+    )
+
+
+def session_start(
+    session: Session, target: Target, request: UploadRequest, is_dry: bool = False, budget_seconds: float = 15
+) -> None:
+    """Upload, and print the progress made within the budget. Raises LoreError."""
+    escape = query_escaping(os.environ)
+    plan = make_plan(request, read_state(request.state_file))
+    if is_dry:
+        _print_plan(session, target, plan)
+    elif plan.is_empty:
+        _print(session, _record(target, plan.tally), plan.warnings)
+    else:
+        work = partial(_upload, session, target, request, escape)
+        _upload_in_background(session, target, plan.tally, work, budget_seconds)
+
+
+def show_status(session: Session, target: Target) -> None:
+    """Print the recorded state of a server and the result of the last run."""
+    state, log_file = read_state(target.file("state.json")), target.file("log")
+    complete = sum(entry.is_complete for entry in state.files.values())
+    failed = [{"file": path, "reason": entry.failure} for path, entry in state.files.items() if entry.failure]
+    last = state.last
+    is_active = bool(last) and "ended" not in last and is_running(int(last["pid"]), str(last["born"]))
+    if session.as_json:
+        print_json({
+            "server": target.name, "files": complete, "failed": failed, "orphans": state.orphans, "last": last or None,
+            "is_running": is_active, "is_damaged": state.is_damaged, "state": str(state.path), "log": str(log_file),
+        })  # fmt: skip
+        return
+    if state.is_damaged:
+        run = "unknown, because the sync state is damaged."
+    elif not last:
+        run = "none yet."
+    elif "ended" not in last:
+        run = f"started {last['began']}, {'still running' if is_active else 'interrupted'}."
+    else:
+        run = f"{last['ended']}: {Tally.of(last)}{'' if last['answered'] else '; the server did not answer'}."
+    lines = [f"{complete} memory files are on {target.name}.", f"Last run: {run}"]
+    lines += [f"failed: {entry['file']}: {entry['reason']}" for entry in failed]
+    lines += [f"not deleted: {entry['id']} of {entry['path']}: {entry['reason']}" for entry in state.orphans]
+    output.line("\n".join([*lines, f"Log: {log_file}"]))
+
+
+def _upload(session: Session, target: Target, request: UploadRequest, escape: Callable[[str], str], send: Send) -> None:
+    """Do the work of the child. The clients are imported here, where nobody waits for them."""
+    import anyio
+
+    from lore_server.hook.upload_run import upload
+
+    try:
+        connect: Connect = partial(own_memories, session, escape)
+        if target.url:
+            from lore_server.hook.mcp_connection import connected
+
+            connect = partial(connected, target, escape)
+        anyio.run(partial(upload, request, connect, lambda tally: send({"tally": tally.as_dict()})))
+    except LoreError as error:
+        log.warning("%s %s", error.message, error.hint)
+    send({"over": True})
+
+
+def _upload_in_background(
+    session: Session, target: Target, tally: Tally, work: Callable[[Send], None], seconds: float
+) -> None:
+    """Start the work, follow it for some seconds, and print its progress."""
+    log_file = target.file("log")
+    make_folder(log_file.parent)
+    try:
+        source = background.start(work, log_file)
+    except OSError as error:
+        raise StorageError(f"Cannot start in the background: {error.strerror}.", HINT) from error
+    warnings, is_over, has_ended = [], False, False
+    for message in background.messages(source, seconds):
+        tally = Tally.of(message["tally"]) if "tally" in message else tally
+        is_over, has_ended = is_over or "over" in message, has_ended or "ended" in message
+        if message.get("is_warning"):
+            warnings.append(message["log"])
+        elif session.verbose and "log" in message:
+            output.note(message["log"])
+    if has_ended and not is_over:
+        warnings.append(f"The background process ended early; see {log_file}.")
+    _print(session, _record(target, tally, in_background=not has_ended), warnings)
+
+
+def _record(target: Target, tally: Tally, in_background: bool = False) -> JSON:
+    return {"server": target.name, **tally.as_dict(), "in_background": in_background}
+
+
+def _print_plan(session: Session, target: Target, plan: UploadPlan) -> None:
+    send, moved = [file.label for file in plan.send], [file.label for file in plan.moved]
+    record = {**_record(target, plan.tally), "dry_run": True, "send": send, "moved": moved, "remove": plan.gone}
+    lines = [f"would send {label}" for label in send]
+    lines += [f"would record the move of {label}" for label in moved]
+    _print(session, record, plan.warnings, [*lines, *(f"would remove {path}" for path in plan.gone)])
+
+
+def _print(session: Session, record: JSON, warnings: Sequence[str], lines: Sequence[str] = ()) -> None:
+    """Print the numbers to standard output, warnings to standard error."""
+    for warning in warnings:
+        output.note(warning)
+    if session.as_json:
+        print_json({**record, "warnings": list(warnings)})
+        return
+    rest = " The rest goes on in the background; --status shows how far." if record["in_background"] else ""
+    output.line("\n".join([*lines, f"Memories for {record['server']}: {Tally.of(record)}.{rest}"]))

@@ -1,0 +1,173 @@
+"""The record of what a knowledge server has: one JSON file per server, by path and content hash."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+
+from lore_etl.core.atomic import put_aside, write_atomically
+from lore_etl.core.errors import StorageError
+
+VERSION = 1
+JSON = dict[str, Any]
+MARKED, PENDING = "mark:", "sent:"  # prefixes: the server returned no id; it is unknown if the memory arrived
+HINT = "Check the permissions and the free space of `hook` in LORE_HOME: nothing is sent that cannot be recorded."
+
+
+@dataclass(frozen=True)
+class UploadedFile:
+    """One file as the server has it: the ids of its parts in order, and the number of parts.
+
+    An id that begins with MARKED or PENDING holds a mark instead, by which the memory can be found. `stale` are ids of
+    earlier versions that may still be on the server. `failure` is the reason the last attempt failed.
+    """
+
+    digest: str
+    group: str
+    ids: tuple[str, ...] = ()
+    parts: int = 0
+    stale: tuple[str, ...] = ()
+    failure: str = ""
+    capture_type: str = ""
+    synced_at: str = ""
+
+    @property
+    def arrived(self) -> tuple[str, ...]:
+        """The ids of the parts that the server confirmed."""
+        return self.ids[:-1] if self.is_pending else self.ids
+
+    @property
+    def is_pending(self) -> bool:
+        """Whether it is unknown if the last part arrived."""
+        return bool(self.ids) and self.ids[-1].startswith(PENDING)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the server has every part."""
+        return 0 < self.parts == len(self.arrived)
+
+
+@dataclass
+class Tally:
+    """The number of files found and their outcomes, and of memories removed from the server."""
+
+    found: int = 0
+    succeeded: int = 0
+    failed: int = 0
+    skipped: int = 0
+    removed: int = 0
+
+    @property
+    def processed(self) -> int:
+        """The number of files with an outcome."""
+        return self.succeeded + self.failed + self.skipped
+
+    @property
+    def waiting(self) -> int:
+        """The number of files without an outcome."""
+        return self.found - self.processed
+
+    def as_dict(self) -> dict[str, int]:
+        """Return all numbers for JSON."""
+        return {**asdict(self), "processed": self.processed, "waiting": self.waiting}
+
+    @classmethod
+    def of(cls, numbers: Mapping[str, Any]) -> Tally:
+        """Return the tally that `as_dict` was called on."""
+        return cls(**{each.name: int(numbers[each.name]) for each in fields(cls)})
+
+    def __str__(self) -> str:
+        numbers = self.as_dict()
+        always = [f"{numbers[name]} {name}" for name in ("processed", "succeeded", "failed", "skipped")]
+        return ", ".join([*always, *(f"{numbers[name]} {name}" for name in ("removed", "waiting") if numbers[name])])
+
+
+@dataclass
+class UploadState:
+    """The files by absolute path. `orphans` are memories that should be deleted and that the server keeps.
+
+    `is_damaged`: the file could not be read, so the server may have any memory already.
+    """
+
+    path: Path
+    server: str = ""
+    files: dict[str, UploadedFile] = field(default_factory=dict)
+    orphans: list[JSON] = field(default_factory=list)
+    last: JSON = field(default_factory=dict)
+    is_damaged: bool = False
+    _written: dict[str, tuple[UploadedFile, str]] = field(default_factory=dict, repr=False, compare=False)
+
+    def put(self, path: str, entry: UploadedFile) -> None:
+        """Record a file and save. Raises StorageError."""
+        self.files[path] = entry
+        self.save()
+
+    def drop(self, path: str) -> None:
+        """Delete the record of a file and save. Raises StorageError."""
+        del self.files[path]
+        self.save()
+
+    def save(self) -> None:
+        """Write the file atomically. Raises StorageError."""
+        about = {"version": VERSION, "server": self.server, "last": self.last, "orphans": self.orphans}
+        files = ",\n".join(map(self._line, self.files))
+        write_atomically(self.path, (_json(about)[:-1], ',\n"files": {\n', files, "\n}}\n"), HINT)
+
+    def put_aside(self) -> None:
+        """Rename a file that cannot be read. Raises StorageError."""
+        try:
+            put_aside(self.path)
+        except OSError as error:
+            raise StorageError(f"Cannot rename the damaged sync state: {error.strerror}.", HINT) from error
+
+    def is_used(self, memory: str) -> bool:
+        """Return whether the id belongs to the present version of any file."""
+        return any(memory in entry.ids for entry in self.files.values())
+
+    def _line(self, path: str) -> str:
+        """Return an entry as JSON, from a cache: the file is saved after every step, and few entries change."""
+        entry = self.files[path]
+        known = self._written.get(path)
+        if known is None or known[0] is not entry:
+            lean = {key: value for key, value in vars(entry).items() if value or key in ("digest", "group")}
+            known = self._written[path] = entry, f"{_json(path)}: {_json(lean)}"
+        return known[1]
+
+
+def make_folder(folder: Path) -> None:
+    """Create the folder for states and logs: in the knowledge folder, ignored by its git. Raises StorageError."""
+    ignore = folder / ".gitignore"
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not ignore.exists():
+            ignore.write_text("# Written by Lore: records of this machine.\n*\n", encoding="utf-8")
+    except OSError as error:
+        raise StorageError(f"Cannot write to the folder of the hook: {error.strerror}.", HINT) from error
+
+
+def read_state(path: Path) -> UploadState:
+    """Return the recorded state; an empty one if there is none, a damaged one if it cannot be read."""
+    try:
+        whole = json.loads(path.read_text(encoding="utf-8"))
+        if whole["version"] != VERSION:
+            raise ValueError("unknown version")
+        files = {file: _entry(values) for file, values in whole["files"].items()}
+        return UploadState(path, str(whole["server"]), files, list(whole["orphans"]), dict(whole["last"]))
+    except FileNotFoundError:
+        return UploadState(path)
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        return UploadState(path, is_damaged=True)
+
+
+def _entry(values: JSON) -> UploadedFile:
+    entry = UploadedFile(**values)
+    if not (isinstance(entry.parts, int) and isinstance(entry.digest, str)):
+        raise TypeError("not a valid entry")
+    return replace(entry, ids=tuple(map(str, entry.ids)), stale=tuple(map(str, entry.stale)))
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
