@@ -101,6 +101,14 @@ def test_the_usual_folders_are_those_of_the_home_folder(tmp_path: Path, monkeypa
     assert memory_folders([], [], tmp_path, {}) == [tmp_path / "other/.claude/MEMORY/LEARNING"]
 
 
+def test_a_symlink_to_learning_or_research_is_not_followed(tmp_path: Path) -> None:
+    write_project(tmp_path, {"m/LEARNING/a.md": "a", "m/c.md": "c", "n/d.md": "d", "elsewhere/secret.md": "s"})
+    for link in ("m/RESEARCH", "n/LEARNING"):
+        (tmp_path / link).symlink_to(tmp_path / "elsewhere")
+
+    assert list(labels(find_memory_files([tmp_path / "m", tmp_path / "n"]))) == ["LEARNING/a.md"]
+
+
 def test_folders_are_those_of_the_command_line_then_of_the_configuration_then_of_the_environment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

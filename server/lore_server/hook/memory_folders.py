@@ -98,7 +98,7 @@ def _roots(folder: Path) -> list[Path]:
         named = sorted(path for path in folder.iterdir() if path.name.lower() in GROUPS and path.is_dir())
     except OSError:
         return [folder]  # the walk reports it
-    return named or [folder]
+    return [path for path in named if not path.is_symlink()] if named else [folder]
 
 
 def _walk(root: Path, found: FoundFiles) -> None:
