@@ -19,10 +19,8 @@ from lore_etl.core.errors import DatabaseUnavailable, StorageError
 from lore_etl.index import Index
 from lore_etl.pipeline.sync import sync
 from lore_etl.stores import integrity
-from lore_etl.stores.chroma.child_main import LOCK, NOTE
-from lore_etl.stores.chroma.child_server import LOG, ChromaProcess, end_left_over
-from lore_etl.stores.chroma.connections import ChildChroma, EmbeddedChroma
-from lore_etl.stores.chroma.local import Connect, FolderPlace
+from lore_etl.stores.chroma.child_server import LOCK, LOG, NOTE, ChromaProcess, end_left_over
+from lore_etl.stores.chroma.local import ChildChroma, EmbeddedChroma, FolderBackend
 from lore_etl.stores.chroma.vector_store import VectorStore
 from lore_etl.system.processes import born
 from lore_server.query.retrieve import retrieve
@@ -37,7 +35,7 @@ needs_proc = pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="re
 
 
 def served(folder: Path, at_least: int = 0) -> VectorStore:
-    return VectorStore(FolderPlace(folder, DatabaseSettings(), ChildChroma), at_least)
+    return VectorStore(ChildChroma(folder, DatabaseSettings()), at_least)
 
 
 def pid_of(folder: Path) -> int:
@@ -69,7 +67,7 @@ def test_the_server_is_the_one_of_rust_and_holds_nothing_of_the_python_one(proce
     assert "chromadb_rust_bindings" in mapped
     # Chroma's Python server is FastAPI on uvicorn: it cannot run without pydantic's compiled core
     assert not [name for name in ("pydantic_core", "uvloop", "torch", "onnxruntime") if name in mapped]
-    assert command[1:4] == ["-P", "-m", "lore_etl.stores.chroma.child_main"]
+    assert command[1:4] == ["-P", "-m", "lore_etl.stores.chroma.child_server"]
 
 
 POISON = {
@@ -93,11 +91,10 @@ import sys
 from pathlib import Path
 import numpy as np
 from lore_etl.config.settings import DatabaseSettings
-from lore_etl.stores.chroma.connections import Embedded, Served
-from lore_etl.stores.chroma.local import FolderPlace
+from lore_etl.stores.chroma.local import ChildChroma, EmbeddedChroma
 from lore_etl.stores.chroma.vector_store import VectorStore
-connect = {"embedded": Embedded, "server": Served}[sys.argv[2]]
-store = VectorStore(FolderPlace(Path(sys.argv[1]), DatabaseSettings(), connect))
+backend = {"embedded": EmbeddedChroma, "server": ChildChroma}[sys.argv[2]]
+store = VectorStore(backend(Path(sys.argv[1]), DatabaseSettings()))
 vectors = np.eye(3, dtype=np.float32)
 rows = [(f"{n}.0", "guide", "a.md") for n in range(3)]
 store.add(rows, vectors)
@@ -126,8 +123,8 @@ def test_models_that_a_collection_names_are_never_loaded(tmp_path: Path, mode: s
     assert "embedding function" not in done.stderr
 
 
-@pytest.mark.parametrize("connect", [EmbeddedChroma, ChildChroma], ids=["embedded", "server"])
-def test_a_collection_that_measures_otherwise_is_refused(tmp_path: Path, connect: Connect) -> None:
+@pytest.mark.parametrize("backend", [EmbeddedChroma, ChildChroma], ids=["embedded", "server"])
+def test_a_collection_that_measures_otherwise_is_refused(tmp_path: Path, backend: type[FolderBackend]) -> None:
     with chroma_running(tmp_path / "vectors") as server:
         server.ask(
             "POST",
@@ -137,7 +134,7 @@ def test_a_collection_that_measures_otherwise_is_refused(tmp_path: Path, connect
     integrity.seal(tmp_path / "vectors")
 
     with pytest.raises(StorageError, match="it measures by l2"):
-        VectorStore(FolderPlace(tmp_path / "vectors", DatabaseSettings(), connect))
+        VectorStore(backend(tmp_path / "vectors", DatabaseSettings()))
 
 
 def test_the_environment_and_a_file_of_the_project_say_nothing_to_the_server(
@@ -226,26 +223,27 @@ HOLD = """
 import sys, time
 from pathlib import Path
 from lore_etl.config.settings import DatabaseSettings
-from lore_etl.stores.chroma.connections import Served
-from lore_etl.stores.chroma.local import FolderPlace
+from lore_etl.stores.chroma.local import ChildChroma
 from lore_etl.stores.chroma.vector_store import VectorStore
 from tests.integration.test_vectors import rows_of, vectors_of
-store = VectorStore(FolderPlace(Path(sys.argv[1]), DatabaseSettings(), Served))
+store = VectorStore(ChildChroma(Path(sys.argv[1]), DatabaseSettings()))
 store.add(rows_of(1500), vectors_of(1500))
 print("filled", flush=True)
 sys.stdin.read()
 """
 
 
-@pytest.mark.parametrize("connect", [ChildChroma, EmbeddedChroma], ids=["server", "embedded"])
-def test_a_killed_lore_leaves_no_server_and_the_next_finds_every_row(folder: Path, connect: Connect) -> None:
+@pytest.mark.parametrize("backend", [ChildChroma, EmbeddedChroma], ids=["server", "embedded"])
+def test_a_killed_lore_leaves_no_server_and_the_next_finds_every_row(
+    folder: Path, backend: type[FolderBackend]
+) -> None:
     with child(HOLD, folder) as lore:
         assert lore.stdout and lore.stdout.readline() == "filled\n"
         left = pid_of(folder)
         lore.kill()
         lore.wait(10)
 
-        store = VectorStore(FolderPlace(folder, DatabaseSettings(), connect), at_least=1_500)
+        store = VectorStore(backend(folder, DatabaseSettings()), at_least=1_500)
 
         assert born(left) is None
         assert store.missing([row[0] for row in rows_of(1_500)], vectors_of(1_500)) == []
@@ -344,8 +342,8 @@ def test_a_call_to_a_dead_server_is_an_error_and_never_an_empty_result(folder: P
 def test_a_server_that_hangs_is_given_up_and_ended(folder: Path) -> None:
     store = served(folder)
     store.add(rows_of(30), vectors_of(30))
-    connection = store._place._connection
-    connection._chroma._session.timeout = 0.3  # in place of minutes
+    backend = store._backend
+    backend._chroma._session.timeout = 0.3  # in place of minutes
     pid = pid_of(folder)
     os.kill(pid, signal.SIGSTOP)
 

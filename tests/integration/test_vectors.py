@@ -15,8 +15,7 @@ from lore_etl.config.settings import DatabaseSettings
 from lore_etl.core.errors import Busy, IndexDamaged, StorageError
 from lore_etl.models.embedder import Vectors
 from lore_etl.stores import integrity
-from lore_etl.stores.chroma.connections import ChildChroma, EmbeddedChroma
-from lore_etl.stores.chroma.local import FolderPlace
+from lore_etl.stores.chroma.local import ChildChroma, EmbeddedChroma
 from lore_etl.stores.chroma.vector_store import Row, VectorStore
 from tests.harness.processes import run
 
@@ -31,7 +30,7 @@ def open_store(request: pytest.FixtureRequest) -> Open:
     """Opens a folder of vectors in either of the two ways."""
 
     def opened(folder: Path, at_least: int = 0, settings: DatabaseSettings = SETTINGS) -> VectorStore:
-        return VectorStore(FolderPlace(folder, settings, request.param), at_least)
+        return VectorStore(request.param(folder, settings), at_least)
 
     return opened
 
@@ -56,7 +55,7 @@ def store(tmp_path: Path, open_store: Open) -> Iterator[VectorStore]:
 def big(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A closed store of 3,000 rows, more than Chroma keeps in its log: its HNSW files are on disk."""
     folder = tmp_path_factory.mktemp("big") / "vectors"
-    filled = VectorStore(FolderPlace(folder, SETTINGS, EmbeddedChroma))
+    filled = VectorStore(EmbeddedChroma(folder, SETTINGS))
     filled.add(rows_of(3_000), vectors_of(3_000))
     filled.close()
     return folder
@@ -342,13 +341,12 @@ def test_modules_of_the_project_in_the_working_folder_are_never_imported(copy: P
 import os, sys
 from pathlib import Path
 from lore_etl.config.settings import DatabaseSettings
-from lore_etl.stores.chroma.connections import Embedded, Served
-from lore_etl.stores.chroma.local import FolderPlace
+from lore_etl.stores.chroma.local import ChildChroma, EmbeddedChroma
 from lore_etl.stores.chroma.vector_store import VectorStore
 sys.path = [one for one in sys.path if one]
 os.chdir(sys.argv[2])
-for connect in (Embedded, Served):
-    store = VectorStore(FolderPlace(Path(sys.argv[1]), DatabaseSettings(), connect))
+for backend in (EmbeddedChroma, ChildChroma):
+    store = VectorStore(backend(Path(sys.argv[1]), DatabaseSettings()))
     print(store.count())
     store.close()
 """

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from lore_etl.config.settings import DatabaseSettings
 from lore_etl.stores.chroma.address import check_local, cloud_address, http_address
+from lore_etl.stores.chroma.local import ChildChroma, EmbeddedChroma, FolderGenerations
+from lore_etl.stores.chroma.remote_collections import CLOUD, RemoteGenerations
 
 if TYPE_CHECKING:
     from lore_etl.stores.chroma.vector_store import VectorStore
@@ -41,14 +43,9 @@ def generations_of(
     Raises:
         ConfigError: keys do not fit together, or a variable of the environment is missing.
     """
-    from lore_etl.stores.chroma import connections, local, remote_collections
-
     if settings.mode == "http":
-        return remote_collections.RemoteGenerations(folder, settings, http_address(settings, environment))
+        return RemoteGenerations(folder, settings, http_address(settings, environment))
     if settings.mode == "cloud":
-        return remote_collections.RemoteGenerations(
-            folder, settings, cloud_address(settings, environment), remote_collections.CLOUD
-        )
+        return RemoteGenerations(folder, settings, cloud_address(settings, environment), CLOUD)
     check_local(settings)
-    connect = connections.ChildChroma if settings.mode == "server" else connections.EmbeddedChroma
-    return local.FolderGenerations(folder, settings, connect)
+    return FolderGenerations(folder, settings, ChildChroma if settings.mode == "server" else EmbeddedChroma)

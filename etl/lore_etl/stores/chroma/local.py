@@ -1,150 +1,125 @@
-"""Generations as folders of Chroma's files, opened in this process or by a `chroma run` of our own.
+"""Generations as folders of Chroma's files, opened in this process or by a child server.
 
-Both read and write the same files, so the one can follow the other. Damaged ones crash whoever opens them or answer
-wrongly: they are sealed when they are left, and looked at before they are opened.
+Both read and write the same files, so one can follow the other. Damaged files crash whoever opens them or give wrong
+answers: they are sealed when they are left, and inspected before they are opened.
 """
 
 from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable
+from abc import ABC, abstractmethod
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from lore_etl.config.settings import DatabaseSettings
 from lore_etl.core.atomic import remove_folder
-from lore_etl.core.errors import IndexDamaged, LoreError, StorageError
+from lore_etl.core.errors import DatabaseUnavailable, IndexDamaged, LoreError, StorageError
 from lore_etl.stores import integrity
+from lore_etl.stores.chroma.address import Address
 from lore_etl.stores.chroma.backend import Limits
-from lore_etl.stores.chroma.child_server import end_left_over
+from lore_etl.stores.chroma.child_server import LOG, ChromaProcess, end_left_over
 from lore_etl.stores.store_errors import is_panic, obstacle
 
 if TYPE_CHECKING:
+    from lore_etl.stores.chroma.http_client import HttpChroma
     from lore_etl.stores.chroma.vector_store import VectorStore
 
 PROBE_SECONDS = 60
+BUSY_SECONDS = 300  # a child server is known to live or not; a living one may be writing a thousand rows to its index
 DATABASE = "chroma.sqlite3"  # Chroma writes to it even when it is only opened
 
 
-class Connection(Protocol):
-    """An open collection, and what holds it open."""
-
-    collection: Any
-
-    def where(self) -> str:
-        """In words, for people."""
-
-    def is_alive(self) -> bool:
-        """Whether a call can be expected to work."""
-
-    def close(self) -> None:
-        """Let go of the files."""
-
-    def explain(self, error: Exception) -> LoreError | None:
-        """An error of the connection as one of ours; None if it is none."""
-
-
-Connect = Callable[[Path, DatabaseSettings], Connection]
-
-
 class FolderGenerations:
-    """`vectors-N` in the index folder, opened by `connect`."""
+    """`vectors-N` in the index folder."""
 
-    def __init__(self, folder: Path, settings: DatabaseSettings, connect: Connect) -> None:
+    def __init__(self, folder: Path, settings: DatabaseSettings, backend: type[FolderBackend]) -> None:
         self._folder = folder
         self._settings = settings
-        self._connect = connect
-
-    def folder(self, number: int) -> Path:
-        """Where a generation's files are."""
-        return self._folder / f"vectors-{number}"
+        self._backend = backend
 
     def open(self, number: int, at_least: int = 0) -> VectorStore:
-        """See `Generations`. Raises IndexDamaged, StorageError."""
-        from lore_etl.stores.chroma.vector_store import VectorStore
+        from lore_etl.stores.chroma.vector_store import VectorStore  # imports numpy
 
-        return VectorStore(FolderPlace(self.folder(number), self._settings, self._connect), at_least)
+        return VectorStore(self._backend(self._of(number), self._settings), at_least)
 
     def exists(self, number: int) -> bool:
-        """See `Generations`."""
-        return any(self.folder(number).glob("*"))
+        return any(self._of(number).glob("*"))
 
     def is_as_left(self, number: int, rows: int) -> bool:
-        """See `Generations`."""
-        return integrity.is_sealed(self.folder(number))
+        return integrity.is_sealed(self._of(number))
 
     def remove(self, number: int) -> None:
-        """See `Generations`. Raises StorageError."""
-        end_left_over(self.folder(number))
-        remove_folder(self.folder(number))
+        end_left_over(self._of(number))
+        remove_folder(self._of(number))
 
     def keep_only(self, number: int) -> None:
-        """See `Generations`. Raises StorageError."""
         for folder in self._folder.glob("vectors-*"):
-            if folder != self.folder(number):
+            if folder != self._of(number):
                 end_left_over(folder)
                 remove_folder(folder)
 
+    def _of(self, number: int) -> Path:
+        return self._folder / f"vectors-{number}"
 
-class FolderPlace:
-    """One folder: looked at, unsealed, opened; sealed when it is left."""
+
+class FolderBackend(ABC):
+    """One folder: inspected, unsealed, opened; sealed when it is left."""
 
     limits = Limits()
 
-    def __init__(self, folder: Path, settings: DatabaseSettings, connect: Connect) -> None:
+    def __init__(self, folder: Path, settings: DatabaseSettings) -> None:
         self._folder = folder
         self._settings = settings
-        self._connect = connect
-        self._connection: Connection | None = None
+        self._is_open = False
         self._sealed: dict[str, integrity.Stamp] = {}
 
+    @abstractmethod
+    def _connect(self) -> Any:
+        """Return Chroma's collection; leave nothing open if that fails."""
+
+    @abstractmethod
+    def _disconnect(self) -> None:
+        """Let go of the files."""
+
+    @abstractmethod
+    def where(self) -> str: ...
+
     def open(self) -> Any:
-        """See `Place`. Raises IndexDamaged: the files are not as they were left."""
         self._folder.mkdir(parents=True, exist_ok=True)
         end_left_over(self._folder)
         _inspect(self._folder, self._settings.collection)
         if (reason := obstacle(self._folder)) is not None:  # Chroma would panic, and leave a broken client behind
             raise StorageError(f"The vector store cannot be opened: {reason}.")
         self._sealed = integrity.unseal(self._folder)
-        self._connection = self._connect(self._folder, self._settings)
-        return self._connection.collection
-
-    def where(self) -> str:
-        """See `Place`."""
-        return self._connection.where() if self._connection else "closed"
+        collection = self._connect()
+        self._is_open = True
+        return collection
 
     def is_alive(self) -> bool:
-        """See `Place`."""
-        return self._connection is not None and self._connection.is_alive()
+        return self._is_open
 
     def unseal(self) -> None:
-        """See `Place`: a crash from here on is no damage."""
         self._sealed = integrity.unseal(self._folder) or self._sealed
 
     def seal(self) -> None:
-        """See `Place`: what the next open finds otherwise is looked at first."""
         integrity.seal(self._folder, self._sealed)
 
     def close(self, is_sound: bool) -> None:
-        """See `Place`. Files that a server died on lose their seal: they may be why."""
-        connection, self._connection = self._connection, None
-        if connection is None:
+        if not self._is_open:
             return
-        was_alive = connection.is_alive()
-        connection.close()
+        was_alive, self._is_open = self.is_alive(), False
+        self._disconnect()
         if not was_alive:
-            self.unseal()
+            self.unseal()  # the files may be why the server died
         elif is_sound:
             self.seal()
 
     def explain(self, error: BaseException) -> LoreError | None:
-        """See `Place`."""
         from lore_etl.stores.chroma.client import ChromaError
 
-        explained = self._connection.explain(error) if self._connection and isinstance(error, Exception) else None
-        if explained is not None:
-            return explained
+        if isinstance(error, LoreError):
+            return error
         if isinstance(error, OSError):
             return StorageError(f"The vector store failed: {error.strerror}.")
         if not isinstance(error, (ChromaError, ValueError, AttributeError)) and not is_panic(error):
@@ -152,6 +127,72 @@ class FolderPlace:
         if (reason := obstacle(self._folder)) is not None:
             return StorageError(f"The vector store failed: {reason}.")
         return IndexDamaged(f"The vector store failed: Chroma reports {type(error).__name__}.")
+
+
+class EmbeddedChroma(FolderBackend):
+    """Chroma in this process."""
+
+    _client: Any
+
+    def _connect(self) -> Any:
+        from lore_etl.stores.chroma.client import bare, hnsw, open_client
+
+        self._client = open_client(self._folder)
+        try:
+            # a collection's own configuration could name a model to load: None keeps it from being asked
+            collection = self._client.get_or_create_collection(
+                self._settings.collection, embedding_function=None, configuration=hnsw(self._settings)
+            )
+            return bare(collection)
+        except BaseException:
+            self._client.close()  # Chroma would hand the broken one out again for the same path
+            raise
+
+    def _disconnect(self) -> None:
+        self._client.close()
+
+    def where(self) -> str:
+        return "in this process"
+
+
+class ChildChroma(FolderBackend):
+    """Chroma's server in a child process, reached over HTTP on this machine."""
+
+    _process: ChromaProcess
+    _chroma: HttpChroma | None = None
+    _is_lost = False
+
+    def _connect(self) -> Any:
+        from lore_etl.stores.chroma.client import hnsw
+        from lore_etl.stores.chroma.http_client import HttpChroma
+
+        self._process = ChromaProcess.start(self._folder, self._folder.parent / LOG)
+        try:
+            address = Address("127.0.0.1", self._process.port, timeout_seconds=BUSY_SECONDS, is_ours=True)
+            self._chroma = HttpChroma(address)
+            return self._chroma.collection(self._settings.collection, hnsw(self._settings))
+        except BaseException:
+            self._disconnect()
+            raise
+
+    def _disconnect(self) -> None:
+        if self._chroma is not None:
+            self._chroma.close()
+        self._process.stop()
+
+    def where(self) -> str:
+        return f"on 127.0.0.1:{self._process.port}, process {self._process.pid}"
+
+    def is_alive(self) -> bool:
+        """Return False as well once it did not answer: it hangs, or is about to be known as dead."""
+        return self._is_open and not self._is_lost and self._process.is_running()
+
+    def explain(self, error: BaseException) -> LoreError | None:
+        explained = self._chroma.explain(error) if self._chroma and isinstance(error, Exception) else None
+        if isinstance(explained, DatabaseUnavailable):
+            self._is_lost = True
+            return DatabaseUnavailable(explained.message, f"Try again: it is started anew. {LOG} says why it ended.")
+        return explained or super().explain(error)
 
 
 def _inspect(folder: Path, collection: str) -> None:

@@ -40,26 +40,21 @@ class RemoteGenerations:
         return f"{self._prefix()}{number}"
 
     def open(self, number: int, at_least: int = 0) -> VectorStore:
-        """See `Generations`. Raises DatabaseUnavailable, IndexDamaged."""
-        from lore_etl.stores.chroma.vector_store import VectorStore
+        from lore_etl.stores.chroma.vector_store import VectorStore  # imports numpy
 
-        place = RemotePlace(self.name(number), self._settings, self._address, self._limits)
-        return VectorStore(place, at_least)
+        backend = RemoteBackend(self.name(number), self._settings, self._address, self._limits)
+        return VectorStore(backend, at_least)
 
     def exists(self, number: int) -> bool:
-        """See `Generations`. Raises DatabaseUnavailable."""
         return self._ask(lambda chroma: chroma.count(self.name(number))) is not None
 
     def is_as_left(self, number: int, rows: int) -> bool:
-        """See `Generations`. Raises DatabaseUnavailable."""
         return bool(self._ask(lambda chroma: chroma.count(self.name(number))) == rows)
 
     def remove(self, number: int) -> None:
-        """See `Generations`. Raises DatabaseUnavailable."""
         self._ask(lambda chroma: chroma.remove(self.name(number)))
 
     def keep_only(self, number: int) -> None:
-        """See `Generations`. Raises DatabaseUnavailable."""
         prefix, kept = self._prefix(), self.name(number)
 
         def remove_others(chroma: HttpChroma) -> None:
@@ -85,7 +80,7 @@ class RemoteGenerations:
                 raise explained from error
 
 
-class RemotePlace:
+class RemoteBackend:
     """One collection of a server. There are no files of ours to look after; the server does."""
 
     def __init__(self, name: str, settings: DatabaseSettings, address: Address, limits: Limits) -> None:
@@ -97,7 +92,6 @@ class RemotePlace:
         self.limits = limits
 
     def open(self) -> Any:
-        """See `Place`. Raises DatabaseUnavailable."""
         from lore_etl.stores.chroma.client import hnsw
         from lore_etl.stores.chroma.http_client import HttpChroma
 
@@ -107,27 +101,21 @@ class RemotePlace:
         return self._chroma.collection(self._name, configuration)
 
     def where(self) -> str:
-        """See `Place`."""
         return f"at {self._address}, collection {self._name}"
 
     def is_alive(self) -> bool:
-        """See `Place`: until a call failed."""
         return not self._is_lost
 
-    def unseal(self) -> None:
-        """See `Place`."""
+    def unseal(self) -> None: ...
 
-    def seal(self) -> None:
-        """See `Place`."""
+    def seal(self) -> None: ...
 
     def close(self, is_sound: bool) -> None:
-        """See `Place`."""
         chroma, self._chroma = self._chroma, None
         if chroma is not None:
             chroma.close()
 
     def explain(self, error: BaseException) -> LoreError | None:
-        """See `Place`."""
         if self._chroma is None or not isinstance(error, Exception):
             return None
         explained = _explained(self._chroma, error)

@@ -1,7 +1,7 @@
 """The vector leg: Chroma, to which we give vectors and never text; it calls no model and no network.
 
 What was measured of Chroma 1.5 shapes this file (docs/architecture.md, "What storage taught"): `add` of new rows
-instead of `upsert` of old ones, paged reads, batches below 5,461. Where Chroma lives is a `Place`'s business.
+instead of `upsert` of old ones, paged reads, batches below 5,461. Where Chroma lives is the business of a `Backend`.
 """
 
 from __future__ import annotations
@@ -31,34 +31,34 @@ class VectorStore:
         DatabaseUnavailable: Chroma is another process, and does not answer.
     """
 
-    def __init__(self, place: Backend, at_least: int = 0) -> None:
-        self._place = place
+    def __init__(self, backend: Backend, at_least: int = 0) -> None:
+        self._backend = backend
         self._in_use = 0
         self._closed = False
         self._is_sound = True
         self._idle = threading.Condition()
         try:
             with self._reporting():
-                self._collection = place.open()
+                self._collection = backend.open()
             count = self.count()
             if count < at_least:
                 raise IndexDamaged(f"{at_least - count} of {at_least} vectors were lost.")
             self.seal()
         except BaseException:
-            place.close(is_sound=False)
+            backend.close(is_sound=False)
             raise
 
     def add(self, rows: Sequence[Row], vectors: Vectors) -> None:
         """Add rows. One that exists already stays as it is."""
-        self._write(self._collection.add, rows, vectors, self._place.limits.write)
+        self._write(self._collection.add, rows, vectors, self._backend.limits.write)
 
     def heal(self, rows: Sequence[Row], vectors: Vectors) -> None:
         """Write rows again that a search does not find; re-inserting is what brings them back."""
-        self._write(self._collection.upsert, rows, vectors, self._place.limits.heal)
+        self._write(self._collection.upsert, rows, vectors, self._backend.limits.heal)
 
     def update(self, rows: Sequence[Row]) -> None:
         """Set type and source of rows, vectors untouched."""
-        self._write(self._collection.update, rows, None, self._place.limits.write)
+        self._write(self._collection.update, rows, None, self._backend.limits.write)
 
     def _write(self, method: Any, rows: Sequence[Row], vectors: Vectors | None, step: int) -> None:
         self._unseal()
@@ -74,7 +74,7 @@ class VectorStore:
     def delete(self, row_ids: Iterable[str]) -> None:
         """Take rows out; unknown ones are no error."""
         self._unseal()
-        gone, step = list(row_ids), self._place.limits.write
+        gone, step = list(row_ids), self._backend.limits.write
         for start in range(0, len(gone), step):
             self._call(self._collection.delete, ids=gone[start : start + step])
 
@@ -84,7 +84,7 @@ class VectorStore:
         """(row id, cosine similarity), best first; of all rows of a type, or of `only` these, whatever they are."""
         if only is None:
             return self._nearest(vector, limit, where={"type": type_} if type_ is not None else None)
-        step = self._place.limits.among
+        step = self._backend.limits.among
         found = [
             hit
             for start in range(0, len(only), step)
@@ -96,7 +96,7 @@ class VectorStore:
         found = self._call(
             self._collection.query,
             query_embeddings=[vector],
-            n_results=min(limit, self._place.limits.results),
+            n_results=min(limit, self._backend.limits.results),
             include=["distances"],
             **those,
         )
@@ -105,7 +105,7 @@ class VectorStore:
     def similarities(self, vector: Vectors, row_ids: Sequence[str]) -> dict[str, float]:
         """Row id -> cosine similarity of exactly these rows, of those that exist."""
         known: dict[str, float] = {}
-        step = self._place.limits.read
+        step = self._backend.limits.read
         for start in range(0, len(row_ids), step):
             found = self._call(self._collection.get, ids=list(row_ids[start : start + step]), include=["embeddings"])
             if found["ids"]:
@@ -119,7 +119,7 @@ class VectorStore:
         when its place is taken by others at the same distance: texts may be equal.
         """
         lost: list[int] = []
-        step = self._place.limits.lookups
+        step = self._backend.limits.lookups
         for start in range(0, len(row_ids), step):
             some = row_ids[start : start + step]
             found = self._call(
@@ -136,7 +136,7 @@ class VectorStore:
     def rows(self) -> dict[str, tuple[str, str]]:
         """Row id -> (type, source), read in pages: one large `get` raises "too many SQL variables"."""
         found: dict[str, tuple[str, str]] = {}
-        limit = self._place.limits.read
+        limit = self._backend.limits.read
         while True:
             page = self._call(self._collection.get, include=["metadatas"], limit=limit, offset=len(found))
             metadatas = (one or {} for one in page["metadatas"])
@@ -156,21 +156,21 @@ class VectorStore:
         return int(self._call(self._collection.count))
 
     def where(self) -> str:
-        """Where Chroma lives, in words."""
-        return self._place.where()
+        """Return where Chroma lives, in words."""
+        return self._backend.where()
 
     def is_alive(self) -> bool:
         """Whether a call can be expected to work; if not, it is to be closed and opened again."""
-        return self._place.is_alive()
+        return self._backend.is_alive()
 
     def seal(self) -> None:
         """Record the files as they are now: what the next open finds otherwise is looked at first."""
         with self._reporting():
-            self._place.seal()
+            self._backend.seal()
 
     def _unseal(self) -> None:
         with self._reporting():
-            self._place.unseal()
+            self._backend.unseal()
 
     def close(self) -> None:
         """Let go of it once the calls that use it are done; sealed, unless Chroma failed on the way."""
@@ -178,7 +178,7 @@ class VectorStore:
             self._closed = True
             self._idle.wait_for(lambda: not self._in_use)
         with self._reporting():
-            self._place.close(self._is_sound)
+            self._backend.close(self._is_sound)
 
     def _call(self, method: Any, **arguments: Any) -> Any:
         with self._idle:
@@ -201,7 +201,7 @@ class VectorStore:
             if not isinstance(error, Exception) and not is_panic(error):
                 raise
             self._is_sound = False
-            explained = self._place.explain(error)
+            explained = self._backend.explain(error)
             if explained is None or explained is error:
                 raise
             raise explained from error
