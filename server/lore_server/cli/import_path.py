@@ -26,5 +26,5 @@ def ignore_project_modules() -> None:
 
 def _holds_packages(folder: str, here: str) -> bool:
     """Return whether a folder outside the current one is a place where packages are installed."""
-    inside = os.path.realpath(folder).startswith(here + os.sep)
+    inside = (os.path.realpath(folder) + os.sep).startswith(here + os.sep)
     return os.path.isabs(folder) and os.path.basename(folder.rstrip(os.sep)) in INSTALLED and not inside
