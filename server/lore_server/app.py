@@ -8,11 +8,12 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lore_etl.config.project import knowledge_home
 from lore_etl.config.settings import Settings
 from lore_etl.core.errors import IndexMissing, LoreError
+from lore_etl.core.json_types import JSON
 from lore_etl.core.model import SyncReport, silent
 from lore_etl.index import Index
 from lore_etl.models.embedders import Model
@@ -98,11 +99,11 @@ class App:
             unified=UnifiedSearch(self.index, queries, self.freshness, Scopes(self.index, self._view)),
         )
         self._methods = methods(contract, self._services)
-        self._calls = Lane[dict[str, Any]]("call", CONCURRENT_CALLS, QUEUE_SECONDS)
-        self._calls_out = Lane[dict[str, Any]]("call out", CONCURRENT_CALLS, QUEUE_SECONDS)
-        self._together = Together[dict[str, Any]]()
+        self._calls = Lane[JSON]("call", CONCURRENT_CALLS, QUEUE_SECONDS)
+        self._calls_out = Lane[JSON]("call out", CONCURRENT_CALLS, QUEUE_SECONDS)
+        self._together = Together[JSON]()
 
-    def call(self, operation_id: str, arguments: dict[str, Any], listener: Listener = NOBODY) -> dict[str, Any]:
+    def call(self, operation_id: str, arguments: JSON, listener: Listener = NOBODY) -> JSON:
         """Validate in, take a slot, run under the deadline, validate out.
 
         Raises:
@@ -113,15 +114,15 @@ class App:
             return self._recorder.run(operation, arguments, lambda: self._answer(operation, arguments, listener))
         return self._answer(operation, arguments, listener)
 
-    def _answer(self, operation: Operation, arguments: dict[str, Any], listener: Listener) -> dict[str, Any]:
+    def _answer(self, operation: Operation, arguments: JSON, listener: Listener) -> JSON:
         accepted = operation.accept(arguments)
 
-        def work() -> dict[str, Any]:
+        def work() -> JSON:
             result = self._methods[operation.id](listener, accepted)
             operation.check_result(result)
             return result
 
-        def in_lane() -> dict[str, Any]:
+        def in_lane() -> JSON:
             lane = self._calls_out if operation.queue is Queue.MODEL else self._calls
             return lane.run(operation.id, work, operation.deadline_seconds)
 
@@ -143,9 +144,9 @@ class App:
         """What agents write is found at once; the folder is there before the jobs that look at it."""
         self.jobs.index_knowledge()
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> JSON:
         """The latest `job`, and the `freshness` of the index or the `problem` that keeps it from answering."""
-        state: dict[str, Any] = {}
+        state: JSON = {}
         with suppress(LoreError):  # there was none yet; a damaged catalogue is the `problem` below
             state["job"] = self.jobs.get(id=LATEST, wait_seconds=0)
         try:

@@ -15,9 +15,10 @@ from jsonschema import Draft202012Validator
 from jsonschema.exceptions import best_match
 
 from lore_etl.core.errors import ConfigError, InternalError, InvalidArgument, UnknownOperation
+from lore_etl.core.json_types import JSON
 from lore_etl.core.text import is_encodable, one_line
 
-Schema = dict[str, Any]
+Schema = JSON
 KNOWLEDGE_TOOLSETS = ("projects", "memories")
 MOST_BODY_BYTES = 1_048_576  # of a request, where an operation does not take more
 METHODS = ("get", "post", "put", "delete")
@@ -85,7 +86,7 @@ class Operation:
         """Build both validators now rather than at the first call."""
         _ = self._input, self._output
 
-    def accept(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    def accept(self, arguments: Mapping[str, Any]) -> JSON:
         """The arguments, checked, with the defaults filled in.
 
         Raises:

@@ -6,14 +6,14 @@ import json
 import re
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import Any
 
 from lore_etl.chunking.plain import parse_plain
 from lore_etl.chunking.section import Parsed, Section, Span, Symbol
+from lore_etl.core.json_types import JSON
 from lore_etl.core.model import ClassDefinition, Document, FileFacts
 from lore_etl.core.text import one_line, storable
 
-Doclet = dict[str, Any]
+Doclet = JSON
 _MARGIN = re.compile(r"^\s*(?:/\*+|\*+/|\*(?!/))?[ \t]?|[ \t]*\*+/\s*$", re.MULTILINE)
 _LISTS = (("params", "@param"), ("properties", "@property"), ("returns", "@returns"), ("fires", "@fires"))
 MAX_ROWS = 100  # maximum parameters per symbol

@@ -9,13 +9,12 @@ import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from lore_etl.config.user_folders import private_folder, user_state_folder
 from lore_etl.core.errors import StorageError
+from lore_etl.core.json_types import JSON
 
 NAME = "trust.json"
-JSON = dict[str, Any]
 
 
 def approvals_file(environment: Mapping[str, str]) -> Path:

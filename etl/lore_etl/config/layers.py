@@ -10,11 +10,12 @@ import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from lore_etl.config import approvals
 from lore_etl.config.policy import is_inside, split
 from lore_etl.core.errors import ConfigError
+from lore_etl.core.json_types import JSON
 from lore_etl.system.nofollow import read_regular
 
 CONFIG_NAME = "lore.toml"
@@ -22,7 +23,6 @@ MAX_BYTES = 1_000_000
 _MODELS = ("embedding.model", "query.reranker")
 _PATHS = (*_MODELS, "database.ca_file")
 _REGULAR = "Make it a regular, readable file."
-JSON = dict[str, Any]
 
 
 class Layers(NamedTuple):

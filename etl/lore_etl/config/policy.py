@@ -10,9 +10,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path, PurePosixPath, PureWindowsPath
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-Allows = Callable[[Any, Path], bool]
+from lore_etl.core.json_types import JSON
+
+Allows = Callable[[object, Path], bool]
 
 
 class KeyPolicy(NamedTuple):
@@ -23,7 +25,7 @@ class KeyPolicy(NamedTuple):
     reason: str
 
 
-def is_inside(value: Any, root: Path) -> bool:
+def is_inside(value: object, root: Path) -> bool:
     """Return whether a path is strictly inside the project, outside `.git` and not reached through a symlink."""
     if not isinstance(value, str) or "\0" in value or "\\" in value or PureWindowsPath(value).drive:
         return False
@@ -50,13 +52,13 @@ def _only(reason: str, *values: str) -> KeyPolicy:
 
 
 def _at_most(reason: str, bound: float) -> KeyPolicy:
-    def allows(value: Any, root: Path) -> bool:
+    def allows(value: object, root: Path) -> bool:
         return isinstance(value, int | float) and value <= bound
 
     return KeyPolicy(f"up to {bound:,}", allows, reason)
 
 
-def _paths(value: Any, root: Path) -> bool:
+def _paths(value: object, root: Path) -> bool:
     return isinstance(value, list) and all(is_inside(one, root) for one in value)
 
 
@@ -127,13 +129,13 @@ RULES: dict[str, KeyPolicy] = {
 }
 
 
-def split(said: dict[str, Any], root: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+def split(said: JSON, root: Path) -> tuple[JSON, JSON]:
     """Split a project's settings into allowed tables and those that need approval: `section.key` -> value.
 
     Unknown keys stay in the first part, where validation rejects them.
     """
-    allowed: dict[str, Any] = {}
-    requested: dict[str, Any] = {}
+    allowed: JSON = {}
+    requested: JSON = {}
     for section, table in said.items():
         if not isinstance(table, dict) or section in RULES:
             allowed[section] = table

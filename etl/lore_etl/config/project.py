@@ -7,9 +7,10 @@ import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from lore_etl.config.layers import CONFIG_NAME, read_layers
+from lore_etl.core.json_types import JSON
 
 INDEX_NAME = ".lore"
 VIEW_NAME = ".ce/syntropy-index.json"  # written for other programs; neither it nor copies are indexed
@@ -68,7 +69,7 @@ def build_of(*packages: Path) -> str:
     return digest.hexdigest()[:16]
 
 
-def _filled(table: dict[str, Any]) -> dict[str, Any]:
+def _filled(table: JSON) -> JSON:
     """Return the configuration without empty tables, so that comments do not change its digest."""
     below = {key: _filled(value) if isinstance(value, dict) else value for key, value in table.items()}
     return {key: value for key, value in below.items() if value != {}}

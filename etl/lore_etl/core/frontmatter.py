@@ -6,11 +6,11 @@ import datetime
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import yaml
 
 from lore_etl.core.dates import day_or_none
+from lore_etl.core.json_types import JSON
 from lore_etl.core.text import one_line, storable
 
 MAX_BYTES = 64_000
@@ -48,7 +48,7 @@ class FrontMatter:
     valid_until: str | None = None
     supersedes: tuple[str, ...] = ()
     lines: int = 0
-    values: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
+    values: Mapping[str, object] = field(default_factory=dict, compare=False, repr=False)
 
 
 def front_matter_lines(text: str) -> int:
@@ -87,7 +87,7 @@ def _tags(values: object) -> Iterator[str]:
             yield from _texts(values.get(key), LONGEST_TAG)
 
 
-def _mapping(block: str) -> dict[str, Any]:
+def _mapping(block: str) -> JSON:
     try:
         for _ in checked_events(block):
             continue
@@ -131,7 +131,7 @@ def _texts(value: object, longest: int) -> list[str]:
     return [text[:longest] for item in values[:50] if (text := _text(item))]
 
 
-def _date(values: dict[str, Any], *keys: str) -> str | None:
+def _date(values: JSON, *keys: str) -> str | None:
     for key in keys:
         value = values.get(key)
         if isinstance(value, datetime.date):

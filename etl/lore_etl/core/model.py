@@ -7,9 +7,11 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
+
+from lore_etl.core.json_types import JSON
 
 Scalar = str | int | float | bool
 Value = Scalar | Sequence[Scalar]
@@ -45,7 +47,7 @@ class Document:
     tags: tuple[str, ...] = ()
     created: str | None = None
     updated: str | None = None
-    front: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
+    front: Mapping[str, object] = field(default_factory=dict, compare=False, repr=False)
     valid_until: str | None = None
     supersedes: tuple[str, ...] = ()
     state: str | None = None
@@ -97,7 +99,7 @@ class Chunk(BaseModel):
     state: str | None = None
     text: str
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> JSON:
         """Return the chunk as in `chunks.jsonl`."""
         return self.model_dump(mode="json", by_alias=True)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
@@ -42,7 +41,7 @@ class Spec(BaseModel):
     names: str = ""
 
 
-def spec_of(front: Mapping[str, Any], text: ProseLines) -> Spec:
+def spec_of(front: Mapping[str, object], text: ProseLines) -> Spec:
     """Return a PRP's references. Fenced code can name patterns, but its paths are examples, not implementations."""
     synced = front.get("context_sync")
     return Spec(
@@ -55,7 +54,7 @@ def spec_of(front: Mapping[str, Any], text: ProseLines) -> Spec:
     )
 
 
-def _implementations(front: Mapping[str, Any], text: ProseLines) -> Iterator[str]:
+def _implementations(front: Mapping[str, object], text: ProseLines) -> Iterator[str]:
     """Return paths from the front matter, after a label such as `File:` or `Location:`, or in the list below one."""
     listed = front.get("implementations")
     for one in listed if isinstance(listed, list) else ():

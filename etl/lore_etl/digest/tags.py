@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from lore_etl.core.text import one_line, storable
 from lore_etl.digest.prose_lines import ProseLines
@@ -17,7 +16,7 @@ _INLINE = re.compile(r"^[-*>#/\"' \t_]*tags?[ \t*_]*:[ \t*_]*(\S.*)$", re.IGNORE
 _SIGNS = re.compile(r"^\W+")
 
 
-def tags_of(front: Mapping[str, Any], text: ProseLines) -> tuple[str, ...]:
+def tags_of(front: Mapping[str, object], text: ProseLines) -> tuple[str, ...]:
     """Return the tags from the first place that has any. An empty list in the front matter means no tags."""
     given = front.get("tags")
     if given is not None:
@@ -30,7 +29,7 @@ def tags_of(front: Mapping[str, Any], text: ProseLines) -> tuple[str, ...]:
     return _cleaned(titles, HEADINGS)
 
 
-def _cleaned(values: Iterable[Any], most: int = MOST) -> tuple[str, ...]:
+def _cleaned(values: Iterable[object], most: int = MOST) -> tuple[str, ...]:
     found: dict[str, None] = {}
     for value in values:
         if isinstance(value, str | int | float) and not isinstance(value, bool):

@@ -52,7 +52,7 @@ def building(folder: Path) -> Iterator[Path]:
 
 def write_graph(
     model: torch.nn.Module,
-    sample: Mapping[str, Any],
+    sample: Mapping[str, object],
     finish: Callable[[dict[str, Any]], torch.Tensor],
     output: str,
     max_tokens: int,
@@ -74,6 +74,6 @@ def write_graph(
     return names
 
 
-def write_info(info: Mapping[str, Any], folder: Path) -> None:
+def write_info(info: Mapping[str, object], folder: Path) -> None:
     """Write `info.json`, whose presence says that a model is complete."""
     (folder / "info.json").write_text(json.dumps(info), encoding="utf-8")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import onnxruntime
@@ -20,7 +19,7 @@ BATCH_TOKENS = 1024  # small batches of equal length fit the cache of a core; la
 class Graph:
     """Batches of about equal length, one core each: the session runs in the calling thread."""
 
-    def __init__(self, folder: Path, padding: Mapping[str, Any], threads: int = 0) -> None:
+    def __init__(self, folder: Path, padding: Mapping[str, object], threads: int = 0) -> None:
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = 1
         options.inter_op_num_threads = 1

@@ -10,6 +10,7 @@ from pathlib import PurePosixPath
 from posixpath import dirname, join, normpath, splitext
 from typing import Any
 
+from lore_etl.core.json_types import JSON
 from lore_etl.core.model import Ancestor, ClassDefinition, FileFacts
 
 MAX_DEPTH = 64
@@ -45,7 +46,7 @@ class ClassNode:
         """The first base, which the chain of ancestors follows."""
         return self.bases[0] if self.bases else None
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> JSON:
         """Return the class as in `class-hierarchy.json` and in replies."""
         lines = list(self.lines) if self.lines else None
         return {
@@ -110,7 +111,7 @@ class Hierarchy:
         close += [key for key in by_last if last in key and key not in close]
         return [full for key in close for full in sorted(by_last[key])][:5]
 
-    def records(self) -> list[dict[str, Any]]:
+    def records(self) -> list[JSON]:
         """Return all classes as records, sorted by name."""
         return [self.nodes[name].record() for name in sorted(self.nodes)]
 

@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import PurePosixPath
 from typing import Any
 
+from lore_etl.core.json_types import JSON
 from lore_etl.core.model import Document, KnowledgeType
 from lore_etl.core.text import storable
 from lore_etl.sources.source import Source
@@ -172,7 +173,7 @@ def _state(front: Mapping[str, Any]) -> str | None:
     return state or ("closed" if front.get("closedAt") else None)
 
 
-def _entries(text: str | None) -> list[dict[str, Any]]:
+def _entries(text: str | None) -> list[JSON]:
     try:
         data = json.loads(text or "{}")
     except (ValueError, RecursionError):

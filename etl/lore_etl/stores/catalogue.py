@@ -12,11 +12,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from pydantic import ValidationError
 
 from lore_etl.core.errors import Busy, CatalogueDamaged, StorageError
+from lore_etl.core.json_types import JSON
 from lore_etl.core.model import Chunk, canonical_json, position_of, row_id_of
 from lore_etl.files.suggest import nearest
 from lore_etl.stores.soundness import check_catalogue, is_damage, stamp
@@ -289,7 +290,7 @@ class Catalogue:
         """How many files have chunks."""
         return int(self._rows("SELECT count(DISTINCT source) FROM chunk")[0][0])
 
-    def sources(self, type_: str | None, under: str | None) -> list[dict[str, Any]]:
+    def sources(self, type_: str | None, under: str | None) -> list[JSON]:
         """Files that have chunks, by path: type, title, number of chunks, last line."""
         where, values = "WHERE 1", list[object]()
         if type_ is not None:

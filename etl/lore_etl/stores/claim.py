@@ -16,11 +16,12 @@ import stat
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from lore_etl.config.project import INDEX_NAME
 from lore_etl.config.user_folders import private_folder, user_state_folder
 from lore_etl.core.errors import ForeignIndex
+from lore_etl.core.json_types import JSON
 from lore_etl.system.durable import replace
 from lore_etl.system.entries import entry_facts, is_link, is_real_folder
 from lore_etl.system.file_locks import is_locked, lock
@@ -263,7 +264,7 @@ def _mark(index: Path) -> None:
 
 def _record_in(folder: Path) -> ClaimRecord | None:
     try:
-        values: dict[str, Any] = json.loads((folder / "record.json").read_text(encoding="utf-8"))
+        values: JSON = json.loads((folder / "record.json").read_text(encoding="utf-8"))
         return ClaimRecord(**{name: values[name] for name in ClaimRecord._fields})
     except OSError as error:
         _raise_if_exhausted(error)

@@ -10,10 +10,11 @@ import json
 import os
 import sys
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from lore_etl.config.user_folders import private_folder
 from lore_etl.core.clock import local_timestamp
+from lore_etl.core.json_types import JSON
 from lore_etl.stores.claim import record_folder
 from lore_etl.system.durable import replace
 from lore_etl.system.processes import born, is_running
@@ -56,7 +57,7 @@ def my_note(kind: str = "direct", **more: str) -> Note:
 def read_note(folder: Path) -> Note | None:
     """What the note about an index folder says; None if there is none or it cannot be read."""
     try:
-        values: dict[str, Any] = json.loads(note_of(folder).read_text(encoding="utf-8"))
+        values: JSON = json.loads(note_of(folder).read_text(encoding="utf-8"))
         note = Note(**{name: values[name] for name in Note._fields if name in values})
     except (OSError, ValueError, TypeError, AttributeError, RecursionError):
         return None

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from lore_etl.config.layers import CONFIG_NAME
 from lore_etl.core.errors import InvalidArgument
+from lore_etl.core.json_types import JSON
 from lore_server.cli.command import command
 from lore_server.console import output
 from lore_server.console.output import print_json
@@ -101,7 +102,7 @@ def _show(report: Report) -> None:
         output.line(f"{first} − {other}, {measure}: {_told(one)}")
 
 
-def _cell(values: dict[str, Any], measure: str) -> str:
+def _cell(values: JSON, measure: str) -> str:
     low, high = values["intervals"][measure]
     return f"{values[measure]:.3f} [{low:.3f}, {high:.3f}]"
 
@@ -116,11 +117,11 @@ def _told(one: Comparison) -> str:
     return f"{one.difference:+.4f} [{one.interval[0]:+.4f}, {one.interval[1]:+.4f}], p = {one.p:.3f}"
 
 
-def _comparisons(found: dict[str, dict[str, Comparison]]) -> dict[str, Any]:
+def _comparisons(found: dict[str, dict[str, Comparison]]) -> JSON:
     return {ranking: {name: _compared(one) for name, one in measures.items()} for ranking, measures in found.items()}
 
 
-def _compared(one: Comparison) -> dict[str, Any]:
+def _compared(one: Comparison) -> JSON:
     interval = [round(bound, 4) for bound in one.interval]
     return {"difference": round(one.difference, 4), "interval": interval, "p": round(one.p, 4)}
 

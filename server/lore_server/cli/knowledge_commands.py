@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from lore_etl.config.project import knowledge_home
+from lore_etl.core.json_types import JSON
 from lore_server.cli.command import cli, commands_of
 from lore_server.console.output import line, note, print_json
 from lore_server.owner.session import Session
@@ -126,5 +127,5 @@ def adopt(
         session.ask("manage_knowledge_base", action="sync")
 
 
-def _given(**arguments: str | None) -> dict[str, Any]:
+def _given(**arguments: str | None) -> JSON:
     return {name: value for name, value in arguments.items() if value is not None}

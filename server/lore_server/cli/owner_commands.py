@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from lore_etl.config.project import place_of
 from lore_etl.core.atomic import remove_folder
 from lore_etl.core.errors import Busy, Conflict, StorageError
+from lore_etl.core.json_types import JSON
 from lore_etl.stores import claim
 from lore_etl.stores.catalogue import CATALOGUE
 from lore_etl.stores.claim import is_in_use, is_ours, recorded
@@ -19,8 +20,6 @@ from lore_server.console import output
 from lore_server.console.output import print_json
 from lore_server.owner import find
 from lore_server.owner.session import Session
-
-JSON = dict[str, Any]
 
 
 @command

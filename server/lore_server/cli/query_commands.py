@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from lore_etl.core.errors import Cancelled, InvalidArgument, NotFound, UsageError, from_record
+from lore_etl.core.json_types import JSON
 from lore_server import __version__
 from lore_server.cli.command import command
 from lore_server.console import output
@@ -177,7 +178,7 @@ def version(session: Session) -> None:
         output.line(__version__)
 
 
-def _exit_code(job: dict[str, Any]) -> int:
+def _exit_code(job: JSON) -> int:
     return from_record(job["problem"]).exit_code if "problem" in job else Cancelled.exit_code
 
 
@@ -185,7 +186,7 @@ def _chosen(toolsets: str) -> list[str] | None:
     return [one.strip() for one in toolsets.split(",")] if toolsets else None
 
 
-def _arguments(operation: str, pairs: list[str], json_args: str | None) -> dict[str, Any]:
+def _arguments(operation: str, pairs: list[str], json_args: str | None) -> JSON:
     """`key=value` pairs over a JSON object; the contract says which values are numbers."""
     schemas = load_contract()[operation].input_schema["properties"]
     try:
@@ -202,7 +203,7 @@ def _arguments(operation: str, pairs: list[str], json_args: str | None) -> dict[
     return given
 
 
-def _value(text: str, kind: str | None) -> Any:
+def _value(text: str, kind: str | None) -> object:
     """The text as what the contract wants; what does not fit is left for the contract to refuse."""
     if kind == "boolean" and text in ("true", "false"):
         return text == "true"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from lore_etl.core.errors import Busy, StorageError
+from lore_etl.core.json_types import JSON
 from lore_server.console import terminal
 from lore_server.contract import load_contract
 from lore_server.execution.progress import Listener
@@ -40,8 +41,8 @@ def serve_stdio(session: Session, toolsets: list[str] | None) -> None:
 
     loaded = Lazy(build)
 
-    def call(operation: str, arguments: dict[str, Any], listener: Listener) -> dict[str, Any]:
-        result: dict[str, Any] = loaded.get().call(operation, arguments, listener)
+    def call(operation: str, arguments: JSON, listener: Listener) -> JSON:
+        result: JSON = loaded.get().call(operation, arguments, listener)
         return result
 
     try:

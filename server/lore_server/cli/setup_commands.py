@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from lore_etl.core.errors import InvalidArgument
+from lore_etl.core.json_types import JSON
 from lore_server.cli.command import command
 from lore_server.console import output, terminal
 from lore_server.console.output import print_json
@@ -83,7 +84,7 @@ def _check(name: str, toolsets: str | None) -> None:
 
 def _record(
     client: Client, path: Path, root: Path, is_projects: bool, name: str, entry: ClientEntry, print_only: bool
-) -> dict[str, Any]:
+) -> JSON:
     """Add the entry to the file, or say why not."""
     from lore_server.setup import install as installing
 
@@ -99,7 +100,7 @@ def _record(
     return {"status": merged.status, **record, "existing": merged.existing, "notes": entry.notes}
 
 
-def _show(record: dict[str, Any], entry: ClientEntry) -> None:
+def _show(record: JSON, entry: ClientEntry) -> None:
     """The outcome on standard output; what to know of it, and what to do next, beside it."""
     import json
 
@@ -122,7 +123,7 @@ def _show(record: dict[str, Any], entry: ClientEntry) -> None:
             output.note(note)
 
 
-def _summary(report: dict[str, Any]) -> str:
+def _summary(report: JSON) -> str:
     counts = {status: sum(one["status"] == status for one in report["checks"]) for status in ("failed", "warn")}
     if not any(counts.values()):
         return "Everything works."

@@ -6,7 +6,7 @@ import json
 import os
 import sys
 from collections.abc import Iterator
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -14,12 +14,11 @@ from lore_etl.config import approvals
 from lore_etl.config.layers import CONFIG_NAME, read_layers
 from lore_etl.config.policy import RULES
 from lore_etl.core.errors import UsageError
+from lore_etl.core.json_types import JSON
 from lore_server.cli.command import command
 from lore_server.console import output
 from lore_server.console.output import print_json
 from lore_server.owner.session import Session
-
-JSON = dict[str, Any]
 
 
 @command
@@ -64,7 +63,7 @@ def _lines(requested: JSON, is_approved: bool) -> Iterator[str]:
         yield f"      {RULES[key].reason}"
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     return json.loads(json.dumps(value, default=str))
 
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from lore_etl.core.errors import LoreError
+from lore_etl.core.json_types import JSON
 from lore_server.console import terminal
 from lore_server.operations.table import render
 from lore_server.replies.problem import problem
-
-JSON = dict[str, Any]
 
 
 def line(text: str = "") -> None:

@@ -10,9 +10,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from lore_etl.core.errors import InvalidArgument
+from lore_etl.core.json_types import JSON
 from lore_etl.core.model import Chunk
 from lore_etl.pipeline.corpus import CorpusRecord
 from lore_server.evaluation.sets import EvaluationSet, Question, rows, text
@@ -68,7 +68,7 @@ def _document(file: Path) -> str:
         raise InvalidArgument(f"Cannot read corpora/{file.name}: {reason}.") from error
 
 
-def _references(row: dict[str, Any], length: int, place: str) -> list[Span]:
+def _references(row: JSON, length: int, place: str) -> list[Span]:
     """The character ranges that answer a question, each within its document."""
     try:
         spans = [(int(one["start"]), int(one["end"])) for one in row["references"]]

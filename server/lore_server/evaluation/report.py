@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
-from typing import Any
 
 from lore_etl.core.atomic import write_atomically
 from lore_etl.core.errors import InvalidArgument
+from lore_etl.core.json_types import JSON
 from lore_server.evaluation.measures import Comparison, Values, compare, interval
 
 
@@ -22,9 +22,9 @@ class Report:
     questions: int
     values: dict[str, Values]
 
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> JSON:
         """Ranking -> measure -> mean, with the 95 % intervals of the means beside them."""
-        rounded: dict[str, Any] = {}
+        rounded: JSON = {}
         for ranking, values in self.values.items():
             means = {measure: round(_mean(each), 4) for measure, each in values.items()}
             bounds = {measure: [round(x, 4) for x in interval(list(each.values()))] for measure, each in values.items()}

@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from lore_etl.core.errors import InvalidArgument
+from lore_etl.core.json_types import JSON
 from lore_etl.core.text import encodable
 from lore_etl.pipeline.corpus import CorpusRecord
 
@@ -24,7 +24,7 @@ class Question:
 
     id: str
     text: str
-    metadata: dict[str, Any] = field(default_factory=dict)
+    metadata: JSON = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ def _files(folder: Path, split: str | None) -> tuple[Path, Path, bool]:
     return folder / "queries.jsonl", qrels, split is not None
 
 
-def rows(file: Path) -> Iterator[tuple[str, str, dict[str, Any]]]:
+def rows(file: Path) -> Iterator[tuple[str, str, JSON]]:
     """(file and line, `_id`, record) of a JSON Lines file, each id once. Raises InvalidArgument."""
     seen: set[str] = set()
     for number, line in enumerate(_lines(file), start=1):
@@ -111,7 +111,7 @@ def _lines(file: Path) -> list[str]:
         ) from error
 
 
-def text(row: dict[str, Any], key: str, place: str) -> str:
+def text(row: JSON, key: str, place: str) -> str:
     """A value that has to be a text. Raises InvalidArgument."""
     value = _storable(row.get(key))
     if not value.strip():
@@ -123,14 +123,14 @@ def _storable(value: object) -> str:
     return encodable(value) if isinstance(value, str) else ""
 
 
-def _metadata(row: dict[str, Any], place: str) -> dict[str, Any]:
+def _metadata(row: JSON, place: str) -> JSON:
     value = row.get("metadata") or {}
     if not isinstance(value, dict):
         raise InvalidArgument(f"{place}: `metadata` is not a JSON object.")
     return value
 
 
-def _record(row: dict[str, Any], one: str, place: str) -> CorpusRecord:
+def _record(row: JSON, one: str, place: str) -> CorpusRecord:
     """A document; its id or `metadata.path` may be the path of a file."""
     metadata = _metadata(row, place)
     path, language = _storable(metadata.get("path")), metadata.get("language")

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import anyio
 import anyio.to_thread
 
+from lore_etl.core.json_types import JSON
 from lore_server.contract import Contract, Queue
 from lore_server.execution.progress import NOBODY, Listener
 
-Call = Callable[[str, dict[str, Any], Listener], dict[str, Any]]
+Call = Callable[[str, JSON, Listener], JSON]
 Result = TypeVar("Result")
 THREADS = 512  # of each queue, nearly all of them asleep: how many work at a time, App decides
 
@@ -24,7 +25,7 @@ class Calls:
         self._call = call
         self._threads = {queue: anyio.CapacityLimiter(THREADS) for queue in Queue}
 
-    async def run(self, operation: str, arguments: dict[str, Any], listener: Listener = NOBODY) -> dict[str, Any]:
+    async def run(self, operation: str, arguments: JSON, listener: Listener = NOBODY) -> JSON:
         """An operation's result. Raises LoreError."""
         limiter = self._threads[self._contract[operation].queue]
         return await anyio.to_thread.run_sync(

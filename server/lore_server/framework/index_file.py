@@ -9,10 +9,10 @@ from collections.abc import Iterator, Mapping
 from enum import Enum
 from functools import cache, partial
 from pathlib import Path
-from typing import Any
 
 from lore_etl.config.project import VIEW_NAME
 from lore_etl.core.errors import LoreError
+from lore_etl.core.json_types import JSON
 from lore_etl.core.model import SyncReport
 from lore_etl.index import Index
 from lore_server.framework.drift import Drift, drift
@@ -22,7 +22,6 @@ from lore_server.framework.view import Entries, View
 from lore_server.knowledge.safe_files import Files
 from lore_server.query.freshness import Freshness
 
-JSON = dict[str, Any]
 VERSION = "1.0"  # of this form
 FRAMEWORK_VERSION = "1.0"  # whose layout this is
 LARGE_BYTES = 10_000_000

@@ -5,9 +5,10 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 from lore_etl.core.errors import InvalidArgument
+from lore_etl.core.json_types import JSON
 from lore_etl.core.model import Chunk, canonical_json, sha256
 from lore_etl.index import Index
 from lore_server.framework.best_sentence import best_sentence
@@ -59,7 +60,7 @@ class UnifiedSearch:
         tags: Sequence[str] | None = None,
         limit: int | None = None,
         project_root: str | None = None,
-        options: Mapping[str, Any] | None = None,
+        options: Mapping[str, object] | None = None,
         cursor: str | None = None,
     ) -> KnowledgeFoundRecord:
         """Return the best documents of some sources.
@@ -144,7 +145,7 @@ class UnifiedSearch:
         return "Use other or fewer words, or query_documents, which searches every file of the index."
 
 
-def _merged(arguments: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
+def _merged(arguments: Mapping[str, object], options: Mapping[str, object]) -> JSON:
     """The arguments and those in `options`, where PRP-29.2 has them. Raises InvalidArgument if one is in both."""
     if twice := sorted(arguments.keys() & options.keys()):
         raise InvalidArgument(f"`{twice[0]}` is given twice: as an argument and in `options`.", "Give it once.")

@@ -6,15 +6,14 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import PurePosixPath
-from typing import Any
 
+from lore_etl.core.json_types import JSON
 from lore_etl.core.text import clip
 from lore_etl.digest import Digest
 from lore_etl.digest.specs import Spec
 from lore_etl.stores.catalogue import UNREAD, FileRow
 from lore_server.framework.groups import PATTERNS, PRPS, Group, group_of
 
-JSON = dict[str, Any]
 DONE = frozenset({"executed", "done", "completed", "implemented"})
 LONGEST_KEY = 80  # characters
 LONGEST_TITLE = 100  # of a rule

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
 
-from mcp.server.lowlevel import Server
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -25,12 +23,13 @@ from lore_server.http.pulse import Pulse, pulse_routes
 from lore_server.http.rendering import rendering_routes
 from lore_server.http.routes import api_routes
 from lore_server.http.site import Site
+from lore_server.mcp.lines import MCPServer
 from lore_server.replies.problem import problem
 
 GUARDED_ALREADY = TransportSecuritySettings(enable_dns_rebinding_protection=False)
 
 
-def build_http(contract: Contract, calls: Calls, mcp: Server[Any], site: Site, pulse: Pulse) -> ASGIApp:
+def build_http(contract: Contract, calls: Calls, mcp: MCPServer, site: Site, pulse: Pulse) -> ASGIApp:
     """Page, API and MCP of one project."""
     protect(mcp, contract, site)
     mcp_app = mcp.streamable_http_app(

@@ -7,7 +7,6 @@ judge once more for every face, and say it better.
 from __future__ import annotations
 
 import json
-from typing import Any
 
 from openapi_core import OpenAPI
 from openapi_core.contrib.starlette import StarletteOpenAPIRequest
@@ -16,6 +15,7 @@ from openapi_core.templating.media_types.exceptions import MediaTypeNotFound
 from starlette.requests import Request
 
 from lore_etl.core.errors import InvalidArgument
+from lore_etl.core.json_types import JSON
 from lore_server.contract import Contract, Operation
 
 
@@ -47,9 +47,9 @@ class Reader:
         self._known = [one["name"] for one in spec.get("parameters", ()) if one["in"] == "query"]
         self._has_body = "requestBody" in spec
 
-    async def arguments(self, request: Request) -> dict[str, Any]:
+    async def arguments(self, request: Request) -> JSON:
         """What was given, with numbers for numbers. Raises InvalidArgument."""
-        given: dict[str, Any] = {**self._query(request), **request.path_params}
+        given: JSON = {**self._query(request), **request.path_params}
         body = await _body(request, self._operation.most_body_bytes)
         if body and _is_json(request):
             given = {**_json_object(body), **given}
@@ -62,7 +62,7 @@ class Reader:
         except RecursionError as error:
             raise InvalidArgument("The body is nested too deeply.") from error
 
-    def _read(self, request: StarletteOpenAPIRequest) -> dict[str, Any]:
+    def _read(self, request: StarletteOpenAPIRequest) -> JSON:
         """Parameters as their types. A body is only judged: it holds values already (1.3 ms of a request less)."""
         if self._has_body:
             self._checker.validate_request(request)
@@ -71,7 +71,7 @@ class Reader:
         result.raise_for_errors()
         return {**result.parameters.query, **result.parameters.path}
 
-    def _refused(self, given: dict[str, Any], error: OpenAPIError) -> dict[str, Any]:
+    def _refused(self, given: JSON, error: OpenAPIError) -> JSON:
         """What the call will refuse, if it writes down what it refuses. Raises InvalidArgument."""
         try:
             self._operation.accept(given)
@@ -81,8 +81,8 @@ class Reader:
             raise
         raise InvalidArgument("The request does not fit the contract.") from error
 
-    def _query(self, request: Request) -> dict[str, Any]:
-        given: dict[str, Any] = {}
+    def _query(self, request: Request) -> JSON:
+        given: JSON = {}
         for name, text in request.query_params.multi_items():
             if name in given:
                 raise InvalidArgument(f"`{name[:60]}` is given twice.")
@@ -93,7 +93,7 @@ class Reader:
         return given
 
 
-async def json_of(request: Request, most: int) -> dict[str, Any]:
+async def json_of(request: Request, most: int) -> JSON:
     """The JSON object that a request brings. Raises InvalidArgument."""
     if not _is_json(request):
         raise WrongMediaType()
@@ -124,7 +124,7 @@ async def _body(request: Request, most: int) -> bytes:
     return b"".join(parts)
 
 
-def _json_object(body: bytes) -> dict[str, Any]:
+def _json_object(body: bytes) -> JSON:
     try:
         value = json.loads(body.decode("utf-8"), parse_constant=_refuse)
     except (ValueError, RecursionError) as error:

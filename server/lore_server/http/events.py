@@ -14,6 +14,7 @@ from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from lore_etl.core.errors import Cancelled, LoreError
+from lore_etl.core.json_types import JSON
 from lore_server.contract import Contract, Operation
 from lore_server.execution.progress import Listener
 from lore_server.execution.threads import Calls
@@ -44,7 +45,7 @@ def wants_events(request: Request) -> bool:
     return any(kind.strip() == MEDIA_TYPE and "q=0" not in map(str.strip, rest) for kind, *rest in ranges)
 
 
-async def events_of(operation: Operation, arguments: dict[str, Any], calls: Calls) -> Events:
+async def events_of(operation: Operation, arguments: JSON, calls: Calls) -> Events:
     """The response to an operation that is asked for as events.
 
     Raises:
@@ -74,7 +75,7 @@ class Events(StreamingResponse):
             await self._source.aclose()
 
 
-async def _answer(operation: Operation, arguments: dict[str, Any], calls: Calls) -> Stream:
+async def _answer(operation: Operation, arguments: JSON, calls: Calls) -> Stream:
     """`text` with each piece, then `result` or `problem`."""
     loop, told, gone = asyncio.get_running_loop(), asyncio.Queue[tuple[str, Any]](), threading.Event()
 
@@ -105,9 +106,9 @@ async def _answer(operation: Operation, arguments: dict[str, Any], calls: Calls)
         worker.cancel()
 
 
-async def _job(operation: Operation, record: dict[str, Any], calls: Calls) -> Stream:
+async def _job(operation: Operation, record: JSON, calls: Calls) -> Stream:
     """`job` at each step, some five a second at most, until it has ended."""
-    shown: dict[str, Any] | None = None
+    shown: JSON | None = None
     shown_at = 0.0
     while True:
         steps = without_clocks(record)
@@ -124,11 +125,11 @@ async def _job(operation: Operation, record: dict[str, Any], calls: Calls) -> St
             return
 
 
-def without_clocks(record: dict[str, Any]) -> dict[str, Any]:
+def without_clocks(record: JSON) -> JSON:
     """A record without what changes all the time."""
     return {key: value for key, value in record.items() if key not in _CLOCKS}
 
 
-def event_of(kind: str, value: Any) -> bytes:
+def event_of(kind: str, value: object) -> bytes:
     """A server-sent event."""
     return f"event: {kind}\ndata: {json.dumps(value, ensure_ascii=False)}\n\n".encode()

@@ -5,21 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 import mcp_types as types
-from mcp.server.context import ServerRequestContext
-from mcp.server.lowlevel import Server
 
 from lore_etl.core.errors import TokenRequired
 from lore_server.contract import Contract, Operation
 from lore_server.http.guard import has_token
 from lore_server.http.site import Site
+from lore_server.mcp.follow import Context
+from lore_server.mcp.lines import MCPServer
 from lore_server.mcp.tools import result_of
 from lore_server.replies.envelope import in_envelope
 from lore_server.replies.problem import problem
 
-Context = ServerRequestContext[Any, Any]
 
-
-def protect(mcp: Server[Any], contract: Contract, site: Site) -> None:
+def protect(mcp: MCPServer, contract: Contract, site: Site) -> None:
     """Put the check of the token before the server's own list and call of tools."""
     changing = {operation.id for operation in contract if operation.changes_state}
     listing, calling = mcp.get_request_handler("tools/list"), mcp.get_request_handler("tools/call")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import anyio
 import anyio.to_thread
@@ -13,6 +12,7 @@ from starlette.requests import Request
 from starlette.routing import Route
 
 from lore_etl.core.clock import timestamp
+from lore_etl.core.json_types import JSON
 from lore_server.http.events import QUIET_SECONDS, STEP_SECONDS, Events, Stream, event_of, without_clocks
 
 STATE = "/page/state"
@@ -25,7 +25,7 @@ READING = 4  # threads for all pages
 class Pulse:
     """Where a stream gets its events: `state` is called in a thread, and every stream ends with `stopping`."""
 
-    state: Callable[[], dict[str, Any]]
+    state: Callable[[], JSON]
     stopping: anyio.Event
 
 
@@ -41,7 +41,7 @@ def pulse_routes(pulse: Pulse) -> list[Route]:
 
 async def _states(pulse: Pulse, limiter: anyio.CapacityLimiter) -> Stream:
     """`state` when it changes, and now and then: more often while a job runs, since its clocks go on."""
-    shown: Any = None
+    shown: object = None
     shown_at = 0.0
     while not pulse.stopping.is_set():
         state = await anyio.to_thread.run_sync(pulse.state, abandon_on_cancel=True, limiter=limiter)

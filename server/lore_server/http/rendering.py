@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import anyio
 import anyio.to_thread
 from starlette.requests import Request
@@ -11,6 +9,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from lore_etl.core.errors import InvalidArgument, LoreError
+from lore_etl.core.json_types import JSON
 from lore_server.http.arguments import json_of
 from lore_server.http.guard import refused
 from lore_server.http.markdown_tree import elements_of
@@ -42,7 +41,7 @@ def rendering_routes() -> list[Route]:
     return [Route(MARKDOWN, markdown, methods=["POST"])]
 
 
-def rendered(text: str) -> dict[str, Any]:
+def rendered(text: str) -> JSON:
     """What its front matter says, the elements of the rest, and what is too long to be made elements of."""
     document = KnowledgeDocument(text)
     lines = document.outline.lines

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import PurePosixPath
-from typing import Any
 
 import mcp_types as types
-from mcp.server.context import ServerRequestContext
 
 from lore_etl.core.errors import LoreError
 from lore_server.execution.progress import NOBODY
 from lore_server.execution.threads import Call, Calls
+from lore_server.mcp.follow import Context
 
 MOST = 100  # the protocol's limit
 ALL_TOKENS = 1_000_000
@@ -23,9 +22,7 @@ class Completions:
     def __init__(self, calls: Calls) -> None:
         self._calls = calls
 
-    async def complete(
-        self, context: ServerRequestContext[Any], params: types.CompleteRequestParams
-    ) -> types.CompleteResult:
+    async def complete(self, context: Context, params: types.CompleteRequestParams) -> types.CompleteResult:
         """Values that go on from what was typed."""
         ref, name, typed = params.ref, params.argument.name, params.argument.value
         try:

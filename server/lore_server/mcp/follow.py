@@ -14,13 +14,15 @@ from lore_etl.core.errors import Cancelled
 from lore_server.execution.progress import Listener
 
 PROGRESS_SECONDS = 0.2
+Context = ServerRequestContext[Any]
+"""The context of a request to a server without lifespan state."""
 _GONE = (anyio.ClosedResourceError, anyio.BrokenResourceError, anyio.RunFinishedError)
 
 
 class Follower:
     """One call's listener. The protocol wants a number that only grows: stages are added up, each one step longer."""
 
-    def __init__(self, context: ServerRequestContext[Any]) -> None:
+    def __init__(self, context: Context) -> None:
         meta = context.meta or {}
         self.is_heard = meta.get("progress_token", meta.get("progressToken")) is not None
         self.listener = Listener(self._report)

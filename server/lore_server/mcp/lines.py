@@ -22,9 +22,10 @@ LONGEST_LINE = 32_000_000
 BLOCK = 65_536
 Gone = (anyio.ClosedResourceError, anyio.BrokenResourceError, anyio.EndOfStream, anyio.IncompleteRead)
 Send = Callable[[bytes], Awaitable[object]]
+MCPServer = Server[Any]
 
 
-def serve_stdio(server: Server[Any]) -> None:
+def serve_stdio(server: MCPServer) -> None:
     """Answer on standard input and output until the input ends and what was asked is answered."""
 
     async def run(source: BinaryIO, target: BinaryIO) -> None:
@@ -41,7 +42,7 @@ def serve_stdio(server: Server[Any]) -> None:
     sys.stderr.flush()
 
 
-async def serve_lines(server: Server[Any], received: BufferedByteReceiveStream, stream: ByteStream) -> None:
+async def serve_lines(server: MCPServer, received: BufferedByteReceiveStream, stream: ByteStream) -> None:
     """Answer a client on a socket until it leaves and what it asked is answered."""
     await Conversation(_lines(received), stream.send).run(server)
 
@@ -58,7 +59,7 @@ class Conversation:
         self._open: set[Any] = set()
         self._changed = anyio.Event()
 
-    async def run(self, server: Server[Any]) -> None:
+    async def run(self, server: MCPServer) -> None:
         """Answer until the lines end."""
         requests, read = anyio.create_memory_object_stream[SessionMessage | Exception](0)
         write, replies = anyio.create_memory_object_stream[SessionMessage](0)
@@ -90,7 +91,7 @@ class Conversation:
         elif isinstance(message, types.JSONRPCNotification) and message.method == "notifications/cancelled":
             self._settle((message.params or {}).get("requestId"))
 
-    def _settle(self, number: Any) -> None:
+    def _settle(self, number: object) -> None:
         with suppress(TypeError):  # an id that cannot be one
             self._open.discard(number)
         self._changed.set()

@@ -7,7 +7,6 @@ here. Nothing heavy is imported: the handshake and the lists are answered while 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from mcp.server.caching import CacheableMethod, CacheHint
 from mcp.server.lowlevel import Server
@@ -17,6 +16,7 @@ from lore_server import __version__
 from lore_server.contract import Contract
 from lore_server.execution.threads import Calls
 from lore_server.mcp.completion import Completions
+from lore_server.mcp.lines import MCPServer
 from lore_server.mcp.project_resources import TOOLSET
 from lore_server.mcp.prompts import get_prompt, list_prompts
 from lore_server.mcp.resources import Resources
@@ -37,7 +37,7 @@ _LISTS: tuple[CacheableMethod, ...] = (
 LISTS_TTL_MS = 3_600_000
 
 
-def build_server(contract: Contract, calls: Calls, problem: Tell, toolsets: Sequence[str] | None = None) -> Server[Any]:
+def build_server(contract: Contract, calls: Calls, problem: Tell, toolsets: Sequence[str] | None = None) -> MCPServer:
     """An MCP server with the tools of these toolsets.
 
     Where none were chosen, the default ones are listed, which keeps the list short, and every tool can be called.

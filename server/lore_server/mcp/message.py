@@ -6,11 +6,11 @@ The SDK drops what it cannot read, so its sender would wait for ever. Error mess
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import mcp_types as types
 from pydantic import ValidationError
 
+from lore_etl.core.json_types import JSON
 from lore_etl.core.text import is_encodable
 
 LONGEST_INTEGER = 4000  # digits: Python refuses to convert more than 4,300
@@ -48,7 +48,7 @@ def read_message(line: bytes) -> types.JSONRPCMessage | None:
         raise Malformed(types.INVALID_REQUEST, NOT_A_REQUEST, value) from error
 
 
-def _kind(value: dict[str, Any]) -> type[types.JSONRPCMessage]:
+def _kind(value: JSON) -> type[types.JSONRPCMessage]:
     """Which message it means to be. The SDK's union would take a request with a wrong `id` for a notification."""
     if "method" in value:
         return types.JSONRPCRequest if "id" in value else types.JSONRPCNotification

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from typing import Any
 from urllib.parse import quote, unquote
 
 import mcp_types as types
 
 from lore_etl.core.errors import DocumentNotFound, InvalidArgument, LoreError, ProjectNotFound
+from lore_etl.core.json_types import JSON
 from lore_server.execution.progress import NOBODY
 from lore_server.execution.threads import Call
 
@@ -77,7 +77,7 @@ def read_project(uri: str, call: Call) -> Contents:
     return [_data(uri, call("list_chapters", document, NOBODY))]
 
 
-def _data(uri: str, reply: dict[str, Any]) -> types.TextResourceContents:
+def _data(uri: str, reply: JSON) -> types.TextResourceContents:
     shown = {name: value for name, value in reply.items() if name not in _OURS}
     return types.TextResourceContents(uri=uri, mime_type=DATA, text=json.dumps(shown, ensure_ascii=False, indent=2))
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
-from typing import Any
 
 import mcp_types as types
-from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import MCPError
+
+from lore_server.mcp.follow import Context
 
 RESEARCH = """\
 Research this question about the project, and answer it: {value}
@@ -87,14 +87,12 @@ RECIPES = {
 }  # fmt: skip
 
 
-async def list_prompts(
-    context: ServerRequestContext[Any], params: types.PaginatedRequestParams | None
-) -> types.ListPromptsResult:
+async def list_prompts(context: Context, params: types.PaginatedRequestParams | None) -> types.ListPromptsResult:
     """All of them."""
     return types.ListPromptsResult(prompts=[_prompt(name, recipe) for name, recipe in RECIPES.items()])
 
 
-async def get_prompt(context: ServerRequestContext[Any], params: types.GetPromptRequestParams) -> types.GetPromptResult:
+async def get_prompt(context: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
     """One, with its argument filled in."""
     recipe = RECIPES.get(params.name)
     if recipe is None:

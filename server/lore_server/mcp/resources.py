@@ -6,17 +6,17 @@ Paths and ids are resolved by the operations, so that only what is indexed can b
 from __future__ import annotations
 
 from pathlib import Path, PurePosixPath
-from typing import Any
 from urllib.parse import parse_qs, quote, unquote
 
 import mcp_types as types
-from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from lore_etl.core.errors import DocumentNotFound, InvalidArgument, NotFound, UsageError
+from lore_etl.core.json_types import JSON
 from lore_server.execution.progress import NOBODY
 from lore_server.execution.threads import Call, Calls
+from lore_server.mcp.follow import Context
 from lore_server.mcp.project_resources import PREFIX, project_mains, project_templates, read_project
 from lore_server.mcp.tools import Tell
 from lore_server.operations.table import render
@@ -44,9 +44,7 @@ class Resources:
     def __init__(self, calls: Calls, problem: Tell, has_projects: bool = False) -> None:
         self._calls, self._problem, self._has_projects = calls, problem, has_projects
 
-    async def list(
-        self, context: ServerRequestContext[Any], params: types.PaginatedRequestParams | None
-    ) -> types.ListResourcesResult:
+    async def list(self, context: Context, params: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
         """What is there whatever is indexed; with the toolset `projects`, their main documents."""
         handbook = types.Resource(
             uri=HANDBOOK,
@@ -69,7 +67,7 @@ class Resources:
         return types.ListResourcesResult(resources=[handbook, index, *mains], ttl_ms=0, cache_scope="private")
 
     async def templates(
-        self, context: ServerRequestContext[Any], params: types.PaginatedRequestParams | None
+        self, context: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListResourceTemplatesResult:
         """What can be read by id and by path."""
         document = types.ResourceTemplate(
@@ -87,9 +85,7 @@ class Resources:
         more = project_templates() if self._has_projects else []
         return types.ListResourceTemplatesResult(resource_templates=[document, source, *more])
 
-    async def read(
-        self, context: ServerRequestContext[Any], params: types.ReadResourceRequestParams
-    ) -> types.ReadResourceResult:
+    async def read(self, context: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
         """One resource, or its part that the cursor names."""
         if params.uri == HANDBOOK:
             text = _text(HANDBOOK, "text/markdown", HANDBOOK_FILE.read_text(encoding="utf-8"))
@@ -118,7 +114,7 @@ def _contents(call: Call, uri: str) -> Contents:
         return read_project(uri, call)
     place, _, query = uri.partition("?")
     cursor = parse_qs(query).get("cursor", [None])[0]
-    more: dict[str, Any] = {"max_tokens": REPLY_TOKENS, **({"cursor": cursor} if cursor else {})}
+    more: JSON = {"max_tokens": REPLY_TOKENS, **({"cursor": cursor} if cursor else {})}
     if place.startswith(DOCUMENT):
         reply = call("get_document_by_id", {"id": _decoded(place, DOCUMENT), **more}, NOBODY)
         about = [f"{_place(reply)}  [{reply['type']}, {reply['kind']}]"]
@@ -133,7 +129,7 @@ def _contents(call: Call, uri: str) -> Contents:
     return _in_parts(uri, place, reply, about)
 
 
-def _in_parts(uri: str, place: str, reply: dict[str, Any], about: list[str]) -> Contents:
+def _in_parts(uri: str, place: str, reply: JSON, about: list[str]) -> Contents:
     """The text as it is, and beside it where it is from and how to get the rest."""
     contents: Contents = [_text(uri, _MIME.get(PurePosixPath(reply["source"]).suffix.lower(), PLAIN), reply["text"])]
     following = uri
@@ -156,7 +152,7 @@ def source_uri(path: str) -> str:
     return SOURCE + quote(path)
 
 
-def _place(reply: dict[str, Any]) -> str:
+def _place(reply: JSON) -> str:
     return f"{reply['source']}:{reply['lines'][0]}-{reply['lines'][1]}"
 
 

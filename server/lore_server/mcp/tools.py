@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 import anyio
 import mcp_types as types
-from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import MCPError
 
 from lore_server.contract import Contract, Operation
 from lore_server.execution.threads import Calls
-from lore_server.mcp.follow import Follower
+from lore_server.mcp.follow import Context, Follower
 from lore_server.mcp.schema_outline import Outline, outlines
 from lore_server.operations.table import render
 
@@ -36,15 +34,11 @@ class Tools:
         told = outlines(offered)
         self._tools = {one.id: _tool(one, told[one.id]) for one in offered}
 
-    async def list(
-        self, context: ServerRequestContext[Any], params: types.PaginatedRequestParams | None
-    ) -> types.ListToolsResult:
+    async def list(self, context: Context, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         """All of them: they fit one page."""
         return types.ListToolsResult(tools=list(self._tools.values()))
 
-    async def call(
-        self, context: ServerRequestContext[Any], params: types.CallToolRequestParams
-    ) -> types.CallToolResult:
+    async def call(self, context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
         """Run one; a failure is a result with `isError`, so that the agent reads what to do."""
         operation = self._offered(params.name)
         follower, arguments = Follower(context), dict(params.arguments or {})

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from lore_etl.core.errors import ConfigError
+from lore_etl.core.json_types import JSON
 from lore_server.contract import Contract, Operation, Schema
 from lore_server.execution.progress import Listener
 from lore_server.replies import render_framework, render_index, render_memories, render_projects
@@ -119,7 +120,7 @@ OPERATIONS: dict[str, Entry] = {
 }
 
 
-def methods(contract: Contract, services: Services) -> dict[str, Callable[[Listener, dict[str, Any]], dict[str, Any]]]:
+def methods(contract: Contract, services: Services) -> dict[str, Callable[[Listener, JSON], JSON]]:
     """Map each operation of the contract to a call of its method.
 
     Raises:
@@ -130,7 +131,7 @@ def methods(contract: Contract, services: Services) -> dict[str, Callable[[Liste
     return {operation.id: _call(operation, OPERATIONS[operation.id].method(services)) for operation in contract}
 
 
-def _call(operation: Operation, method: Method) -> Callable[[Listener, dict[str, Any]], dict[str, Any]]:
+def _call(operation: Operation, method: Method) -> Callable[[Listener, JSON], JSON]:
     parameters = dict(inspect.signature(method).parameters)
     hears = parameters.pop(LISTENER, None) is not None
     if not _takes(parameters, operation.input_schema):

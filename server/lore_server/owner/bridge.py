@@ -209,9 +209,9 @@ def _parsed(line: bytes) -> JSON:
         return {}
 
 
-def _table(value: Any) -> JSON:
+def _table(value: object) -> JSON:
     return value if isinstance(value, dict) else {}
 
 
-def _key(number: Any) -> str:
+def _key(number: object) -> str:
     return json.dumps(number)

@@ -11,12 +11,13 @@ import sys
 import threading
 import time
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import BinaryIO, NamedTuple
 
 import lore_etl
 import lore_server
 from lore_etl.config.project import INDEX_NAME, Place, build_of, knowledge_home
 from lore_etl.core.errors import LoreError
+from lore_etl.core.json_types import JSON
 from lore_etl.stores.claim import LOCK, claim, is_in_use, is_ours
 from lore_etl.stores.owner_file import Note, living_note, remove_note
 from lore_etl.system.durable import replace
@@ -36,7 +37,6 @@ NAMELESS_SECONDS = 5.0  # an owner looks after its note each second
 KILL_SECONDS = 5.0
 OTHER, SILENT = "runs with another configuration, version or index folder", "does not answer"
 KEYS = ("GEMINI_API_KEY", "GOOGLE_API_KEY")
-JSON = dict[str, Any]
 
 
 class OwnerRefused(Exception):

@@ -14,11 +14,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from lore_etl.core.json_types import JSON
 from lore_etl.system.ownership import user_id
 
 CONNECT_SECONDS = 5.0
 UNIX, TCP, LOOPBACK = "unix:", "tcp:", "127.0.0.1"
-JSON = dict[str, Any]
 
 
 class Line:

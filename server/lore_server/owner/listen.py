@@ -9,7 +9,6 @@ import os
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import Any
 
 import anyio
 import anyio.from_thread
@@ -18,6 +17,7 @@ from anyio.abc import ByteStream
 from anyio.streams.buffered import BufferedByteReceiveStream
 
 from lore_etl.core.errors import LoreError
+from lore_etl.core.json_types import JSON
 from lore_etl.system.processes import born
 from lore_server.app import App
 from lore_server.execution.progress import Listener as Hearer
@@ -25,7 +25,6 @@ from lore_server.execution.threads import Calls
 from lore_server.replies.problem import problem
 
 log = logging.getLogger(__name__)
-JSON = dict[str, Any]
 LONGEST_HELLO, LONGEST_CALL = 10_000, 32_000_000
 HELLO_SECONDS = 10.0
 LOOK_SECONDS = 1.0

@@ -10,7 +10,7 @@ import sys
 import threading
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import anyio
 import anyio.to_thread
@@ -19,6 +19,7 @@ from anyio.abc import TaskGroup
 from lore_etl.config.project import place_of
 from lore_etl.config.settings import load_settings
 from lore_etl.core.errors import StorageError
+from lore_etl.core.json_types import JSON
 from lore_etl.stores.claim import is_ours
 from lore_etl.stores.owner_file import Note, my_note, read_note, remove_note, write_note
 from lore_server import __version__
@@ -33,8 +34,6 @@ CLOSE_SECONDS = 10.0  # `lore stop` waits for half a minute
 Serving = Callable[[App, Door], Awaitable[None]]
 if TYPE_CHECKING:
     from lore_server.replies.records import HealthOwnerRecord
-
-JSON = dict[str, Any]
 
 
 class Owner:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import Any
 
 from lore_etl.config.project import Place
 from lore_etl.core.errors import Unavailable, from_record
+from lore_etl.core.json_types import JSON
 from lore_etl.core.model import Progress
 from lore_etl.stores.owner_file import living_note
 from lore_server.owner import find
 from lore_server.owner.line import Line
-
-JSON = dict[str, Any]
 
 
 class OwnerCalls:

@@ -6,12 +6,13 @@ import logging
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from lore_etl.config.layers import read_layers
 from lore_etl.config.project import find_project, place_of
 from lore_etl.config.settings import Settings, load_settings
 from lore_etl.core.errors import LoreError, UsageError
+from lore_etl.core.json_types import JSON
 from lore_etl.core.model import Progress
 from lore_etl.stores.catalogue import CATALOGUE
 from lore_etl.stores.claim import is_ours
@@ -26,7 +27,7 @@ log = logging.getLogger(__name__)
 class Answering(Protocol):
     """What runs operations for the shell."""
 
-    def call(self, operation: str, arguments: dict[str, Any], progress: Progress) -> dict[str, Any]:
+    def call(self, operation: str, arguments: JSON, progress: Progress) -> JSON:
         """The result. Raises LoreError."""
         ...
 
@@ -44,7 +45,7 @@ class Direct:
 
         self._app = App(root, settings, load_contract())
 
-    def call(self, operation: str, arguments: dict[str, Any], progress: Progress) -> dict[str, Any]:
+    def call(self, operation: str, arguments: JSON, progress: Progress) -> JSON:
         """The result. Raises LoreError."""
         return self._app.call(operation, arguments, Listener(progress))
 
@@ -90,7 +91,7 @@ class Session:
         folder = place_of(self.root, self.config_file).folder
         return is_ours(folder) and (folder / CATALOGUE).exists()
 
-    def ask(self, operation: str, **arguments: Any) -> dict[str, Any]:
+    def ask(self, operation: str, **arguments: object) -> JSON:
         """Run one operation: through the owner of the index, or in this process with `--no-daemon`.
 
         Where there is no index and nothing to be built, no owner is started either: looking leaves no trace.
@@ -124,13 +125,13 @@ class Session:
             return Direct(self.root, self.settings)
         return OwnerCalls(where)
 
-    def call(self, operation: str, **arguments: Any) -> dict[str, Any]:
+    def call(self, operation: str, **arguments: object) -> JSON:
         """Run one operation and print its result."""
         result = self.ask(operation, **arguments)
         self.tell(operation, result)
         return result
 
-    def tell(self, operation: str, result: dict[str, Any]) -> None:
+    def tell(self, operation: str, result: JSON) -> None:
         """Print a result: as text, or as data if that was asked for."""
         if self.as_json:
             output.print_json(result)

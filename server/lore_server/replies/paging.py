@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, NotRequired, TypedDict, TypeVar, cast
+from typing import NamedTuple, NotRequired, TypedDict, TypeVar, cast
 
+from lore_etl.core.json_types import JSON
 from lore_server.replies import budget
 from lore_server.replies.excerpt import Passage, fit_results
 
 Row = TypeVar("Row")
-Part = str | list[Any]
+Part = str | list[object]
 LEAST_TEXT = 20  # characters of a text that are worth a page
 SHORTEST_TITLE = 24  # characters
 _TITLES = ("title", "heading", "name")
@@ -84,7 +85,7 @@ def _smallest(result: Passage) -> Passage:
 
 def of_parts(
     reply: Mapping[str, object], parts: Mapping[str, Part], at: Sequence[int], mark: str, max_tokens: int
-) -> dict[str, Any]:
+) -> JSON:
     """The reply with its parts from the cursor's place (part, offset) on, as far as they fit, in their order.
 
     Raises:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from lore_etl.core.json_types import JSON
 from lore_server.replies.reply_text import ReplyText, outdated
 
 if TYPE_CHECKING:
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
         StorageSyncedRecord,
     )
 
-JSON = dict[str, Any]
 SHORT_ID = 10
 
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from lore_etl.core.errors import ProjectNotFound, UsageError
+from lore_etl.core.json_types import JSON
 from lore_server.knowledge.git.commits import Author
 from lore_server.knowledge.memory_files import file_place
 from lore_server.knowledge.registry import Registry
 from lore_server.knowledge.store import KnowledgeStore
 from lore_server.services.knowledge_library import Library
-
-JSON = dict[str, Any]
 
 
 class Adoption:

@@ -5,15 +5,14 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from lore_etl.core.errors import InternalError, InvalidArgument, InvalidContent, LoreError
+from lore_etl.core.json_types import JSON
 from lore_server.contract import Operation
 from lore_server.knowledge.activity_log import Activity, ActivityLog
 from lore_server.replies.envelope import context_of, in_envelope, seed_code
 from lore_server.services.knowledge_library import Library
 
-JSON = dict[str, Any]
 UNNAMED = (
     "list_projects",
     "delete_project",
@@ -31,7 +30,7 @@ class Recorder:
         self._library = library
         self._log = ActivityLog(library.home)
 
-    def run(self, operation: Operation, arguments: Mapping[str, Any], work: Callable[[], JSON]) -> JSON:
+    def run(self, operation: Operation, arguments: Mapping[str, object], work: Callable[[], JSON]) -> JSON:
         """The result of the work. Raises LoreError for every failure, with trace id and context."""
         trace_id, started = secrets.token_hex(16), time.perf_counter()
         about = self._about(operation.id, arguments)
@@ -48,7 +47,7 @@ class Recorder:
         self._add(operation, about, trace_id, started)
         return result
 
-    def _about(self, method: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    def _about(self, method: str, arguments: Mapping[str, object]) -> JSON:
         if method in UNNAMED or arguments.get("project_id") is not None:
             return dict(arguments)
         try:
@@ -59,7 +58,7 @@ class Recorder:
     def _add(
         self,
         operation: Operation,
-        about: Mapping[str, Any],
+        about: Mapping[str, object],
         trace_id: str,
         started: float,
         error: LoreError | None = None,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 from lore_etl.core.errors import ClassNotFound, DocumentNotFound, IndexMissing, InvalidArgument
+from lore_etl.core.json_types import JSON
 from lore_etl.core.model import Chunk, sha256
 from lore_etl.index import Index
 from lore_etl.relations.classes import ClassNode, Hierarchy
@@ -161,7 +162,7 @@ def _row(one: Chunk) -> DocumentRowRecord:
     }
 
 
-def _brief(record: dict[str, Any]) -> dict[str, Any]:
+def _brief(record: JSON) -> JSON:
     """What says where a passage is, without what only matters once."""
     return {
         **{name: record[name] for name in ("id", "type", "kind", "source")},

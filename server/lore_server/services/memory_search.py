@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lore_etl.core.errors import IndexMissing
+from lore_etl.core.json_types import JSON
 from lore_etl.core.model import KnowledgeType, sha256
 from lore_etl.index import Index
 from lore_etl.sources.agent_files import MEMORIES
@@ -159,7 +160,7 @@ def _of_file(one: Ranked) -> MemoryMatchRecord:
     }
 
 
-def _fitting(metadata: Mapping[str, Any]) -> dict[str, Any]:
+def _fitting(metadata: Mapping[str, object]) -> JSON:
     """As much of the metadata as a result has room for."""
     rows = budget.fitting([{key: value} for key, value in metadata.items()], METADATA_CHARACTERS)
     return {key: value for row in rows for key, value in row.items()}

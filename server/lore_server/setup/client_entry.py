@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from lore_etl.config.project import find_project
 from lore_etl.core.errors import UsageError
+from lore_etl.core.json_types import JSON
 from lore_etl.core.text import is_encodable
 from lore_server.setup import program
 from lore_server.setup.clients import Client
@@ -30,7 +30,7 @@ class EntryRequest:
 class ClientEntry:
     """The entry as data, and what the user should know of it."""
 
-    value: dict[str, Any]
+    value: JSON
     notes: list[str] = field(default_factory=list)
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from lore_etl.config.project import index_folder
 from lore_etl.config.settings import Settings
+from lore_etl.core.json_types import JSON
 
-Report = dict[str, Any]
+Report = JSON
 
 
 @dataclass(frozen=True)

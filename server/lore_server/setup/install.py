@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import tomlkit
 from tomlkit.exceptions import TOMLKitError
@@ -18,6 +18,7 @@ from tomlkit.items import InlineTable
 from lore_etl.config.layers import merge
 from lore_etl.core.atomic import write_atomically
 from lore_etl.core.errors import ConfigError, StorageError
+from lore_etl.core.json_types import JSON
 from lore_server.setup import jsonc
 from lore_server.setup.clients import Form
 
@@ -31,17 +32,17 @@ class Merge:
 
     status: Literal["added", "present", "different", "unsafe"]
     text: str = ""
-    existing: Any = None
+    existing: object = None
 
 
-def document(form: Form, key: str, name: str, value: dict[str, Any]) -> str:
+def document(form: Form, key: str, name: str, value: JSON) -> str:
     """A whole file with nothing but the entry."""
     if form == "toml":
         return tomlkit.dumps({key: {name: value}}).removeprefix(f"[{key}]\n")
     return json.dumps({key: {name: value}}, ensure_ascii=False, indent=2) + "\n"
 
 
-def parse(text: str, form: Form, file: str) -> dict[str, Any]:
+def parse(text: str, form: Form, file: str) -> JSON:
     """The configuration as data; an empty text is an empty one.
 
     Raises:
@@ -59,7 +60,7 @@ def parse(text: str, form: Form, file: str) -> dict[str, Any]:
     return value
 
 
-def added(text: str, form: Form, key: str, name: str, value: dict[str, Any], file: str) -> Merge:
+def added(text: str, form: Form, key: str, name: str, value: JSON, file: str) -> Merge:
     """Add the entry to the text of a configuration.
 
     Raises:
@@ -80,12 +81,12 @@ def added(text: str, form: Form, key: str, name: str, value: dict[str, Any], fil
     return Merge("added", new) if is_right else Merge("unsafe")
 
 
-def is_same(existing: Any, value: dict[str, Any]) -> bool:
+def is_same(existing: object, value: JSON) -> bool:
     """Whether an entry starts what ours would; what a user added to it is theirs."""
     return isinstance(existing, dict) and all(existing.get(one) == wanted for one, wanted in value.items())
 
 
-def _with_entry(text: str, form: Form, key: str, name: str, value: dict[str, Any]) -> str:
+def _with_entry(text: str, form: Form, key: str, name: str, value: JSON) -> str:
     newline = "\r\n" if "\r\n" in text else "\n"
     whole = document(form, key, name, value).replace("\n", newline)
     if form == "json":

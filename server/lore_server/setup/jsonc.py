@@ -6,7 +6,6 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 _COMMENT = re.compile(r'("(?:[^"\\]|\\.)*")|//[^\r\n]*|/\*.*?\*/', re.DOTALL)
 _TRAILING_COMMA = re.compile(r'("(?:[^"\\]|\\.)*")|,(?=\s*[}\]])', re.DOTALL)
@@ -28,7 +27,7 @@ class _Object:
     values: dict[str, tuple[int, int]]
 
 
-def loads(text: str) -> Any:
+def loads(text: str) -> object:
     """The value of the text. Raises ValueError, RecursionError."""
     return json.loads(_plain(text))
 
@@ -38,7 +37,7 @@ def is_blank(text: str) -> bool:
     return not _without_comments(text).strip()
 
 
-def with_value(text: str, path: Sequence[str], value: Any) -> str:
+def with_value(text: str, path: Sequence[str], value: object) -> str:
     """The text with a value at the path, which has none yet; objects on the way are made.
 
     Raises:
@@ -87,7 +86,7 @@ def _object(plain: str, start: int, name: str) -> _Object:
     return _Object(start, at, keys, values)
 
 
-def _with_member(text: str, root: _Object, here: _Object, key: str, value: Any) -> str:
+def _with_member(text: str, root: _Object, here: _Object, key: str, value: object) -> str:
     newline = "\r\n" if "\r\n" in text else "\n"
     last = max((end for _, end in here.values.values()), default=None)
     tail = len(text[: here.end].rstrip())  # behind the last value and the comments that follow it

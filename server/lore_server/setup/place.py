@@ -8,10 +8,10 @@ import sqlite3
 import tempfile
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 from lore_etl.config.layers import CONFIG_NAME, read_layers, user_config
 from lore_etl.config.project import knowledge_home
+from lore_etl.core.json_types import JSON
 from lore_etl.stores.claim import remark
 from lore_etl.system.file_locks import is_locked, try_lock
 from lore_server.owner.session import Direct, Session
@@ -120,7 +120,7 @@ def owner(here: Examined) -> Finding:
     return Finding("ok", f"`{note.command.strip()}` (pid {note.pid}) since {note.since}, {where}")
 
 
-def from_health(one: dict[str, Any]) -> Finding:
+def from_health(one: JSON) -> Finding:
     """A check of `healthcheck` as a finding."""
     detail, mark, remedy = str(one["detail"]).partition(" Run `")
     if one["status"] == "ok":

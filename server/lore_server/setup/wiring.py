@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from lore_etl.core.errors import LoreError
+from lore_etl.core.json_types import JSON
 from lore_server.owner.session import Session
 from lore_server.setup import program
 from lore_server.setup.clients import CLIENTS, Client
@@ -122,7 +123,7 @@ def clients(here: Examined) -> Finding:
     return Finding("ok", "; ".join(found))
 
 
-def _mentions(root: Path, unread: list[str]) -> Iterator[tuple[Client, Path, str, dict[str, Any]]]:
+def _mentions(root: Path, unread: list[str]) -> Iterator[tuple[Client, Path, str, JSON]]:
     """Every entry that starts Lore; adds what is wrong with the files that cannot be read."""
     from lore_server.setup import install
 
@@ -142,19 +143,19 @@ def _mentions(root: Path, unread: list[str]) -> Iterator[tuple[Client, Path, str
                         yield client, path, str(name), entry
 
 
-def _of_project(data: dict[str, Any], root: Path, key: str) -> Any:
+def _of_project(data: JSON, root: Path, key: str) -> object:
     """Claude Code keeps servers of one project in the user's file too."""
     projects = data.get("projects")
     own = projects.get(str(root)) if isinstance(projects, dict) else None
     return own.get(key) if isinstance(own, dict) else None
 
 
-def _starts_lore(name: str, entry: dict[str, Any]) -> bool:
+def _starts_lore(name: str, entry: JSON) -> bool:
     command = entry.get("command")
     return name == program.NAME or (isinstance(command, str) and Path(command).name == program.NAME)
 
 
-def _problem(entry: dict[str, Any], root: Path) -> str | None:
+def _problem(entry: JSON, root: Path) -> str | None:
     """What keeps an entry from starting Lore."""
     command, arguments = entry.get("command"), entry.get("args", [])
     if not isinstance(command, str):

@@ -14,6 +14,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from lore_etl.core.json_types import JSON
 from lore_etl.stores.chroma import quiet  # isort: split
 
 import chromadb
@@ -45,7 +46,7 @@ def open_client(folder: Path) -> Any:
     return chromadb.PersistentClient(str(folder), OurSettings(anonymized_telemetry=False))
 
 
-def hnsw(settings: DatabaseSettings) -> dict[str, Any]:
+def hnsw(settings: DatabaseSettings) -> JSON:
     """The configuration of a collection that a single node of Chroma holds."""
     return {
         "hnsw": {

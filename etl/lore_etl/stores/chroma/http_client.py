@@ -9,6 +9,7 @@ from typing import Any
 
 import httpx
 
+from lore_etl.core.json_types import JSON
 from lore_etl.stores.chroma.client import OurSettings, bare  # isort: split
 
 from chromadb.api import ServerAPI
@@ -54,7 +55,7 @@ class HttpChroma:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.close()
 
-    def collection(self, name: str, configuration: dict[str, Any]) -> Any:
+    def collection(self, name: str, configuration: JSON) -> Any:
         """The collection of that name, made if need be. Raises StorageError, and what Chroma raises."""
         model = self._api.get_or_create_collection(
             name=name, configuration=configuration, tenant=self.tenant, database=self.database
