@@ -15,7 +15,7 @@ from lore_server.knowledge.names import ascii_slug
 FOLDERS = "LORE_MEMORY_DIR"
 MEMORY = ".claude/MEMORY"  # in the home folder
 GROUPS = ("learning", "research")
-SUFFIXES = frozenset({".md", ".markdown"})
+SUFFIXES = (".md", ".markdown")
 MAX_BYTES = 20_000_000
 
 
@@ -107,13 +107,20 @@ def _walk(root: Path, found: FoundFiles) -> None:
 
     for folder, subfolders, names in os.walk(root, onerror=report):
         subfolders[:] = _listed(folder, subfolders, found)
+        inside = Path(folder).relative_to(root.parent)
+        group = next((part.lower() for part in inside.parts if part.lower() in GROUPS), None) or ascii_slug(root.name)
+        source = "/".join((str(root), *inside.parts[1:2]))
         for name in _listed(folder, names, found):
-            path = Path(folder, name)
-            if path.suffix.lower() in SUFFIXES:
-                try:
-                    _add(path, root, found)
-                except OSError as error:
-                    report(error)
+            if not name.lower().endswith(SUFFIXES):
+                continue
+            path, label = Path(folder, name), f"{inside.as_posix()}/{name}"
+            try:
+                info = path.lstat()
+            except OSError as error:
+                report(error)
+                continue
+            if stat.S_ISREG(info.st_mode):
+                found.files[str(path)] = MemoryFile(str(path), label, group, source, info.st_mtime_ns)
 
 
 def _listed(folder: str, names: list[str], found: FoundFiles) -> list[str]:
@@ -123,14 +130,3 @@ def _listed(folder: str, names: list[str], found: FoundFiles) -> list[str]:
         if not is_encodable(name):
             found.report(f"{folder}/{name}", "its name is not UTF-8")
     return list(filter(is_encodable, visible))
-
-
-def _add(path: Path, root: Path, found: FoundFiles) -> None:
-    """Add a regular file. Raises OSError."""
-    info = path.lstat()
-    if not stat.S_ISREG(info.st_mode):
-        return
-    inside = path.relative_to(root.parent)
-    group = next((part.lower() for part in inside.parts[:-1] if part.lower() in GROUPS), None) or ascii_slug(root.name)
-    source = "/".join((str(root), *inside.parts[1:-1][:1]))
-    found.files[str(path)] = MemoryFile(str(path), inside.as_posix(), group, source, info.st_mtime_ns)

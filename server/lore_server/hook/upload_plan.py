@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -112,7 +113,7 @@ def _classify(file: MemoryFile, plan: UploadPlan, entry: UploadedFile | None, di
 def _gone(found: FoundFiles, state: UploadState, everything: bool, plan: UploadPlan) -> Iterator[str]:
     """Yield the paths of deleted files; none if many files of a folder seem to be deleted together."""
     for folder in dict.fromkeys(found.complete):
-        known = [path for path in state.files if PurePath(path).is_relative_to(folder)]
+        known = [path for path in state.files if path.startswith(folder.rstrip(os.sep) + os.sep)]
         gone = [path for path in known if path not in found.files]
         if len(gone) == len(known) >= GUARDED and not everything:
             plan.warnings.append(
