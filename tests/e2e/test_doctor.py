@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import socket
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,10 @@ from lore_etl.config.user_folders import cache_folder
 from lore_etl.stores.claim import claim
 from lore_etl.stores.owner_file import Note, write_note
 from lore_server.setup.clients import CLIENTS
-from tests.harness.commands import LORE, start_lore
+from tests.harness.commands import LORE, run_lore, start_lore
 from tests.harness.projects import write_project
 
+Start = Callable[..., subprocess.CompletedProcess[str]]
 ORDER = [
     "python", "platform", "program", "dependencies", "configuration", "project", "knowledge", "index folder", "owner",
     "model", "contract", "database", "collection", "keywords", "embedding", "answers", "disk", "port", "mcp", "clients",
@@ -39,14 +41,20 @@ def with_port(number: int) -> str:
     return f"[server]\nport = {number}\n"
 
 
-def run(project: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+def run(
+    project: Path, *arguments: str, start: Start = run_lore, **environment: str
+) -> subprocess.CompletedProcess[str]:
     moved = {one.home[0]: "" for one in CLIENTS.values() if one.home[0]}
     given = {"HOME": str(project.parent / "home"), "LORE_CACHE": str(cache_folder()), **moved, **environment}
-    return start_lore(*arguments, cwd=project, **given)
+    return start(*arguments, cwd=project, **given)
 
 
-def look(project: Path, *options: str, **environment: str) -> tuple[int, dict[str, dict[str, Any]]]:
-    done = run(project, "doctor", "--json", *options, **environment)
+def look(
+    project: Path, *checks: str, options: tuple[str, ...] = (), start: Start = run_lore, **environment: str
+) -> tuple[int, dict[str, dict[str, Any]]]:
+    """The exit code and the findings, of all checks or only these."""
+    only = [part for check in checks for part in ("--only", check)]
+    done = run(project, "doctor", "--json", *only, *options, start=start, **environment)
     return done.returncode, {one["name"]: one for one in json.loads(done.stdout)["checks"]}
 
 
@@ -63,6 +71,20 @@ def test_a_project_that_is_set_up_has_nothing_to_remedy(project: Path) -> None:
     assert (done.returncode, report["status"], done.stderr) == (0, "ok", "")
 
 
+def test_checks_can_be_run_by_name_in_the_usual_order(project: Path) -> None:
+    code, found = look(project, "clients", "disk", "python", "python")
+
+    assert (code, list(found)) == (0, ["python", "disk", "clients"])
+
+
+def test_a_check_that_does_not_exist_is_refused_with_the_names_of_all(project: Path) -> None:
+    done = run(project, "doctor", "--json", "--only", "pyhton")
+    problem = json.loads(done.stdout)
+
+    assert (done.returncode, problem["code"]) == (2, "INVALID_ARGUMENT")
+    assert problem["hint"] == f"Checks: {', '.join(ORDER)}."
+
+
 def test_what_is_not_well_comes_with_what_to_do(project: Path) -> None:
     code, found = look(project)
 
@@ -76,7 +98,7 @@ def test_what_is_not_well_comes_with_what_to_do(project: Path) -> None:
 
 
 def test_the_report_for_people_is_on_standard_output(project: Path) -> None:
-    done = run(project, "doctor")
+    done = run(project, "doctor", "--only", "database")
 
     assert "warn    database" in done.stdout
     assert "-> Run `lore sync`." in done.stdout
@@ -86,7 +108,7 @@ def test_the_report_for_people_is_on_standard_output(project: Path) -> None:
 def test_a_wrong_configuration_fails_its_check_and_the_others_still_run(project: Path) -> None:
     (project / "lore.toml").write_text("[querry]\n")
 
-    code, found = look(project)
+    code, found = look(project, "configuration", "project", "mcp")
 
     assert code == 1
     assert (found["configuration"]["status"], found["mcp"]["status"]) == ("failed", "failed")
@@ -98,7 +120,7 @@ def test_a_missing_default_is_a_failed_check_and_not_a_crash(project: Path) -> N
     mine = project.parent / "mine.toml"
     mine.write_text('[embedding]\nmodel = "./no-such-model"\n')
 
-    code, found = look(project, "-c", str(mine))
+    code, found = look(project, "model", "embedding", "dependencies", options=("-c", str(mine)))
 
     assert code == 1
     assert found["model"]["status"] == "failed"
@@ -110,7 +132,7 @@ def test_an_index_folder_that_lore_did_not_create_is_reported_and_not_touched(pr
     (project / ".lore").mkdir()
     (project / ".lore" / "owner.lock").symlink_to("/dev/zero")
 
-    code, found = look(project)
+    code, found = look(project, "index folder", "python")
 
     assert code == 0
     assert found["index folder"]["status"] == "warn"
@@ -122,14 +144,14 @@ def test_an_index_folder_that_cannot_be_created_fails_its_check(project: Path) -
     (project / "lore.toml").write_text('[index]\npath = "a.md/index"\n')
     (project / "a.md").write_text("")
 
-    code, found = look(project)
+    code, found = look(project, "index folder")
 
     assert code == 1
     assert found["index folder"]["status"] == "failed"
 
 
 def test_the_key_is_never_printed(project: Path) -> None:
-    done = run(project, "doctor", "--json", GEMINI_API_KEY="secret-of-mine")
+    done = run(project, "doctor", "--json", start=start_lore, GEMINI_API_KEY="secret-of-mine")
 
     assert "secret-of-mine" not in done.stdout + done.stderr
     assert "gemini" in next(one["detail"] for one in json.loads(done.stdout)["checks"] if one["name"] == "answers")
@@ -138,7 +160,7 @@ def test_the_key_is_never_printed(project: Path) -> None:
 def test_a_port_that_another_program_holds_is_told(project: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         (project / "lore.toml").write_text(with_port(other.getsockname()[1]))
-        _, found = look(project)
+        _, found = look(project, "port")
 
     assert found["port"]["status"] == "warn"
     assert "another program" in found["port"]["detail"]
@@ -166,7 +188,7 @@ def test_what_a_dead_process_left_behind_owns_nothing(project: Path) -> None:
     write_note(project / ".lore", Note(1, "1", "lore mcp", "2026-01-01 00:00:00"))
     write_project(project, {".lore/owner.lock": ""})
 
-    _, found = look(project)
+    _, found = look(project, "owner")
 
     assert (found["owner"]["status"], found["owner"]["detail"]) == (
         "ok",
@@ -185,7 +207,7 @@ def test_what_a_dead_process_left_behind_owns_nothing(project: Path) -> None:
 def test_an_entry_that_cannot_start_lore_is_found(project: Path, file: str, content: str, told: str) -> None:
     write_project(project, {file: content})
 
-    code, found = look(project)
+    code, found = look(project, "clients")
 
     assert code == 1
     assert found["clients"]["status"] == "failed"
@@ -195,7 +217,7 @@ def test_an_entry_that_cannot_start_lore_is_found(project: Path, file: str, cont
 def test_a_clients_file_that_cannot_be_read_is_named_and_fails_nothing(project: Path) -> None:
     write_project(project, {".gemini/settings.json": "{"})
 
-    code, found = look(project)
+    code, found = look(project, "clients")
 
     assert (code, found["clients"]["status"]) == (0, "warn")
     assert ".gemini/settings.json is not valid" in found["clients"]["detail"]
@@ -206,10 +228,11 @@ def test_a_package_that_cannot_be_imported_fails_what_needs_it_and_nothing_else(
     project: Path, package: str, fails: str
 ) -> None:
     assert run(project, "sync").returncode == 0
-    broken = project.parent / "broken"
+    broken = project.parent / "broken" / "site-packages"  # other folders of PYTHONPATH are ignored
     write_project(broken, {f"{package}.py": "raise ImportError('it is broken')\n"})
 
-    code, found = look(project, "--no-daemon", PYTHONPATH=str(broken))
+    checks = [one for one in ORDER if one != "mcp"]
+    code, found = look(project, *checks, options=("--no-daemon",), start=start_lore, PYTHONPATH=str(broken))
 
     assert code == 1
     assert found[fails]["status"] == "failed"
@@ -221,7 +244,7 @@ def test_a_server_of_another_project_in_the_users_file_is_not_this_ones(project:
     own = {"mcpServers": {"lore": {"command": "lore-that-is-not-there"}}}
     home = project.parent / "home"
     write_project(home, {".claude.json": json.dumps({"projects": {"/elsewhere": own}})})
-    assert look(project)[1]["clients"]["status"] == "warn"
+    assert look(project, "clients")[1]["clients"]["status"] == "warn"
 
     write_project(home, {".claude.json": json.dumps({"projects": {str(project): own}})})
-    assert look(project)[1]["clients"]["status"] == "failed"
+    assert look(project, "clients")[1]["clients"]["status"] == "failed"

@@ -56,11 +56,14 @@ def install(
 
 
 @command
-def doctor(session: Session) -> None:
+def doctor(
+    session: Session,
+    only: Annotated[list[str] | None, typer.Option("--only", help="Run only this check; repeat it for more.")] = None,
+) -> None:
     """Check everything from Python to the port and say what to do."""
     from lore_server.setup import doctor as checks
 
-    report = checks.examine(session)
+    report = checks.examine(session, only or ())
     if session.as_json:
         print_json(report)
     else:

@@ -3,25 +3,38 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 
 from lore_etl.config.settings import Settings
-from lore_etl.core.errors import Busy, InternalError, LoreError
+from lore_etl.core.errors import Busy, InternalError, InvalidArgument, LoreError
 from lore_server import __version__
 from lore_server.owner.session import Session
 from lore_server.setup import machine, place, wiring
 from lore_server.setup.finding import Examined, Finding, Report
 
 CHECK_SECONDS = 30.0
+HEALTH = ("contract", "database", "collection", "keywords", "embedding", "answers", "disk")
+"""The checks of `lore status`, which are made together."""
 Check = tuple[str, Callable[[], Finding]]
 
 
-def examine(session: Session) -> Report:
-    """Look at everything. Raises UsageError where the project's folder is not there."""
+def examine(session: Session, only: Collection[str] = ()) -> Report:
+    """Run every check, or `only` these.
+
+    Raises:
+        UsageError: the project's folder is not there.
+        InvalidArgument: there is no check of that name.
+    """
     here = Examined(session.root, _settings(session))
-    findings = [_run(name, check) for name, check in _before(session, here)]
-    findings += _index(session)
-    findings += [_run(name, check) for name, check in _after(session, here)]
+    before, after = dict(_before(session, here)), dict(_after(session, here))
+    known = [*before, *HEALTH, *after]
+    if unknown := [name for name in only if name not in known]:
+        raise InvalidArgument(f"There is no check `{unknown[0][:100]}`.", f"Checks: {', '.join(known)}.")
+    wanted = only or known
+    findings = [_run(name, check) for name, check in before.items() if name in wanted]
+    if not set(HEALTH).isdisjoint(wanted):
+        findings += [one for one in _index(session) if not only or one["name"] in (*only, "index")]
+    findings += [_run(name, check) for name, check in after.items() if name in wanted]
     return {
         "status": _worst([one["status"] for one in findings]),
         "version": __version__,
@@ -82,7 +95,7 @@ def _checked(name: str, check: Callable[[], Finding]) -> dict[str, str]:
 
 
 def _index(session: Session) -> list[dict[str, str]]:
-    """The stores, the model and the answers: what `lore status` checks."""
+    """The stores, the model and the answers; where they cannot be looked at, one finding in their place."""
     found: list[dict[str, str]] = []
 
     def look() -> Finding:
