@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,6 +34,17 @@ KEYWORDS = "keywords"
 log = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True)
+class LoadLimits:
+    """Sizes that decide how chunks are loaded into the stores."""
+
+    embed_batch: int = 256  # an interruption costs the embedding of at most so many chunks
+    rebuild_minimum: int = 500  # vectors; with fewer, a lookup of every row is cheap and finds what is lost
+
+
+DEFAULT_LIMITS = LoadLimits()
+
+
 class Index:
     """Opens nothing until asked; from then on this process owns the folder until `close`.
 
@@ -46,8 +58,10 @@ class Index:
         settings: Settings,
         model: Model | None = None,
         knowledge: KnowledgeFolder | None = None,
+        limits: LoadLimits = DEFAULT_LIMITS,
     ) -> None:
         self.root = root
+        self.limits = limits
         self.settings = settings
         self._model = model or ConfiguredModel(settings.embedding)
         self.folder = index_folder(root, settings.index.path)

@@ -10,12 +10,14 @@ from pathlib import Path
 from lore_etl.config.settings import Settings
 from lore_etl.core.model import Chunk
 from lore_etl.files.scan import RACY_NS
-from lore_etl.index import Index
+from lore_etl.index import DEFAULT_LIMITS, Index, LoadLimits
 from lore_etl.stores import chunkfile
 from lore_etl.stores.claim import adopt
 from tests.harness.models import HashModel
 
 ROOT = Path(__file__).parents[2]
+SMALL = LoadLimits(embed_batch=32, rebuild_minimum=60)
+"""With these a tree of 70 sections is embedded in three batches, and rebuilt when most of it changes."""
 SAMPLE = ROOT / "data" / "sample"
 
 
@@ -47,9 +49,11 @@ def settle(folder: Path) -> None:
         time.sleep(left / 1e9)
 
 
-def open_index(folder: Path, settings: Settings | None = None, model: HashModel | None = None) -> Index:
+def open_index(
+    folder: Path, settings: Settings | None = None, model: HashModel | None = None, limits: LoadLimits = DEFAULT_LIMITS
+) -> Index:
     """An index over the folder with the stand-in model."""
-    return Index(folder.resolve(), settings or Settings(), model or HashModel())
+    return Index(folder.resolve(), settings or Settings(), model or HashModel(), limits=limits)
 
 
 def chunks_of(index: Index, source: str | None = None) -> list[Chunk]:

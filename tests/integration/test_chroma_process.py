@@ -27,7 +27,7 @@ from lore_server.query.retrieve import retrieve
 from tests.harness.chroma import chroma_running
 from tests.harness.indexes import assert_equals_fresh
 from tests.harness.processes import child, run
-from tests.harness.projects import open_index, write_project
+from tests.harness.projects import SMALL, open_index, write_project
 from tests.integration.test_vectors import rows_of, vectors_of
 
 SERVER = Settings.model_validate({"database": {"mode": "server"}})
@@ -388,12 +388,12 @@ class KillServerAt:
 
 
 def test_a_sync_whose_server_is_killed_at_any_step_is_finished_by_the_next(tmp_path: Path) -> None:
-    """560 rows, more than half of them replaced every third time: both a load in place and a new generation."""
+    """70 rows, more than half of them replaced every third time: both a load in place and a new generation."""
     from tests.integration.test_interruption import become
 
     failed = 0
     become(tmp_path, 0)
-    with closing(open_index(tmp_path, SERVER)) as index:
+    with closing(open_index(tmp_path, SERVER, limits=SMALL)) as index:
         sync(index)
         for step in (3, 5, 6, 7, 8, 9):
             become(tmp_path, step)
@@ -407,7 +407,7 @@ def test_a_sync_whose_server_is_killed_at_any_step_is_finished_by_the_next(tmp_p
     assert failed > 1
 
 
-@pytest.mark.parametrize("restarts", [4, pytest.param(20, marks=pytest.mark.long)])
+@pytest.mark.parametrize("restarts", [1, pytest.param(20, marks=pytest.mark.long)])
 def test_killed_and_restarted_again_and_again_it_finds_every_row(folder: Path, restarts: int) -> None:
     """chroma#7090, #5925: "Error loading hnsw index" after a restart with more than a thousand rows."""
     rows, vectors = rows_of(250 * restarts + 2_000), vectors_of(250 * restarts + 2_000)

@@ -7,40 +7,44 @@ from pathlib import Path
 
 import pytest
 
+from lore_etl.index import DEFAULT_LIMITS, LoadLimits
 from lore_etl.pipeline.sync import sync
 from tests.harness.indexes import assert_equals_fresh, bytes_below, unfindable
 from tests.harness.models import HashModel
-from tests.harness.projects import open_index, write_project
+from tests.harness.projects import SMALL, open_index, write_project
 
 FILES = 600
+FEW = 150  # with limits to match
 
 
-def pages(version: str, share: float) -> dict[str, str | bytes]:
-    changed = int(FILES * share)
+def pages(version: str, share: float, count: int) -> dict[str, str | bytes]:
+    changed = int(count * share)
     return {
         f"docs/{n}.md": f"# Page {n}\n\nsubject{n} in state {version if n < changed else 'A'}{n}\n"
-        for n in range(FILES)
+        for n in range(count)
     }
 
 
-LONG = [pytest.param(share, marks=pytest.mark.long) for share in (0.05, 0.2, 0.8, 1.0)]
+LONG = [pytest.param(share, FILES, DEFAULT_LIMITS, marks=pytest.mark.long) for share in (0.05, 0.2, 0.5, 0.8, 1.0)]
 
 
-@pytest.mark.parametrize("share", [0.5, *LONG])
-def test_twenty_flips_leave_everything_findable_and_the_index_small(tmp_path: Path, share: float) -> None:
+@pytest.mark.parametrize(("share", "count", "limits"), [(0.5, FEW, SMALL), *LONG])
+def test_twenty_flips_leave_everything_findable_and_the_index_small(
+    tmp_path: Path, share: float, count: int, limits: LoadLimits
+) -> None:
     model = HashModel()
-    write_project(tmp_path, pages("A", share))
-    with closing(open_index(tmp_path, model=model)) as index:
+    write_project(tmp_path, pages("A", share, count))
+    with closing(open_index(tmp_path, model=model, limits=limits)) as index:
         sync(index)
     fresh = bytes_below(tmp_path / ".lore")
     for flip in range(20):
-        write_project(tmp_path, pages("BA"[flip % 2], share))
-        with closing(open_index(tmp_path, model=model)) as index:
+        write_project(tmp_path, pages("BA"[flip % 2], share, count))
+        with closing(open_index(tmp_path, model=model, limits=limits)) as index:
             report = sync(index)
             assert unfindable(index) == []
-        assert report.updated == int(FILES * share)
+        assert report.updated == int(count * share)
         assert report.embedded == (report.updated if flip == 0 else 0)
 
-    with closing(open_index(tmp_path, model=model)) as index:
+    with closing(open_index(tmp_path, model=model, limits=limits)) as index:
         assert_equals_fresh(index)
     assert bytes_below(tmp_path / ".lore") <= 2 * fresh

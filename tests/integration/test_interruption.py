@@ -21,17 +21,18 @@ from lore_server.query.retrieve import retrieve
 from tests.harness.indexes import assert_equals_fresh
 from tests.harness.models import HashModel
 from tests.harness.processes import child
-from tests.harness.projects import open_index, write_project
+from tests.harness.projects import SMALL, open_index, write_project
 
 WORDS = " ".join(f"word{n}" for n in range(12))  # enough for a chunk of its own
-SECTIONS = 560  # three batches of embedding, and enough rows for a new generation
+SECTIONS = 70  # three batches of embedding, and enough rows for a new generation, with the limits `SMALL`
+MANY = 560  # more than a small disk holds
 
 
-def tree(version: int) -> dict[str, str]:
+def tree(version: int, size: int = SECTIONS) -> dict[str, str]:
     """The files of the nth version: one large file of which much changes, small ones that come, go and change."""
     keep = 0.2 if version % 3 == 0 else 0.9  # every third time more than half is replaced
-    changed = [version if n > keep * SECTIONS else 0 for n in range(SECTIONS)]
-    sections = (f"## Part {n}\n\nsubject{n} v{changed[n]} {WORDS}\n" for n in range(SECTIONS))
+    changed = [version if n > keep * size else 0 for n in range(size)]
+    sections = (f"## Part {n}\n\nsubject{n} v{changed[n]} {WORDS}\n" for n in range(size))
     return {
         "docs/large.md": "\n".join(["# Large\n", "\n" * version, *sections]),
         f"docs/only-{version}.md": f"# Only\n\nversion{version}\n",
@@ -41,10 +42,10 @@ def tree(version: int) -> dict[str, str]:
     }
 
 
-def become(root: Path, version: int) -> None:
+def become(root: Path, version: int, size: int = SECTIONS) -> None:
     for path in root.glob("docs/only-*.md"):
         path.unlink()
-    write_project(root, tree(version))
+    write_project(root, tree(version, size))
 
 
 class Stopped(Exception):
@@ -69,7 +70,7 @@ def test_a_sync_stopped_at_any_step_is_finished_by_the_next_which_embeds_nothing
 ) -> None:
     model = HashModel()
     become(tmp_path, 0)
-    index = open_index(tmp_path, model=model)
+    index = open_index(tmp_path, model=model, limits=SMALL)
     sync(index)
     stops = list[str]()
     for step in range(1, 100):
@@ -83,7 +84,7 @@ def test_a_sync_stopped_at_any_step_is_finished_by_the_next_which_embeds_nothing
             break
         if reopened:
             index.close()
-            index = open_index(tmp_path, model=model)
+            index = open_index(tmp_path, model=model, limits=SMALL)
         sync(index)
         assert len(model.embedder.embedded) == len(set(model.embedder.embedded)), stops[-1]
         assert_equals_fresh(index)
@@ -95,20 +96,20 @@ def test_a_sync_stopped_at_any_step_is_finished_by_the_next_which_embeds_nothing
 def test_what_is_searched_after_an_interruption_is_right_or_says_that_it_is_partial(tmp_path: Path) -> None:
     become(tmp_path, 0)
     for step in range(1, 30):
-        with closing(open_index(tmp_path)) as index:
+        with closing(open_index(tmp_path, limits=SMALL)) as index:
             try:
                 sync(index, StopAt(step))
             except Stopped:
                 pass
             else:
                 break
-        with closing(open_index(tmp_path)) as index:
+        with closing(open_index(tmp_path, limits=SMALL)) as index:
             try:
-                found = retrieve(index, "subject77", None, 10).found
+                found = retrieve(index, "subject7", None, 10).found
             except LoreError as error:
                 assert "lore sync" in error.hint
             else:
-                assert any("subject77 " in one.chunk.text for one in found)
+                assert any("subject7 " in one.chunk.text for one in found)
                 assert index.catalogue.waiting() > 0
 
 
@@ -122,14 +123,14 @@ import chromadb, tantivy
 import lore_etl.pipeline.load, lore_etl.stores.keywords, lore_etl.stores.chroma.vector_store
 from lore_etl.pipeline.sync import sync
 from tests.harness.models import HashModel, counter
-from tests.harness.projects import open_index
+from tests.harness.projects import SMALL, open_index
 counter()
 print("ready", flush=True)
 for line in sys.stdin:
     pid = os.fork()
     if not pid:
         os.write(1, b"started %d\\n" % os.getpid())
-        index = open_index(Path(sys.argv[1]))
+        index = open_index(Path(sys.argv[1]), limits=SMALL)
         sync(index)
         index.close()
         os._exit(0)
@@ -178,7 +179,7 @@ def kill_and_check(root: Path, zygote: subprocess.Popen[str], kills: int) -> Non
         time.sleep(dice.uniform(0, whole))  # the moment of the kill; nothing waits for anything here
         struck += kill(pid)
         wait_for_end(zygote)
-        with closing(open_index(root)) as index:
+        with closing(open_index(root, limits=SMALL)) as index:
             report = sync(index)
             assert report.failed == []
             assert_equals_fresh(index)
@@ -201,11 +202,11 @@ def test_syncs_killed_one_after_another_are_made_up_for_by_one(tmp_path: Path, z
     for version in range(8):
         become(root, version)
         pid = start_sync(zygote)
-        time.sleep(dice.uniform(0, 0.5))  # the moment of the kill
+        time.sleep(dice.uniform(0, 0.2))  # the moment of the kill
         kill(pid)
         wait_for_end(zygote)
 
-    with closing(open_index(root)) as index:
+    with closing(open_index(root, limits=SMALL)) as index:
         sync(index)
         assert_equals_fresh(index)
 
@@ -236,7 +237,7 @@ def open_on(disk: Path, root: Path) -> Index:
 @pytest.mark.parametrize("kilobytes", [100, 400, 700, 1_000, 1_400, 1_800, 2_200])
 def test_a_full_disk_is_reported_and_the_next_sync_recovers(tmp_path: Path, small_disk: Path, kilobytes: int) -> None:
     root = tmp_path / "project"
-    become(root, 0)
+    become(root, 0, MANY)
     resize(small_disk, kilobytes)
     with closing_quietly(open_on(small_disk, root)) as index, pytest.raises(StorageError):
         sync(index)
@@ -259,13 +260,13 @@ def test_a_disk_that_fills_up_later_leaves_what_was_synced_searchable_once_there
     tmp_path: Path, small_disk: Path
 ) -> None:
     root = tmp_path / "project"
-    become(root, 0)
+    become(root, 0, MANY)
     resize(small_disk, 60_000)
     with closing(open_on(small_disk, root)) as index:
         sync(index)
     used = sum(path.stat().st_blocks * 512 for path in small_disk.rglob("*"))
     resize(small_disk, used // 1024 + 200)
-    become(root, 3)
+    become(root, 3, MANY)
     with closing_quietly(open_on(small_disk, root)) as index, pytest.raises(StorageError):
         sync(index)
 

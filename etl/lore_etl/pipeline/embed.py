@@ -18,7 +18,6 @@ from lore_etl.stores.chroma.vector_store import VectorStore
 if TYPE_CHECKING:
     from lore_etl.models.embedder import Vectors
 
-EMBED_BATCH = 256  # an interruption costs the embedding of at most so many chunks
 SPREAD = 1e-3  # of the length of a vector
 WRITES = 2  # a row that is not found after so many will not be found after more
 
@@ -56,9 +55,10 @@ class Filler:
             ProviderUnavailable: the model does not answer; what was embedded so far is kept.
         """
         done: list[Chunk] = []
-        for start in range(0, len(chunks), EMBED_BATCH):
+        step = self.index.limits.embed_batch
+        for start in range(0, len(chunks), step):
             self.progress("embedding", start, len(chunks))
-            some = chunks[start : start + EMBED_BATCH]
+            some = chunks[start : start + step]
             vectors = self._vectors(some)
             some = [chunk for chunk in some if chunk.content_hash in vectors]
             if some:

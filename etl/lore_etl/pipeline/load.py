@@ -21,7 +21,6 @@ from lore_etl.stores.chunkfile import ChunkLine
 from lore_etl.stores.integrity import is_sealed
 
 REBUILD_SHARE = 0.5  # replacing more in place loses vectors: up to 500 of 500 sampled
-REBUILD_MINIMUM = 500  # below that, a lookup of every row is cheap and finds what is lost
 
 
 @dataclass
@@ -125,7 +124,7 @@ def _rebuild_reason(run: _Load) -> str | None:
     replaced = sum(run.held[chunk.id].has_vector for chunk in (run.wanted[n] for n in run.plan.changed))
     replaced += sum(run.held[one].has_vector for one in run.plan.gone)
     run.replaced = replaced + int(run.index.catalogue.meta("replaced") or 0)
-    if with_vector < REBUILD_MINIMUM:
+    if with_vector < run.index.limits.rebuild_minimum:
         return None
     if replaced > REBUILD_SHARE * with_vector:
         return "more than half of it is replaced"
