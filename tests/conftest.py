@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import closing
@@ -57,8 +58,13 @@ def own_runtime() -> Iterator[None]:
 def no_parent_of_commands_is_left() -> Iterator[None]:
     """What `lore` is forked from ends with the tests."""
     yield
-    for parent in (commands.SHORT, commands.SERVERS):
-        parent.close()
+    commands.PREPARED.close()
+
+
+@pytest.fixture
+def prepared_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first look at a vector store, a process of its own, does not import Chroma each time."""
+    monkeypatch.setattr(sys, "executable", commands.PREPARED.python())
 
 
 @pytest.fixture(autouse=True)

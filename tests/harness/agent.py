@@ -14,7 +14,7 @@ from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp_types import TextResourceContents
 
-from tests.harness.commands import LORE
+from tests.harness.commands import as_lore
 
 JSON = dict[str, Any]
 
@@ -79,7 +79,10 @@ class Agent:
 def agent(project: Path, home: Path, toolsets: str = "projects", **environment: str) -> Iterator[Agent]:
     """An agent in a project whose knowledge is kept in `home`."""
     env = {**os.environ, "LORE_HOME": str(home), **environment}
-    parameters = StdioServerParameters(command=LORE, args=["mcp", "--toolsets", toolsets], cwd=project, env=env)
+    command, *arguments = as_lore()
+    parameters = StdioServerParameters(
+        command=command, args=[*arguments, "mcp", "--toolsets", toolsets], cwd=project, env=env
+    )
     with start_blocking_portal() as portal:
         client = Client(stdio_client(parameters))
         with portal.wrap_async_context_manager(client):

@@ -1,7 +1,7 @@
-"""The `lore` command: each run a process of its own, forked from one that has imported the program.
+"""The `lore` command, and the processes that it starts: each forked from one that has imported the program.
 
-Importing it is most of what a short command takes, and the tests run hundreds. How it starts is shown by those that
-start `LORE` itself.
+Importing it is most of what a short process takes, and the tests start hundreds. How they start from nothing is shown
+by the tests that use `LORE` and `start_lore`, and by those that set `PYTHONPATH`.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -23,27 +24,35 @@ from lore_server.cli.main import COMMANDS
 
 LORE = str(Path(sys.executable).with_name("lore"))
 SECONDS = 120
+LONG_SECONDS = 3600
+OWNER, PROBE = "lore_server.owner.owner_main", "lore_etl.stores.chroma.client"
+IMPORTED = [
+    *(f"lore_server.cli.{name}" for name in COMMANDS), "lore_server.owner.process", "lore_server.http.application",
+    "lore_server.mcp.mcp_server", "uvicorn", "lore_etl.stores.keywords", "lore_etl.models.onnx_embedder", PROBE,
+]  # fmt: skip
 PARENT = """
-import gc, importlib, json, os, select, signal, socket, sys
+import gc, importlib, json, os, runpy, select, signal, socket, sys
+from lore_etl.sources import SourceSet
+from lore_etl.sources.source import SourceContext
 from lore_server.cli.main import main
-for name in sys.argv[2:]:
+for name in sys.argv[3:]:
     importlib.import_module(name)
+SourceSet(SourceContext([], lambda _: None), {})  # compiles its patterns
 
-requests = socket.socket(fileno=int(sys.argv[1]))
+door, python = socket.socket(fileno=int(sys.argv[1])), sys.argv[2]
 signal.signal(signal.SIGCHLD, signal.SIG_IGN)
 gc.freeze()
 while True:
-    if 0 in select.select([0, requests], [], [])[0]:
+    if 0 in select.select([0, door], [], [])[0]:
         sys.exit()  # the tests are over
-    _, files, _, _ = socket.recv_fds(requests, 1, 3)
+    line, _ = door.accept()
     if not os.fork():
         break
-    for file in files:
-        os.close(file)
+    line.close()
 
 signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-requests.close()
-line = socket.socket(fileno=files.pop(0))
+door.close()
+_, files, _, _ = socket.recv_fds(line, 1, 3)
 given = json.load(line.makefile(encoding="utf-8"))
 command = os.fork()
 if command:
@@ -60,9 +69,39 @@ for number, file in enumerate([os.open(os.devnull, os.O_RDONLY), *files]):
 os.chdir(given["cwd"])
 os.environ.clear()
 os.environ.update(given["environment"])
-sys.argv = given["command"]
+sys.argv, sys.executable = given["command"], python
 signal.alarm(given["seconds"])
-sys.exit(main())
+if not given["module"]:
+    sys.exit(main())
+os.setsid()
+runpy.run_module(given["module"], run_name="__main__", alter_sys=True)
+"""
+PYTHON = """#!{python} -IS
+import json, os, signal, socket, sys
+
+if sys.argv[1:3] == ["-P", "-m"] and sys.argv[3] in {modules} and os.environ.get("PYTHONPATH") == {path!r}:
+    with socket.socket(socket.AF_UNIX) as line:
+        try:
+            line.connect({door!r})
+        except OSError:
+            pass  # the tests are over: start it from nothing
+        else:
+            given = {{"command": sys.argv[3:], "module": sys.argv[3], "cwd": os.getcwd(), "seconds": {seconds}}}
+            socket.send_fds(line, [b"."], [1, 2])
+            line.sendall(json.dumps({{**given, "environment": {{**os.environ}}}}).encode())
+            line.shutdown(socket.SHUT_WR)
+            code = int([*line.makefile()][1])
+            if code < 0:
+                os.kill(os.getpid(), -code)
+            os._exit(code)
+os.execv({python!r}, [{python!r}, *sys.argv[1:]])
+"""
+"""Stands for Python where Lore starts a part of itself: it lets the process that has imported everything fork it."""
+AS_LORE = """
+import sys
+sys.executable, sys.argv[0] = sys.argv.pop(1), sys.argv.pop(1)
+from lore_server.cli.main import main
+main()
 """
 
 
@@ -84,59 +123,63 @@ class Command:
             os.kill(self._pid, signal.SIGTERM)
 
 
-COMMAND_MODULES = [f"lore_server.cli.{name}" for name in COMMANDS]
-
-
 class Commands:
-    """Starts commands; the process that they are forked from begins with the first and ends with `close`.
+    """Starts commands; the process that they are forked from begins with the first and ends with `close`."""
 
-    A command is killed after so many seconds.
-    """
-
-    def __init__(self, seconds: int, *imported: str) -> None:
-        self._seconds = seconds
+    def __init__(self, *imported: str) -> None:
         self._imported = imported
         self._guard = threading.Lock()
-        self._parent: tuple[subprocess.Popen[bytes], socket.socket] | None = None
+        self._parent: subprocess.Popen[bytes] | None = None
+        self._folder = Path()
 
     def start(
-        self, command: list[str], cwd: Path, environment: Mapping[str, str], output: IO[Any], errors: IO[Any]
-    ) -> Command:
-        """Start one that writes to these files."""
-        with self._guard:
-            _, requests = self._parent = self._parent or self._begun()
-        given = {"command": command, "cwd": str(cwd), "environment": {**environment}, "seconds": self._seconds}
-        line, theirs = socket.socketpair()
-        with line:
-            with theirs:
-                socket.send_fds(requests, [b"."], [one.fileno() for one in (theirs, output, errors)])
+        self, command: list[str], cwd: Path, environment: Mapping[str, str], output: IO[Any], errors: IO[Any],
+        seconds: int = SECONDS,
+    ) -> Command:  # fmt: skip
+        """Start one that writes to these files and is killed after so many seconds."""
+        self.python()
+        given = {"command": command, "module": "", "cwd": str(cwd), "environment": {**environment}, "seconds": seconds}
+        with socket.socket(socket.AF_UNIX) as line:
+            line.connect(str(self._folder / "door"))
+            socket.send_fds(line, [b"."], [one.fileno() for one in (output, errors)])
             line.sendall(json.dumps(given).encode())
             line.shutdown(socket.SHUT_WR)
             return Command(line)
 
-    def _begun(self) -> tuple[subprocess.Popen[bytes], socket.socket]:
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
-        with theirs:
+    def python(self) -> str:
+        """A program that is Python, but starts owners and probes of the vector store from what is imported."""
+        with self._guard:
+            if self._parent is None:
+                self._folder = Path(tempfile.mkdtemp(prefix="lore-"))
+                self._parent = self._begun()
+        return str(self._folder / "python")
+
+    def _begun(self) -> subprocess.Popen[bytes]:
+        door, python = str(self._folder / "door"), self._folder / "python"
+        names = {"modules": {OWNER, PROBE}, "path": os.environ.get("PYTHONPATH"), "seconds": LONG_SECONDS}
+        python.write_text(PYTHON.format(python=sys.executable, door=door, **names), encoding="utf-8")
+        python.chmod(0o700)
+        (self._folder / "lore").symlink_to(LORE)
+        with socket.socket(socket.AF_UNIX) as opened:
+            opened.bind(door)
+            opened.listen(64)
             # -P: nothing in the folder that the tests are run in may be imported
-            command = [sys.executable, "-P", "-c", PARENT, str(theirs.fileno()), *self._imported]
-            process = subprocess.Popen(
-                command, stdin=subprocess.PIPE, pass_fds=[theirs.fileno()], start_new_session=True
-            )
-        return process, ours
+            command = [sys.executable, "-P", "-c", PARENT, str(opened.fileno()), str(python), *self._imported]
+            return subprocess.Popen(command, stdin=subprocess.PIPE, pass_fds=[opened.fileno()], start_new_session=True)
 
     def close(self) -> None:
         """End the parent, if it began."""
         if self._parent is not None:
-            process, requests = self._parent
-            requests.close()
-            process.communicate()
+            self._parent.communicate()
+            shutil.rmtree(self._folder)
 
 
-SHORT = Commands(SECONDS, *COMMAND_MODULES)
-SERVERS = Commands(
-    3600, *COMMAND_MODULES, "lore_server.owner.process", "lore_server.http.application", "lore_server.mcp.mcp_server",
-    "uvicorn", "lore_etl.stores.chroma.client", "lore_etl.stores.keywords", "lore_etl.models.onnx_embedder",
-)  # fmt: skip
+PREPARED = Commands(*IMPORTED)
+
+
+def as_lore() -> list[str]:
+    """The `lore` command started from nothing, but for the owners that it starts."""
+    return [sys.executable, "-P", "-c", AS_LORE, PREPARED.python(), LORE]
 
 
 def run_lore(*arguments: str, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -145,7 +188,7 @@ def run_lore(*arguments: str, cwd: Path, **environment: str) -> subprocess.Compl
         tempfile.TemporaryFile("w+", encoding="utf-8") as output,
         tempfile.TemporaryFile("w+", encoding="utf-8") as errors,
     ):
-        code = SHORT.start([LORE, *arguments], cwd, {**os.environ, **environment}, output, errors).wait()
+        code = PREPARED.start([LORE, *arguments], cwd, {**os.environ, **environment}, output, errors).wait()
         output.seek(0)
         errors.seek(0)
         return subprocess.CompletedProcess([LORE, *arguments], code, output.read(), errors.read())

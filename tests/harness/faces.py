@@ -18,7 +18,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
 
 from lore_server.contract import load_contract
-from tests.harness.commands import LORE, SERVERS, run_lore
+from tests.harness.commands import LONG_SECONDS, LORE, PREPARED, run_lore
 
 ALL_TOOLSETS = ",".join(load_contract().toolsets())
 JSON = dict[str, Any]
@@ -84,7 +84,8 @@ def serving(
     read, write = os.pipe()
     with open(read, encoding="utf-8") as said:
         with open(write, "wb") as errors:
-            server = SERVERS.start(command, project, {**os.environ, **(variables or {}), **environment}, errors, errors)
+            given = {**os.environ, **(variables or {}), **environment}
+            server = PREPARED.start(command, project, given, errors, errors, LONG_SECONDS)
         try:
             line = said.readline()
             assert line.startswith("Lore serves"), line + said.read()

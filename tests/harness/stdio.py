@@ -10,7 +10,7 @@ from pathlib import Path
 from queue import Queue
 from typing import Any
 
-from tests.harness.commands import LORE
+from tests.harness.commands import as_lore
 
 JSON = dict[str, Any]
 INITIALIZE = {
@@ -24,7 +24,7 @@ class StdioClient:
 
     def __init__(self, project: Path, *options: str, handshake: bool = True) -> None:
         self.process = subprocess.Popen(
-            [LORE, "mcp", *options], cwd=project, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            [*as_lore(), "mcp", *options], cwd=project, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE, env=dict(os.environ),
         )  # fmt: skip
         self._replies: Queue[JSON] = Queue()

@@ -21,6 +21,7 @@ from tests.harness.indexes import assert_equals_fresh
 from tests.harness.models import HashModel
 from tests.harness.projects import copy_project, open_index, write_project
 
+pytestmark = pytest.mark.usefixtures("prepared_python")
 PAGES = 1_200  # more than Chroma keeps in its log, so that its HNSW files exist
 QUERY = "subject77 lighthouse"
 CLASS = "class Lamp:\n    '''Shines.'''\n"

@@ -19,20 +19,25 @@ from lore_etl.stores.chroma.local import ChildChroma, EmbeddedChroma
 from lore_etl.stores.chroma.vector_store import Row, VectorStore
 from tests.harness.processes import run
 
+pytestmark = pytest.mark.usefixtures("prepared_python")
 SETTINGS = DatabaseSettings()
 CHROMA_LIMIT = 5_461
 Open = Callable[..., VectorStore]
 """(folder, at_least, settings) -> the store."""
 
 
-@pytest.fixture(params=[EmbeddedChroma, ChildChroma], ids=["embedded", "server"])
+@pytest.fixture(params=[EmbeddedChroma, pytest.param(ChildChroma, marks=pytest.mark.long)], ids=["embedded", "server"])
 def open_store(request: pytest.FixtureRequest) -> Open:
-    """Opens a folder of vectors in either of the two ways."""
+    """Opens a folder of vectors in either of the two ways; every time in both where a test asks for it, see `both`."""
 
     def opened(folder: Path, at_least: int = 0, settings: DatabaseSettings = SETTINGS) -> VectorStore:
         return VectorStore(request.param(folder, settings), at_least)
 
     return opened
+
+
+both = pytest.mark.parametrize("open_store", [EmbeddedChroma, ChildChroma], ids=["embedded", "server"], indirect=True)
+"""The tests of what a store promises. The others show what happens above a connection, whichever it is."""
 
 
 def rows_of(count: int, type_: str = "guide") -> list[Row]:
@@ -95,6 +100,7 @@ def test_any_number_of_rows_is_added_read_updated_and_deleted_around_the_limit_o
     store.close()
 
 
+@both
 def test_each_row_is_found_by_its_own_vector_with_similarity_one(store: VectorStore) -> None:
     rows, vectors = rows_of(1_500), vectors_of(1_500)
 
@@ -106,6 +112,7 @@ def test_each_row_is_found_by_its_own_vector_with_similarity_one(store: VectorSt
     assert similarity == pytest.approx(1, abs=1e-5)
 
 
+@both
 def test_adding_an_existing_row_leaves_it_as_it_is(store: VectorStore) -> None:
     rows, vectors = rows_of(3), vectors_of(3)
     store.add(rows, vectors)
@@ -117,6 +124,7 @@ def test_adding_an_existing_row_leaves_it_as_it_is(store: VectorStore) -> None:
     assert store.search(vectors[0], 1)[0] == (rows[0][0], pytest.approx(1, abs=1e-5))
 
 
+@both
 def test_healing_a_row_replaces_its_vector_and_metadata(store: VectorStore) -> None:
     rows, vectors = rows_of(3), vectors_of(4)
     store.add(rows, vectors[:3])
@@ -156,6 +164,7 @@ def test_updating_unknown_rows_creates_none(store: VectorStore) -> None:
     assert store.count() == 1
 
 
+@both
 def test_a_type_filter_returns_only_rows_of_that_type_best_first(store: VectorStore) -> None:
     vectors = vectors_of(400)
     rows = [(id_, "ticket" if n % 10 == 0 else "guide", source) for n, (id_, _, source) in enumerate(rows_of(400))]
@@ -168,6 +177,7 @@ def test_a_type_filter_returns_only_rows_of_that_type_best_first(store: VectorSt
     assert store.search(vectors[1], 5, "release") == []
 
 
+@both
 def test_more_results_than_there_are_rows_may_be_asked_for(store: VectorStore) -> None:
     assert store.search(vectors_of(1)[0], 10) == []
     store.add(rows_of(3), vectors_of(3))
@@ -206,6 +216,7 @@ def test_upserts_before_deletes_lose_nothing_when_most_rows_are_replaced(store: 
     assert store.missing([row[0] for row in rows[800:]], vectors[800:]) == []
 
 
+@both
 def test_a_vector_of_another_dimension_is_reported(store: VectorStore) -> None:
     store.add(rows_of(1), vectors_of(1, dimension=16))
 
@@ -213,6 +224,7 @@ def test_a_vector_of_another_dimension_is_reported(store: VectorStore) -> None:
         store.search(vectors_of(1, dimension=8)[0], 1)
 
 
+@both
 def test_a_closed_store_is_sealed_and_opens_with_the_same_rows(copy: Path, open_store: Open) -> None:
     assert integrity.is_sealed(copy)
 
@@ -244,6 +256,7 @@ def test_a_store_without_its_seal_is_probed_and_opens_if_it_is_sound(copy: Path,
     store.close()
 
 
+@both
 def test_a_search_under_way_is_finished_before_the_store_closes(tmp_path: Path, open_store: Open) -> None:
     store = open_store(tmp_path / "vectors")
     store.add(rows_of(2_000), vectors_of(2_000))
@@ -319,6 +332,7 @@ def test_damage_without_a_seal_to_compare_with_is_reported_or_costs_no_row(
         store.close()
 
 
+@both
 def test_after_a_failed_open_a_new_store_can_be_made_at_the_same_place(copy: Path, open_store: Open) -> None:
     garble(copy / "chroma.sqlite3")
     with pytest.raises(IndexDamaged):
