@@ -5,7 +5,7 @@ LORE := $(BIN)/lore
 DEMO := -c data/demo.toml
 SETS ?= ../shared/benchmarks
 
-.PHONY: install demo inspector conformance test test-all lint golden bench clean
+.PHONY: install demo inspector conformance test suite test-all coverage lint golden bench clean
 
 install: .venv/installed
 
@@ -41,9 +41,13 @@ conformance: install
 		npm install --silent --no-audit --no-fund --ignore-scripts --prefix .venv/conformance \
 		@modelcontextprotocol/conformance@0.1.16; }; else echo "no npm: the conformance suite is skipped" >&2; fi
 
-# Modules as they are collected: the quick ones of tests/unit at the end fill what is left of either worker's time.
-test: install lint inspector
-	$(BIN)/python -m pytest -q -n 2 --dist loadscope --no-loadscope-reorder
+# Both are run to their end, and either fails the whole.
+test: install inspector
+	@$(MAKE) --no-print-directory --keep-going --jobs=2 lint suite
+
+# A worker that has nothing left takes half of what the other has, in one piece: few modules are shared between them.
+suite: install
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal $(OPTIONS)
 
 test-all: install lint inspector conformance
 	$(BIN)/python -m pytest -q -m "long or not long" --hypothesis-profile=long
