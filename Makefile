@@ -52,6 +52,10 @@ suite: install
 test-all: install lint inspector conformance
 	$(BIN)/python -m pytest -q -m "long or not long" --hypothesis-profile=long
 
+# Slower, so `make test` does without it. The floor is in pyproject.toml.
+coverage: install inspector
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal --cov --cov-report=term
+
 lint: install
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
