@@ -17,6 +17,7 @@ from tests.harness.commands import LORE, run_lore
 from tests.harness.faces import serving
 from tests.harness.projects import write_project
 
+EMBEDDING = 180_000  # milliseconds; a busy machine embeds a few chunks a second
 EXPECTED = ["409"]  # there is no index
 
 
@@ -41,7 +42,7 @@ def synced(reader: Reader) -> Page:
     """The page after a first sync."""
     page = reader.open("#/index")
     page.get_by_role("button", name="Sync", exact=True).click()
-    expect(page.locator(".job .state")).to_have_text("done")
+    expect(page.locator(".job .state")).to_have_text("done", timeout=EMBEDDING)
     return page
 
 
