@@ -22,7 +22,7 @@ from lore_server.contract import Contract, load_contract
 from lore_server.owner.runtime import VARIABLE
 from tests.harness import commands
 from tests.harness.disk import in_memory
-from tests.harness.models import HashModel
+from tests.harness.models import LOADED, HashModel
 from tests.harness.owners import stop_owners
 from tests.harness.projects import SAMPLE, copy_project
 from tests.harness.trying import LONG
@@ -113,7 +113,7 @@ def _indexed(source: Path, folder: Path) -> Path:
 @pytest.fixture
 def app(sample: Path, contract: Contract) -> Iterator[App]:
     """The application over the sample project, with the real model."""
-    app = App(sample, Settings(), contract)
+    app = App(sample, Settings(), contract, LOADED)
     yield app
     app.close()
 

@@ -1,4 +1,4 @@
-"""A deterministic stand-in for the embedding model: fast, and held to the same suite as the real one."""
+"""The real model, loaded once; and a deterministic stand-in, fast and held to the same suite."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ import numpy as np
 from tokenizers import Tokenizer
 
 from lore_etl.chunking.tokens import TokenCounter
+from lore_etl.config.settings import Settings
 from lore_etl.core.errors import ProviderError
 from lore_etl.core.model import Progress
-from lore_etl.models.embedder import Vectors
+from lore_etl.models.embedder import Embedder, Vectors
+from lore_etl.models.embedders import ConfiguredModel
 from lore_etl.models.prepared import DEFAULT_MODEL, prepared
 from lore_etl.stores.tokenizer import terms
 
@@ -70,6 +72,26 @@ class HashModel:
 
     def open(self) -> HashEmbedder:
         return self.embedder
+
+
+class LoadedModel:
+    """The default model, loaded once for all the indexes of this process: it has no state."""
+
+    def __init__(self) -> None:
+        self._model = ConfiguredModel(Settings().embedding)
+
+    def prepare(self, progress: Progress, may_download: bool) -> None:
+        self._model.prepare(progress, may_download)
+
+    def fingerprint(self) -> str:
+        return self._model.fingerprint()
+
+    @cache  # noqa: B019 - there is one of them
+    def open(self) -> Embedder:
+        return self._model.open()
+
+
+LOADED = LoadedModel()
 
 
 @cache

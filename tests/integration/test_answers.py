@@ -13,6 +13,7 @@ from lore_server.app import App
 from lore_server.contract import Contract
 from tests.harness import gemini
 from tests.harness.gemini import FakeGemini
+from tests.harness.models import LOADED
 
 QUESTION = "How long does Ferry wait between retries?"
 KEY = "test-key-that-must-not-leak"
@@ -26,7 +27,7 @@ def key(monkeypatch: pytest.MonkeyPatch) -> str:
 
 def ask(sample: Path, contract: Contract, fake: FakeGemini, **settings: Any) -> dict[str, Any]:
     answer = AnswerSettings(base_url=fake.url, **{"timeout_seconds": 5, "attempts": 2, **settings})
-    app = App(sample, Settings(answer=answer), contract)
+    app = App(sample, Settings(answer=answer), contract, LOADED)
     try:
         return app.call("ask_knowledge_base", {"query": QUESTION})
     finally:
@@ -149,7 +150,7 @@ def test_the_clients_own_variable_for_another_endpoint_is_honoured(
 ) -> None:
     with gemini.serving(gemini.text("It doubles [1].")) as fake:
         monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", fake.url)
-        app = App(sample, Settings(), contract)
+        app = App(sample, Settings(), contract, LOADED)
         reply = app.call("ask_knowledge_base", {"query": QUESTION})
         app.close()
 

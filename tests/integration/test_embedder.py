@@ -114,7 +114,7 @@ def test_sixteen_threads_at_once_get_what_one_gets(embedder: Embedder) -> None:
         return bool(same and np.abs(embedder.embed_query(TEXTS[0]) - question).max() < 1e-5)
 
     with ThreadPoolExecutor(16) as pool:
-        assert all(pool.map(work, range(32)))
+        assert all(pool.map(work, range(16)))
 
 
 def test_texts_that_share_meaning_are_nearer_than_those_that_do_not(embedder: Embedder) -> None:

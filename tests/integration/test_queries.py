@@ -16,7 +16,7 @@ from lore_server.app import App
 from lore_server.contract import Contract
 from lore_server.query.weights import CLASSIC
 from lore_server.replies import budget
-from tests.harness.models import HashModel
+from tests.harness.models import LOADED, HashModel
 from tests.harness.projects import open_index, write_project
 
 
@@ -191,7 +191,7 @@ def test_an_emptied_index_is_an_error_and_not_an_empty_result(tmp_path: Path, co
 
 
 def test_the_classic_ranking_can_be_chosen(sample: Path, contract: Contract) -> None:
-    app = App(sample, Settings(query=QuerySettings(ranking="classic")), contract)
+    app = App(sample, Settings(query=QuerySettings(ranking="classic")), contract, LOADED)
     results = search(app, "How do workers retry?", explain=True)["results"]
     app.close()
 

@@ -14,6 +14,7 @@ from lore_server.contract import Contract
 from lore_server.execution.progress import Listener
 from tests.harness import gemini
 from tests.harness.gemini import FakeGemini
+from tests.harness.models import LOADED
 
 QUESTION = "How long does Ferry wait between retries?"
 
@@ -27,7 +28,7 @@ def hear(sample: Path, contract: Contract, fake: FakeGemini, **settings: Any) ->
     """What was told while it was written, and the reply."""
     told: list[str] = []
     answer = AnswerSettings(base_url=fake.url, **{"timeout_seconds": 5, "attempts": 2, **settings})
-    app = App(sample, Settings(answer=answer), contract)
+    app = App(sample, Settings(answer=answer), contract, LOADED)
     try:
         return told, app.call("ask_knowledge_base", {"query": QUESTION}, Listener(text=told.append))
     finally:
@@ -41,7 +42,7 @@ def test_the_pieces_together_are_the_answer_and_the_reply_is_as_without_listenin
     pieces = [whole[n : n + 7] for n in range(0, len(whole), 7)]
     with gemini.serving(gemini.stream(*pieces), gemini.text(whole)) as fake:
         told, reply = hear(sample, contract, fake)
-        app = App(sample, Settings(answer=AnswerSettings(base_url=fake.url)), contract)
+        app = App(sample, Settings(answer=AnswerSettings(base_url=fake.url)), contract, LOADED)
         silent = app.call("ask_knowledge_base", {"query": QUESTION})
         app.close()
 
@@ -165,7 +166,7 @@ def test_who_stops_listening_ends_the_writing(sample: Path, contract: Contract) 
     holder: list[FakeGemini] = []
     with gemini.serving(gemini.stalls_after(lambda: holder[0], "It doubles [1]. ", "Then")) as fake:
         holder.append(fake)
-        app = App(sample, Settings(answer=AnswerSettings(base_url=fake.url, timeout_seconds=20)), contract)
+        app = App(sample, Settings(answer=AnswerSettings(base_url=fake.url, timeout_seconds=20)), contract, LOADED)
         with pytest.raises(Cancelled):
             app.call("ask_knowledge_base", {"query": QUESTION}, Listener(text=leave))
         app.close()
