@@ -184,7 +184,7 @@ def warming() -> Iterator[None]:
     try:
         yield
     except LoreError as error:
-        log.info("not warmed: %s", error.message)
+        log.info("warm-up failed: %s", error.message)
 
 
 def _gives_all_the_same(operation: Operation) -> bool:

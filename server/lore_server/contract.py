@@ -110,7 +110,7 @@ class Operation:
         error = best_match(self._output.iter_errors(result))
         if error is not None:
             where = ".".join(str(part) for part in error.absolute_path)
-            raise InternalError(f"The result of {self.id} breaks the contract at `{where}`: {error.validator}.")
+            raise InternalError(f"The result of {self.id} violates the contract at `{where}`: {error.validator}.")
 
 
 class Contract:
@@ -151,7 +151,7 @@ def load_contract() -> Contract:
         document = yaml.load(contract_file().read_text(encoding="utf-8"), Loader=loader)
         return Contract(document)
     except (OSError, yaml.YAMLError, KeyError, TypeError, AttributeError) as error:
-        raise ConfigError(f"openapi.yaml cannot be used: {error}.", "Reinstall Lore.") from error
+        raise ConfigError(f"openapi.yaml is not usable: {error}.", "Reinstall Lore.") from error
 
 
 def _operations(document: Schema) -> Iterator[Operation]:
@@ -241,7 +241,7 @@ def _sentence(error: Any) -> str:
             return f"`{name}` is {shown}: its {error.validator} is {error.validator_value:,}."
         case "type":
             return f"`{name or 'arguments'}` is {shown}, not of type {error.validator_value}."
-    return f"`{name}` is {shown}, which breaks `{error.validator}`."
+    return f"`{name}` is {shown}, which violates `{error.validator}`."
 
 
 def _remedy(error: Any, schema: Schema) -> str:
@@ -249,7 +249,7 @@ def _remedy(error: Any, schema: Schema) -> str:
         return f"Valid values: {', '.join(map(str, error.validator_value))}."
     about = schema["properties"].get(next(iter(error.absolute_path), ""), {}).get("description")
     if error.validator in ("minLength", "pattern") and about:
-        return f"It should be: {about}."
+        return f"Expected: {about}."
     if error.validator in ("required", "additionalProperties"):
         where = ".".join(str(part) for part in error.absolute_path)
         names = ", ".join(error.schema.get("properties", ()))

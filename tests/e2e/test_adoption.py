@@ -42,7 +42,7 @@ def test_knowledge_is_shown_and_used_only_after_a_confirmation(tmp_path: Path, h
     assert lore(other, "knowledge", "get", "-p", "backend")[0] == 2
 
     code, output, notes = lore(other, "knowledge", "adopt")
-    assert (code, output) == (0, "Nothing was changed: confirm it with --yes.\n")
+    assert (code, output) == (0, "Nothing was changed: confirm with --yes.\n")
     assert "`backend` (example.org/finance/backend): 0 documents, 0 memories, a main document" in notes
     assert str(ours.resolve()) in notes
     proposal = json.loads(lore(other, "knowledge", "adopt", "--json")[1])

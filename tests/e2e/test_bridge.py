@@ -80,7 +80,7 @@ def test_a_call_that_must_not_be_repeated_is_reported_and_the_next_one_works(pro
         kill(owner)
         reply = client.reply()
 
-        assert "ended during this call" in reply["error"]["message"]
+        assert "exited during this call" in reply["error"]["message"]
         assert client.call("query_documents", query="ferry")["total"] == 5
 
 

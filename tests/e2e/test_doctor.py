@@ -178,7 +178,7 @@ def test_a_running_service_is_recognised_by_its_port_and_its_lock(project: Path)
             service.terminate()
 
     assert code == 0
-    assert "Lore serves there" in found["port"]["detail"]
+    assert "Lore is serving there" in found["port"]["detail"]
     assert "lore serve" in found["owner"]["detail"]
     assert found["mcp"]["status"] == found["keywords"]["status"] == "ok"
 
@@ -192,7 +192,7 @@ def test_what_a_dead_process_left_behind_owns_nothing(project: Path) -> None:
 
     assert (found["owner"]["status"], found["owner"]["detail"]) == (
         "ok",
-        "nobody now; a process that died left its note, which does not matter",
+        "nobody now; a crashed process left its note, which is harmless",
     )
 
 

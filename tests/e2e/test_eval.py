@@ -115,7 +115,7 @@ def test_a_gate_that_compares_nothing_does_not_let_through(lore: Lore, folder: P
     done = lore("eval", str(folder), "--ranking", "keywords", "--gate", "other.json")
 
     assert done.returncode == 2
-    assert "other, have no question in common" in done.stderr
+    assert "other, have no questions in common" in done.stderr
 
 
 def test_a_set_without_a_corpus_and_the_history_are_asked_of_the_projects_own_index(

@@ -94,7 +94,7 @@ def test_an_agent_is_told_where_other_projects_are_taken_in(project: tuple[Path,
     refused = through_stdio(folder, [("init_project", {"project_root": str(tmp_path)})])[0]
 
     assert refused["code"] == "INVALID_ARGUMENT"
-    assert refused["hint"] == f"Leave it out, or run `lore init {tmp_path}` in a shell."
+    assert refused["hint"] == f"Omit it, or run `lore init {tmp_path}` in a shell."
     assert list(tmp_path.iterdir()) == []
 
 
@@ -104,7 +104,7 @@ def test_wrong_usage_is_told_and_leaves_no_trace(tmp_path: Path) -> None:
 
     assert (missing.returncode, twice.returncode) == (2, 2)
     assert "There is no folder no-such-folder." in missing.stderr
-    assert json.loads(twice.stdout)["message"] == "The folder is given twice."
+    assert json.loads(twice.stdout)["message"] == "The project folder is given twice."
     assert list(tmp_path.iterdir()) == []
 
 

@@ -40,7 +40,7 @@ def test_a_client_gets_its_entry_once(project: Path, client: Any, where: tuple[s
 
     assert (first.returncode, second.returncode) == (0, 0)
     assert first.stdout.startswith("Wrote ")
-    assert "already there" in second.stdout
+    assert "already configured" in second.stdout
     entry = load(file)[client.key]["lore"]
     assert entry["command"].endswith("lore")
     assert entry["args"][0] == "mcp"

@@ -21,7 +21,7 @@ def test_a_project_without_anything_to_index_is_not_told_to_sync_again(tmp_path:
     assert synced.returncode == 0
     for done in (synced, run_lore("search", "zebra", cwd=tmp_path), run_lore("status", cwd=tmp_path)):
         told = done.stdout + done.stderr
-        assert "no file in this project that can be indexed" in told
+        assert "no files to index in this project" in told
         assert "index.include" in told
         assert "lore sync" not in told
 

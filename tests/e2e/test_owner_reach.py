@@ -165,7 +165,7 @@ def test_a_holder_that_left_no_note_is_reported_within_seconds(project: Path, co
         done = run_lore(*((command, "ferry") if command == "search" else (command,)), "--json", cwd=project)
 
     assert done.returncode == 75
-    assert "does not say which it is" in json.loads(done.stdout)["message"]
+    assert "An unidentified process holds this index" in json.loads(done.stdout)["message"]
 
 
 def test_a_note_of_a_process_that_is_gone_does_not_hinder_a_stop(project: Path) -> None:

@@ -81,7 +81,7 @@ def test_a_project_that_asks_for_nothing_needs_no_approval(tmp_path: Path) -> No
 
     done = run_lore("trust", cwd=tmp_path)
 
-    assert (done.returncode, done.stdout) == (0, "lore.toml sets nothing that needs your approval.\n")
+    assert (done.returncode, done.stdout) == (0, "lore.toml contains no settings that need your approval.\n")
 
 
 @pytest.mark.parametrize("line", ["status", "search zebra", "sync", "mcp", "hook session-start -n"])

@@ -207,7 +207,7 @@ def test_what_was_cut_is_said_with_how_to_get_it(app: App) -> None:
     reply = app.call("list_documents", {"max_tokens": 300})
 
     assert re.fullmatch(
-        r"[\d,]+ documents left out beyond 300 tokens: give next_cursor as cursor\.", reply["truncated"]
+        r"[\d,]+ documents omitted to stay within 300 tokens: pass next_cursor as cursor\.", reply["truncated"]
     )
 
 

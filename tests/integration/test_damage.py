@@ -221,7 +221,7 @@ def test_a_lost_catalogue_never_lends_its_vectors_to_another_model(tmp_path: Pat
     with closing(open_index(tmp_path, model=HashModel("another"))) as index:
         report = sync(index)
 
-    assert (report.rebuilt, report.embedded) == ("nothing is known of the model that made its vectors", 20)
+    assert (report.rebuilt, report.embedded) == ("the model of its vectors is unknown", 20)
 
 
 def test_an_index_that_was_copied_answers_as_it_is(tmp_path: Path) -> None:

@@ -89,7 +89,7 @@ def test_an_index_on_a_server_is_synced_searched_rebuilt_and_deleted(project: Pa
         assert_equals_fresh(index, Settings())
 
     with closing(open_index(project, at(server.port), HashModel("another"))) as index:
-        assert sync(index).rebuilt == "the embedding model or its input changed"
+        assert sync(index).rebuilt == "the embedding model or its input has changed"
         assert mine(server, index) == {name_of(index, 2): PAGES}
         assert unfindable(index) == []
 
@@ -202,7 +202,7 @@ def test_a_wrong_token_is_reported_as_such_without_showing_it(
     with closing(open_index(project, settings)) as index, pytest.raises(DatabaseUnavailable) as caught:
         sync(index)
 
-    assert f"refuses us (HTTP {status})" in caught.value.message
+    assert f"denied access (HTTP {status})" in caught.value.message
     assert "database.headers" in caught.value.hint
     assert SECRET not in caught.value.message + caught.value.hint + repr(index.generations.__dict__)
 
@@ -210,11 +210,11 @@ def test_a_wrong_token_is_reported_as_such_without_showing_it(
 @pytest.mark.parametrize(
     ("status", "body", "message"),
     [
-        (429, '{"error":"RateLimitError","message":"slow down"}', "asked too much"),
+        (429, '{"error":"RateLimitError","message":"slow down"}', "overloaded"),
         (502, "<html>bad gateway</html>", "answers HTTP 502"),
         (302, "", "answers HTTP 302"),
-        (200, "<html>a shop</html>", "is no Chroma"),
-        (200, '{"shop": true}', "is no Chroma"),
+        (200, "<html>a shop</html>", "is not Chroma"),
+        (200, '{"shop": true}', "is not Chroma"),
         (500, '{"error":"InternalError","message":"broken"}', "reports InternalError: broken"),
         (404, '{"error":"elsewhere"}', "answers HTTP 404"),
     ],
@@ -408,9 +408,9 @@ def test_the_database_is_started_and_stopped_in_every_mode(
         ({"host": "example.org"}, "database.host", "Remove it"),
         ({"mode": "server", "port": 8000}, "database.port", "Remove it"),
         ({"headers": {"X-A": "b"}}, "database.headers", "Remove it"),
-        ({"mode": "http"}, "database.host", "Say where"),
-        ({"mode": "http", "host": "http://example.org"}, "database.host", "host alone"),
-        ({"mode": "http", "host": "example.org:8000"}, "database.host", "host alone"),
+        ({"mode": "http"}, "database.host", "Set the host"),
+        ({"mode": "http", "host": "http://example.org"}, "database.host", "only the host"),
+        ({"mode": "http", "host": "example.org:8000"}, "database.host", "only the host"),
         ({"mode": "http", "host": "a", "ca_file": "x.pem"}, "database.ca_file", "ssl = true"),
         ({"mode": "http", "host": "a", "headers": {"Authorization": "Bearer abc"}}, "Authorization", "env:CHROMA_"),
         ({"mode": "http", "host": "a", "headers": {"X-A": "env:GEMINI_API_KEY"}}, "GEMINI_API_KEY", "CHROMA_"),

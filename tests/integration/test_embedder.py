@@ -227,7 +227,7 @@ def test_a_folder_that_is_not_there_is_a_mistake_in_the_configuration(name: str,
 def test_a_folder_that_is_no_model_is_reported_with_the_reason(tmp_path: Path, own_cache: Path) -> None:
     (tmp_path / "empty").mkdir()
 
-    with pytest.raises(ProviderError, match="cannot be prepared"):
+    with pytest.raises(ProviderError, match="cannot be compiled"):
         prepared(str(tmp_path / "empty"))
 
 

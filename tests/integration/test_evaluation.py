@@ -314,7 +314,7 @@ def test_a_saved_report_is_read_as_it_was(tmp_path: Path, folder: Path, model: H
 def test_what_is_no_saved_report_is_told(tmp_path: Path, content: str) -> None:
     (tmp_path / "run.json").write_text(content)
 
-    with pytest.raises(InvalidArgument, match=r"run\.json is no saved evaluation"):
+    with pytest.raises(InvalidArgument, match=r"run\.json is not a saved evaluation"):
         reports.load(tmp_path / "run.json")
 
 
@@ -335,7 +335,7 @@ def test_a_comparison_is_of_the_rankings_measures_and_questions_that_both_have()
 
 @pytest.mark.parametrize("theirs", [report(hybrid={"c": 0.0}), report(keywords={"a": 1.0}), report()])
 def test_reports_that_have_nothing_in_common_are_not_taken_for_equal(theirs: Report) -> None:
-    with pytest.raises(InvalidArgument, match="no question in common"):
+    with pytest.raises(InvalidArgument, match="no questions in common"):
         report(hybrid={"a": 0.5}).against(theirs)
 
 

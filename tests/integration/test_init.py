@@ -181,8 +181,8 @@ def test_a_file_that_is_not_ours_is_kept_beside_the_new_one(
     (app.index.root / INDEX).write_text(content + " ", encoding="utf-8")
     second = init(app, sync=False)
 
-    assert first["warnings"] == [f"{INDEX} was {word}: it is kept as {INDEX}.old."]
-    assert second["warnings"] == [f"{INDEX} was {word}: it is kept as {INDEX}.old-2."]
+    assert first["warnings"] == [f"{INDEX} was {word}: kept as {INDEX}.old."]
+    assert second["warnings"] == [f"{INDEX} was {word}: kept as {INDEX}.old-2."]
     assert (app.index.root / f"{INDEX}.old").read_text(encoding="utf-8") == content
     assert (app.index.root / f"{INDEX}.old-2").read_text(encoding="utf-8") == content + " "
     written(app)
@@ -199,9 +199,9 @@ def test_a_sync_writes_no_new_file_leaves_another_tool_s_and_mends_a_damaged_one
     target.write_text("{", encoding="utf-8")
     second = sync(app)
 
-    assert first["warnings"] == [f"{INDEX} is another tool's and stays: `lore init` replaces it."]
+    assert first["warnings"] == [f"{INDEX} belongs to another tool and was kept: `lore init` replaces it."]
     assert foreign == '{"entries": []}'
-    assert second["warnings"] == [f"{INDEX} was damaged: it is kept as {INDEX}.old."]
+    assert second["warnings"] == [f"{INDEX} was damaged: kept as {INDEX}.old."]
     assert written(app)["knowledge"]["memories"]
     assert app.freshness.record()["state"] == "fresh"
 
@@ -213,11 +213,11 @@ def test_nothing_is_written_over_a_link_out_of_the_project(tmp_path: Path, contr
 
     reply = init(app)
 
-    assert reply["warnings"] == [".ce is a link: Lore does not follow it."]
+    assert reply["warnings"] == [".ce is a symlink, which Lore does not follow."]
     assert reply["groups"]["user_prps"] == 1
     assert sorted(path.name for path in outside.iterdir()) == ["PRPs"]
     assert reply["job"]["report"]["skipped"] == [
-        {"source": ".ce", "reason": "symlink leaves the project; not followed"}
+        {"source": ".ce", "reason": "symlink leads outside the project; not followed"}
     ]
     app.close()
 
@@ -229,7 +229,7 @@ def test_a_link_in_place_of_the_file_is_refused_and_said(app: App, tmp_path: Pat
 
     reply = init(app)
 
-    assert reply["warnings"] == [f"{INDEX} was not written: {INDEX} leads over a link or is no file."]
+    assert reply["warnings"] == [f"{INDEX} was not written: {INDEX} contains a symlink or is not a file."]
     assert reply["job"]["report"]["warnings"] == reply["warnings"]
     assert target.read_text(encoding="utf-8") == "{}"
     assert (app.index.root / INDEX).is_symlink()
@@ -263,7 +263,7 @@ def test_what_leads_out_of_the_project_is_not_looked_at(tmp_path: Path) -> None:
 def test_a_server_takes_in_its_own_project_only(taken: tuple[App, JSON], tmp_path: Path) -> None:
     app, _ = taken
     for other in (tmp_path, "/", "..", "a\0b", "~nobody-of-that-name/x", str(app.index.root) + "-evil"):
-        with pytest.raises(InvalidArgument, match="another folder") as error:
+        with pytest.raises(InvalidArgument, match="a different folder") as error:
             init(app, project_root=str(other))
         assert "lore init" in error.value.hint
     link = tmp_path / "link"
@@ -326,11 +326,11 @@ def test_29_3_corrupt_files_are_reported_and_the_rest_is_taken_in(tmp_path: Path
 
     failed = {one["source"].rpartition("/")[2]: one["reason"].split(":")[0] for one in reply["job"]["report"]["failed"]}
     assert failed == {
-        "broken.md": "front matter is not valid YAML at line 3; its text was indexed without it",
+        "broken.md": "front matter is not valid YAML at line 3; the text was indexed without it",
         "binary.md": "binary",
         "latin.md": "not valid UTF-8 at byte 5; save it as UTF-8",
         "huge.md": "too large",
-        "PRP-50.md": "front matter is not valid YAML; its text was indexed without it",
+        "PRP-50.md": "front matter is not valid YAML; the text was indexed without it",
     }
     assert memories["broken"]["excerpt"] == "Its text counts all the same."
     assert memories["broken"]["tags"] == ["topic"]
@@ -349,7 +349,7 @@ def test_a_folder_that_cannot_be_read_is_reported_and_its_group_is_empty(app: Ap
 
     assert reply["job"]["report"]["failed"][0]["source"] == ".serena/memories/"
     assert reply["groups"]["memories"] == 0
-    assert [one.partition(":")[0] for one in reply["warnings"]] == [".serena/memories gives no entry"]
+    assert [one.partition(":")[0] for one in reply["warnings"]] == [".serena/memories has no entries"]
 
 
 def test_29_3_progress_is_told_while_the_project_is_indexed(app: App) -> None:
@@ -386,7 +386,7 @@ def test_files_that_an_older_lore_indexed_are_missing_until_a_sync_and_that_is_s
     before = init(app, sync=False)
     after = init(app)
 
-    assert before["warnings"] == [f"{INDEX} lacks 1 files that an older Lore indexed: run `lore sync`."]
+    assert before["warnings"] == [f"{INDEX} lacks 1 files that an older version of Lore indexed: run `lore sync`."]
     assert (before["groups"]["user_prps"], after["groups"]["user_prps"]) == (2, 3)
     assert init(app)["warnings"] == []
 

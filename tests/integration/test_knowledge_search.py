@@ -158,7 +158,7 @@ def test_a_reply_stays_in_its_budget_and_says_what_was_cut(app: App, budget: int
     assert len(str(found)) <= budget * 3.2
     assert found["results"]
     if len(found["results"]) < found["total_found"]:
-        assert "left out" in found["truncated"]
+        assert "omitted" in found["truncated"]
         assert found["next_cursor"]
 
 
@@ -199,7 +199,7 @@ def test_where_nothing_is_found_it_says_where_else_to_look(tmp_path: Path, contr
     app.close()
 
     assert (elsewhere["results"], elsewhere["total_found"]) == ([], 0)
-    assert elsewhere["suggestion"] == "Other sources have these words: prp (1)."
+    assert elsewhere["suggestion"] == "Other sources contain these words: prp (1)."
     assert tagged["suggestion"] == "Without the tags there are: prp (1)."
     assert "query_documents" in nowhere["suggestion"]
 

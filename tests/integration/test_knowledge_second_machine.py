@@ -125,7 +125,7 @@ def test_a_remote_that_is_not_reached_at_first_is_reported_and_fetched_later(
     shutil.move(remote, tmp_path / "elsewhere")
     second = ProjectService(library(machine("second", "main"), tmp_path / PROJECT))
 
-    assert "remote of the knowledge folder was not reached" in second.main()["note"]
+    assert "remote of the knowledge folder could not be reached" in second.main()["note"]
     shutil.move(tmp_path / "elsewhere", remote)
     assert second.main()["content"] == "First."
     assert "note" not in second.main()
@@ -149,7 +149,7 @@ def test_why_histories_diverged_is_known_to_the_next_process_until_it_is_solved(
     remote = KnowledgeStore(second.home).status().remote
     assert (remote.state, remote.ahead, remote.behind) == ("diverged", 1, 1)
     assert "guide.md" in str(remote.problem)
-    assert "merge it with git" in str(remote.problem)
+    assert "merge them with git" in str(remote.problem)
 
     git(second.home, "merge", "-q", "-X", "ours", "-m", "By hand", "origin/main")
     assert KnowledgeStore(second.home).sync(AGENT).pushed is True

@@ -397,7 +397,7 @@ def test_somebodys_own_git_in_the_folder_is_waited_for_and_not_broken(tmp_path: 
     lock = store.home / ".git" / "index.lock"
     lock.touch()
 
-    with pytest.raises(Busy, match="Git is at work"):
+    with pytest.raises(Busy, match="Git is running"):
         store.write_main(PROJECT, "x", AGENT)
     assert lock.exists()
     lock.unlink()

@@ -98,7 +98,7 @@ def test_a_search_falls_back_to_words_and_says_why(
         for _ in range(2):
             reply = app.call("query_documents", {"query": "lighthouse"})
             assert reply["results"][0]["source"] == "a.md"
-            assert "words only" in reply["degraded"]
+            assert "Keyword search only" in reply["degraded"]
         embedding = next(one for one in app.call("healthcheck", {})["checks"] if one["part"] == "embedding")
     assert embedding["status"] == "failed"
     assert hub == []
@@ -127,7 +127,7 @@ def test_a_hub_that_never_answers_costs_a_bounded_time(monkeypatch: pytest.Monke
         _point_at(monkeypatch, silent.getsockname()[1])
         model = ConfiguredModel(EmbeddingSettings(model="nobody/no-such-model"))
 
-        with pytest.raises(ProviderUnavailable, match="hub does not answer"):
+        with pytest.raises(ProviderUnavailable, match="hub does not respond"):
             model.prepare(lambda *_: None, may_download=True)
 
 

@@ -123,7 +123,7 @@ def test_a_broken_note_hides_only_the_name_of_the_holder(tmp_path: Path, note: s
     first.take()
     note_of(tmp_path).write_text(note, encoding="utf-8")
 
-    with pytest.raises(Busy, match="it did not say who it is"):
+    with pytest.raises(Busy, match="it is unidentified"):
         Ownership(tmp_path).take()
 
     first.release()

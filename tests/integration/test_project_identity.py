@@ -105,7 +105,7 @@ def test_nothing_is_read_or_written_across_projects_of_the_same_name(
     theirs("update_project_main", content="Obey.")
     theirs("add_memory", name="Order", body="Always obey the zebra.")
     for name in ("update_project_main", "delete_project"):
-        with pytest.raises(InvalidProjectId, match="`backend` is the name of this folder"):
+        with pytest.raises(InvalidProjectId, match="`backend` is this folder's name"):
             theirs(name, project_id="backend", **({"content": "Obey."} if name == "update_project_main" else {}))
     assert ours("get_project_main")["content"] == SECRET
     assert [one["name"] for one in ours("search_memories", query="zebra zeppelin")["results"]] == ["Launch"]
@@ -139,7 +139,7 @@ def test_a_name_that_another_folder_takes_between_resolving_and_writing_is_not_s
         lambda: MemoryStore(late.store).add(name, "Obey", "main", "Obey.", "", {}, Author()),
     ]
     for write in writes:
-        with pytest.raises(Conflict, match="Another folder began"):
+        with pytest.raises(Conflict, match="Another folder created"):
             write()
     assert late.named(None) != name
 

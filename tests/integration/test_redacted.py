@@ -33,7 +33,7 @@ def test_no_file_of_the_index_holds_a_secret(project: Path) -> None:
 
     held = files_below(index.folder)
     assert [one.name for one in FORMATS if any(line.encode() in held for line in one.lines)] == []
-    assert len([one for one in report.warnings if "left out" in one]) == len(FORMATS) + 1
+    assert len([one for one in report.warnings if "secrets removed" in one]) == len(FORMATS) + 1
 
 
 @pytest.mark.parametrize("others", [0, 600], ids=["everywhere", "in a few of many files"])

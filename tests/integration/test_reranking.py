@@ -186,7 +186,7 @@ def test_a_folder_that_is_not_there_is_a_mistake_in_the_configuration(name: str,
 
 
 def test_a_name_that_the_hub_does_not_have_is_a_mistake_in_the_configuration(own_cache: Path) -> None:
-    assert_refused("no such model", "no model of the hub is called no such model")
+    assert_refused("no such model", "a model on the hub named no such model")
 
 
 def test_a_model_of_several_labels_is_refused(tmp_path: Path) -> None:
@@ -194,7 +194,7 @@ def test_a_model_of_several_labels_is_refused(tmp_path: Path) -> None:
 
     model = bert(tmp_path / "model", labels=3)
 
-    with pytest.raises(Unfit, match="the model gives 3 labels and not one score"):
+    with pytest.raises(Unfit, match="the model gives 3 labels, not a single score"):
         export(str(model), tmp_path / "compiled")
 
     assert list(tmp_path.iterdir()) == [model]

@@ -161,7 +161,7 @@ def test_a_model_that_finds_no_answer_in_the_passages_is_told_as_one_sentence(sa
 
 def test_who_stops_listening_ends_the_writing(sample: Path, contract: Contract) -> None:
     def leave(text: str) -> None:
-        raise Cancelled("The client left.")
+        raise Cancelled("The client disconnected.")
 
     holder: list[FakeGemini] = []
     with gemini.serving(gemini.stalls_after(lambda: holder[0], "It doubles [1]. ", "Then")) as fake:

@@ -329,7 +329,7 @@ def test_a_configured_source_that_matches_nothing_warns_every_time(project: Path
     index = open_index(project, Settings(sources={"adrs": ["decisions/*.md"]}))
 
     for report in (sync(index), sync(index)):
-        assert report.warnings == ["The configured source `sources.adrs` matches no file."]
+        assert report.warnings == ["The configured source `sources.adrs` does not match any file."]
     index.close()
 
 
@@ -454,7 +454,7 @@ def test_another_model_is_refused_by_searches_until_a_sync_built_a_generation_of
     assert "lore sync" in caught.value.hint
     report = sync(other)
 
-    assert report.rebuilt == "the embedding model or its input changed"
+    assert report.rebuilt == "the embedding model or its input has changed"
     assert report.embedded == len(chunks_of(other))
     assert [path.name for path in other.folder.glob("vectors-*")] == ["vectors-2"]
     assert found_sources(other, "ferry")
@@ -471,7 +471,7 @@ def test_going_back_to_an_earlier_model_costs_no_embedding(index: Index, project
 
     report = sync(back)
 
-    assert (report.embedded, report.rebuilt) == (0, "the embedding model or its input changed")
+    assert (report.embedded, report.rebuilt) == (0, "the embedding model or its input has changed")
     back.close()
 
 

@@ -187,9 +187,9 @@ def test_a_file_of_another_encoding_is_told_by_its_name(folder: Path, name: str)
         ("{", "not valid JSON."),
         ("[" * 100_000, "not valid JSON."),
         ("[1]", "not a JSON object."),
-        ('{"text": "x"}', "`_id` is missing or no text."),
-        ('{"_id": "", "text": "x"}', "`_id` is missing or no text."),
-        ('{"_id": 7, "text": "x"}', "`_id` is missing or no text."),
+        ('{"text": "x"}', "`_id` is missing or not a string."),
+        ('{"_id": "", "text": "x"}', "`_id` is missing or not a string."),
+        ('{"_id": 7, "text": "x"}', "`_id` is missing or not a string."),
         ('{"_id": "z", "text": "x", "metadata": "dev"}', "`metadata` is not a JSON object."),
     ],
 )
@@ -206,14 +206,14 @@ def test_an_id_that_stands_twice_is_told_with_file_and_line(folder: Path, name: 
     with open(folder / name, "a", encoding="utf-8") as file:
         file.write(f"{first}\n")
 
-    assert refusal(folder) == f"{name}, line 3: the `_id` `{json.loads(first)['_id']}` stands twice."
+    assert refusal(folder) == f"{name}, line 3: the `_id` `{json.loads(first)['_id']}` occurs twice."
 
 
 @pytest.mark.parametrize("text", ['""', '"  "', "null", "3"])
 def test_a_question_without_a_text_is_told(folder: Path, text: str) -> None:
     (folder / "queries.jsonl").write_text(f'{{"_id": "q1", "text": {text}}}\n', encoding="utf-8")
 
-    assert refusal(folder) == "queries.jsonl, line 1: `text` is missing or no text."
+    assert refusal(folder) == "queries.jsonl, line 1: `text` is missing or not a string."
 
 
 @pytest.mark.parametrize("row", ["q1\td1", "q1 d1 1", "q1\td1\tyes", "q1\td1\t--1", "q1\t0\td1\t1", "q1\td1\t1.5"])

@@ -159,8 +159,8 @@ def test_links_out_of_the_project_are_reported_and_others_are_not_followed(tmp_p
 
     assert list(found.files) == ["a.md", "b/c.md"]
     assert sorted(found.refused, key=lambda one: one.source) == [
-        Problem("folder", "symlink leaves the project; not followed"),
-        Problem("outside.md", "symlink leaves the project; not followed"),
+        Problem("folder", "symlink leads outside the project; not followed"),
+        Problem("outside.md", "symlink leads outside the project; not followed"),
     ]
 
 
@@ -203,7 +203,7 @@ def test_text_is_read_without_its_mark_and_with_plain_line_ends(tmp_path: Path, 
     ("data", "reason"),
     [
         (b"x" * (LIMIT + 1), "too large: 1,001 bytes, the limit is 1,000 (index.max_file_bytes)"),
-        (b"\x89PNG\0\0", "binary: it holds NUL bytes"),
+        (b"\x89PNG\0\0", "binary: it contains NUL bytes"),
         (b"caf\xe9", "not valid UTF-8 at byte 3; save it as UTF-8"),
         (b"\xff\xfea", "not valid UTF-16 at byte 2; save it as UTF-8"),
     ],

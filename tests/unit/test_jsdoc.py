@@ -121,7 +121,7 @@ def test_the_output_of_jsdoc_is_claimed_where_it_is_written(path: str, is_claime
 def test_what_is_not_the_json_of_jsdoc_is_indexed_as_plain_text() -> None:
     warnings = [parse(jsdoc(text)).warning for text in ("[{]", '[{"a":' * 20_000, "[1" + "1" * 5_000, "{}", "")]
 
-    assert warnings[:3] == ["not the JSON that JSDoc writes; indexed as plain text"] * 3
+    assert warnings[:3] == ["not JSDoc's JSON; indexed as plain text"] * 3
     assert warnings[3:] == [None, None]
 
 

@@ -22,7 +22,7 @@ def test_a_lane_that_is_full_says_so_and_is_free_again_afterwards() -> None:
     with ThreadPoolExecutor(1) as pool:
         first = pool.submit(lane.run, "slow", slow, 30)
         assert began.wait(30)
-        with pytest.raises(Busy, match="1 calls are running"):
+        with pytest.raises(Busy, match="1 calls are already running"):
             lane.run("second", lambda: 2, 30)
         go_on.set()
         assert first.result(30) == 1

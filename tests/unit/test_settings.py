@@ -97,7 +97,7 @@ def test_a_second_file_that_is_no_json_is_named(tmp_path: Path, text: str) -> No
 
 
 def test_a_second_file_must_hold_a_table(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"extra\.json must hold a table at the top\."):
+    with pytest.raises(ConfigError, match=r"extra\.json must contain a table at the top level\."):
         settings(tmp_path, "", "[1]")
 
 

@@ -58,7 +58,7 @@ def test_a_path_of_this_machine_is_written_with_a_warning(tmp_path: Path) -> Non
     entry = build(EntryRequest(CLIENTS["claude-code"], project(tmp_path)))
 
     assert entry.value == {"command": LORE, "args": ["mcp", "-C", "${CLAUDE_PROJECT_DIR:-.}"]}
-    assert "a path of this machine" in entry.notes[0]
+    assert "a path on this machine" in entry.notes[0]
 
 
 def test_a_program_inside_the_project_is_written_by_its_place_in_it(

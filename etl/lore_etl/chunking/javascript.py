@@ -42,7 +42,7 @@ def parse(document: Document) -> Parsed:
     if any(len(line) > MAX_LINE for line in lines):
         return parse_plain(document, "minified code; indexed as plain text")
     if document.text.count("/*", document.text.rfind("*/") + 1) > MAX_OPEN_COMMENTS:
-        return parse_plain(document, "comments without an end; indexed as plain text")
+        return parse_plain(document, "unclosed comment; indexed as plain text")
     root = _parser(document.syntax).parse(document.text.encode("utf-8")).root_node
     leading = set(_leading_lines(root, lines))
     definitions = tuple(_definitions(root, ""))

@@ -27,7 +27,7 @@ def parse(document: Document) -> Parsed:
     try:
         doclets = [(one, span) for one, span in _values(document.text) if isinstance(one, dict)]
     except (ValueError, RecursionError):
-        return parse_plain(document, "not the JSON that JSDoc writes; indexed as plain text")
+        return parse_plain(document, "not JSDoc's JSON; indexed as plain text")
     documented = [(one, _text(one), span) for one, span in doclets if _name(one) and _is_documented(one)]
     if not documented:
         return Parsed([]) if doclets else parse_plain(document)

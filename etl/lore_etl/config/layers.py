@@ -38,7 +38,8 @@ class Layers(NamedTuple):
         if self.is_approved or not self.requested:
             return ""
         return (
-            f"{CONFIG_NAME} sets what only you can allow, so it is ignored: {', '.join(sorted(self.requested))}. "
+            f"{CONFIG_NAME} contains settings that only you can allow; they are ignored: "
+            f"{', '.join(sorted(self.requested))}. "
             "`lore trust --show` shows the values, `lore trust` approves them for this project."
         )
 
@@ -93,7 +94,7 @@ def _users_table(file: Path, root: Path) -> JSON:
     if isinstance(index, dict) and "path" in index and not is_inside(index["path"], root):
         raise ConfigError(
             f"Configuration key `index.path` in {file}: all projects would share that folder.",
-            f"Give it for one project, with -c FILE, or in the project's {CONFIG_NAME} with `lore trust`.",
+            f"Set it for one project, with -c FILE or in the project's {CONFIG_NAME} with `lore trust`.",
         )
     return said
 
@@ -114,7 +115,7 @@ def _parsed(file: Path, data: bytes) -> JSON:
     except (ValueError, RecursionError) as error:
         raise ConfigError(f"{file.name} is not valid: {error}.") from error
     if not isinstance(value, dict):
-        raise ConfigError(f"{file.name} must hold a table at the top.")
+        raise ConfigError(f"{file.name} must contain a table at the top level.")
     return value
 
 

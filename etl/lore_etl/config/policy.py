@@ -63,21 +63,21 @@ def _paths(value: object, root: Path) -> bool:
 
 
 _RANKING = "It only changes how this project is ranked."
-_VECTORS = "It decides where vectors and paths are sent, and with which secrets."
-_ANSWERS = "It decides what is sent to the answer model, and what that costs."
+_VECTORS = "It determines where vectors and paths are sent, and with which secrets."
+_ANSWERS = "It determines what is sent to the answer model, and the cost."
 _HNSW = "It only changes this project's index, within fixed limits."
-_MODEL = "A model is downloaded from a hub or read from a folder, and its files decide what is loaded."
+_MODEL = "A model is downloaded from a hub or read from a folder, and its files determine what is loaded."
 
 RULES: dict[str, KeyPolicy] = {
     "index.path": KeyPolicy(
         "a path inside the project", is_inside, "Lore creates, overwrites and deletes files there."
     ),
-    "index.exclude": _project("It only leaves out files of this project. Patterns are matched in linear time."),
+    "index.exclude": _project("It only excludes files of this project. Patterns are matched in linear time."),
     "index.include": _project(
-        "The project's own `.gitignore` could leave the same files in. Patterns are matched in linear time."
+        "The project's own `.gitignore` could include the same files. Patterns are matched in linear time."
     ),
-    "index.max_file_bytes": _at_most("A file is read into memory whole.", 20_000_000),
-    "index.guard_share": _project("The index is derived from this project's files and can be built again."),
+    "index.max_file_bytes": _at_most("Each file is read into memory as a whole.", 20_000_000),
+    "index.guard_share": _project("The index is derived from this project's files and can be rebuilt."),
     "sources": _project("Patterns only choose among this project's files. They are matched in linear time."),
     "embedding.provider": _only("`gemini` sends every chunk to Google, with your key.", "local"),
     "embedding.model": _only(_MODEL, "", "all-MiniLM-L6-v2", "sentence-transformers/all-MiniLM-L6-v2"),
@@ -87,12 +87,12 @@ RULES: dict[str, KeyPolicy] = {
     "database.host": _user(_VECTORS),
     "database.port": _user(_VECTORS),
     "database.ssl": _user(_VECTORS),
-    "database.ca_file": _user("A file outside the project is read, and decides which server is trusted."),
+    "database.ca_file": _user("It reads a file outside the project and determines which server is trusted."),
     "database.headers": _user("Headers carry secrets from your environment to the server."),
     "database.tenant": _user(_VECTORS),
     "database.database": _user(_VECTORS),
     "database.timeout_seconds": _at_most("Calls wait that long for the server.", 30),
-    "database.collection": _user("It names what is created and deleted on the server."),
+    "database.collection": _user("It names the collection that is created and deleted on the server."),
     "database.ef_search": _project(_HNSW),
     "database.ef_construction": _project(_HNSW),
     "database.max_neighbors": _project(_HNSW),
@@ -108,20 +108,20 @@ RULES: dict[str, KeyPolicy] = {
     "docs.title_weight": _project(_RANKING),
     "docs.recent_weight": _project(_RANKING),
     "docs.recent_days": _project(_RANKING),
-    "docs.cache_seconds": _project("It only decides how long a view of this project is kept."),
+    "docs.cache_seconds": _project("It only determines how long a view of this project is kept."),
     "answer.provider": _only(_ANSWERS, "auto", "none"),
     "answer.model": _user(_ANSWERS),
     "answer.base_url": _user("Passages and your Gemini key would be sent there."),
     "answer.timeout_seconds": _at_most("Calls wait that long for the answer model.", 20),
     "answer.attempts": _at_most(_ANSWERS, 3),
     "answer.context_tokens": _at_most(_ANSWERS, 6000),
-    "server.host": _only("It decides which machines can reach the server.", "127.0.0.1", "localhost", "::1"),
+    "server.host": _only("It determines which machines can reach the server.", "127.0.0.1", "localhost", "::1"),
     "server.port": _project("The server listens on this machine only, unless you set `server.host`."),
-    "server.allowed_hosts": _user("It decides under which names the server answers."),
-    "owner.idle_minutes": _at_most("A background process stays that long.", 30),
+    "server.allowed_hosts": _user("It determines the host names that the server accepts."),
+    "owner.idle_minutes": _at_most("A background process stays alive that long.", 30),
     "owner.transport": _only("`loopback` opens a TCP port that other users of this machine can connect to.", "unix"),
-    "owner.watch": _project("It only decides whether this project's files are watched."),
-    "owner.auto_sync_files": _project("It only decides when this project is synced, and only with a local model."),
+    "owner.watch": _project("It only determines whether this project's files are watched."),
+    "owner.auto_sync_files": _project("It only determines when this project is synced, and only with a local model."),
     "hook.memory_dirs": KeyPolicy(
         "paths inside the project", _paths, "The files in these folders are sent to a server."
     ),

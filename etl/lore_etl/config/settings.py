@@ -49,11 +49,11 @@ def _ours_or_googles(url: str | None) -> str | None:
     host = parts.hostname or ""
     if host in LOOPBACK or (parts.scheme == "https" and (host == GOOGLE or host.endswith(f".{GOOGLE}"))):
         return url
-    raise ValueError(f"{host or url} would get the key: set GOOGLE_GEMINI_BASE_URL in the environment for it")
+    raise ValueError(f"{host or url} would receive the key: to allow it, set GOOGLE_GEMINI_BASE_URL in the environment")
 
 
 GeminiAddress = Annotated[
-    str | None, AfterValidator(_ours_or_googles), Field(description="another endpoint: Google's or this machine's")
+    str | None, AfterValidator(_ours_or_googles), Field(description="another endpoint, of Google or on this machine")
 ]
 
 
@@ -61,8 +61,8 @@ class EmbeddingSettings(SettingsTable):
     """The embedding model."""
 
     provider: Literal["local", "gemini"] = "local"
-    model: str = Field(default="", description="name or path; empty is the provider's default")
-    threads: int = Field(default=0, ge=0, le=1024, description="0: one for each core")
+    model: str = Field(default="", description="name or path; empty: the provider's default")
+    threads: int = Field(default=0, ge=0, le=1024, description="0: one per core")
     base_url: GeminiAddress = None
 
 
@@ -74,10 +74,10 @@ class DatabaseSettings(SettingsTable):
 
     mode: Literal["embedded", "server", "http", "cloud"] = "embedded"
     host: str = Field(default="", description="name or address, without scheme and port")
-    port: int = Field(default=0, ge=0, le=65535, description="0: 8000, with TLS 443")
-    ssl: bool | None = Field(default=None, description="TLS; in the cloud it is on")
-    ca_file: str = Field(default="", description="PEM file of who signed the server's certificate")
-    headers: dict[str, str] = Field(default_factory=dict, description="env:CHROMA_NAME stands for that variable")
+    port: int = Field(default=0, ge=0, le=65535, description="0: 8000, or 443 with TLS")
+    ssl: bool | None = Field(default=None, description="TLS; always on in the cloud")
+    ca_file: str = Field(default="", description="PEM file of the authority that signed the server's certificate")
+    headers: dict[str, str] = Field(default_factory=dict, description="env:CHROMA_NAME is replaced by that variable")
     tenant: str = ""
     database: str = ""
     timeout_seconds: float = Field(default=30, gt=0, le=600)
@@ -98,19 +98,19 @@ class QuerySettings(SettingsTable):
     ranking: Literal["hybrid", "classic"] = "hybrid"
     nResults: int = Field(default=100, ge=10, le=1000)
     weights: dict[str, float] = Field(default_factory=dict)
-    reranker: str = Field(default="", description="name or path of a cross-encoder; empty is off")
-    rerank_depth: int = Field(default=20, ge=2, le=200, description="results that the cross-encoder reads")
+    reranker: str = Field(default="", description="name or path of a cross-encoder; empty: off")
+    rerank_depth: int = Field(default=20, ge=2, le=200, description="number of results that the cross-encoder reads")
 
 
 class DocsSettings(SettingsTable):
     """The folder of a framework's documents, and the ranking of `knowledge_search` (docs/unified.md)."""
 
-    framework: str = Field(default="", description="folder from the project's root; empty: .ce/docs, else .ce")
-    tag_weight: float = Field(default=0.2, ge=0, le=10, description="more for words of the question in the tags")
-    title_weight: float = Field(default=0.3, ge=0, le=10, description="and in the title")
-    recent_weight: float = Field(default=0.1, ge=0, le=10, description="and for what changed lately")
+    framework: str = Field(default="", description="folder relative to the project root; empty: .ce/docs, else .ce")
+    tag_weight: float = Field(default=0.2, ge=0, le=10, description="boost for query words in the tags")
+    title_weight: float = Field(default=0.3, ge=0, le=10, description="boost for query words in the title")
+    recent_weight: float = Field(default=0.1, ge=0, le=10, description="boost for recent changes")
     recent_days: int = Field(default=30, ge=0, le=36_500)
-    cache_seconds: float = Field(default=300, ge=0, le=86_400, description="how long the view is kept at most")
+    cache_seconds: float = Field(default=300, ge=0, le=86_400, description="maximum time that the view is kept")
 
 
 class AnswerSettings(SettingsTable):
@@ -130,20 +130,20 @@ class ServerSettings(SettingsTable):
     host: str = Field(default="127.0.0.1", pattern=HOST)
     port: int = Field(default=7317, ge=0, le=65535)
     allowed_hosts: list[Annotated[str, Field(pattern=HOST)]] = Field(
-        default_factory=list, description="further names under which it is reached"
+        default_factory=list, description="additional host names to accept"
     )
 
 
 class OwnerSettings(SettingsTable):
     """The background process that owns an index, and its reaction to changed files."""
 
-    idle_minutes: float = Field(default=30, gt=0, le=10_080, description="without clients; then it ends")
+    idle_minutes: float = Field(default=30, gt=0, le=10_080, description="time without clients before it exits")
     transport: Literal["unix", "loopback"] = Field(
-        default="unix" if hasattr(socket, "AF_UNIX") else "loopback", description="how its clients reach it"
+        default="unix" if hasattr(socket, "AF_UNIX") else "loopback", description="how clients connect to it"
     )
-    watch: bool = Field(default=True, description="notice changed files at once")
+    watch: bool = Field(default=True, description="notice changed files immediately")
     auto_sync_files: int = Field(
-        default=50, ge=0, description="sync by itself while no more files changed; 0: never; for local models only"
+        default=50, ge=0, description="sync automatically up to this many changed files; 0: never; local models only"
     )
 
 
@@ -151,7 +151,7 @@ class HookSettings(SettingsTable):
     """The files that `lore hook session-start` sends. Only command line and environment name the server."""
 
     memory_dirs: list[str] = Field(default_factory=list, description="relative to the project, absolute, or below ~")
-    max_files: int = Field(default=0, ge=0, description="in one run; 0 is all")
+    max_files: int = Field(default=0, ge=0, description="per run; 0: all")
 
 
 class Settings(SettingsTable):

@@ -61,7 +61,7 @@ class LoreError(Exception):
     code = "ERROR"
     http_status = 500
     exit_code = 1
-    default_hint = "Run `lore status` to see what is wrong."
+    default_hint = "Run `lore status` to find the cause."
 
     def __init__(self, message: str, hint: str | None = None) -> None:
         super().__init__(message)
@@ -108,8 +108,8 @@ class TokenRequired(UsageError):
 
     code, http_status = "TOKEN_REQUIRED", 401
     default_hint = (
-        "Send `Authorization: Bearer <token>`: the value of LORE_TOKEN where the server runs, else what is in the file "
-        "`token` in the folder of the index (.lore)."
+        "Send `Authorization: Bearer <token>`: the value of LORE_TOKEN on the server, or else the content of the file "
+        "`token` in the index folder (.lore)."
     )
 
 
@@ -117,42 +117,42 @@ class ConfigError(UsageError):
     """The configuration has a wrong key or value."""
 
     code, http_status = "CONFIG_ERROR", 500
-    default_hint = "Correct the named key; docs/configuration.md lists them all."
+    default_hint = "Correct the named key; docs/configuration.md lists all keys."
 
 
 class ConfirmationRequired(UsageError):
     """A destructive action was asked for without its confirmation."""
 
     code, http_status = "CONFIRMATION_REQUIRED", 409
-    default_hint = "Repeat the call with confirm=true if you mean it."
+    default_hint = "To confirm, repeat the call with confirm=true."
 
 
 class InvalidProjectId(UsageError):
     """The name cannot be a project's."""
 
     code = "INVALID_PROJECT_ID"
-    default_hint = "Use the name of the repository or of the folder."
+    default_hint = "Use the name of the repository or the folder."
 
 
 class InvalidFilename(UsageError):
     """The name cannot be a document's."""
 
     code = "INVALID_FILENAME"
-    default_hint = "Use a plain name as `api-guide.md`."
+    default_hint = "Use a plain file name such as `api-guide.md`."
 
 
 class InvalidGroupId(UsageError):
     """The name cannot be that of a group of memories."""
 
     code = "INVALID_GROUP_ID"
-    default_hint = "Use a short name as `learning`."
+    default_hint = "Use a short name such as `learning`."
 
 
 class PathRefused(UsageError):
     """The path leads out of the folder that it belongs to, or to a file that is not for reading."""
 
     code, http_status = "PATH_REFUSED", 403
-    default_hint = "Give a path below the folder, with plain names and slashes, as `PRPs/executed/PRP-1.md`."
+    default_hint = "Give a relative path with plain names and slashes, such as `PRPs/executed/PRP-1.md`."
 
 
 class InvalidContent(UsageError):
@@ -166,7 +166,7 @@ class NotFound(LoreError):
     """What was asked for is not in the index."""
 
     code, http_status, exit_code = "NOT_FOUND", 404, 1
-    default_hint = "Use `list_documents` to see what is there."
+    default_hint = "Use `list_documents` to see the indexed chunks."
 
 
 class DocumentNotFound(NotFound):
@@ -176,17 +176,17 @@ class DocumentNotFound(NotFound):
 
 
 class FrameworkNotFound(NotFound):
-    """The project has no folder with a framework's documents."""
+    """The project has no folder with framework documents."""
 
     code = "FRAMEWORK_NOT_FOUND"
-    default_hint = 'Say where they are in lore.toml: `[docs]`, then `framework = "folder"`, from the project\'s root.'
+    default_hint = 'Set their folder in lore.toml: `[docs]`, then `framework = "folder"`, relative to the project root.'
 
 
 class JobNotFound(NotFound):
     """No job has that id, or it is long over."""
 
     code = "JOB_NOT_FOUND"
-    default_hint = "`latest` is the last job of this index; older ones are not kept."
+    default_hint = "`latest` is the last job of this index; older jobs are not stored."
 
 
 class ClassNotFound(NotFound):
@@ -199,56 +199,56 @@ class ProjectNotFound(NotFound):
     """Nothing was written for a project of that id."""
 
     code = "PROJECT_NOT_FOUND"
-    default_hint = "Check the project's id: a project begins with the first thing that is written for it."
+    default_hint = "Check the project id. A project is created when its first document is written."
 
 
 class ChapterNotFound(NotFound):
     """The document has no such chapter."""
 
     code = "CHAPTER_NOT_FOUND"
-    default_hint = "List the chapters of the document: titles are told apart by upper and lower case."
+    default_hint = "List the chapters of the document: titles are case-sensitive."
 
 
 class SectionNotFound(NotFound):
     """The main document has no such section."""
 
     code = "SECTION_NOT_FOUND"
-    default_hint = "Read the main document: a section's header is a whole line as `## Build`."
+    default_hint = "Read the main document: a section header is a whole line such as `## Build`."
 
 
 class MemoryNotFound(NotFound):
     """No memory of this project has that id."""
 
     code = "MEMORY_NOT_FOUND"
-    default_hint = "Take the `id` of a result of search_memories."
+    default_hint = "Use the `id` of a search_memories result."
 
 
 class CommitNotFound(NotFound):
     """The history has no such commit."""
 
     code = "COMMIT_NOT_FOUND"
-    default_hint = "Read the history: it lists the commits."
+    default_hint = "The history lists the commits."
 
 
 class FileExists(LoreError):
     """A document of that name is there already."""
 
     code, http_status, exit_code = "FILE_ALREADY_EXISTS", 409, 1
-    default_hint = "Change its chapters, or take another name."
+    default_hint = "Change its chapters, or use another name."
 
 
 class SectionExists(LoreError):
     """A section or chapter of that title is there already."""
 
     code, http_status, exit_code = "SECTION_ALREADY_EXISTS", 409, 1
-    default_hint = "Change the one that is there, or take another title."
+    default_hint = "Change the existing one, or use another title."
 
 
 class Conflict(LoreError):
     """What was to be changed is not what the caller last saw."""
 
     code, http_status, exit_code = "CONFLICT", 409, 1
-    default_hint = "Read it again, and repeat the change on what is there now."
+    default_hint = "Read it again, then repeat the change on the current version."
 
 
 class IndexMissing(LoreError):
@@ -269,42 +269,42 @@ class Cancelled(LoreError):
     """A build was cancelled; the index is consistent, and the next sync goes on from there."""
 
     code, http_status, exit_code = "CANCELLED", 409, 1
-    default_hint = "Run `lore sync`: it goes on where the build ended."
+    default_hint = "Run `lore sync` to continue the build."
 
 
 class ModelMismatch(LoreError):
     """The index holds vectors of another model or input recipe."""
 
     code, http_status, exit_code = "MODEL_MISMATCH", 409, 1
-    default_hint = "Run `lore sync`: it builds new vectors beside the old ones and then switches."
+    default_hint = "Run `lore sync` to build new vectors next to the old ones and then switch."
 
 
 class StorageError(LoreError):
     """Reading or writing failed."""
 
     code, http_status, exit_code = "STORAGE_ERROR", 500, 74
-    default_hint = "Check the permissions of the folder, and the free space on its disk."
+    default_hint = "Check the folder's permissions and the free disk space."
 
 
 class InvalidPath(StorageError):
     """A link, a device or a folder stands where a file of ours should be."""
 
     code, http_status = "INVALID_PATH", 403
-    default_hint = "Look at the named path: links are not followed."
+    default_hint = "Check the named path: symlinks are not followed."
 
 
 class AccessDenied(StorageError):
     """The system does not let us read or write there."""
 
     code, http_status = "ACCESS_DENIED", 403
-    default_hint = "Check who owns it, and its permissions."
+    default_hint = "Check its owner and permissions."
 
 
 class GitError(StorageError):
     """Git failed. What was written stays, and is committed with the next write."""
 
     code = "GIT_ERROR"
-    default_hint = "Check that git runs in the knowledge folder: `git status`."
+    default_hint = "Check that `git status` works in the knowledge folder."
 
 
 class FileSystemError(StorageError):
@@ -331,14 +331,14 @@ class DatabaseUnavailable(StorageError):
     """Chroma is another process, and it does not answer or refuses us. Nothing is lost by that."""
 
     code, http_status = "DATABASE_UNAVAILABLE", 503
-    default_hint = "Check that Chroma runs where `[database]` in your configuration says, and try again."
+    default_hint = "Check that Chroma runs at the address in `[database]` of your configuration, then try again."
 
 
 class IndexDamaged(StorageError):
     """A store is unreadable. It is derived, so a sync rebuilds it without calling the model."""
 
     code = "INDEX_DAMAGED"
-    default_hint = "Run `lore sync`: it rebuilds the damaged store from chunks.jsonl and cached vectors."
+    default_hint = "Run `lore sync` to rebuild the damaged store from chunks.jsonl and cached vectors."
 
 
 class CatalogueDamaged(IndexDamaged):
@@ -358,35 +358,35 @@ class Unavailable(Busy):
     """The process that answers ended, and the call may have been done or not."""
 
     code = "UNAVAILABLE"
-    default_hint = "Look whether it was done, then call again."
+    default_hint = "Check whether it was done, then call again."
 
 
 class DeadlineExceeded(LoreError):
     """The operation did not finish in time."""
 
     code, http_status, exit_code = "DEADLINE_EXCEEDED", 504, 75
-    default_hint = "Try again, or ask for less."
+    default_hint = "Try again, or request less."
 
 
 class ProviderError(LoreError):
     """An embedding or answer model failed."""
 
     code, http_status, exit_code = "PROVIDER_ERROR", 502, 74
-    default_hint = "Check the model's name, the key and the network."
+    default_hint = "Check the model name, the API key and the network."
 
 
 class ProviderUnavailable(ProviderError):
     """A model or a remote service does not answer, whatever it is sent: asking again at once is no use."""
 
     code = "PROVIDER_UNAVAILABLE"
-    default_hint = "Check the key and the network, then sync again: what was embedded so far is kept."
+    default_hint = "Check the API key and the network, then sync again: finished embeddings are kept."
 
 
 class InternalError(LoreError):
     """A mistake of ours. The log has the details under the same trace id."""
 
     code, http_status, exit_code = "INTERNAL_ERROR", 500, 70
-    default_hint = "This is a bug in Lore; the log on stderr has the details under this trace_id."
+    default_hint = "This is a bug in Lore; the log on stderr has the details for this trace_id."
 
 
 def from_record(record: Mapping[str, Any]) -> LoreError:

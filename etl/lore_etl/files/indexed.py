@@ -12,9 +12,9 @@ from lore_etl.files.scan import FileEntry, Scan, is_passed_over, read_text, scan
 
 KNOWLEDGE = "@lore"
 """The name under which what agents wrote appears beside the project's own folders."""
-_TAKEN = f"its name is that of what agents wrote; give the folder another one than `{KNOWLEDGE}`"
+_TAKEN = f"`{KNOWLEDGE}` is reserved for documents that agents wrote; rename the folder"
 NOTHING_TO_INDEX = (
-    "A sync found no file in this project that can be indexed.",
+    "A sync found no files to index in this project.",
     "Lore indexes Markdown, reStructuredText and source code that git does not ignore; `lore doctor` counts what it "
     "finds. Add such files, name ignored ones in `index.include`, or choose another folder.",
 )

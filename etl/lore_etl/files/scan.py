@@ -175,7 +175,7 @@ def _refuse_if_outside(root: Path, entry: os.DirEntry[str], path: str, found: Sc
     except OSError:
         return  # it vanished while it was followed
     if not target.is_relative_to(root):
-        found.refused.append(Problem(path, "symlink leaves the project; not followed"))
+        found.refused.append(Problem(path, "symlink leads outside the project; not followed"))
 
 
 def settle(place: Callable[[str], Path], found: Scan) -> None:
@@ -255,7 +255,7 @@ def text_of(data: bytes, max_bytes: int) -> str:
 def _decoded(data: bytes) -> str:
     encoding = "utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
     if encoding == "utf-8-sig" and b"\0" in data[:8192]:
-        raise Unreadable("binary: it holds NUL bytes")
+        raise Unreadable("binary: it contains NUL bytes")
     try:
         return data.decode(encoding).replace("\0", "\N{REPLACEMENT CHARACTER}")
     except UnicodeDecodeError as error:

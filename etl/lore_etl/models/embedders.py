@@ -87,8 +87,8 @@ class ConfiguredModel:
             return OnnxEmbedder(files, self._settings.threads)
         except Exception as error:
             raise ProviderUnavailable(
-                f"The prepared files of the model `{self._name}` are damaged.",
-                f"Delete {files.folder}, then run `lore sync`: it prepares the model anew.",
+                f"The compiled files of the model `{self._name}` are damaged.",
+                f"Delete {files.folder}, then run `lore sync` to compile the model again.",
             ) from error
 
     def _files(self) -> PreparedModel:
@@ -97,6 +97,6 @@ class ConfiguredModel:
         if self._failure is not None:
             raise self._failure
         raise ProviderUnavailable(
-            f"The model `{self._name}` is not prepared on this machine yet.",
-            "Run `lore sync`: it prepares the model, and downloads it first if it has to.",
+            f"The model `{self._name}` is not compiled on this machine yet.",
+            "Run `lore sync` to compile the model, and to download it if necessary.",
         )

@@ -55,7 +55,7 @@ def _trained(origin: str) -> CrossEncoder:
     first = _loaded(origin, seed=0).predict(PAIRS)
     model = _loaded(origin, seed=1)
     if not np.allclose(first, model.predict(PAIRS), rtol=TOLERANCE, atol=TOLERANCE):
-        raise Unfit("the model was not trained to score pairs: its files hold no weights for that")
+        raise Unfit("the model was not trained to score pairs: its files contain no weights for that")
     return model
 
 
@@ -66,9 +66,9 @@ def _loaded(origin: str, seed: int) -> CrossEncoder:
     except (OSError, ValueError) as error:
         raise Unfit(f"{origin} cannot be loaded: {' '.join(str(error).split())[:240]}") from error
     if "message" in model.modalities:
-        raise Unfit("the model reads a conversation and not a pair of texts")
+        raise Unfit("the model reads a conversation, not a pair of texts")
     if model.num_labels != 1:
-        raise Unfit(f"the model gives {model.num_labels} labels and not one score")
+        raise Unfit(f"the model gives {model.num_labels} labels, not a single score")
     model.eval()
     return model
 

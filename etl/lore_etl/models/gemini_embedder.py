@@ -60,10 +60,10 @@ class GeminiEmbedder:
             raise kind(f"Gemini embeddings failed: {code or type(error).__name__}.") from error
         values = [one.values or [] for one in reply.embeddings or []]
         if len(values) != len(texts) or any(len(one) != DIMENSION for one in values):
-            raise ProviderUnavailable("Gemini returned vectors of another number or dimension than asked for.")
+            raise ProviderUnavailable("Gemini returned a different number or dimension of vectors than requested.")
         vectors = np.array(values, dtype=np.float32)
         length = np.linalg.norm(vectors, axis=1, keepdims=True)
         if not np.isfinite(vectors).all() or (length == 0).any():
-            raise ProviderError("Gemini returned a vector that is not a direction.")
+            raise ProviderError("Gemini returned a vector without a direction (zero or not finite).")
         found: Vectors = vectors / length
         return found

@@ -108,11 +108,11 @@ def needs_download(name: str, kind: ModelKind, progress: Progress) -> bool:
         progress("downloading the model", 0, 0)
         HfApi().model_info(repository, timeout=HUB_SECONDS)
     except (RepositoryNotFoundError, HFValidationError) as error:
-        raise kind.refusal(f"no folder of this machine and no model of the hub is called {name}") from error
+        raise kind.refusal(f"there is neither a local folder nor a model on the hub named {name}") from error
     except (HTTPError, OSError) as error:
         raise ProviderUnavailable(
-            f"The model `{name}` is not on this machine, and its hub does not answer ({type(error).__name__}).",
-            f"Check the network, or set `{kind.key}` to a model of this machine, and sync again.",
+            f"The model `{name}` is not on this machine, and its hub does not respond ({type(error).__name__}).",
+            f"Check the network, or set `{kind.key}` to a local model, and sync again.",
         ) from error
     return True
 
@@ -151,7 +151,7 @@ def _export(source: str, folder: Path, kind: ModelKind, is_offline: bool, progre
         reason = line.strip()[:300]
         if code == UNFIT:
             raise kind.refusal(reason)
-        raise ProviderUnavailable(f"The model cannot be prepared: {reason}", f"Check `{kind.key}`, then sync again.")
+        raise ProviderUnavailable(f"The model cannot be compiled: {reason}", f"Check `{kind.key}`, then sync again.")
 
 
 def _waited(child: subprocess.Popen[bytes], stage: str, progress: Progress) -> int:

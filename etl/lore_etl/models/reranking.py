@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 HINT = (
     "Name a cross-encoder that gives one score, by its folder or by its name on the hub, such as"
-    " cross-encoder/ms-marco-MiniLM-L6-v2, which is downloaded once. An empty name switches reranking off."
+    " cross-encoder/ms-marco-MiniLM-L6-v2, which is downloaded once. An empty name disables reranking."
 )
 KIND = ModelKind("lore_etl.models.export_reranker", "cross-encoder 1", "query.reranker", HINT)
 

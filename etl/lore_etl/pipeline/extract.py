@@ -136,10 +136,10 @@ def _chunks_by_source(index: Index, is_current: bool, report: SyncReport) -> dic
     try:
         chunks = chunkfile.read_lines(index.folder)
     except IndexDamaged as error:
-        report.warnings.append(f"{error.message} Every file was read again.")
+        report.warnings.append(f"{error.message} All files were read again.")
         return {}
     if not is_current and chunks:
-        report.warnings.append("chunks.jsonl changed since the last sync. Every file was read again.")
+        report.warnings.append("chunks.jsonl changed since the last sync. All files were read again.")
     return {source: list(group) for source, group in groupby(chunks, key=lambda one: one.source)}
 
 
@@ -195,10 +195,10 @@ def _read(run: _Run, entry: FileEntry, source: Source, tokens: TokenCounter) -> 
         return
     text, secrets = redact(text)
     if secrets:
-        remarks.append(["warning", f"{path}: secrets left out: {secrets}"])
+        remarks.append(["warning", f"{path}: secrets removed: {secrets}"])
     document, problem = source.forgiving(path, text)
     if problem:
-        remarks.append(["failed", f"{problem}; its text was indexed without it"])
+        remarks.append(["failed", f"{problem}; the text was indexed without it"])
     if wrong := problem_of(document.front.get("valid_until")):
         remarks.append(["warning", f"{path}: {wrong}"])
     chunks, facts, warning = chunk(document, tokens)
@@ -281,13 +281,11 @@ def _report_known(index: Index, found: Scan, rows: Mapping[str, FileRow], report
         report.warnings.append(" ".join(NOTHING_TO_INDEX))
     circles = json.loads(index.catalogue.meta("circles") or "[]")
     if circles:
-        report.warnings.append(
-            f"These say that they supersede each other, so none counts as outdated: {_some(circles)}."
-        )
+        report.warnings.append(f"These supersede each other, so they do not count as outdated: {_some(circles)}.")
     owners = {row.recipe.partition(":")[0] for row in rows.values()}
     for name, patterns in index.settings.sources.items():
         if patterns and name not in owners:
-            report.warnings.append(f"The configured source `sources.{name}` matches no file.")
+            report.warnings.append(f"The configured source `sources.{name}` does not match any file.")
 
 
 def _some(names: list[str]) -> str:

@@ -92,7 +92,7 @@ def _load_words(run: _Load, was_dirty: bool) -> None:
         count = run.index.keywords.count()
     except IndexDamaged:
         run.index.reset_keywords()
-        run.report.warnings.append("The keyword index was damaged and was built anew.")
+        run.report.warnings.append("The keyword index was damaged and has been rebuilt.")
         present, count = set(), 0
     if present is None and count != len(run.held):
         present = run.index.keywords.ids()
@@ -109,7 +109,7 @@ def _rebuild_reason(run: _Load) -> str | None:
     """Why a new generation of vectors is needed, or None."""
     model = run.index.catalogue.meta("model")
     if model is not None and model != run.index.model:
-        return "the embedding model or its input changed"
+        return "the embedding model or its input has changed"
     try:
         count = run.index.vectors.count()
     except CatalogueDamaged:
@@ -117,7 +117,7 @@ def _rebuild_reason(run: _Load) -> str | None:
     except IndexDamaged as error:
         return f"damaged: {error.message}"
     if model is None and count:
-        return "nothing is known of the model that made its vectors"
+        return "the model of its vectors is unknown"
     with_vector = sum(one.has_vector for one in run.held.values())
     if count < with_vector:
         return f"{with_vector - count} vectors were lost"
@@ -129,7 +129,7 @@ def _rebuild_reason(run: _Load) -> str | None:
     if replaced > REBUILD_SHARE * with_vector:
         return "more than half of it is replaced"
     if run.replaced >= with_vector:  # Chroma gives no space back: 20 flips of half the rows tripled its files
-        return "as much was replaced bit by bit as it holds"
+        return "gradual changes have replaced as many vectors as it contains"
     return None
 
 

@@ -19,7 +19,7 @@ from lore_etl.stores.chunkfile import ChunkLine
 
 
 def sync(index: Index, progress: Progress = silent, allow_mass_delete: bool = False) -> SyncReport:
-    """Bring the index up to date with the project's files.
+    """Update the index to match the project's files.
 
     Raises:
         Busy: another process owns the index.

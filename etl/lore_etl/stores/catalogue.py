@@ -171,10 +171,10 @@ class Catalogue:
             raise  # our mistake, not the file's
         except (sqlite3.DatabaseError, ValidationError) as error:
             if isinstance(error, sqlite3.Error) and not is_damage(error):
-                raise StorageError(f"The catalogue cannot be used: {error}.") from error
+                raise StorageError(f"The catalogue is not usable: {error}.") from error
             with suppress(OSError):
                 self._suspect.touch()
-            reason = "a record is broken" if isinstance(error, ValidationError) else error
+            reason = "a record is damaged" if isinstance(error, ValidationError) else error
             raise CatalogueDamaged(f"The catalogue is damaged: {reason}.") from error
 
     @contextmanager
@@ -385,7 +385,7 @@ def _check_version(connection: sqlite3.Connection) -> None:
     """A catalogue of another version is not migrated: it is derived, so the next sync builds it anew."""
     found = connection.execute("PRAGMA user_version").fetchone()[0]
     if found not in (0, SCHEMA_VERSION):
-        raise sqlite3.DatabaseError(f"it has version {found}, this Lore writes {SCHEMA_VERSION}")
+        raise sqlite3.DatabaseError(f"it has version {found}; this version of Lore writes {SCHEMA_VERSION}")
     if not found:
         connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
 

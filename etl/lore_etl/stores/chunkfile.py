@@ -110,7 +110,7 @@ def _parsed(line: bytes) -> Chunk:
     try:
         return Chunk.model_validate_json(line)
     except ValidationError as error:
-        raise IndexDamaged(f"{CHUNKS} holds a broken record.") from error
+        raise IndexDamaged(f"{CHUNKS} contains a damaged record.") from error
 
 
 def _content(folder: Path) -> bytes:
@@ -153,4 +153,4 @@ def read_hierarchy(folder: Path) -> Hierarchy:
     except OSError as error:
         raise StorageError(f"Cannot read {HIERARCHY}: {error.strerror}.") from error
     except (ValueError, KeyError, TypeError) as error:
-        raise IndexDamaged(f"{HIERARCHY} is broken.") from error
+        raise IndexDamaged(f"{HIERARCHY} is damaged.") from error

@@ -111,12 +111,12 @@ def inspect(index: Path) -> None:
             links[info.st_dev, info.st_ino] += 1
             files[info.st_dev, info.st_ino] = name, info.st_nlink
         elif not stat.S_ISDIR(info.st_mode) or is_link(entry):
-            raise _altered(index, f"{name!r} is a link or a device")
+            raise _altered(index, f"{name!r} is a symlink or a device")
         if info.st_uid != uid:
             raise _altered(index, f"{name!r} belongs to another user")
     for key, (name, count) in files.items():
         if count > links[key]:
-            raise _altered(index, f"{name!r} has another name outside it")
+            raise _altered(index, f"{name!r} has another hard link outside it")
 
 
 def adopt(index: Path) -> None:
@@ -170,13 +170,13 @@ def _objection(index: Path) -> str | None:
         mark = read_regular(index / MARK, 100).decode("ascii", "replace")
     except OSError as error:
         _raise_if_exhausted(error)
-        return "it has no mark of this user's Lore"
+        return "it has no mark by this user's Lore"
     record = _record_in(record_folder(index))
     if record is None or record.mark != mark:
         record = _moved(index, mark, info)
     if record is None:
         return "this user's Lore has no record of it"
-    return None if record.is_of(info) else "it was replaced, or others can write to it"
+    return None if record.is_of(info) else "it was replaced, or other users can write to it"
 
 
 def _moved(index: Path, mark: str, info: os.stat_result) -> ClaimRecord | None:
@@ -215,7 +215,7 @@ def _set_aside(index: Path, objection: str) -> str:
     return f"Lore did not create {index.name}/ for this user ({objection}): it is set aside as {aside.name}/. {_ADOPT}"
 
 
-_ADOPT = "If it is yours (a copy, a backup, or from an earlier version), `lore adopt` uses it; else delete it."
+_ADOPT = "If it is yours (a copy, a backup, or from an earlier version), use it with `lore adopt`; otherwise delete it."
 
 
 def _foreign(index: Path, objection: str) -> ForeignIndex:
@@ -224,7 +224,7 @@ def _foreign(index: Path, objection: str) -> ForeignIndex:
 
 
 def _altered(index: Path, objection: str) -> ForeignIndex:
-    message = f"The index folder {index.name}/ is not as Lore made it: {objection}. Nothing in it is used."
+    message = f"The index folder {index.name}/ has changed since Lore created it: {objection}. Nothing in it is used."
     return ForeignIndex(message, f"Delete {index.name}/, then run `lore sync`: everything in it can be rebuilt.")
 
 

@@ -88,7 +88,7 @@ class EmbeddingCache:
                 return action(connection)
         except (sqlite3.DatabaseError, TypeError) as error:  # garbage makes a number of what was text
             if isinstance(error, sqlite3.Error) and not is_damage(error):
-                raise StorageError(f"The cache of vectors cannot be used: {error}.") from error
+                raise StorageError(f"The embedding cache is not usable: {error}.") from error
             self.close()
             put_aside(self._path)
             with self._opened() as connection:

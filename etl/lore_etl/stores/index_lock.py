@@ -47,12 +47,12 @@ class Ownership:
     def _holder(self) -> str:
         note = read_note(self._folder)
         if note is None:
-            return "it did not say who it is"
+            return "it is unidentified"
         return f"`{note.command}` (pid {note.pid}) since {note.since}"
 
 
 def _hint(folder: Path) -> str:
     note = read_note(folder)
     if note is not None and note.address:
-        return "Stop it with `lore stop`, or leave --no-daemon out: then it answers."
+        return "Stop it with `lore stop`, or omit --no-daemon to use it."
     return "Wait for it to finish and try again."

@@ -59,7 +59,7 @@ def is_sealed(folder: Path) -> bool:
     try:
         return changed(folder) == set()
     except OSError as error:
-        raise StorageError(f"Cannot look at {folder.name}/: {error.strerror}.") from error
+        raise StorageError(f"Cannot access {folder.name}/: {error.strerror}.") from error
 
 
 def _is_as_sealed(path: Path, recorded: Stamp, now: tuple[int, int]) -> bool:

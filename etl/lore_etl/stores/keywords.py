@@ -36,7 +36,7 @@ class KeywordStore:
         self._stemmer = _analyzer()
         with self._reporting():
             if integrity.changed(folder):
-                raise IndexDamaged("The keyword index is damaged: its files changed since they were written.")
+                raise IndexDamaged("The keyword index is damaged: its files have changed since they were written.")
             folder.mkdir(parents=True, exist_ok=True)
             self._index = tantivy.Index(self._schema, path=str(folder))
             self._index.register_tokenizer("prose", self._stemmer)

@@ -55,7 +55,7 @@ def check_catalogue(connection: sqlite3.Connection) -> None:
         for row in connection.execute("SELECT key, value FROM meta"):
             _check_text(row)
     except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
-        raise sqlite3.DatabaseError("a row is broken") from error
+        raise sqlite3.DatabaseError("a row is damaged") from error
 
 
 def _check_chunk(columns: tuple[object, ...], record: str) -> None:

@@ -84,16 +84,16 @@ class AnswerService:
                 return {**reply, **self._synthesized(writer, found, passages, telling)}
             except ProviderError as error:
                 log.warning("answer model failed: %s", error.message)
-                reason = f"{error.message}; these are quotes"
+                reason = f"{error.message}; quoting passages instead"
             hear = unheard if telling.has_told else hear  # quotes would read as the end of what was begun
         return {**reply, **self._extractive(found, passages, hear), "degraded": (reason or "")[:300]}
 
     def _writer(self) -> tuple[AnswerModel | None, str | None]:
         if self._settings.provider == "none":
-            return None, "no answer model is configured (answer.provider); these are quotes"
+            return None, "no answer model is configured (answer.provider); quoting passages instead"
         key = api_key()
         if key is None:
-            return None, "no answer model: GEMINI_API_KEY is not set; these are quotes"
+            return None, "no answer model: GEMINI_API_KEY is not set; quoting passages instead"
         from lore_server.answer.gemini_writer import GeminiWriter
 
         return GeminiWriter(self._settings, key), None
@@ -103,7 +103,7 @@ class AnswerService:
     ) -> WrittenAnswer:
         text = writer.write(INSTRUCTION, prompt(found.query.text, passages), telling.hear)
         if NOT_FOUND in text:
-            answer = "The indexed documents do not answer this; the references are the nearest that was found."
+            answer = "The indexed documents do not answer this; the references are the closest matches."
             telling.end(answer)
             return {"answer": answer, "mode": "synthesized", "citations": []}
         answer, cited = grounded(text, passages)

@@ -27,6 +27,6 @@ def bounded(reply: AnswerRecord) -> AnswerRecord:
             cut.append(f"{rows - kept} {name}")
     if cut:
         shown["truncated"] = (
-            f"{' and '.join(cut)} left out beyond {budget.REPLY_TOKENS:,} tokens: ask with a smaller limit."
+            f"{' and '.join(cut)} omitted to stay within {budget.REPLY_TOKENS:,} tokens: use a smaller limit."
         )
     return shown

@@ -63,7 +63,7 @@ class GeminiWriter:
             is_ended = is_ended or is_blocked or any(one.finish_reason for one in reply.candidates or ())
             yield reply.text or ""
         if not is_ended:
-            raise ProviderError("the answer model's reply was cut")
+            raise ProviderError("the answer model's reply was truncated")
 
 
 def _config(instruction: str) -> types.GenerateContentConfig:

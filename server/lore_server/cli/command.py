@@ -19,12 +19,14 @@ cli = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
-    help="Answers from what a project knows: its guides, code, tickets, releases, specs and decisions.",
+    help="Search a project's guides, code, tickets, releases, specs and decisions, and answer questions from them.",
 )
 ProjectOption = Annotated[Path | None, typer.Option("-C", "--project", help="Project folder.", metavar="DIR")]
 ConfigOption = Annotated[
     Path | None,
-    typer.Option("-c", "--config", help="TOML or JSON over the other files.", metavar="FILE"),
+    typer.Option(
+        "-c", "--config", help="TOML or JSON file that overrides the other configuration files.", metavar="FILE"
+    ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print the operation's result as JSON.")]
 VerboseOption = Annotated[bool, typer.Option("-v", "--verbose", help="Log to standard error.")]
@@ -47,7 +49,7 @@ def options(
     verbose: VerboseOption = False,
     no_daemon: DirectOption = False,
 ) -> None:
-    """Options may stand before the command or after it."""
+    """Options may come before or after the command."""
     context.obj = {
         "project": project, "config": config, "as_json": as_json, "verbose": verbose, "no_daemon": no_daemon,
     }  # fmt: skip

@@ -21,10 +21,12 @@ if TYPE_CHECKING:
     from lore_server.evaluation.report import Report
 
 FolderArgument = Annotated[
-    Path | None, typer.Argument(metavar="[DIR]", help="A set: corpus.jsonl, queries.jsonl, qrels.tsv.")
+    Path | None, typer.Argument(metavar="[DIR]", help="Folder with corpus.jsonl, queries.jsonl and qrels.tsv.")
 ]
-GitOption = Annotated[bool, typer.Option("--from-git", help="Ask this project's tickets for the files they changed.")]
-SplitOption = Annotated[str | None, typer.Option("--split", help="Only this part of the set.", metavar="NAME")]
+GitOption = Annotated[
+    bool, typer.Option("--from-git", help="Use this project's tickets as queries for the files they changed.")
+]
+SplitOption = Annotated[str | None, typer.Option("--split", help="Only this split of the set.", metavar="NAME")]
 
 
 @command
@@ -33,19 +35,21 @@ def eval_(
     folder: FolderArgument = None,
     from_git: GitOption = False,
     split: SplitOption = None,
-    ranking: Annotated[list[str] | None, typer.Option("--ranking", help="Only this ranking; may be repeated.")] = None,
-    save: Annotated[Path | None, typer.Option("--save", help="Write every question's values.", metavar="FILE")] = None,
-    compare: Annotated[Path | None, typer.Option("--compare", help="Test against a saved run.", metavar="RUN")] = None,
+    ranking: Annotated[list[str] | None, typer.Option("--ranking", help="Only this ranking; can be repeated.")] = None,
+    save: Annotated[
+        Path | None, typer.Option("--save", help="Save the values of every question.", metavar="FILE")
+    ] = None,
+    compare: Annotated[Path | None, typer.Option("--compare", help="Compare with a saved run.", metavar="RUN")] = None,
     gate: Annotated[
-        Path | None, typer.Option("--gate", help="Exit 1 if significantly worse than this run.", metavar="RUN")
+        Path | None, typer.Option("--gate", help="Exit with 1 if significantly worse than this run.", metavar="RUN")
     ] = None,
 ) -> None:
-    """Measure the search on judged questions: nDCG, recall, MRR with 95 % intervals."""
+    """Measure the search on judged questions: nDCG, recall and MRR with 95 % intervals."""
     from lore_server.evaluation import report as reports
 
     chosen = _rankings(ranking)
     if save and not save.parent.is_dir():
-        raise InvalidArgument(f"There is no folder {save.parent} to save in.")
+        raise InvalidArgument(f"There is no folder {save.parent} to save to.")
     baselines = {file: reports.load(file) for file in (compare, gate) if file}
     report = _measured(session, folder, from_git, split, chosen)
     if save:
@@ -86,7 +90,7 @@ def _measured(
 
 def _check_source(folder: Path | None, from_git: bool) -> None:
     if (folder is None) != from_git:
-        raise InvalidArgument("Name either a folder with a set, or --from-git.")
+        raise InvalidArgument("Give either a folder with a set or --from-git.")
 
 
 def _show(report: Report) -> None:
@@ -136,9 +140,9 @@ def tune(
     folder: FolderArgument = None,
     from_git: GitOption = False,
     split: SplitOption = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Write nothing.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Do not write lore.toml.")] = False,
 ) -> None:
-    """Fit the weights of the ranking to judged questions; written to lore.toml only if held-out questions gain."""
+    """Fit the ranking weights to judged questions, and write them to lore.toml if held-out questions improve."""
     from lore_server.evaluation import tune as tuning
     from lore_server.evaluation.evaluate import on_bench
 
@@ -165,6 +169,6 @@ def tune(
         for name, value in fit.weights.items():
             output.line(f"  {name} = {value:g}")
         what = "Written to" if is_written else "Nothing was written to"
-        output.line(f"{what} {CONFIG_NAME}{'' if fit.generalises else ': it does not hold on questions it never saw'}.")
+        output.line(f"{what} {CONFIG_NAME}{'' if fit.generalises else ': it does not improve held-out questions'}.")
     if not fit.generalises:
         raise typer.Exit(1)

@@ -12,11 +12,11 @@ from lore_server.cli.command import cli, commands_of
 from lore_server.console.output import fail, print_json
 from lore_server.owner.session import Session
 
-group = typer.Typer(no_args_is_help=True, help="Memory files, kept up to date on a knowledge server.")
+group = typer.Typer(no_args_is_help=True, help="Keep memory files up to date on a knowledge server.")
 cli.add_typer(group, name="hook")
 command = commands_of(group)
 UrlOption = Annotated[
-    str | None, typer.Option("--url", help="An MCP server with add_memory; default: Lore's own memories.")
+    str | None, typer.Option("--url", help="URL of an MCP server with add_memory; default: Lore's own memories.")
 ]
 
 
@@ -25,17 +25,20 @@ def session_start(
     session: Session,
     url: UrlOption = None,
     memory_dir: Annotated[
-        list[Path] | None, typer.Option("--memory-dir", help="Where the files are; can be repeated.", metavar="DIR")
+        list[Path] | None,
+        typer.Option("--memory-dir", help="Folder with memory files; can be repeated.", metavar="DIR"),
     ] = None,
-    dry_run: Annotated[bool, typer.Option("-n", "--dry-run", help="Say what would be sent, and send nothing.")] = False,
-    all: Annotated[bool, typer.Option("-a", "--all", help="Send what did not change, too.")] = False,
-    status: Annotated[bool, typer.Option("-s", "--status", help="Say how the last run went, and end.")] = False,
-    max: Annotated[int | None, typer.Option("--max", min=0, help="Most files in one run; 0 is all.")] = None,
+    dry_run: Annotated[
+        bool, typer.Option("-n", "--dry-run", help="List what would be sent, without sending it.")
+    ] = False,
+    all: Annotated[bool, typer.Option("-a", "--all", help="Also send unchanged files.")] = False,
+    status: Annotated[bool, typer.Option("-s", "--status", help="Show the result of the last run and exit.")] = False,
+    max: Annotated[int | None, typer.Option("--max", min=0, help="Maximum number of files per run; 0: all.")] = None,
     budget: Annotated[
-        float, typer.Option("--budget", min=0, max=600, help="Seconds to wait; then it goes on in the background.")
+        float, typer.Option("--budget", min=0, max=600, help="Seconds to wait before continuing in the background.")
     ] = 15,
 ) -> None:
-    """Send memory files that changed to a knowledge server. It never keeps a session from starting."""
+    """Send changed memory files to a knowledge server, without ever blocking the session."""
     from lore_server.hook.session_start import session_start, show_status, upload_request
     from lore_server.hook.target import target_for
 
@@ -68,7 +71,7 @@ def search(
     url: UrlOption = None,
     group: Annotated[list[str] | None, typer.Option("-g", "--group", help="Only this group; can be repeated.")] = None,
 ) -> None:
-    """Search the knowledge server that the hook sends to, spelled as its database wants it."""
+    """Search the knowledge server that the hook sends to, in its database's query syntax."""
     from lore_server.hook.target import target_for
 
     _check(session, url)

@@ -14,21 +14,21 @@ from lore_server.cli.command import cli, commands_of
 from lore_server.console.output import line, note, print_json
 from lore_server.owner.session import Session
 
-group = typer.Typer(no_args_is_help=True, help="What agents wrote for this project, and its history.")
+group = typer.Typer(no_args_is_help=True, help="Documents that agents wrote for this project, and their history.")
 cli.add_typer(group, name="knowledge")
 command = commands_of(group)
 ProjectIdOption = Annotated[
-    str | None, typer.Option("-p", "--project-id", help="Another project's id; default: this project.")
+    str | None, typer.Option("-p", "--project-id", help="Id of another project; default: this project.")
 ]
 FileArgument = Annotated[str | None, typer.Argument(metavar="[FILE]", help="Only this document.")]
 MainOption = Annotated[bool, typer.Option("--main", help="Only the main document.")]
-NOT_ADOPTED = "Nothing was changed: confirm it with --yes."
-AllOption = Annotated[bool, typer.Option("--all", help="All projects.")]
+NOT_ADOPTED = "Nothing was changed: confirm with --yes."
+AllOption = Annotated[bool, typer.Option("--all", help="Include all projects.")]
 
 
 @command
 def list_(session: Session, project_id: ProjectIdOption = None, all: AllOption = False) -> None:
-    """List the documents of this project; with --all, the projects."""
+    """List the documents of this project, or with --all the projects."""
     if all:
         session.call("list_projects")
     else:
@@ -40,9 +40,9 @@ def get(
     session: Session,
     file: FileArgument = None,
     project_id: ProjectIdOption = None,
-    at: Annotated[str | None, typer.Option(metavar="COMMIT", help="As this commit has it.")] = None,
+    at: Annotated[str | None, typer.Option(metavar="COMMIT", help="Show the version at this commit.")] = None,
 ) -> None:
-    """Print a document, or without FILE the main document."""
+    """Print a document, or the main document if no FILE is given."""
     about = _given(project_id=project_id, commit=at)
     if file is None:
         session.call("get_project_main", **about)
@@ -57,17 +57,17 @@ def log(
     project_id: ProjectIdOption = None,
     main: MainOption = False,
     all: AllOption = False,
-    limit: Annotated[int, typer.Option("-n", "--limit", help="Most commits.")] = 50,
-    skip: Annotated[int, typer.Option(help="Leave out the newest.")] = 0,
+    limit: Annotated[int, typer.Option("-n", "--limit", help="Maximum number of commits.")] = 50,
+    skip: Annotated[int, typer.Option(help="Number of newest commits to skip.")] = 0,
 ) -> None:
-    """List what was written, the newest first: commit, date, author, message."""
+    """List the commits, newest first: id, date, author, message."""
     about = _given(project_id=project_id, filename=file)
     session.call("get_knowledge_history", main=main, everything=all, limit=limit, skip=skip, **about)
 
 
 @command
 def show(session: Session, commit: str) -> None:
-    """Show what a commit changed, as a patch."""
+    """Show the changes of a commit as a patch."""
     session.call("get_knowledge_history", commit=commit)
 
 
@@ -75,13 +75,15 @@ def show(session: Session, commit: str) -> None:
 def diff(
     session: Session,
     since: str,
-    commit: Annotated[str | None, typer.Argument(help="Up to this commit; default: now.")] = None,
+    commit: Annotated[
+        str | None, typer.Argument(help="Last commit of the comparison; default: the current state.")
+    ] = None,
     file: Annotated[str | None, typer.Option("-f", "--file", help="Only this document.")] = None,
     project_id: ProjectIdOption = None,
     main: MainOption = False,
     all: AllOption = False,
 ) -> None:
-    """Show what changed since a commit, as a patch."""
+    """Show the changes since a commit as a patch."""
     about = _given(project_id=project_id, filename=file, commit=commit)
     session.call("get_knowledge_history", since=since, main=main, everything=all, **about)
 
@@ -90,19 +92,21 @@ def diff(
 def revert(
     session: Session,
     commit: str,
-    author: Annotated[str | None, typer.Option(help="Who takes it back, for the history.")] = None,
+    author: Annotated[str | None, typer.Option(help="Author of the revert, for the history.")] = None,
 ) -> None:
-    """Take back what a commit did, by a new one."""
+    """Undo a commit with a new commit."""
     session.call("revert_knowledge", commit=commit, **_given(author=author))
 
 
 @command
 def adopt(
     session: Session,
-    project_id: Annotated[str | None, typer.Argument(metavar="[ID]", help="Default: the one that fits.")] = None,
-    yes: Annotated[bool, typer.Option("-y", "--yes", help="Confirm without being asked.")] = False,
+    project_id: Annotated[
+        str | None, typer.Argument(metavar="[ID]", help="Project id; default: the matching project.")
+    ] = None,
+    yes: Annotated[bool, typer.Option("-y", "--yes", help="Confirm without a prompt.")] = False,
 ) -> None:
-    """Confirm that this folder uses existing knowledge, after showing what that is."""
+    """Show existing knowledge, and confirm that this folder uses it."""
     from lore_server.knowledge.git.commits import Author
     from lore_server.replies.render_projects import proposed
     from lore_server.services.adoption import Adoption
@@ -122,7 +126,7 @@ def adopt(
     if session.as_json:
         print_json(found)
     else:
-        line(f"`{found['folder']}` uses `{name}` now." if found["adopted"] else NOT_ADOPTED)
+        line(f"`{found['folder']}` now uses `{name}`." if found["adopted"] else NOT_ADOPTED)
     if found["adopted"] and session.has_index:
         session.ask("manage_knowledge_base", action="sync")
 

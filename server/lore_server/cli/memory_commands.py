@@ -12,11 +12,11 @@ from lore_etl.core.errors import NotFound, StorageError
 from lore_server.cli.command import cli, commands_of
 from lore_server.owner.session import Session
 
-group = typer.Typer(no_args_is_help=True, help="What was remembered about this project.")
+group = typer.Typer(no_args_is_help=True, help="Memories about this project.")
 cli.add_typer(group, name="memory")
 command = commands_of(group)
 FileOption = Annotated[
-    Path | None, typer.Option("-f", "--file", help="The text; default: standard input.", metavar="FILE")
+    Path | None, typer.Option("-f", "--file", help="File with the text; default: standard input.", metavar="FILE")
 ]
 
 
@@ -24,12 +24,12 @@ FileOption = Annotated[
 def add(
     session: Session,
     name: str,
-    group: Annotated[str, typer.Option("-g", "--group", help="Its group.")] = "main",
+    group: Annotated[str, typer.Option("-g", "--group", help="Group of the memory.")] = "main",
     file: FileOption = None,
-    source: Annotated[str, typer.Option(help="Where it comes from.")] = "",
-    replaces: Annotated[str | None, typer.Option(help="Id of a memory that goes for it.", metavar="ID")] = None,
+    source: Annotated[str, typer.Option(help="Origin of the text.")] = "",
+    replaces: Annotated[str | None, typer.Option(help="Id of the memory this one replaces.", metavar="ID")] = None,
 ) -> None:
-    """Remember a text under a name."""
+    """Save a text as a memory."""
     older = {} if replaces is None else {"replaces": replaces}
     session.call("add_memory", name=name, body=_text(file), group_id=group, source=source, **older)
 
@@ -38,10 +38,10 @@ def add(
 def search(
     session: Session,
     query: str,
-    group: Annotated[list[str] | None, typer.Option("-g", "--group", help="Only this group; more than once.")] = None,
-    limit: Annotated[int, typer.Option("-n", "--limit", help="Most memories.")] = 10,
-    max_tokens: Annotated[int, typer.Option(help="Budget of the reply.")] = 2000,
-    cursor: Annotated[str | None, typer.Option(help="The rest of a reply that was cut: its next_cursor.")] = None,
+    group: Annotated[list[str] | None, typer.Option("-g", "--group", help="Only this group; can be repeated.")] = None,
+    limit: Annotated[int, typer.Option("-n", "--limit", help="Maximum number of memories.")] = 10,
+    max_tokens: Annotated[int, typer.Option(help="Maximum tokens in the reply.")] = 2000,
+    cursor: Annotated[str | None, typer.Option(help="next_cursor of a truncated reply.")] = None,
 ) -> None:
     """Search memories by meaning and by word."""
     rest = {} if cursor is None else {"cursor": cursor}
@@ -54,7 +54,7 @@ def search(
 
 @command
 def delete(session: Session, id: str) -> None:
-    """Forget a memory; the history keeps it."""
+    """Delete a memory; it stays in the history."""
     session.call("delete_memory", id=id)
 
 
@@ -65,7 +65,7 @@ def _text(file: Path | None) -> str:
         return data.decode("utf-8")
     except OSError as error:
         raise StorageError(
-            f"Cannot read {file or 'standard input'}: {error.strerror}.", "Name a file that you may read."
+            f"Cannot read {file or 'standard input'}: {error.strerror}.", "Give a readable file."
         ) from error
     except UnicodeDecodeError as error:
         raise StorageError(f"{file or 'Standard input'} is not UTF-8.", "Save it as UTF-8.") from error

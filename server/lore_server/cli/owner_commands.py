@@ -24,13 +24,13 @@ from lore_server.owner.session import Session
 
 @command
 def ps(session: Session) -> None:
-    """List the processes that own an index: pid, project, address, since when, how many clients."""
+    """List the processes that own an index: pid, project, address, start time, number of clients."""
     found = [_shown(folder, note) for folder, note in _living()]
     if session.as_json:
         print_json({"owners": found})
         return
     for one in found:
-        state = f"{one['clients']} clients" if one["answers"] else "does not answer"
+        state = f"{one['clients']} clients" if one["answers"] else "does not respond"
         output.line(
             f"{one['pid']:>7}  {one['project']}  {one['address']}  since {one['since']}  {one['kind']}, {state}"
         )
@@ -38,9 +38,9 @@ def ps(session: Session) -> None:
 
 @command
 def stop(
-    session: Session, all: Annotated[bool, typer.Option("--all", help="Stop every owner of this user.")] = False
+    session: Session, all: Annotated[bool, typer.Option("--all", help="Stop all owners of this user.")] = False
 ) -> None:
-    """End the process that owns this project's index; with --all, every one."""
+    """Stop the process that owns this project's index, or with --all every owner."""
     here = place_of(session.root, session.config).folder
     chosen = _living() if all else _owner_of(here)
     stopped = [_shown(folder, note) for folder, note in chosen if find.stop(folder, note)]
@@ -52,14 +52,14 @@ def stop(
         if not chosen:
             output.line("No owner is running." if all else "No owner of this index is running.")
     if len(stopped) < len(chosen):
-        raise Busy("An owner does not end.", "Look at its log, owner.log in the index folder.")
+        raise Busy("An owner does not stop.", "See its log, owner.log in the index folder.")
 
 
 @command
 def adopt(session: Session) -> None:
-    """Use an index folder that Lore did not create here: a copy, a backup, or one of an earlier version.
+    """Use an index folder that Lore did not create here: a copy, a backup, or from an earlier version.
 
-    Do this only for a folder that you made yourself: its content is trusted from then on.
+    Do this only for a folder that you created yourself: Lore will trust its content.
     """
     index = place_of(session.root, session.config).folder
     if is_ours(index):
@@ -71,18 +71,18 @@ def adopt(session: Session) -> None:
     if session.as_json:
         print_json({"adopted": str(index)})
     else:
-        output.line(f"{index} is in use from now on.")
+        output.line(f"{index} is now in use.")
 
 
 def _make_room(index: Path) -> None:
     """Remove an index folder of ours that holds nothing yet, for the one that was set aside."""
     if (index / CATALOGUE).exists() or not claim.aside_of(index).exists():
         raise Conflict(
-            f"{index} is in use already.", "To use the one that was set aside, stop Lore and delete it first."
+            f"{index} is already in use.", "To use the folder that was set aside, stop Lore and delete this one first."
         )
     note = living_note(index)
     if note is not None and not find.stop(index, note):
-        raise Busy(f"The owner of the index (pid {note.pid}) does not end.")
+        raise Busy(f"The owner of the index (pid {note.pid}) does not stop.")
     remove_folder(index)
 
 

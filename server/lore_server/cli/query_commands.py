@@ -19,27 +19,28 @@ from lore_server.owner.session import Session
 
 WHOLE = 1_000_000  # tokens: a shell has a pager, not a context window
 LONGEST_WAIT = 86_400  # seconds: a shell waits for the end, with a bar of progress
-CursorOption = Annotated[str | None, typer.Option(help="The rest of a reply that was cut: its next_cursor.")]
+CursorOption = Annotated[str | None, typer.Option(help="next_cursor of a truncated reply.")]
 ToolsetsOption = Annotated[
-    str, typer.Option(help="Which MCP tools: query,documents,manage by default; projects and memories write knowledge.")
+    str,
+    typer.Option(help="MCP tools to offer; default: query,documents,manage. projects and memories write knowledge."),
 ]
-TypeOption = Annotated[str, typer.Option("-t", "--type", help="Only this kind of document.")]
+TypeOption = Annotated[str, typer.Option("-t", "--type", help="Only this document type.")]
 
 
 @command
 def init(
     session: Session,
-    folder: Annotated[Path | None, typer.Argument(metavar="[DIR]", help="The project; else as with -C.")] = None,
+    folder: Annotated[Path | None, typer.Argument(metavar="[DIR]", help="Project folder; default: see -C.")] = None,
     sync: Annotated[bool, typer.Option(help="Build the index.")] = True,
 ) -> None:
-    """Take a project in: find its knowledge, write lore.toml if there is none, build the index."""
+    """Set up Lore for a project: find its knowledge, write lore.toml if missing, build the index."""
     if folder is not None and session.project is not None:
-        raise UsageError("The folder is given twice.", "Give it behind init, or with -C.")
+        raise UsageError("The project folder is given twice.", "Give it after init or with -C, not both.")
     session.project = folder or session.project
     try:
         result = session.call("init_project", sync=sync, wait_seconds=LONGEST_WAIT)
     except KeyboardInterrupt:
-        output.note("A sync goes on in the background: `lore call cancel_job id=latest` ends it.")
+        output.note("The sync continues in the background; `lore call cancel_job id=latest` cancels it.")
         raise
     if "job" in result and result["job"]["state"] != "done":
         raise typer.Exit(_exit_code(result["job"]))
@@ -48,9 +49,9 @@ def init(
 @command
 def sync(
     session: Session,
-    allow_mass_delete: Annotated[bool, typer.Option(help="Let it delete over 30 % of the index.")] = False,
+    allow_mass_delete: Annotated[bool, typer.Option(help="Allow deleting over 30 % of the index.")] = False,
 ) -> None:
-    """Bring the index up to date with the project's files."""
+    """Update the index to match the project's files."""
     started = session.ask("manage_knowledge_base", action="sync", allow_mass_delete=allow_mass_delete, wait_seconds=0)
     try:
         result = session.ask("get_job", id=started["id"], wait_seconds=LONGEST_WAIT)
@@ -70,12 +71,12 @@ def search(
     session: Session,
     query: str,
     type: TypeOption = "all",
-    limit: Annotated[int, typer.Option("-n", "--limit", help="Most results.")] = 10,
-    explain: Annotated[bool, typer.Option(help="Show every term of each score.")] = False,
-    max_tokens: Annotated[int, typer.Option(help="Budget of the reply.")] = 2000,
+    limit: Annotated[int, typer.Option("-n", "--limit", help="Maximum number of results.")] = 10,
+    explain: Annotated[bool, typer.Option(help="Show the terms of each score.")] = False,
+    max_tokens: Annotated[int, typer.Option(help="Maximum tokens in the reply.")] = 2000,
     cursor: CursorOption = None,
 ) -> None:
-    """Search: ranked passages with file and lines."""
+    """Search the project and list ranked passages with file and lines."""
     rest = {} if cursor is None else {"cursor": cursor}
     result = session.call(
         "query_documents", query=query, type=type, limit=limit, explain=explain, max_tokens=max_tokens, **rest
@@ -89,28 +90,28 @@ def ask(
     session: Session,
     query: str,
     type: TypeOption = "all",
-    limit: Annotated[int, typer.Option("-n", "--limit", help="Most files to answer from.")] = 5,
+    limit: Annotated[int, typer.Option("-n", "--limit", help="Maximum number of files to use.")] = 5,
 ) -> None:
-    """Ask: an answer with citations."""
+    """Answer a question with citations."""
     session.call("ask_knowledge_base", query=query, type=type, limit=limit)
 
 
 @command
 def hierarchy(session: Session, root: str) -> None:
-    """Show a class and all below it."""
+    """Show a class and its subclasses."""
     session.call("get_class_hierarchy", root=root, max_tokens=WHOLE)
 
 
 @command
 def docs(
     session: Session,
-    id: Annotated[str | None, typer.Argument(help="A chunk's id: show it whole.")] = None,
+    id: Annotated[str | None, typer.Argument(help="Id of a chunk to show in full.")] = None,
     type: TypeOption = "all",
     source: Annotated[str | None, typer.Option("-s", "--source", help="Only this file.")] = None,
     limit: Annotated[int, typer.Option("-n", "--limit")] = 100,
     offset: Annotated[int, typer.Option()] = 0,
 ) -> None:
-    """List what is indexed, or show one chunk."""
+    """List the indexed chunks, or show one in full."""
     if id is not None:
         session.call("get_document_by_id", id=id, max_tokens=WHOLE)
         return
@@ -120,7 +121,7 @@ def docs(
 
 @command
 def status(session: Session) -> None:
-    """Check every part and say what to do."""
+    """Check every component and suggest repairs."""
     result = session.call("healthcheck")
     if result["status"] == "unhealthy":
         raise typer.Exit(1)
@@ -142,8 +143,10 @@ def call(
 @command
 def serve(
     session: Session,
-    port: Annotated[int | None, typer.Option(help="Port; 0 picks a free one.")] = None,
-    host: Annotated[str | None, typer.Option(help="Address; other than this machine's own, it needs a token.")] = None,
+    port: Annotated[int | None, typer.Option(help="Port; 0 picks a free port.")] = None,
+    host: Annotated[
+        str | None, typer.Option(help="Address to listen on; anything but loopback requires a token.")
+    ] = None,
     toolsets: ToolsetsOption = "",
 ) -> None:
     """Serve the page at /, MCP at /mcp and the HTTP API at /api."""
@@ -198,7 +201,7 @@ def _arguments(operation: str, pairs: list[str], json_args: str | None) -> JSON:
     for pair in pairs:
         key, separator, value = pair.partition("=")
         if not separator:
-            raise InvalidArgument(f"`{pair}` is not of the form key=value.")
+            raise InvalidArgument(f"`{pair}` is not in the form key=value.")
         given[key] = _value(value, schemas.get(key, {}).get("type"))
     return given
 

@@ -91,9 +91,9 @@ def make_way(root: Path, config: Path | None) -> None:
     if note is None or not note.address:
         return
     if note.kind == "serve":
-        raise Busy(f"`lore serve` (pid {note.pid}) serves this index already at {note.web}.", "`lore stop` ends it.")
+        raise Busy(f"`lore serve` (pid {note.pid}) already serves this index at {note.web}.", "`lore stop` stops it.")
     if not find.stop(where.folder, note):
-        raise Busy(f"The owner of this index (pid {note.pid}) does not end.", "Run `lore stop`, then try again.")
+        raise Busy(f"The owner of this index (pid {note.pid}) does not stop.", "Run `lore stop`, then try again.")
 
 
 async def _serve(app: App, door: Door, site: Site, listener: socket.socket, toolsets: list[str] | None) -> None:

@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 LINES = {
     "added": "Wrote {file}: `{name}` starts {line}",
-    "present": "Lore is already there: {file} has `{name}`.",
+    "present": "Lore is already configured: {file} has `{name}`.",
     "printed": "For {file}:",
-    "different": "{file} has another `{name}`; nothing was written.",
-    "unsafe": "{file} is written in a way that Lore cannot add to safely; nothing was written.",
+    "different": "{file} has a different `{name}`; nothing was written.",
+    "unsafe": "{file} has a format that Lore cannot edit safely; nothing was written.",
 }
 
 
@@ -32,14 +32,16 @@ LINES = {
 def install(
     session: Session,
     client: Annotated[str, typer.Argument(help="claude-code, cursor, vscode, gemini or codex.")],
-    user: Annotated[bool, typer.Option("--user", help="Write the user's file instead of the project's.")] = False,
+    user: Annotated[
+        bool, typer.Option("--user", help="Write the user's configuration file instead of the project's.")
+    ] = False,
     print_only: Annotated[bool, typer.Option("--print", help="Print the entry and write nothing.")] = False,
-    name: Annotated[str, typer.Option("--name", help="The entry's name.")] = "lore",
+    name: Annotated[str, typer.Option("--name", help="Name of the entry.")] = "lore",
     toolsets: Annotated[
-        str | None, typer.Option("--toolsets", help="Which tools `lore mcp` offers, such as query,documents.")
+        str | None, typer.Option("--toolsets", help="Toolsets that `lore mcp` offers, such as query,documents.")
     ] = None,
 ) -> None:
-    """Add Lore to an MCP client's configuration; what is there is never overwritten."""
+    """Add Lore to an MCP client's configuration, without overwriting existing entries."""
     from lore_server.setup.client_entry import EntryRequest, build
     from lore_server.setup.clients import client_named
 
@@ -60,7 +62,7 @@ def doctor(
     session: Session,
     only: Annotated[list[str] | None, typer.Option("--only", help="Run only this check; repeat it for more.")] = None,
 ) -> None:
-    """Check everything from Python to the port and say what to do."""
+    """Check everything from Python to the port and suggest repairs."""
     from lore_server.setup import doctor as checks
 
     report = checks.examine(session, only or ())
@@ -78,7 +80,7 @@ def doctor(
 
 def _check(name: str, toolsets: str | None) -> None:
     if not name or len(name) > 64 or not all(one.isascii() and (one.isalnum() or one in "-_") for one in name):
-        raise InvalidArgument(f"`{name[:100]}` is no name for an entry.", "Use letters, digits, - and _.")
+        raise InvalidArgument(f"`{name[:100]}` is not a valid name for an entry.", "Use letters, digits, - and _.")
     known = {operation.toolset for operation in load_contract()}
     for one in toolsets.split(",") if toolsets is not None else ():
         if one.strip() not in known:
@@ -118,7 +120,7 @@ def _show(record: JSON, entry: ClientEntry) -> None:
     if status == "different":
         output.line(f"there:   {json.dumps(record['existing'], ensure_ascii=False)}")
         output.line(f"wanted:  {json.dumps(record['entry'], ensure_ascii=False)}")
-        output.note("Change it by hand, or install under another name with --name.")
+        output.note("Edit it by hand, or install under another name with --name.")
     elif status == "unsafe":
         output.line(f"Add this by hand:\n{record['text']}")
     if status in ("added", "printed"):
@@ -130,4 +132,4 @@ def _summary(report: JSON) -> str:
     counts = {status: sum(one["status"] == status for one in report["checks"]) for status in ("failed", "warn")}
     if not any(counts.values()):
         return "Everything works."
-    return f"{counts['failed']} failed, {counts['warn']} to look at."
+    return f"{counts['failed']} failed, {counts['warn']} warnings."

@@ -24,13 +24,13 @@ from lore_server.owner.session import Session
 @command
 def trust(
     session: Session,
-    show_only: Annotated[bool, typer.Option("--show", help="Show the settings and approve nothing.")] = False,
+    show_only: Annotated[bool, typer.Option("--show", help="Show the settings without approving them.")] = False,
     revoke: Annotated[bool, typer.Option("--revoke", help="Withdraw the approval.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Approve without asking.")] = False,
 ) -> None:
-    """Approve the settings of a project's lore.toml that only you can allow, as they are now."""
+    """Approve the current settings of a project's lore.toml that only you can allow."""
     if show_only + revoke + yes > 1:
-        raise UsageError("Only one of --show, --revoke and --yes can be given.")
+        raise UsageError("Give only one of --show, --revoke and --yes.")
     root = session.root
     layers = read_layers(root)
     requested, is_approved, is_changed = layers.requested, layers.is_approved, False
@@ -55,9 +55,9 @@ def trust(
 
 def _lines(requested: JSON, is_approved: bool) -> Iterator[str]:
     if not requested:
-        yield f"{CONFIG_NAME} sets nothing that needs your approval."
+        yield f"{CONFIG_NAME} contains no settings that need your approval."
         return
-    yield f"{CONFIG_NAME} sets what only you can allow{' (approved)' if is_approved else ''}:"
+    yield f"{CONFIG_NAME} contains settings that only you can allow{' (approved)' if is_approved else ''}:"
     for key, value in requested.items():
         yield f"  {key} = {json.dumps(_plain(value))}"  # ASCII: a stranger chose the value
         yield f"      {RULES[key].reason}"
@@ -73,7 +73,7 @@ def _confirm(is_given: bool) -> None:
         return
     if not sys.stdin.isatty():
         raise UsageError(
-            "These settings are not approved: there is no terminal to ask you.",
+            "These settings are not approved: there is no terminal for the prompt.",
             "Read them with `lore trust --show`, then run `lore trust --yes`.",
         )
     typer.confirm("Approve these settings for this project?", abort=True, err=True)

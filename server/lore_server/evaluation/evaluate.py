@@ -56,7 +56,7 @@ def evaluate_excerpts(
     """
     of_passages = [one for one in rankings if one != "classic"]
     if not of_passages:
-        raise InvalidArgument("The ranking `classic` ranks files, and an excerpt set judges passages.")
+        raise InvalidArgument("The ranking `classic` ranks files, but an excerpt set judges passages.")
     places = {name: Places(text) for name, text in chosen.documents.items()}
     questions = chosen.asked.questions
     with scratch_index(chosen.asked.corpus, settings, model) as index:
@@ -103,7 +103,7 @@ def on_bench(
         with opened(chosen, root, settings, progress, model) as bench:
             return work(bench, chosen, progress)
     if split is not None:
-        raise InvalidArgument("The project's history has no splits.", "Leave --split out.")
+        raise InvalidArgument("The project's history has no splits.", "Omit --split.")
     index = Index(root, settings, model)
     try:
         chosen = set_from_git(root, index)

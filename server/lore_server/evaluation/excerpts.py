@@ -75,7 +75,7 @@ def _references(row: JSON, length: int, place: str) -> list[Span]:
     except (ValueError, KeyError, TypeError) as error:
         raise InvalidArgument(f"{place}: not a question with references.") from error
     if not spans or not all(0 <= start < end <= length for start, end in spans):
-        raise InvalidArgument(f"{place}: its references are no ranges of the document.")
+        raise InvalidArgument(f"{place}: its references are not ranges of the document.")
     return spans
 
 

@@ -60,7 +60,7 @@ def set_from_git(root: Path, index: Index) -> EvaluationSet:
                 judgements[ticket].update(dict.fromkeys(changed, 1))
     if not judgements:
         raise NotFound(
-            "No commit names a ticket of the index.",
+            "No commit mentions an indexed ticket.",
             "Tickets are found by number (`#12` and issues/issue-12.md) or by key (`ABC-12`); sync them first.",
         )
     questions = [Question(one, "\n".join(texts[one])) for one in sorted(judgements)]

@@ -43,8 +43,8 @@ class Report:
             for ranking, values in self.values.items() if ranking in theirs.values
         }  # fmt: skip
         if not any(found.values()):
-            hint = "Compare runs on the same set, with a ranking that both have."
-            raise InvalidArgument(f"This run and the saved one, of {theirs.name}, have no question in common.", hint)
+            hint = "Compare runs of the same set with a ranking that both contain."
+            raise InvalidArgument(f"This run and the saved one, of {theirs.name}, have no questions in common.", hint)
         return found
 
     def between(self, ranking: str, other: str) -> dict[str, Comparison]:
@@ -67,7 +67,7 @@ def load(file: Path) -> Report:
         raise InvalidArgument(f"Cannot read {file.name}: {error.strerror}.") from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         hint = "Write one with `lore eval … --save FILE`."
-        raise InvalidArgument(f"{file.name} is no saved evaluation.", hint) from error
+        raise InvalidArgument(f"{file.name} is not a saved evaluation.", hint) from error
 
 
 def _checked(values: Mapping[str, Mapping[str, Mapping[str, float]]]) -> dict[str, Values]:

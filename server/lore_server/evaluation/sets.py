@@ -69,7 +69,7 @@ def read_set(folder: Path, split: str | None = None) -> EvaluationSet:
 def _files(folder: Path, split: str | None) -> tuple[Path, Path, bool]:
     """Questions, judgements, and whether the split is still to be taken by metadata."""
     if not folder.is_dir():
-        raise InvalidArgument(f"There is no folder {folder.name}.", "Give the folder that holds queries.jsonl.")
+        raise InvalidArgument(f"There is no folder {folder.name}.", "Give the folder that contains queries.jsonl.")
     if split:
         named = folder / f"queries.{split}.jsonl"
         for qrels in (folder / f"qrels.{split}.tsv", folder / "qrels" / f"{split}.tsv"):
@@ -96,7 +96,7 @@ def rows(file: Path) -> Iterator[tuple[str, str, JSON]]:
             raise InvalidArgument(f"{place}: not a JSON object.")
         one = text(row, "_id", place)
         if one in seen:
-            raise InvalidArgument(f"{place}: the `_id` `{one}` stands twice.")
+            raise InvalidArgument(f"{place}: the `_id` `{one}` occurs twice.")
         seen.add(one)
         yield place, one, row
 
@@ -115,7 +115,7 @@ def text(row: JSON, key: str, place: str) -> str:
     """A value that has to be a text. Raises InvalidArgument."""
     value = _storable(row.get(key))
     if not value.strip():
-        raise InvalidArgument(f"{place}: `{key}` is missing or no text.")
+        raise InvalidArgument(f"{place}: `{key}` is missing or not a string.")
     return value
 
 

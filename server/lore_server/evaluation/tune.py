@@ -75,8 +75,8 @@ def fit(bench: Bench, chosen: EvaluationSet, progress: Progress = silent) -> Fit
         )
     questions = [one for one in chosen.questions if any(grade > 0 for grade in chosen.judgements[one.id].values())]
     if len(questions) < SMALLEST_SET:
-        hint = f"Use a set of at least {SMALLEST_SET} questions that have an answer."
-        raise InvalidArgument(f"{len(questions)} questions are too few to fit weights to.", hint)
+        hint = f"Use a set of at least {SMALLEST_SET} questions with an answer."
+        raise InvalidArgument(f"{len(questions)} questions are too few to fit the weights.", hint)
     score = _scorer(bench, questions, chosen.judgements, bench.retrieve(questions, progress))
     start = dict(bench.weights("hybrid"))
     before = score(start)

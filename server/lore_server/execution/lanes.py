@@ -30,14 +30,14 @@ class Lane(Generic[Result]):
             DeadlineExceeded: it took too long; it goes on, and keeps its slot until it ends.
         """
         if not self._slots.acquire(timeout=self._queue_seconds):
-            raise Busy(f"{self._size} calls are running already.")
+            raise Busy(f"{self._size} calls are already running.")
         future = self._pool.submit(work)
         future.add_done_callback(lambda _: self._slots.release())
         try:
             return future.result(timeout=seconds)
         except FutureTimeout as error:
             if future.done():
-                raise InternalError("A part of Lore timed out.") from error
+                raise InternalError("A component of Lore timed out.") from error
             raise DeadlineExceeded(f"{name} took over {seconds:g} s.") from error
 
     def close(self, wait: bool = True) -> None:

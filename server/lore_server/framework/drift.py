@@ -26,7 +26,7 @@ class DriftKind(StrEnum):
 _SENTENCES = {
     DriftKind.MISSING_IMPLEMENTATION: "{key} names the implementation {target}, which does not exist.",
     DriftKind.MISSING_PATTERN: "{key} refers to the pattern {target}, which does not exist.",
-    DriftKind.CHANGED: "{target} changed since the index was built: run `lore sync`.",
+    DriftKind.CHANGED: "{target} has changed since the index was built: run `lore sync`.",
 }
 
 

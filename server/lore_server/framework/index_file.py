@@ -70,7 +70,9 @@ class Output:
                 if before is None:
                     return
                 if state_of(before) is State.FOREIGN:
-                    report.warnings.append(f"{VIEW_NAME} is another tool's and stays: `lore init` replaces it.")
+                    report.warnings.append(
+                        f"{VIEW_NAME} belongs to another tool and was kept: `lore init` replaces it."
+                    )
                     return
                 report.warnings += [*self._kept_beside(before), *self._written(before)]
         except LoreError as error:
@@ -83,7 +85,7 @@ class Output:
         names = [f"{VIEW_NAME}.old", *(f"{VIEW_NAME}.old-{number}" for number in range(2, MOST_COPIES))]
         name = next((one for one in names if not self._files.exists(one)), names[-1])
         self._files.write(name, before)
-        return [f"{VIEW_NAME} was {state.value}: it is kept as {name}."]
+        return [f"{VIEW_NAME} was {state.value}: kept as {name}."]
 
     def _written(self, before: bytes | None) -> list[str]:
         index = self._index
@@ -114,7 +116,7 @@ def _remarks(size: int, entries: Entries) -> Iterator[str]:
     if size > LARGE_BYTES:
         yield f"{VIEW_NAME} is large: {size / 1e6:.1f} MB. Tools that read it whole may be slow."
     if entries.unknown:
-        yield f"{VIEW_NAME} lacks {entries.unknown:,} files that an older Lore indexed: run `lore sync`."
+        yield f"{VIEW_NAME} lacks {entries.unknown:,} files that an older version of Lore indexed: run `lore sync`."
 
 
 def exists(root: Path, path: str) -> bool:

@@ -57,12 +57,12 @@ class InitService:
             Busy: another job is running, or another process owns the index.
         """
         root, deadline = self._index.root, time.monotonic() + wait_seconds
-        check_root(root, project_root, f"Leave it out, or run `lore init {(project_root or '')[:300]}` in a shell.")
+        check_root(root, project_root, f"Omit it, or run `lore init {(project_root or '')[:300]}` in a shell.")
         layout = layout_of(root)
         names = (CONFIG_NAME, VIEW_NAME) if "framework" in layout.found else (CONFIG_NAME,)
         before = {name: self._content(name) for name in names}
         self._configure()
-        warnings = [f"{link} is a link: Lore does not follow it." for link in layout.links]
+        warnings = [f"{link} is a symlink, which Lore does not follow." for link in layout.links]
         warnings += self._put_out(layout)
         job = self._synced(max(0.0, deadline - time.monotonic()), listener) if sync else None
         written = [name for name in names if self._content(name) != before[name]]
@@ -88,7 +88,7 @@ class InitService:
             if not self._files.exists(CONFIG_NAME):
                 self._files.write(CONFIG_NAME, TEMPLATE.encode())
         except StorageError as error:
-            hint = "Make the project's folder writable, then run `lore init` again."
+            hint = "Make the project folder writable, then run `lore init` again."
             raise type(error)(error.message, hint) from error
 
     def _put_out(self, layout: Layout) -> list[str]:
@@ -126,7 +126,7 @@ def _empty(layout: Layout, groups: Mapping[str, int]) -> Iterator[str]:
     for role, path in layout.found.items():
         group = GROUP_OF_PLACE.get(role)
         if group is not None and not groups[group.value]:
-            yield f"{path} gives no entry: it is empty, or .gitignore, [index] or [sources] in lore.toml leave it out."
+            yield f"{path} has no entries: it is empty, or excluded by .gitignore, [index] or [sources] in lore.toml."
 
 
 def _places(places: dict[str, str]) -> list[PlaceRecord]:

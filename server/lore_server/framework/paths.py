@@ -22,17 +22,15 @@ def plain(path: str) -> str:
         PathRefused: it is empty, too long, absolute, goes up, or holds what only looks like a dot or slash.
     """
     if not path or len(path) > LONGEST:
-        raise PathRefused(f"A path has 1 to {LONGEST:,} characters, this one {len(path):,}.")
+        raise PathRefused(f"A path must have 1 to {LONGEST:,} characters; this one has {len(path):,}.")
     if path.startswith("/") or "\\" in path or _DRIVE.match(path):
-        raise PathRefused(f"`{_shown(path)}` is no path below a folder: it is absolute, or of Windows.")
+        raise PathRefused(f"`{_shown(path)}` is not a relative path: it is absolute or a Windows path.")
     if has_unseen(path):
-        raise PathRefused("The path holds control characters or invisible characters.")
+        raise PathRefused("The path contains control characters or invisible characters.")
     if any(_is_like_a_slash(letter) for letter in path):
-        raise PathRefused(f"`{_shown(path)}` holds a character that only looks like a slash.")
+        raise PathRefused(f"`{_shown(path)}` contains a character that only looks like a slash.")
     if any(_is_no_name(part) for part in path.split("/")):
-        raise PathRefused(
-            f"`{_shown(path)}` has a part that is no name: empty, dots, or with a dot or blank at its end."
-        )
+        raise PathRefused(f"`{_shown(path)}` has an invalid part: empty, only dots, or ending with a dot or space.")
     return path
 
 
@@ -48,12 +46,13 @@ def leads_to(root: Path, folder: str, path: str) -> str:
     try:
         found = Path(os.path.realpath(home / folder / plain(path)))  # Path.resolve raises on a loop
     except OSError as error:  # somebody takes the links away meanwhile
-        raise PathRefused(f"`{_shown(path)}` cannot be followed: {error.strerror}.", "Try again.") from error
+        raise PathRefused(f"`{_shown(path)}` cannot be opened: {error.strerror}.", "Try again.") from error
     wanted = PurePath(folder).parts
     parts = found.relative_to(home).parts if found.is_relative_to(home) else ()
     if not parts or parts[: len(wanted)] != wanted:
         raise PathRefused(
-            f"`{_shown(path)}` leads out of {folder or 'the project'}.", "Links out of it are not followed."
+            f"`{_shown(path)}` leads outside {folder or 'the project'}.",
+            "Symlinks that lead outside it are not followed.",
         )
     return "/".join(parts)
 

@@ -16,4 +16,4 @@ def check_root(root: Path, project_root: str | None, hint: str) -> None:
     except (OSError, ValueError, RuntimeError):
         is_this = False  # NUL in the path, a loop of links, the home of a user who does not exist
     if not is_this:
-        raise InvalidArgument("This server answers for one project, and `project_root` is another folder.", hint)
+        raise InvalidArgument("This server serves one project, and `project_root` is a different folder.", hint)

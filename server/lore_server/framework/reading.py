@@ -51,11 +51,11 @@ class DocReader:
         """Return a file of the project. Raises PathRefused, DocumentNotFound."""
         if is_knowledge(path):
             raise PathRefused(
-                f"`{path}` is no file of the project: it was written through Lore.", "get_source reads it."
+                f"`{path}` is not a project file: it was written through Lore.", "Read it with get_source."
             )
         source = leads_to(self._root, "", path)
         if has_part(path, SYSTEM) or has_part(source, SYSTEM):
-            raise PathRefused(f"`{path}` is in {SYSTEM}/.", "get_system_doc reads what is in .ce/.")
+            raise PathRefused(f"`{path}` is in {SYSTEM}/.", "Read files in .ce/ with get_system_doc.")
         return self._part(path, source, "", max_tokens, cursor)
 
     def framework(self, *, doc_path: str, max_tokens: int, cursor: str | None = None) -> DocTextRecord:
@@ -87,8 +87,10 @@ class DocReader:
         if info is None:
             raise self._not_found(source, folder)
         if self._files.is_passed_over(source) or not self._sources.owner(source):
-            hint = "list_sources shows which are; .gitignore, [index] and [sources] in lore.toml decide it."
-            raise PathRefused(f"`{source}` is not one of the files that are indexed.", hint)
+            hint = (
+                "list_sources lists the indexed files; .gitignore, [index] and [sources] in lore.toml determine them."
+            )
+            raise PathRefused(f"`{source}` is not indexed.", hint)
         data = self._opened.read(source)
         if data is None:
             raise self._not_found(source, folder)
@@ -102,7 +104,7 @@ class DocReader:
         """Told with the nearest paths there are, as the same tool takes them."""
         here = f"{folder}/" if folder else ""
         near = nearest(source, [path for path in self._files.scan().files if self._is_for(path, here)])
-        hint = "knowledge_search finds documents by what they say."
+        hint = "Find documents by content with knowledge_search."
         if near:
             hint = f"Did you mean {', '.join(path.removeprefix(here) for path in near)}?"
         return DocumentNotFound(f"There is no document `{source}`.", hint)
@@ -124,7 +126,7 @@ def framework_folder(root: Path, configured: str) -> str:
     choices = (configured.rstrip("/"),) if configured else FRAMEWORKS
     found = next((folder for folder in choices if (root / folder).is_dir()), None)
     if found is None:
-        raise FrameworkNotFound(f"There is no folder {' or '.join(choices)} with a framework's documents.")
+        raise FrameworkNotFound(f"There is no folder {' or '.join(choices)} with framework documents.")
     return found
 
 

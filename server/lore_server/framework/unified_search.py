@@ -68,7 +68,7 @@ class UnifiedSearch:
         Raises:
             InvalidArgument: another project than this one, or an argument that `options` repeats.
         """
-        check_root(self._index.root, project_root, "Leave it out, or ask the server of that project.")
+        check_root(self._index.root, project_root, "Omit it, or use the server of that project.")
         given = {"sources": sources, "tags": tags, "limit": limit}
         wanted = _merged({name: value for name, value in given.items() if value is not None}, options or {})
         sources, tags, limit = wanted.get("sources", []), wanted.get("tags", []), wanted.get("limit", LIMIT)
@@ -134,7 +134,7 @@ class UnifiedSearch:
 
     def _suggestion(self, query: str, tags: Sequence[str]) -> str:
         """Where else the words are, or what to try."""
-        for said, with_tags in (("Other sources have these words", tags), ("Without the tags there are", ())):
+        for said, with_tags in (("Other sources contain these words", tags), ("Without the tags there are", ())):
             scope = self._scopes.of(DEFAULT, with_tags)
             holding = {
                 one.chunk.source for one in self._queries.find(query, part=Only(scope.files)).candidates if one.keyword
@@ -142,13 +142,13 @@ class UnifiedSearch:
             if holding:
                 counts = Counter(scope.source_of[path] for path in sorted(holding))
                 return f"{said}: {', '.join(f'{name} ({count})' for name, count in counts.most_common())}."
-        return "Use other or fewer words, or query_documents, which searches every file of the index."
+        return "Use other or fewer words, or query_documents, which searches all indexed files."
 
 
 def _merged(arguments: Mapping[str, object], options: Mapping[str, object]) -> JSON:
     """The arguments and those in `options`, where PRP-29.2 has them. Raises InvalidArgument if one is in both."""
     if twice := sorted(arguments.keys() & options.keys()):
-        raise InvalidArgument(f"`{twice[0]}` is given twice: as an argument and in `options`.", "Give it once.")
+        raise InvalidArgument(f"`{twice[0]}` is given twice: as an argument and in `options`.", "Pass it only once.")
     return {**arguments, **options}
 
 

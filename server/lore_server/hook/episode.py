@@ -133,7 +133,7 @@ def _parse(data: bytes) -> tuple[dict[str, Any], str, list[str]]:
     try:
         return dict(read_front_matter(block).values), body, notes
     except FrontMatterError as error:
-        return {}, body, [*notes, f"{error}; it is sent without it"]
+        return {}, body, [*notes, f"{error}; the file is sent without it"]
 
 
 def _skip_reason(values: Mapping[str, Any], body: str) -> str:

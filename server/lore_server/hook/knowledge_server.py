@@ -51,7 +51,7 @@ class MemoryRefused(ProviderError):
     """The server refuses this request. `is_missing`: the memory to delete does not exist."""
 
     def __init__(self, message: str, is_missing: bool = False) -> None:
-        super().__init__(message, "Correct the named memory file, and run the hook again.")
+        super().__init__(message, "Correct the named memory file, then run the hook again.")
         self.is_missing = is_missing or bool(_MISSING.search(message))
 
 
@@ -96,7 +96,7 @@ class Tool(NamedTuple):
         for name in names:
             if name in self.arguments:
                 return name
-        message = f"The server's tool {self.name} has none of the arguments {', '.join(names)}."
+        message = f"The server's tool {self.name} takes none of the arguments {', '.join(names)}."
         raise ServerUnusable(message, "Use a server with the tools of Lore or Graphiti.")
 
     def max_length(self, argument: str, default: int) -> int:

@@ -74,7 +74,7 @@ async def connected(
             failure = ServerUnusable(failure.message, "Give the URL of a knowledge server.")
         raise failure from error
     if not is_healthy:
-        raise ServerUnreachable(f"it did not answer within {health_seconds:g} s")
+        raise ServerUnreachable(f"it did not respond within {health_seconds:g} s")
 
 
 def search(target: Target, query: str, groups: Sequence[str]) -> JSON:
@@ -122,7 +122,7 @@ async def _introduced(client: Client, escape: Callable[[str], str], seconds: flo
     if is_lore:
         tools |= {operation.id: operation.input_schema for operation in load_contract()}
     name = f"{about.name} {about.version}" if about else "the server"
-    log.info("%s answers: protocol %s, %d tools", name, client.protocol_version, len(tools))
+    log.info("connected to %s: protocol %s, %d tools", name, client.protocol_version, len(tools))
 
     async def call(tool: str, arguments: JSON) -> JSON:
         limit = seconds + len(json.dumps(arguments)) / BYTES_PER_SECOND
@@ -166,7 +166,9 @@ async def check_status(response: httpx2.Response) -> None:
         raise ServerUnreachable("it has forgotten the session (HTTP 404)")
     is_probe = status == 500 and json.loads(request.content).get("method") == "server/discover"  # may be unknown to it
     if status == 429 or (status >= 500 and not is_probe):
-        raise ServerUnreachable(f"it answers HTTP {status}", retry_seconds(response.headers.get("retry-after", "")))
+        raise ServerUnreachable(
+            f"it replied with HTTP {status}", retry_seconds(response.headers.get("retry-after", ""))
+        )
 
 
 def explained(error: Exception) -> Exception:
@@ -182,7 +184,7 @@ def explained(error: Exception) -> Exception:
         if isinstance(leaf, MCPError):
             if leaf.code in (types.REQUEST_TIMEOUT, types.CONNECTION_CLOSED):
                 is_late = leaf.code == types.REQUEST_TIMEOUT
-                return ServerUnreachable("it did not answer in time" if is_late else "it closed the connection")
+                return ServerUnreachable("it did not respond in time" if is_late else "it closed the connection")
             return MemoryRefused(f"The server refuses the request: {leaf.message[:500]}")
         if isinstance(leaf, ValidationError | RuntimeError):
             return MemoryRefused(f"The server's reply is not valid MCP ({type(leaf).__name__}).")

@@ -78,7 +78,7 @@ def show_status(session: Session, target: Target) -> None:
     elif "ended" not in last:
         run = f"started {last['began']}, {'still running' if is_active else 'interrupted'}."
     else:
-        run = f"{last['ended']}: {Tally.of(last)}{'' if last['answered'] else '; the server did not answer'}."
+        run = f"{last['ended']}: {Tally.of(last)}{'' if last['answered'] else '; the server did not respond'}."
     lines = [f"{complete} memory files are on {target.name}.", f"Last run: {run}"]
     lines += [f"failed: {entry['file']}: {entry['reason']}" for entry in failed]
     lines += [f"not deleted: {entry['id']} of {entry['path']}: {entry['reason']}" for entry in state.orphans]
@@ -145,5 +145,5 @@ def _print(session: Session, record: JSON, warnings: Sequence[str], lines: Seque
     if session.as_json:
         print_json({**record, "warnings": list(warnings)})
         return
-    rest = " The rest goes on in the background; --status shows how far." if record["in_background"] else ""
+    rest = " The rest continues in the background; --status shows the progress." if record["in_background"] else ""
     output.line("\n".join([*lines, f"Memories for {record['server']}: {Tally.of(record)}.{rest}"]))

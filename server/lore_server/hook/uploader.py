@@ -125,7 +125,7 @@ class Uploader:
                 self._known = {digest: known for digest, known in self._known.items() if memory not in known.ids}
                 if reason := await self._delete(server, memory, entry.group):
                     self._state.orphans.append({"path": path, "id": memory, "reason": reason})
-                    log.warning("%s: an old version stays on the server (%s): %s", path, memory, reason)
+                    log.warning("%s: an old version remains on the server (%s): %s", path, memory, reason)
             self._state.put(path, replace(entry, stale=tuple(others)))
 
     async def _delete(self, server: KnowledgeServer, memory: str, group: str) -> str:

@@ -79,7 +79,7 @@ class Reader:
             if self._operation.is_about_knowledge:
                 return given
             raise
-        raise InvalidArgument("The request does not fit the contract.") from error
+        raise InvalidArgument("The request does not match the contract.") from error
 
     def _query(self, request: Request) -> JSON:
         given: JSON = {}
@@ -135,4 +135,4 @@ def _json_object(body: bytes) -> JSON:
 
 
 def _refuse(constant: str) -> None:
-    raise ValueError(f"{constant} is no JSON")
+    raise ValueError(f"{constant} is not valid JSON")

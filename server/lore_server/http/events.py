@@ -81,7 +81,7 @@ async def _answer(operation: Operation, arguments: JSON, calls: Calls) -> Stream
 
     def hear(text: str) -> None:
         if gone.is_set():
-            raise Cancelled("The client left.")
+            raise Cancelled("The client disconnected.")
         loop.call_soon_threadsafe(told.put_nowait, ("text", text))
 
     async def work() -> None:

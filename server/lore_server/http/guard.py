@@ -56,13 +56,15 @@ class Guard:
         host, origin = _header(scope, b"host"), _header(scope, b"origin")
         name = _parsed(f"//{host}") if host else None
         if name is None or name.username is not None or (name.hostname or "") not in self._site.hosts:
-            hint = f"It is reached as {', '.join(sorted(self._site.hosts))}; server.allowed_hosts adds names."
+            hint = f"Allowed hosts: {', '.join(sorted(self._site.hosts))}; add others with server.allowed_hosts."
             return refused(InvalidArgument("Requests with this Host are refused.", hint), 421)
         if origin is not None and not _is_same(_parsed(origin), name):
-            hint = "Only the page that this server serves may call it from a browser."
+            hint = "In a browser, only this server's own page may call it."
             return refused(InvalidArgument("Requests with this Origin are refused.", hint), 403)
         if scope["method"] == "OPTIONS":
-            unasked = InvalidArgument("Other origins are not answered.", "Call without a preflight, from no browser.")
+            unasked = InvalidArgument(
+                "Other origins are not allowed.", "Call it from outside a browser, without a preflight request."
+            )
             return refused(unasked, 405, {"Allow": "GET, POST"})
         is_private = self._site.is_private(name.hostname) or _is_shell(scope["path"])
         if not is_private and not has_token(scope, self._site):

@@ -45,7 +45,7 @@ def _is_allowed(context: Context, site: Site) -> bool:
 
 
 def _refusal(operation: Operation) -> types.CallToolResult:
-    error = TokenRequired(f"{operation.id} changes something, and this client has no token.")
+    error = TokenRequired(f"{operation.id} makes changes, and this client has no token.")
     record = problem(in_envelope(error, operation.envelope, {}))
     record["hint"] = f"Configure the client to send a header. {record['hint']}"
     return result_of(operation.id, record)

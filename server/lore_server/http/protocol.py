@@ -24,7 +24,7 @@ class LimitedProtocol(HttpToolsProtocol):
         """Refuse the connection if there are too many, else wait for its first request."""
         super().connection_made(transport)
         if len(self.connections) > self.max_connections:
-            self._refuse(Busy(f"There are {self.max_connections} connections already."))
+            self._refuse(Busy(f"The limit of {self.max_connections} connections is reached."))
         else:
             self._await(self.head_seconds)
 

@@ -32,7 +32,7 @@ def rendering_routes() -> list[Route]:
         try:
             text = (await json_of(request, MOST_BYTES)).get("text")
             if not isinstance(text, str):
-                raise InvalidArgument("`text` is missing, or no text.")
+                raise InvalidArgument("`text` is missing or not a string.")
             checked_text(text, DOCUMENT_BYTES, "document")
             return JSONResponse(await anyio.to_thread.run_sync(rendered, text, limiter=working))
         except LoreError as error:

@@ -38,7 +38,7 @@ class Site:
     def notice(self) -> str:
         """What is said at the start, for a person; never the token itself."""
         if not self.is_open:
-            return f"The token for what changes the index: {self.token.place}."
+            return f"Token for operations that make changes: {self.token.place}."
         return (
             f"OPEN TO OTHER MACHINES on {self.host}: every request needs the token ({self.token.place}). "
             f"It answers to {', '.join(sorted(self.hosts))} only (server.allowed_hosts); "

@@ -44,8 +44,8 @@ def token_of(folder: Path, make: bool = True) -> Token:
     given = os.environ.get(VARIABLE)
     if given is not None:
         if not _ALLOWED.fullmatch(given):
-            rule = f"Use {SHORTEST} characters or more, without spaces: `openssl rand -hex 32` makes some."
-            raise ConfigError(f"{VARIABLE} is no usable token.", rule)
+            rule = f"Use at least {SHORTEST} characters, without spaces, for example from `openssl rand -hex 32`."
+            raise ConfigError(f"{VARIABLE} is not a valid token.", rule)
         return Token(given, f"the environment variable {VARIABLE}")
     file = folder / FILE
     try:
@@ -54,7 +54,7 @@ def token_of(folder: Path, make: bool = True) -> Token:
             raise ConfigError("There is no token yet.", f"Set {VARIABLE}, or run `lore serve` on this machine once.")
         value = value or _make(file)
     except OSError as error:
-        raise StorageError(f"The token in {FILE} cannot be made or read: {error.strerror}.") from error
+        raise StorageError(f"Cannot create or read the token in {FILE}: {error.strerror}.") from error
     return Token(value, f"the file {file}")
 
 

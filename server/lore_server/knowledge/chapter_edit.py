@@ -47,7 +47,7 @@ def new_document(
         InvalidContent: a part is too long, or its headings or fences would run into another.
     """
     if len(chapters) > limits.CHAPTERS:
-        raise InvalidContent(f"A document has up to {limits.CHAPTERS} chapters, not {len(chapters)}.")
+        raise InvalidContent(f"A document can have up to {limits.CHAPTERS} chapters, not {len(chapters)}.")
     values: dict[str, Value] = {"title": limits.checked_title(title), "keywords": limits.checked_keywords(keywords)}
     values |= {"created": now, "updated": now}
     if supersedes:
@@ -75,7 +75,7 @@ def rewritten(old: str, new: str, now: str) -> str:
     if day and day != before.metadata.valid_until:
         limits.checked_day(day)
     if len(after.headings) > max(limits.CHAPTERS, len(before.headings)):
-        raise InvalidContent(f"A document has up to {limits.CHAPTERS} chapters, not {len(after.headings)}.")
+        raise InvalidContent(f"A document can have up to {limits.CHAPTERS} chapters, not {len(after.headings)}.")
     updated = after.metadata.updated
     return with_values(new, {"updated": now}) if new != old and updated and updated == before.metadata.updated else new
 
@@ -98,13 +98,13 @@ def update_chapter(text: str, which: Which, content: str, summary: str | None, n
     end = document.end_of(index)
     below = _titles_between(document, end, document.end_with_subchapters(index))
     if again := next((title for _, title in added if title in below), None):
-        raise SectionExists(f"`{heading.title}` has a sub-chapter `{again}` already.", "Update it by its own title.")
+        raise SectionExists(f"`{heading.title}` already has a subchapter `{again}`.", "Update it by its own title.")
     eol = line_end(text)
     head = lines[heading.line].rstrip("\r\n") + eol
     changed = [*lines[: heading.line], head, *spaced(body, eol, end < len(lines)), *lines[end:]]
     titles = titles_of(document.headings)
     if added and len(titles) + len(added) > limits.CHAPTERS:
-        raise InvalidContent(f"A document has up to {limits.CHAPTERS} chapters, sub-headings included.")
+        raise InvalidContent(f"A document can have up to {limits.CHAPTERS} chapters, including subheadings.")
     return _finished(changed, [*titles[: index + 1], *added, *titles[index + 1 :]], now)
 
 
@@ -119,9 +119,9 @@ def add_chapter(text: str, chapter: NewChapter, now: str, place: Place = "end", 
     document = KnowledgeDocument(text)
     name = limits.checked_title(chapter.title, "chapter title")
     if any(heading.title == name for heading in document.headings):
-        raise SectionExists(f"There is a chapter `{name}` already.")
+        raise SectionExists(f"The chapter `{name}` already exists.")
     if len(document.headings) >= limits.CHAPTERS:
-        raise InvalidContent(f"A document has up to {limits.CHAPTERS} chapters.", "Begin another document.")
+        raise InvalidContent(f"A document can have up to {limits.CHAPTERS} chapters.", "Create another document.")
     at, index, level = _spot(document, place, reference)
     body = _chapter_body(chapter.content, chapter.summary, name, level)
     added = [(level, name), *titles_of(_chapter_headings(body))]
@@ -161,7 +161,7 @@ def _spot(document: KnowledgeDocument, place: Place, reference: Which | None) ->
 def _chapter_body(content: str, summary: str, title: str, level: int) -> str:
     start = one_line(limits.checked_text(summary, limits.CHAPTER_BYTES, "summary"))
     if len(start) > limits.SUMMARY_CHARACTERS:
-        raise InvalidContent(f"A summary has up to {limits.SUMMARY_CHARACTERS} characters, not {len(start)}.")
+        raise InvalidContent(f"A summary can have up to {limits.SUMMARY_CHARACTERS} characters, not {len(start)}.")
     body = _body(content, title, level, "chapter", limits.CHAPTER_BYTES)
     if start and summary_of(body) != start:
         body = _body(f"{start}\n\n{body}", "", level, "chapter", limits.CHAPTER_BYTES)
@@ -178,11 +178,13 @@ def _body(content: str, title: str, level: int, what: str, most: int) -> str:
     found = outline(body)
     if found.open_fence is not None:
         line = found.open_fence + 1
-        raise InvalidContent(f"A code fence in line {line} of the {what} is never closed.", "Close it and call again.")
+        raise InvalidContent(
+            f"The code fence in line {line} of the {what} is never closed.", "Close it and call again."
+        )
     lowest = level if level in CHAPTER_LEVELS else CHAPTER_LEVELS[-1]
     for heading in found.headings:
         if CHAPTER_LEVELS[0] <= heading.level <= lowest:
-            message = f"The {what} holds the heading `{heading.title}`, which would begin another chapter."
+            message = f"The {what} contains the heading `{heading.title}`, which would start another chapter."
             raise InvalidContent(message, "Add it as a chapter of its own, or use a deeper heading.")
     return body
 
@@ -219,6 +221,6 @@ def _finished(lines: Sequence[str], titles: Sequence[tuple[int, str]], now: str)
     """The text with `updated` set, if its chapters are those that the change meant to leave."""
     text = with_values("".join(lines), {"updated": now})
     if titles_of(KnowledgeDocument(text).headings) != list(titles):
-        message = "The change would turn other chapters into text, or text into chapters."
-        raise InvalidContent(message, "Close the code fence that is open in the document, then call again.")
+        message = "The change would turn other chapters into text or text into chapters."
+        raise InvalidContent(message, "Close the open code fence in the document, then call again.")
     return limits.checked_size(text, limits.DOCUMENT_BYTES, "document")

@@ -92,7 +92,7 @@ class KnowledgeDocument:
     def position(self, title: str | None = None, index: int | None = None) -> int:
         """The index of one chapter, see `chapter`."""
         if title is None and index is None:
-            raise InvalidArgument("Say which chapter: by its title or its index.")
+            raise InvalidArgument("Name the chapter by title or index.")
         name = None if title is None else one_line(title)
         found = [
             number
@@ -118,7 +118,7 @@ class KnowledgeDocument:
 
     def _hint(self, name: str | None) -> str | None:
         alike = [one.title for one in self.headings if name and one.title.casefold() == name.casefold()]
-        return f"There is `{alike[0]}`: upper and lower case count." if alike else None
+        return f"There is `{alike[0]}`: titles are case-sensitive." if alike else None
 
 
 def summary_of(content: str) -> str:

@@ -32,7 +32,7 @@ def checked_title(title: str, what: str = "title") -> str:
     """
     text = one_line(checked_text(title, TITLE_CHARACTERS * 4, what))
     if not 1 <= len(text) <= TITLE_CHARACTERS:
-        raise InvalidContent(f"A {what} has 1 to {TITLE_CHARACTERS} characters, this one {len(text)}.")
+        raise InvalidContent(f"A {what} must have 1 to {TITLE_CHARACTERS} characters; this one has {len(text)}.")
     return text
 
 
@@ -43,11 +43,11 @@ def checked_keywords(keywords: Sequence[str]) -> tuple[str, ...]:
         InvalidContent: one is empty or too long, or there are too many.
     """
     if len(keywords) > KEYWORDS:
-        raise InvalidContent(f"A document has up to {KEYWORDS} keywords, not {len(keywords)}.")
+        raise InvalidContent(f"A document can have up to {KEYWORDS} keywords, not {len(keywords)}.")
     words = [one_line(checked_text(word, DOCUMENT_BYTES, "keyword")) for word in keywords]
     for word in words:
         if not 1 <= len(word) <= KEYWORD_CHARACTERS:
-            raise InvalidContent(f"A keyword has 1 to {KEYWORD_CHARACTERS} characters, this one {len(word)}.")
+            raise InvalidContent(f"A keyword must have 1 to {KEYWORD_CHARACTERS} characters; this one has {len(word)}.")
     return tuple(dict.fromkeys(words))
 
 
@@ -66,7 +66,7 @@ def checked_text(text: str, most: int, what: str) -> str:
     """
     found = _UNWRITABLE.search(text)
     if found:
-        name = "NUL" if found[0] == "\0" else "half a character (a lone surrogate)"
+        name = "NUL" if found[0] == "\0" else "a lone surrogate (invalid Unicode)"
         raise InvalidContent(f"The {what} holds {name} at {found.start()}.")
     return checked_size(text, most, what)
 
@@ -79,5 +79,5 @@ def checked_size(text: str, most: int, what: str) -> str:
     """
     size = len(text.encode("utf-8", "surrogateescape"))
     if size > most:
-        raise InvalidContent(f"The {what} has {size:,} bytes; {most:,} are allowed.")
+        raise InvalidContent(f"The {what} has {size:,} bytes; the limit is {most:,}.")
     return text

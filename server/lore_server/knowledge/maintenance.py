@@ -17,7 +17,7 @@ from lore_server.knowledge.remote import RemoteState
 from lore_server.knowledge.writer import Changes, Writer
 
 CLOSE_SECONDS = 5.0
-_BY_HAND = "Read the commit, and write again what you need of it."
+_BY_HAND = "Read the commit, then write again the parts you need."
 
 
 class Opened(NamedTuple):
@@ -214,7 +214,9 @@ class Upkeep(Writer):
             if found != ours:
                 wanted[path] = found
         if clashes:
-            raise Conflict(f"Changed since: {', '.join(clashes)[:500]}.", "Revert the later commits first, or edit it.")
+            raise Conflict(
+                f"Changed since: {', '.join(clashes)[:500]}.", "Revert the later commits first, or edit the document."
+            )
         return wanted
 
     def _with_projects(self, entry: Commit, wanted: Changes) -> Changes:
@@ -226,10 +228,10 @@ class Upkeep(Writer):
         owners = {name: slug for index in ends for name, slug in index.items() if slug in touched}
         for name, slug in owners.items():
             if now.get(name, slug) != slug:
-                raise Conflict(f"Project `{name}` has another folder by now.", _BY_HAND)
+                raise Conflict(f"Project `{name}` now has another folder.", _BY_HAND)
         for name, slug in now.items():
             if slug in touched and owners.get(name) != slug:
-                raise Conflict(f"The folder {slug} is project `{name}`'s by now.", _BY_HAND)
+                raise Conflict(f"The folder {slug} is project `{name}`'s now.", _BY_HAND)
         gone = {path for path, new in wanted.items() if new is None}
         for name, slug in (now | owners).items():
             if name in read_index(data):
@@ -247,7 +249,7 @@ class Upkeep(Writer):
         project = self.project(project_id)
         slug = project.slug or self.former_slug(project.id)
         if slug is None:
-            raise ProjectNotFound(f"Nothing was ever written for project `{project.id}`.")
+            raise ProjectNotFound(f"Nothing has ever been written for project `{project.id}`.")
         if main:
             return [Project(project.id, slug).main_path]
         if filename is None:

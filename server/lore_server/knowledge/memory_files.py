@@ -77,12 +77,12 @@ def made(name: str, group_id: str, body: str, source: str, metadata: Mapping[str
     origin, in_source = redact(_line(checked_text(source, DOCUMENT_BYTES, "source")))
     values, in_values = _redacted(metadata)
     if not whole or not body.strip():
-        raise InvalidContent("A memory has a name and a body that are not empty.")
+        raise InvalidContent("A memory needs a name and a body that are not empty.")
     short = shortened(whole, MEMORY_NAME_CHARACTERS)
     full = whole if short != whole else ""
     memory = Memory(short, checked_group_id(group_id), body, origin, values, created, full)
     if len(_front(_values(memory))) > FRONT_CHARACTERS:
-        raise InvalidContent(f"Name, source and metadata have over {FRONT_CHARACTERS:,} characters.")
+        raise InvalidContent(f"Name, source and metadata exceed {FRONT_CHARACTERS:,} characters.")
     return Made(memory, in_body + in_name + in_source + in_values)
 
 
@@ -189,5 +189,5 @@ def _redacted(metadata: Mapping[str, Value]) -> tuple[dict[str, Value], int]:
 
 def _redacted_scalar(value: Scalar) -> tuple[Scalar, int]:
     if isinstance(value, float) and not math.isfinite(value):
-        raise InvalidContent("A number of the metadata is not finite.")
+        raise InvalidContent("A number in the metadata is not finite.")
     return redact(checked_text(value, DOCUMENT_BYTES, "metadata")) if isinstance(value, str) else (value, 0)

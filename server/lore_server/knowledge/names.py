@@ -94,15 +94,15 @@ def checked_filename(filename: str) -> str:
     """
     name = filename.strip()
     if not name or len(name) > FILENAME_CHARACTERS:
-        raise InvalidFilename(f"A file name has 1 to {FILENAME_CHARACTERS} characters, this one {len(name)}.")
+        raise InvalidFilename(f"A file name must have 1 to {FILENAME_CHARACTERS} characters; this one has {len(name)}.")
     looks = unicodedata.normalize("NFKC", name)  # full-width dots and slashes become `../`
     if any(mark in text for text in (name, looks) for mark in "/\\\0"):
-        raise InvalidFilename("A file name holds no folder: no slash, no backslash.")
+        raise InvalidFilename("A file name must not contain slashes or backslashes.")
     if has_unseen(name):
-        raise InvalidFilename("A file name has no control characters or invisible characters.")
+        raise InvalidFilename("A file name must not contain control characters or invisible characters.")
     stem = looks[: -len(SUFFIX)] if looks.lower().endswith(SUFFIX) else looks
     if not stem.strip(". "):
-        raise InvalidFilename("A file name has more than dots.")
+        raise InvalidFilename("A file name must not consist of dots only.")
     return name
 
 
@@ -159,11 +159,11 @@ def _safe(name: str, text: str, needs_mark: bool) -> str:
 def _checked_id(given: str, what: str, error: type[UsageError]) -> str:
     name = unicodedata.normalize("NFC", given).strip()
     if not name or len(name) > ID_CHARACTERS:
-        raise error(f"{what} has 1 to {ID_CHARACTERS} characters, this one {len(name)}.")
+        raise error(f"{what} must have 1 to {ID_CHARACTERS} characters; this one has {len(name)}.")
     if has_unseen(name):
-        raise error(f"{what} has no control characters, line ends or invisible characters.")
+        raise error(f"{what} must not contain control characters, line breaks or invisible characters.")
     if not name.strip("./\\"):
-        raise error(f"{what} is a name, not a path made of dots.")
+        raise error(f"{what} must be a name, not a path of dots.")
     return name
 
 

@@ -209,7 +209,7 @@ def exact(data: bytes) -> str:
 def missing(project: Project, filename: str) -> NotFound:
     """The error for a document that is not there: ProjectNotFound if its project is not there either."""
     if not project.exists:
-        return ProjectNotFound(f"There is no project `{project.id}`: nothing was written for it yet.")
+        return ProjectNotFound(f"There is no project `{project.id}`: nothing has been written for it yet.")
     return DocumentNotFound(f"Project `{project.id}` has no document `{filename}`.", "List the project's documents.")
 
 

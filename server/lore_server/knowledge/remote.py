@@ -141,7 +141,7 @@ class Remote:
         try:
             done = act()
         except Clash as clash:
-            problem = f"Both sides changed {clash}: merge it with git in the knowledge folder."
+            problem = f"Both sides changed {clash}: merge them with git in the knowledge folder."
         except LoreError as error:
             problem = error.message
         with contextlib.suppress(OSError):
@@ -228,7 +228,7 @@ class Remote:
         changes: dict[str, bytes | None] = {}
         for path, (before, after) in history.changed_between(base, theirs).items():
             if any(entry and entry.mode not in _FILE_MODES for entry in (before, after)):
-                raise Clash(f"{path} (a link or a repository, which no document is)")
+                raise Clash(f"{path} (a symlink or a repository, not a document)")
             old, new, mine = (
                 entry and objects.read("blob", entry.id) for entry in (before, after, ours.get(path, (None, before))[1])
             )

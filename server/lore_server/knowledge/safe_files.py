@@ -55,7 +55,7 @@ class Files:
             assert folder is not None
             facts = folder.facts(name)
             if facts is not None and not stat.S_ISREG(facts.st_mode):
-                raise InvalidPath(f"{path} is not a file; it is left as it is.")
+                raise InvalidPath(f"{path} is not a file; it is left unchanged.")
             temporary = TEMPORARY.replace("*", f"{os.getpid()}-{next(_numbers)}")
             try:
                 with open(folder.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "wb") as file:
@@ -154,7 +154,7 @@ class Files:
         """The folder of a path, opened step by step; None if there is none."""
         *parts, name = path.split("/")
         if any(part in ("", ".", "..") or "\0" in part or part.casefold() == ".git" for part in (*parts, name)):
-            raise InvalidPath("That is no path inside the knowledge folder.")
+            raise InvalidPath("The path is not inside the knowledge folder.")
         opened: list[OpenFolder] = []
         try:
             with _told(path):
@@ -179,9 +179,9 @@ def _told(path: str) -> Iterator[None]:
         yield
     except OSError as error:
         if error.errno in (errno.ELOOP, errno.ENOTDIR, errno.EISDIR, errno.ENXIO, errno.ENAMETOOLONG, errno.EINVAL):
-            raise InvalidPath(f"{path} leads over a link or is no file.") from error
+            raise InvalidPath(f"{path} contains a symlink or is not a file.") from error
         if isinstance(error, PermissionError):
-            raise AccessDenied(f"Not allowed to reach {path}.") from error
+            raise AccessDenied(f"No permission to access {path}.") from error
         if error.errno == errno.EROFS:
             raise AccessDenied(f"{path} is on a read-only file system.") from error
-        raise StorageError(f"Cannot reach {path}: {error.strerror}.", FileSystemError.default_hint) from error
+        raise StorageError(f"Cannot access {path}: {error.strerror}.", FileSystemError.default_hint) from error

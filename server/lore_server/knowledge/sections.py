@@ -48,7 +48,7 @@ def add_section(text: str, header: str, content: str, place: Place = "end", refe
     found, title = outline(text), _title(header)
     titles = section_titles(text)
     if title in titles:
-        raise SectionExists(f"There is a section `{header.strip()}` already.")
+        raise SectionExists(f"The section `{header.strip()}` already exists.")
     at, index = len(found.lines), len(titles)
     if place != "end":
         if reference is None:
@@ -78,7 +78,7 @@ def _title(header: str) -> str:
     line = one_line(limits.checked_text(header, limits.TITLE_CHARACTERS * 4, "header"))
     read = heading_of(line)
     if not _HEADER.match(line) or read is None or not read[1] or len(line) > limits.TITLE_CHARACTERS:
-        message = f"A section's header is `## ` and a title, up to {limits.TITLE_CHARACTERS} characters."
+        message = f"A section header is `## ` and a title of up to {limits.TITLE_CHARACTERS} characters."
         raise InvalidArgument(message)
     return read[1]
 
@@ -90,7 +90,7 @@ def _find(found: Outline, header: str) -> tuple[int, Heading]:
         raise SectionNotFound(f"The main document has no section `{header.strip()}`.")
     if len(same) > 1:
         message = f"The main document has {len(same)} sections `{header.strip()}`."
-        raise InvalidArgument(message, "Write the whole main document, with titles that differ.")
+        raise InvalidArgument(message, "Rewrite the whole main document with distinct titles.")
     return same[0]
 
 
@@ -106,9 +106,9 @@ def _body(content: str, title: str) -> str:
     body = "".join(line.rstrip("\r\n") + "\n" for line in lines).rstrip("\n")
     found = outline(body)
     if found.open_fence is not None:
-        raise InvalidContent(f"A code fence in line {found.open_fence + 1} is never closed.")
+        raise InvalidContent(f"The code fence in line {found.open_fence + 1} is never closed.")
     if other := next((one for one in found.headings if one.level <= LEVEL), None):
-        message = f"The content holds the heading `{other.title}`, which would end the section."
+        message = f"The content contains the heading `{other.title}`, which would end the section."
         raise InvalidContent(message, "Add it as a section of its own, or use a deeper heading.")
     return body
 
@@ -116,6 +116,6 @@ def _body(content: str, title: str) -> str:
 def _finished(lines: Sequence[str], titles: Sequence[str]) -> str:
     text = "".join(lines)
     if section_titles(text) != list(titles):
-        message = "The change would turn other sections into text, or text into sections."
-        raise InvalidContent(message, "Close the code fence that is open in the document, then call again.")
+        message = "The change would turn other sections into text or text into sections."
+        raise InvalidContent(message, "Close the open code fence in the document, then call again.")
     return limits.checked_size(text, limits.DOCUMENT_BYTES, "main document")

@@ -85,7 +85,7 @@ class KnowledgeStore(Upkeep):
         with self.writing():
             project = self.project(project_id)
             if self.existing_name(project, filename):
-                raise FileExists(f"Project `{project.id}` has a document `{name}` already.")
+                raise FileExists(f"Project `{project.id}` already has a document `{name}`.")
             project, more = self.begun(project)
             path = f"{project.knowledge_path}/{name}"
             return self.save(project, more | {path: text.encode()}, f"Created {name}", author, path)
@@ -109,7 +109,7 @@ class KnowledgeStore(Upkeep):
             project, old, data = self.found(project_id, filename, expected_version)
             path = f"{project.knowledge_path}/{name}"
             if path != old and self.files.exists(path):
-                raise FileExists(f"Project `{project.id}` has a document `{name}` already.")
+                raise FileExists(f"Project `{project.id}` already has a document `{name}`.")
             changes: Changes = {path: data} if path == old else {path: data, old: None}
             return self.save(project, changes, f"Renamed {file_name(old)} to {name}", author, path)
 

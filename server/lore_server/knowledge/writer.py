@@ -26,7 +26,7 @@ TIDY_EVERY = 500  # commits; after as many the history of a document took 350 ms
 _PAUSE_SECONDS = 0.01
 _GITIGNORE = ".gitignore"
 _IGNORED = b"activity.log*\n.DS_Store\n"
-_INDEX_LOCK = "Wait for it; if no git runs there, remove `.git/index.lock` in the knowledge folder."
+_INDEX_LOCK = "Wait for it. If no git process is running there, remove `.git/index.lock` in the knowledge folder."
 
 Changes = dict[str, bytes | None]
 
@@ -72,13 +72,13 @@ class Writer(Shelf):
     def writing(self) -> Iterator[int]:
         """Hold the folder, in order; how many files of a killed writer had to be committed for that."""
         if (self.home / ".git").is_symlink():
-            raise InvalidPath("`.git` of the knowledge folder is a link.")
+            raise InvalidPath("`.git` of the knowledge folder is a symlink.")
         try:
             (self.home / ".git").mkdir(mode=0o700, parents=True, exist_ok=True)
         except FileExistsError as error:
-            raise InvalidPath("`.git` of the knowledge folder is no folder.") from error
+            raise InvalidPath("`.git` of the knowledge folder is not a folder.") from error
         except OSError as error:
-            raise AccessDenied(f"The knowledge folder cannot be written: {error.strerror}.") from error
+            raise AccessDenied(f"Cannot write to the knowledge folder: {error.strerror}.") from error
         with self._lock.held():
             count = self.history.recover() if self._lock.left_off() else 0
             self._wait_for_others()
@@ -94,7 +94,7 @@ class Writer(Shelf):
         deadline = time.monotonic() + self._wait_seconds
         while (self.home / ".git" / "index.lock").exists():
             if time.monotonic() > deadline:
-                raise Busy("Git is at work in the knowledge folder, or was killed there.", _INDEX_LOCK)
+                raise Busy("Git is running in the knowledge folder, or was killed there.", _INDEX_LOCK)
             time.sleep(_PAUSE_SECONDS)
 
     def edit(
@@ -192,7 +192,9 @@ class Writer(Shelf):
         if identity is not None and project.id == identity.name:
             current = read_registry(self.files.read(INDEX)).project_of(identity)
             if current != project.id:
-                raise Conflict(f"Another folder began a project `{project.id}` just now; this one's is `{current}`.")
+                raise Conflict(
+                    f"Another folder created a project `{project.id}` just now; this folder's project is `{current}`."
+                )
         return project
 
     def begun(self, project: Project) -> tuple[Project, Changes]:
@@ -251,7 +253,7 @@ def _expect(version: str | None, data: bytes | None) -> None:
     """None expects nothing; an empty version, that there is no document yet."""
     now = "" if data is None else blob_id(data)
     if version is not None and version != now:
-        raise Conflict(f"It was changed meanwhile: its version is {now or 'none'}, not {version[:64] or 'none'}.")
+        raise Conflict(f"It has changed since: its version is {now or 'none'}, not {version[:64] or 'none'}.")
 
 
 def file_name(path: str) -> str:

@@ -39,7 +39,7 @@ class Follower:
     def _report(self, stage: str, done: int, total: int) -> None:
         """Called from the thread that works or waits."""
         if self._is_left:
-            raise Cancelled("Nobody waits for this call any more.", "The job goes on; get_job shows it.")
+            raise Cancelled("The client no longer waits for this call.", "The job continues; follow it with get_job.")
         if not self.is_heard:
             return
         is_new = self._steps.take(stage, done, total)

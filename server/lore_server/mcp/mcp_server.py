@@ -73,5 +73,5 @@ def check_toolsets(contract: Contract, toolsets: Sequence[str]) -> None:
     known = contract.toolsets()
     wrong = [one for one in toolsets if one not in known]
     if wrong or not toolsets:
-        said = f"There is no toolset `{wrong[0][:60]}`." if wrong else "No toolset is chosen."
+        said = f"There is no toolset `{wrong[0][:60]}`." if wrong else "No toolset is given."
         raise ConfigError(said, f"Toolsets: {', '.join(known)}.")

@@ -64,7 +64,7 @@ class Tools:
             return operation
         raise MCPError(
             types.INVALID_PARAMS,
-            f"{name} is in the toolset `{operation.toolset}`, which this server was started without. "
+            f"{name} is in the toolset `{operation.toolset}`, which is not enabled on this server. "
             f"Start it with --toolsets {','.join((*self._allowed, operation.toolset))}.",
         )
 

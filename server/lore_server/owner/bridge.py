@@ -141,7 +141,7 @@ class Bridge:
                 if message.get("method") == INITIALIZE:
                     continue
                 if self._repeats.get(key, 0) >= MOST_REPEATS or not self._may_repeat(message):
-                    self._fail(key, problem("The owner of the index ended during this call.", "Call again."))
+                    self._fail(key, problem("The owner of the index exited during this call.", "Call again."))
                     continue
                 self._repeats[key] = self._repeats.get(key, 0) + 1
                 self._line.send(json.dumps(message).encode() + b"\n")

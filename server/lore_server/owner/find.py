@@ -35,7 +35,7 @@ REFUSED_SECONDS = 3.0  # an owner looks after its socket each second
 SILENT_SECONDS = 15.0  # it listens: it may be busy
 NAMELESS_SECONDS = 5.0  # an owner looks after its note each second
 KILL_SECONDS = 5.0
-OTHER, SILENT = "runs with another configuration, version or index folder", "does not answer"
+OTHER, SILENT = "runs with a different configuration, version or index folder", "does not respond"
 KEYS = ("GEMINI_API_KEY", "GOOGLE_API_KEY")
 
 
@@ -129,7 +129,7 @@ def _introduced(note: Note, hello: JSON) -> tuple[Line, JSON]:
     line.close()
     if "problem" in reply:
         raise OwnerRefused(reply["problem"], reply["exit_code"])
-    raise ConnectionError("the owner does not know its token")
+    raise ConnectionError("the owner rejected its token")
 
 
 def ask(note: Note, want: str) -> JSON | None:
@@ -178,7 +178,7 @@ def stop(folder: Path, note: Note) -> bool:
 def _replace(folder: Path, note: Note, may_replace: bool, why: str) -> None:
     if note.kind == "serve" or not may_replace:
         message = f"The owner of this index (`{note.command}`, pid {note.pid}) {why}."
-        raise OwnerRefused(problem(message, "Stop it with `lore stop`: the next call starts the right one."), 75)
+        raise OwnerRefused(problem(message, "Stop it with `lore stop`; the next call starts a matching owner."), 75)
     if not stop(folder, note):
         raise OwnerRefused(
             problem(f"The owner (pid {note.pid}) does not stop.", "Run `lore stop`, then try again."), 75
@@ -208,7 +208,7 @@ class Starting:
             said: JSON = json.loads(self._said)
         except ValueError:
             said = {
-                "problem": problem("The owner ended while it started.", f"See {LOG} in the index folder."),
+                "problem": problem("The owner exited during startup.", f"See {LOG} in the index folder."),
                 "exit_code": 70,
             }
         if "problem" in said and said["exit_code"] != 75:
@@ -255,13 +255,13 @@ def _busy(note: Note) -> JSON:
 def nameless() -> JSON:
     """The error record where a process holds an index and left no note."""
     return problem(
-        "A process holds this index and does not say which it is.",
-        f"`fuser {INDEX_NAME}/{LOCK}` names it; end it, then try again.",
+        "An unidentified process holds this index.",
+        f"`fuser {INDEX_NAME}/{LOCK}` shows it; end it, then try again.",
     )
 
 
 def _silent(folder: Path) -> JSON:
-    return problem("The owner of this index does not answer.", f"See {LOG} in {folder.name}/; `lore stop` ends it.")
+    return problem("The owner of this index does not respond.", f"See {LOG} in {folder.name}/; `lore stop` stops it.")
 
 
 def problem(message: str, hint: str) -> JSON:

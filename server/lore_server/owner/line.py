@@ -46,7 +46,7 @@ class Line:
         try:
             message = json.loads(line)
         except ValueError as error:
-            raise ConnectionError("the owner left") from error
+            raise ConnectionError("the owner exited") from error
         return message if isinstance(message, dict) else {}
 
     def end(self) -> None:
@@ -104,12 +104,12 @@ def _own_socket(path: Path) -> Any:
         raise ConnectionRefusedError(errno.ECONNREFUSED, "the owner's socket is gone") from error
     is_private = stat.S_ISDIR(folder.st_mode) and not stat.S_IMODE(folder.st_mode) & 0o077
     if not is_private or not stat.S_ISSOCK(info.st_mode) or {folder.st_uid, info.st_uid} != {user_id()}:
-        raise PermissionError(errno.EPERM, "the owner's socket is not in a folder of this user alone")
+        raise PermissionError(errno.EPERM, "the owner's socket is not in a folder that only this user can access")
     return str(path)
 
 
 def _own_port(address: str) -> Any:
     host, _, port = address.removeprefix(TCP).rpartition(":")
     if host != LOOPBACK or not (port.isascii() and port.isdigit() and 0 < int(port) < 65_536):
-        raise PermissionError(errno.EPERM, "an owner is only ever at this machine")
+        raise PermissionError(errno.EPERM, "an owner must be on this machine")
     return host, int(port)

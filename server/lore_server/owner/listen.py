@@ -73,7 +73,7 @@ class Desk:
         except (*_Gone, anyio.DelimiterNotFound, TimeoutError, OSError):
             return
         except Exception:
-            log.exception("a connection was ended")
+            log.exception("a connection was closed")
 
     async def _greet(self, received: BufferedByteReceiveStream, stream: ByteStream) -> None:
         with anyio.fail_after(HELLO_SECONDS):

@@ -20,7 +20,7 @@ def main() -> int:
     from lore_server.console.logs import configure_logging
 
     configure_logging(verbose=False, default=logging.INFO)
-    sys.excepthook = lambda *error: logging.getLogger(__name__).critical("the owner ends", exc_info=error)
+    sys.excepthook = lambda *error: logging.getLogger(__name__).critical("the owner exits", exc_info=error)
     root, config = Path(sys.argv[1]), Path(sys.argv[2]) if sys.argv[2] else None
     try:
         from lore_server.owner.process import own

@@ -91,7 +91,7 @@ class Owner:
         while not self._door.stopping.is_set():
             await anyio.sleep(LOOK_SECONDS)
             if not is_ours(self.place.folder):
-                log.warning("the index folder is gone, or another one: the owner ends")
+                log.warning("the index folder was removed or replaced: the owner exits")
                 self._door.stopping.set()
                 return
             try:
@@ -102,7 +102,7 @@ class Owner:
                 was_restored = True
             except OSError as error:
                 if was_restored:
-                    log.warning("the owner cannot be reached until this is repaired: %s", error)
+                    log.warning("the owner is unreachable until this is repaired: %s", error)
                 was_restored = False
 
     def _restore_note(self, address: str) -> None:
@@ -127,7 +127,7 @@ class Owner:
         closing.start()
         closing.join(CLOSE_SECONDS)
         if closing.is_alive():
-            log.warning("a call did not end within %g s; the process ends without it", CLOSE_SECONDS)
+            log.warning("a call did not finish within %g s; exiting without waiting for it", CLOSE_SECONDS)
         if self._note is not None:
             remove_note(self.place.folder, self._note)
 
@@ -166,7 +166,7 @@ class Owner:
         }
 
 
-_STATE = "Check the permissions of the folder for state (LORE_STATE, else ~/.local/state/lore)."
+_STATE = "Check the permissions of the state folder (LORE_STATE, default ~/.local/state/lore)."
 _SOCKET = 'Set `owner.transport` to "loopback" in ~/.config/lore/config.toml, or LORE_RUNTIME to a folder for sockets.'
 
 

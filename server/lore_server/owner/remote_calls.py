@@ -34,11 +34,11 @@ class OwnerCalls:
 
         hints = load_contract()[operation].hints
         if not (hints["idempotentHint"] or hints["readOnlyHint"]):
-            raise Unavailable("The owner of the index ended during this call.")
+            raise Unavailable("The owner of the index exited during this call.")
         try:
             return self._call(operation, arguments, progress)
         except OSError as error:
-            raise Unavailable("The owner of the index ended twice during this call.") from error
+            raise Unavailable("The owner of the index exited twice during this call.") from error
 
     def _call(self, operation: str, arguments: JSON, progress: Progress) -> JSON:
         line = self._line = self._line or self._dial()

@@ -10,7 +10,7 @@ from lore_server.query.retrieve import Candidate, Candidates
 
 LOOKED_AT = 8  # best candidates of each leg
 DOUBTFUL = 0.37  # 95 % of answered questions lie above it, and next to no unanswerable one (docs/benchmarks.md)
-DOUBT = "No passage is close to this question: the index may not answer it. Try other words, or look elsewhere."
+DOUBT = "No passage is close to this question, so the index may not answer it. Try other words, or look elsewhere."
 
 
 def confidence(question: str, candidates: Candidates, rarity: Callable[[Iterable[str]], Mapping[str, float]]) -> float:

@@ -68,7 +68,7 @@ def embedded(index: Index, text: str) -> QueryVector:
         _check_model(index)
         return QueryVector(index.embedder.embed_query(text))
     except (ProviderError, ConfigError) as error:
-        return QueryVector(degraded=f"Searched by words only: {error.message}")
+        return QueryVector(degraded=f"Keyword search only: {error.message}")
 
 
 def retrieve(
@@ -99,7 +99,7 @@ def retrieve(
         wanted = None if among is None else list(among.values())
         rows = dict(index.vectors.search(vector, limit, type_, wanted)) if vector is not None else {}
     except DatabaseUnavailable as error:  # it is another process: words are found without it
-        vector, rows, degraded = None, {}, f"Searched by words only: {error.message}"
+        vector, rows, degraded = None, {}, f"Keyword search only: {error.message}"
     hits = {row.partition(".")[0]: row for row in rows}
     known = index.catalogue.chunks([*(one for one, _ in by_word), *hits])
     known = {one: chunk for one, chunk in known.items() if type_ is None or chunk.type == type_}
@@ -114,7 +114,7 @@ def _check(index: Index) -> None:
     index.require()
     if not index.keywords.count():
         if index.catalogue.counts():
-            raise IndexDamaged("The keyword index lost its chunks.")
+            raise IndexDamaged("The keyword index has lost its chunks.")
         if index.catalogue.meta("synced_at") is not None:
             raise IndexMissing(*NOTHING_TO_INDEX)
         raise IndexMissing("The index is empty.")
@@ -123,7 +123,7 @@ def _check(index: Index) -> None:
 def _check_model(index: Index) -> None:
     model = index.catalogue.meta("model")
     if model is not None and model != index.model:
-        raise ModelMismatch(f"The index was built with `{model}`, the configuration says `{index.model}`.")
+        raise ModelMismatch(f"The index was built with `{model}`, but the configuration requires `{index.model}`.")
 
 
 def _scored(

@@ -67,7 +67,9 @@ def check(missing: int, what: str, max_tokens: int) -> None:
     """Raises InvalidArgument with a budget that suffices, where characters are missing for the least of a reply."""
     if missing > 0:
         enough = max_tokens + -(-missing // CHARACTERS_PER_TOKEN) + 1
-        raise InvalidArgument(f"{what} does not fit into {max_tokens:,} tokens.", f"Give max_tokens={enough} or more.")
+        raise InvalidArgument(
+            f"{what} does not fit within {max_tokens:,} tokens.", f"Set max_tokens to {enough} or more."
+        )
 
 
 def clipped(text: str, characters: int) -> str:
@@ -121,12 +123,14 @@ def offsets_of(given: str | None, mark: str, count: int) -> list[int]:
         numbers, _, was = text.partition(":")
         offsets = [int(one) for one in numbers.split(".")]
     except (ValueError, binascii.Error) as error:
-        raise InvalidArgument("This is no cursor of a reply.", "Give next_cursor as it was, or none.") from error
+        raise InvalidArgument("This is not a valid cursor.", "Pass next_cursor unchanged, or omit cursor.") from error
     if was != mark or len(offsets) != count or min(offsets) < 0 or max(offsets) > 10**12:
-        raise InvalidArgument("The index or the question changed since this cursor was given.", "Ask without cursor.")
+        raise InvalidArgument(
+            "The index or the query has changed since this cursor was issued.", "Call again without cursor."
+        )
     return offsets
 
 
 def rest(count: int, what: str, max_tokens: int) -> str:
     """The line that says what was cut."""
-    return f"{count:,} {what} left out beyond {max_tokens:,} tokens: give next_cursor as cursor."
+    return f"{count:,} {what} omitted to stay within {max_tokens:,} tokens: pass next_cursor as cursor."

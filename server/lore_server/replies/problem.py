@@ -27,11 +27,11 @@ def error_record(error: BaseException) -> ErrorRecord:
     told = error.trace_id if isinstance(error, LoreError) else None
     trace_id = told or secrets.token_hex(8)
     if isinstance(error, OSError):
-        log.error("the system failed, trace_id=%s", trace_id, exc_info=error)
-        error = StorageError(f"The system failed: {error.strerror or type(error).__name__}.")
+        log.error("system error, trace_id=%s", trace_id, exc_info=error)
+        error = StorageError(f"System error: {error.strerror or type(error).__name__}.")
     elif not isinstance(error, LoreError):
-        log.error("unforeseen error, trace_id=%s", trace_id, exc_info=error)
-        error = InternalError("Something went wrong inside Lore.")
+        log.error("unexpected error, trace_id=%s", trace_id, exc_info=error)
+        error = InternalError("Internal error in Lore.")
     else:
         log.info("%s: %s trace_id=%s", error.code, error.message, trace_id)
         if isinstance(error, InternalError):

@@ -22,7 +22,7 @@ def init(result: InitResultRecord) -> ReplyText:
     groups = [f"{count} {name.replace('_', ' ')}" for name, count in result["groups"].items() if count]
     rows = [
         _listed("Found", [one["path"] for one in result["found"]]),
-        _listed("Not there", [one["path"] for one in result["missing"]]),
+        _listed("Missing", [one["path"] for one in result["missing"]]),
         _listed("Wrote", result["written"]),
         _listed("Kept", result["kept"]),
         _listed("Knowledge", groups),
@@ -42,7 +42,7 @@ def _drift(drift: InitResultDriftRecord) -> str:
         return ""
     rows = [f"  {one['message']}" for one in drift["violations"]]
     more = [f"  and {drift['total'] - len(rows)} more"] if drift["total"] > len(rows) else []
-    return "\n".join([f"Drift: {drift['total']} ({drift['score']:.1%} of what was checked).", *rows, *more])
+    return "\n".join([f"Drift: {drift['total']} ({drift['score']:.1%} of the checks failed).", *rows, *more])
 
 
 def document(result: DocTextRecord) -> ReplyText:

@@ -121,7 +121,7 @@ def job(result: JobRecord) -> ReplyText:
     )
     body = [f"{report['files']} files in {report['duration']:.1f} s: {counts}."]
     if report["rebuilt"]:
-        body.append(f"The vectors were built anew: {report['rebuilt']}.")
+        body.append(f"The vectors were rebuilt: {report['rebuilt']}.")
     told = [f"failed: {one['source']}: {one['reason']}" for one in report["failed"]]
     told += [f"skipped: {one['source']}: {one['reason']}" for one in report["skipped"]]
     warned = [f"warning: {one}" for one in report["warnings"]]

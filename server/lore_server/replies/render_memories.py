@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def added(result: MemoryAddedRecord) -> ReplyText:
-    done = "Known already" if result["duplicate"] else "Remembered"
+    done = "Already saved" if result["duplicate"] else "Remembered"
     replaced = (f"replaced: {result['replaced']}",) if result["replaced"] else ()
     note = (result["note"],) if "note" in result else ()
     return ReplyText(f"{done}: {result['name']}\nid: {result['id']}", (*replaced, *note))
@@ -42,4 +42,4 @@ def _match(number: int, one: MemoryMatchRecord) -> Iterator[str]:
 
 
 def deleted(result: MemoryDeletedRecord) -> ReplyText:
-    return ReplyText(f"Forgotten: {result['name']}\nid: {result['id']}")
+    return ReplyText(f"Deleted: {result['name']}\nid: {result['id']}")

@@ -39,7 +39,7 @@ def projects(result: ProjectListRecord) -> ReplyText:
 
 def main(result: MainDocumentRecord) -> ReplyText:
     if not result["exists"]:
-        missing = f"Project {result['project_id']} has no main document yet: update_project_main writes it."
+        missing = f"Project {result['project_id']} has no main document yet: write it with update_project_main."
         return ReplyText(missing, _noted(result))
     return ReplyText(result["content"].rstrip("\n"), (_version(result["version"]), *_noted(result)))
 
@@ -48,7 +48,7 @@ def proposed(result: JSON) -> str:
     """What `lore knowledge adopt` would do."""
     remote = f", remote {result['remote']}" if result["remote"] else ""
     lines = [f"This folder: {result['folder']}{remote}", f"would use {_holding(result['adopt'])}"]
-    left = [f"and leave {_holding(result['leave'])}, which stays as it is"] if result["leave"] else []
+    left = [f"and leave {_holding(result['leave'])}, which stays unchanged"] if result["leave"] else []
     return "\n".join([*lines, *left])
 
 
@@ -56,7 +56,7 @@ def _holding(one: JSON) -> str:
     count = f"{one['documents']} documents, {one['memories']} memories"
     main = ", a main document" if one["has_main"] else ""
     changed = f", last changed {one['changed']}" if one["changed"] else ""
-    used = f"; used by {', '.join(one['folders'])}" if one["folders"] else "; used by no folder yet"
+    used = f"; used by {', '.join(one['folders'])}" if one["folders"] else "; not used by any folder yet"
     return f"`{one['project_id']}` ({one['origin'] or 'no origin recorded'}): {count}{main}{changed}{used}"
 
 
@@ -65,7 +65,7 @@ def _noted(result: ProjectListRecord | MainDocumentRecord) -> tuple[str, ...]:
 
 
 def written(result: KnowledgeWrittenRecord) -> ReplyText:
-    unchanged = () if result["commit"] else ("Nothing had to be changed.",)
+    unchanged = () if result["commit"] else ("Nothing changed.",)
     version = (_version(result["version"]),) if result["version"] else ()
     return ReplyText(result["message"], (*unchanged, *version))
 
@@ -123,7 +123,7 @@ def _commit(one: KnowledgeHistoryCommitsRecord) -> Iterator[str]:
 
 def reverted(result: KnowledgeRevertedRecord) -> ReplyText:
     if result["commit"] is None:
-        return ReplyText("Nothing was left to take back.")
+        return ReplyText("There was nothing left to revert.")
     return ReplyText("\n".join([result["message"].partition("\n")[0], *(f"  {path}" for path in result["paths"])]))
 
 
@@ -133,7 +133,7 @@ def info(result: KnowledgeServerInfoRecord) -> ReplyText:
 
 def status(result: StorageStatusRecord) -> ReplyText:
     if not result["exists"]:
-        return ReplyText(f"{result['storage_path']}: nothing was written yet.")
+        return ReplyText(f"{result['storage_path']}: nothing has been written yet.")
     last = result["last_commit"].partition("\n")[0]
     details = [result["status_details"]] if result["status_details"] else []
     body = [

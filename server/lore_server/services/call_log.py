@@ -37,7 +37,7 @@ class Recorder:
         try:
             result = work()
         except Exception as error:
-            foreseen = error if isinstance(error, LoreError) else InternalError("Something went wrong inside Lore.")
+            foreseen = error if isinstance(error, LoreError) else InternalError("Internal error in Lore.")
             foreseen.trace_id = foreseen.trace_id or trace_id
             in_envelope(foreseen, operation.envelope, about)
             self._add(operation, about, foreseen.trace_id, started, foreseen)

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 _STOPPED = {
     "embedded": "Closed.",
     "server": "Chroma's server was stopped.",
-    "http": "The connection was closed; the server runs on, it is not ours.",
-    "cloud": "The connection was closed; Chroma Cloud runs on.",
+    "http": "The connection was closed; the server keeps running because Lore did not start it.",
+    "cloud": "The connection was closed; Chroma Cloud keeps running.",
 }
 
 

@@ -87,7 +87,7 @@ class DocumentService:
         chunks = self._index.catalogue.of_source(path)
         if not chunks:
             near = ", ".join(self._index.catalogue.paths_like(path))
-            hint = f"Did you mean {near}?" if near else "list_sources shows what is indexed."
+            hint = f"Did you mean {near}?" if near else "list_sources lists the indexed files."
             raise DocumentNotFound(f"No indexed file has the path `{path}`.", hint)
         mark = self._mark(path, *(one.content_hash for one in chunks))
         start = budget.offset_of(cursor, mark)
@@ -111,7 +111,9 @@ class DocumentService:
         self._index.require()
         tree = self._index.hierarchy
         if not tree.nodes:
-            raise IndexMissing("The index knows no classes.", "Sync a project that has Python or JavaScript classes.")
+            raise IndexMissing(
+                "The index contains no classes.", "Sync a project that has Python or JavaScript classes."
+            )
         mark = self._mark("classes", root)
         at = budget.offsets_of(cursor, mark, 2)
         name = _full_name(tree, root.strip()) if root and root.strip() else None
@@ -176,7 +178,7 @@ def _full_name(tree: Hierarchy, root: str) -> str:
     names = tree.named(root)
     if not names:
         near = tree.nearest(root)
-        hint = f"Did you mean {', '.join(near)}?" if near else "list_documents with type=src shows what is indexed."
+        hint = f"Did you mean {', '.join(near)}?" if near else "list_documents with type=src lists the indexed code."
         raise ClassNotFound(f"There is no class `{root}` in the index.", hint)
     if len(names) > 1:
         own = [name for name in names if tree.nodes[name].source]

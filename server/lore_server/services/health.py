@@ -126,7 +126,7 @@ class HealthService:
         if not self._index.generations.exists(self._index.generation):
             return (
                 "failed",
-                "The vector store is missing. Run `lore sync`: it is rebuilt from cached vectors.",
+                "The vector store is missing. Run `lore sync` to rebuild it from cached vectors.",
             )
         store = self._index.vectors
         return "ok", f"{store.count()} vectors, {store.where()}."
@@ -140,7 +140,7 @@ class HealthService:
         if not chunks:
             return "degraded", "The index is empty. Run `lore sync`."
         if self._index.catalogue.meta("model") not in (None, self._index.model):
-            return "failed", "The vectors were made with another model. Run `lore sync`: it builds new ones."
+            return "failed", "The vectors come from another model. Run `lore sync` to build new ones."
         if waiting:
             return "degraded", f"{waiting} of {chunks} chunks have no vector yet. Run `lore sync`."
         return "ok", f"{chunks} chunks."
@@ -149,10 +149,10 @@ class HealthService:
         if not self._index.exists():
             return "degraded", "Nothing is indexed. Run `lore sync`."
         if not (self._index.folder / "keywords").exists():
-            return "failed", "The keyword index is missing. Run `lore sync`: it is built anew."
+            return "failed", "The keyword index is missing. Run `lore sync` to rebuild it."
         count, chunks = self._index.keywords.count(), sum(self._index.catalogue.counts().values())
         if count != chunks:
-            return "failed", f"The keyword index holds {count} of {chunks} chunks. Run `lore sync`."
+            return "failed", f"The keyword index contains {count} of {chunks} chunks. Run `lore sync`."
         return "ok", f"{count} chunks."
 
     def _check_embedding(self) -> Verdict:
@@ -168,7 +168,7 @@ class HealthService:
         started = time.monotonic()
         length = float((self._index.embedder.embed_query(PROBE) ** 2).sum())
         if abs(length - 1) > 0.01:
-            return "failed", "The model returns vectors that are not of length 1."
+            return "failed", "The model returns vectors whose length is not 1."
         return (
             "ok",
             f"{self._index.embedder.name}, a probe took {1000 * (time.monotonic() - started):.0f} ms.",
@@ -178,8 +178,8 @@ class HealthService:
         if self._index.settings.answer.provider == "none":
             return "ok", "Answers are quotes, as configured."
         if api_key() is None:
-            return "ok", "No GEMINI_API_KEY: answers are quotes."
-        return "ok", f"{self._index.settings.answer.model}; it is called only by ask."
+            return "ok", "GEMINI_API_KEY is not set: answers are quotes."
+        return "ok", f"{self._index.settings.answer.model}; only ask calls it."
 
     def _check_disk(self) -> Verdict:
         folder = self._index.folder if self._index.folder.exists() else self._index.root

@@ -19,8 +19,8 @@ ACTIONS = frozenset({"sync", "create", "embed", "delete"})
 LOST: ErrorRecord = {
     "error": True,
     "code": "UNAVAILABLE",
-    "message": "The process that ran this build ended before it was done.",
-    "hint": "Run `lore sync`: it goes on where the build ended.",
+    "message": "The process that ran this build exited before it finished.",
+    "hint": "Run `lore sync` to continue the build.",
     "trace_id": "",
 }
 

@@ -40,7 +40,7 @@ def report_record(action: str, report: SyncReport) -> SyncResultRecord:
             cut.append(f"{len(record[name]) - len(kept):,} {name}")
         record[name] = kept
     if cut:
-        record["truncated"] = f"{' and '.join(cut)} left out beyond {budget.REPLY_TOKENS:,} tokens."
+        record["truncated"] = f"{' and '.join(cut)} omitted to stay within {budget.REPLY_TOKENS:,} tokens."
     return cast("SyncResultRecord", record)
 
 

@@ -74,7 +74,7 @@ class Job:
     def told(self, stage: str, done: int, total: int) -> None:
         """Progress from the pipeline. Raises Cancelled at the next step after `cancel`."""
         if self.cancelled.is_set():
-            raise Cancelled("The build was cancelled.", "What it did stays; the next sync goes on from there.")
+            raise Cancelled("The build was cancelled.", "Finished work is kept; the next sync continues from there.")
         with self.changed:
             since = self.step[3] if self.step[0] == stage else time.monotonic()
             self.step = (stage, done, total, since)
@@ -134,7 +134,7 @@ class JobService:
             LoreError: what ended the job, if it failed within the wait.
         """
         if action == "delete" and not confirm:
-            raise ConfirmationRequired("Deleting the index needs a confirmation.")
+            raise ConfirmationRequired("Deleting the index requires confirmation.")
         job, number, joined = self._start_or_join(action, allow_mass_delete=allow_mass_delete)
         record = self._wait(job, number, wait_seconds, listener.progress)
         return {**record, "joined": True} if joined else record
@@ -148,7 +148,7 @@ class JobService:
             if self._is_loaded():
                 self._start_or_join("sync", wanted=0, knowledge=True)
         except LoreError as error:
-            log.warning("what was written is not indexed yet: %s %s", error.message, error.hint)
+            log.warning("new knowledge is not indexed yet: %s %s", error.message, error.hint)
 
     def begin(self, action: str) -> tuple[str, bool]:
         """Start a job or join the running one: its id, and whether it was running. Raises Busy."""
@@ -212,7 +212,7 @@ class JobService:
         """The job, the pass that answers this request, and whether it was running already."""
         with self._guard:
             if self._stopped:
-                raise Busy("The server is stopping.", "Call again: it goes on where it was.")
+                raise Busy("The server is stopping.", "Call again to continue the job.")
             job = self._current
             if job is not None:
                 with job.changed:
@@ -221,7 +221,10 @@ class JobService:
                             job.knowledge = True
                             return job, 0, True
                         if job.action != action:
-                            raise Busy(f"A {job.action} is running (job {job.id}).", "Wait for it, or cancel_job.")
+                            raise Busy(
+                                f"A {job.action} is running (job {job.id}).",
+                                "Wait for it, or cancel it with cancel_job.",
+                            )
                         job.wanted = job.begun + 1
                         job.allow_mass_delete |= allow_mass_delete
                         return job, job.wanted, True
@@ -375,7 +378,7 @@ class JobService:
             if self._index.folder.is_dir():
                 write_job(self._index.folder, StoredJob(job.record(), job.allow_mass_delete, job.resumed))
         except LoreError as error:
-            log.warning("the job is not kept: %s", error.message)
+            log.warning("cannot save the job: %s", error.message)
 
     def _stored(self) -> StoredJob | None:
         return read_job(self._index.folder) if self._index.exists() else None

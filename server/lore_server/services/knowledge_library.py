@@ -95,9 +95,9 @@ class Library:
             return name
         if registry.knows(name):
             raise InvalidProjectId(
-                f"`{name}` is the name of this folder, and the id of a project that this folder does not use.",
-                f"For this folder's own project say `{current}`. If `{name}` is this folder's, a person can confirm it "
-                f"with `{ADOPT} {name}`.",
+                f"`{name}` is this folder's name, but also the id of a project that this folder does not use.",
+                f"For this folder's own project, use `{current}`. If `{name}` belongs to this folder, a person "
+                f"can confirm it with `{ADOPT} {name}`.",
             )
         return current
 
@@ -108,9 +108,11 @@ class Library:
         notes = []
         if found:
             names = ", ".join(f"`{name}`" for name in found[:5])
-            notes.append(f"Knowledge of {names} may be this folder's: a person can see and confirm it with `{ADOPT}`.")
+            notes.append(
+                f"Knowledge of {names} may belong to this folder: a person can review and confirm it with `{ADOPT}`."
+            )
         if self.unopened.is_unfetched and (problem := self.unopened.remote.problem):
-            notes.append(f"The remote of the knowledge folder was not reached: {problem}")
+            notes.append(f"The remote of the knowledge folder could not be reached: {problem}")
         return " ".join(notes)[:1000] or None
 
     def _identity(self) -> Identity:

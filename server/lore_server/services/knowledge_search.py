@@ -141,7 +141,7 @@ def words_of(query: str) -> list[str]:
         raise InvalidSearchQuery("The query has no words.")
     if len(query) > QUERY_CHARACTERS or len(words) > QUERY_TERMS:
         most = f"up to {QUERY_CHARACTERS} characters and {QUERY_TERMS} words"
-        raise InvalidSearchQuery(f"A query has {most}, this one {len(query)} and {len(words)}.")
+        raise InvalidSearchQuery(f"A query can have {most}; this one has {len(query)} and {len(words)}.")
     return words
 
 

@@ -29,7 +29,7 @@ from lore_server.services.search_service import SHORT_NOTE, SMALL_BUDGET, head
 if TYPE_CHECKING:
     from lore_server.replies.records import MemoryMatchesRecord, MemoryMatchRecord
 
-NO_INDEX = "There is no index yet: searched by words, only in what add_memory kept. `lore sync` makes one."
+NO_INDEX = "There is no index yet: this is a keyword search of saved memories. `lore sync` builds the index."
 LONGEST_SOURCE = 200  # characters
 QUOTES = "\"'`()[]{}<>,;:?!*~^"
 METADATA_CHARACTERS = 400  # of a result

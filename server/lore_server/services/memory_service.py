@@ -66,8 +66,8 @@ class MemoryService:
 def _told(done: Added) -> Iterator[str]:
     """What was done to what was given."""
     if len(done.kept.paths) > 1:
-        yield f"The body is kept in {len(done.kept.paths)} linked parts."
+        yield f"The body is stored in {len(done.kept.paths)} linked parts."
     if done.kept.memory.full_name:
-        yield "The name was shortened; the first part has it whole."
+        yield "The name was shortened; the first part contains it in full."
     if done.secrets:
-        yield f"Secrets were left out: {done.secrets}."
+        yield f"Secrets were removed: {done.secrets}."

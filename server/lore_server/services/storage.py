@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 NAME = "Lore"
 DESCRIPTION = (
-    "Knowledge of projects that agents write and read: instructions (get_project_main), documents with chapters, "
+    "Project knowledge that agents write and read: instructions (get_project_main), documents with chapters, "
     "their history."
 )
 LONGEST_DETAILS = 20_000

@@ -54,13 +54,13 @@ def _command(wanted: EntryRequest) -> tuple[list[str], list[str]]:
     if wanted.is_user:
         return command, []
     if program.is_on_path():
-        return [program.NAME], ["`lore` is started by its name: whoever shares this file needs it on PATH."]
+        return [program.NAME], ["`lore` is started by name: everyone who uses this file needs it on PATH."]
     file = Path(command[0])
     if wanted.client.root and file.is_relative_to(wanted.project):
         return [_path(wanted, file), *command[1:]], []
     return command, [
-        f"The command is a path of this machine, {file}: whoever shares this file needs Lore there. "
-        "Put `lore` on PATH before installing, and it is written by its name."
+        f"The command is a path on this machine, {file}: everyone who uses this file needs Lore there. "
+        "Put `lore` on PATH before installing to write its name instead."
     ]
 
 
@@ -86,5 +86,5 @@ def _next(wanted: EntryRequest) -> str:
     if not wanted.is_user:
         return wanted.client.then
     if not wanted.is_fixed and wanted.client.user_root != "":
-        return f"In every project that {wanted.client.title} opens, Lore answers for that project."
-    return f"Lore answers for {wanted.project.name} in whatever {wanted.client.title} has open."
+        return f"In every project that {wanted.client.title} opens, Lore serves that project."
+    return f"Lore serves {wanted.project.name} in any project that {wanted.client.title} has open."

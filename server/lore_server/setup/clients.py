@@ -51,7 +51,7 @@ CLIENTS = {
         Client(
             "cursor", "Cursor", "mcpServers", ".cursor/mcp.json", ("", ".cursor", "mcp.json"),
             root="${workspaceFolder}", user_root="${workspaceFolder}",
-            then="Cursor lists it among its MCP servers in the settings; switch it on there.",
+            then="Cursor lists it among its MCP servers in the settings; enable it there.",
         ),
         Client(
             "vscode", "VS Code", "servers", ".vscode/mcp.json", ("XDG_CONFIG_HOME", _CODE, "Code/User/mcp.json"),
@@ -62,7 +62,7 @@ CLIENTS = {
         Client(
             "gemini", "Gemini CLI", "mcpServers", ".gemini/settings.json",
             ("GEMINI_CLI_HOME", "", ".gemini/settings.json"), root=".", user_root=None,
-            then="Gemini CLI reads it at its next start; `/mcp` lists the servers.",
+            then="Gemini CLI reads it when it next starts; `/mcp` lists the servers.",
         ),
         Client(
             "codex", "Codex", "mcp_servers", ".codex/config.toml", ("CODEX_HOME", ".codex", "config.toml"),

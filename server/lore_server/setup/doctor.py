@@ -79,7 +79,7 @@ def _run(name: str, check: Callable[[], Finding], seconds: float = CHECK_SECONDS
     thread.join(seconds)
     if found:
         return found[0]
-    late = Finding("failed", f"The check did not end within {seconds:g} s.", "Run `lore stop`, then look again.")
+    late = Finding("failed", f"The check did not finish within {seconds:g} s.", "Run `lore stop`, then check again.")
     return late.told(name)
 
 
@@ -90,7 +90,7 @@ def _checked(name: str, check: Callable[[], Finding]) -> dict[str, str]:
         finding = Finding("failed", error.message, error.hint)
     except Exception as error:  # noqa: BLE001 - Lore may be half broken: that is what is being looked at
         reason = f"{type(error).__name__}: {error}".splitlines()[0][:300]
-        finding = Finding("failed", f"The check itself failed: {reason}", "Install Lore anew, then look again.")
+        finding = Finding("failed", f"The check itself failed: {reason}", "Reinstall Lore, then check again.")
     return finding.told(name)
 
 
@@ -104,7 +104,7 @@ def _index(session: Session) -> list[dict[str, str]]:
         except Busy as error:  # it works for somebody else
             return Finding("warn", error.message, error.hint)
         except InternalError as error:
-            return Finding("failed", error.message, "Run `lore doctor --no-daemon`: it looks in this process.")
+            return Finding("failed", error.message, "Run `lore doctor --no-daemon`, which checks in this process.")
         return Finding("ok", "")
 
     outcome = _run("index", look)

@@ -23,7 +23,7 @@ from lore_server.setup import jsonc
 from lore_server.setup.clients import Form
 
 BOM = "\ufeff"
-HINT = "Correct the file, or add the entry by hand: --print shows it."
+HINT = "Correct the file, or add the entry by hand; --print shows it."
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ def parse(text: str, form: Form, file: str) -> JSON:
     except (ValueError, RecursionError) as error:
         raise ConfigError(f"{file} is not valid: {str(error)[:200]}.", HINT) from error
     if not isinstance(value, dict):
-        raise ConfigError(f"{file} must hold an object at the top.", HINT)
+        raise ConfigError(f"{file} must contain an object at the top level.", HINT)
     return value
 
 
@@ -106,7 +106,7 @@ def read(path: Path, label: str, project: Path | None = None) -> str | None:
     """
     try:
         if project is not None and not _is_inside(path, project):
-            raise ConfigError(f"{label} is not a regular file inside the project, so it is left alone.", HINT)
+            raise ConfigError(f"{label} is not a regular file inside the project, so it is left unchanged.", HINT)
         return path.read_bytes().decode("utf-8")
     except FileNotFoundError:
         return None

@@ -18,7 +18,7 @@ from lore_server.setup.finding import Examined, Finding
 
 PACKAGE = "lore-kb"
 LEAST_PYTHON = (3, 11)
-REINSTALL = "Run `make install` in the clone, or install Lore anew: its packages changed."
+REINSTALL = "Run `make install` in the clone, or reinstall Lore: its packages have changed."
 _BOUND = re.compile(r"(>=|<=|==|<|>)\s*(\d[\d.]*)")
 
 
@@ -34,14 +34,14 @@ def platform() -> Finding:
     """The operating system: Lore is made for Linux."""
     told = f"{host.system()} {host.release()}, {host.machine()}, {os.cpu_count()} cores"
     if sys.platform != "linux":
-        return Finding("warn", told, "Lore is tested on Linux only; a container or WSL is the safe way.")
+        return Finding("warn", told, "Lore is only tested on Linux; a container or WSL is the safest choice.")
     return Finding("ok", told)
 
 
 def program() -> Finding:
     """What was started, and whether its name would start it."""
     command = programs.running()
-    where = "on PATH" if programs.is_on_path() else "not on PATH: clients are given its full path"
+    where = "on PATH" if programs.is_on_path() else "not on PATH: clients get its full path"
     return Finding("ok", f"Lore {__version__}, {' '.join(command)} ({where})")
 
 
@@ -54,7 +54,7 @@ def dependencies() -> Finding:
     wrong = [told for one in wanted if (told := _problem(one))]
     if wrong:
         return Finding("failed", "; ".join(wrong), REINSTALL)
-    return Finding("ok", f"{len(wanted)} packages, each in the range that Lore asks for")
+    return Finding("ok", f"{len(wanted)} packages, all within the required ranges")
 
 
 def _problem(requirement: str) -> str | None:
@@ -65,7 +65,7 @@ def _problem(requirement: str) -> str | None:
         installed = metadata.version(name)
     except metadata.PackageNotFoundError:
         return f"{name} is not installed"
-    return None if is_within(installed, asked) else f"{name} is {installed}, wanted is {asked}"
+    return None if is_within(installed, asked) else f"{name} is {installed}, required is {asked}"
 
 
 def is_within(version: str, asked: str) -> bool:
@@ -95,13 +95,13 @@ def model(here: Examined) -> Finding:
     settings = here.settings.embedding
     name = model_name(settings)
     if settings.provider == "gemini":
-        return Finding("ok", f"{name}, asked over the network; nothing is kept here.")
+        return Finding("ok", f"{name}, used over the network; nothing is stored here.")
     origin = source(name)
     compiled = compiled_folder(name, origin, KIND)
     if (compiled / "info.json").exists():
         return Finding("ok", f"{name}, compiled in {compiled.parent}")
     if Path(origin).is_dir():
-        return Finding("ok", f"{name}, here but not compiled yet: that takes 10 to 20 seconds once.")
+        return Finding("ok", f"{name}, installed but not compiled yet, which takes 10 to 20 seconds once.")
     return Finding(
-        "warn", f"{name} is not compiled, and is not a folder of this machine.", "`lore sync` fetches it from its hub."
+        "warn", f"{name} is not compiled and is not a local folder.", "`lore sync` downloads it from its hub."
     )

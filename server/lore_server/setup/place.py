@@ -41,7 +41,7 @@ def knowledge(here: Examined) -> Finding:
     note = library.note()
     if note:
         return Finding("warn", note, 'Read docs/knowledge.md, "Which project a folder belongs to".')
-    return Finding("ok", f"in {library.home}; nothing waits for a confirmation")
+    return Finding("ok", f"in {library.home}; nothing is waiting for confirmation")
 
 
 def project(here: Examined) -> Finding:
@@ -59,18 +59,18 @@ def project(here: Examined) -> Finding:
     git = "git repository" if (here.root / ".git").exists() else "no git repository"
     large = sum(one.size > here.settings.index.max_file_bytes for one in found.files.values())
     others = {
-        "of no type that is indexed": owners.count(None),
+        "of types that are not indexed": owners.count(None),
         "over index.max_file_bytes": large,
-        "left out: links that lead outside": len(found.refused),
+        "skipped: symlinks that lead outside": len(found.refused),
         "not readable": len(found.unreadable),
     }
     rest = "".join(f"; {count} {what}" for what, count in others.items() if count)
-    detail = f"{here.root} ({git}): {told or 'no files'}{rest}. What git ignores is not counted."
+    detail = f"{here.root} ({git}): {told or 'no files'}{rest}. Files that git ignores are not counted."
     if found.unreadable:
         first = found.unreadable[0]
-        return Finding("warn", f"{detail} {first.source}: {first.reason}", "Give the user who runs Lore the rights.")
+        return Finding("warn", f"{detail} {first.source}: {first.reason}", "Grant access to the user who runs Lore.")
     if not types:
-        return Finding("warn", detail, "Start Lore in a project, or name one with -C.")
+        return Finding("warn", detail, "Start Lore in a project, or give one with -C.")
     return Finding("ok", detail)
 
 
@@ -87,10 +87,10 @@ def index_folder(here: Examined) -> Finding:
         return Finding("failed", f"SQLite is {sqlite3.sqlite_version}.", "Use a Python with SQLite 3.35 or later.")
     free = shutil.disk_usage(existing).free
     if free < LEAST_FREE_BYTES:
-        return Finding("warn", f"Only {free // 1_000_000} MB are free.", "Make room before the next sync.")
+        return Finding("warn", f"Only {free // 1_000_000} MB are free.", "Free some space before the next sync.")
     if existing == folder and not _locks_hold(folder):
-        return Finding("failed", f"Locks do not hold in {folder}.", "Set index.path to a folder on a local disk.")
-    state = "writable" if existing == folder else "not there yet, can be made"
+        return Finding("failed", f"Locks do not work in {folder}.", "Set index.path to a folder on a local disk.")
+    state = "writable" if existing == folder else "does not exist yet, can be created"
     return Finding("ok", f"{folder}: {state}, {free / 1e9:.1f} GB free, SQLite {sqlite3.sqlite_version}")
 
 
@@ -112,11 +112,11 @@ def owner(here: Examined) -> Finding:
 
     note = read_note(here.index)
     if not is_in_use(here.index):
-        left = " now; a process that died left its note, which does not matter" if note else ""
+        left = " now; a crashed process left its note, which is harmless" if note else ""
         return Finding("ok", f"nobody{left}")
     if note is None or not note.is_alive:
-        return Finding("warn", "a process that did not say who it is", "Wait for it to finish, or find and end it.")
-    where = f"at {note.web}" if note.web else "in the background" if note.address else "for itself alone"
+        return Finding("warn", "an unidentified process", "Wait for it to finish, or find and stop it.")
+    where = f"at {note.web}" if note.web else "in the background" if note.address else "for its own use only"
     return Finding("ok", f"`{note.command.strip()}` (pid {note.pid}) since {note.since}, {where}")
 
 

@@ -38,12 +38,12 @@ def port(here: Examined) -> Finding:
     """Whether `lore serve` could listen, or already does."""
     host, number = here.settings.server.host, here.settings.server.port
     if number == 0:
-        return Finding("ok", "any free one, as configured")
+        return Finding("ok", "any free port, as configured")
     if not _answers(host, number):
         return Finding("ok", f"{host}:{number} is free for `lore serve`.")
     if _is_lore(host, number):
-        return Finding("ok", f"{host}:{number}: Lore serves there; connect to http://{host}:{number}/mcp.")
-    return Finding("warn", f"{host}:{number} is taken by another program.", "Set server.port, or `lore serve --port`.")
+        return Finding("ok", f"{host}:{number}: Lore is serving there; connect to http://{host}:{number}/mcp.")
+    return Finding("warn", f"{host}:{number} is used by another program.", "Set server.port, or `lore serve --port`.")
 
 
 def _answers(host: str, number: int) -> bool:
@@ -84,11 +84,11 @@ def handshake(session: Session, here: Examined) -> Finding:
             command, input=lines, capture_output=True, text=True, timeout=HANDSHAKE_SECONDS, check=False
         )
     except subprocess.TimeoutExpired:
-        return Finding("failed", f"`lore mcp` did not answer in {HANDSHAKE_SECONDS:g} s.", "Run `lore -v mcp`.")
+        return Finding("failed", f"`lore mcp` did not respond within {HANDSHAKE_SECONDS:g} s.", "Run `lore -v mcp`.")
     tools = _tools(done.stdout)
     if tools is None:
         said = (done.stderr.strip().splitlines() or ["nothing"])[-1][:300]
-        return Finding("failed", f"`lore mcp` ended with {done.returncode}; it said: {said}", "Run `lore -v mcp`.")
+        return Finding("failed", f"`lore mcp` ended with {done.returncode}; its output: {said}", "Run `lore -v mcp`.")
     return Finding("ok", f"`lore mcp` lists {len(tools)} tools; with its end in {time.monotonic() - started:.1f} s.")
 
 
@@ -112,10 +112,10 @@ def clients(here: Examined) -> Finding:
         (wrong if problem else found).append(f"{told} {problem}" if problem else told)
     if wrong:
         return Finding(
-            "failed", "; ".join([*wrong, *found]), "Correct the entry, or remove it and `lore install` anew."
+            "failed", "; ".join([*wrong, *found]), "Correct the entry, or remove it and run `lore install` again."
         )
     if unread:
-        return Finding("warn", "; ".join([*unread, *found]), "Correct the file: its client cannot read it either.")
+        return Finding("warn", "; ".join([*unread, *found]), "Correct the file; its client cannot read it either.")
     if not found:
         return Finding(
             "warn", "No client's configuration mentions Lore.", "Run `lore install claude-code` (or another)."
@@ -162,11 +162,11 @@ def _problem(entry: JSON, root: Path) -> str | None:
         return None  # by address: the port's check says whether anybody is there
     command = _filled(command, root)
     if "${" not in command and shutil.which(command) is None:
-        return f"starts {command}, which is not there"
+        return f"starts {command}, which does not exist"
     named = [_filled(str(one), root) for one in arguments] if isinstance(arguments, list) else []
     for option, value in itertools.pairwise(named):
         if option in ("-C", "--project") and "${" not in value and not (root / value).is_dir():
-            return f"names the project {value}, which is not there"
+            return f"names the project {value}, which does not exist"
     return None
 
 

@@ -49,7 +49,7 @@ def check_local(settings: DatabaseSettings) -> None:
     for key in _REMOTE_KEYS:
         if getattr(settings, key):
             raise ConfigError(
-                f'Configuration key `database.{key}` says nothing with `database.mode = "{settings.mode}"`.',
+                f'Configuration key `database.{key}` has no effect with `database.mode = "{settings.mode}"`.',
                 'Remove it, or set `database.mode` to "http" or "cloud".',
             )
 
@@ -59,7 +59,7 @@ def http_address(settings: DatabaseSettings, environment: Mapping[str, str]) -> 
     if not settings.host:
         raise ConfigError(
             'Configuration key `database.host` is missing: `database.mode = "http"` needs it.',
-            'Say where Chroma runs, such as `host = "chroma.example.org"`, or set `mode = "server"`.',
+            'Set the host of Chroma, such as `host = "chroma.example.org"`, or set `mode = "server"`.',
         )
     _check(settings)
     ssl = bool(settings.ssl)
@@ -80,14 +80,14 @@ def cloud_address(settings: DatabaseSettings, environment: Mapping[str, str]) ->
     host = settings.host.strip("[]") or CLOUD
     if not (host.endswith(CLOUD_DOMAIN) or _is_this_machine(host)):
         raise ConfigError(
-            f"Configuration key `database.host`: `{host}` is no host of Chroma Cloud, so it does not get its key.",
-            f'Remove it ({CLOUD} is meant then), or set `database.mode = "http"`.',
+            f"Configuration key `database.host`: `{host}` is not a host of Chroma Cloud and does not receive the key.",
+            f'Remove it to use {CLOUD}, or set `database.mode = "http"`.',
         )
     if settings.ssl is False and not _is_this_machine(host):
-        raise ConfigError("Configuration key `database.ssl`: Chroma Cloud is reached by TLS only.", "Remove it.")
+        raise ConfigError("Configuration key `database.ssl`: Chroma Cloud requires TLS.", "Remove it.")
     if settings.headers:
         raise ConfigError(
-            "Configuration key `database.headers` says nothing in the cloud.", f"Remove it: {API_KEY} is what counts."
+            "Configuration key `database.headers` has no effect in the cloud.", f"Remove it: {API_KEY} is used instead."
         )
     _check(settings)
     token = environment.get(API_KEY, "").strip()
@@ -111,8 +111,8 @@ def cloud_address(settings: DatabaseSettings, environment: Mapping[str, str]) ->
 def _check(settings: DatabaseSettings) -> None:
     if settings.host and not _HOST.fullmatch(settings.host):
         raise ConfigError(
-            f"Configuration key `database.host`: `{settings.host}` is no host.",
-            "Name the host alone; `database.port` and `database.ssl` say the rest.",
+            f"Configuration key `database.host`: `{settings.host}` is not a valid host.",
+            "Give only the host name; set `database.port` and `database.ssl` separately.",
         )
     if settings.ca_file and settings.ssl is False:
         raise ConfigError("Configuration key `database.ca_file` needs TLS.", "Set `database.ssl = true`.")
@@ -131,24 +131,26 @@ def _headers(written: Mapping[str, str], environment: Mapping[str, str]) -> dict
 def _header(name: str, value: str, environment: Mapping[str, str]) -> str:
     key = f"database.headers.{name}"
     if not _HEADER.fullmatch(name):
-        raise ConfigError(f"Configuration key `{key}` is no name of a header.", "Letters, digits and `-` make one.")
+        raise ConfigError(f"Configuration key `{key}` is not a valid header name.", "Use letters, digits and `-`.")
     variables = _VARIABLE.findall(value)
     if name.casefold() in _SECRET_HEADERS and not variables:
         raise ConfigError(
-            f"Configuration key `{key}` holds a secret.",
-            f'Put it into the environment and write `{name} = "env:CHROMA_TOKEN"`, or `"Bearer env:CHROMA_TOKEN"`.',
+            f"Configuration key `{key}` contains a secret.",
+            f'Put it in the environment and write `{name} = "env:CHROMA_TOKEN"`, or `"Bearer env:CHROMA_TOKEN"`.',
         )
     for variable in variables:
         if not variable.startswith("CHROMA_"):
             raise ConfigError(
                 f"Configuration key `{key}` names the variable {variable}.",
-                "Only variables that begin with CHROMA_ are sent to a database.",
+                "Only variables whose names begin with CHROMA_ are sent to a database.",
             )
         if not environment.get(variable, "").strip():
             raise ConfigError(f"Configuration key `{key}`: the environment has no {variable}.", f"Set {variable}.")
     found = _VARIABLE.sub(lambda match: environment[match[1]].strip(), value)
     if not (found.isascii() and found.isprintable()):
-        raise ConfigError(f"Configuration key `{key}` has characters that no header can hold.", "Use printable ASCII.")
+        raise ConfigError(
+            f"Configuration key `{key}` contains characters that are not allowed in a header.", "Use printable ASCII."
+        )
     return found
 
 

@@ -82,10 +82,10 @@ class ChromaProcess:
             started.stop()
             if f":{port} is not available" not in said:
                 break
-        last = (said.strip() or "it says nothing").splitlines()[-1][:200].rstrip(".")
+        last = (said.strip() or "it gives no reason").splitlines()[-1][:200].rstrip(".")
         raise DatabaseUnavailable(
-            f"Chroma's server does not start: {last}.",
-            f"{log.name} in the index folder says why.",
+            f"The Chroma server does not start: {last}.",
+            f"{log.name} in the index folder has the reason.",
         )
 
     @property
@@ -145,7 +145,7 @@ def end_left_over(folder: Path, patience: float = END_SECONDS) -> None:
         lock.release()
         return
     raise StorageError(
-        f"A process that is not known to be Lore's holds {folder.name}/.", f"End the one that has {LOCK} open."
+        f"A process that may not belong to Lore is using {folder.name}/.", f"Stop the process that has {LOCK} open."
     )
 
 
@@ -184,13 +184,13 @@ def main(folder: Path, port: int) -> int:
 
     cli: Any = chromadb_rust_bindings.cli
     if not isinstance(cli, BuiltinFunctionType) or "chromadb" in sys.modules:
-        print("This Chroma has no server of Rust.", flush=True)  # noqa: T201 - the log
+        print("This version of Chroma has no Rust server.", flush=True)  # noqa: T201 - the log
         return IS_NO_RUST
     lock = _lock(folder)
     try:
         lock.acquire(timeout=0)
     except Timeout:
-        print("Another Chroma holds this folder.", flush=True)  # noqa: T201 - the log
+        print("Another Chroma process is using this folder.", flush=True)  # noqa: T201 - the log
         return IS_HELD
     write_atomically(folder / NOTE, (json.dumps({"pid": os.getpid(), "born": born(os.getpid())}),))
     threading.Thread(target=_end_with_the_input, daemon=True).start()

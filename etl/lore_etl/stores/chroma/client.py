@@ -68,7 +68,9 @@ def bare(collection: Any) -> Any:
     known = collection.configuration_json or {}
     spaces = {one["space"] for one in (known.get("hnsw"), known.get("spann")) if one and one.get("space")}
     if spaces - {"cosine"}:
-        raise IndexDamaged(f"The collection `{collection.name}` was not made by Lore: it measures by {spaces.pop()}.")
+        raise IndexDamaged(
+            f"The collection `{collection.name}` was not created by Lore: its distance function is {spaces.pop()}."
+        )
     return collection
 
 

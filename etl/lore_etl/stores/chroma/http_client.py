@@ -97,17 +97,17 @@ class HttpChroma:
         if isinstance(error, LoreError):
             return error
         if isinstance(error, httpx.TimeoutException):
-            return DatabaseUnavailable(f"Chroma at {at} did not answer within {at.timeout_seconds:g} s.")
+            return DatabaseUnavailable(f"Chroma at {at} did not respond within {at.timeout_seconds:g} s.")
         if isinstance(error, httpx.HTTPError):
             return DatabaseUnavailable(f"Chroma at {at} cannot be reached: {_reason(error)}.")
         if isinstance(error, json.JSONDecodeError):
-            return DatabaseUnavailable(f"What answers at {at} is no Chroma.", _CHECK_PLACE)
+            return DatabaseUnavailable(f"The server at {at} is not Chroma.", _CHECK_PLACE)
         return None
 
     def reported(self, error: Exception) -> DatabaseUnavailable:
         """What Chroma reports of itself, as one of ours."""
         said = f"{type(error).__name__}: {str(error)[:200]}".rstrip(".")
-        return DatabaseUnavailable(f"Chroma at {self.address} reports {said}.", "Look into the server's log.")
+        return DatabaseUnavailable(f"Chroma at {self.address} reports {said}.", "See the server's log.")
 
     def _greet(self) -> tuple[str, str]:
         """That it is a Chroma, and has our tenant and database."""
@@ -117,7 +117,7 @@ class HttpChroma:
         except ChromaError as error:
             raise self.reported(error) from error
         except (KeyError, TypeError, ValueError) as error:
-            raise DatabaseUnavailable(f"What answers at {at} is no Chroma.", _CHECK_PLACE) from error
+            raise DatabaseUnavailable(f"The server at {at} is not Chroma.", _CHECK_PLACE) from error
         tenant, database = at.tenant, at.database
         if tenant is None or database is None:
             identity = self._api.get_user_identity()
@@ -129,8 +129,8 @@ class HttpChroma:
             self._api.get_database(name=database, tenant=tenant)
         except ChromaError as error:
             raise DatabaseUnavailable(
-                f"Chroma at {at} has no database `{database}` of a tenant `{tenant}`.",
-                "Check `database.tenant` and `database.database` in your configuration; Lore creates neither.",
+                f"Chroma at {at} has no database `{database}` in a tenant `{tenant}`.",
+                "Check `database.tenant` and `database.database` in your configuration; Lore does not create them.",
             ) from error
         return tenant, database
 
@@ -141,15 +141,15 @@ class HttpChroma:
         response.read()
         status, at = response.status_code, self.address
         if status in (401, 403):
-            raise DatabaseUnavailable(f"Chroma at {at} refuses us (HTTP {status}).", _CHECK_KEY)
+            raise DatabaseUnavailable(f"Chroma at {at} denied access (HTTP {status}).", _CHECK_KEY)
         if status == 429:
-            raise DatabaseUnavailable(f"Chroma at {at} is asked too much (HTTP 429).", "Wait, and try again.")
+            raise DatabaseUnavailable(f"Chroma at {at} is overloaded (HTTP 429).", "Wait, then try again.")
         try:
             name = response.json()["error"]
         except (ValueError, KeyError, TypeError):
             name = None
         if name not in error_types:
-            raise DatabaseUnavailable(f"Chroma at {at} answers HTTP {status}.", _CHECK_PLACE)
+            raise DatabaseUnavailable(f"Chroma at {at} replied with HTTP {status}.", _CHECK_PLACE)
 
 
 def _settings(address: Address) -> OurSettings:
@@ -174,8 +174,8 @@ def _session(address: Address, headers: dict[str, str], check: Any) -> httpx.Cli
         verify = ssl.create_default_context(cafile=address.ca_file) if address.ca_file else True
     except OSError as error:
         raise DatabaseUnavailable(
-            f"The certificates of `database.ca_file` cannot be read: {error.strerror or error}.",
-            "Name a PEM file with the certificate of who signed the server's.",
+            f"Cannot read the certificates in `database.ca_file`: {error.strerror or error}.",
+            "Give a PEM file with the certificate of the authority that signed the server's certificate.",
         ) from error
     return httpx.Client(
         headers=headers,
@@ -189,7 +189,7 @@ def _session(address: Address, headers: dict[str, str], check: Any) -> httpx.Cli
 def _only(databases: Any) -> str:
     names = [one for one in databases or () if one != "*"]
     if len(names) != 1:
-        raise DatabaseUnavailable("The key does not say which database is meant.", "Set `database.database`.")
+        raise DatabaseUnavailable("The key does not identify a database.", "Set `database.database`.")
     return str(names[0])
 
 

@@ -191,7 +191,9 @@ class ChildChroma(FolderBackend):
         explained = self._chroma.explain(error) if self._chroma and isinstance(error, Exception) else None
         if isinstance(explained, DatabaseUnavailable):
             self._is_lost = True
-            return DatabaseUnavailable(explained.message, f"Try again: it is started anew. {LOG} says why it ended.")
+            return DatabaseUnavailable(
+                explained.message, f"Try again to restart it. {LOG} has the reason why it ended."
+            )
         return explained or super().explain(error)
 
 
@@ -201,7 +203,7 @@ def _inspect(folder: Path, collection: str) -> None:
     if changed == set() or not any(folder.iterdir()):
         return
     if changed and any(name != DATABASE for name in changed):
-        raise IndexDamaged("The vector store is damaged: its files changed since they were closed.")
+        raise IndexDamaged("The vector store is damaged: its files have changed since they were closed.")
     _probe(folder, collection)
 
 
@@ -216,6 +218,6 @@ def _probe(folder: Path, collection: str) -> None:
             command, check=False, timeout=PROBE_SECONDS, capture_output=True, stdin=subprocess.DEVNULL
         )
     except subprocess.TimeoutExpired as error:
-        raise IndexDamaged("The vector store does not open within a minute.") from error
+        raise IndexDamaged("The vector store did not open within a minute.") from error
     if done.returncode:
-        raise IndexDamaged("The vector store is damaged: a search does not find what it holds.")
+        raise IndexDamaged("The vector store is damaged: a search does not find its content.")

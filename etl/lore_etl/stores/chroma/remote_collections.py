@@ -130,7 +130,7 @@ def _explained(chroma: HttpChroma, error: Exception) -> LoreError | None:
     if explained is not None:
         return explained
     if isinstance(error, NotFoundError):
-        return IndexDamaged(f"The collection is gone from Chroma at {chroma.address}.")
+        return IndexDamaged(f"The collection no longer exists in Chroma at {chroma.address}.")
     if isinstance(error, (ChromaError, ValueError)):
         return chroma.reported(error)
     return None

@@ -40,10 +40,10 @@ def move_branch(home: Path, git: Git, commit: str, tip: str | None, keep: Sequen
             file.write(f"{commit}\n")
         if head(home).commit != tip:
             lock.unlink()
-            raise GitError("Somebody's own git moved the branch meanwhile.", "Try again.")
+            raise GitError("Another git process has moved the branch.", "Try again.")
         replace(lock, ref)
     except OSError as error:
-        raise GitError(f"The branch cannot be moved: {error.strerror}.") from error
+        raise GitError(f"Cannot move the branch: {error.strerror}.") from error
     _note(folder, branch, commit, tip)
 
 

@@ -69,7 +69,7 @@ class Objects:
             raise GitError(f"The object {name} of the history cannot be read.") from error
         head, _, data = whole.partition(b"\0")
         if head.split(b" ")[0] != kind.encode():
-            raise GitError(f"The object {name} of the history is no {kind}.")
+            raise GitError(f"The object {name} of the history is not a {kind}.")
         return data
 
     def write(self, kind: str, data: bytes) -> str:
