@@ -1,4 +1,4 @@
-"""The composition root, and the one `call` that serves every face."""
+"""The composition root, with the one `call` that serves every interface."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ QUEUE_SECONDS = 20.0
 
 
 class App:
-    """Everything that answers for one project.
+    """Everything that answers requests for one project.
 
     Raises:
         ConfigError: the configuration is wrong, or contract and operations do not match.
@@ -104,7 +104,7 @@ class App:
         self._together = Together[JSON]()
 
     def call(self, operation_id: str, arguments: JSON, listener: Listener = NOBODY) -> JSON:
-        """Validate in, take a slot, run under the deadline, validate out.
+        """Validate the arguments, wait for a slot, run under the deadline and validate the result.
 
         Raises:
             LoreError: every failure, our own mistakes included.
@@ -134,18 +134,18 @@ class App:
         return in_lane()
 
     def _after_pass(self, report: SyncReport) -> None:
-        """What was written of the index for others to read follows it, and the view is ready for who asks next."""
+        """After each sync, rewrite `.ce/syntropy-index.json` and warm the docs view."""
         self._services.health.forget()
         self._output.refresh(report)
         with warming():
             self._view.entries()
 
     def _knowledge_changed(self) -> None:
-        """What agents write is found at once; the folder is there before the jobs that look at it."""
+        """Index new knowledge immediately; the folder exists before the jobs that read it."""
         self.jobs.index_knowledge()
 
     def state(self) -> JSON:
-        """The latest `job`, and the `freshness` of the index or the `problem` that keeps it from answering."""
+        """Return the latest `job`, and the `freshness` of the index or the `problem` that makes it unavailable."""
         state: JSON = {}
         with suppress(LoreError):  # there was none yet; a damaged catalogue is the `problem` below
             state["job"] = self.jobs.get(id=LATEST, wait_seconds=0)
@@ -159,7 +159,7 @@ class App:
         return state
 
     def warm(self) -> None:
-        """Load what the first search would have to load."""
+        """Load everything that the first search needs."""
         with warming():
             if self.index.exists():
                 self.freshness.record()
@@ -170,7 +170,7 @@ class App:
                 self._view.entries()
 
     def close(self) -> None:
-        """End a running build at its next step, finish other calls, let go of the index."""
+        """Stop a running build at its next step, finish other calls and close the index."""
         self.jobs.stop()
         self._calls.close()
         self._library.close()
@@ -180,7 +180,7 @@ class App:
 
 @contextmanager
 def warming() -> Iterator[None]:
-    """For what is loaded before somebody asks: what fails is told to the first who does."""
+    """Log errors while loading in advance; the first request reports them."""
     try:
         yield
     except LoreError as error:
@@ -188,7 +188,7 @@ def warming() -> Iterator[None]:
 
 
 def _gives_all_the_same(operation: Operation) -> bool:
-    """Whether two calls at the same moment may share one reply; what agents write changes between them."""
+    """Return whether identical concurrent calls may share one reply; knowledge may change between two calls."""
     hints = operation.hints
     is_steady = hints["readOnlyHint"] and hints["idempotentHint"] and not hints["openWorldHint"]
     return is_steady and not operation.is_about_knowledge

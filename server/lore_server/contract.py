@@ -1,4 +1,4 @@
-"""The contract: `openapi.yaml` as operations with compiled validators. Nothing else defines an operation."""
+"""The contract: the operations of `openapi.yaml` with compiled validators. Nothing else defines an operation."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _ABOVE = Path(__file__).parents[2] / "openapi.yaml"  # in a checkout
 
 
 class Queue(Enum):
-    """What a call may have to wait for. Calls of one queue never wait for those of another."""
+    """The resource that a call may wait for. Calls in one queue never wait for those in another."""
 
     INDEX = auto()
     MODEL = auto()
@@ -36,7 +36,7 @@ class Queue(Enum):
 
 @dataclass(frozen=True)
 class Operation:
-    """One operation: what it is called, takes, gives and promises."""
+    """One operation: its name, arguments, result and hints."""
 
     id: str
     method: str
@@ -62,32 +62,32 @@ class Operation:
 
     @property
     def changes_state(self) -> bool:
-        """Whether a call may change anything: those want a token over HTTP."""
+        """Return whether a call may change anything; over HTTP, such calls need a token."""
         return not self.hints["readOnlyHint"]
 
     @property
     def is_about_knowledge(self) -> bool:
-        """Whether it is about what agents write: those calls go into the activity log."""
+        """Return whether the operation is about knowledge; such calls are written to the activity log."""
         return self.toolset in KNOWLEDGE_TOOLSETS
 
     @property
     def is_waiting(self) -> bool:
-        """Whether a call spends its time waiting for a job: it takes no slot from those that work."""
+        """Return whether a call mostly waits for a job; such calls take no slot from working calls."""
         return "wait_seconds" in self.input_schema["properties"]
 
     @property
     def queue(self) -> Queue:
-        """Where a call waits for its turn."""
+        """Return the queue in which a call waits for its turn."""
         if self.is_waiting:
             return Queue.JOB
         return Queue.MODEL if self.hints["openWorldHint"] else Queue.INDEX
 
     def compile(self) -> None:
-        """Build both validators now rather than at the first call."""
+        """Build both validators now instead of at the first call."""
         _ = self._input, self._output
 
     def accept(self, arguments: Mapping[str, Any]) -> JSON:
-        """The arguments, checked, with the defaults filled in.
+        """Validate the arguments and fill in the defaults.
 
         Raises:
             InvalidArgument: names the argument, what is wrong and what would be right.
@@ -106,7 +106,7 @@ class Operation:
         return given
 
     def check_result(self, result: object) -> None:
-        """Raises InternalError where a handler breaks the contract."""
+        """Raise InternalError if a result violates the contract."""
         error = best_match(self._output.iter_errors(result))
         if error is not None:
             where = ".".join(str(part) for part in error.absolute_path)
@@ -130,22 +130,22 @@ class Contract:
         return iter(self.operations.values())
 
     def toolsets(self) -> dict[str, str]:
-        """Every toolset that has a tool, with what it is for."""
+        """Return the toolsets that have tools, with their descriptions."""
         used = {operation.toolset for operation in self}
         return {one["name"]: one["description"] for one in self.document["tags"] if one["name"] in used}
 
     def instructions(self, toolsets: Sequence[str]) -> str:
-        """What clients that are offered these toolsets should know of them."""
+        """Return the instructions for clients that are offered these toolsets."""
         return " ".join(one["x-instructions"] for one in self.document["tags"] if one["name"] in toolsets)
 
 
 def contract_file() -> Path:
-    """Where the contract is."""
+    """Return the path of `openapi.yaml`."""
     return _BESIDE if _BESIDE.exists() else _ABOVE
 
 
 def load_contract() -> Contract:
-    """Read `openapi.yaml`. Raises ConfigError if it is missing or says nothing usable."""
+    """Read `openapi.yaml`. Raises ConfigError if it is missing or invalid."""
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
         document = yaml.load(contract_file().read_text(encoding="utf-8"), Loader=loader)
@@ -182,7 +182,7 @@ def _operation(document: Schema, method: str, path: str, spec: Schema) -> Operat
 
 
 def _arguments(spec: Schema) -> Schema:
-    """Parameters and the properties of the body as one closed object.
+    """Combine the parameters and the body's properties into one closed object schema.
 
     Raises:
         ConfigError: a parameter and a property have the same name.
@@ -202,7 +202,7 @@ def _arguments(spec: Schema) -> Schema:
 
 
 def _resolved(document: Schema, schema: Any) -> Any:
-    """The schema with every `$ref` replaced by what it names, so that it stands alone."""
+    """Replace every `$ref` by its target to make the schema self-contained."""
     if isinstance(schema, list):
         return [_resolved(document, item) for item in schema]
     if not isinstance(schema, dict):

@@ -1,1 +1,1 @@
-"""Answers: pack the best passages into a budget, let a model write, check what it cites; or quote."""
+"""Answers: pack the best passages into a budget, let a model write and check its citations; or quote."""

@@ -1,4 +1,4 @@
-"""The answer service: retrieve, pack, write or quote. References are returned whatever the model does."""
+"""The answer service: retrieve, pack, write or quote. It always returns the references."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ class AnswerModel(Protocol):
     """A model that writes text."""
 
     def write(self, instruction: str, prompt: str, hear: Callable[[str], None]) -> str:
-        """The text, its pieces told as they come. Raises ProviderError."""
+        """Return the text, passing its pieces to `hear` as they arrive. Raises ProviderError."""
         ...
 
 
 class AnswerService:
-    """Answers questions; without a model, or when it fails, with quotes and the reason."""
+    """Answers questions; without a model, or if it fails, with quotes and the reason."""
 
     def __init__(self, index: Index, queries: QueryService, freshness: Freshness) -> None:
         self._index = index
@@ -55,7 +55,7 @@ class AnswerService:
         self._freshness = freshness
 
     def ask(self, *, query: str, type: str, limit: int, listener: Listener = NOBODY) -> AnswerRecord:
-        """Answer a question with citations.
+        """Return the result of `ask_knowledge_base`; `hear` receives the text as it grows, but the result is authoritative.
 
         The listener gets the text as it grows; the result is the final version.
         """
@@ -132,7 +132,7 @@ class AnswerService:
 
 
 def _quoted(text: str, passage: Passage) -> str:
-    """A sentence of a passage without images and HTML."""
+    """Return a sentence of a passage without images and HTML."""
     try:
         return without_links(text, [passage.chunk.text])
     except ProviderError:

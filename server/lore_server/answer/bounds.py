@@ -1,4 +1,4 @@
-"""An answer within the limit of a reply: its text first, then what it cites, then what was found beside."""
+"""Limit the size of an answer: its text comes first, then its citations, then other references."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ANSWER_CHARACTERS = 12_000  # half of what a reply may take
 
 
 def bounded(reply: AnswerRecord) -> AnswerRecord:
-    """The reply, cut to the limit, with a line that says what was cut."""
+    """Cut the reply to the limit and add a line about the omitted parts."""
     text = budget.prefix(reply["answer"], ANSWER_CHARACTERS)
     cut = [f"{len(reply['answer']) - len(text):,} characters of the answer"] if text != reply["answer"] else []
     shown: AnswerRecord = {**reply, "answer": text, "citations": [], "references": []}

@@ -1,4 +1,4 @@
-"""An answer without a model: the sentences that say most about the question, each with its citation."""
+"""An answer without a model: the most relevant sentences, each with its citation."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Embed = Callable[[Sequence[str]], NDArray[np.float32]]
 
 
 def extract(query: Query, passages: Sequence[Passage], embed: Embed | None) -> list[Sentence]:
-    """The best sentences, best first: by words of the question, by meaning, and by the rank of their passage."""
+    """Return the best sentences, best first: by query words, by meaning and by the rank of their passage."""
     found = [sentence for passage in passages for sentence in sentences(passage)]
     by_words = sorted(found, key=lambda one: -_word_share(query, one.text) + 0.01 * one.passage.number)
     shortlist = by_words[:MOST_SENTENCES]

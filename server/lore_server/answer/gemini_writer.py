@@ -18,7 +18,7 @@ RETRIED = [408, 429, 500, 502, 503, 504]
 
 
 class GeminiWriter:
-    """Writes one text from a prompt. The project's documents go to the API only when someone asks with a key set."""
+    """Writes text with Gemini. The project's documents are sent only if a user asks and a key is set."""
 
     def __init__(self, settings: AnswerSettings, key: str) -> None:
         self._model = settings.model
@@ -31,7 +31,7 @@ class GeminiWriter:
         self._client = genai.Client(api_key=key, http_options=options)
 
     def write(self, instruction: str, prompt: str, hear: Callable[[str], None] = unheard) -> str:
-        """The model's text, told piece by piece while it comes if somebody hears it.
+        """Return the model's text, passing it on piece by piece if there is a listener.
 
         Raises:
             ProviderError: it failed, was blocked, cut or said nothing; the message never holds the key.
@@ -54,7 +54,7 @@ class GeminiWriter:
         yield reply.text or ""
 
     def _streamed(self, instruction: str, prompt: str) -> Iterator[str]:
-        """Raises ProviderError at an end that the model did not announce: the client takes any end for the end."""
+        """Yield the reply. Raises ProviderError if it ends unannounced, which the client library does not detect."""
         is_ended = False
         for reply in self._client.models.generate_content_stream(
             model=self._model, contents=prompt, config=_config(instruction)

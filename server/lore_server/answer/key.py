@@ -1,4 +1,4 @@
-"""The user's key for Gemini."""
+"""The user's API key for Gemini."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ import os
 
 
 def api_key() -> str | None:
-    """From the environment only: a key in a file ends up in a commit."""
+    """Return the key from the environment, never from a file, because files end up in commits."""
     return os.environ.get("GEMINI_API_KEY") or None

@@ -1,4 +1,4 @@
-"""Markdown that leads nowhere: links stay only if a cited passage holds their address; images and HTML never do."""
+"""Remove links from Markdown unless a cited passage contains their address; always remove images and HTML."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _CLOSED = re.compile(r"[\s<>\"'`]|\)(?:[\s.,;:!?\[)]|$)|$")
 
 
 def addresses(texts: Iterable[str]) -> frozenset[str]:
-    """The addresses in some texts, to the letter."""
+    """Return the exact addresses in some texts."""
     return frozenset(match[0].rstrip(_TAIL) for text in texts for match in _ADDRESS.finditer(text))
 
 
 def without_links(text: str, sources: Sequence[str]) -> str:
-    """The Markdown text without HTML, images and addresses that none of the sources holds.
+    """Return the Markdown without HTML, images and addresses that none of the sources contains.
 
     Raises:
         ProviderError: it is nested too deeply to be sure.
@@ -47,7 +47,7 @@ def without_links(text: str, sources: Sequence[str]) -> str:
 
 
 def _depth(text: str) -> int:
-    """How many brackets are open at once; the parser takes exponential time for them and stops looking at some."""
+    """Return the nesting depth of brackets; the parser needs exponential time for deep nesting and gives up."""
     depth = deepest = 0
     for bracket in re.findall(r"[\[\]]", text):
         depth = depth + 1 if bracket == "[" else max(0, depth - 1)
@@ -100,7 +100,7 @@ def _is_allowed(token: Token, allowed: frozenset[str]) -> bool:
 
 
 def _rebuilt(tokens: Sequence[Token], allowed: frozenset[str], sources: Sequence[str]) -> str:
-    """Inline Markdown as it was written, without what leads out."""
+    """Return inline Markdown as it was written, without removed links."""
     shown = "".join(token.content for token in tokens if token.type in ("text", "text_special"))
     hides_address = bool(addresses([shown]) - allowed)
     parts: list[str] = []
@@ -138,7 +138,7 @@ def _rebuilt(tokens: Sequence[Token], allowed: frozenset[str], sources: Sequence
 
 
 def _replace(lines: list[str], first: int, old: str, new: str) -> None:
-    """Put other inline text in the place of the old one, within the marks of lists and quotations."""
+    """Replace inline text, keeping the marks of lists and quotations."""
     written, count = old.split("\n"), old.count("\n") + 1
     places = [line.rfind(one) for line, one in zip(lines[first : first + count], written, strict=False)]
     if -1 in places or len(places) < count:
@@ -152,7 +152,7 @@ def _replace(lines: list[str], first: int, old: str, new: str) -> None:
 
 
 def _plain(text: str, allowed: frozenset[str]) -> str:
-    """The text without addresses that are not allowed, however they are written."""
+    """Remove addresses that are not allowed, in any notation."""
 
     def keep(match: re.Match[str]) -> str:
         address = match[0].rstrip(_TAIL)

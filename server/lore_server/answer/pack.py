@@ -1,4 +1,4 @@
-"""Which passages an answer is made from: the best files' best chunks with their neighbours, within a budget."""
+"""Select the passages for an answer: the best files' best chunks with their neighbours, within a budget."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ CHUNKS_PER_FILE = 4
 
 @dataclass(frozen=True)
 class Passage:
-    """A numbered piece of a file, as the model or the reader sees it."""
+    """A numbered part of a file, as the model or the reader sees it."""
 
     number: int
     chunk: Chunk
 
     @property
     def label(self) -> str:
-        """Where it is from, for a prompt."""
+        """Return the origin of the passage, for a prompt."""
         first, last = self.chunk.lines
         until = f", valid until {self.chunk.valid_until}" if self.chunk.valid_until else ""
         replaced = f", superseded by {self.chunk.superseded_by}" if self.chunk.superseded_by else ""
@@ -31,7 +31,7 @@ class Passage:
 
 
 def pack(ranked: Sequence[Ranked], candidates: Sequence[Candidate], files: int, tokens: int) -> list[Passage]:
-    """Passages of the best files, the best file's first, at most `tokens` (estimated) together; at least one."""
+    """Return passages of the best files, best first, at most `tokens` (estimated) in total; at least one passage."""
     found: dict[str, list[Candidate]] = defaultdict(list)
     for one in candidates:
         found[one.chunk.source].append(one)

@@ -1,4 +1,4 @@
-"""Passages to sentences that can be quoted: prose by its full stops, of code the comments, headings left out."""
+"""Split passages into quotable sentences: prose at full stops, code into its comments, without headings."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _PLAIN = re.compile(r"^[\"'`(\[]*[A-Za-z][a-zA-Z'-]*[\"'`)\].,:;!?]*$")
 
 @dataclass(frozen=True)
 class Sentence:
-    """A quotable piece of a passage with its lines in the file."""
+    """A quotable part of a passage, with its lines in the file."""
 
     text: str
     passage: Passage
@@ -32,7 +32,7 @@ class Sentence:
 
 
 def sentences(passage: Passage, longest: int = LONGEST) -> Iterator[Sentence]:
-    """The sentences of a passage in order, cut at so many characters; lines of a paragraph are joined before that."""
+    """Yield the sentences of a passage in order, cut at `longest` characters; paragraphs are joined first."""
     first = passage.chunk.lines[0]
     is_code = syntax_of(passage.chunk.source) not in ("markdown", "rst", "plain")
     paragraphs = _comments(passage.chunk.text) if is_code else _paragraphs(passage.chunk.text)
@@ -43,7 +43,7 @@ def sentences(passage: Passage, longest: int = LONGEST) -> Iterator[Sentence]:
 
 
 def _paragraphs(text: str) -> Iterator[tuple[int, int, str]]:
-    """(first line, last line, text) of runs of lines that belong together, from 0."""
+    """Yield (first line, last line, text) of paragraphs; lines count from 0."""
     lines = text.split("\n")
     block: list[str] = []
     start, in_fence = 0, False
@@ -61,7 +61,7 @@ def _paragraphs(text: str) -> Iterator[tuple[int, int, str]]:
 
 
 def _comments(text: str) -> Iterator[tuple[int, int, str]]:
-    """(first line, last line, text) of the runs of lines in code that read like prose, from 0."""
+    """Yield (first line, last line, text) of comments in code that read like prose; lines count from 0."""
     block: list[str] = []
     start = 0
     for number, line in enumerate([*text.split("\n"), ""]):
@@ -75,7 +75,7 @@ def _comments(text: str) -> Iterator[tuple[int, int, str]]:
 
 
 def _reads_like_prose(text: str, continues: bool) -> bool:
-    """Mostly words; the first line of a comment also has enough of them."""
+    """Return whether a line consists mostly of words; the first line of a comment needs several."""
     tokens = text.split()
     plain = sum(bool(_PLAIN.match(token)) for token in tokens)
     return (

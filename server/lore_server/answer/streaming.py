@@ -1,4 +1,4 @@
-"""An answer told while it is written: only what the checked answer will hold, whole statements with their citations."""
+"""Stream an answer while it is written: only whole statements with citations that the final check will keep."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ class Telling:
 
     @property
     def hear(self) -> Callable[[str], None]:
-        """For the writer: `unheard` where nobody listens, so that it need not write in pieces."""
+        """Return the callback for the writer: `unheard` if nobody listens, so that it need not stream."""
         return self._hear if self._hear is unheard else self._add
 
     @property
     def has_told(self) -> bool:
-        """Whether somebody has read a part already."""
+        """Return whether part of the answer has already been sent."""
         return bool(self._told)
 
     def end(self, answer: str) -> None:
-        """The checked answer: what it has beyond what was told is told. If it differs, the reply says so itself."""
+        """Send the rest of the checked answer. If it differs from the streamed text, the reply itself corrects it."""
         if answer.startswith(self._told):
             self._tell(answer)
 
@@ -58,7 +58,7 @@ class Telling:
             self._hear(more)
 
     def _settled(self) -> int:
-        """Where the last statement ends that cites a passage: what cites none may be dropped with all the rest."""
+        """Return where the last statement with a citation ends; statements without one may be dropped with the rest."""
         text, start, settled = self._written, 0, 0
         if NOT_FOUND in text:
             return 0
@@ -73,6 +73,6 @@ class Telling:
 
 
 def _is_open(text: str) -> bool:
-    """Whether a citation, a link or a tag may still be going on at the end."""
+    """Return whether a citation, link or tag may continue after the end of the text."""
     ends = (("[", "]"), ("(", ")"), ("<", ">"))
     return any(text.rfind(begin) > text.rfind(end) and len(text) - text.rfind(begin) <= LONGEST for begin, end in ends)

@@ -1,4 +1,4 @@
-"""A slow source, read for so long and no longer: the timeouts of HTTP clients begin anew with each byte."""
+"""A total deadline for a slow source; the timeouts of HTTP clients restart with each byte."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from queue import Empty, SimpleQueue
 
 
 def within(seconds: float, source: Iterator[str]) -> Iterator[str]:
-    """What the source gives, as it comes. Whoever gives up closes what the source reads from.
+    """Yield from the source as it produces. A consumer that stops must close the underlying source.
 
     Raises:
         TimeoutError: it had not ended in time.

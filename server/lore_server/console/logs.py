@@ -1,4 +1,4 @@
-"""Where logs go, and how much of them."""
+"""Log output and log levels."""
 
 from __future__ import annotations
 
@@ -16,22 +16,20 @@ LEVELS = {
 
 
 class OneLine(VisibleFormatter):
-    """A record as one line, its traceback indented below it.
+    """Formats a record as one line, with its traceback indented below it.
 
     Messages quote names and keys of projects: what a terminal or a shell would act on is escaped.
     """
 
     def format(self, record: logging.LogRecord) -> str:
-        """See `logging.Formatter`."""
         return super().format(record).replace("`", "\\x60").replace("\n", "\n  | ")
 
     def formatMessage(self, record: logging.LogRecord) -> str:
-        """See `logging.Formatter`."""
         return super().formatMessage(record).replace("\n", "\\n")
 
 
 def configure_logging(verbose: bool, default: int = logging.WARNING) -> None:
-    """Send logs to standard error, from the level in the environment up; libraries are heard only when they warn."""
+    """Send logs to standard error, from the level set in the environment; libraries log only warnings."""
     named = next((os.environ[name] for name in LEVEL_VARIABLES if os.environ.get(name)), "")
     level = LEVELS.get(named.strip().upper(), default)
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")

@@ -1,4 +1,4 @@
-"""How results look on a terminal: plain text, the same in a pipe."""
+"""Print results on a terminal: plain text, the same as in a pipe."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from lore_server.replies.problem import problem
 
 
 def line(text: str = "") -> None:
-    """One line on standard output."""
+    """Print a line to standard output."""
     terminal.out(text + "\n")
 
 
 def note(text: str) -> None:
-    """One line on standard error."""
+    """Print a line to standard error."""
     terminal.err(text + "\n")
 
 
 def tell(operation: str, result: JSON) -> None:
-    """A result as text: the body on standard output, what a reader must know about it on standard error."""
+    """Print a result as text: the body to standard output, its notes to standard error."""
     text = render(operation, result)
     if text.body:
         line(text.body)
@@ -29,12 +29,12 @@ def tell(operation: str, result: JSON) -> None:
 
 
 def print_json(value: object) -> None:
-    """Data goes to standard output."""
+    """Print a value as JSON to standard output."""
     terminal.out_json(value)
 
 
 def fail(error: BaseException, as_json: bool) -> int:
-    """Tell an error on standard error, or as JSON on standard output; returns the exit code."""
+    """Print an error to standard error, or as JSON to standard output, and return the exit code."""
     record = problem(error)
     if as_json:
         print_json(record)

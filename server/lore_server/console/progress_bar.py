@@ -13,7 +13,7 @@ from lore_server.console import output
 
 
 def _announcing() -> Progress:
-    """One line on standard error for each stage that takes minutes or uses the network."""
+    """Print one line to standard error for each stage that takes minutes or uses the network."""
     told: set[str] = set()
 
     def report(stage: str, done: int, total: int) -> None:
@@ -26,7 +26,7 @@ def _announcing() -> Progress:
 
 @contextmanager
 def progress_bar(quiet: bool) -> Iterator[Progress]:
-    """Progress with rate and time left on a terminal's standard error; elsewhere only what takes minutes."""
+    """Show progress, rate and remaining time on a terminal's standard error; elsewhere, only slow stages."""
     if quiet or not sys.stderr.isatty():
         yield _announcing()
         return

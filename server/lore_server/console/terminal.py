@@ -1,4 +1,4 @@
-"""The one way to standard output and standard error: what files and names hold cannot steer a terminal."""
+"""The only way to standard output and standard error: content of files and names cannot control the terminal."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _STEERING = re.compile(f"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069{
 
 
 def visible(text: str) -> str:
-    """The text with control characters and marks of direction as escapes, such as `\\x1b`."""
+    r"""Escape control characters and direction marks, for example as `\x1b`."""
     return _STEERING.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
 
 
@@ -24,20 +24,19 @@ def out(text: str) -> None:
 
 
 def err(text: str) -> None:
-    """Write a text to standard error, at once."""
+    """Write a text to standard error, unbuffered."""
     sys.stderr.write(visible(text))
     sys.stderr.flush()
 
 
 def out_json(value: object) -> None:
-    """Write a value to standard output as JSON that holds no such character either."""
+    """Write a value to standard output as JSON without control characters."""
     text = json.dumps(value, ensure_ascii=False, indent=2)
     sys.stdout.write(_STEERING.sub(lambda match: f"\\u{ord(match[0]):04x}", text) + "\n")
 
 
 class VisibleFormatter(logging.Formatter):
-    """Formats records of a log for a terminal."""
+    """Formats log records for a terminal."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """See `visible`."""
         return visible(super().format(record))

@@ -1,4 +1,4 @@
-"""A bounded number of calls at a time, each under its deadline; who asks the same at the same time is answered once."""
+"""Bounded worker pools with deadlines; identical concurrent calls are coalesced."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Result = TypeVar("Result")
 
 
 class Lane(Generic[Result]):
-    """Threads for calls of one sort, so that those that wait for a model elsewhere hold up no others."""
+    """A worker pool for one kind of call, so that calls that wait for a remote model do not block the others."""
 
     def __init__(self, name: str, size: int, queue_seconds: float) -> None:
         self._size = size
@@ -23,7 +23,7 @@ class Lane(Generic[Result]):
         self._pool = ThreadPoolExecutor(size, thread_name_prefix=name)
 
     def run(self, name: str, work: Callable[[], Result], seconds: float) -> Result:
-        """The result of the work.
+        """Run the work and return its result.
 
         Raises:
             Busy: no slot became free in time.
@@ -41,19 +41,19 @@ class Lane(Generic[Result]):
             raise DeadlineExceeded(f"{name} took over {seconds:g} s.") from error
 
     def close(self, wait: bool = True) -> None:
-        """Take no more calls, and wait for those that run."""
+        """Accept no more calls, and wait for the running ones."""
         self._pool.shutdown(wait=wait, cancel_futures=True)
 
 
 class Together(Generic[Result]):
-    """Calls that are the same and run at the same time run once."""
+    """Runs identical concurrent calls only once."""
 
     def __init__(self) -> None:
         self._guard = threading.Lock()
         self._running: dict[Hashable, Future[Result]] = {}
 
     def run(self, key: Hashable, work: Callable[[], Result]) -> Result:
-        """The result of the work, or of the same work that another thread has begun. Raises what it raises."""
+        """Return the result of the work, or of the same work in another thread. Raises its errors."""
         with self._guard:
             begun = self._running.get(key)
             if begun is None:

@@ -1,4 +1,4 @@
-"""Who listens to a call while it runs: to its progress, and to an answer as it is written."""
+"""Callbacks for the progress of a call and for the text of an answer as it is written."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from lore_etl.core.model import Progress, silent
 
 
 def unheard(text: str) -> None:
-    """Text that nobody reads before the reply."""
+    """Ignore the text of an answer: nobody reads it before the reply."""
 
 
 @dataclass(frozen=True)
 class Listener:
-    """Both are called from the thread that works, and must be cheap."""
+    """Callbacks of a call. They run in the working thread and must be cheap."""
 
     progress: Progress = silent
     text: Callable[[str], None] = unheard

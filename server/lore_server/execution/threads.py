@@ -18,7 +18,7 @@ THREADS = 512  # of each queue, nearly all of them asleep: how many work at a ti
 
 
 class Calls:
-    """Runs operations without holding up the event loop. Whoever stops waiting leaves the thread to its work."""
+    """Runs operations without blocking the event loop. A caller that stops waiting leaves the thread running."""
 
     def __init__(self, contract: Contract, call: Call) -> None:
         self._contract = contract
@@ -26,14 +26,14 @@ class Calls:
         self._threads = {queue: anyio.CapacityLimiter(THREADS) for queue in Queue}
 
     async def run(self, operation: str, arguments: JSON, listener: Listener = NOBODY) -> JSON:
-        """An operation's result. Raises LoreError."""
+        """Run an operation and return its result. Raises LoreError."""
         limiter = self._threads[self._contract[operation].queue]
         return await anyio.to_thread.run_sync(
             self._call, operation, arguments, listener, abandon_on_cancel=True, limiter=limiter
         )
 
     async def read(self, work: Callable[[Call], Result]) -> Result:
-        """The result of work that makes several calls, all of which only read the index."""
+        """Run work that makes several read-only calls, and return its result."""
         return await anyio.to_thread.run_sync(
             work, self._call, abandon_on_cancel=True, limiter=self._threads[Queue.INDEX]
         )

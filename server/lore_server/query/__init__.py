@@ -1,1 +1,1 @@
-"""From a question to ranked passages: parse, retrieve, fuse, score, group, excerpt. Values in, values out."""
+"""From a query to ranked passages: parse, retrieve, fuse, score, group. Values in, values out."""

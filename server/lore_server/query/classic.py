@@ -1,4 +1,4 @@
-"""The ranking of the system that Lore follows, reproduced to the point (its golden vectors are our test).
+"""The ranking of the system that Lore succeeds, reproduced exactly; its golden vectors are the test.
 
 Rank in the vector result, plus points for each word and chunk, summed by file, plus points for ancestors; then the
 folders of the five best files count a tenth more.
@@ -23,7 +23,7 @@ Terms = defaultdict[str, float]
 
 @dataclass(frozen=True)
 class Row:
-    """What the formula looks at of a chunk; `chain` are the sources of the ancestors, nearest first."""
+    """The fields of a chunk that the formula uses; `chain` lists the ancestors' sources, nearest first."""
 
     type: str
     source: str | None
@@ -33,7 +33,7 @@ class Row:
 
 
 def row_of(chunk: Chunk) -> Row:
-    """A chunk in the terms of the formula."""
+    """Return the row of a chunk."""
     stem = PurePosixPath(chunk.source).stem
     heading = " - ".join((chunk.title, *chunk.heading[-1:]))
     name = stem if chunk.type in ("ticket", "release") else heading
@@ -42,7 +42,7 @@ def row_of(chunk: Chunk) -> Row:
 
 
 def rank(query: str, type_: str, rows: Sequence[Row], weights: Weights) -> list[tuple[str, Terms]]:
-    """(source, terms that add up to its score) best first; rows in the order of the vector result."""
+    """Return (source, score terms) pairs, best first, for rows in the order of the vector result."""
     scores: dict[str, Terms] = {}
     words = _words(query)
     for position, row in enumerate(rows):
@@ -58,12 +58,12 @@ def rank(query: str, type_: str, rows: Sequence[Row], weights: Weights) -> list[
 
 
 def total(terms: Mapping[str, float]) -> float:
-    """The score that terms add up to."""
+    """Return the score, the sum of the terms."""
     return sum(terms.values())
 
 
 def rounded(score: float) -> int:
-    """As JavaScript's toFixed(0): halves away from zero."""
+    """Round as JavaScript's toFixed(0) does: halves away from zero."""
     return int(math.copysign(math.floor(abs(score) + 0.5), score))
 
 
@@ -78,7 +78,7 @@ def _words(query: str) -> list[str]:
 
 
 def _word_matches(words: Iterable[str], row: Row) -> Iterator[str]:
-    """The weights that count, once for each word."""
+    """Yield the weights that apply, once per word."""
     source, name, class_name = (row.source or "").lower(), row.name.lower(), row.class_name.lower()
     for word in words:
         if f"/{word}/" in source:

@@ -1,4 +1,4 @@
-"""Whether the index answers a question at all: the best passage by meaning and by the words that matter."""
+"""Estimate whether the index answers a query at all, from its best passage by meaning and by keywords."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ DOUBT = "No passage is close to this question, so the index may not answer it. T
 
 
 def confidence(question: str, candidates: Candidates, rarity: Callable[[Iterable[str]], Mapping[str, float]]) -> float:
-    """Between 0 and 1: half the similarity of a passage, half the share of the question's words that it holds.
+    """Return a value from 0 to 1: half the passage's similarity, half the share of the query's words in it.
 
     Words count by `rarity`, their inverse document frequency; the best passage decides.
     """

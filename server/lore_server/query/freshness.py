@@ -1,4 +1,4 @@
-"""What a reply says of the index's state: whether files changed since it was built, and what is still missing."""
+"""The state of the index for replies: files changed since the last sync, and missing vectors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WATCHED_SECONDS = 30.0  # a watcher may miss events (full queues, network file s
 
 
 class Freshness:
-    """Compares the files' stamps with the catalogue's, as often as is cheap: a small project at every reply."""
+    """Compares the files' stamps with the catalogue's, as often as is cheap; in small projects at every reply."""
 
     def __init__(self, index: Index, job: Callable[[], str | None] = lambda: None) -> None:
         self._index = index
@@ -33,7 +33,7 @@ class Freshness:
         self.watched = False
 
     def record(self) -> FreshnessRecord:
-        """The `freshness` of a reply."""
+        """Return the `freshness` of a reply."""
         catalogue = self._index.catalogue
         synced_at, chunks, pending = catalogue.meta("synced_at"), catalogue.total(), catalogue.waiting()
         changed = len(self.changed_files())
@@ -57,7 +57,7 @@ class Freshness:
         return record
 
     def changed_files(self) -> frozenset[str]:
-        """Files added, changed or deleted since the last sync, as of a moment ago."""
+        """Return the files added, changed or deleted since the last sync, as of a moment ago."""
         with self._guard:
             catalogue = self._index.catalogue
             state = catalogue.meta("synced_at"), catalogue.meta("loaded")
@@ -72,11 +72,11 @@ class Freshness:
             return self._changed
 
     def notice(self) -> None:
-        """Something happened to the files: look again at the next reply."""
+        """Check the files again at the next reply, because a file event occurred."""
         self._look_again_at = 0.0
 
     def changed_of(self, sources: Iterable[str]) -> set[str]:
-        """Which of these files are not as the index read them: one look at each, for the results of a reply."""
+        """Return which of these files differ from their indexed state, with one stat call each."""
         known = self._index.catalogue.stamps_of(sources)
         now = self._index.files.stamps(known)
         return {path for path, stamp in known.items() if now.get(path) != stamp}

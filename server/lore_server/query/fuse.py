@@ -1,4 +1,4 @@
-"""One score from two legs and the path: each as a share of its best, mixed by what the question allows."""
+"""Fuse the two legs and the path into one score: each as a share of its best, mixed depending on the query."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LEAST_SHARE, MOST_SHARE = 0.5, 0.95
 
 
 def flatness(scores: Sequence[float]) -> float:
-    """How little the words tell apart: the mean of the best 100 keyword scores, as a share of the best.
+    """Return how little the keywords discriminate: the mean of the best 100 keyword scores as a share of the best.
 
     Near 0 one chunk holds the words and the others do not; near 1 a hundred chunks match as well as the best.
     """
@@ -23,14 +23,14 @@ def flatness(scores: Sequence[float]) -> float:
 
 
 def vector_share(query: Query, candidates: Candidates, weights: Weights) -> float:
-    """The share of the vector leg in the fused score, between 0 and 1: more where words do not discriminate."""
+    """Return the vector leg's share of the fused score, from 0 to 1; higher if keywords do not discriminate."""
     flat = flatness([score for _, score in candidates.by_word]) - TYPICAL_FLATNESS
     share = weights["vectorShare"] + weights["flatnessShare"] * flat + weights["nameShare"] * bool(query.names)
     return min(MOST_SHARE, max(LEAST_SHARE, share))
 
 
 def fuse(found: Sequence[Candidate], share: float) -> list[tuple[float, float, float]]:
-    """(vector part, keyword part, path part) of each candidate; the first two add up to at most 1, the third is.
+    """Return (vector, keyword, path) parts per candidate; the first two sum to at most 1, the third is at most 1.
 
     A share of the best score, not a rank and not a place between best and worst: ranks throw away what the scores
     say, and the worst candidate depends on how many were asked for (docs/adr/0003).

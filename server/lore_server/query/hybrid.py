@@ -1,4 +1,4 @@
-"""The hybrid ranking: fused score, then what is known of code, types, inheritance and age. Pure functions."""
+"""The hybrid ranking: the fused score, adjusted for code, types, inheritance and age. Pure functions."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _KIND_SURENESS = {"class": 1.0, "function": 1.0, "method": 0.8, "module": 0.7}
 
 
 def score(query: Query, candidates: Candidates, type_: str | None, weights: Weights) -> list[Ranked]:
-    """Every candidate with its score and the terms of it, best first."""
+    """Return all candidates with their scores and score terms, best first."""
     share = vector_share(query, candidates, weights)
     # what only imports names much and says nothing: it answers only who asks for a name
     found = [one for one in candidates.found if query.names or one.chunk.kind != IMPORTS] or candidates.found
@@ -73,7 +73,7 @@ def rank(
     today: datetime.date = datetime.date.min,
     named: Mapping[str, Chunk] = MappingProxyType({}),
 ) -> list[Ranked]:
-    """Files by score, best first.
+    """Return the files by score, best first.
 
     `parents` are the class chunks of ancestors by class name; `relatives` those of the classes that answer a question
     about inheritance, nearest first; `heads` the first chunks of documents that replaced others, by source, and
@@ -95,7 +95,7 @@ def _order(one: Ranked) -> tuple[float, str, tuple[int, int]]:
 
 
 def _add_proximity(query: Query, scored: Sequence[Ranked], weight: float) -> None:
-    """The best passages are read: one that holds the question's words close together says more about it."""
+    """Raise the score of top passages that contain the query's words close together."""
     best = scored[:READ]
     for one, near in zip(best, proximities(query.text, [one.chunk.text for one in best]), strict=True):
         if near and weight:
@@ -108,7 +108,7 @@ def _last(symbol: str) -> str:
 
 
 def _definition(query: Query, chunk: Chunk) -> float:
-    """How surely the chunk defines a name that was asked for: 1 for its full name, less for its last part."""
+    """Return how surely the chunk defines a queried name: 1 for its full name, less for its last part."""
     if not query.names:
         return 0.0
     if chunk.source.rpartition("/")[2].casefold() in query.names:
@@ -129,7 +129,7 @@ def _definition(query: Query, chunk: Chunk) -> float:
 
 
 def _qualified(chunk: Chunk) -> list[str]:
-    """The full names of what a chunk defines."""
+    """Return the full names that a chunk defines."""
     owner = chunk.class_name or ""
     members = [f"{owner}.{_last(symbol)}" for symbol in chunk.symbols if owner and chunk.kind != "class"]
     return [*chunk.symbols, *members, *([owner] if owner and chunk.kind == "class" else [])]
@@ -148,20 +148,20 @@ def _type_terms(query: Query, chunk: Chunk, type_: str | None, weights: Weights)
 
 
 def _is_asked_for(query: Query, chunk: Chunk) -> bool:
-    """Whether a version in the question is the chunk's; of what is asked for as a release, its whole series."""
+    """Return whether the chunk has the queried version or, for a queried release, a version of its series."""
     have = _version_of(chunk) if query.versions else set()
     series = (is_version(asked, one) for asked in query.releases for one in have)
     return bool(have & set(query.versions)) or any(series)
 
 
 def _version_of(chunk: Chunk) -> set[str]:
-    """Versions in the file's name and in the headings of the chunk."""
+    """Return the versions in the file name and headings of a chunk."""
     words = " ".join((PurePosixPath(chunk.source).stem, *chunk.heading)).replace("[", " ").replace("]", " ")
     return {word.casefold().removeprefix("v") for word in words.split()}
 
 
 def _age_terms(chunk: Chunk, newest: float, weights: Weights) -> Terms:
-    """Newer beats older among dated documents, measured from the newest of them: no clock is asked."""
+    """Favour newer documents among dated ones, relative to the newest of them; the clock is not used."""
     day = _day(chunk)
     if chunk.type not in DATED or not day:
         return []
@@ -177,7 +177,7 @@ def _day(chunk: Chunk) -> float:
 
 
 def _grouped(passages: Sequence[Ranked], weights: Weights) -> dict[str, Ranked]:
-    """Each file by its best chunk, and a little for the best file beside it: what belongs together lies together."""
+    """Group passages by file: its best chunk, plus a bonus for files in the folder of the best file."""
     files: dict[str, Ranked] = {}
     folders: dict[str, float] = {}
     for one in passages:
@@ -197,7 +197,7 @@ def _folder(source: str) -> str:
 
 
 def _lift_relatives(by_source: dict[str, Ranked], relatives: Sequence[Chunk], weights: Weights) -> None:
-    """The class tree knows the answer: its files come first, in the order of the tree."""
+    """Put the files of the class tree's answer first, in tree order."""
     best = max((one.score for one in by_source.values()), default=0.0)
     for number, chunk in enumerate(relatives):
         have = by_source.setdefault(chunk.source, Ranked(chunk.source, 0.0, chunk))

@@ -1,4 +1,4 @@
-"""Which kind of document a question asks for, by the way it is put."""
+"""Detect which types of document a query asks for, from its wording."""
 
 from __future__ import annotations
 
@@ -57,14 +57,14 @@ _INTENTS = tuple(
 
 
 def wanted_types(text: str) -> frozenset[KnowledgeType]:
-    """The types that a question asks for; none where its form says nothing."""
+    """Return the types that the wording of a query asks for; empty if it gives no indication."""
     if len(text.split()) > MOST_WORDS:
         return frozenset()
     return frozenset(type_ for types, pattern in _INTENTS if pattern.search(text) for type_ in types)
 
 
 def sought_types(text: str) -> frozenset[KnowledgeType]:
-    """The types that a question asks for by name, as its answer: `which ticket introduced …`."""
+    """Return the types that a query names as its answer: `which ticket introduced …`."""
     if len(text.split()) > MOST_WORDS:
         return frozenset()
     return frozenset(type_ for type_, pattern in _SOUGHT_FORMS if pattern.search(text))

@@ -1,4 +1,4 @@
-"""Ancestors come along with the classes that a question finds: a class says little without what it inherits."""
+"""Add the ancestors of classes that a query finds, because a class is hard to understand without them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ STEP = 1e-6  # so close that nothing else fits between
 
 
 def named_classes(query: Query, passages: Sequence[Ranked]) -> list[Chunk]:
-    """For each class name in the question, the best passage of the best class that is called so."""
+    """Return the best passage of the best matching class for each class name in the query."""
     longest = [
         name for name in query.names if not any(other.endswith((f".{name}", f":{name}")) for other in query.names)
     ]
@@ -34,7 +34,7 @@ def named_classes(query: Query, passages: Sequence[Ranked]) -> list[Chunk]:
 
 
 def wanted_ancestors(query: Query, passages: Sequence[Ranked]) -> list[str]:
-    """Names of the classes that may come along: the ancestors of what is named, and of what is found first."""
+    """Return the names of ancestors to add: those of named classes and of the top results."""
     sources = islice(dict.fromkeys(one.source for one in passages), LAST_PLACE)
     first = [next(one.chunk for one in passages if one.source == source) for source in sources]
     chunks = [*named_classes(query, passages), *first]
@@ -48,7 +48,7 @@ def bring_ancestors(
     heads: Mapping[str, Chunk],
     weights: Weights,
 ) -> None:
-    """Put the ancestors of a class that is named right below it, and some of those that are found in places below.
+    """Insert the ancestors of a named class directly below it, and some ancestors of found classes further down.
 
     `heads` are the chunks of ancestors that may come along, by class name. `inheritanceBoost` says how far they are
     lifted: 0 to 1; `inheritanceDecay` how much less each step upwards counts where there are too many.
@@ -76,13 +76,13 @@ def bring_ancestors(
 
 
 def _ancestors(chunk: Chunk) -> Iterator[tuple[str, str]]:
-    """(class, source) of the ancestors of a chunk's class that stand in other files, nearest first."""
+    """Yield (class, source) of the ancestors that are defined in other files, nearest first."""
     others = ((one.class_name, one.source) for one in chunk.chain if one.source and one.source != chunk.source)
     return islice(others, MAX_ANCESTORS)
 
 
 def _votes(found: Sequence[Ranked], decay: float) -> list[str]:
-    """The ancestors of the source code that was found, those of most classes and the nearest first."""
+    """Return the ancestors of the found source code, by number of descendants, then by distance."""
     votes: dict[str, float] = {}
     for one in found:
         if one.chunk.type == KnowledgeType.SRC:

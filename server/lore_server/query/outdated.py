@@ -1,4 +1,4 @@
-"""Documents that were replaced or whose time is over: they come after their successors, and say so."""
+"""Rank documents that were superseded or have expired below their successors, and mark them."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ JUST_BELOW = 0.01
 
 
 def outdated(chunk: Chunk, today: datetime.date) -> OutdatedRecord | None:
-    """What a result says of a passage that no longer holds: by what it was replaced, until when it was valid."""
+    """Return why a passage is outdated: its successor and its last valid day; None if it is current."""
     return no_longer(chunk.superseded_by, chunk.valid_until, today) or None
 
 
 def no_longer(successor: str | None, last_day: str | None, today: datetime.date) -> OutdatedRecord:
-    """Why a document does not hold any more; empty if it does."""
+    """Return why a document is outdated; empty if it is current."""
     record: OutdatedRecord = {"superseded_by": successor} if successor else {}
     if last_day and is_over(last_day, today):
         record["valid_until"] = last_day
@@ -31,20 +31,20 @@ def no_longer(successor: str | None, last_day: str | None, today: datetime.date)
 
 
 def is_over(last_day: str, today: datetime.date) -> bool:
-    """Whether a day (ISO 8601) is before this one; what is not a date is never over."""
+    """Return whether a day (ISO 8601) is before today; False for anything that is not a date."""
     day = day_or_none(last_day)
     return day is not None and day < today
 
 
 def successors(passages: Iterable[Ranked]) -> list[str]:
-    """The documents that replaced some of these."""
+    """Return the documents that replaced some of these."""
     return list(dict.fromkeys(one.chunk.superseded_by for one in passages if one.chunk.superseded_by))
 
 
 def lower_outdated(
     by_source: dict[str, Ranked], heads: Mapping[str, Chunk], today: datetime.date, weights: Weights
 ) -> None:
-    """Take points from what is outdated; a successor gets at least what its predecessor had, and stays above it.
+    """Lower the score of outdated documents; a successor scores at least as high and ranks above.
 
     `heads` are the first chunks of successors by source: one that was not found itself comes along.
     """

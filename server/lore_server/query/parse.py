@@ -1,4 +1,4 @@
-"""What a question is made of: words, exact names, versions."""
+"""Parse a query into words, exact names and versions."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Query:
 
 
 def parse(text: str) -> Query:
-    """Take a question apart."""
+    """Parse a query."""
     text = one_line(text)
     tokens = [token.removesuffix("()") for token in _NAME.findall(text)]
     all_words = [word.casefold() for word in _WORD.findall(text)]
@@ -60,12 +60,12 @@ def parse(text: str) -> Query:
 
 
 def looks_like_name(token: str) -> bool:
-    """camelCase, snake_case, dotted or path-like: not a word of prose."""
+    """Return whether a token is camelCase, snake_case, dotted or path-like rather than a word of prose."""
     return bool(_HUMP.search(token)) or any(mark in token for mark in "_./:#$") or (token.isupper() and len(token) > 5)
 
 
 def _spellings(name: str) -> tuple[str, ...]:
-    """The name as given, and its last part."""
+    """Return the name as given, and its last part."""
     folded = name.casefold()
     return folded, _SPLIT.split(folded)[-1]
 

@@ -1,4 +1,4 @@
-"""How close together a passage holds the words of a question."""
+"""Measure how close together a passage contains the words of a query."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
 def proximities(question: str, texts: Sequence[str]) -> list[float]:
-    """For each text the share of the question's words that its best window holds; rare words weigh more."""
+    """Return for each text the share of the query's words in its best window, weighted by rarity."""
     wanted = {stem for _, stem in stems(question)}
     found = [_positions(wanted, text) for text in texts]
     held = Counter(stem for positions in found for stem in {stem for _, stem in positions})
@@ -26,7 +26,7 @@ def proximities(question: str, texts: Sequence[str]) -> list[float]:
 
 
 def stems(text: str) -> list[tuple[str, str]]:
-    """The telling words of a text in lower case, identifiers in their parts, each with its stem."""
+    """Return the significant words of a text in lower case with their stems, with identifiers split."""
     words = (word.casefold() for word in _words(text))
     return [(word, word[:STEM]) for word in words if word not in STOPWORDS]
 

@@ -1,4 +1,4 @@
-"""The query service: one question through the whole pipeline."""
+"""The query service: runs a query through the whole pipeline."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ KEPT_PARTS = 8  # some 2 MB each for 10,000 chunks
 
 @dataclass(frozen=True)
 class Retrieved:
-    """A question with its candidates, before any ranking."""
+    """A query with its candidates, before ranking."""
 
     query: Query
     type: str | None
@@ -32,7 +32,7 @@ class Retrieved:
 
 @dataclass(frozen=True)
 class SearchOutcome:
-    """A ranked list with what is needed to show it."""
+    """A ranked list with the data needed to show it."""
 
     query: Query
     ranked: list[Ranked]
@@ -43,12 +43,12 @@ class SearchOutcome:
 
     @property
     def doubt(self) -> str | None:
-        """Said where the index may not answer the question."""
+        """Return a warning if the index may not answer the query."""
         return DOUBT if self.confidence < DOUBTFUL else None
 
 
 class QueryService:
-    """Answers questions from one index with the configured ranking."""
+    """Answers queries from one index with the configured ranking."""
 
     def __init__(self, index: Index, today: Callable[[], datetime.date] = datetime.date.today) -> None:
         self._today = today
@@ -63,7 +63,7 @@ class QueryService:
         self._reranker = Reranker(settings, threads) if settings.reranker and settings.ranking == "hybrid" else None
 
     def find(self, text: str, type_: str = "all", part: Part | None = None) -> SearchOutcome:
-        """Files by score, best first, of the whole index or of a part.
+        """Return files by score, best first, from the whole index or a scope of it.
 
         Raises:
             IndexMissing, IndexDamaged, ModelMismatch: see `retrieve`.
@@ -101,13 +101,13 @@ class QueryService:
         return rows
 
     def confidence(self, retrieved: Retrieved) -> float:
-        """How sure it is that the index answers the question, between 0 and 1."""
+        """Return the confidence, from 0 to 1, that the index answers the query."""
         return confidence(retrieved.query.text, retrieved.candidates, self._index.keywords.rarity)
 
     def retrieve(
         self, text: str, type_: str, among: Mapping[str, str] | None = None, vector: QueryVector | None = None
     ) -> Retrieved:
-        """The candidates of a question. Raises IndexMissing, IndexDamaged, ModelMismatch."""
+        """Return the candidates for a query. Raises IndexMissing, IndexDamaged, ModelMismatch."""
         query, wanted = parse(text), _type(type_)
         candidates = retrieve(self._index, query.text, wanted, self._depth, among, vector)
         for sought in sorted(query.sought_types) if wanted is None else ():
@@ -115,7 +115,7 @@ class QueryService:
         return Retrieved(query, wanted, candidates)
 
     def rank(self, retrieved: Retrieved, ranking: str, weights: Weights) -> tuple[list[Ranked], list[Ranked]]:
-        """Passages and files by score, best first; `ranking` is hybrid, classic, or the name of a leg."""
+        """Return passages and files by score, best first; `ranking` is hybrid, classic, or the name of a leg."""
         passages, files = self._ranked(retrieved, ranking, weights)
         if self._reranker is not None and ranking == "hybrid":
             files = self._reranker.rerank(retrieved.query.text, files)
@@ -140,7 +140,7 @@ class QueryService:
         return passages, files
 
     def _heads(self, classes: Iterable[str]) -> dict[str, Chunk]:
-        """The chunk that opens each of these classes, by class name."""
+        """Return the chunk that opens each of these classes, by class name."""
         found: dict[str, Chunk] = {}
         for name in classes:
             node = self._index.hierarchy.nodes.get(name)
@@ -152,7 +152,7 @@ class QueryService:
         return found
 
     def _openings(self, sources: Iterable[str]) -> dict[str, Chunk]:
-        """The first chunk of each of these files."""
+        """Return the first chunk of each of these files."""
         found = ((source, next(iter(self._index.catalogue.of_source(source)), None)) for source in sources)
         return {source: chunk for source, chunk in found if chunk is not None}
 

@@ -1,4 +1,4 @@
-"""What a ranking returns: passages or files in order, each with the terms of its score."""
+"""The result of a ranking: ordered passages or files with their score terms."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Terms = list[tuple[str, float]]
 
 @dataclass
 class Ranked:
-    """A source in the result, or one passage of it: score, (best) chunk, and what the score is made of."""
+    """A file or passage in the result: its score, its (best) chunk and its score terms."""
 
     source: str
     score: float

@@ -1,4 +1,4 @@
-"""Documents that a question names by number: a ticket (`#8156`) or a release (`11.20`)."""
+"""Find documents that a query names by number: a ticket (`#8156`) or a release (`11.20`)."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ _VERSION = re.compile(r"v?\d+(?:\.\d+)+", re.IGNORECASE)
 
 
 def tickets(text: str) -> tuple[str, ...]:
-    """The numbers of the tickets that a question names."""
+    """Return the ticket numbers in a query."""
     return tuple(dict.fromkeys(number.lstrip("0") or "0" for number in _TICKET.findall(text)))
 
 
 def is_version(asked: str, have: str) -> bool:
-    """Whether a version is the one that was asked for, or one of its series: 11.20.0 and 11.20.3 of 11.20."""
+    """Return whether a version equals the queried one or belongs to its series: 11.20.0 and 11.20.3 for 11.20."""
     return have == asked or have.startswith(f"{asked}.") or asked == f"{have}.0"
 
 
 def named_documents(query: Query, paths_of: Callable[[str], Iterable[str]]) -> list[str]:
-    """The files that the question names; `paths_of` gives those of a type."""
+    """Return the files that the query names; `paths_of` returns the files of a type."""
     found: list[str] = []
     if numbers := tickets(query.text):
         found += [path for path in paths_of(KnowledgeType.TICKET) if _number(path) in numbers]
@@ -36,7 +36,7 @@ def named_documents(query: Query, paths_of: Callable[[str], Iterable[str]]) -> l
 
 
 def lead_with_named(query: Query, by_source: dict[str, Ranked], named: Mapping[str, Chunk]) -> None:
-    """Put the documents that are named above all others, in their own order.
+    """Rank the named documents above all others, in their own order.
 
     `named` are their first chunks by source. A ticket shows its own text, not the line that mentions its number.
     """
@@ -51,12 +51,12 @@ def lead_with_named(query: Query, by_source: dict[str, Ranked], named: Mapping[s
 
 
 def lead_with_sought(query: Query, by_source: dict[str, Ranked]) -> None:
-    """Put the best document of the kind that is asked for (which ticket …) above all others."""
+    """Rank the best document of the type asked for (which ticket …) above all others."""
     lead(by_source, "soughtMatch", [one for one in by_source.values() if one.chunk.type in query.sought_types])
 
 
 def lead(by_source: Mapping[str, Ranked], term: str, leaders: list[Ranked]) -> None:
-    """Lift some files by as much as their best needs to come first; they keep their distances."""
+    """Raise the scores of some files by the amount their best file needs to rank first, keeping their distances."""
     chosen = {one.source for one in leaders}
     others = max((one.score for one in by_source.values() if one.source not in chosen), default=0.0)
     points = others + 1.0 - max((one.score for one in leaders), default=others + 1.0)
@@ -67,7 +67,7 @@ def lead(by_source: Mapping[str, Ranked], term: str, leaders: list[Ranked]) -> N
 
 
 def _number(path: str) -> str | None:
-    """The number of a ticket by its file: `issue-8156.md`, `8156.md`, `0042-title.md`."""
+    """Return the ticket number in a file name: `issue-8156.md`, `8156.md`, `0042-title.md`."""
     stem = PurePosixPath(path).stem
     match = _LAST_NUMBER.search(stem) or re.match(r"(\d+)\D", stem)
     return match.group(1).lstrip("0") or "0" if match else None

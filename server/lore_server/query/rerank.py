@@ -1,4 +1,4 @@
-"""The optional last step: a cross-encoder reads the question with each of the best passages."""
+"""The optional last step: a cross-encoder reads the query together with each of the best passages."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SHARE = 0.5  # of the cross-encoder's opinion in the order of what it read
 
 
 class Reranker:
-    """Opened at the first question; an error then is the answer to every question until the configuration changes."""
+    """Opens the model at the first query; an error is then returned for every query until the configuration changes."""
 
     def __init__(self, settings: QuerySettings, threads: int) -> None:
         self._settings, self._threads = settings, threads
@@ -25,7 +25,7 @@ class Reranker:
         self._model: CrossEncoder | LoreError | None = None
 
     def rerank(self, text: str, ranked: Sequence[Ranked]) -> list[Ranked]:
-        """The best files in a new order, the others behind them. Raises ConfigError, ProviderError."""
+        """Return the best files in a new order, followed by the others. Raises ConfigError, ProviderError."""
         best, rest = ranked[: self._settings.rerank_depth], ranked[self._settings.rerank_depth :]
         if len(best) < 2:
             return list(ranked)
@@ -46,7 +46,7 @@ class Reranker:
 
 
 def blend(ranked: Sequence[Ranked], opinions: Sequence[float]) -> list[Ranked]:
-    """Files by the mean of both opinions, each between its worst and its best; scores stay in the range they had."""
+    """Order files by the mean of both scores, each scaled to its range; the scores keep their original range."""
     scores = [one.score for one in ranked]
     low, high = min(scores), max(scores)
     ours, theirs = _scaled(scores), _scaled(opinions)

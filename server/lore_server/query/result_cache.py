@@ -1,4 +1,4 @@
-"""The last questions and what was found for them, for as long as the index stays as it was."""
+"""Cache the results of recent queries until the index changes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ State = tuple[object, ...]
 
 
 class Recent(Generic[Found]):
-    """Bounded, and right at any moment: what an index held before is not looked up after it changed."""
+    """A bounded cache that is never stale: results of an earlier index state are not returned."""
 
     def __init__(self, index: Index, kept: int = KEPT) -> None:
         self._index = index
@@ -25,15 +25,17 @@ class Recent(Generic[Found]):
         self._kept: OrderedDict[tuple[Hashable, State], Found] = OrderedDict()
 
     def state(self, today: datetime.date) -> State | None:
-        """What the index holds on this day, as a value to compare; None while a load is at it, when a search may find
-        more at any moment. To be asked behind the gate."""
+        """Return the state of the index on this day as a comparable value; None during a load, when results may change.
+
+        The caller holds the gate.
+        """
         catalogue = self._index.catalogue
         if catalogue.meta("dirty") is not None:
             return None
         return self._index.gate.switches, catalogue.meta("loaded"), catalogue.meta("synced_at"), today
 
     def get(self, question: Hashable, state: State | None) -> Found | None:
-        """What was found for a question in this state."""
+        """Return the cached result of a query in this state."""
         with self._guard:
             if state is None or (question, state) not in self._kept:
                 return None
@@ -41,7 +43,7 @@ class Recent(Generic[Found]):
             return self._kept[question, state]
 
     def put(self, question: Hashable, state: State | None, found: Found) -> None:
-        """Keep it; the one that nobody asked for longest goes."""
+        """Cache a result, evicting the least recently used one."""
         if state is None:
             return
         with self._guard:

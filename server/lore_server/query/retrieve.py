@@ -1,4 +1,4 @@
-"""Candidates from both legs. A chunk that only one of them finds is in the running all the same."""
+"""Retrieve candidates from both legs. A chunk that only one leg finds is a candidate too."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A chunk in the running: cosine similarity, BM25 of its words, BM25 of its path.
+    """A candidate chunk: cosine similarity, BM25 of its text, BM25 of its path.
 
     The scores are exact, whichever leg found the chunk. A chunk without a vector has no similarity.
     """
@@ -37,7 +37,7 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Candidates:
-    """What was found; the hits of each leg as (chunk id, score), best first; and what did not work on the way."""
+    """The candidates; the hits of each leg as (chunk id, score), best first; and the errors on the way."""
 
     found: list[Candidate]
     by_meaning: list[tuple[str, float]] = field(default_factory=list)
@@ -45,21 +45,21 @@ class Candidates:
     degraded: str | None = None
 
     def joined(self, more: Candidates) -> Candidates:
-        """These, and what is found among more; the hits of each leg stay these."""
+        """Return these candidates plus new ones from `more`; each leg keeps these hits."""
         known = {one.chunk.id for one in self.found}
         return replace(self, found=[*self.found, *(one for one in more.found if one.chunk.id not in known)])
 
 
 @dataclass(frozen=True)
 class QueryVector:
-    """A question's vector; where there is none, why not."""
+    """The vector of a query, or the reason why there is none."""
 
     vector: Vectors | None = None
     degraded: str | None = None
 
 
 def embedded(index: Index, text: str) -> QueryVector:
-    """Embed a question. A model can take seconds or fail, so this needs no gate and never prepares a model.
+    """Embed a query. A model can take seconds or fail, so this needs no gate and never compiles a model.
 
     Raises:
         ModelMismatch: the vectors were made with another model.
@@ -79,7 +79,7 @@ def retrieve(
     among: Mapping[str, str] | None = None,
     question: QueryVector | None = None,
 ) -> Candidates:
-    """Up to `limit` candidates from each leg, of all chunks of the type or among these of it (chunk id -> row id).
+    """Return up to `limit` candidates from each leg, of all chunks of the type or of `among` (chunk id -> row id).
 
     `question` was embedded before, where a gate is held.
 
@@ -134,7 +134,7 @@ def _scored(
     by_word: Sequence[tuple[str, float]],
     by_meaning: Sequence[tuple[str, float]],
 ) -> list[Candidate]:
-    """Each chunk with the scores of both legs: what one leg found, the other is asked for exactly."""
+    """Compute both scores of each chunk: a chunk found by one leg is scored exactly by the other."""
     keywords, vectors = dict(by_word), dict(by_meaning)
     keywords |= index.keywords.scores(text, "words", [one for one in found if one not in keywords])
     paths = index.keywords.scores(text, "path", list(found))

@@ -1,4 +1,4 @@
-"""A part of the index that a search keeps to, however much else matches."""
+"""A scope that limits a search to part of the index."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from lore_etl.stores.catalogue import Catalogue
 
 
 class Part(Protocol):
-    """Equal parts are equal values: what they hold is kept as long as the index stays as it is."""
+    """A scope. Equal scopes are equal values, so their content can be cached while the index does not change."""
 
     def __hash__(self) -> int: ...
 
     def rows(self, catalogue: Catalogue, type_: str | None) -> dict[str, str]:
-        """Id of each chunk in it that is of the type -> its row in the vectors."""
+        """Return the chunks of this type in scope: chunk id -> row in the vector store."""
 
 
 @dataclass(frozen=True)
@@ -24,16 +24,14 @@ class Below:
     folders: tuple[str, ...]
 
     def rows(self, catalogue: Catalogue, type_: str | None) -> dict[str, str]:
-        """Id of each chunk in it that is of the type -> its row in the vectors."""
         return catalogue.rows_below(self.folders, type_)
 
 
 @dataclass(frozen=True)
 class Only:
-    """These files."""
+    """These files only."""
 
     files: frozenset[str]
 
     def rows(self, catalogue: Catalogue, type_: str | None) -> dict[str, str]:
-        """Id of each chunk in it that is of the type -> its row in the vectors."""
         return catalogue.rows_of(self.files, type_)

@@ -1,4 +1,4 @@
-"""Each leg by itself, as a ranking: what the hybrid has to beat."""
+"""Each leg alone as a ranking: the baselines that the hybrid must beat."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ LEGS = ("vectors", "keywords")
 
 
 def passages(candidates: Candidates, leg: str) -> list[Ranked]:
-    """The chunks that one leg found, in its order."""
+    """Return the chunks that one leg found, in its order."""
     chunks: dict[str, Chunk] = {one.chunk.id: one.chunk for one in candidates.found}
     hits = candidates.by_meaning if leg == "vectors" else candidates.by_word
     return [Ranked(chunks[one].source, score, chunks[one], [(leg, score)]) for one, score in hits]
 
 
 def files(passages: Sequence[Ranked]) -> list[Ranked]:
-    """Each file by its best passage."""
+    """Return each file with its best passage."""
     return list(_first_of_each(passages))
 
 

@@ -1,4 +1,4 @@
-"""Questions about inheritance: which classes stand above or below one that the question names."""
+"""Questions about inheritance: find the base classes or subclasses of a named class."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _NAME = re.compile(r"[A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*(?:-[\w$]+)*)*")
 
 
 def relatives(text: str, hierarchy: Hierarchy) -> list[str]:
-    """Full names of the classes that answer a question about inheritance, nearest first; none for other questions.
+    """Return the full names of classes that answer a question about inheritance, nearest first; else empty.
 
     Below the named class, unless the question asks upwards.
     """
@@ -43,7 +43,7 @@ def relatives(text: str, hierarchy: Hierarchy) -> list[str]:
 
 
 def _classes(text: str, hierarchy: Hierarchy) -> list[str]:
-    """The classes of the project that the text names: with a capital or a dot, or by a name that is no word."""
+    """Return the project's classes that the text names: capitalized, dotted, or with a name that is not a word."""
     tokens = [token for token in _NAME.findall(text) if token[0].isupper() or looks_like_name(token)]
     named = (name for token in dict.fromkeys(tokens) for name in hierarchy.named(token) if _same_case(token, name))
     return list(dict.fromkeys(named))

@@ -1,4 +1,4 @@
-"""The weights of both rankings, under the names of the system that Lore follows."""
+"""The weights of both rankings, with the names used by the system that Lore succeeds."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ HYBRID: Weights = {
 
 
 def weights(ranking: str, overrides: Mapping[str, float]) -> Weights:
-    """The defaults of a ranking with the user's changes.
+    """Return the default weights of a ranking, updated with the user's.
 
     Raises:
         ConfigError: there is no weight of that name.
