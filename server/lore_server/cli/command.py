@@ -1,4 +1,4 @@
-"""What every command of the shell shares: the program itself, the common options, and errors told properly."""
+"""The program, the common options and the error handling of all commands."""
 
 from __future__ import annotations
 
@@ -56,12 +56,12 @@ def options(
 
 
 def commands_of(group: typer.Typer) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """What makes commands of this group."""
+    """Return a decorator that adds commands to this group."""
     return functools.partial(_command, group)
 
 
 def _command(group: typer.Typer, function: Callable[..., None]) -> Callable[..., None]:
-    """Make a command of a function of (session, …): it gets the common options and tells errors properly."""
+    """Turn a function of (session, …) into a command with the common options and error handling."""
     own = [one for name, one in inspect.signature(function, eval_str=True).parameters.items() if name != "session"]
     common = [
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)

@@ -1,4 +1,4 @@
-"""The commands that measure and fit: `lore eval`, `lore tune`. The measures are imported when a command runs."""
+"""`lore eval` and `lore tune`. The measures are imported when a command runs."""
 
 from __future__ import annotations
 

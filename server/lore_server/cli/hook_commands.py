@@ -1,4 +1,4 @@
-"""`lore hook …`: what an agent's session-start hook runs, and a search of the server it sends to."""
+"""`lore hook …`: the command for an agent's session-start hook, and a search on the same server."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def session_start(
 
 
 def _check(session: Session, url: str | None) -> None:
-    """Reject an invalid URL. Raises UsageError."""
+    """Raise UsageError if the command line itself is wrong."""
     from lore_server.hook.target import target_of
 
     try:

@@ -1,4 +1,4 @@
-"""`lore knowledge …`: what agents wrote, and its history."""
+"""`lore knowledge …`: documents that agents wrote, and their history."""
 
 from __future__ import annotations
 

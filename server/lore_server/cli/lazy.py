@@ -1,4 +1,4 @@
-"""Things that take long to build, built in the background."""
+"""Build slow objects in the background."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lore_etl.core.errors import LoreError
 
 
 class Lazy:
-    """A thing that takes a second to build: begun in the background, waited for by the first who needs it."""
+    """An object that takes a second to build: built in the background; the first user waits for it."""
 
     def __init__(self, build: Callable[[], Any]) -> None:
         self._build = build
@@ -22,16 +22,16 @@ class Lazy:
         return self._build()
 
     def get(self) -> Any:
-        """The thing, built now if it is not yet. Raises what the building raises."""
+        """Return the object, building it now if necessary. Raises the errors of the build."""
         with self._guard:
             return self._value
 
     def begin(self) -> None:
-        """Start building in the background; a failure is told to the first who asks."""
+        """Start building in the background; the first user gets its error."""
         threading.Thread(target=self._quietly, name="loading", daemon=True).start()
 
     def is_built(self) -> bool:
-        """Whether it is there already."""
+        """Return whether it is built."""
         return "_value" in self.__dict__
 
     def _quietly(self) -> None:

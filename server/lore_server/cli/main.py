@@ -1,4 +1,4 @@
-"""The `lore` command. `lore mcp` takes a way of its own: it must start in a blink, so it imports none of the rest.
+"""The `lore` command. `lore mcp` must start quickly, so it imports nothing else.
 
 `lore hook` runs at the start of every session, and does without the other commands.
 """
@@ -16,7 +16,7 @@ TAKES_VALUE = {"-C": "project", "--project": "project", "-c": "config", "--confi
 
 
 def main() -> None:
-    """Run the bridge if that is all that is asked for, else the whole shell face."""
+    """Run the bridge for a plain `lore mcp`, otherwise the whole command line."""
     ignore_project_modules()
     from importlib import import_module
 
@@ -33,7 +33,7 @@ def main() -> None:
 
 
 def bridge_options(arguments: list[str]) -> dict[str, str] | None:
-    """The options of a plain `lore mcp`; None for everything else, help and mistakes included."""
+    """Return the options of a plain `lore mcp`; None for everything else, including help and errors."""
     found: dict[str, str] = {}
     commands, rest = [], iter(arguments)
     for one in rest:
@@ -48,7 +48,7 @@ def bridge_options(arguments: list[str]) -> dict[str, str] | None:
 
 
 def _bridge(wanted: dict[str, str]) -> int | None:
-    """Its exit code; None where the slow way is to say what is wrong."""
+    """Return the exit code; None if the full command line must report an error."""
     from pathlib import Path
 
     from lore_etl.config.project import find_project

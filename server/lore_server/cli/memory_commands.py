@@ -1,4 +1,4 @@
-"""`lore memory …`: what was found out, decided, tried."""
+"""`lore memory …`: findings, decisions and attempts."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def delete(session: Session, id: str) -> None:
 
 
 def _text(file: Path | None) -> str:
-    """What is in the file, or comes over standard input; line ends stay as they are."""
+    """Return the text of the file or of standard input, with its line endings."""
     try:
         data = sys.stdin.buffer.read() if file is None else file.read_bytes()
         return data.decode("utf-8")

@@ -75,7 +75,7 @@ def adopt(session: Session) -> None:
 
 
 def _make_room(index: Path) -> None:
-    """Remove an index folder of ours that holds nothing yet, for the one that was set aside."""
+    """Remove our empty index folder to make room for the one that was set aside."""
     if (index / CATALOGUE).exists() or not claim.aside_of(index).exists():
         raise Conflict(
             f"{index} is already in use.", "To use the folder that was set aside, stop Lore and delete this one first."
@@ -87,7 +87,7 @@ def _make_room(index: Path) -> None:
 
 
 def _owner_of(index: Path) -> list[tuple[Path, Note]]:
-    """The owner of one index, if there is one. Raises Busy where it cannot be told."""
+    """Return the owner of one index, if there is one. Raises Busy if it is unidentified."""
     note = find.holder(index)
     if note is None and is_in_use(index):
         nameless = find.nameless()
@@ -96,7 +96,7 @@ def _owner_of(index: Path) -> list[tuple[Path, Note]]:
 
 
 def _living() -> list[tuple[Path, Note]]:
-    """The owners that run, by the records in the user's state folder."""
+    """Return the running owners recorded in the user's state folder."""
     notes = [(folder, living_note(folder)) for folder in recorded()]
     return [(folder, note) for folder, note in notes if note is not None and note.address]
 

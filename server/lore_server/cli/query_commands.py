@@ -1,4 +1,4 @@
-"""The shell face: each command parses, calls one operation and prints."""
+"""Commands that parse their arguments, call one operation and print its result."""
 
 from __future__ import annotations
 
@@ -190,7 +190,7 @@ def _chosen(toolsets: str) -> list[str] | None:
 
 
 def _arguments(operation: str, pairs: list[str], json_args: str | None) -> JSON:
-    """`key=value` pairs over a JSON object; the contract says which values are numbers."""
+    """Merge `key=value` pairs into a JSON object; the contract determines which values are numbers."""
     schemas = load_contract()[operation].input_schema["properties"]
     try:
         given = json.loads(json_args) if json_args else {}
@@ -207,7 +207,7 @@ def _arguments(operation: str, pairs: list[str], json_args: str | None) -> JSON:
 
 
 def _value(text: str, kind: str | None) -> object:
-    """The text as what the contract wants; what does not fit is left for the contract to refuse."""
+    """Convert a text to the type in the contract; the contract refuses texts that do not convert."""
     if kind == "boolean" and text in ("true", "false"):
         return text == "true"
     if kind == "integer" and text.removeprefix("-").isdecimal():

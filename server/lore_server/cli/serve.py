@@ -1,4 +1,4 @@
-"""Running the long-lived faces: stdio without an owner, and the owner that also serves HTTP."""
+"""Run the long-lived interfaces: stdio without an owner, and the owner that also serves HTTP."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def serve_stdio(session: Session, toolsets: list[str] | None) -> None:
-    """MCP on standard input and output, the index in this process. The rest loads behind the handshake."""
+    """Serve MCP on standard input and output with the index in this process, loading it after the handshake."""
     from lore_server.cli.lazy import Lazy
     from lore_server.mcp.lines import serve_stdio as run
     from lore_server.mcp.mcp_server import build_server
@@ -54,7 +54,7 @@ def serve_stdio(session: Session, toolsets: list[str] | None) -> None:
 
 
 def serve_http(session: Session, host: str | None, port: int | None, toolsets: list[str] | None) -> None:
-    """Own the index and serve page, API and MCP until interrupted; the address goes to standard error."""
+    """Own the index and serve page, API and MCP until interrupted; print the address to standard error."""
     from lore_server.http import site_of
     from lore_server.mcp.mcp_server import check_toolsets
     from lore_server.owner.process import Owner, leave
@@ -81,7 +81,7 @@ def serve_http(session: Session, host: str | None, port: int | None, toolsets: l
 
 
 def make_way(root: Path, config: Path | None) -> None:
-    """End a background owner: its clients come to us. Raises Busy where another `lore serve` runs."""
+    """Stop a background owner; its clients will reconnect here. Raises Busy if another `lore serve` is running."""
     from lore_etl.config.project import place_of
     from lore_etl.stores.owner_file import living_note
     from lore_server.owner import find

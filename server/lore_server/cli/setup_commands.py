@@ -1,4 +1,4 @@
-"""The commands that set Lore up: `lore install`, `lore doctor`. What they do is imported when they run."""
+"""`lore install` and `lore doctor`. Their implementation is imported when they run."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def _check(name: str, toolsets: str | None) -> None:
 def _record(
     client: Client, path: Path, root: Path, is_projects: bool, name: str, entry: ClientEntry, print_only: bool
 ) -> JSON:
-    """Add the entry to the file, or say why not."""
+    """Add the entry to the file, or report why not."""
     from lore_server.setup import install as installing
 
     label = str(path.relative_to(root)) if path.is_relative_to(root) else str(path)
@@ -106,7 +106,7 @@ def _record(
 
 
 def _show(record: JSON, entry: ClientEntry) -> None:
-    """The outcome on standard output; what to know of it, and what to do next, beside it."""
+    """Print the outcome to standard output, with notes and next steps on standard error."""
     import json
 
     status = record["status"]

@@ -1,4 +1,4 @@
-"""`lore trust`: what a project's `lore.toml` needs the user for, and whether the user approved exactly that."""
+"""`lore trust`: show the settings in a project's `lore.toml` that need the user's approval, and approve them."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _plain(value: object) -> object:
 
 
 def _confirm(is_given: bool) -> None:
-    """Raises UsageError where nobody can be asked, Abort where the answer is no."""
+    """Raise UsageError if there is no terminal for the prompt, Abort if the answer is no."""
     if is_given:
         return
     if not sys.stdin.isatty():

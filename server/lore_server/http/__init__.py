@@ -1,4 +1,4 @@
-"""The HTTP face: the page, routes from the contract under /api, MCP at /mcp, all behind one guard."""
+"""The HTTP interface: the page, the contract's routes under /api, MCP at /mcp, all behind one guard."""
 
 from lore_server.http.application import build_http
 from lore_server.http.pulse import Pulse

@@ -30,7 +30,7 @@ GUARDED_ALREADY = TransportSecuritySettings(enable_dns_rebinding_protection=Fals
 
 
 def build_http(contract: Contract, calls: Calls, mcp: MCPServer, site: Site, pulse: Pulse) -> ASGIApp:
-    """Page, API and MCP of one project."""
+    """Build the application with the page, API and MCP of one project."""
     protect(mcp, contract, site)
     mcp_app = mcp.streamable_http_app(
         streamable_http_path="/mcp",
@@ -60,13 +60,13 @@ def build_http(contract: Contract, calls: Calls, mcp: MCPServer, site: Site, pul
 
 
 def _mcp_routes(mcp_app: Starlette) -> list[Route]:
-    """`/mcp` and `/mcp/`: many clients are configured with the slash, and a redirect would lose a body."""
+    """Route `/mcp` and `/mcp/`: many clients are configured with the slash, and a redirect would lose the body."""
     (route,) = (one for one in mcp_app.routes if isinstance(one, Route))
     return [route, Route(f"{route.path}/", route.endpoint)]
 
 
 async def _left(request: Request, error: Exception) -> Response:
-    """Nobody reads this: the client went away in the middle of its request."""
+    """Return a response for a client that disconnected in the middle of its request; nobody reads it."""
     return Response(status_code=400)
 
 

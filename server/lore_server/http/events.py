@@ -1,4 +1,4 @@
-"""Server-sent events: an answer as it is written, a job as it goes on. Who leaves frees the thread that worked."""
+"""Server-sent events: an answer as it is written, a job as it proceeds. A disconnect frees the working thread."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Stream = AsyncGenerator[bytes, None]
 
 
 def streaming_operations(contract: Contract) -> frozenset[str]:
-    """The operations that the contract lets answer with events."""
+    """Return the operations that may respond with events."""
     items = contract.document["paths"]
     return frozenset(
         operation.id
@@ -40,13 +40,13 @@ def streaming_operations(contract: Contract) -> frozenset[str]:
 
 
 def wants_events(request: Request) -> bool:
-    """Whether `Accept` names events, and does not say that it would take anything else but them."""
+    """Return whether `Accept` prefers events to other types."""
     ranges = [part.strip().lower().split(";") for part in request.headers.get("accept", "").split(",")]
     return any(kind.strip() == MEDIA_TYPE and "q=0" not in map(str.strip, rest) for kind, *rest in ranges)
 
 
 async def events_of(operation: Operation, arguments: JSON, calls: Calls) -> Events:
-    """The response to an operation that is asked for as events.
+    """Return the event stream of an operation.
 
     Raises:
         LoreError: what is wrong before there is anything to tell: an argument, the id of a job.
@@ -59,7 +59,7 @@ async def events_of(operation: Operation, arguments: JSON, calls: Calls) -> Even
 
 
 class Events(StreamingResponse):
-    """A response of events, whose source ends with it."""
+    """A streaming response that closes its source when it ends."""
 
     media_type = MEDIA_TYPE
 
@@ -68,7 +68,6 @@ class Events(StreamingResponse):
         self._source = source
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send until the source ends or the client leaves."""
         try:
             await super().__call__(scope, receive, send)
         finally:
@@ -76,7 +75,7 @@ class Events(StreamingResponse):
 
 
 async def _answer(operation: Operation, arguments: JSON, calls: Calls) -> Stream:
-    """`text` with each piece, then `result` or `problem`."""
+    """Stream `text` events, then `result` or `problem`."""
     loop, told, gone = asyncio.get_running_loop(), asyncio.Queue[tuple[str, Any]](), threading.Event()
 
     def hear(text: str) -> None:
@@ -107,7 +106,7 @@ async def _answer(operation: Operation, arguments: JSON, calls: Calls) -> Stream
 
 
 async def _job(operation: Operation, record: JSON, calls: Calls) -> Stream:
-    """`job` at each step, some five a second at most, until it has ended."""
+    """Stream a `job` event at each step, about five per second at most, until the job ends."""
     shown: JSON | None = None
     shown_at = 0.0
     while True:
@@ -126,10 +125,10 @@ async def _job(operation: Operation, record: JSON, calls: Calls) -> Stream:
 
 
 def without_clocks(record: JSON) -> JSON:
-    """A record without what changes all the time."""
+    """Return a record without its constantly changing fields."""
     return {key: value for key, value in record.items() if key not in _CLOCKS}
 
 
 def event_of(kind: str, value: object) -> bytes:
-    """A server-sent event."""
+    """Encode a server-sent event."""
     return f"event: {kind}\ndata: {json.dumps(value, ensure_ascii=False)}\n\n".encode()

@@ -1,4 +1,4 @@
-"""What every request passes: who may ask, under which name, with which token; and the headers of every response."""
+"""Check every request: origin, host name and token; and add the headers of every response."""
 
 from __future__ import annotations
 
@@ -28,15 +28,13 @@ PORTS = {"http": 80, "https": 443}
 
 
 class Guard:
-    """Refuses what a web page elsewhere could have caused, on every route; and whoever may come from elsewhere and
-    has no token."""
+    """Refuses requests that a foreign web page could have caused, and remote requests without a token."""
 
     def __init__(self, app: ASGIApp, site: Site) -> None:
         self._app = app
         self._site = site
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass on what may be answered."""
         if scope["type"] == "websocket":
             await send({"type": "websocket.close"})
             return
@@ -73,13 +71,13 @@ class Guard:
 
 
 def has_token(scope: Scope, site: Site) -> bool:
-    """Whether a request carries the site's token."""
+    """Return whether a request carries the site's token."""
     given = _header(scope, b"authorization")
     return given is not None and site.token.is_in(given.encode("latin-1"))
 
 
 def refused(error: LoreError, status: int | None = None, headers: dict[str, str] | None = None) -> JSONResponse:
-    """An error as a response."""
+    """Return an error as a response."""
     more = {"WWW-Authenticate": 'Bearer realm="lore"'} if isinstance(error, TokenRequired) else {}
     more |= {"Retry-After": "1"} if error.http_status == 503 else {}
     return JSONResponse(problem(error), status or error.http_status, {**more, **(headers or {})})
@@ -90,7 +88,7 @@ def _is_shell(path: str) -> bool:
 
 
 def _header(scope: Scope, name: bytes) -> str | None:
-    """A header's value; one that is sent twice is as good as a wrong one."""
+    """Return the value of a header; a header sent twice is treated as a wrong one."""
     values = [value.decode("latin-1") for key, value in scope["headers"] if key == name]
     return ",".join(values) if values else None
 
@@ -104,7 +102,7 @@ def _parsed(url: str) -> SplitResult | None:
 
 
 def _is_same(origin: SplitResult | None, host: SplitResult) -> bool:
-    """Whether an origin is the very address that a request was sent to."""
+    """Return whether an origin is exactly the address that a request was sent to."""
     if origin is None or origin.scheme not in PORTS or origin.username is not None:
         return False
     usual = PORTS[origin.scheme]
@@ -112,7 +110,7 @@ def _is_same(origin: SplitResult | None, host: SplitResult) -> bool:
 
 
 def with_our_headers(headers: Any) -> list[tuple[bytes, bytes]]:
-    """A response's headers with those that every one has; what says nothing of caching is kept by nobody."""
+    """Add the security headers; default to `Cache-Control: no-store`."""
     given = list(headers)
     names = {name.lower() for name, _ in given}
     ours = [*HEADERS, (b"cache-control", b"no-store")]

@@ -1,4 +1,4 @@
-"""Markdown as elements of a page: a tree of known tags and of text. No markup is made, so no text becomes any."""
+"""Parse Markdown to a tree of known tags and text. It never produces markup, so no text can become markup."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ DEEPEST = 60  # elements in each other; what is nested deeper is shown in the de
 
 
 def elements_of(text: str) -> list[Node]:
-    """The elements of a Markdown text. HTML in it stays text; an image is a link to it.
+    """Parse a Markdown text. Its HTML stays text; an image becomes a link.
 
-    A text whose blocks are nested deeper than anybody reads is shown as it is written.
+    A text with excessive nesting is shown as plain text.
     """
     tokens = _parser().parse(text)
     if any(token.level >= NESTED - 1 for token in tokens):
@@ -53,7 +53,7 @@ def elements_of(text: str) -> list[Node]:
 
 
 def is_safe(address: str) -> bool:
-    """Whether a link may lead there: to the web, to a mailbox, or to a place that is named from here."""
+    """Return whether a link target is allowed: the web, a mailbox, or a relative place."""
     before_path = address.partition("?")[0].partition("#")[0].partition("/")[0]
     scheme, colon, _ = before_path.partition(":")
     return scheme.lower() in SCHEMES if colon else not address.startswith("//")
@@ -107,7 +107,7 @@ def _leaf(token: Token, is_linked: bool) -> Node:
 
 
 def _levels(written: Sequence[int]) -> Iterator[int]:
-    """Levels as deep as they are nested: a page has no gaps in its outline, whatever is written."""
+    """Yield heading levels without gaps, whatever the text contains."""
     above: list[int] = []
     for level in written:
         while above and above[-1] >= level:

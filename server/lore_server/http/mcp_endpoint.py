@@ -1,4 +1,4 @@
-"""MCP over HTTP: without the token a client sees the tools that read, and a call of another one says what to do."""
+"""MCP over HTTP: without the token a client sees only reading tools, and calls of others explain how to get it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from lore_server.replies.problem import problem
 
 
 def protect(mcp: MCPServer, contract: Contract, site: Site) -> None:
-    """Put the check of the token before the server's own list and call of tools."""
+    """Check the token before the server's own handlers for listing and calling tools."""
     changing = {operation.id for operation in contract if operation.changes_state}
     listing, calling = mcp.get_request_handler("tools/list"), mcp.get_request_handler("tools/call")
     if listing is None or calling is None:

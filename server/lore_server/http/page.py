@@ -1,4 +1,4 @@
-"""The web page and what belongs to it, from `server/lore_server/web`: plain files, nothing built."""
+"""The web page and its assets in `server/lore_server/web`: plain files without a build step."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _META = re.compile(r'(<meta name="lore-(\w+)" content=")[^"]*(")')
 
 
 def page_routes(site: Site, folder: Path = WEB) -> list[Route]:
-    """`/` and `/assets/…`. Deep links are fragments, so there is no other page."""
+    """Return the routes `/` and `/assets/…`. Deep links are fragments, so there is no other page."""
 
     def shell(request: Request) -> Response:
         file = folder / SHELL
@@ -54,7 +54,7 @@ def page_routes(site: Site, folder: Path = WEB) -> list[Route]:
 
 
 def told_to_the_page(site: Site, name: str | None) -> dict[str, str]:
-    """What the page is handed; where others can load it, nothing that only a holder of the token may know."""
+    """Return the values for the page; if others can load it, none that require the token."""
     known = {"editor": EDITOR, "version": __version__, "token": "", "project": "", "root": ""}
     if not site.is_private(name):
         return known
@@ -62,7 +62,7 @@ def told_to_the_page(site: Site, name: str | None) -> dict[str, str]:
 
 
 def filled(page: str, values: Mapping[str, str]) -> str:
-    """The page with the content of its `lore-…` metas; values are escaped, whatever a project is called."""
+    """Fill the `lore-…` metas of the page with escaped values."""
 
     def fill(match: re.Match[str]) -> str:
         return match[1] + html.escape(values.get(match[2], ""), quote=True) + match[3]
@@ -71,6 +71,6 @@ def filled(page: str, values: Mapping[str, str]) -> str:
 
 
 def _assets(folder: Path) -> dict[str, Path]:
-    """What can be asked for, by name: a path in a request is looked up here and never opened."""
+    """Return the assets by name: a requested path is looked up here and never opened."""
     found = ((file.relative_to(folder).as_posix(), file) for file in folder.rglob("*") if file.suffix in TYPES)
     return {name: file for name, file in found if file.is_file() and not file.is_symlink()}

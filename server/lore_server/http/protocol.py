@@ -1,4 +1,4 @@
-"""uvicorn's HTTP protocol with limits: how long a request may take to arrive, and how many connections there may be."""
+"""uvicorn's HTTP protocol with limits: the time for a request to arrive, and the number of connections."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lore_server.http.guard import refused, with_our_headers
 
 
 class LimitedProtocol(HttpToolsProtocol):
-    """One connection. uvicorn itself waits for ever for the rest of a request, and takes any number of connections."""
+    """A connection. By default, uvicorn waits for ever for a request and accepts unlimited connections."""
 
     head_seconds = 10.0
     request_seconds = 60.0  # head and body: 32 MB at 4.5 Mbit/s
@@ -21,7 +21,7 @@ class LimitedProtocol(HttpToolsProtocol):
     _deadline: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Refuse the connection if there are too many, else wait for its first request."""
+        """Refuse the connection if there are too many, otherwise wait for its first request."""
         super().connection_made(transport)
         if len(self.connections) > self.max_connections:
             self._refuse(Busy(f"The limit of {self.max_connections} connections is reached."))
@@ -29,29 +29,27 @@ class LimitedProtocol(HttpToolsProtocol):
             self._await(self.head_seconds)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Forget the deadline."""
+        """Cancel the deadline."""
         self._arrived()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Blank lines between requests are no request, but they must not hold the connection either."""
+        """Ignore blank lines between requests, but do not let them keep the connection open."""
         if self._deadline is None and not self._is_answering():
             self._await(self.head_seconds)
         super().data_received(data)
 
     def on_message_begin(self) -> None:
-        """The first byte of a request, which may be sent before the reply to the one before."""
+        """Start the deadline at the first byte of a request, which may precede the reply to the previous one."""
         if self._deadline is None:
             self._await(self.head_seconds)
         super().on_message_begin()
 
     def on_headers_complete(self) -> None:
-        """The head has arrived."""
         self._await(self.request_seconds)
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:
-        """The whole request has arrived."""
         self._arrived()
         super().on_message_complete()
 
@@ -74,7 +72,7 @@ class LimitedProtocol(HttpToolsProtocol):
             self._refuse(InvalidArgument("The request did not arrive in time.", "Send it again."), 408)
 
     def _refuse(self, error: LoreError, status: int | None = None) -> None:
-        """Answer and hang up."""
+        """Reply and close the connection."""
         response = refused(error, status, {"Connection": "close"})
         line = f"HTTP/1.1 {response.status_code} {HTTPStatus(response.status_code).phrase}\r\n".encode()
         headers = b"".join(name + b": " + value + b"\r\n" for name, value in with_our_headers(response.raw_headers))

@@ -1,4 +1,4 @@
-"""`GET /page/state`: the latest job and the freshness of the index as events, for as long as a page is looked at."""
+"""`GET /page/state`: the latest job and the freshness of the index as events, while a page is open."""
 
 from __future__ import annotations
 
@@ -23,14 +23,13 @@ READING = 4  # threads for all pages
 
 @dataclass(frozen=True)
 class Pulse:
-    """Where a stream gets its events: `state` is called in a thread, and every stream ends with `stopping`."""
+    """The source of event streams: `state` is called in a thread, and every stream ends with `stopping`."""
 
     state: Callable[[], JSON]
     stopping: anyio.Event
 
 
 def pulse_routes(pulse: Pulse) -> list[Route]:
-    """The one route."""
     limiter = anyio.CapacityLimiter(READING)
 
     async def state(request: Request) -> Events:
@@ -40,7 +39,7 @@ def pulse_routes(pulse: Pulse) -> list[Route]:
 
 
 async def _states(pulse: Pulse, limiter: anyio.CapacityLimiter) -> Stream:
-    """`state` when it changes, and now and then: more often while a job runs, since its clocks go on."""
+    """Stream `state` on change and at intervals, shorter ones while a job runs, because its times change."""
     shown: object = None
     shown_at = 0.0
     while not pulse.stopping.is_set():

@@ -1,4 +1,4 @@
-"""`POST /page/markdown`: the text of a knowledge document as the page shows it. Nothing is read: it is no operation."""
+"""`POST /page/markdown`: render the text of a knowledge document for the page. It reads nothing, so is no operation."""
 
 from __future__ import annotations
 
@@ -25,7 +25,6 @@ AT_ONCE = 2
 
 
 def rendering_routes() -> list[Route]:
-    """The one route."""
     working = anyio.CapacityLimiter(AT_ONCE)
 
     async def markdown(request: Request) -> Response:
@@ -42,7 +41,7 @@ def rendering_routes() -> list[Route]:
 
 
 def rendered(text: str) -> JSON:
-    """What its front matter says, the elements of the rest, and what is too long to be made elements of."""
+    """Return the front matter, the elements of the text, and the rest if it is too long to render."""
     document = KnowledgeDocument(text)
     lines = document.outline.lines
     body = "".join(lines[front_lines(lines) :])

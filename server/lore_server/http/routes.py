@@ -1,4 +1,4 @@
-"""Routes from the contract under /api, and the contract itself."""
+"""The contract's routes under /api, and the contract itself."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ API = "/api"
 
 
 def api_routes(contract: Contract, calls: Calls, site: Site) -> list[Route]:
-    """One route for each operation, and the contract as text."""
+    """Return one route per operation, and one for the contract."""
     streaming, checker = streaming_operations(contract), OpenAPI.from_dict(contract.document)
 
     def route(operation: Operation) -> Route:

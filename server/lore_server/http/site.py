@@ -1,4 +1,4 @@
-"""What `lore serve` is, as the guard and the page see it: under which names, for whom, of which project."""
+"""The properties of `lore serve` that the guard and the page need: host names, openness, project."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _EVERYWHERE = frozenset({"0.0.0.0", "::"})
 
 @dataclass(frozen=True)
 class Site:
-    """One running server. `is_open`: other machines reach it, so every request needs the token."""
+    """A running server. `is_open`: other machines can reach it, so every request needs the token."""
 
     project: str
     root: Path
@@ -30,13 +30,16 @@ class Site:
     is_open: bool = False
 
     def is_private(self, name: str | None) -> bool:
-        """Whether who asks under this name sits at this machine. A name that a project's configuration allows may be
-        anybody's: a page of theirs could be led here under it, and is not handed the token."""
+        """Return whether requests with this host name come from this machine.
+
+        A name that a project's configuration allows may belong to anybody: a foreign page could use it, so it does not
+        get the token.
+        """
         return not self.is_open and name in LOCAL_HOSTS
 
     @property
     def notice(self) -> str:
-        """What is said at the start, for a person; never the token itself."""
+        """Return the notice at startup, without the token itself."""
         if not self.is_open:
             return f"Token for operations that make changes: {self.token.place}."
         return (
@@ -47,7 +50,7 @@ class Site:
 
 
 def listening(settings: Settings, host: str | None = None, port: int | None = None) -> ServerSettings:
-    """Where to listen: the configuration, with what the command line says over it.
+    """Return where to listen: the configuration, overridden by the command line.
 
     Raises:
         ConfigError: an address or a name is none, or the port is out of range.
@@ -62,7 +65,7 @@ def listening(settings: Settings, host: str | None = None, port: int | None = No
 
 
 def site_of(root: Path, settings: Settings, host: str | None = None, port: int | None = None) -> Site:
-    """The site for an address; for this machine only, its token is made if there is none yet.
+    """Return the site for an address; on this machine only, a missing token is created.
 
     Raises:
         ConfigError: an address or a port is none; `LORE_TOKEN` is too short, or other machines shall reach it and there
@@ -84,7 +87,7 @@ def site_of(root: Path, settings: Settings, host: str | None = None, port: int |
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches an address. A name other than `localhost` may be anybody's."""
+    """Return whether only this machine can reach an address. Names other than `localhost` may belong to anybody."""
     if host.casefold() == "localhost":
         return True
     try:

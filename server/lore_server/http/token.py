@@ -1,4 +1,4 @@
-"""The token for what changes an index over HTTP: one for each index, or the one in the environment."""
+"""The token for changes over HTTP: one per index, or the one in the environment."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ _ALLOWED = re.compile(rf"[!-~]{{{SHORTEST},512}}")
 
 @dataclass(frozen=True)
 class Token:
-    """A secret and the place where a person finds it. Its value is in no `repr`, so in no log."""
+    """A secret and the place where a person finds it. Its value is not in its `repr`, so it is not logged."""
 
     value: str = field(repr=False)
     place: str
 
     def is_in(self, authorization: bytes) -> bool:
-        """Whether an Authorization header carries it; takes as long for a near miss as for any other."""
+        """Return whether an Authorization header carries the token, in constant time."""
         scheme, _, given = authorization.partition(b" ")
         return scheme.lower() == b"bearer" and secrets.compare_digest(given.strip(), self.value.encode())
 
 
 def token_of(folder: Path, make: bool = True) -> Token:
-    """`LORE_TOKEN`, else the one in the index's folder, made at the first need.
+    """Return `LORE_TOKEN`, or the token in the index folder, created on first use.
 
     Raises:
         ConfigError: the variable holds too short a token, or characters that no header can; or there is no token yet
@@ -59,7 +59,7 @@ def token_of(folder: Path, make: bool = True) -> Token:
 
 
 def _read(file: Path) -> str | None:
-    """The token, if it is ours alone: a file that came with a project, or that others may read, is no secret."""
+    """Return the token if only this user has it: a file from a project or readable by others is not a secret."""
     try:
         descriptor = open_regular(file)
     except FileNotFoundError:
@@ -71,7 +71,7 @@ def _read(file: Path) -> str | None:
 
 
 def _make(file: Path) -> str:
-    """A new token, complete and readable by its owner only from the moment it is there; the first of two wins."""
+    """Create a token file atomically and readable only by its owner; the first of two writers wins."""
     claim(file.parent)
     value = secrets.token_urlsafe(32)
     beside = file.with_name(f"{FILE}.{secrets.token_hex(4)}")

@@ -1,1 +1,1 @@
-"""The MCP face: tools, resources and prompts from the contract, over any stream of lines and Streamable HTTP."""
+"""The MCP interface: tools, resources and prompts from the contract, over any line stream and streamable HTTP."""

@@ -1,4 +1,4 @@
-"""Completing arguments while someone types: paths, class names, versions; from the index, through the operations."""
+"""Complete arguments as the user types: paths, class names and versions, from the index through the operations."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ ALL_TOKENS = 1_000_000
 
 
 class Completions:
-    """Knows what can be meant by what was typed so far; nothing, where there is no index yet."""
+    """Suggests values for a prefix; suggests nothing if there is no index yet."""
 
     def __init__(self, calls: Calls) -> None:
         self._calls = calls
 
     async def complete(self, context: Context, params: types.CompleteRequestParams) -> types.CompleteResult:
-        """Values that go on from what was typed."""
+        """Return values that start with the prefix."""
         ref, name, typed = params.ref, params.argument.name, params.argument.value
         try:
             found = await self._calls.read(lambda call: _values(call, ref.type, name, typed))

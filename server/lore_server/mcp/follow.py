@@ -1,4 +1,4 @@
-"""Following a call while it runs: its progress goes to the client that asked, until that client gives the call up."""
+"""Follow a running call: report its progress to the client that made it, until the client cancels it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _GONE = (anyio.ClosedResourceError, anyio.BrokenResourceError, anyio.RunFinished
 
 
 class Follower:
-    """One call's listener. The protocol wants a number that only grows: stages are added up, each one step longer."""
+    """The listener of one call. The protocol requires a growing number, so stages are added, one step longer each."""
 
     def __init__(self, context: Context) -> None:
         meta = context.meta or {}
@@ -33,11 +33,11 @@ class Follower:
         self._is_left = False
 
     def leave(self) -> None:
-        """The client gave the call up: who waits on its behalf ends at the next step. The job goes on."""
+        """Stop waiting at the next step, because the client cancelled the call. The job continues."""
         self._is_left = True
 
     def _report(self, stage: str, done: int, total: int) -> None:
-        """Called from the thread that works or waits."""
+        """Report progress; called from the thread that works or waits."""
         if self._is_left:
             raise Cancelled("The client no longer waits for this call.", "The job continues; follow it with get_job.")
         if not self.is_heard:
@@ -59,7 +59,7 @@ class Follower:
 
 
 class Steps:
-    """Progress of stages whose number nobody knows, as one number that only grows and one total where it is known."""
+    """Combines the progress of an unknown number of stages into one growing number, with a total if it is known."""
 
     def __init__(self) -> None:
         self.reached = 0.0
@@ -70,7 +70,7 @@ class Steps:
         self._of = 0
 
     def take(self, stage: str, done: int, total: int) -> bool:
-        """Note a step; whether it begins a stage."""
+        """Record a step, and return whether it starts a stage."""
         is_new = stage != self._stage or done < self._done
         if is_new:
             self._before += self._of + 1
@@ -79,7 +79,7 @@ class Steps:
         return is_new
 
     def advance(self) -> bool:
-        """Move on to what was noted; False if that is no further than before."""
+        """Move to the recorded step; False if it is no further than before."""
         now = float(self._before + self._done)
         is_further = now > self.reached
         self.reached = max(self.reached, now)

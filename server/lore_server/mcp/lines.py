@@ -1,4 +1,4 @@
-"""MCP over a stream of lines: standard input and output, or a client on the owner's socket."""
+"""MCP over a line stream: standard input and output, or a client on the owner's socket."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MCPServer = Server[Any]
 
 
 def serve_stdio(server: MCPServer) -> None:
-    """Answer on standard input and output until the input ends and what was asked is answered."""
+    """Serve standard input and output until the input ends and all requests are answered."""
 
     async def run(source: BinaryIO, target: BinaryIO) -> None:
         output = anyio.wrap_file(target)
@@ -43,12 +43,12 @@ def serve_stdio(server: MCPServer) -> None:
 
 
 async def serve_lines(server: MCPServer, received: BufferedByteReceiveStream, stream: ByteStream) -> None:
-    """Answer a client on a socket until it leaves and what it asked is answered."""
+    """Serve a client on a socket until it disconnects and all its requests are answered."""
     await Conversation(_lines(received), stream.send).run(server)
 
 
 class Conversation:
-    """One client: every request gets its reply, and so does every line that is not a message.
+    """One client: every request gets a reply, and so does every line that is not a message.
 
     The end of the input is held back until the replies are written: the SDK drops those still being made.
     """
@@ -60,7 +60,7 @@ class Conversation:
         self._changed = anyio.Event()
 
     async def run(self, server: MCPServer) -> None:
-        """Answer until the lines end."""
+        """Serve until the lines end."""
         requests, read = anyio.create_memory_object_stream[SessionMessage | Exception](0)
         write, replies = anyio.create_memory_object_stream[SessionMessage](0)
         async with anyio.create_task_group() as tasks:
@@ -107,7 +107,7 @@ class Conversation:
 
 
 def _encoded(message: types.JSONRPCMessage) -> bytes:
-    """The message as JSON; a reply that cannot be written becomes an error."""
+    """Encode a message as JSON; a reply that cannot be encoded becomes an error."""
     try:
         return message.model_dump_json(by_alias=True, exclude_unset=True).encode()
     except ValueError:
@@ -117,7 +117,7 @@ def _encoded(message: types.JSONRPCMessage) -> bytes:
 
 
 async def _lines(received: BufferedByteReceiveStream) -> AsyncIterator[bytes]:
-    """The lines that a client sends. One that is too long is cut and made unreadable, so that it is refused."""
+    """Yield the lines from a client. A line that is too long is cut and made unreadable, so that it is refused."""
     with suppress(*Gone):
         while True:
             try:
@@ -139,7 +139,7 @@ async def _skip_line(received: BufferedByteReceiveStream) -> None:
 
 @contextmanager
 def _wire() -> Iterator[tuple[BinaryIO, BinaryIO]]:
-    """Standard input and output for the protocol alone: other code reads nothing and prints to standard error."""
+    """Reserve standard input and output for the protocol: other code reads nothing and prints to standard error."""
     with open(os.dup(0), "rb") as source, open(os.dup(1), "wb") as target, open(os.devnull, "rb") as nothing:
         os.dup2(nothing.fileno(), 0)
         os.dup2(2, 1)

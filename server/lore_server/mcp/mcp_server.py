@@ -1,7 +1,7 @@
-"""The MCP server: its tools are the contract's operations, and everything it reads goes through them too.
+"""The MCP server: its tools are the contract's operations, and its resources are read through them.
 
-The SDK's low-level server validates nothing and sends the text of exceptions to the client, so every failure is told
-here. Nothing heavy is imported: the handshake and the lists are answered while the rest is still loading.
+The SDK's low-level server validates nothing and sends the text of exceptions to the client, so every error is
+converted here. Nothing heavy is imported: the handshake and the lists are answered while the rest is loading.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ LISTS_TTL_MS = 3_600_000
 
 
 def build_server(contract: Contract, calls: Calls, problem: Tell, toolsets: Sequence[str] | None = None) -> MCPServer:
-    """An MCP server with the tools of these toolsets.
+    """Build an MCP server with the tools of these toolsets.
 
-    Where none were chosen, the default ones are listed, which keeps the list short, and every tool can be called.
+    By default, it lists only the default toolsets, to keep the list short, but accepts calls of every tool.
 
     Raises:
-        ConfigError: there is no toolset of that name.
+        ConfigError: there is no toolset with that name.
     """
     if toolsets is not None:
         check_toolsets(contract, toolsets)
@@ -69,7 +69,7 @@ def build_server(contract: Contract, calls: Calls, problem: Tell, toolsets: Sequ
 
 
 def check_toolsets(contract: Contract, toolsets: Sequence[str]) -> None:
-    """Raises ConfigError where one is none, or none is given."""
+    """Raise ConfigError if a toolset is unknown or none is given."""
     known = contract.toolsets()
     wrong = [one for one in toolsets if one not in known]
     if wrong or not toolsets:

@@ -1,6 +1,6 @@
-"""One line of input as a JSON-RPC message, or as the error that its sender gets.
+"""Parse an input line as a JSON-RPC message, or produce the error for its sender.
 
-The SDK drops what it cannot read, so its sender would wait for ever. Error messages never quote the line.
+The SDK drops lines that it cannot parse, so their senders would wait for ever. Error messages never quote the line.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ NOT_A_REQUEST = 'A message needs `jsonrpc`: "2.0", `method`: a string and, for a
 
 
 class Malformed(ValueError):
-    """A line that is not a message; `reply` answers it."""
+    """A line that is not a message; `reply` is the answer to it."""
 
     def __init__(self, code: int, message: str, value: object = None) -> None:
         super().__init__(message)
@@ -28,7 +28,7 @@ class Malformed(ValueError):
 
 
 def read_message(line: bytes) -> types.JSONRPCMessage | None:
-    """The message on a line; None for a blank line and for a broken reply, which JSON-RPC leaves unanswered.
+    """Return the message on a line; None for a blank line or an invalid reply, which JSON-RPC leaves unanswered.
 
     Raises:
         Malformed: it is not JSON in UTF-8, or not a JSON-RPC message.
@@ -49,14 +49,14 @@ def read_message(line: bytes) -> types.JSONRPCMessage | None:
 
 
 def _kind(value: JSON) -> type[types.JSONRPCMessage]:
-    """Which message it means to be. The SDK's union would take a request with a wrong `id` for a notification."""
+    """Return the intended message type. The SDK's union would take a request with a wrong `id` for a notification."""
     if "method" in value:
         return types.JSONRPCRequest if "id" in value else types.JSONRPCNotification
     return types.JSONRPCResponse if "result" in value else types.JSONRPCError
 
 
 def _decoded(line: bytes) -> object:
-    """The JSON value of a line. A byte order mark is skipped. Raises Malformed, with the id if there is one."""
+    """Decode a line as JSON, skipping a byte order mark. Raises Malformed, with the id if there is one."""
     value: object = None
     try:
         value = json.loads(line.decode("utf-8-sig", "replace"), parse_int=_integer)
@@ -74,12 +74,12 @@ def _decoded(line: bytes) -> object:
 
 
 def _integer(digits: str) -> int | float:
-    """A number of any length; one that is too long counts as infinite, which is refused with the id intact."""
+    """Parse a number of any length; one that is too long becomes infinite, which is refused with the id intact."""
     return int(digits) if len(digits) <= LONGEST_INTEGER else float(digits)
 
 
 def _id_of(value: object) -> int | str | None:
-    """The id of a message, if it has one that can be sent back."""
+    """Return the id of a message if it can be sent back."""
     found = value.get("id") if isinstance(value, dict) else None
     if isinstance(found, str):
         return found if is_encodable(found) else None

@@ -1,4 +1,4 @@
-"""Resources of what agents write: `knowledge://projects/{project_id}/main`, `/files`, `/chapters/{filename}`."""
+"""Resources of project knowledge: `knowledge://projects/{project_id}/main`, `/files`, `/chapters/{filename}`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Contents = list[types.TextResourceContents | types.BlobResourceContents]
 
 
 def project_templates() -> list[types.ResourceTemplate]:
-    """What can be read by project and by document."""
+    """Return the resource templates by project and by document."""
     kinds = (
         ("main", "project", "Instructions of a project", MARKDOWN),
         ("files", "files", "A project's documents with title, keywords and dates", DATA),
@@ -42,7 +42,7 @@ def project_templates() -> list[types.ResourceTemplate]:
 
 
 def project_mains(call: Call) -> Iterator[types.Resource]:
-    """The main documents that there are; none where the folder cannot be read: a call of a tool says why."""
+    """Yield the existing main documents; nothing if the folder is unreadable, which a tool call reports."""
     try:
         projects = call("list_projects", {}, NOBODY)["projects"]
     except LoreError:
@@ -60,7 +60,7 @@ def project_mains(call: Call) -> Iterator[types.Resource]:
 
 
 def read_project(uri: str, call: Call) -> Contents:
-    """One resource. Raises NotFound, InvalidArgument, and what the operations raise."""
+    """Read a resource. Raises NotFound, InvalidArgument and the errors of the operations."""
     found = _URI.fullmatch(uri.removeprefix(PREFIX))
     if not found:
         hint = f"Resources: {', '.join(one.uri_template for one in project_templates())}."

@@ -57,7 +57,7 @@ _REVISION = re.compile(r"[\w][\w./@^~:+ -]{0,99}")
 
 @dataclass(frozen=True)
 class Recipe:
-    """A prompt with its one argument."""
+    """A prompt with its only argument."""
 
     title: str
     description: str
@@ -88,12 +88,12 @@ RECIPES = {
 
 
 async def list_prompts(context: Context, params: types.PaginatedRequestParams | None) -> types.ListPromptsResult:
-    """All of them."""
+    """Return all prompts."""
     return types.ListPromptsResult(prompts=[_prompt(name, recipe) for name, recipe in RECIPES.items()])
 
 
 async def get_prompt(context: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
-    """One, with its argument filled in."""
+    """Return a prompt with its argument filled in."""
     recipe = RECIPES.get(params.name)
     if recipe is None:
         raise MCPError(types.INVALID_PARAMS, f"Unknown prompt: {params.name[:100]}. Prompts: {', '.join(RECIPES)}.")

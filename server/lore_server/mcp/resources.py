@@ -1,6 +1,6 @@
-"""The resources: the handbook, the index at a glance, and what is indexed by id and by path; in parts if it is long.
+"""The resources: the handbook, an overview of the index, and indexed files and chunks; long content is split.
 
-Paths and ids are resolved by the operations, so that only what is indexed can be read.
+The operations resolve paths and ids, so that only indexed content can be read.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Resources:
         self._calls, self._problem, self._has_projects = calls, problem, has_projects
 
     async def list(self, context: Context, params: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
-        """What is there whatever is indexed; with the toolset `projects`, their main documents."""
+        """Return the fixed resources and, with the toolset `projects`, the main documents."""
         handbook = types.Resource(
             uri=HANDBOOK,
             name="handbook",
@@ -69,7 +69,7 @@ class Resources:
     async def templates(
         self, context: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListResourceTemplatesResult:
-        """What can be read by id and by path."""
+        """Return the templates for reading by id and by path."""
         document = types.ResourceTemplate(
             uri_template=f"{DOCUMENT}{{id}}",
             name="document",
@@ -86,7 +86,7 @@ class Resources:
         return types.ListResourceTemplatesResult(resource_templates=[document, source, *more])
 
     async def read(self, context: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
-        """One resource, or its part that the cursor names."""
+        """Read a resource, or the part that the cursor names."""
         if params.uri == HANDBOOK:
             text = _text(HANDBOOK, "text/markdown", HANDBOOK_FILE.read_text(encoding="utf-8"))
             return types.ReadResourceResult(contents=[text], ttl_ms=HANDBOOK_TTL_MS, cache_scope="public")
@@ -130,7 +130,7 @@ def _contents(call: Call, uri: str) -> Contents:
 
 
 def _in_parts(uri: str, place: str, reply: JSON, about: list[str]) -> Contents:
-    """The text as it is, and beside it where it is from and how to get the rest."""
+    """Return the text, and next to it its origin and how to get the rest."""
     contents: Contents = [_text(uri, _MIME.get(PurePosixPath(reply["source"]).suffix.lower(), PLAIN), reply["text"])]
     following = uri
     if "next_cursor" in reply:
@@ -140,7 +140,7 @@ def _in_parts(uri: str, place: str, reply: JSON, about: list[str]) -> Contents:
 
 
 def _decoded(place: str, prefix: str) -> str:
-    """What a URI names: percent-encoded or as it is."""
+    """Decode the name in a URI, percent-encoded or not."""
     try:
         return unquote(place.removeprefix(prefix), errors="strict")
     except UnicodeDecodeError as error:

@@ -15,16 +15,16 @@ Outline = tuple[Schema, Schema]
 
 
 def outlines(operations: Iterable[Operation]) -> dict[str, Outline]:
-    """Arguments and result of each operation; what an earlier one told at length is not told again.
+    """Outline the arguments and results of operations; a schema that was already described is only referred to.
 
-    Whatever fits the full schemas fits these.
+    Whatever is valid for the full schemas is valid for these.
     """
     told: dict[str, str] = {}
     return {one.id: (_arguments(one, told), _result(one, told)) for one in operations}
 
 
 def _arguments(operation: Operation, told: dict[str, str]) -> Schema:
-    """Without the limits that nobody meets by accident."""
+    """Outline the arguments, without limits that nobody exceeds by accident."""
     full = operation.input_schema
     properties = {name: _argument(one, told, operation.id) for name, one in full["properties"].items()}
     outline: Schema = {"type": "object", "properties": properties}
@@ -46,7 +46,7 @@ def _is_huge(name: str, value: Any) -> bool:
 
 
 def _result(operation: Operation, told: dict[str, str]) -> Schema:
-    """The properties with their types; of rows, the names."""
+    """Outline the result: its properties with their types and, for rows, the property names."""
     full = operation.output_schema
     first = told.setdefault(canonical_json(full), operation.id)
     if first != operation.id:

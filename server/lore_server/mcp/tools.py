@@ -1,4 +1,4 @@
-"""The tools: the operations of the chosen toolsets, listed in few tokens, called through the contract."""
+"""The tools: the operations of the chosen toolsets, listed in few tokens and called through the contract."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LONGEST_NAME = 200  # of a client, as an author
 
 
 class Tools:
-    """Lists the operations of some toolsets and calls those of others, which are these and maybe more.
+    """Lists the tools of some toolsets and calls those of the allowed toolsets, which may be more.
 
     The SDK's low-level server validates nothing: `call` does.
     """
@@ -35,11 +35,11 @@ class Tools:
         self._tools = {one.id: _tool(one, told[one.id]) for one in offered}
 
     async def list(self, context: Context, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
-        """All of them: they fit one page."""
+        """Return all tools; they fit on one page."""
         return types.ListToolsResult(tools=list(self._tools.values()))
 
     async def call(self, context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
-        """Run one; a failure is a result with `isError`, so that the agent reads what to do."""
+        """Run a tool; an error becomes a result with `isError`, so that the agent reads the hint."""
         operation = self._offered(params.name)
         follower, arguments = Follower(context), dict(params.arguments or {})
         if operation.is_waiting and follower.is_heard:
@@ -89,6 +89,6 @@ def _hints(operation: Operation) -> dict[str, bool]:
 
 
 def result_of(operation: str, value: Mapping[str, object]) -> types.CallToolResult:
-    """The result as data, and the same as a short text for clients that take no data."""
+    """Return the result as data and, for clients without structured content, as a short text."""
     text = types.TextContent(type="text", text=render(operation, value).whole())
     return types.CallToolResult(content=[text], structured_content=dict(value), is_error=bool(value.get("error")))
