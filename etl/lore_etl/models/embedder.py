@@ -21,13 +21,13 @@ class Embedder(Protocol):
     dimension: int
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """Vectors of documents, shape (len(texts), dimension). Raises ProviderError."""
+        """Return the vectors of documents, shape (len(texts), dimension). Raises ProviderError."""
         ...
 
     def embed_query(self, text: str) -> Vectors:
-        """The vector of a question, shape (dimension,)."""
+        """Return the vector of a query, shape (dimension,)."""
         ...
 
     def tokens(self) -> TokenCounter:
-        """The counter of the model's own tokens."""
+        """Return the counter of the model's own tokens."""
         ...

@@ -1,4 +1,4 @@
-"""Which model turns text into vectors: a local one by default, Gemini by configuration."""
+"""Choose the embedding model: a local one by default, Gemini by configuration."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ GEMINI_MODEL = "gemini-embedding-001"
 
 
 def model_name(settings: EmbeddingSettings) -> str:
-    """The model in use, for people."""
+    """Return the model's name for display."""
     return settings.model or (GEMINI_MODEL if settings.provider == "gemini" else DEFAULT_MODEL)
 
 
@@ -26,20 +26,20 @@ class Model(Protocol):
     """A model that can be named without being loaded."""
 
     def prepare(self, progress: Progress, may_download: bool) -> None:
-        """Compile it if need be, and download it first if that is allowed; both can take minutes."""
+        """Compile the model if necessary, and download it first if that is allowed; both can take minutes."""
         ...
 
     def fingerprint(self) -> str:
-        """Changes whenever the same text would get another vector. Fails at once if it is not prepared."""
+        """Return a text that changes whenever the vectors would. Fails immediately if the model is not compiled."""
         ...
 
     def open(self) -> Embedder:
-        """Load it. Fails at once if it is not prepared."""
+        """Load the model. Fails immediately if it is not compiled."""
         ...
 
 
 class ConfiguredModel:
-    """The model that `[embedding]` names. Only `prepare` takes long or asks a hub: a search falls back to words."""
+    """The model in `[embedding]`. Only `prepare` is slow or uses the network; otherwise searches use keywords only."""
 
     def __init__(self, settings: EmbeddingSettings) -> None:
         self._settings = settings
@@ -47,11 +47,11 @@ class ConfiguredModel:
         self._failure: LoreError | None = None
 
     def prepare(self, progress: Progress, may_download: bool) -> None:
-        """See `Model`.
+        """Compile the model as `Model.prepare` does.
 
         Raises:
             ConfigError: there is no such model.
-            ProviderUnavailable: it cannot be had or compiled.
+            ProviderUnavailable: it cannot be downloaded or compiled.
         """
         if self._settings.provider == "gemini":
             return
@@ -65,7 +65,7 @@ class ConfiguredModel:
         self._failure = None
 
     def fingerprint(self) -> str:
-        """The provider, the name and, of a local model, a digest of its files. Raises ConfigError, ProviderError."""
+        """Return provider, name and, for a local model, a digest of its files. Raises ConfigError, ProviderError."""
         return self._fingerprint
 
     @cached_property
@@ -75,7 +75,7 @@ class ConfiguredModel:
         return self._files().fingerprint
 
     def open(self) -> Embedder:
-        """Load it. Raises ConfigError, ProviderError."""
+        """Load the model. Raises ConfigError, ProviderError."""
         if self._settings.provider == "gemini":
             from lore_etl.models.gemini_embedder import GeminiEmbedder
 

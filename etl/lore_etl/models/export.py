@@ -1,4 +1,4 @@
-"""What every compilation does, in the child process: a graph, its tokenizer and what is known of it, or nothing."""
+"""Shared steps of every compilation, in the child process: write the graph, its tokenizer and its info, or nothing."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ONE_FILE_BYTES = 1_500_000_000  # protobuf ends at 2 GB; the weights of larger m
 
 
 class _Steps(torch.nn.Module):  # type: ignore[misc]
-    """A model's modules in a row, from token ids to what `finish` makes of their features."""
+    """A model's modules in sequence, from token ids to the output of `finish`."""
 
     def __init__(
         self, model: torch.nn.Module, names: list[str], finish: Callable[[dict[str, Any]], torch.Tensor]
@@ -39,7 +39,7 @@ class _Steps(torch.nn.Module):  # type: ignore[misc]
 
 @contextmanager
 def building(folder: Path) -> Iterator[Path]:
-    """A folder to write in, which takes its place at the end; after an error there is none."""
+    """Yield a temporary folder that becomes `folder` at the end; after an error, it is removed."""
     temporary = folder.with_name(f"{folder.name}.{os.getpid()}.tmp")
     temporary.mkdir(parents=True)
     try:
@@ -58,7 +58,7 @@ def write_graph(
     max_tokens: int,
     folder: Path,
 ) -> list[str]:
-    """Write `model.onnx` for batches and texts of any length up to `max_tokens`; the names of its inputs."""
+    """Write `model.onnx` for batches and texts of any length up to `max_tokens`; return the names of its inputs."""
     names = [name for name in INPUTS if name in sample]
     shape = {0: Dim("batch", min=1, max=4096), 1: Dim("length", min=2, max=max_tokens)}
     torch.onnx.export(
@@ -75,5 +75,5 @@ def write_graph(
 
 
 def write_info(info: Mapping[str, object], folder: Path) -> None:
-    """Write `info.json`, whose presence says that a model is complete."""
+    """Write `info.json`, whose presence marks a model as complete."""
     (folder / "info.json").write_text(json.dumps(info), encoding="utf-8")

@@ -43,13 +43,13 @@ def export(origin: str, folder: Path) -> None:
 
 
 def _vector(features: dict[str, Any]) -> torch.Tensor:
-    """The sentence's vector of length 1."""
+    """Return the sentence's vector of length 1."""
     vector: torch.Tensor = features["sentence_embedding"]
     return torch.nn.functional.normalize(vector, p=2, dim=1)
 
 
 def _digest(model: SentenceTransformer, tokenizer: Path) -> str:
-    """Of the weights and the tokenizer: the compiled file differs from one compilation to the next."""
+    """Return a digest of the weights and the tokenizer, because compiled files differ between compilations."""
     digest = hashlib.sha256(tokenizer.read_bytes())
     for name, tensor in sorted(model.state_dict().items()):
         digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())

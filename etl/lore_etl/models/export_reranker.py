@@ -19,7 +19,7 @@ PAIRS = [(SAMPLES[1], passage) for passage in (*SAMPLES, "")]
 
 
 class Unfit(Exception):
-    """What was named is no cross-encoder that gives one score."""
+    """The model is not a cross-encoder with a single score."""
 
 
 def export(origin: str, folder: Path) -> None:
@@ -51,7 +51,7 @@ def export(origin: str, folder: Path) -> None:
 
 
 def _trained(origin: str) -> CrossEncoder:
-    """The model, if its files hold every weight: missing ones are drawn at random, other ones each time."""
+    """Return the model if its files contain every weight; missing ones would be random each time."""
     first = _loaded(origin, seed=0).predict(PAIRS)
     model = _loaded(origin, seed=1)
     if not np.allclose(first, model.predict(PAIRS), rtol=TOLERANCE, atol=TOLERANCE):

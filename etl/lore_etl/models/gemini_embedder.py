@@ -1,4 +1,4 @@
-"""Embeddings by Gemini through google-genai, for those who configured it."""
+"""Embeddings by Gemini through google-genai, if configured."""
 
 from __future__ import annotations
 
@@ -36,17 +36,17 @@ class GeminiEmbedder:
         self._client = genai.Client(api_key=key, http_options=options)
 
     def tokens(self) -> TokenCounter:
-        """A counter that errs on the side of shorter chunks."""
+        """Return a counter that errs towards shorter chunks."""
         file = str(prepared(DEFAULT_MODEL).folder / "tokenizer.json")
         return TokenCounter(Tokenizer.from_file(file), INPUT_TOKENS)
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """Vectors of documents, shape (len(texts), dimension)."""
+        """Return the vectors of documents, shape (len(texts), dimension)."""
         batches = [self._embed(texts[n : n + BATCH], "RETRIEVAL_DOCUMENT") for n in range(0, len(texts), BATCH)]
         return np.concatenate(batches) if batches else np.empty((0, DIMENSION), dtype=np.float32)
 
     def embed_query(self, text: str) -> Vectors:
-        """The vector of a question, shape (dimension,)."""
+        """Return the vector of a query, shape (dimension,)."""
         vector: Vectors = self._embed([text], "RETRIEVAL_QUERY")[0]
         return vector
 

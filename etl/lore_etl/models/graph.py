@@ -17,7 +17,7 @@ BATCH_TOKENS = 1024  # small batches of equal length fit the cache of a core; la
 
 
 class Graph:
-    """Batches of about equal length, one core each: the session runs in the calling thread."""
+    """Runs batches of similar length, one core each: the session runs in the calling thread."""
 
     def __init__(self, folder: Path, padding: Mapping[str, object], threads: int = 0) -> None:
         options = onnxruntime.SessionOptions()
@@ -31,7 +31,7 @@ class Graph:
         self._pool = ThreadPoolExecutor(threads or cpu_count(), thread_name_prefix="onnx")
 
     def run(self, encodings: Sequence[Encoding]) -> NDArray[np.float32]:
-        """The graph's output for each text, of which there is at least one."""
+        """Return the graph's output for each text, of which there is at least one."""
         order = sorted(range(len(encodings)), key=lambda n: len(encodings[n].ids))
         batches = [[encodings[n] for n in batch] for batch in _batches(order, encodings)]
         found = list(self._pool.map(self._run, batches)) if len(batches) > 1 else [self._run(batches[0])]
@@ -54,7 +54,7 @@ class Graph:
 
 
 def _batches(order: list[int], encodings: Sequence[Encoding]) -> list[list[int]]:
-    """Consecutive texts whose padded size stays under BATCH_TOKENS; at least one each."""
+    """Group consecutive texts whose padded size stays under BATCH_TOKENS, at least one per batch."""
     batches: list[list[int]] = []
     for number in order:
         length = len(encodings[number].ids)

@@ -1,4 +1,4 @@
-"""Compiled models in the user's cache folder: found by their files, made by one process at a time."""
+"""Compiled models in the user's cache folder: identified by their files, compiled by one process at a time."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ UNFIT = 3  # the status of a child process that says the named model is not of t
 
 @dataclass(frozen=True)
 class ModelKind:
-    """What is compiled: by which module, in which form, and which configuration key names it."""
+    """A kind of compiled model: its module, its format, and its configuration key."""
 
     exporter: str
     version: str  # changes with the compiled form
@@ -34,12 +34,12 @@ class ModelKind:
     hint: str | None = None
 
     def refusal(self, reason: str) -> ConfigError:
-        """The error that says why the configured name is wrong."""
+        """Return the error for a wrong configured name."""
         return ConfigError(f"Configuration key `{self.key}`: {reason.rstrip('.')}.", self.hint)
 
 
 def origin(name: str, kind: ModelKind) -> str:
-    """A folder with the model, or a name for the hub (which is asked only if the user named such a model).
+    """Return a folder with the model, or a name on the hub (which is contacted only if the user named such a model).
 
     A name is a path only if it is written as one: a folder of that name in the current project is never loaded.
 
@@ -55,11 +55,11 @@ def origin(name: str, kind: ModelKind) -> str:
 
 
 def compiled(name: str, source: str, kind: ModelKind, progress: Progress = silent) -> Path:
-    """The folder of the compiled model, made now if it never was. `info.json` is in it.
+    """Return the folder of the compiled model, compiling it now if necessary. `info.json` is in it.
 
     Raises:
         ConfigError: the model is not of this kind.
-        ProviderUnavailable: it cannot be had or compiled.
+        ProviderUnavailable: it cannot be downloaded or compiled.
         Cancelled: from `progress`, which is called every second; the child process ends.
     """
     folder = compiled_folder(name, source, kind)
@@ -74,7 +74,7 @@ def compiled(name: str, source: str, kind: ModelKind, progress: Progress = silen
 
 @contextmanager
 def _locked(folder: Path, progress: Progress) -> Iterator[None]:
-    """Wait for another process that compiles the same model, and say so."""
+    """Wait for another process that compiles the same model, and report it."""
     lock = FileLock(str(folder) + ".lock")
     for second in range(EXPORT_SECONDS):
         try:
@@ -91,7 +91,7 @@ def _locked(folder: Path, progress: Progress) -> Iterator[None]:
 
 
 def needs_download(name: str, kind: ModelKind, progress: Progress) -> bool:
-    """Whether the hub has files that this machine lacks; asks it once, and only for a model that is not here.
+    """Return whether the hub has files that are missing here; contact it once, and only for a missing model.
 
     Raises:
         ConfigError: the hub does not know the name.
@@ -118,7 +118,7 @@ def needs_download(name: str, kind: ModelKind, progress: Progress) -> bool:
 
 
 def compiled_folder(name: str, source: str, kind: ModelKind) -> Path:
-    """Where the compiled model is, if it is; the name changes with the model's files and the way they are compiled."""
+    """Return the folder of the compiled model; its name depends on the model's files and the compilation."""
     digest = hashlib.sha256(f"{kind.version}\0{source}".encode())
     folder = Path(source)
     for file in sorted(folder.rglob("*")) if folder.is_dir() else ():

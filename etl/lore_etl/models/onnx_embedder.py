@@ -1,4 +1,4 @@
-"""A prepared model as an embedder, without torch."""
+"""A compiled model as an embedder, without torch."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ class OnnxEmbedder:
         self._graph = Graph(model.folder, {"pad_id": info["pad_id"], "pad_token": info["pad_token"]}, threads)
 
     def tokens(self) -> TokenCounter:
-        """The counter of the model's own tokens."""
+        """Return the counter of the model's own tokens."""
         return TokenCounter(Tokenizer.from_file(self._file), self._max_tokens)
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """Vectors of documents, shape (len(texts), dimension)."""
+        """Return the vectors of documents, shape (len(texts), dimension)."""
         if not texts:
             return np.empty((0, self.dimension), dtype=np.float32)
         return self._graph.run(self._tokenizer.encode_batch(list(texts)))
 
     def embed_query(self, text: str) -> Vectors:
-        """The vector of a question, shape (dimension,)."""
+        """Return the vector of a query, shape (dimension,)."""
         vector: Vectors = self._graph.run([self._tokenizer.encode(self._query_prompt + text)])[0]
         return vector

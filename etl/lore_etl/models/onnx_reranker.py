@@ -1,4 +1,4 @@
-"""A prepared cross-encoder, without torch."""
+"""A compiled cross-encoder, without torch."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class OnnxCrossEncoder:
         self._graph = Graph(folder, info["padding"], threads)
 
     def score(self, query: str, passages: Sequence[str]) -> NDArray[np.float32]:
-        """One number for each passage, shape (len(passages),): a higher one answers better."""
+        """Return a number per passage, shape (len(passages),); higher is more relevant."""
         if not passages:
             return np.empty(0, dtype=np.float32)
         pairs = [(self._prompt + query, passage) for passage in passages]

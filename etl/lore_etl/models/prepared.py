@@ -1,4 +1,4 @@
-"""Which model a name means, and its prepared form in the user's cache folder."""
+"""Resolve a model name, and find its compiled form in the user's cache folder."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ KIND = ModelKind("lore_etl.models.export_embedder", "2", "embedding.model")
 
 @dataclass(frozen=True)
 class PreparedModel:
-    """A model that ONNX Runtime can serve: `model.onnx`, `tokenizer.json`, `info.json`."""
+    """A model for ONNX Runtime: `model.onnx`, `tokenizer.json`, `info.json`."""
 
     folder: Path
     name: str
@@ -31,13 +31,13 @@ class PreparedModel:
 
 
 def is_prepared(name: str) -> bool:
-    """Whether the model is compiled on this machine. Raises ConfigError."""
+    """Return whether the model is compiled on this machine. Raises ConfigError."""
     name = name or DEFAULT_MODEL
     return (compiled_folder(name, source(name), KIND) / "info.json").exists()
 
 
 def prepared(name: str, progress: Progress = silent) -> PreparedModel:
-    """The model, compiled now if it never was; that imports sentence-transformers, in a child process.
+    """Return the model, compiling it now if necessary with sentence-transformers in a child process.
 
     Raises:
         ConfigError: there is no such model on this machine.
@@ -50,7 +50,7 @@ def prepared(name: str, progress: Progress = silent) -> PreparedModel:
 
 
 def source(name: str) -> str:
-    """The folder of a model that comes with a package, another folder, or a name for the hub. Raises ConfigError."""
+    """Return the folder of a bundled model, another folder, or a name on the hub. Raises ConfigError."""
     if name not in BUNDLED:
         return origin(name, KIND)
     spec = importlib.util.find_spec(BUNDLED[name])

@@ -1,4 +1,4 @@
-"""Models that read a question and a passage together: slower than vectors, and better at telling which is right."""
+"""Models that read a query and a passage together: slower than vectors, and more precise."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ KIND = ModelKind("lore_etl.models.export_reranker", "cross-encoder 1", "query.re
 
 
 class CrossEncoder(Protocol):
-    """Says how well passages answer a question."""
+    """Scores how well passages answer a query."""
 
     name: str
 
     def score(self, query: str, passages: Sequence[str]) -> NDArray[np.float32]:
-        """One number for each passage, shape (len(passages),): a higher one answers better."""
+        """Return a number per passage, shape (len(passages),); higher is more relevant."""
         ...
 
 
 def prepared(name: str) -> Path:
-    """The folder of the compiled model, made now if it never was; a child process imports sentence-transformers.
+    """Return the folder of the compiled model, compiling it in a child process if necessary.
 
     Raises:
         ConfigError: there is no such model, or it is no cross-encoder that gives one score.
@@ -40,7 +40,7 @@ def prepared(name: str) -> Path:
 
 
 def open_cross_encoder(name: str, threads: int = 0) -> CrossEncoder:
-    """The cross-encoder that `query.reranker` names; 0 threads are one for each core. Raises as `prepared` does."""
+    """Open the cross-encoder in `query.reranker`; 0 threads: one per core. Raises as `prepared` does."""
     from lore_etl.models.onnx_reranker import OnnxCrossEncoder
 
     return OnnxCrossEncoder(name, prepared(name), threads)
