@@ -2,8 +2,8 @@
 
 LoreError                       exit  HTTP
 ├── UsageError                     2   400   the request is wrong
-│   ├── InvalidArgument            2   400   an argument breaks the contract
-│   │   ├── InvalidInput           2   400   the same, as the tools of projects call it
+│   ├── InvalidArgument            2   400   an argument violates the contract
+│   │   ├── InvalidInput           2   400   the same, for the project tools
 │   │   └── InvalidSearchQuery     2   400
 │   ├── UnknownOperation           2   404
 │   ├── TokenRequired              2   401   a change over HTTP without the server's token
@@ -12,41 +12,41 @@ LoreError                       exit  HTTP
 │   ├── InvalidProjectId           2   400   a name that cannot be a project's
 │   ├── InvalidFilename            2   400   a name that cannot be a document's
 │   ├── InvalidGroupId             2   400   a name that cannot be a group's
-│   ├── PathRefused                2   403   a path that leads where the tool does not go
+│   ├── PathRefused                2   403   a path that the tool may not read
 │   └── InvalidContent             2   400   a text that would break its document
 ├── NotFound                       1   404
 │   ├── DocumentNotFound           1   404
-│   ├── FrameworkNotFound          1   404   no folder with a framework's documents
+│   ├── FrameworkNotFound          1   404   no folder with framework documents
 │   ├── JobNotFound                1   404
 │   ├── ClassNotFound              1   404
 │   ├── ProjectNotFound            1   404
 │   ├── ChapterNotFound            1   404
 │   ├── SectionNotFound            1   404   of a project's main document
 │   ├── MemoryNotFound             1   404
-│   └── CommitNotFound             1   404   in the history of what was written
-├── FileExists                     1   409   a document of that name is there
-├── SectionExists                  1   409   a section or chapter of that title is there
-├── Conflict                       1   409   somebody else changed it meanwhile
+│   └── CommitNotFound             1   404   in the history of the knowledge folder
+├── FileExists                     1   409   a document with this name exists
+├── SectionExists                  1   409   a section or chapter with this title exists
+├── Conflict                       1   409   someone else has changed it
 ├── IndexMissing                   1   409   nothing has been synced yet
 ├── GuardTripped                   1   409   a sync would delete too much
-├── Cancelled                      1   409   somebody cancelled the build
+├── Cancelled                      1   409   the build was cancelled
 ├── ModelMismatch                  1   409   the index was built with another model
 ├── StorageError                  74   500   files, disk, permissions
-│   ├── InvalidPath               74   403   a link or a device where a file should be
-│   ├── AccessDenied              74   403   the system does not let us
-│   ├── GitError                  74   500   git failed, or is not there
-│   ├── FileSystemError           74   500   any other, as the tools of projects call it
+│   ├── InvalidPath               74   403   a symlink or a device in place of a file
+│   ├── AccessDenied              74   403   the system denies access
+│   ├── GitError                  74   500   git failed or is not installed
+│   ├── FileSystemError           74   500   any other, for the project tools
 │   ├── ProjectDeleteFailed       74   500
 │   ├── ForeignIndex              74   409   an index folder that this user's Lore did not create
-│   ├── DatabaseUnavailable       74   503   Chroma does not answer, or refuses us
+│   ├── DatabaseUnavailable       74   503   Chroma does not respond or denies access
 │   └── IndexDamaged              74   500   a store cannot be read; a sync rebuilds it
-│       └── CatalogueDamaged      74   500   the same of the catalogue
+│       └── CatalogueDamaged      74   500   the same for the catalogue
 ├── Busy                          75   503   another process owns the index, or too many calls
-│   └── Unavailable               75   503   the owner ended during a call that must not be repeated
+│   └── Unavailable               75   503   the owner exited during a call that must not be repeated
 ├── DeadlineExceeded              75   504
 ├── ProviderError                 74   502   a model or a remote service failed
-│   └── ProviderUnavailable       74   502   it answers nobody at the moment
-└── InternalError                 70   500   our own mistake; details are in the log
+│   └── ProviderUnavailable       74   502   it does not respond to anyone at the moment
+└── InternalError                 70   500   a bug in Lore; details are in the log
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ from typing import Any
 
 
 class LoreError(Exception):
-    """Base of all reported errors: what happened, and a hint that says what to do."""
+    """Base of all reported errors: a message, and a hint with the next step."""
 
     code = "ERROR"
     http_status = 500
@@ -78,33 +78,33 @@ class UsageError(LoreError):
 
 
 class InvalidArgument(UsageError):
-    """An argument is missing, unknown, of the wrong type or out of its bounds."""
+    """An argument is missing, unknown, of the wrong type or out of range."""
 
     code = "INVALID_ARGUMENT"
     default_hint = "Correct the argument and call again."
 
 
 class InvalidInput(InvalidArgument):
-    """As InvalidArgument, by the name that the tools of projects have for it."""
+    """The same as InvalidArgument, with the code that the project tools use."""
 
     code = "INVALID_INPUT"
 
 
 class InvalidSearchQuery(InvalidArgument):
-    """A search of knowledge without words, or with too many."""
+    """A knowledge search without words, or with too many."""
 
     code = "INVALID_SEARCH_QUERY"
     default_hint = "Search for a few words."
 
 
 class UnknownOperation(UsageError):
-    """There is no operation of that name in the contract."""
+    """The contract has no operation with this name."""
 
     code, http_status = "UNKNOWN_OPERATION", 404
 
 
 class TokenRequired(UsageError):
-    """The request changes something, or comes from elsewhere, and does not carry the server's token."""
+    """The request makes changes or is remote, and does not carry the server's token."""
 
     code, http_status = "TOKEN_REQUIRED", 401
     default_hint = (
@@ -121,56 +121,56 @@ class ConfigError(UsageError):
 
 
 class ConfirmationRequired(UsageError):
-    """A destructive action was asked for without its confirmation."""
+    """A destructive action was requested without confirmation."""
 
     code, http_status = "CONFIRMATION_REQUIRED", 409
     default_hint = "To confirm, repeat the call with confirm=true."
 
 
 class InvalidProjectId(UsageError):
-    """The name cannot be a project's."""
+    """The name is not a valid project id."""
 
     code = "INVALID_PROJECT_ID"
     default_hint = "Use the name of the repository or the folder."
 
 
 class InvalidFilename(UsageError):
-    """The name cannot be a document's."""
+    """The name is not a valid document name."""
 
     code = "INVALID_FILENAME"
     default_hint = "Use a plain file name such as `api-guide.md`."
 
 
 class InvalidGroupId(UsageError):
-    """The name cannot be that of a group of memories."""
+    """The name is not a valid group name."""
 
     code = "INVALID_GROUP_ID"
     default_hint = "Use a short name such as `learning`."
 
 
 class PathRefused(UsageError):
-    """The path leads out of the folder that it belongs to, or to a file that is not for reading."""
+    """The path leads outside its folder, or to a file that may not be read."""
 
     code, http_status = "PATH_REFUSED", 403
     default_hint = "Give a relative path with plain names and slashes, such as `PRPs/executed/PRP-1.md`."
 
 
 class InvalidContent(UsageError):
-    """The text is too long, or would change more of its document than it should."""
+    """The text is too long, or would change more of its document than intended."""
 
     code = "INVALID_CONTENT"
     default_hint = "Correct the text and call again."
 
 
 class NotFound(LoreError):
-    """What was asked for is not in the index."""
+    """The requested item is not in the index."""
 
     code, http_status, exit_code = "NOT_FOUND", 404, 1
     default_hint = "Use `list_documents` to see the indexed chunks."
 
 
 class DocumentNotFound(NotFound):
-    """No chunk has that id."""
+    """No chunk has this id."""
 
     code = "DOCUMENT_NOT_FOUND"
 
@@ -183,20 +183,20 @@ class FrameworkNotFound(NotFound):
 
 
 class JobNotFound(NotFound):
-    """No job has that id, or it is long over."""
+    """No job has this id, or it is no longer stored."""
 
     code = "JOB_NOT_FOUND"
     default_hint = "`latest` is the last job of this index; older jobs are not stored."
 
 
 class ClassNotFound(NotFound):
-    """No class of that name is known; the hint names the nearest."""
+    """No class has this name; the hint names the nearest."""
 
     code = "CLASS_NOT_FOUND"
 
 
 class ProjectNotFound(NotFound):
-    """Nothing was written for a project of that id."""
+    """No project with this id has knowledge."""
 
     code = "PROJECT_NOT_FOUND"
     default_hint = "Check the project id. A project is created when its first document is written."
@@ -217,7 +217,7 @@ class SectionNotFound(NotFound):
 
 
 class MemoryNotFound(NotFound):
-    """No memory of this project has that id."""
+    """No memory of this project has this id."""
 
     code = "MEMORY_NOT_FOUND"
     default_hint = "Use the `id` of a search_memories result."
@@ -231,21 +231,21 @@ class CommitNotFound(NotFound):
 
 
 class FileExists(LoreError):
-    """A document of that name is there already."""
+    """A document with this name already exists."""
 
     code, http_status, exit_code = "FILE_ALREADY_EXISTS", 409, 1
     default_hint = "Change its chapters, or use another name."
 
 
 class SectionExists(LoreError):
-    """A section or chapter of that title is there already."""
+    """A section or chapter with this title already exists."""
 
     code, http_status, exit_code = "SECTION_ALREADY_EXISTS", 409, 1
     default_hint = "Change the existing one, or use another title."
 
 
 class Conflict(LoreError):
-    """What was to be changed is not what the caller last saw."""
+    """The item has changed since the caller read it."""
 
     code, http_status, exit_code = "CONFLICT", 409, 1
     default_hint = "Read it again, then repeat the change on the current version."
@@ -259,21 +259,21 @@ class IndexMissing(LoreError):
 
 
 class GuardTripped(LoreError):
-    """A sync would delete more of the index than looks intended."""
+    """A sync would delete more of the index than seems intended."""
 
     code, http_status, exit_code = "SYNC_GUARD", 409, 1
     default_hint = "If the files are really gone, repeat with `--allow-mass-delete` (allow_mass_delete=true)."
 
 
 class Cancelled(LoreError):
-    """A build was cancelled; the index is consistent, and the next sync goes on from there."""
+    """A build was cancelled; the index is consistent, and the next sync continues from there."""
 
     code, http_status, exit_code = "CANCELLED", 409, 1
     default_hint = "Run `lore sync` to continue the build."
 
 
 class ModelMismatch(LoreError):
-    """The index holds vectors of another model or input recipe."""
+    """The index contains vectors of another model or input recipe."""
 
     code, http_status, exit_code = "MODEL_MISMATCH", 409, 1
     default_hint = "Run `lore sync` to build new vectors next to the old ones and then switch."
@@ -287,48 +287,48 @@ class StorageError(LoreError):
 
 
 class InvalidPath(StorageError):
-    """A link, a device or a folder stands where a file of ours should be."""
+    """There is a symlink, a device or a folder in place of one of Lore's files."""
 
     code, http_status = "INVALID_PATH", 403
     default_hint = "Check the named path: symlinks are not followed."
 
 
 class AccessDenied(StorageError):
-    """The system does not let us read or write there."""
+    """The system denies reading or writing."""
 
     code, http_status = "ACCESS_DENIED", 403
     default_hint = "Check its owner and permissions."
 
 
 class GitError(StorageError):
-    """Git failed. What was written stays, and is committed with the next write."""
+    """Git failed. The written text is kept, and is committed with the next write."""
 
     code = "GIT_ERROR"
     default_hint = "Check that `git status` works in the knowledge folder."
 
 
 class FileSystemError(StorageError):
-    """As StorageError, by the name that the tools of projects have for it."""
+    """The same as StorageError, with the code that the project tools use."""
 
     code = "FILE_SYSTEM_ERROR"
     default_hint = "Check the permissions and the free space of the knowledge folder."
 
 
 class ProjectDeleteFailed(StorageError):
-    """The project could not be deleted; it is as it was, or the next write finishes it."""
+    """The project could not be deleted; it is unchanged, or the next write completes the deletion."""
 
     code = "PROJECT_DELETE_FAILED"
     default_hint = "Check the permissions of the knowledge folder, then call again."
 
 
 class ForeignIndex(StorageError):
-    """The index folder came from elsewhere, so nothing in it is used."""
+    """The index folder was created elsewhere, so nothing in it is used."""
 
     code, http_status = "FOREIGN_INDEX", 409
 
 
 class DatabaseUnavailable(StorageError):
-    """Chroma is another process, and it does not answer or refuses us. Nothing is lost by that."""
+    """Chroma is another process, and does not respond or denies access. Nothing is lost."""
 
     code, http_status = "DATABASE_UNAVAILABLE", 503
     default_hint = "Check that Chroma runs at the address in `[database]` of your configuration, then try again."
@@ -342,7 +342,7 @@ class IndexDamaged(StorageError):
 
 
 class CatalogueDamaged(IndexDamaged):
-    """The catalogue is unreadable; a sync puts it aside and starts another."""
+    """The catalogue is unreadable; a sync sets it aside and starts a new one."""
 
     code = "CATALOGUE_DAMAGED"
 
@@ -355,7 +355,7 @@ class Busy(LoreError):
 
 
 class Unavailable(Busy):
-    """The process that answers ended, and the call may have been done or not."""
+    """The process that serves the index exited during the call, which may or may not have completed."""
 
     code = "UNAVAILABLE"
     default_hint = "Check whether it was done, then call again."
@@ -376,21 +376,21 @@ class ProviderError(LoreError):
 
 
 class ProviderUnavailable(ProviderError):
-    """A model or a remote service does not answer, whatever it is sent: asking again at once is no use."""
+    """A model or a remote service does not respond to any request; an immediate retry is useless."""
 
     code = "PROVIDER_UNAVAILABLE"
     default_hint = "Check the API key and the network, then sync again: finished embeddings are kept."
 
 
 class InternalError(LoreError):
-    """A mistake of ours. The log has the details under the same trace id."""
+    """A bug in Lore. The log has the details under the same trace id."""
 
     code, http_status, exit_code = "INTERNAL_ERROR", 500, 70
     default_hint = "This is a bug in Lore; the log on stderr has the details for this trace_id."
 
 
 def from_record(record: Mapping[str, Any]) -> LoreError:
-    """The error that another process told as a record, with the class that has its code."""
+    """Return the error that another process reported as a record, with the class for its code."""
     for kind in (kinds := [LoreError]):
         kinds.extend(kind.__subclasses__())
     kind = next((one for one in kinds if one.code == record["code"]), LoreError)
