@@ -1,1 +1,1 @@
-"""How well a ranking answers: sets of judged questions, measures, comparisons, and the fit of the weights."""
+"""Evaluate rankings: sets of judged questions, measures, comparisons, and fitting of the weights."""

@@ -1,4 +1,4 @@
-"""An index under test: a set's own throw-away one, or the project's; and its runs."""
+"""An index under test, either a set's temporary one or the project's own, and its runs."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Bench:
     document: Callable[[Question, Ranked], str | None]
 
     def retrieve(self, questions: Sequence[Question], progress: Progress = silent) -> dict[str, Retrieved]:
-        """The candidates of each question, retrieved once for all rankings.
+        """Return the candidates of each question, retrieved once for all rankings.
 
         Raises:
             ProviderError: a question could not be embedded; half a search is not what is to be measured.
@@ -57,16 +57,16 @@ class Bench:
         ranking: str,
         own: Weights | None = None,
     ) -> dict[str, list[Ranked]]:
-        """The files of each question, best first."""
+        """Return the files for each question, best first."""
         given = own or self.weights(ranking)
         return {one.id: self.service.rank(retrieved[one.id], ranking, given)[1] for one in questions}
 
     def runs(self, questions: Sequence[Question], ranked: Mapping[str, Sequence[Ranked]]) -> dict[str, list[str]]:
-        """The documents of each question, best first."""
+        """Return the documents for each question, best first."""
         return {one.id: self._documents(one, ranked[one.id]) for one in questions}
 
     def weights(self, ranking: str) -> Weights:
-        """The weights of a ranking, with the user's changes where it is the configured one."""
+        """Return the weights of a ranking, with the user's changes if it is the configured one."""
         query = self.settings.query
         return weights(ranking, query.weights if ranking == query.ranking else {})
 
@@ -79,7 +79,7 @@ class Bench:
 def opened(
     chosen: EvaluationSet, root: Path, settings: Settings, progress: Progress = silent, model: Model | None = None
 ) -> Iterator[Bench]:
-    """The bench of a set: its corpus in an index below the cache folder, or the project's own index."""
+    """Open the bench of a set: its corpus in an index in the cache folder, or the project's own index."""
     if chosen.records is None:
         index = Index(root, settings, model)
         try:
@@ -95,7 +95,7 @@ def opened(
 
 @contextmanager
 def scratch_index(name: str, settings: Settings, model: Model | None = None) -> Iterator[Index]:
-    """An index outside any project, in this process; it is kept: the next evaluation embeds only what changed."""
+    """Open an index outside any project, in this process; it is kept, so that the next run embeds only changes."""
     database = settings.database.in_this_process()
     configured = sha256(settings.embedding.model_dump_json() + database.model_dump_json())[:12]
     folder = cache_folder() / "evaluation" / f"{name}-{configured}"

@@ -1,4 +1,4 @@
-"""One evaluation: a set, its bench, each ranking's values."""
+"""One evaluation: a set, its bench, and the values of each ranking."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 
 def evaluate(bench: Bench, chosen: EvaluationSet, rankings: Sequence[str], progress: Progress = silent) -> Report:
-    """The measures of each ranking on a judged set."""
+    """Return the measures of each ranking on a judged set."""
     questions = chosen.questions
     retrieved = bench.retrieve(questions, progress)
     kinds = [one.id for one in questions if one.metadata.get("kind") is not None]
@@ -47,7 +47,7 @@ def evaluate_excerpts(
     progress: Progress = silent,
     model: Model | None = None,
 ) -> Report:
-    """Recall, precision and intersection over union of the best passages of each ranking but `classic`.
+    """Return recall, precision and intersection over union of the best passages per ranking, except `classic`.
 
     `classic` ranks files, not passages.
 
@@ -91,7 +91,7 @@ def on_bench(
     progress: Progress = silent,
     model: Model | None = None,
 ) -> T:
-    """What `work` makes of the set in a folder or, without one, of the project's own history.
+    """Run `work` on the set in a folder or, without a folder, on the project's own history.
 
     Raises:
         InvalidArgument: the folder holds no set, or the project has no history.
@@ -121,7 +121,7 @@ def evaluate_folder(
     progress: Progress = silent,
     model: Model | None = None,
 ) -> Report:
-    """The report on a set, whichever kind it is; see `on_bench`."""
+    """Return the report on a set of any kind; see `on_bench`."""
     if folder is not None and excerpts.is_excerpt_set(folder):
         return evaluate_excerpts(excerpts.read_excerpts(folder, split), settings, rankings, progress, model)
 

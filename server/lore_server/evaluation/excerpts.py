@@ -25,7 +25,7 @@ _LINE_END = re.compile(r"\r\n|\r|\n")
 
 @dataclass(frozen=True)
 class ExcerptSet:
-    """Questions over whole documents, and for each the document and the character ranges that answer it."""
+    """Questions over whole documents, each with the document and character ranges that answer it."""
 
     asked: EvaluationSet
     documents: dict[str, str]
@@ -33,7 +33,7 @@ class ExcerptSet:
 
 
 def is_excerpt_set(folder: Path) -> bool:
-    """Whether the folder holds `questions.jsonl` and `corpora/`."""
+    """Return whether the folder contains `questions.jsonl` and `corpora/`."""
     return (folder / "questions.jsonl").exists() and (folder / "corpora").is_dir()
 
 
@@ -69,7 +69,7 @@ def _document(file: Path) -> str:
 
 
 def _references(row: JSON, length: int, place: str) -> list[Span]:
-    """The character ranges that answer a question, each within its document."""
+    """Return the character ranges that answer a question, each within its document."""
     try:
         spans = [(int(one["start"]), int(one["end"])) for one in row["references"]]
     except (ValueError, KeyError, TypeError) as error:
@@ -80,7 +80,7 @@ def _references(row: JSON, length: int, place: str) -> list[Span]:
 
 
 def overlap(passages: Sequence[tuple[str, Span]], document: str, answer: Sequence[Span]) -> dict[str, float]:
-    """The measures of some passages, each a (document, range), against the ranges that answer."""
+    """Return the measures of some passages, each a (document, range), against the answering ranges."""
     hit = _length(_common(answer, _union([span for name, span in passages if name == document])))
     wanted, given = _length(answer), _length([span for _, span in passages])
     return {
@@ -91,7 +91,7 @@ def overlap(passages: Sequence[tuple[str, Span]], document: str, answer: Sequenc
 
 
 class Places:
-    """Where chunks stand in a text: lines to characters."""
+    """Converts the lines of chunks to character positions in a text."""
 
     def __init__(self, text: str) -> None:
         ends = list(_LINE_END.finditer(text))
@@ -99,7 +99,7 @@ class Places:
         self._ends = [*(end.start() for end in ends), len(text)]
 
     def span(self, chunk: Chunk) -> Span:
-        """The half-open range of characters that the chunk covers."""
+        """Return the half-open range of characters that the chunk covers."""
         start, end = self._starts[chunk.lines[0] - 1], self._ends[chunk.lines[1] - 1]
         return (start + chunk.columns[0], start + chunk.columns[1]) if chunk.columns else (start, end)
 
@@ -115,7 +115,7 @@ def _union(spans: Sequence[Span]) -> list[Span]:
 
 
 def _common(some: Sequence[Span], others: Sequence[Span]) -> list[Span]:
-    """Where both are; each list is free of overlaps."""
+    """Return the intersection of two lists of ranges, each without overlaps."""
     pairs = ((max(a, c), min(b, d)) for a, b in some for c, d in others)
     return [(start, end) for start, end in pairs if start < end]
 

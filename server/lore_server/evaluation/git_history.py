@@ -1,4 +1,4 @@
-"""A set from the project's own history: commits that name a ticket of the index say which files it changed."""
+"""A set from the project's own history: commits that mention an indexed ticket list the files it changed."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ _FORMAT = "--format=%x1e%B%x1f"
 
 @dataclass(frozen=True)
 class TicketCommit:
-    """What a commit says and which files it changed."""
+    """A commit's message and its changed files."""
 
     message: str
     files: tuple[str, ...]
 
 
 def set_from_git(root: Path, index: Index) -> EvaluationSet:
-    """Questions that are tickets, judged by the files that the commits naming them changed.
+    """Return tickets as questions, judged by the files changed in the commits that mention them.
 
     Raises:
         IndexMissing: the project has not been synced.
@@ -68,12 +68,12 @@ def set_from_git(root: Path, index: Index) -> EvaluationSet:
 
 
 def file_not_ticket(question: Question, one: Ranked) -> str | None:
-    """The document that a result counts as: other tickets are no files that a ticket changed."""
+    """Return the document that a result counts as; other tickets do not count as changed files."""
     return None if one.chunk.type in (KnowledgeType.TICKET, KnowledgeType.RELEASE) else one.source
 
 
 def commits(root: Path) -> Iterator[TicketCommit]:
-    """The commits that touch the folder, newest first, with paths relative to it."""
+    """Yield the commits that touch the folder, newest first, with paths relative to it."""
     command = ["git", *_HARMLESS, "-C", str(root), "log", *_PLAIN, "--no-merges", "--relative", "-z", _FORMAT]
     environment = {**os.environ, "GIT_ALLOW_PROTOCOL": "none", "GIT_NO_LAZY_FETCH": "1", "GIT_TERMINAL_PROMPT": "0"}
     try:
@@ -90,12 +90,12 @@ def commits(root: Path) -> Iterator[TicketCommit]:
 
 
 def names(message: str) -> set[str]:
-    """The tickets that a message names: numbers and keys."""
+    """Return the tickets that a message mentions, by number or key."""
     return {*_NUMBER.findall(message), *(key.casefold() for key in _KEY.findall(message))}
 
 
 def _named(tickets: dict[str, list[str]]) -> dict[str, str]:
-    """Ticket file by the names it goes by: its key, its number; a number that two files share names neither."""
+    """Return ticket files by key and number; a number shared by two files is dropped."""
     found: dict[str, set[str]] = defaultdict(set)
     for source in tickets:
         stem = Path(source).stem

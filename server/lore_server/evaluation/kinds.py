@@ -1,4 +1,4 @@
-"""What a set may judge besides documents: the right type first, exact names, and questions without an answer.
+"""Judge more than documents: the right type first, exact names, and questions without an answer.
 
 Each question says its kind in `metadata.kind`; `data/evaluation/README.md` describes them.
 """
@@ -23,7 +23,7 @@ def by_kind(
     runs: Mapping[str, Sequence[str]],
     confidences: Mapping[str, float],
 ) -> Values:
-    """Measure -> question -> value, for each kind of question; `confidences` holds the questions that have a kind."""
+    """Return measure -> question -> value per kind of question; `confidences` holds the questions with a kind."""
     values: Values = {}
     for one in chosen.questions:
         if one.id not in confidences:
@@ -46,7 +46,7 @@ def by_kind(
 
 
 def _has_type(question: Question, ranked: Sequence[Ranked]) -> float:
-    """Whether a document of the type that the question expects is among the first."""
+    """Return whether the first results include a document of the expected type."""
     expected = question.metadata.get("type")
     wanted = {expected} if isinstance(expected, str) else set(expected or ())
     return float(any(one.chunk.type.value in wanted for one in ranked[:TYPES_LOOKED_AT]))

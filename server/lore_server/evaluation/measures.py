@@ -1,4 +1,4 @@
-"""Measures of a ranking by ir-measures, their intervals, and the paired test between two rankings."""
+"""Ranking measures by ir-measures, their intervals, and the paired test between two rankings."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ class Comparison:
 
     @property
     def is_loss(self) -> bool:
-        """Significantly worse."""
+        """Return whether the difference is significantly negative."""
         return self.difference < 0 and self.p < ALPHA
 
 
 def per_question(judgements: Judgements, runs: Runs) -> Values:
-    """Each measure of each judged question; a question without results has 0."""
+    """Return each measure of each judged question; 0 for a question without results."""
     judged = {one: grades for one, grades in judgements.items() if any(grade > 0 for grade in grades.values())}
     ranked = {one: {document: -place for place, document in enumerate(runs.get(one, ()))} for one in judged}
     values: Values = {name: dict.fromkeys(judged, 0.0) for name in MEASURES}
@@ -49,7 +49,7 @@ def per_question(judgements: Judgements, runs: Runs) -> Values:
 
 
 def interval(values: Sequence[float]) -> tuple[float, float]:
-    """The 95 % interval of the mean, by bootstrap over questions (percentiles)."""
+    """Return the 95 % interval of the mean, by bootstrap over questions (percentiles)."""
     data = np.asarray(values, dtype=float)
     if len(data) < 2 or np.ptp(data) == 0:
         mean = float(data.mean()) if len(data) else 0.0
@@ -59,7 +59,7 @@ def interval(values: Sequence[float]) -> tuple[float, float]:
 
 
 def compare(ours: Mapping[str, float], theirs: Mapping[str, float]) -> Comparison:
-    """Our values against theirs, question by question, of those that both have (paired permutation test)."""
+    """Compare two rankings on the questions that both have (paired permutation test)."""
     common = [one for one in ours if one in theirs]
     differences = np.array([ours[one] - theirs[one] for one in common])
     if len(differences) < 2 or not differences.any():

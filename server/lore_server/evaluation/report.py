@@ -1,4 +1,4 @@
-"""What an evaluation found: means with intervals, and each question's value for later comparison."""
+"""The report of an evaluation: means with intervals, and each question's value for later comparison."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Report:
     values: dict[str, Values]
 
     def summary(self) -> JSON:
-        """Ranking -> measure -> mean, with the 95 % intervals of the means beside them."""
+        """Return ranking -> measure -> mean, with the 95 % intervals of the means."""
         rounded: JSON = {}
         for ranking, values in self.values.items():
             means = {measure: round(_mean(each), 4) for measure, each in values.items()}
@@ -32,7 +32,7 @@ class Report:
         return rounded
 
     def against(self, theirs: Report) -> dict[str, dict[str, Comparison]]:
-        """Ranking -> measure -> this report against another, where both have them.
+        """Compare this report with another: ranking -> measure -> comparison, for those in both.
 
         Raises:
             InvalidArgument: they have nothing in common, so that nothing is compared.
@@ -48,7 +48,7 @@ class Report:
         return found
 
     def between(self, ranking: str, other: str) -> dict[str, Comparison]:
-        """Measure -> one ranking against another on this set."""
+        """Compare two rankings on this set, by measure."""
         return {name: compare(ours, self.values[other][name]) for name, ours in self.values[ranking].items()}
 
 

@@ -20,7 +20,7 @@ _GRADE = re.compile(r"-?[0-9]{1,9}")
 
 @dataclass(frozen=True)
 class Question:
-    """A question of a set, with what the set says of it."""
+    """A question of a set, with its metadata."""
 
     id: str
     text: str
@@ -29,7 +29,7 @@ class Question:
 
 @dataclass(frozen=True)
 class EvaluationSet:
-    """Judged questions over documents; without `records` they are asked of the project's own index.
+    """Judged questions over documents; without `records`, they are about the project's own index.
 
     `corpus` names the documents, where several sets share them.
     """
@@ -42,7 +42,7 @@ class EvaluationSet:
 
 
 def read_set(folder: Path, split: str | None = None) -> EvaluationSet:
-    """Read a set, or the part of it that `split` names: by `qrels.<split>.tsv`, `qrels/<split>.tsv` or metadata.
+    """Read a set, or one split of it: by `qrels.<split>.tsv`, `qrels/<split>.tsv` or metadata.
 
     Raises:
         InvalidArgument: a file is missing or not of its format; the message names file and line.
@@ -67,7 +67,7 @@ def read_set(folder: Path, split: str | None = None) -> EvaluationSet:
 
 
 def _files(folder: Path, split: str | None) -> tuple[Path, Path, bool]:
-    """Questions, judgements, and whether the split is still to be taken by metadata."""
+    """Return questions file, judgements file, and whether the split is still to be selected by metadata."""
     if not folder.is_dir():
         raise InvalidArgument(f"There is no folder {folder.name}.", "Give the folder that contains queries.jsonl.")
     if split:
@@ -82,7 +82,7 @@ def _files(folder: Path, split: str | None) -> tuple[Path, Path, bool]:
 
 
 def rows(file: Path) -> Iterator[tuple[str, str, JSON]]:
-    """(file and line, `_id`, record) of a JSON Lines file, each id once. Raises InvalidArgument."""
+    """Yield (file and line, `_id`, record) of a JSON Lines file with unique ids. Raises InvalidArgument."""
     seen: set[str] = set()
     for number, line in enumerate(_lines(file), start=1):
         if not line.strip():
@@ -112,7 +112,7 @@ def _lines(file: Path) -> list[str]:
 
 
 def text(row: JSON, key: str, place: str) -> str:
-    """A value that has to be a text. Raises InvalidArgument."""
+    """Return a value that must be a string. Raises InvalidArgument."""
     value = _storable(row.get(key))
     if not value.strip():
         raise InvalidArgument(f"{place}: `{key}` is missing or not a string.")
@@ -131,7 +131,7 @@ def _metadata(row: JSON, place: str) -> JSON:
 
 
 def _record(row: JSON, one: str, place: str) -> CorpusRecord:
-    """A document; its id or `metadata.path` may be the path of a file."""
+    """Return a document; its id or `metadata.path` may be the path of a file."""
     metadata = _metadata(row, place)
     path, language = _storable(metadata.get("path")), metadata.get("language")
     if not path.strip("/"):

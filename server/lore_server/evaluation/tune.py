@@ -1,7 +1,7 @@
-"""Fitting the weights of the hybrid ranking to judged questions, and whether the fit holds on questions it never saw.
+"""Fit the weights of the hybrid ranking to judged questions, and test the fit on held-out questions.
 
-A coordinate search: each weight in turn is tried at a few values, and the best is kept if it gains enough. Gains are
-believed only from held-out folds, by a paired test.
+Coordinate search: each weight in turn is tried at a few values, and the best is kept if it gains enough. Gains count
+only on held-out folds, by a paired test.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ Scores = dict[str, float]
 
 @dataclass(frozen=True)
 class Fit:
-    """What a fit found: the changed weights, and what they bring on questions that were held out."""
+    """The result of a fit: the changed weights, and their effect on held-out questions."""
 
     weights: dict[str, float]
     before: float
@@ -57,12 +57,12 @@ class Fit:
 
     @property
     def generalises(self) -> bool:
-        """Whether the gain on held-out questions is more than chance."""
+        """Return whether the gain on held-out questions is significant."""
         return bool(self.weights) and self.held_out.difference > 0 and self.held_out.p < ALPHA
 
 
 def fit(bench: Bench, chosen: EvaluationSet, progress: Progress = silent) -> Fit:
-    """Fit the weights by cross-validation; the weights are those of a fit on all questions.
+    """Fit the weights by cross-validation; the returned weights are fitted to all questions.
 
     Raises:
         ConfigError: another ranking is configured, which does not know these weights.
@@ -94,7 +94,7 @@ def fit(bench: Bench, chosen: EvaluationSet, progress: Progress = silent) -> Fit
 
 
 def write(file: Path, weights: Mapping[str, float]) -> None:
-    """Put weights under `[query.weights]` of a `lore.toml`; everything else, comments too, stays.
+    """Write weights under `[query.weights]` of a `lore.toml`, keeping everything else including comments.
 
     Raises:
         ConfigError: the file is no TOML.
@@ -118,7 +118,7 @@ def write(file: Path, weights: Mapping[str, float]) -> None:
 def _scorer(
     bench: Bench, questions: Sequence[Question], judgements: Judgements, retrieved: Mapping[str, Retrieved]
 ) -> Callable[[Mapping[str, float]], Scores]:
-    """Weights to the value of every question; the same weights are not scored twice."""
+    """Return a cached function from weights to the value of every question."""
     known: dict[tuple[tuple[str, float], ...], Scores] = {}
 
     def score(weights: Mapping[str, float]) -> Scores:
@@ -134,7 +134,7 @@ def _scorer(
 def _search(
     score: Callable[[Mapping[str, float]], Scores], start: Mapping[str, float], questions: Sequence[Question]
 ) -> dict[str, float]:
-    """The best weights for these questions, one weight after the other."""
+    """Return the best weights for these questions, optimized one after another."""
 
     def mean(weights: Mapping[str, float]) -> float:
         values = score(weights)

@@ -1,4 +1,4 @@
-"""The sentence of a document that says most about a question."""
+"""Find the sentence of a document that best matches a query."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LONGEST = 200  # characters
 
 
 def best_sentence(wanted: frozenset[str], chunks: Iterable[Chunk]) -> str:
-    """The piece with most of the wanted stems, the first of equals; at most 200 characters, cut between words."""
+    """Return the sentence with the most wanted stems, the first of equals; at most 200 characters."""
     best, most = "", -1
     for piece in _pieces(chunks):
         held = len(wanted.intersection(stem for _, stem in stems(piece)))
@@ -24,7 +24,7 @@ def best_sentence(wanted: frozenset[str], chunks: Iterable[Chunk]) -> str:
 
 
 def _pieces(chunks: Iterable[Chunk]) -> Iterator[str]:
-    """Sentences, long ones in parts that say with `…` where they were cut; of a text without any its lines."""
+    """Yield sentences, splitting long ones at `…`; for a text without sentences, its lines."""
     for chunk in chunks:
         said = [one.text for one in sentences(Passage(1, chunk), len(chunk.text))]
         for text in said or filter(None, map(str.strip, chunk.text.split("\n"))):

@@ -1,4 +1,4 @@
-"""What a search of knowledge adds to the product's own ranking: tags, titles and recent changes. Pure functions."""
+"""Boosts that `knowledge_search` adds to the hybrid ranking: tags, titles and recent changes. Pure functions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def boosted(
     today: datetime.date,
     weights: DocsSettings,
 ) -> list[Ranked]:
-    """Files by `base * (1 + boosts)`, best first; the base is the share of the best score, 0 to 1.
+    """Return files by `base * (1 + boosts)`, best first; the base is the share of the best score, 0 to 1.
 
     A boost for tags or title counts by the share of the question's telling words that they hold. `recent` are the files
     that changed of late. What was replaced stays behind what replaced it.
@@ -47,7 +47,7 @@ def boosted(
 
 
 def stems_of(text: str) -> frozenset[str]:
-    """The telling words of a text, each by its stem."""
+    """Return the stems of the significant words of a text."""
     return frozenset(stem for _, stem in stems(text))
 
 
@@ -56,5 +56,5 @@ def _share(wanted: frozenset[str], text: str) -> float:
 
 
 def _title(chunk: Chunk) -> str:
-    """The title; of code, whose title is its path, the file's name: folders would match for all files in them."""
+    """Return the title; for code, whose title is its path, only the file name, because folders match too often."""
     return PurePosixPath(chunk.source).stem if chunk.title == chunk.source else chunk.title

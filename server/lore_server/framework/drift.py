@@ -1,4 +1,4 @@
-"""How far what documents say has drifted from what is there. Pure: what exists and what changed are arguments."""
+"""Measure the drift between documents and files. Pure: existing and changed files are arguments."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class DriftKind(StrEnum):
-    """What does not hold."""
+    """The kind of a violation."""
 
     MISSING_IMPLEMENTATION = "missing_implementation"
     MISSING_PATTERN = "missing_pattern"
@@ -32,7 +32,7 @@ _SENTENCES = {
 
 @dataclass(frozen=True)
 class Violation:
-    """One thing that does not hold: in which document, by which key, and the path that it is about."""
+    """A violation: its document and key, and the path that it is about."""
 
     kind: DriftKind
     source: str
@@ -40,14 +40,14 @@ class Violation:
     target: str
 
     def record(self) -> ViolationRecord:
-        """The violation as `.ce/syntropy-index.json` has it."""
+        """Return the violation as stored in `.ce/syntropy-index.json`."""
         message = _SENTENCES[self.kind].format(key=self.key, target=self.target)
         return {"type": self.kind.value, "source": self.source, "target": self.target, "message": message}
 
 
 @dataclass(frozen=True)
 class Drift:
-    """The score, the violations by kind and place, and how many things were checked."""
+    """The score, the violations by kind and place, and the number of checks."""
 
     score: float
     violations: tuple[Violation, ...]
@@ -55,11 +55,11 @@ class Drift:
 
 
 def drift(entries: Iterable[ViewEntry], exists: Callable[[str], bool], changed: Collection[str]) -> Drift:
-    """What does not hold of what these entries say.
+    """Check the entries for references to missing files and for changed files.
 
-    Checked are, of PRPs that were carried out, each implementation and each pattern that they name, and of all entries
-    that their file is as the index read it. The score is the share of that which does not hold, from 0.0 (or nothing to
-    check) to 1.0. PRPs that are still to be carried out name what is yet to be written.
+    Checks each implementation and pattern named by an executed PRP, and that each entry's file is unchanged since the
+    last sync. The score is violations / checks, from 0.0 (or no checks) to 1.0. Open PRPs are skipped: they name files
+    not written yet.
     """
     entries = list(entries)
     found = [*_implementations(entries, exists), *_patterns(entries, exists), *_files(entries, changed)]

@@ -1,4 +1,4 @@
-"""The groups of knowledge: patterns, PRPs, memories and rules, of the framework in `.ce/` or of the project itself."""
+"""The groups of knowledge: patterns, PRPs, memories and rules, of the framework in `.ce/` or of the project."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ SYSTEM = ".ce"
 
 
 class Group(StrEnum):
-    """A group, as `.ce/syntropy-index.json` calls it."""
+    """A group, with its name in `.ce/syntropy-index.json`."""
 
     SYSTEM_PATTERNS = "system_patterns"
     USER_PATTERNS = "user_patterns"
@@ -40,7 +40,7 @@ _BY_TYPE: dict[KnowledgeType, tuple[Group | None, Group | None]] = {
 
 
 def group_of(path: str, kind: KnowledgeType) -> Group | None:
-    """The group of a file, by its path in the project and what its source says it is; None if it is in none.
+    """Return the group of a file, by its path and type; None if it is in no group.
 
     What lies in a folder `.ce` is the framework's; the project's own rules (CLAUDE.md) are in no group.
     """
@@ -49,5 +49,5 @@ def group_of(path: str, kind: KnowledgeType) -> Group | None:
 
 
 def is_system(path: str) -> bool:
-    """Whether a file came with the framework."""
+    """Return whether a file came with the framework."""
     return SYSTEM in path.split("/")[:-1]

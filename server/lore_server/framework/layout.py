@@ -1,4 +1,4 @@
-"""Where a project keeps its knowledge: the places that the framework and its users go by."""
+"""The folders in which the framework and its users keep knowledge."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ _IN_INDEX = ("system_prps", "system_examples", "user_prps", "user_examples", "me
 
 @dataclass(frozen=True)
 class Layout:
-    """What a place is for -> its path, of those that are there; and links, which are not followed."""
+    """The existing places: purpose -> path; and symlinks, which are not followed."""
 
     found: dict[str, str]
     links: tuple[str, ...] = ()
 
     @property
     def missing(self) -> dict[str, str]:
-        """What is not there -> where it would usually be."""
+        """Return the missing places with their usual paths."""
         return {role: usual[0] for role, usual in PLACES.items() if role not in self.found}
 
     def paths(self) -> dict[str, str]:
-        """The `paths` of `.ce/syntropy-index.json`: where each place is, or usually would be."""
+        """Return the `paths` of `.ce/syntropy-index.json`: the actual or usual path of each place."""
         every = {**self.missing, **self.found}
         return {role: every[role] for role in _IN_INDEX}
 
 
 def layout_of(root: Path) -> Layout:
-    """Look at the folders of a project; reads none of its files."""
+    """Find the folders of a project, without reading its files."""
     found: dict[str, str] = {}
     links: dict[str, None] = {}
     for role, usual in PLACES.items():
@@ -57,7 +57,7 @@ def layout_of(root: Path) -> Layout:
 
 
 def _link_on(root: Path, path: str) -> str | None:
-    """The first part of the path that is a symlink."""
+    """Return the first part of the path that is a symlink."""
     parts = path.split("/")
     steps = ("/".join(parts[: end + 1]) for end in range(len(parts)))
     return next((step for step in steps if os.path.islink(root / step)), None)  # noqa: PTH114 - see above

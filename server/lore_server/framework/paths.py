@@ -1,4 +1,4 @@
-"""Paths that callers name: resolved once, and checked part by part for where they really lead."""
+"""Validate and resolve paths from callers, part by part, to their real targets."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LIKE_SLASHES = frozenset("\u2044\u2215\u2216\u29f5\u29f8\u29f9")  # NFKC leaves
 
 
 def plain(path: str) -> str:
-    """The path, if it is made of plain names below a folder: `PRPs/executed/PRP-1.md`.
+    """Return the path if it consists of plain names below a folder: `PRPs/executed/PRP-1.md`.
 
     Raises:
         PathRefused: it is empty, too long, absolute, goes up, or holds what only looks like a dot or slash.
@@ -35,7 +35,7 @@ def plain(path: str) -> str:
 
 
 def leads_to(root: Path, folder: str, path: str) -> str:
-    """Where a path below a folder of the project really leads, from the root, every link followed.
+    """Return the real target of a path below a project folder, relative to the root, following every symlink.
 
     `folder` is a path from the root, or empty for the root itself. Whether anything is there is not asked.
 
@@ -58,7 +58,7 @@ def leads_to(root: Path, folder: str, path: str) -> str:
 
 
 def has_part(path: str, name: str) -> bool:
-    """Whether one of the names in a path is this one, as a system would see it that ignores upper and lower case."""
+    """Return whether a path contains this name, ignoring case as some systems do."""
     return any(part.casefold() == name for part in path.split("/"))
 
 
@@ -67,7 +67,7 @@ def _is_like_a_slash(letter: str) -> bool:
 
 
 def _is_no_name(part: str) -> bool:
-    """Dots alone lead elsewhere, also in other scripts; a dot or blank at the end is dropped by some systems."""
+    """Return whether a part is only dots, in any script, or ends in a dot or blank, which some systems drop."""
     looks = unicodedata.normalize("NFKC", part)
     return not looks.strip(". ") or looks[-1] in ". "
 

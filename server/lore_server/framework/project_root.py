@@ -1,4 +1,4 @@
-"""`project_root` of a call: a server answers for one project only."""
+"""Check `project_root`: a server serves one project only."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from lore_etl.core.errors import InvalidArgument
 
 
 def check_root(root: Path, project_root: str | None, hint: str) -> None:
-    """Raises InvalidArgument if `project_root` names another folder than the project's."""
+    """Raise InvalidArgument if `project_root` is not the project's folder."""
     if project_root is None:
         return
     try:

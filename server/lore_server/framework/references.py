@@ -1,4 +1,4 @@
-"""Which PRPs name which patterns."""
+"""Find which PRPs mention which patterns."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ COMMON = frozenset({"readme", "index", "main", "__init__", "conftest", "template
 
 
 def references(patterns: Iterable[ViewEntry], prps: Iterable[ViewEntry]) -> Mapping[str, tuple[str, ...]]:
-    """Path of a pattern -> ids of the PRPs that name it, in their order.
+    """Return the path of each pattern -> the ids of the PRPs that mention it, in order.
 
     A pattern is named by its path or an ending of it from a folder on, by its file's name, or by that without ending.
     """
@@ -30,7 +30,7 @@ def references(patterns: Iterable[ViewEntry], prps: Iterable[ViewEntry]) -> Mapp
 
 
 def endings(path: str) -> Iterator[str]:
-    """The path, and what is left of it from each folder on: by these a text may mean the file."""
+    """Yield the path and its endings at each folder, any of which may refer to the file."""
     parts = path.split("/")
     for start in range(len(parts) - 1):
         yield "/".join(parts[start:])

@@ -1,4 +1,4 @@
-"""All entries, made of what the index holds. Kept until the index changes, and for `docs.cache_seconds` at most."""
+"""All entries, built from the index. Cached until the index changes, for at most `docs.cache_seconds`."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ SOURCES = ("patterns", "examples", "prps", "memories", "rules")  # of the index:
 
 @dataclass(frozen=True)
 class Entries:
-    """The view at one moment, by group, then path, then line. `unknown` files wait for a sync by this version."""
+    """A snapshot of the view, by group, path and line. `unknown` files must be synced by this version first."""
 
     all: tuple[ViewEntry, ...] = ()
     unknown: int = 0
 
     @cached_property
     def by_path(self) -> Mapping[str, tuple[ViewEntry, ...]]:
-        """Path -> its entries: several where a file holds rules."""
+        """Return path -> its entries: several if a file contains rules."""
         found: dict[str, list[ViewEntry]] = defaultdict(list)
         for entry in self.all:
             found[entry.path].append(entry)
@@ -37,13 +37,13 @@ class Entries:
 
     @cached_property
     def by_group(self) -> Mapping[Group, tuple[ViewEntry, ...]]:
-        """Every group with its entries, the empty ones too."""
+        """Return every group with its entries, including empty groups."""
         return {group: tuple(one for one in self.all if one.group is group) for group in Group}
 
 
 @dataclass(frozen=True)
 class _File:
-    """A file as the catalogue has it, and the entries that it makes."""
+    """A file in the catalogue, and its entries."""
 
     row: FileRow
     entries: tuple[ViewEntry, ...] = ()
@@ -51,7 +51,7 @@ class _File:
 
 
 class View:
-    """Reads the catalogue. What it made of a file is kept while the file stays as it is, so a change costs little."""
+    """Reads the catalogue. Entries of a file are cached while it is unchanged, so a change costs little."""
 
     def __init__(self, index: Index, clock: Callable[[], float] = time.monotonic) -> None:
         self._index = index
@@ -64,7 +64,7 @@ class View:
         self._until = 0.0
 
     def entries(self) -> Entries:
-        """The entries as the index has them now; another object whenever the index changed.
+        """Return the current entries; a new object whenever the index changed.
 
         Raises:
             IndexMissing: nothing was indexed yet.
@@ -112,7 +112,7 @@ def _arranged(files: Iterable[_File]) -> Entries:
 
 
 def _put(entries: dict[str, ViewEntry], entry: ViewEntry) -> None:
-    """Under its key, or the first other that is free: nothing is lost because two files are called the same."""
+    """Add an entry under its key, or under the first free alternative if two files share a name."""
     if entry.key in entries:
         *others, last = other_keys(entry)
         key = next((one for one in others if one not in entries), last)

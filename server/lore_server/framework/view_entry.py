@@ -1,4 +1,4 @@
-"""One entry of the view: a pattern, a PRP, a memory, or a single rule."""
+"""An entry of the view: a pattern, a PRP, a memory, or a single rule."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _NOT_IN_KEY = re.compile(r"[\W_]+")
 
 @dataclass(frozen=True)
 class ViewEntry:
-    """What is known of a document or rule. `key` is unique in its group, `modified` in seconds since 1970.
+    """The data of a document or rule. `key` is unique in its group, `modified` is in seconds since 1970.
 
     `line` is there for rules only, `spec` for PRPs only; `referenced_by` are ids of PRPs, for patterns only.
     """
@@ -42,12 +42,12 @@ class ViewEntry:
 
     @property
     def is_done(self) -> bool:
-        """Whether this is a PRP that has been carried out: what it names should exist."""
+        """Return whether this is an executed PRP, whose referenced files should exist."""
         status = (self.spec.status or "").lower() if self.spec else ""
         return self.spec is not None and (status in DONE or "executed" in self.path.split("/")[:-1])
 
     def record(self) -> JSON:
-        """The entry as `.ce/syntropy-index.json` has it."""
+        """Return the entry as stored in `.ce/syntropy-index.json`."""
         if self.group is Group.SYSTEM_RULES:
             return {"source": self.path, "line": self.line, "excerpt": self.excerpt}
         rest = {"tags": list(self.tags), "excerpt": self.excerpt}
@@ -60,7 +60,7 @@ class ViewEntry:
 
 
 def entries_of(row: FileRow, digest: Digest) -> Iterator[ViewEntry]:
-    """What a file is in the view: one entry, of a file of rules one for each rule, of a file in no group none.
+    """Yield the entries of a file: one, or one per rule for files of rules; none for files in no group.
 
     Two entries may still have the same key.
     """
@@ -80,7 +80,7 @@ def entries_of(row: FileRow, digest: Digest) -> Iterator[ViewEntry]:
 
 
 def other_keys(entry: ViewEntry) -> Iterator[str]:
-    """What to call an entry whose key is taken; the last is its own alone."""
+    """Yield alternative keys for an entry whose key is taken; the last one is unique."""
     if entry.line is not None:
         yield f"{entry.key}-{entry.line}"
         yield f"{entry.path}:{entry.line}"
@@ -91,18 +91,18 @@ def other_keys(entry: ViewEntry) -> Iterator[str]:
 
 
 def _prp_key(path: str, spec: Spec | None) -> str:
-    """The PRP's id: of its file's name, else of its front matter, else the name itself."""
+    """Return the PRP's id from its file name, otherwise from its front matter, otherwise the name itself."""
     stem = PurePosixPath(path).stem
     named = _PRP_ID.search(stem) or _PRP_ID.fullmatch(spec.id or "" if spec else "")
     return named[0].upper() if named else stem
 
 
 def _slug(text: str) -> str:
-    """A rule's words in lower case with `-` between, of any script."""
+    """Return a rule's words in lower case joined by `-`, in any script."""
     return _NOT_IN_KEY.sub("-", text.lower())[:LONGEST_KEY].strip("-")
 
 
 def modified_of(stamp: str) -> float:
-    """When a file was last written, by its stamp, in seconds since 1970."""
+    """Return the modification time of a file from its stamp, in seconds since 1970."""
     parts = stamp.removeprefix(UNREAD).split(":")
     return int(parts[1]) / 1e9 if len(parts) > 1 else 0.0

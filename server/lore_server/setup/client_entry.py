@@ -1,4 +1,4 @@
-"""What is written into a client's file: the command that starts Lore, true on other machines where that can be."""
+"""Build the entry for a client's file: the command that starts Lore, portable between machines if possible."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from lore_server.setup.clients import Client
 
 @dataclass(frozen=True)
 class EntryRequest:
-    """What the entry is to do: for which project, with which options, shared with others or not."""
+    """The purpose of the entry: its project, its options, and whether the file is shared."""
 
     client: Client
     project: Path
@@ -28,14 +28,14 @@ class EntryRequest:
 
 @dataclass(frozen=True)
 class ClientEntry:
-    """The entry as data, and what the user should know of it."""
+    """The entry as data, with notes for the user."""
 
     value: JSON
     notes: list[str] = field(default_factory=list)
 
 
 def build(wanted: EntryRequest) -> ClientEntry:
-    """The entry for a client. Raises UsageError for a path that no text file can hold."""
+    """Build the entry for a client. Raises UsageError for a path that is not UTF-8."""
     command, notes = _command(wanted)
     arguments = [*command[1:], "mcp", *_project(wanted)]
     if wanted.config:
@@ -49,7 +49,7 @@ def build(wanted: EntryRequest) -> ClientEntry:
 
 
 def _command(wanted: EntryRequest) -> tuple[list[str], list[str]]:
-    """The program: by name where that is enough, under the project's folder, else by its path on this machine."""
+    """Return the program: by name if that is enough, relative to the project folder, or by absolute path."""
     command = program.running()
     if wanted.is_user:
         return command, []
@@ -65,7 +65,7 @@ def _command(wanted: EntryRequest) -> tuple[list[str], list[str]]:
 
 
 def _project(wanted: EntryRequest) -> list[str]:
-    """`-C` with what the client puts the open project in place of; none where Lore finds it from where it starts."""
+    """Return `-C` with the client's placeholder for the open project; empty if Lore finds it from its folder."""
     if wanted.is_user:
         if wanted.is_fixed or wanted.client.user_root == "":
             return ["-C", str(wanted.project)]
@@ -76,7 +76,7 @@ def _project(wanted: EntryRequest) -> list[str]:
 
 
 def _path(wanted: EntryRequest, file: Path) -> str:
-    """The file under the client's word for the project, if it is in the project and the file is shared."""
+    """Return the file relative to the client's placeholder if it is in the project and the file is shared."""
     if wanted.is_user or not wanted.client.root or not file.is_relative_to(wanted.project):
         return str(file)
     return f"{wanted.client.root}/{file.relative_to(wanted.project).as_posix()}"

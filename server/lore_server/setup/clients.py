@@ -1,4 +1,4 @@
-"""The MCP clients that Lore can be installed in: where each keeps its configuration, and in which form."""
+"""The MCP clients that Lore can be installed in, with their configuration files and formats."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Form = Literal["json", "toml"]
 
 @dataclass(frozen=True)
 class Client:
-    """One client. `root` is what it puts the project's folder in place of; None: it starts servers in that folder."""
+    """A client. `root` is its placeholder for the project folder; None: it starts servers in that folder."""
 
     name: str
     title: str
@@ -32,7 +32,7 @@ class Client:
     extra: Mapping[str, str] = field(default_factory=dict)
 
     def file(self, project: Path, is_user: bool) -> Path:
-        """The file that the client reads, of the project or of the user."""
+        """Return the file that the client reads, of the project or of the user."""
         if not is_user:
             return project / self.project_file
         variable, folder, name = self.home
@@ -74,7 +74,7 @@ CLIENTS = {
 
 
 def client_named(name: str) -> Client:
-    """The client of that name. Raises InvalidArgument."""
+    """Return the client with that name. Raises InvalidArgument."""
     if name not in CLIENTS:
         raise InvalidArgument(f"There is no client `{name[:100]}`.", f"Clients: {', '.join(CLIENTS)}.")
     return CLIENTS[name]

@@ -1,4 +1,4 @@
-"""`lore doctor`: every check in order, each for itself; one that raises has failed, and the next one runs."""
+"""`lore doctor`: run every check independently; one that raises has failed, and the next one runs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Check = tuple[str, Callable[[], Finding]]
 
 
 def examine(session: Session, only: Collection[str] = ()) -> Report:
-    """Run every check, or `only` these.
+    """Run all checks. Raises UsageError if the project folder does not exist.
 
     Raises:
         UsageError: the project's folder is not there.
@@ -43,7 +43,7 @@ def examine(session: Session, only: Collection[str] = ()) -> Report:
 
 
 def _before(session: Session, here: Examined) -> Iterator[Check]:
-    """What the index needs; nothing heavy is imported for it."""
+    """Yield the checks of what the index needs, without importing anything heavy."""
     yield "python", machine.python
     yield "platform", machine.platform
     yield "program", machine.program
@@ -57,14 +57,14 @@ def _before(session: Session, here: Examined) -> Iterator[Check]:
 
 
 def _after(session: Session, here: Examined) -> Iterator[Check]:
-    """What stands in front of the index."""
+    """Yield the checks of the ways to reach the index."""
     yield "port", lambda: wiring.port(here)
     yield "mcp", lambda: wiring.handshake(session, here)
     yield "clients", lambda: wiring.clients(here)
 
 
 def _settings(session: Session) -> Settings:
-    """The configuration; the defaults where it is wrong, which has a check of its own."""
+    """Return the configuration; the defaults if it is invalid, which a separate check reports."""
     try:
         return session.settings
     except LoreError:
@@ -72,7 +72,7 @@ def _settings(session: Session) -> Settings:
 
 
 def _run(name: str, check: Callable[[], Finding], seconds: float = CHECK_SECONDS) -> dict[str, str]:
-    """Run a check in a thread of its own; one that takes too long is left behind."""
+    """Run a check in a thread; abandon it if it takes too long."""
     found: list[dict[str, str]] = []
     thread = threading.Thread(target=lambda: found.append(_checked(name, check)), daemon=True)
     thread.start()
@@ -95,7 +95,7 @@ def _checked(name: str, check: Callable[[], Finding]) -> dict[str, str]:
 
 
 def _index(session: Session) -> list[dict[str, str]]:
-    """The stores, the model and the answers; where they cannot be looked at, one finding in their place."""
+    """Check the stores, the model and the answers, as `lore status` does."""
     found: list[dict[str, str]] = []
 
     def look() -> Finding:

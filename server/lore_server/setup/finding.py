@@ -1,4 +1,4 @@
-"""What a check finds, and what the checks share."""
+"""The result of a check, and the data that the checks share."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ Report = JSON
 
 @dataclass(frozen=True)
 class Finding:
-    """One check's outcome: what was seen, and what to do unless it is well."""
+    """The outcome of a check: what was found, and the remedy if something is wrong."""
 
     status: Literal["ok", "warn", "failed"]
     detail: str
     remedy: str = ""
 
     def told(self, name: str) -> dict[str, str]:
-        """As it is in the report."""
+        """Return the finding as a row of the report."""
         return {"name": name, "status": self.status, "detail": self.detail, "remedy": self.remedy}
 
 
 @dataclass(frozen=True)
 class Examined:
-    """The project that is looked at."""
+    """The project under examination."""
 
     root: Path
     settings: Settings
 
     @property
     def index(self) -> Path:
-        """The index folder, which may not exist."""
+        """Return the index folder, which may not exist."""
         return index_folder(self.root, self.settings.index.path)

@@ -1,4 +1,4 @@
-"""Adding Lore to a client's configuration: an entry is added to the text or nothing is; what is there stays."""
+"""Add Lore to a client's configuration: add one entry to the text or none, and keep everything else."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ HINT = "Correct the file, or add the entry by hand; --print shows it."
 
 @dataclass(frozen=True)
 class Merge:
-    """What became of a text: the entry was added, was there, or is in the way; `unsafe` is left to the user."""
+    """The result for a text: the entry was added, was present, or conflicts; `unsafe` is left to the user."""
 
     status: Literal["added", "present", "different", "unsafe"]
     text: str = ""
@@ -36,14 +36,14 @@ class Merge:
 
 
 def document(form: Form, key: str, name: str, value: JSON) -> str:
-    """A whole file with nothing but the entry."""
+    """Return a whole file with only the entry."""
     if form == "toml":
         return tomlkit.dumps({key: {name: value}}).removeprefix(f"[{key}]\n")
     return json.dumps({key: {name: value}}, ensure_ascii=False, indent=2) + "\n"
 
 
 def parse(text: str, form: Form, file: str) -> JSON:
-    """The configuration as data; an empty text is an empty one.
+    """Parse the configuration; an empty text is an empty configuration.
 
     Raises:
         ConfigError: it is not valid; the message names the file.
@@ -82,7 +82,7 @@ def added(text: str, form: Form, key: str, name: str, value: JSON, file: str) ->
 
 
 def is_same(existing: object, value: JSON) -> bool:
-    """Whether an entry starts what ours would; what a user added to it is theirs."""
+    """Return whether an entry starts the same command as ours; the user's additions are ignored."""
     return isinstance(existing, dict) and all(existing.get(one) == wanted for one, wanted in value.items())
 
 
@@ -100,7 +100,7 @@ def _with_entry(text: str, form: Form, key: str, name: str, value: JSON) -> str:
 
 
 def read(path: Path, label: str, project: Path | None = None) -> str | None:
-    """The text of a client's file, None if there is none. Raises ConfigError.
+    """Return the text of a client's file, None if it does not exist. Raises ConfigError.
 
     A `project`'s own file may be a stranger's: it is read only if it is a regular file inside it, links followed.
     """
@@ -122,7 +122,7 @@ def _is_inside(path: Path, project: Path) -> bool:
 
 
 def write(path: Path, text: str, label: str) -> None:
-    """Write a client's file; a link stays a link, and the rights stay as they were. Raises StorageError."""
+    """Write a client's file, keeping symlinks and permissions. Raises StorageError."""
     target = path.resolve()
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -139,7 +139,7 @@ def write(path: Path, text: str, label: str) -> None:
 
 @contextmanager
 def _created_with(mode: int | None) -> Iterator[None]:
-    """New files get these rights from the start: a client's file may hold keys, and must at no moment be more open."""
+    """Create new files with these permissions, because a client's file may hold keys."""
     if mode is None:
         yield
         return

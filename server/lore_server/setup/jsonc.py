@@ -1,4 +1,4 @@
-"""JSON with comments: read it, and add one value to its text so that everything else stays as it was written."""
+"""Read JSON with comments, and add one value to its text without changing anything else."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _DECODER = json.JSONDecoder()
 
 
 class NotAnObject(ValueError):
-    """Something else stands where an object is needed; the message is its path."""
+    """A value is not an object where one is needed; the message is its path."""
 
 
 @dataclass(frozen=True)
 class _Object:
-    """Where an object stands in the text: its braces, and its members' keys and values."""
+    """The position of an object in the text: its braces, and the keys and values of its members."""
 
     start: int
     end: int
@@ -28,17 +28,17 @@ class _Object:
 
 
 def loads(text: str) -> object:
-    """The value of the text. Raises ValueError, RecursionError."""
+    """Parse the text. Raises ValueError, RecursionError."""
     return json.loads(_plain(text))
 
 
 def is_blank(text: str) -> bool:
-    """Whether there is nothing but white space and comments."""
+    """Return whether the text contains only white space and comments."""
     return not _without_comments(text).strip()
 
 
 def with_value(text: str, path: Sequence[str], value: object) -> str:
-    """The text with a value at the path, which has none yet; objects on the way are made.
+    """Add a value at a path that has none yet, creating objects on the way.
 
     Raises:
         NotAnObject: the path leads through something else.
@@ -56,7 +56,7 @@ def with_value(text: str, path: Sequence[str], value: object) -> str:
 
 
 def _without_comments(text: str) -> str:
-    """The same length, so that places in it are places in the text."""
+    """Replace comments by blanks of the same length, so that positions stay the same."""
     return _COMMENT.sub(lambda match: match.group(1) or _VISIBLE.sub(" ", match.group()), text)
 
 
@@ -108,14 +108,14 @@ def _with_member(text: str, root: _Object, here: _Object, key: str, value: objec
 
 
 def _is_flat(text: str, root: _Object, here: _Object) -> bool:
-    """Whether the object is written on one line and should stay so."""
+    """Return whether the object is written on one line and should stay so."""
     if "\n" in text[here.start : here.end]:
         return False
     return bool(here.values) or (here is not root and "\n" not in text[root.start : root.end])
 
 
 def _indents(text: str, root: _Object, here: _Object) -> tuple[str, str]:
-    """One step of indentation as the document has it, and the indentation of the object's members."""
+    """Return one step of indentation as used in the document, and the indentation of the object's members."""
     unit = "  "
     for at in list(root.keys.values())[:1]:
         if _starts_line(text, at):

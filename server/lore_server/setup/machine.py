@@ -1,6 +1,6 @@
-"""What the machine must bring: Python, the platform, the packages in their versions, the model's files.
+"""Check the machine: Python, the platform, package versions, the model's files.
 
-A package may be missing or broken, so what needs one is imported where it is used, here and in the other checks.
+Packages may be missing or broken, so they are imported where they are used, here and in the other checks.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _BOUND = re.compile(r"(>=|<=|==|<|>)\s*(\d[\d.]*)")
 
 
 def python() -> Finding:
-    """The interpreter's version."""
+    """Check the interpreter's version."""
     told = f"{host.python_implementation()} {host.python_version()}"
     if sys.version_info[:2] < LEAST_PYTHON:
         return Finding("failed", told, "Install Lore with Python 3.11 or later.")
@@ -31,7 +31,7 @@ def python() -> Finding:
 
 
 def platform() -> Finding:
-    """The operating system: Lore is made for Linux."""
+    """Check the operating system."""
     told = f"{host.system()} {host.release()}, {host.machine()}, {os.cpu_count()} cores"
     if sys.platform != "linux":
         return Finding("warn", told, "Lore is only tested on Linux; a container or WSL is the safest choice.")
@@ -39,14 +39,14 @@ def platform() -> Finding:
 
 
 def program() -> Finding:
-    """What was started, and whether its name would start it."""
+    """Report which program was started, and whether its name alone would start it."""
     command = programs.running()
     where = "on PATH" if programs.is_on_path() else "not on PATH: clients get its full path"
     return Finding("ok", f"Lore {__version__}, {' '.join(command)} ({where})")
 
 
 def dependencies() -> Finding:
-    """The installed version of each package against the range that Lore asks for; nothing is imported."""
+    """Compare the installed version of each package with the required range, without importing it."""
     try:
         wanted = [one for one in metadata.requires(PACKAGE) or [] if "extra ==" not in one]
     except metadata.PackageNotFoundError:
@@ -58,7 +58,7 @@ def dependencies() -> Finding:
 
 
 def _problem(requirement: str) -> str | None:
-    """What is wrong with one package; None if nothing is."""
+    """Return the problem with one package; None if there is none."""
     name = re.split(r"[\s<>=!~;\[(]", requirement, maxsplit=1)[0]
     asked = requirement.partition(";")[0].removeprefix(name).strip(" ()")
     try:
@@ -69,7 +69,7 @@ def _problem(requirement: str) -> str | None:
 
 
 def is_within(version: str, asked: str) -> bool:
-    """Whether a version is in a range like `>=1.5.9,<1.6`, by its release numbers."""
+    """Return whether a version is in a range such as `>=1.5.9,<1.6`, by its release numbers."""
     have = _release(version)
     for sign, bound in _BOUND.findall(asked):
         want = _release(bound)
@@ -87,7 +87,7 @@ def _release(version: str) -> tuple[int, ...]:
 
 
 def model(here: Examined) -> Finding:
-    """Whether the embedding model's files are on this machine; the index's check loads it and embeds a probe."""
+    """Check that the embedding model's files are on this machine; the index check loads it and embeds a probe."""
     from lore_etl.models.embedders import model_name
     from lore_etl.models.model_cache import compiled_folder
     from lore_etl.models.prepared import KIND, source

@@ -1,4 +1,4 @@
-"""Where Lore works: the configuration, the project's files, the index folder and who owns it."""
+"""Check Lore's place: the configuration, the project's files, the index folder and its owner."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LEAST_SQLITE = (3, 35, 0)  # RETURNING
 
 
 def configuration(session: Session) -> Finding:
-    """Which files make the configuration, and whether every key in them is known."""
+    """Report the configuration files, and check that every key is known."""
     own = session.root / CONFIG_NAME
     files = [str(one) for one in (own, user_config(os.environ), session.config) if one and one.exists()]
     Direct(session.root, session.settings).close()  # it judges what the settings alone cannot: sources, weights
@@ -34,7 +34,7 @@ def configuration(session: Session) -> Finding:
 
 
 def knowledge(here: Examined) -> Finding:
-    """Whether knowledge waits for a confirmation that it is this folder's. Fetches nothing."""
+    """Report whether knowledge awaits confirmation for this folder. Fetches nothing."""
     from lore_server.services.knowledge_library import Library
 
     library = Library(knowledge_home(os.environ), here.root)
@@ -45,7 +45,7 @@ def knowledge(here: Examined) -> Finding:
 
 
 def project(here: Examined) -> Finding:
-    """What a sync would read."""
+    """Report which files a sync would read."""
     from lore_etl.files.scan import scan
     from lore_etl.sources import SourceSet
     from lore_etl.sources.source import SourceContext
@@ -75,7 +75,7 @@ def project(here: Examined) -> Finding:
 
 
 def index_folder(here: Examined) -> Finding:
-    """Whether an index can live there: rights, space, SQLite, and locks that hold."""
+    """Check that an index can be stored there: permissions, space, SQLite and working locks."""
     folder = here.index
     if foreign := remark(folder):
         detail, _, remedy = foreign.partition(" If ")
@@ -95,7 +95,7 @@ def index_folder(here: Examined) -> Finding:
 
 
 def _locks_hold(folder: Path) -> bool:
-    """Whether a file that is locked once cannot be locked again: some network file systems only pretend."""
+    """Return whether a locked file cannot be locked again; some network file systems ignore locks."""
     try:
         with tempfile.TemporaryDirectory(dir=folder, prefix="doctor-") as place:
             file = Path(place, "lock")
@@ -106,7 +106,7 @@ def _locks_hold(folder: Path) -> bool:
 
 
 def owner(here: Examined) -> Finding:
-    """Who owns the index now; what a process that died has left behind does not matter."""
+    """Report the current owner of the index; notes of crashed processes are ignored."""
     from lore_etl.stores.claim import is_in_use
     from lore_etl.stores.owner_file import read_note
 
@@ -121,7 +121,7 @@ def owner(here: Examined) -> Finding:
 
 
 def from_health(one: JSON) -> Finding:
-    """A check of `healthcheck` as a finding."""
+    """Convert a `healthcheck` check to a finding."""
     detail, mark, remedy = str(one["detail"]).partition(" Run `")
     if one["status"] == "ok":
         return Finding("ok", str(one["detail"]))

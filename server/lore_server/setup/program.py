@@ -1,4 +1,4 @@
-"""The `lore` that is running: what starts it again, and whether its name alone would."""
+"""The running `lore` program: the command that starts it again, and whether its name is enough."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ NAME = "lore"
 
 
 def running() -> list[str]:
-    """The command that starts this very program, by absolute path."""
+    """Return the command that starts this program, by absolute path."""
     beside = Path(sys.executable).with_name(NAME)
     for file in (Path(sys.argv[0]).absolute(), beside):
         if file.name == NAME and os.access(file, os.X_OK) and file.is_file():
@@ -20,7 +20,7 @@ def running() -> list[str]:
 
 
 def is_on_path() -> bool:
-    """Whether `lore` means this program to others too; an activated environment is on PATH for this shell only."""
+    """Return whether `lore` means this program outside an activated environment too."""
     activated = os.environ.get("VIRTUAL_ENV")
     own = str(Path(activated) / "bin") if activated else ""
     folders = [one for one in os.environ.get("PATH", "").split(os.pathsep) if one and one.rstrip("/") != own]

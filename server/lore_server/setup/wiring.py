@@ -1,4 +1,4 @@
-"""What stands between Lore and those who ask: the port, the MCP handshake, the clients' configurations."""
+"""Check the ways to reach Lore: the port, the MCP handshake, the clients' configurations."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ CONVERSATION = [
 
 
 def port(here: Examined) -> Finding:
-    """Whether `lore serve` could listen, or already does."""
+    """Check whether `lore serve` could listen, or already does."""
     host, number = here.settings.server.host, here.settings.server.port
     if number == 0:
         return Finding("ok", "any free port, as configured")
@@ -57,7 +57,7 @@ def _answers(host: str, number: int) -> bool:
 
 
 def _is_lore(host: str, number: int) -> bool:
-    """Whether it serves Lore's contract."""
+    """Return whether the address serves Lore's contract."""
     connection = http.client.HTTPConnection(host, number, timeout=PORT_SECONDS)
     try:
         connection.request("GET", "/api/openapi.yaml")
@@ -69,7 +69,7 @@ def _is_lore(host: str, number: int) -> bool:
 
 
 def handshake(session: Session, here: Examined) -> Finding:
-    """Start `lore mcp` on the project as a client would, and list its tools; an owner only where there is an index."""
+    """Start `lore mcp` on the project as a client would, and list its tools; start an owner only for an index."""
     from lore_etl.stores.catalogue import CATALOGUE
     from lore_etl.stores.claim import is_ours
 
@@ -93,7 +93,7 @@ def handshake(session: Session, here: Examined) -> Finding:
 
 
 def _tools(output: str) -> list[Any] | None:
-    """The reply to `tools/list`; None if there is none, or if anything else is on standard output."""
+    """Return the reply to `tools/list`; None if it is missing or if standard output contains anything else."""
     try:
         replies = [json.loads(line) for line in output.splitlines()]
         return next(list(one["result"]["tools"]) for one in replies if one.get("id") == 2)
@@ -102,7 +102,7 @@ def _tools(output: str) -> list[Any] | None:
 
 
 def clients(here: Examined) -> Finding:
-    """Which clients are told of Lore, and whether what they would start is there."""
+    """Report which clients mention Lore, and whether their commands exist."""
     found: list[str] = []
     wrong: list[str] = []
     unread: list[str] = []
@@ -124,7 +124,7 @@ def clients(here: Examined) -> Finding:
 
 
 def _mentions(root: Path, unread: list[str]) -> Iterator[tuple[Client, Path, str, JSON]]:
-    """Every entry that starts Lore; adds what is wrong with the files that cannot be read."""
+    """Yield every entry that starts Lore; append errors of unreadable files to `unread`."""
     from lore_server.setup import install
 
     for client in CLIENTS.values():
@@ -144,7 +144,7 @@ def _mentions(root: Path, unread: list[str]) -> Iterator[tuple[Client, Path, str
 
 
 def _of_project(data: JSON, root: Path, key: str) -> object:
-    """Claude Code keeps servers of one project in the user's file too."""
+    """Return the servers of this project from the user's file, where Claude Code can also keep them."""
     projects = data.get("projects")
     own = projects.get(str(root)) if isinstance(projects, dict) else None
     return own.get(key) if isinstance(own, dict) else None
@@ -156,7 +156,7 @@ def _starts_lore(name: str, entry: JSON) -> bool:
 
 
 def _problem(entry: JSON, root: Path) -> str | None:
-    """What keeps an entry from starting Lore."""
+    """Return why an entry cannot start Lore."""
     command, arguments = entry.get("command"), entry.get("args", [])
     if not isinstance(command, str):
         return None  # by address: the port's check says whether anybody is there
