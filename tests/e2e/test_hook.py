@@ -79,7 +79,7 @@ def test_fr_016_verbose_tells_each_step(place: Place, server: MemoryServer) -> N
     first = place.run("--url", server.url, "--verbose")
 
     assert first.stdout == f"Memories for {server.url}: 20 processed, 20 succeeded, 0 failed, 0 skipped.\n"
-    assert "answers: protocol 2024-11-05" in first.stderr
+    assert ": protocol 2024-11-05" in first.stderr
     assert first.stderr.count("sent ") == len(server.episodes) == 20
     again = place.run("--url", server.url)
     assert again.stdout == f"Memories for {server.url}: 20 processed, 0 succeeded, 0 failed, 20 skipped.\n"
@@ -141,7 +141,7 @@ def test_fr_013_a_server_that_hangs_holds_up_a_session_for_the_budget_only(place
 
     assert len(server.calls()) <= 1  # a call that hangs is given up after 10 seconds, and tried again
     assert done.returncode == 0
-    assert "2 waiting. The rest goes on in the background; --status shows how far." in done.stdout
+    assert "2 waiting. The rest continues in the background; --status shows the progress." in done.stdout
     wait_until(lambda: bool(server.calls()))
     status = place.told("--status", "--url", server.url)
     assert status["is_running"] is True
@@ -188,7 +188,7 @@ def test_memories_go_to_lore_itself_or_to_a_lore_elsewhere_and_each_keeps_them_o
     with serving(place.project, variables=environment) as url:
         assert counts(place.told("--url", f"{url}/mcp/", LORE_HOOK_TOKEN=TOKEN)) == counts(own)
         log = Path(place.told("--status", "--url", f"{url}/mcp/")["log"]).read_text(encoding="utf-8")
-        assert "answers: protocol 2026-07-28" in log  # which has no sessions
+        assert ": protocol 2026-07-28" in log  # which has no sessions
         assert TOKEN not in log
         (place.memories / "LEARNING/long.md").unlink()
         changed = place.told("--url", f"{url}/mcp/", LORE_HOOK_TOKEN=TOKEN)

@@ -251,5 +251,5 @@ def test_without_a_token_it_does_not_open_to_other_machines(tmp_path: Path) -> N
 
     assert (plain.returncode, short.returncode) == (2, 2)
     assert "LORE_TOKEN" in plain.stderr
-    assert "LORE_TOKEN is no usable token" in short.stderr
+    assert "LORE_TOKEN is not a valid token" in short.stderr
     assert "short" not in short.stderr.replace("too short", "")

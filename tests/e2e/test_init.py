@@ -80,7 +80,7 @@ def test_the_shell_tells_what_was_found_written_and_does_not_hold(project: tuple
     assert done.returncode == 0
     assert lines[:2] == [
         "Found: .ce, .ce/PRPs/system, .ce/examples/system, .ce/RULES.md, PRPs, examples, .serena/memories, CLAUDE.md.",
-        "Not there: docs.",
+        "Missing: docs.",
     ]
     assert lines[2].startswith("Knowledge: 1 system patterns, 1 user patterns, 1 system prps, 10 user prps, 1 memor")
     assert lines[3].startswith("Drift: 1 (")

@@ -133,7 +133,7 @@ def test_a_collection_that_measures_otherwise_is_refused(tmp_path: Path, backend
         )
     integrity.seal(tmp_path / "vectors")
 
-    with pytest.raises(StorageError, match="it measures by l2"):
+    with pytest.raises(StorageError, match="its distance function is l2"):
         VectorStore(backend(tmp_path / "vectors", DatabaseSettings()))
 
 

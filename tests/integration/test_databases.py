@@ -211,12 +211,12 @@ def test_a_wrong_token_is_reported_as_such_without_showing_it(
     ("status", "body", "message"),
     [
         (429, '{"error":"RateLimitError","message":"slow down"}', "overloaded"),
-        (502, "<html>bad gateway</html>", "answers HTTP 502"),
-        (302, "", "answers HTTP 302"),
+        (502, "<html>bad gateway</html>", "replied with HTTP 502"),
+        (302, "", "replied with HTTP 302"),
         (200, "<html>a shop</html>", "is not Chroma"),
         (200, '{"shop": true}', "is not Chroma"),
         (500, '{"error":"InternalError","message":"broken"}', "reports InternalError: broken"),
-        (404, '{"error":"elsewhere"}', "answers HTTP 404"),
+        (404, '{"error":"elsewhere"}', "replied with HTTP 404"),
     ],
 )
 def test_whatever_answers_instead_is_reported_and_the_index_keeps_what_it_has(
@@ -260,7 +260,7 @@ def test_a_server_that_never_answers_is_given_up(project: Path) -> None:
     with (
         silent_server() as port,
         closing(open_index(project, at(port, timeout_seconds=0.3))) as index,
-        pytest.raises(DatabaseUnavailable, match=r"did not answer within 0\.3 s"),
+        pytest.raises(DatabaseUnavailable, match=r"did not respond within 0\.3 s"),
     ):
         sync(index)
 

@@ -132,11 +132,11 @@ def test_fr_003_replies_that_are_server_sent_events_are_read(hook: Hook, server:
 @pytest.mark.parametrize(
     ("fault", "reason"),
     [
-        ({"do": "hang"}, "did not answer in time"), ({"do": "drop"}, "connection failed"),
+        ({"do": "hang"}, "did not respond in time"), ({"do": "drop"}, "connection failed"),
         ({"do": "half"}, "closed the connection"),
         ({"do": "429"}, "HTTP 429"), ({"do": "503"}, "HTTP 503"), ({"do": "502"}, "HTTP 502"),
         ({"do": "500"}, "HTTP 500"),
-        ({"do": "503", "on": "initialize"}, "HTTP 503"), ({"do": "hang", "on": "tools/list"}, "did not answer"),
+        ({"do": "503", "on": "initialize"}, "HTTP 503"), ({"do": "hang", "on": "tools/list"}, "did not respond"),
     ],
     ids=lambda one: "-".join(map(str, one.values())) if isinstance(one, dict) else "",
 )  # fmt: skip
@@ -433,7 +433,7 @@ def test_what_a_server_cannot_delete_is_remembered_and_said(
     hook.run()
 
     assert [one["reason"] for one in hook.state.orphans] == ["the server has no tool to delete it"]
-    assert "an old version stays on the server" in caplog.text
+    assert "an old version remains on the server" in caplog.text
     assert str(hook.folder / "RESEARCH/c.md") not in hook.state.files
     assert hook.run() == Tally(found=2, skipped=2)
     assert len(hook.state.orphans) == 1
@@ -471,7 +471,7 @@ def test_a_session_that_the_server_forgot_is_opened_anew(hook: Hook, server: Mem
             await anyio.to_thread.run_sync(server.forget_sessions)
             await knowledge.search("x", [])
 
-    with pytest.raises(ServerUnreachable, match="forgotten the session"):
+    with pytest.raises(ServerUnreachable, match="the session has expired"):
         anyio.run(run)
 
 

@@ -109,7 +109,7 @@ def test_where_nothing_was_told_yet_the_quotes_are_told_one_by_one(
     [
         (gemini.cut("It doubles [1]. ", "Then"), "cannot be reached"),
         (gemini.fails_after("It doubles [1]. ", "Then"), "replied 503"),
-        (gemini.stream("It doubles [1]. ", "Then", finish=None), "was cut"),
+        (gemini.stream("It doubles [1]. ", "Then", finish=None), "was truncated"),
     ],
     ids=["cut", "error", "ends without an end"],
 )

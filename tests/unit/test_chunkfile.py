@@ -69,5 +69,5 @@ def test_a_line_that_is_not_a_chunk_is_reported(tmp_path: Path, damage: str) -> 
     with open(tmp_path / CHUNKS, "a", encoding="utf-8") as file:
         file.write(damage + "\n")
 
-    with pytest.raises(IndexDamaged, match="broken record"):
+    with pytest.raises(IndexDamaged, match="damaged record"):
         read_lines(tmp_path)

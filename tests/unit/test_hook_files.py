@@ -158,7 +158,7 @@ def test_fr_012_the_front_matter_is_read_by_a_yaml_library(text: str) -> None:
         ("---\n- a\n---\nBody.\n", "front matter is not a list of `key: value`"),
         ("---\na: &x 1\nb: *x\n---\nBody.\n", "front matter is not valid YAML"),
         (f"---\ntitle: {'x' * 1_000_000}\n---\nBody.\n", "its front matter has 1,000,016 characters and is ignored"),
-        ("---\nrating: 8\n\nBody.\n", "its front matter has no end"),
+        ("---\nrating: 8\n\nBody.\n", "its front matter is not closed"),
         (b"---\nrating: 8\n---\nBody.\xff\n", "it is not valid UTF-8 at byte 23"),
     ],
     ids=["broken", "tabs", "a list", "an alias", "1 MB", "without an end", "invalid UTF-8"],

@@ -55,7 +55,7 @@ class AnswerService:
         self._freshness = freshness
 
     def ask(self, *, query: str, type: str, limit: int, listener: Listener = NOBODY) -> AnswerRecord:
-        """Return the result of `ask_knowledge_base`; `hear` receives the text as it grows, but the result is authoritative.
+        """Return the result of `ask_knowledge_base`; `hear` receives a preview of the text as it grows.
 
         The listener gets the text as it grows; the result is the final version.
         """

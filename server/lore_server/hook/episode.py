@@ -124,7 +124,7 @@ def _parse(data: bytes) -> tuple[dict[str, Any], str, list[str]]:
     closed = _CLOSE.search(text, opened.end()) if opened else None
     if closed is None:
         if opened and _KEY.match(text, opened.end()):
-            notes.append("its front matter has no end: the whole file is sent")
+            notes.append("its front matter is not closed: the whole file is sent")
         return {}, text.strip(), notes
     block, body = text[: closed.end()], text[closed.end() :].strip()
     if len(block) > MAX_BYTES:

@@ -163,7 +163,7 @@ async def check_status(response: httpx2.Response) -> None:
     if status in (401, 403):
         raise ServerUnusable(f"The server denies access (HTTP {status}).", "Set LORE_HOOK_TOKEN to its token.")
     if status == 404 and "mcp-session-id" in request.headers:
-        raise ServerUnreachable("it has forgotten the session (HTTP 404)")
+        raise ServerUnreachable("the session has expired (HTTP 404)")
     is_probe = status == 500 and json.loads(request.content).get("method") == "server/discover"  # may be unknown to it
     if status == 429 or (status >= 500 and not is_probe):
         raise ServerUnreachable(
