@@ -7,12 +7,12 @@ written, which hosts are trusted, what is executed, and how much a call may cost
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import NamedTuple
 
 from lore_etl.core.json_types import JSON
+from lore_etl.system.nofollow import leads_elsewhere, names_git_folder
 
 Allows = Callable[[object, Path], bool]
 
@@ -33,10 +33,16 @@ def is_inside(value: object, root: Path) -> bool:
     parts = path.parts
     if path.is_absolute() or not parts or ".." in parts or parts[0].startswith("~"):
         return False
-    if any(part.lower().rstrip(". ") == ".git" for part in parts):
+    if any(map(names_git_folder, parts)):
         return False
-    steps = (root.joinpath(*parts[: end + 1]) for end in range(len(parts)))
-    return not any(os.path.islink(step) for step in steps)  # noqa: PTH114 - Path.is_symlink raises on long names
+    return not any(_is_link(root.joinpath(*parts[: end + 1])) for end in range(len(parts)))
+
+
+def _is_link(path: Path) -> bool:
+    try:
+        return leads_elsewhere(path.lstat())
+    except OSError:
+        return False
 
 
 def _project(reason: str) -> KeyPolicy:

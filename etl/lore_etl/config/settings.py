@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import difflib
 import re
-import socket
 from pathlib import Path
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
@@ -17,6 +16,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from lore_etl.config.layers import read_layers
 from lore_etl.config.project import INDEX_NAME
 from lore_etl.core.errors import ConfigError
+from lore_etl.system.sockets import HAS_UNIX_SOCKETS
 
 HOST = r"^([a-zA-Z0-9_]([a-zA-Z0-9._-]{0,251}[a-zA-Z0-9])?|[0-9a-fA-F]{0,4}:[0-9a-fA-F:.]{0,40}:[0-9a-fA-F.]{0,15})$"
 
@@ -139,7 +139,7 @@ class OwnerSettings(SettingsTable):
 
     idle_minutes: float = Field(default=30, gt=0, le=10_080, description="time without clients before it exits")
     transport: Literal["unix", "loopback"] = Field(
-        default="unix" if hasattr(socket, "AF_UNIX") else "loopback", description="how clients connect to it"
+        default="unix" if HAS_UNIX_SOCKETS else "loopback", description="how clients connect to it"
     )
     watch: bool = Field(default=True, description="notice changed files immediately")
     auto_sync_files: int = Field(

@@ -46,7 +46,7 @@ def origin(name: str, kind: ModelKind) -> str:
     Raises:
         ConfigError: the name is a path, and there is no such folder.
     """
-    if not name.startswith((".", "/", "~")):
+    if not name.startswith((".", "/", "~")) and not Path(name).is_absolute():
         return name
     folder = Path(os.path.expanduser(name))  # noqa: PTH111 - Path.expanduser raises where there is no home
     if not folder.is_dir():
@@ -131,7 +131,7 @@ def compiled_folder(name: str, source: str, kind: ModelKind) -> Path:
 
 def _export(source: str, folder: Path, kind: ModelKind, is_offline: bool, progress: Progress) -> None:
     command = [sys.executable, "-P", "-m", kind.exporter, source, str(folder)]
-    environment = {**os.environ, "TOKENIZERS_PARALLELISM": "true", "PYTHONWARNINGS": "ignore"}
+    environment = {**os.environ, "TOKENIZERS_PARALLELISM": "true", "PYTHONWARNINGS": "ignore", "PYTHONUTF8": "1"}
     if is_offline:
         environment["HF_HUB_OFFLINE"] = "1"
     root = str(Path(__file__).parents[2])

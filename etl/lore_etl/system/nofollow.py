@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import stat
 from pathlib import Path
 
 _NOFOLLOW: int = getattr(os, "O_NOFOLLOW", 0)
 _FLAGS: int = _NOFOLLOW | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+_GIT = re.compile(r"(\.git|git~\d+)[. ]*", re.IGNORECASE)
 _NAME_SURROGATE = 0x2000_0000  # the bit of a reparse tag that makes a path lead elsewhere: symlinks and junctions
 
 
@@ -43,6 +45,11 @@ def read_regular(path: Path, limit: int) -> bytes:
 def leads_elsewhere(info: os.stat_result) -> bool:
     """Return whether the result of `lstat` is that of a symlink or of a junction of Windows."""
     return stat.S_ISLNK(info.st_mode) or bool(getattr(info, "st_reparse_tag", 0) & _NAME_SURROGATE)
+
+
+def names_git_folder(name: str) -> bool:
+    """Return whether a name means `.git` on some system: in any case, with dots at its end, or shortened by Windows."""
+    return _GIT.fullmatch(name) is not None
 
 
 def _checked(path: str | Path, flags: int, mode: int) -> int:

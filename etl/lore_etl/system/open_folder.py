@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import re
 from collections.abc import Iterator
 from pathlib import Path, PureWindowsPath
 from typing import Protocol
@@ -19,7 +18,6 @@ from lore_etl.system.nofollow import leads_elsewhere, open_regular
 
 _DIRECTORY: int = getattr(os, "O_DIRECTORY", 0)
 _NOFOLLOW: int = getattr(os, "O_NOFOLLOW", 0)
-_SHORT = re.compile(r"git~\d+", re.IGNORECASE)  # how Windows spells `.git` in eight characters
 
 
 class OpenFolder(Protocol):
@@ -181,7 +179,7 @@ class FolderByPath:
     def _place(self, name: str) -> Path:
         """Return the path of an entry, when the way to it is as it was."""
         # a drive, a stream of a file, another folder, another spelling of an entry
-        if PureWindowsPath(name).name != name or ":" in name or name.rstrip(". ") != name or _SHORT.fullmatch(name):
+        if PureWindowsPath(name).name != name or ":" in name or name.rstrip(". ") != name:
             raise OSError(errno.ELOOP, "not the name of an entry", name)
         self._check()
         return self._path / name

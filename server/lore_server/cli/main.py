@@ -20,6 +20,10 @@ def main() -> None:
     ignore_project_modules()
     from importlib import import_module
 
+    from lore_etl.system.text_streams import use_utf8
+
+    use_utf8()
+
     wanted = bridge_options(sys.argv[1:])
     if wanted is not None:
         code = _bridge(wanted)

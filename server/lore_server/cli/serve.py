@@ -11,6 +11,7 @@ import anyio
 
 from lore_etl.core.errors import Busy, StorageError
 from lore_etl.core.json_types import JSON
+from lore_etl.system.sockets import reserve_address
 from lore_server.console import terminal
 from lore_server.contract import load_contract
 from lore_server.execution.progress import Listener
@@ -132,7 +133,7 @@ def _listener(host: str, port: int) -> socket.socket:
     # named, not 0: only then asyncio sets TCP_NODELAY, without which each reply waits some 45 ms for an acknowledgement
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        reserve_address(listener)
         listener.bind((host, port))
         listener.listen(512)
     except OSError as error:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from lore_etl.core.errors import AccessDenied, FileSystemError, InvalidPath, StorageError
 from lore_etl.system.entries import entry_facts, is_real_folder
+from lore_etl.system.nofollow import names_git_folder
 from lore_etl.system.open_folder import OpenFolder, open_folder
 
 TEMPORARY = ".lore-*.tmp"
@@ -153,7 +154,7 @@ class Files:
     def _parent(self, path: str, make: bool = False) -> Iterator[tuple[OpenFolder | None, str]]:
         """The folder of a path, opened step by step; None if there is none."""
         *parts, name = path.split("/")
-        if any(part in ("", ".", "..") or "\0" in part or part.casefold() == ".git" for part in (*parts, name)):
+        if any(part in ("", ".", "..") or "\0" in part or names_git_folder(part) for part in (*parts, name)):
             raise InvalidPath("The path is not inside the knowledge folder.")
         opened: list[OpenFolder] = []
         try:

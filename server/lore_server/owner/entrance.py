@@ -10,6 +10,7 @@ from pathlib import Path
 import anyio
 from anyio.abc import ByteStream, Listener, TaskGroup
 
+from lore_etl.system.sockets import HAS_UNIX_SOCKETS
 from lore_server.owner.line import LOOPBACK, TCP, UNIX
 from lore_server.owner.runtime import socket_of
 
@@ -30,7 +31,7 @@ class Entrance:
     async def open(self) -> None:
         """Listen, from now on at `address`. Raises OSError."""
         await self._hang_up()
-        self._file = socket_of(self._index) if self._transport == "unix" else None
+        self._file = socket_of(self._index) if self._transport == "unix" and HAS_UNIX_SOCKETS else None
         if self._file is None:
             tcp = await anyio.create_tcp_listener(local_host=LOOPBACK)
             self.address = f"{TCP}{LOOPBACK}:{tcp.extra(anyio.abc.SocketAttribute.local_port)}"

@@ -200,7 +200,7 @@ class Starting:
     @property
     def is_over(self) -> bool:
         """Whether it answers, or has given up."""
-        return not self._thread.is_alive()
+        return bool(self._said) or not self._thread.is_alive()
 
     def check(self) -> None:
         """Raises Refused where it gave up for another reason than that somebody was quicker."""
@@ -218,7 +218,7 @@ class Starting:
         assert self._child.stdout is not None
         with self._child.stdout as output:
             self._said = output.readline()
-        self._child.wait()  # of the two it forks into, the one that we started ends at once
+        self._child.wait()  # it forks and ends at once; on Windows it is the owner itself
 
 
 def _spawned(place: Place) -> subprocess.Popen[bytes]:

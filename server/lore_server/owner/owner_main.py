@@ -17,8 +17,10 @@ def main() -> int:
     from pathlib import Path
 
     from lore_etl.core.errors import LoreError
+    from lore_etl.system.text_streams import use_utf8
     from lore_server.console.logs import configure_logging
 
+    use_utf8()
     configure_logging(verbose=False, default=logging.INFO)
     sys.excepthook = lambda *error: logging.getLogger(__name__).critical("the owner exits", exc_info=error)
     root, config = Path(sys.argv[1]), Path(sys.argv[2]) if sys.argv[2] else None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 import secrets
-import signal
 import sys
 import threading
 from collections.abc import Awaitable, Callable
@@ -22,6 +21,7 @@ from lore_etl.core.errors import StorageError
 from lore_etl.core.json_types import JSON
 from lore_etl.stores.claim import is_ours
 from lore_etl.stores.owner_file import Note, my_note, read_note, remove_note, write_note
+from lore_etl.system.stop_signals import wait_for_stop_signal
 from lore_server import __version__
 from lore_server.app import App
 from lore_server.contract import load_contract
@@ -193,6 +193,5 @@ async def _abandoned(work: Callable[[], None]) -> None:
 
 
 async def _stop_on_signal(door: Door) -> None:
-    with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
-        async for _ in signals:
-            door.stopping.set()
+    await wait_for_stop_signal()
+    door.stopping.set()

@@ -39,7 +39,8 @@ class Client:
         return Path(os.environ.get(variable) or Path.home() / folder) / name
 
 
-_CODE = "Library/Application Support" if sys.platform == "darwin" else ".config"
+_CODE = {"darwin": ("", "Library/Application Support"), "win32": ("APPDATA", "AppData/Roaming")}
+_CODE_HOME = _CODE.get(sys.platform, ("XDG_CONFIG_HOME", ".config"))
 CLIENTS = {
     one.name: one
     for one in (
@@ -54,7 +55,7 @@ CLIENTS = {
             then="Cursor lists it among its MCP servers in the settings; enable it there.",
         ),
         Client(
-            "vscode", "VS Code", "servers", ".vscode/mcp.json", ("XDG_CONFIG_HOME", _CODE, "Code/User/mcp.json"),
+            "vscode", "VS Code", "servers", ".vscode/mcp.json", (*_CODE_HOME, "Code/User/mcp.json"),
             root="${workspaceFolder}", user_root="",
             then="Run `MCP: List Servers` in VS Code to start it, and trust it when asked.",
             extra={"type": "stdio"},

@@ -12,9 +12,9 @@ NAME = "lore"
 
 def running() -> list[str]:
     """Return the command that starts this program, by absolute path."""
-    beside = Path(sys.executable).with_name(NAME)
+    beside = Path(sys.executable).with_name(f"{NAME}.exe" if sys.platform == "win32" else NAME)
     for file in (Path(sys.argv[0]).absolute(), beside):
-        if file.name == NAME and os.access(file, os.X_OK) and file.is_file():
+        if file.name in (NAME, beside.name) and os.access(file, os.X_OK) and file.is_file():
             return [str(file)]
     return [sys.executable, "-P", "-m", "lore_server.cli.main"]
 
@@ -22,7 +22,7 @@ def running() -> list[str]:
 def is_on_path() -> bool:
     """Return whether `lore` means this program outside an activated environment too."""
     activated = os.environ.get("VIRTUAL_ENV")
-    own = str(Path(activated) / "bin") if activated else ""
+    own = str(Path(activated) / ("Scripts" if sys.platform == "win32" else "bin")) if activated else ""
     folders = [one for one in os.environ.get("PATH", "").split(os.pathsep) if one and one.rstrip("/") != own]
     found = shutil.which(NAME, path=os.pathsep.join(folders))
     return found is not None and Path(found).resolve() == Path(running()[0]).resolve()

@@ -81,7 +81,7 @@ def handshake(session: Session, here: Examined) -> Finding:
     started = time.monotonic()
     try:
         done = subprocess.run(
-            command, input=lines, capture_output=True, text=True, timeout=HANDSHAKE_SECONDS, check=False
+            command, input=lines, capture_output=True, encoding="utf-8", timeout=HANDSHAKE_SECONDS, check=False
         )
     except subprocess.TimeoutExpired:
         return Finding("failed", f"`lore mcp` did not respond within {HANDSHAKE_SECONDS:g} s.", "Run `lore -v mcp`.")

@@ -1,0 +1,16 @@
+"""Sockets: which kinds there are, and how an address is kept from other processes."""
+
+from __future__ import annotations
+
+import socket
+import sys
+
+HAS_UNIX_SOCKETS = hasattr(socket, "AF_UNIX")
+
+
+def reserve_address(listener: socket.socket) -> None:
+    """Set the option of a TCP socket by which a server can start again at once, and nobody can share its port."""
+    if sys.platform == "win32":  # SO_REUSEADDR would let any process take the port over
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_EXCLUSIVEADDRUSE, 1)
+    else:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

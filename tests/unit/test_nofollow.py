@@ -1,0 +1,213 @@
+"""Files that somebody else may have placed are opened only if they are regular, with and without `O_NOFOLLOW`."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import stat
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import pytest
+
+from lore_etl.system import nofollow, open_folder
+from tests.harness.foreign_platform import View, importing, windows
+
+SECRET = b"what belongs to the user"
+
+
+def as_on_windows(module: ModuleType, **views: ModuleType) -> ModuleType:
+    """Load a module again as it is on Windows, with these modules in place of those that it imports."""
+    spec = importlib.util.find_spec(module.__name__)
+    assert spec is not None and spec.loader is not None
+    loaded = importlib.util.module_from_spec(spec)
+    imports = importing({**windows(), **views}, frozenset())
+    vars(loaded)["__builtins__"] = {**vars(__import__("builtins")), "__import__": imports}
+    spec.loader.exec_module(loaded)
+    return loaded
+
+
+def windows_folders() -> ModuleType:
+    return as_on_windows(open_folder, **{nofollow.__name__: as_on_windows(nofollow)})
+
+
+@pytest.fixture(params=["Linux", "Windows"])
+def files(request: pytest.FixtureRequest) -> ModuleType:
+    """The module that opens files."""
+    return nofollow if request.param == "Linux" else as_on_windows(nofollow)
+
+
+@pytest.fixture(params=["Linux", "Windows"])
+def folders(request: pytest.FixtureRequest) -> ModuleType:
+    """The module that opens folders."""
+    return open_folder if request.param == "Linux" else windows_folders()
+
+
+@pytest.fixture
+def outside(tmp_path: Path) -> Path:
+    folder = tmp_path / "outside"
+    folder.mkdir()
+    (folder / "secret").write_bytes(SECRET)
+    return folder
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    folder = tmp_path / "home"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def opened(folders: ModuleType, home: Path) -> Iterator[Any]:
+    folder = folders.open_folder(home)
+    yield folder
+    folder.close()
+
+
+def everything_in(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_windows_takes_the_ways_without_descriptors_of_folders(home: Path) -> None:
+    assert isinstance(open_folder.open_folder(home), open_folder.FolderByDescriptor)
+    assert type(windows_folders().open_folder(home)).__name__ == "FolderByPath"
+    assert as_on_windows(nofollow)._NOFOLLOW == 0
+
+
+def test_a_regular_file_is_read_up_to_the_limit(files: ModuleType, outside: Path) -> None:
+    assert files.read_regular(outside / "secret", 4) == SECRET[:4]
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        lambda path, outside: path.symlink_to(outside / "secret"),
+        lambda path, outside: path.symlink_to(outside),
+        lambda path, outside: path.symlink_to(outside / "nothing"),
+        lambda path, outside: os.mkfifo(path),
+        lambda path, outside: path.mkdir(),
+    ],
+    ids=["link to a file", "link to a folder", "link to nothing", "FIFO", "folder"],
+)
+@pytest.mark.parametrize("flags", [os.O_RDONLY, os.O_WRONLY | os.O_CREAT, os.O_WRONLY | os.O_APPEND])
+def test_what_is_no_regular_file_is_neither_opened_nor_created(
+    files: ModuleType, home: Path, outside: Path, place: Callable[[Path, Path], object], flags: int
+) -> None:
+    place(home / "name", outside)
+
+    with pytest.raises(OSError):
+        files.open_regular(home / "name", flags)
+
+    assert everything_in(outside) == {"secret": SECRET}
+
+
+def test_a_file_that_is_missing_is_created_with_its_mode(files: ModuleType, home: Path) -> None:
+    with open(files.open_regular(home / "new", os.O_WRONLY | os.O_CREAT, 0o600), "wb") as file:
+        file.write(b"text")
+
+    assert (home / "new").read_bytes() == b"text"
+    assert stat.S_IMODE((home / "new").stat().st_mode) == 0o600
+
+
+def test_a_file_that_is_exchanged_for_a_link_during_the_open_is_refused(home: Path, outside: Path) -> None:
+    """Without `O_NOFOLLOW` the path is looked at before the open, and a thief is quick."""
+    path = home / "name"
+    path.write_bytes(b"harmless")
+
+    def exchanged(name: Any, flags: int, mode: int = 0o777, **_: Any) -> int:
+        path.unlink()
+        path.symlink_to(outside / "secret")
+        return os.open(name, flags, mode)
+
+    files = as_on_windows(nofollow, os=View(os, ["O_NOFOLLOW"], open=exchanged))
+
+    with pytest.raises(OSError, match="not followed"):
+        files.read_regular(path, 100)
+
+
+def test_a_folder_is_entered_and_its_files_are_written_and_removed(opened: Any, home: Path) -> None:
+    below = opened.enter("notes", make=True)
+    with open(below.open("draft", os.O_WRONLY | os.O_CREAT | os.O_EXCL), "wb") as file:
+        file.write(b"text")
+    below.replace("draft", "final")
+    below.sync()
+
+    assert (home / "notes" / "final").read_bytes() == b"text"
+    assert [entry.name for entry in below.entries()] == ["final"]
+    assert below.facts("final").st_size == 4
+    assert below.facts("draft") is None
+
+    below.unlink("final")
+    below.close()
+    opened.rmdir("notes")
+
+    assert list(home.iterdir()) == []
+
+
+def test_a_folder_is_not_entered_over_a_link(opened: Any, home: Path, outside: Path) -> None:
+    (home / "notes").symlink_to(outside, target_is_directory=True)
+
+    for make in (False, True):
+        with pytest.raises(OSError):
+            opened.enter("notes", make)
+
+
+def test_a_link_in_a_folder_is_not_opened_but_can_be_removed(opened: Any, home: Path, outside: Path) -> None:
+    (home / "name").symlink_to(outside / "secret")
+
+    with pytest.raises(OSError):
+        opened.open("name", os.O_RDONLY)
+    opened.unlink("name")
+
+    assert not os.path.lexists(home / "name")
+    assert everything_in(outside) == {"secret": SECRET}
+
+
+def test_a_folder_that_was_exchanged_for_a_link_is_not_written_through(
+    opened: Any, home: Path, outside: Path, tmp_path: Path
+) -> None:
+    below = opened.enter("notes", make=True)
+    (home / "notes").rename(tmp_path / "moved")
+    (home / "notes").symlink_to(outside, target_is_directory=True)
+
+    for act in (
+        lambda: os.close(below.open("secret", os.O_WRONLY)),
+        lambda: os.close(below.open("new", os.O_WRONLY | os.O_CREAT)),
+        lambda: below.unlink("secret"),
+        lambda: below.replace("secret", "other"),
+    ):
+        try:
+            act()
+        except OSError:
+            continue  # refused; where descriptors are used it happened in the folder that was opened
+
+    below.close()
+    shutil.rmtree(tmp_path / "moved")
+    assert everything_in(outside) == {"secret": SECRET}
+
+
+@pytest.mark.parametrize("name", ["..", ".", "C:evil", "C:", "a\\b", "..\\up", "file:stream", "name.", "name "])
+def test_windows_takes_no_name_that_means_another_place(home: Path, outside: Path, name: str) -> None:
+    folder = windows_folders().open_folder(home)
+
+    with pytest.raises(OSError, match="not the name of an entry"):
+        folder.open(name, os.O_WRONLY | os.O_CREAT)
+
+
+@pytest.mark.parametrize("tag", [0xA000_000C, 0xA000_0003])
+def test_symlinks_and_junctions_of_windows_lead_elsewhere(outside: Path, tag: int) -> None:
+    info = outside.lstat()
+    reported: Any = SimpleNamespace(st_mode=info.st_mode, st_reparse_tag=tag)
+
+    assert nofollow.leads_elsewhere(reported)
+    assert not nofollow.leads_elsewhere(info)
+
+
+@pytest.mark.parametrize("name", [".git", ".GIT", ".git.", ".git ", "git~1", "GIT~12"])
+def test_every_spelling_of_the_git_folder_is_recognised(name: str) -> None:
+    assert nofollow.names_git_folder(name)
+    assert not nofollow.names_git_folder(f"x{name}")
