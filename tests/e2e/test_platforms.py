@@ -98,6 +98,15 @@ def test_an_agent_writes_knowledge_and_reads_it_with_its_history(shell: Shell) -
     assert {"main.md"} == {path.name for path in (shell.project.parent / "home" / "projects").rglob("*.md")}
 
 
+def test_the_hook_keeps_memory_files_in_the_background(shell: Shell) -> None:
+    folder = write_project(shell.project.parent, {"memories/LEARNING/fog.md": "# Fog\n\nSound the horn – twice.\n"})
+
+    done = shell.run("hook", "session-start", "--memory-dir", str(folder / "memories"), "--budget", "60")
+
+    assert "1 processed, 1 succeeded, 0 failed" in done
+    assert "Sound the horn – twice." in shell.run("memory", "search", "What does the horn do in fog?")
+
+
 def test_a_link_that_a_project_brings_is_not_followed(shell: Shell) -> None:
     secret = shell.project.parent / "secret.md"
     secret.write_text("# Secret\n\nThe treasure is below the pier.\n", encoding="utf-8")

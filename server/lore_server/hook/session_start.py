@@ -48,13 +48,16 @@ def session_start(
 ) -> None:
     """Upload, and print the progress made within the budget. Raises LoreError."""
     escape = query_escaping(os.environ)
+    work = partial(_upload, session, target, request, escape)
+    if background.is_child():
+        background.run(work)
+        return
     plan = make_plan(request, read_state(request.state_file))
     if is_dry:
         _print_plan(session, target, plan)
     elif plan.is_empty:
         _print(session, _record(target, plan.tally), plan.warnings)
     else:
-        work = partial(_upload, session, target, request, escape)
         _upload_in_background(session, target, plan.tally, work, budget_seconds)
 
 
