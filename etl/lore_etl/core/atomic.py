@@ -20,20 +20,30 @@ def write_atomically(path: Path, parts: Iterable[str | bytes], hint: str | None 
     Raises:
         StorageError: the disk is full or not writable; the target is unchanged.
     """
+    try:
+        replace_content(path, parts, mode, is_durable=True)
+        sync_folder(path.parent)
+    except OSError as error:
+        raise StorageError(f"Cannot write {path.name}: {error.strerror}.", hint) from error
+
+
+def replace_content(path: Path, parts: Iterable[str | bytes], mode: int, is_durable: bool = False) -> None:
+    """Write a temporary file beside the target and rename it; durable if a power cut must not lose it.
+
+    Raises:
+        OSError: the target is unchanged.
+    """
     temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
     try:
         with open(temporary, "wb", opener=lambda name, flags: os.open(name, flags, mode)) as file:
             file.writelines(part if isinstance(part, bytes) else part.encode() for part in parts)
-            file.flush()
-            os.fsync(file.fileno())
+            if is_durable:
+                file.flush()
+                os.fsync(file.fileno())
         replace(temporary, path)
-        sync_folder(path.parent)
-    except OSError as error:
+    except BaseException:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
-        raise StorageError(f"Cannot write {path.name}: {error.strerror}.", hint) from error
-    except BaseException:
-        temporary.unlink(missing_ok=True)
         raise
 
 

@@ -20,9 +20,9 @@ from typing import NamedTuple
 
 from lore_etl.config.project import INDEX_NAME
 from lore_etl.config.user_folders import private_folder, user_state_folder
+from lore_etl.core.atomic import replace_content
 from lore_etl.core.errors import ForeignIndex
 from lore_etl.core.json_types import JSON
-from lore_etl.system.durable import replace
 from lore_etl.system.entries import entry_facts, is_link, is_real_folder
 from lore_etl.system.file_locks import is_locked, lock
 from lore_etl.system.nofollow import open_regular, read_regular
@@ -280,9 +280,7 @@ def _raise_if_exhausted(error: OSError) -> None:
 
 
 def _write(folder: Path, record: ClaimRecord) -> None:
-    temporary = folder / f"record.{os.getpid()}.tmp"
-    temporary.write_text(json.dumps(record._asdict()), encoding="utf-8")
-    replace(temporary, folder / "record.json")
+    replace_content(folder / "record.json", (json.dumps(record._asdict()),), 0o666)
 
 
 def _below(folder: str | os.PathLike[str]) -> Iterator[os.DirEntry[str]]:

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from lore_etl.config.user_folders import private_folder
+from lore_etl.core.atomic import replace_content
 from lore_etl.core.clock import local_timestamp
 from lore_etl.core.json_types import JSON
 from lore_etl.stores.claim import record_folder
-from lore_etl.system.durable import replace
 from lore_etl.system.processes import born, is_running
 
 NOTE = "owner.json"
@@ -79,11 +79,7 @@ def living_note(folder: Path) -> Note | None:
 def write_note(folder: Path, note: Note) -> None:
     """Replace the note in one step; only this user may read it, for it holds the token. Raises OSError."""
     private_folder(record_folder(folder))
-    temporary = note_of(folder).with_name(f"{NOTE}.{os.getpid()}.tmp")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with open(descriptor, "w", encoding="utf-8") as file:
-        json.dump(note._asdict(), file)
-    replace(temporary, note_of(folder))
+    replace_content(note_of(folder), (json.dumps(note._asdict()),), 0o600)
 
 
 def remove_note(folder: Path, note: Note) -> None:
