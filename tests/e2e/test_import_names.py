@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.harness.commands import start_lore
+from tests.harness.commands import LORE, start_lore
 from tests.harness.owners import stop_owners
 from tests.harness.stdio import StdioClient
 
@@ -41,7 +41,7 @@ def test_a_projects_modules_are_never_imported(project: Path, tmp_path: Path, mo
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(folders))
 
     done = {" ".join(command): start_lore(*command, cwd=project) for command in COMMANDS}
-    with StdioClient(project) as client:
+    with StdioClient(project, program=[LORE]) as client:
         reply = client.call("query_documents", query="lighthouse")
     stop_owners(project)
 

@@ -80,7 +80,7 @@ runpy.run_module(given["module"], run_name="__main__", alter_sys=True)
 PYTHON = """#!{python} -IS
 import json, os, signal, socket, sys
 
-if sys.argv[1:3] == ["-P", "-m"] and sys.argv[3] in {modules} and os.environ.get("PYTHONPATH") == {path!r}:
+if sys.argv[1:3] == ["-P", "-m"] and sys.argv[3] in {modules} and "PYTHONPATH" not in os.environ:
     with socket.socket(socket.AF_UNIX) as line:
         try:
             line.connect({door!r})
@@ -157,7 +157,7 @@ class Commands:
 
     def _begun(self) -> subprocess.Popen[bytes]:
         door, python = str(self._folder / "door"), self._folder / "python"
-        names = {"modules": {OWNER, PROBE}, "path": os.environ.get("PYTHONPATH"), "seconds": LONG_SECONDS}
+        names = {"modules": {OWNER, PROBE}, "seconds": LONG_SECONDS}
         python.write_text(PYTHON.format(python=sys.executable, door=door, **names), encoding="utf-8")
         python.chmod(0o700)
         (self._folder / "lore").symlink_to(LORE)
@@ -166,7 +166,10 @@ class Commands:
             opened.listen(64)
             # -P: nothing in the folder that the tests are run in may be imported
             command = [sys.executable, "-P", "-c", PARENT, str(opened.fileno()), str(python), *self._imported]
-            return subprocess.Popen(command, stdin=subprocess.PIPE, pass_fds=[opened.fileno()], start_new_session=True)
+            return subprocess.Popen(
+                command, stdin=subprocess.PIPE, pass_fds=[opened.fileno()], start_new_session=True, cwd="/",
+                env={name: value for name, value in os.environ.items() if name != "PYTHONPATH"},
+            )  # fmt: skip
 
     def close(self) -> None:
         """End the parent, if it began."""

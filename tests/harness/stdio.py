@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from queue import Queue
 from typing import Any
@@ -22,9 +23,9 @@ REPLY_SECONDS = 60
 class StdioClient:
     """One agent: speaks to its own `lore mcp`, calls one tool after another."""
 
-    def __init__(self, project: Path, *options: str, handshake: bool = True) -> None:
+    def __init__(self, project: Path, *options: str, handshake: bool = True, program: Sequence[str] = ()) -> None:
         self.process = subprocess.Popen(
-            [*as_lore(), "mcp", *options], cwd=project, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            [*(program or as_lore()), "mcp", *options], cwd=project, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE, env=dict(os.environ),
         )  # fmt: skip
         self._replies: Queue[JSON] = Queue()
