@@ -1,1 +1,1 @@
-"""One owner process an index: the process itself, the bridge to it, and what asks it from the shell."""
+"""Run one owner process for each index, connect MCP clients to it and send it the shell's calls."""

@@ -1,8 +1,8 @@
-"""`lore mcp`: bytes between standard input and output and the owner's socket.
+"""Pass MCP messages between standard input and output and the owner's socket (`lore mcp`).
 
-It knows of MCP only what it must to outlive an owner: which requests are open, and the client's `initialize`. When the
-owner dies, it finds or starts another, introduces the client again, and repeats the open requests that may be
-repeated. Standard library only: it starts in a blink and stays small.
+The bridge knows only as much of MCP as it needs to survive the end of an owner: the open requests and the client's
+`initialize`. If the owner ends, the bridge finds or starts another one, repeats the handshake and sends the open
+requests again if they are repeatable. It uses the standard library only, so that it starts fast and stays small.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ from lore_server.owner.line import Line
 JSON = dict[str, Any]
 PARENT_SECONDS = 1.0
 SERVER_ERROR = -32000
-MOST_REPEATS = 3  # a request that kills its owner would kill the next as well
+MOST_REPEATS = 3  # a request that ends its owner would probably end the next one as well
 INITIALIZE = "initialize"
 
 
 class Bridge:
-    """One client on `source` and `target`, one owner at a time behind a socket. Raises Refused at the start."""
+    """Connects one client, on `source` and `target`, to one owner at a time. The constructor raises OwnerRefused."""
 
     def __init__(self, place: Place, toolsets: list[str] | None, source: BinaryIO, target: BinaryIO) -> None:
         self._place = place
         self._hello: JSON = {"want": "mcp", **({"toolsets": toolsets} if toolsets else {})}
         self._source, self._target = source, target
         self._writing = threading.Lock()
-        self._guard = threading.Condition()  # of everything below; never held while a client or an owner is waited for
+        self._guard = threading.Condition()  # guards all below; never held while waiting for a client or an owner
         self._handshake: list[bytes] = []
         self._swallow: set[str] = set()
         self._open: dict[str, JSON] = {}
@@ -47,7 +47,7 @@ class Bridge:
         self._line = self._dial(place, may_replace=True)
 
     def run(self) -> None:
-        """Pass lines on until the input ends and every request has its reply."""
+        """Forward lines until the input has ended and every request has a reply."""
         listener = threading.Thread(target=self._listen, name="replies")
         listener.start()
         for line in self._source:
@@ -69,7 +69,7 @@ class Bridge:
         return line
 
     def _note(self, line: bytes) -> None:
-        """Remember what a new owner would have to know."""
+        """Remember the part of a message that a new owner would need."""
         message = _parsed(line)
         method, number = message.get("method"), message.get("id")
         if method in (INITIALIZE, "notifications/initialized"):
@@ -94,8 +94,10 @@ class Bridge:
                     return
 
     def _is_done(self) -> bool:
-        """Whether the input has ended and nothing more will come: an owner that lives leaves only what it never
-        answers, such as requests that are none."""
+        """Return whether the input has ended and no more replies will come.
+
+        A running owner leaves open only what it never answers, such as invalid requests.
+        """
         return self._has_ended and (not self._open or is_running(*self._owner))
 
     def _is_for_the_client(self, line: bytes) -> bool:
@@ -111,7 +113,7 @@ class Bridge:
         return not is_ours
 
     def _reconnect(self) -> bool:
-        """Another owner for the same client. False when there is none and nothing more to come."""
+        """Connect the client to another owner. Return False if there is none and the input has ended."""
         self._line.close()
         while True:
             try:
@@ -124,13 +126,13 @@ class Bridge:
                 self._fail_open(problem(error.message, error.hint))
             if self._has_ended:
                 return False
-            # the client goes on, and its next request is a reason to try again
+            # the client may continue, and its next request is a reason to try again
             self._guard.wait_for(lambda: self._open or self._has_ended)
         self._introduce()
         return True
 
     def _introduce(self) -> None:
-        """The handshake again, its reply swallowed, then what is open and may be repeated."""
+        """Repeat the handshake without passing on its reply, then the open requests that are repeatable."""
         try:
             for line in self._handshake:
                 message = _parsed(line)
@@ -148,7 +150,7 @@ class Bridge:
             if self._has_ended:
                 self._line.end()
         except OSError:
-            return  # it died as well: the listener notices
+            return  # this owner ended as well: the listener notices
 
     def _may_repeat(self, message: JSON) -> bool:
         return message["method"] != "tools/call" or _table(message.get("params")).get("name") in self._repeatable
@@ -169,11 +171,11 @@ class Bridge:
                 self._target.write(line)
                 self._target.flush()
         except OSError:
-            os._exit(0)  # the client does not listen any more
+            os._exit(0)  # the client no longer reads
 
 
 def _send(owner: Line, line: bytes) -> None:
-    """To the owner of the moment; if it died, the listener sends what is open to the next one."""
+    """Send a line to the current owner; if it has ended, the listener sends the open requests to the next one."""
     try:
         owner.send(line)
     except OSError:
@@ -181,7 +183,7 @@ def _send(owner: Line, line: bytes) -> None:
 
 
 def run(root: Path, config: Path | None, toolsets: list[str] | None) -> int:
-    """The bridge on this process's own input and output; returns its exit code. Raises ConfigError."""
+    """Run the bridge on this process's input and output and return its exit code. Raises ConfigError."""
     threading.Thread(target=_end_with_the_parent, args=(os.getppid(),), daemon=True).start()
     place = place_of(root, config)
     if place.warning:
@@ -197,7 +199,7 @@ def run(root: Path, config: Path | None, toolsets: list[str] | None) -> int:
 
 
 def _end_with_the_parent(parent: int) -> None:
-    """A client that was killed may leave its end of our input open in another process of its own."""
+    """End this process with its parent: a killed client may leave our input open in another of its processes."""
     wait_for_parent(parent, PARENT_SECONDS)
     os._exit(0)
 

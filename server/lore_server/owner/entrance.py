@@ -1,4 +1,4 @@
-"""Where an owner can be reached: its socket, opened again at the same address when it is swept away."""
+"""Listen on an owner's socket, and reopen it at the same address if it is deleted."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Welcome = Callable[[ByteStream], Awaitable[None]]
 
 
 class Entrance:
-    """A listening socket. Clients that came in stay when it is opened again."""
+    """A listening socket. Connected clients stay connected when it is reopened."""
 
     def __init__(self, index: Path, transport: str) -> None:
         self._index = index
@@ -29,7 +29,7 @@ class Entrance:
         self.address = ""
 
     async def open(self) -> None:
-        """Listen, from now on at `address`. Raises OSError."""
+        """Listen, and set `address`. Raises OSError."""
         await self._hang_up()
         self._file = socket_of(self._index) if self._transport == "unix" and HAS_UNIX_SOCKETS else None
         if self._file is None:
@@ -42,17 +42,17 @@ class Entrance:
             self._identity = _identity(self._file)
 
     async def admit(self, welcome: Welcome, tasks: TaskGroup) -> None:
-        """Let clients in until it is closed or opened again; each is served in the task group."""
+        """Accept clients until the socket is closed or reopened; serve each of them in the task group."""
         assert self._listener is not None
         with suppress(anyio.ClosedResourceError):
             await self._listener.serve(welcome, tasks)
 
     def is_there(self) -> bool:
-        """Whether clients can still come in: the system clears temporary folders."""
+        """Return whether clients can still connect: the system may clear temporary folders."""
         return self._file is None or _identity(self._file) == self._identity
 
     async def close(self) -> None:
-        """Let nobody in any more, and take the socket away."""
+        """Accept no more clients, and delete the socket."""
         await self._hang_up()
         if self._file is not None and self.is_there():
             self._file.unlink(missing_ok=True)
@@ -63,7 +63,7 @@ class Entrance:
 
 
 async def _unix(path: Path) -> Listener[ByteStream]:
-    path.unlink(missing_ok=True)  # of an owner that died: we hold the lock
+    path.unlink(missing_ok=True)  # left by an owner that ended: we hold the lock
     before = os.umask(0o177)
     try:
         return await anyio.create_unix_listener(path, mode=0o600)

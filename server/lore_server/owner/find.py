@@ -1,4 +1,4 @@
-"""Finding the owner of an index, and starting one if there is none. Standard library only: the bridge stands on it."""
+"""Find the owner of an index, or start one. Standard library only, because the bridge imports it."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ DIRECT_SECONDS = 5.0  # a command that holds the index itself may be about to en
 STOP_SECONDS = 30.0
 PAUSE_SECONDS = 0.02
 LOG, LOG_BYTES = "owner.log", 1_000_000
-REFUSED_SECONDS = 3.0  # an owner looks after its socket each second
-SILENT_SECONDS = 15.0  # it listens: it may be busy
-NAMELESS_SECONDS = 5.0  # an owner looks after its note each second
+REFUSED_SECONDS = 3.0  # an owner checks its socket every second
+SILENT_SECONDS = 15.0  # the owner listens, but may be busy
+NAMELESS_SECONDS = 5.0  # an owner checks its note every second
 KILL_SECONDS = 5.0
 OTHER, SILENT = "runs with a different configuration, version or index folder", "does not respond"
 KEYS = ("GEMINI_API_KEY", "GOOGLE_API_KEY")
 
 
 class OwnerRefused(Exception):
-    """No owner can be had; `problem` is the error record and `exit_code` what a command ends with."""
+    """Raised if no owner is available; `problem` is the error record and `exit_code` the command's exit code."""
 
     def __init__(self, problem: JSON, exit_code: int) -> None:
         super().__init__(problem["message"])
@@ -49,46 +49,47 @@ class OwnerRefused(Exception):
 
 
 class OwnerRequirements(NamedTuple):
-    """What an owner must be: of this build of Lore, this configuration and knowledge folder, with this key if any."""
+    """The required build of Lore, configuration with knowledge folder, and API key (if any) of an owner."""
 
     build: str
     config: str
     key: str
 
     def is_met_by(self, note: Note) -> bool:
-        """Whether that owner will do. One with a key does for who has none."""
+        """Return whether the owner is suitable. An owner with a key also suits a client without one."""
         return self.is_same_program(note) and (not self.key or note.key == self.key)
 
     def is_same_program(self, note: Note) -> bool:
-        """Whether at most the key differs."""
+        """Return whether the owner differs in its key at most."""
         return (note.build, note.config) == (self.build, self.config)
 
 
 def wanted(place: Place) -> OwnerRequirements:
-    """What the owner of this place must be, as of now."""
+    """Return the current requirements for the owner of this place."""
     folders = (Path(package.__path__[0]) for package in (lore_server, lore_etl))
     return OwnerRequirements(build_of(*folders), f"{place.digest}-{home_digest()}", key_digest())
 
 
 def home_digest() -> str:
-    """Tells knowledge folders apart: an owner writes to the one that its environment named."""
+    """Return a digest of the knowledge folder: an owner writes to the folder that its environment named."""
     return hashlib.sha256(os.fsencode(knowledge_home(os.environ))).hexdigest()[:8]
 
 
 def key_digest() -> str:
-    """Tells keys apart without holding one."""
+    """Return a digest of the API key, which distinguishes keys without storing them; empty without a key."""
     key = next((os.environ[name] for name in KEYS if os.environ.get(name)), "")
     return hashlib.sha256(f"lore {key}".encode()).hexdigest()[:16] if key else ""
 
 
 def connect(place: Place, hello: JSON, may_replace: bool = True) -> tuple[Line, JSON]:
-    """A line to an owner of the index that is as it must be; started, or replaced if it may be.
+    """Connect to a suitable owner of the index; start it, or replace the running one if that is allowed.
 
-    Who comes back after an owner's death may not replace one of another configuration, else two that differ would do so
-    for ever. It takes one with another key, and replaces one without: that can happen only once.
+    A client that returns after its owner ended (`may_replace` is False) must not replace an owner with another
+    configuration, or two clients that differ would replace each other's owners forever. It accepts an owner with
+    another key and replaces one without a key, which can happen only once.
 
     Raises:
-        Refused: somebody else holds the index, or an owner cannot start.
+        OwnerRefused: another process holds the index, or an owner cannot start.
     """
     need, began = wanted(place), time.monotonic()
     starting, silent_since, nameless_since = None, 0.0, 0.0
@@ -97,7 +98,7 @@ def connect(place: Place, hello: JSON, may_replace: bool = True) -> tuple[Line, 
         if note is not None and note.address:
             is_returning = not may_replace and need.is_same_program(note)
             will_do = need.is_met_by(note) or (is_returning and bool(note.key))
-            if not will_do or not is_ours(place.folder):  # or the folder was deleted while it ran
+            if not will_do or not is_ours(place.folder):  # the folder may have been deleted while the owner ran
                 _replace(place.folder, note, may_replace or is_returning, OTHER)
                 continue
             try:
@@ -122,7 +123,7 @@ def connect(place: Place, hello: JSON, may_replace: bool = True) -> tuple[Line, 
 
 
 def _introduced(note: Note, hello: JSON) -> tuple[Line, JSON]:
-    """A line to this owner. Raises OSError where it cannot be had now, Refused where it never will."""
+    """Connect to this owner. Raises OSError if it is unavailable now, OwnerRefused if it will stay so."""
     line, reply = dial(note.address, {**hello, "token": note.token})
     if reply.get("ok"):
         return line, reply
@@ -133,7 +134,7 @@ def _introduced(note: Note, hello: JSON) -> tuple[Line, JSON]:
 
 
 def ask(note: Note, want: str) -> JSON | None:
-    """One question to a running owner; None if it does not answer."""
+    """Send one request to a running owner and return its reply; None if it does not answer."""
     try:
         line, reply = dial(note.address, {"want": want, "token": note.token})
     except OSError:
@@ -143,7 +144,7 @@ def ask(note: Note, want: str) -> JSON | None:
 
 
 def holder(folder: Path) -> Note | None:
-    """The note of the process that holds an index. An owner restores a note that is gone, which is waited for."""
+    """Return the note of the process that holds an index. Wait for an owner to restore a missing note."""
     deadline = time.monotonic() + NAMELESS_SECONDS
     while (note := living_note(folder)) is None and is_in_use(folder) and time.monotonic() < deadline:
         time.sleep(PAUSE_SECONDS)
@@ -151,9 +152,10 @@ def holder(folder: Path) -> Note | None:
 
 
 def stop(folder: Path, note: Note) -> bool:
-    """End an owner and wait until it has ended; False if it is still there after half a minute.
+    """Stop an owner and wait for its end; return False if it still runs after 30 seconds.
 
-    It is asked. If it does not answer, it gets signals, which its id and time of birth say are meant for it.
+    The owner is asked first. If it does not answer, it receives signals; the note's process id and start time ensure
+    that they reach no other process.
     """
     now = time.monotonic()
     deadline, terminate_at, kill_at = now + STOP_SECONDS, float("inf"), float("inf")
@@ -186,9 +188,9 @@ def _replace(folder: Path, note: Note, may_replace: bool, why: str) -> None:
 
 
 class Starting:
-    """An owner that is being started in the background, its errors in the log.
+    """An owner that is starting in the background; its errors go to the log.
 
-    It says on its output when it answers, or why it does not; a thread waits for that.
+    It reports on its standard output that it is ready, or why it failed; a thread waits for that line.
     """
 
     def __init__(self, place: Place) -> None:
@@ -199,11 +201,11 @@ class Starting:
 
     @property
     def is_over(self) -> bool:
-        """Whether it answers, or has given up."""
+        """Return whether the owner is ready or has failed."""
         return bool(self._said) or not self._thread.is_alive()
 
     def check(self) -> None:
-        """Raises Refused where it gave up for another reason than that somebody was quicker."""
+        """Raise OwnerRefused if the start failed, unless another owner was faster."""
         try:
             said: JSON = json.loads(self._said)
         except ValueError:
@@ -222,7 +224,7 @@ class Starting:
 
 
 def _spawned(place: Place) -> subprocess.Popen[bytes]:
-    """`-P`: nothing in the folder we are run in may be imported."""
+    """Start the owner. `-P` prevents imports from the current folder."""
     command = [sys.executable, "-P", "-m", "lore_server.owner.owner_main", str(place.root), str(place.config or "")]
     try:
         if notice := claim(place.folder):
@@ -241,7 +243,7 @@ def _spawned(place: Place) -> subprocess.Popen[bytes]:
 
 
 def _log(file: Path) -> BinaryIO:
-    """The owner's log, to be added to. Raises OSError where it is a link or no regular file."""
+    """Open the owner's log for appending. Raises OSError if it is a symlink or not a regular file."""
     if os.path.lexists(file) and file.lstat().st_size > LOG_BYTES:
         replace(file, file.with_suffix(".log.1"))
     return open(open_regular(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT), "ab")
@@ -253,7 +255,7 @@ def _busy(note: Note) -> JSON:
 
 
 def nameless() -> JSON:
-    """The error record where a process holds an index and left no note."""
+    """Return the error record for an index that is held by a process without a note."""
     return problem(
         "An unidentified process holds this index.",
         f"`fuser {INDEX_NAME}/{LOCK}` shows it; end it, then try again.",
@@ -265,5 +267,5 @@ def _silent(folder: Path) -> JSON:
 
 
 def problem(message: str, hint: str) -> JSON:
-    """An error record, as the contract has it."""
+    """Return an error record in the form of the contract."""
     return {"error": True, "code": "BUSY", "message": message, "hint": hint, "trace_id": ""}

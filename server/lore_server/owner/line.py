@@ -1,7 +1,7 @@
-"""The line between a client and an owner: one line of JSON to say who is there and what is wanted, one line back.
+"""Connect a client to an owner: the client sends a JSON line with its token and request, the owner replies with one.
 
-After that it carries MCP (`mcp`), one call of an operation with its progress (`call`), or nothing more (`status`,
-`stop`). Standard library only.
+After that the connection carries MCP (`mcp`), calls of operations with their progress (`call`), or nothing more
+(`status`, `stop`). Standard library only.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ UNIX, TCP, LOOPBACK = "unix:", "tcp:", "127.0.0.1"
 
 
 class Line:
-    """A connected socket that is written and read by lines."""
+    """A connected socket that is read and written in lines."""
 
     def __init__(self, connected: socket.socket) -> None:
         self._socket = connected
         self._reader = connected.makefile("rb")
 
     def send(self, data: bytes) -> None:
-        """Write all of it. Raises OSError."""
+        """Write all the data. Raises OSError."""
         self._socket.sendall(data)
 
     def tell(self, message: JSON) -> None:
@@ -37,11 +37,11 @@ class Line:
         self.send(json.dumps(message).encode() + b"\n")
 
     def read(self) -> bytes:
-        """The next line with its end; empty at the end of the line. Raises OSError."""
+        """Return the next line with its newline; empty at the end of the input. Raises OSError."""
         return self._reader.readline()
 
     def hear(self) -> JSON:
-        """The next message. Raises OSError where the line ended or says something else."""
+        """Return the next message. Raises OSError if the connection has ended or the line is not JSON."""
         line = self.read()
         try:
             message = json.loads(line)
@@ -50,24 +50,24 @@ class Line:
         return message if isinstance(message, dict) else {}
 
     def end(self) -> None:
-        """Say that nothing more will be sent; what the owner still sends can be read."""
+        """Close the sending direction; replies can still be read."""
         try:
             self._socket.shutdown(socket.SHUT_WR)
         except OSError:
-            return  # it has left already
+            return  # the owner has already disconnected
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         self._reader.close()
         self._socket.close()
 
 
 def dial(address: str, hello: JSON) -> tuple[Line, JSON]:
-    """A line to the owner at the address, and its first reply.
+    """Connect to the owner at the address and return the connection with its first reply.
 
     Raises:
-        ConnectionRefusedError: nobody listens there.
-        OSError: whoever listens does not answer as an owner does, or the address is not one of this user's.
+        ConnectionRefusedError: nothing listens there.
+        OSError: the listener does not answer like an owner, or the address does not belong to this user.
     """
     line = Line(_connected(address))
     try:
@@ -97,7 +97,10 @@ def _connected(address: str) -> socket.socket:
 
 
 def _own_socket(path: Path) -> Any:
-    """Where to connect: the token is sent there, so it must be a socket of ours in a folder that only we can enter."""
+    """Return the address of the socket.
+
+    It receives the token, so it must be in a folder that only we can enter, and ours.
+    """
     try:
         folder, info = path.parent.lstat(), path.lstat()
     except FileNotFoundError as error:

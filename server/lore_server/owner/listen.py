@@ -1,4 +1,4 @@
-"""Who comes to the owner, what is wanted, and when nobody has been there for long."""
+"""Accept the connections to an owner, serve their requests, and detect when the owner is idle."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _Gone = (anyio.ClosedResourceError, anyio.BrokenResourceError, anyio.EndOfStream
 
 
 class Door:
-    """Counts the clients that are in, and knows when the last one left."""
+    """A counter of the connected clients, which also records when the last one left."""
 
     def __init__(self) -> None:
         self.clients = 0
@@ -42,7 +42,7 @@ class Door:
 
     @asynccontextmanager
     async def inside(self) -> AsyncIterator[None]:
-        """A client, from its hello to its leaving."""
+        """Count a client while the context is open."""
         self.clients += 1
         try:
             yield
@@ -51,12 +51,12 @@ class Door:
             self._quiet_since = time.monotonic()
 
     def quiet_seconds(self) -> float:
-        """How long nobody has been there."""
+        """Return the seconds since the last client left; 0 while clients are connected."""
         return 0.0 if self.clients else time.monotonic() - self._quiet_since
 
 
 class Desk:
-    """Answers those who come in at the socket."""
+    """The server of the connections to the socket."""
 
     def __init__(self, app: App, token: str, door: Door, status: Callable[[], JSON]) -> None:
         self._app = app
@@ -66,7 +66,7 @@ class Desk:
         self._calls = Calls(app.contract, app.call)
 
     async def welcome(self, stream: ByteStream) -> None:
-        """Serve one client, from hello to end. Whatever it sends, at most its own connection ends."""
+        """Serve one client from its first message to its end. Invalid input ends at most its own connection."""
         try:
             async with stream:
                 await self._greet(BufferedByteReceiveStream(stream), stream)
@@ -113,7 +113,7 @@ class Desk:
         await serve_lines(server, received, stream)
 
     async def _shell(self, hello: JSON, received: BufferedByteReceiveStream, stream: ByteStream) -> None:
-        """Calls of the shell, one after the other: progress while it runs, then the result or the problem."""
+        """Run the shell's calls one after the other: send progress during each, then the result or the error record."""
         await _tell(stream, {"ok": True})
         while True:
             asked = _parsed(await received.receive_until(b"\n", LONGEST_CALL))
@@ -132,7 +132,7 @@ class Desk:
 
 
 async def until_quiet(door: Door, idle_seconds: float, is_needed: Callable[[], bool]) -> None:
-    """Return when nobody has been there for so long, nothing runs, or the owner is asked to stop."""
+    """Return when no client was connected for `idle_seconds` and the owner is not needed, or when it should stop."""
     while not door.stopping.is_set():
         with anyio.move_on_after(min(LOOK_SECONDS, idle_seconds)):
             await door.stopping.wait()
@@ -145,7 +145,7 @@ async def _tell(stream: ByteStream, message: JSON) -> None:
 
 
 def _parsed(line: bytes) -> JSON:
-    """A message from a client; empty if it is none."""
+    """Return a client's message; empty if it is not a valid one."""
     try:
         value = json.loads(line)
     except (ValueError, RecursionError):
@@ -154,7 +154,7 @@ def _parsed(line: bytes) -> JSON:
 
 
 def _progress_to(stream: ByteStream) -> Callable[[str, int, int], None]:
-    """Progress as lines to the client; called from a worker thread."""
+    """Return a function that sends progress to the client as lines; worker threads call it."""
     loop, told_at = anyio.lowlevel.current_token(), 0.0
 
     def report(stage: str, done: int, total: int) -> None:
@@ -166,6 +166,6 @@ def _progress_to(stream: ByteStream) -> Callable[[str, int, int], None]:
         try:
             anyio.from_thread.run(_tell, stream, {"progress": [stage, done, total]}, token=loop)
         except (*_Gone, anyio.RunFinishedError):
-            return  # the client left; the work goes on
+            return  # the client disconnected; the operation continues
 
     return report

@@ -1,6 +1,6 @@
-"""The owner in the background, started by its first client: `python -P -m lore_server.owner.owner_main ROOT CONFIG`.
+"""Run the owner in the background: `python -P -m lore_server.owner.owner_main ROOT CONFIG`.
 
-Its first line on standard output says that it answers, or why it does not; after that it is silent.
+Its first line on standard output reports that it is ready, or why it failed; it writes nothing after that.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import sys
 
 
 def main() -> int:
-    """Own the index until nobody needs it. Forks first: who started it has no child to wait for."""
+    """Own the index until it is no longer needed. It forks first, so that its starter has no child to wait for."""
     if hasattr(os, "fork") and os.fork():
         return 0
     import logging
@@ -37,7 +37,7 @@ def main() -> int:
 
 
 def _say(message: dict[str, object]) -> None:
-    """One line to who started us, then nothing more: it may be gone."""
+    """Send one line to the process that started us, then nothing more: that process may have ended."""
     import json
 
     if sys.stdout is not None and not sys.stdout.closed:

@@ -1,4 +1,4 @@
-"""The owner process: it holds the lock, answers at its socket (and on HTTP for `lore serve`), and ends in order."""
+"""Run an owner: it holds the lock, answers at its socket (and over HTTP for `lore serve`), and shuts down cleanly."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ from lore_server.owner.find import wanted
 from lore_server.owner.listen import LOOK_SECONDS, Desk, Door, until_quiet
 
 log = logging.getLogger(__name__)
-CLOSE_SECONDS = 10.0  # `lore stop` waits for half a minute
+CLOSE_SECONDS = 10.0  # `lore stop` waits for 30 seconds
 Serving = Callable[[App, Door], Awaitable[None]]
 if TYPE_CHECKING:
     from lore_server.replies.records import HealthOwnerRecord
 
 
 class Owner:
-    """One index with its socket. `kind` is `background` or `serve`; the latter never ends by itself.
+    """The owner of one index. Its `kind` is `background` or `serve`; the latter never ends by itself.
 
     Raises:
-        ConfigError: the configuration is wrong.
+        ConfigError: the configuration is invalid.
         Busy: another process owns the index.
     """
 
@@ -54,7 +54,7 @@ class Owner:
         self.app.index.own(kind)
 
     async def run(self, ready: Callable[[], None], serve: Serving | None = None, web: str = "") -> None:
-        """Answer until nobody needs it, it is told to stop, or `serve` ends."""
+        """Answer requests until the owner is idle or asked to stop, or until `serve` returns."""
         door = self._door = Door()
         token = secrets.token_hex(16)
         desk = Desk(self.app, token, door, self._status)
@@ -85,7 +85,7 @@ class Owner:
             await entrance.close()
 
     async def _stay_reachable(self, entrance: Entrance, desk: Desk, tasks: TaskGroup) -> None:
-        """Restore the note and the socket when they vanish, and end when the index folder did."""
+        """Restore the note and the socket if they vanish, and end if the index folder does."""
         assert self._door is not None
         was_restored = True
         while not self._door.stopping.is_set():
@@ -106,7 +106,7 @@ class Owner:
                 was_restored = False
 
     def _restore_note(self, address: str) -> None:
-        """Write the note again if it is gone, damaged or leads elsewhere. Raises OSError."""
+        """Write the note again if it is missing, damaged or belongs to another owner. Raises OSError."""
         assert self._note is not None
         self._note = self._note._replace(address=address)
         found = read_note(self.place.folder)
@@ -114,14 +114,15 @@ class Owner:
             write_note(self.place.folder, self._note)
 
     def _warm(self) -> None:
-        """First what answers the handshake, then what answers the first search: the client waits for the former."""
+        """Load first what the handshake needs, then what the first search needs: the client waits for the handshake."""
 
         self.app.warm()
 
     def close(self) -> None:
-        """End what runs, close the stores, take the note back, let go of the lock.
+        """Stop running jobs, close the stores, remove the note and release the lock.
 
-        A model that does not return holds up its call for minutes. The process ends without it: any kill is harmless.
+        A model that does not return can block its call for minutes. The process then ends without it, because killing
+        it at any time is harmless.
         """
         closing = threading.Thread(target=self.app.close, daemon=True)
         closing.start()
@@ -142,7 +143,6 @@ class Owner:
         return note
 
     def _is_working(self) -> bool:
-        """Whether a job runs."""
         return self.app.jobs.running_id() is not None
 
     def _record(self) -> HealthOwnerRecord | None:
@@ -153,7 +153,7 @@ class Owner:
         return {"pid": note.pid, "since": note.since, "clients": door.clients}
 
     def _status(self) -> JSON:
-        """What `lore ps` shows."""
+        """Return the data that `lore ps` shows."""
         assert self._note is not None
         return {
             **(self._record() or {}),
@@ -171,7 +171,7 @@ _SOCKET = 'Set `owner.transport` to "loopback" in ~/.config/lore/config.toml, or
 
 
 def own(root: Path, config: Path | None, ready: Callable[[], None]) -> None:
-    """Be the owner in the background until it ends. Raises LoreError."""
+    """Own the index in the background until the owner ends. Raises LoreError."""
     owner = Owner(root, config, "background")
     try:
         anyio.run(owner.run, ready)
@@ -181,14 +181,14 @@ def own(root: Path, config: Path | None, ready: Callable[[], None]) -> None:
 
 
 def leave() -> None:
-    """End this process now that all is closed: Python would wait for threads that wait for a model elsewhere."""
+    """End this process after everything is closed: Python would wait for threads that wait for a remote model."""
     logging.shutdown()
     sys.stderr.flush()
     os._exit(0)
 
 
 async def _abandoned(work: Callable[[], None]) -> None:
-    """In a thread that nobody waits for when the owner ends."""
+    """Run the work in a thread that is abandoned when the owner ends."""
     await anyio.to_thread.run_sync(work, abandon_on_cancel=True)
 
 

@@ -1,4 +1,4 @@
-"""Calls of the shell through the owner of the index."""
+"""Send the shell's calls to the owner of the index."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from lore_server.owner.line import Line
 
 
 class OwnerCalls:
-    """The owner as something to call; started when it is first needed."""
+    """Operations in the owner of the index, which is started when it is first needed."""
 
     def __init__(self, where: Place) -> None:
         self._place = where
         self._line: Line | None = None
 
     def call(self, operation: str, arguments: JSON, progress: Progress) -> JSON:
-        """Run one operation there. If the owner dies on the way, once more where that does no harm.
+        """Run one operation in the owner. If the owner ends during the call, repeat it once if it is repeatable.
 
         Raises:
-            LoreError: what went wrong, there or on the way.
+            LoreError: the operation failed, or the owner is not available.
         """
         try:
             return self._call(operation, arguments, progress)
@@ -60,7 +60,7 @@ class OwnerCalls:
             raise from_record(refused.problem) from refused
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         if self._line is not None:
             with suppress(OSError):
                 self._line.close()
@@ -68,7 +68,7 @@ class OwnerCalls:
 
 
 def step_aside(where: Place) -> None:
-    """End a background owner that nobody uses, for a command that must hold the index itself."""
+    """Stop a background owner without clients, for a command that must hold the index itself."""
     note = living_note(where.folder)
     if note is None or note.kind != "background":
         return

@@ -1,7 +1,7 @@
-"""The folder of the sockets of this user's owners. Standard library only.
+"""Locate the sockets of this user's owners. Standard library only.
 
-It differs from shell to shell, as `TMPDIR` and `XDG_RUNTIME_DIR` do. So a note holds the whole address of its owner,
-and the user's state folder records which indexes there are.
+The folder can differ between shells, because `TMPDIR` and `XDG_RUNTIME_DIR` do. So a note stores the full address of
+its owner, and the user's state folder records the indexes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,10 @@ LONGEST_SOCKET = 100  # bytes: unix(7) allows 107, and macOS 103
 
 
 def runtime_folder() -> Path:
-    """`LORE_RUNTIME`, or a folder of this user below the system's place for such. Raises OSError if it is not ours."""
+    """Return `LORE_RUNTIME`, `$XDG_RUNTIME_DIR/lore` or a folder of this user in the temporary folder. Raises OSError.
+
+    The folder must belong to this user.
+    """
     base = os.environ.get(VARIABLE)
     if base is None and os.environ.get("XDG_RUNTIME_DIR"):
         base = str(Path(os.environ["XDG_RUNTIME_DIR"], "lore"))
@@ -29,6 +32,6 @@ def runtime_folder() -> Path:
 
 
 def socket_of(index: Path) -> Path | None:
-    """Where the socket of an index's owner is; None where its name would be too long for one."""
+    """Return the path of the socket of an index's owner; None if it would be too long."""
     path = runtime_folder() / f"{hashlib.sha256(os.fsencode(index)).hexdigest()[:16]}.sock"
     return path if len(os.fsencode(path)) <= LONGEST_SOCKET else None

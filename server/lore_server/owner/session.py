@@ -1,4 +1,4 @@
-"""What the commands of the shell share: the project they work on, how they print, how they fail."""
+"""Provide the options, the project and the output that all shell commands share."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ log = logging.getLogger(__name__)
 
 
 class Answering(Protocol):
-    """What runs operations for the shell."""
+    """Runs operations for the shell."""
 
     def call(self, operation: str, arguments: JSON, progress: Progress) -> JSON:
-        """The result. Raises LoreError."""
+        """Run an operation and return its result. Raises LoreError."""
         ...
 
     def close(self) -> None:
-        """Let go of it."""
+        """Release the connection or the index."""
         ...
 
 
@@ -46,7 +46,7 @@ class Direct:
         self._app = App(root, settings, load_contract())
 
     def call(self, operation: str, arguments: JSON, progress: Progress) -> JSON:
-        """The result. Raises LoreError."""
+        """Run an operation and return its result. Raises LoreError."""
         return self._app.call(operation, arguments, Listener(progress))
 
     def close(self) -> None:
@@ -56,7 +56,7 @@ class Direct:
 
 @dataclass
 class Session:
-    """The options that every command has, and what follows from them."""
+    """The options that all commands share, and the project and settings they select."""
 
     project: Path | None = None
     config: Path | None = None
@@ -67,7 +67,7 @@ class Session:
 
     @property
     def root(self) -> Path:
-        """The project: `-C`, else the nearest folder with a `lore.toml` or `.git`, else the current one."""
+        """Return the project: `-C`, or the nearest folder with a `lore.toml` or `.git`, or the current folder."""
         if self.project is None:
             return find_project(Path.cwd())
         if not self.project.is_dir():
@@ -76,25 +76,25 @@ class Session:
 
     @property
     def settings(self) -> Settings:
-        """The configuration. Raises ConfigError."""
+        """Return the configuration. Raises ConfigError."""
         return load_settings(self.root, self.config)
 
     def warn(self) -> None:
-        """Say on standard error what of the project's configuration is ignored. A wrong one is reported elsewhere."""
+        """Warn on standard error about ignored project settings. Invalid settings are reported elsewhere."""
         with suppress(LoreError):
             if warning := read_layers(self.root, self.config).warning:
                 output.note(warning)
 
     @property
     def has_index(self) -> bool:
-        """Whether something was synced. Raises ConfigError."""
+        """Return whether the project has an index. Raises ConfigError."""
         folder = place_of(self.root, self.config_file).folder
         return is_ours(folder) and (folder / CATALOGUE).exists()
 
     def ask(self, operation: str, **arguments: object) -> JSON:
         """Run one operation: through the owner of the index, or in this process with `--no-daemon`.
 
-        Where there is no index and nothing to be built, no owner is started either: looking leaves no trace.
+        Without an index, an operation that changes nothing does not start an owner: it leaves no files behind.
         """
         self._answering = self._answering or self._found(operation)
         try:
@@ -102,15 +102,15 @@ class Session:
                 return self._answering.call(operation, arguments, progress)
         except KeyboardInterrupt:
             if not self.no_daemon:
-                self.close()  # the line is in the middle of a reply
+                self.close()  # the connection is in the middle of a reply
             raise
 
     def hold_index(self) -> None:
-        """For a command that opens the index itself: a background owner that nobody uses steps aside."""
+        """Stop an unused background owner, for a command that opens the index itself."""
         step_aside(place_of(self.root, self.config_file))
 
     def close(self) -> None:
-        """Let go of the owner, or of the index."""
+        """Release the owner or the index."""
         if self._answering is not None:
             self._answering.close()
         self._answering = None
@@ -132,7 +132,7 @@ class Session:
         return result
 
     def tell(self, operation: str, result: JSON) -> None:
-        """Print a result: as text, or as data if that was asked for."""
+        """Print a result as text, or as JSON if that was requested."""
         if self.as_json:
             output.print_json(result)
         else:
@@ -140,5 +140,5 @@ class Session:
 
     @property
     def config_file(self) -> Path | None:
-        """The file of `-c`, wherever the owner runs."""
+        """Return the absolute path of `-c`, because the owner runs in another folder."""
         return self.config.resolve() if self.config is not None else None

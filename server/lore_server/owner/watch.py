@@ -1,4 +1,4 @@
-"""Changed files are noticed at once; a few of them are synced without being asked."""
+"""Watch the project's files, and sync a few changed files automatically."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ Filter = Callable[[Change, str], bool]
 
 
 async def watch(app: App, stop: anyio.Event) -> None:
-    """Until told to stop. Where the system cannot watch, replies look at the files themselves, as without an owner."""
+    """Watch until `stop` is set. If the system cannot watch files, each reply checks them, as without an owner."""
     try:
         app.freshness.watched = True
         while not stop.is_set():
             await _watch(app, stop, app.index.files.folders())
-    except (OSError, RuntimeError) as error:  # the latter is what the watcher raises at the limit of watches
+    except (OSError, RuntimeError) as error:  # the watcher raises RuntimeError at the system's limit of watches
         log.warning("files are not watched: %s", error)
     finally:
         app.freshness.watched = False
 
 
 async def _watch(app: App, stop: anyio.Event, folders: list[Path]) -> None:
-    """Until told to stop, or there are other folders to watch: the knowledge folder begins with the first document."""
+    """Watch until `stop` is set or the folders change: the knowledge folder appears with the first document."""
     limit = most_files(app.index.settings)
     events = awatch(
         *folders,
@@ -54,12 +54,15 @@ async def _watch(app: App, stop: anyio.Event, folders: list[Path]) -> None:
 
 
 def most_files(settings: Settings) -> int:
-    """How many changed files are synced unasked. None with a remote model: that would send text and cost money."""
+    """Return the maximum number of changed files to sync automatically.
+
+    It is 0 with a remote model: a sync would send text and cost money.
+    """
     return settings.owner.auto_sync_files if settings.embedding.provider == "local" else 0
 
 
 def sync_if_few(app: App, limit: int) -> None:
-    """Start a sync, if there is an index and only a few files changed since."""
+    """Start a sync if there is an index and only a few files have changed since the last one."""
     try:
         if app.index.exists() and app.index.model and app.index.catalogue.meta("synced_at") is not None:
             changed = len(app.freshness.changed_files())
@@ -70,12 +73,12 @@ def sync_if_few(app: App, limit: int) -> None:
 
 
 class _Ours(DefaultFilter):
-    """Everything but the index itself and what editors and git write beside the files."""
+    """Accepts all changes except those of the index and the temporary files of editors and git."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__()
         self._folder = folder
 
     def __call__(self, change: Change, path: str) -> bool:
-        """Whether the change may matter."""
+        """Return whether the change may matter."""
         return not Path(path).is_relative_to(self._folder) and super().__call__(change, path)
