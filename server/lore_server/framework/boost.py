@@ -12,7 +12,7 @@ from lore_server.query.outdated import lower_outdated
 from lore_server.query.proximity import stems
 from lore_server.query.ranking import Ranked, Terms
 
-_STAYS = {"expiredPenalty": 0.0, "supersededPenalty": 0.0}  # the ranking took these points already
+_STAYS = {"expiredPenalty": 0.0, "supersededPenalty": 0.0}  # the ranking has already subtracted these points
 
 
 def boosted(

@@ -1,4 +1,4 @@
-"""The `lore.toml` that `lore init` writes: every table, with its keys explained and commented out."""
+"""Define the `lore.toml` that `lore init` writes: every table, with its keys explained and commented out."""
 
 from __future__ import annotations
 

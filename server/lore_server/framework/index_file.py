@@ -1,4 +1,4 @@
-"""`.ce/syntropy-index.json`: the view as a file, for tools that read it there. It is written anew when it differs."""
+"""Write the view to `.ce/syntropy-index.json`, for tools that read it there, whenever it differs."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from lore_server.framework.view import Entries, View
 from lore_server.knowledge.safe_files import Files
 from lore_server.query.freshness import Freshness
 
-VERSION = "1.0"  # of this form
-FRAMEWORK_VERSION = "1.0"  # whose layout this is
+VERSION = "1.0"  # of this format
+FRAMEWORK_VERSION = "1.0"  # of the layout
 LARGE_BYTES = 10_000_000
 MOST_COPIES = 100
 
 
 class State(Enum):
-    """Whose a file is, in the words of a report."""
+    """The origin of a file, in the words of a report."""
 
     OURS = "ours"
     FOREIGN = "another tool's"
@@ -37,7 +37,7 @@ class State(Enum):
 
 
 class Output:
-    """Writes the file below the project's `.ce/`, and nowhere else: links on the way are refused."""
+    """A writer of the file below the project's `.ce/` and nowhere else: symlinks on the way are refused."""
 
     def __init__(self, index: Index, view: View, freshness: Freshness) -> None:
         self._index = index
@@ -47,15 +47,15 @@ class Output:
         self._guard = threading.Lock()
 
     def drift(self, entries: Entries) -> Drift:
-        """What does not hold at this moment."""
+        """Return the current drift."""
         changed = self._freshness.changed_of(entries.by_path) if entries.all else set()
         return drift(entries.all, cache(partial(exists, self._index.root)), changed)
 
     def create(self) -> list[str]:
-        """Write the file, whatever is there: what is not ours is kept beside it. Returns what there is to say of that.
+        """Write the file in any case; keep a foreign or damaged one beside it. Return the remarks on the file.
 
         Raises:
-            InvalidPath: `.ce` or the file is a link or no such thing.
+            InvalidPath: `.ce` or the file is a symlink, or of the wrong kind.
             StorageError: it cannot be written.
         """
         with self._guard:
@@ -63,7 +63,7 @@ class Output:
             return [*self._kept_beside(before), *self._written(before)]
 
     def refresh(self, report: SyncReport) -> None:
-        """Bring a file that is there up to date after a build. What goes wrong is a warning of the report."""
+        """Update an existing file after a build. Failures become warnings of the report."""
         try:
             with self._guard:
                 before = self._files.read(VIEW_NAME)
@@ -100,7 +100,7 @@ class Output:
 
 
 def record_of(root: Path, paths: Mapping[str, str], entries: Entries, now: Drift, synced_at: str | None) -> JSON:
-    """What stands in the file. Pure."""
+    """Return the content of the file. Pure."""
     return {
         "version": VERSION,
         "project_root": str(root).encode("utf-8", "replace").decode(),
@@ -120,18 +120,18 @@ def _remarks(size: int, entries: Entries) -> Iterator[str]:
 
 
 def exists(root: Path, path: str) -> bool:
-    """Whether the project has this file or folder; what leads out of it over `..` or links is not looked at."""
+    """Return whether the project has this file or folder; a path that leads outside (`..`, symlinks) is missing."""
     place = os.path.join(root, path)  # noqa: PTH118 - a Path each costs more than the rest
     if not os.path.exists(place):  # noqa: PTH110
         return False
     try:
         return Path(os.path.realpath(place)).is_relative_to(root)  # Path.resolve raises on a loop
     except OSError:
-        return False  # a link that is taken away at this moment
+        return False  # a symlink that is being removed
 
 
 def state_of(data: bytes) -> State:
-    """Whose the content of the file is."""
+    """Return the origin of the file's content."""
     try:
         value = json.loads(data)
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""Taking a project in: its layout, a `lore.toml`, the index, and `.ce/syntropy-index.json` where there is a `.ce/`."""
+"""Set up a project: its layout, a `lore.toml`, the index and, with a `.ce/`, `.ce/syntropy-index.json`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from lore_server.replies.records import InitResultDriftRecord, InitResultRecord, JobRecord, PlaceRecord
 
 SHOWN_VIOLATIONS = 10
-SHOWN_CHARACTERS = 4_000  # the job may take the rest of what a reply may
+SHOWN_CHARACTERS = 4_000  # leaves the rest of the reply to the job
 GROUP_OF_PLACE = {
     "system_prps": Group.SYSTEM_PRPS,
     "system_examples": Group.SYSTEM_PATTERNS,
@@ -37,7 +37,7 @@ GROUP_OF_PLACE = {
 
 
 class InitService:
-    """Every step can be repeated: what is there stays, what was cut short goes on."""
+    """The set-up of a project. Every step can be repeated: existing files stay, interrupted steps resume."""
 
     def __init__(self, index: Index, jobs: JobService, view: View, output: Output) -> None:
         self._index = index
@@ -92,7 +92,7 @@ class InitService:
             raise type(error)(error.message, hint) from error
 
     def _put_out(self, layout: Layout) -> list[str]:
-        """The file first as it can be now; the sync brings it up to date at its end, however long it takes."""
+        """Write the file in its current state first; the sync updates it at its end, however long it takes."""
         if "framework" not in layout.found:
             return []
         try:
@@ -107,7 +107,7 @@ class InitService:
         return {**ended, "joined": True} if is_joined else ended
 
     def _content(self, name: str) -> bytes | str | None:
-        """What is in the file; of what cannot be read, why not."""
+        """Return the content of the file, or the reason why it cannot be read."""
         try:
             return self._files.read(name)
         except LoreError as error:
@@ -122,7 +122,7 @@ class InitService:
 
 
 def _empty(layout: Layout, groups: Mapping[str, int]) -> Iterator[str]:
-    """Places that are there and whose files are not in the index."""
+    """Yield warnings about existing places whose files are not in the index."""
     for role, path in layout.found.items():
         group = GROUP_OF_PLACE.get(role)
         if group is not None and not groups[group.value]:

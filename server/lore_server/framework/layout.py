@@ -50,7 +50,7 @@ def layout_of(root: Path) -> Layout:
             link = _link_on(root, path)
             if link is not None:
                 links[link] = None
-            elif os.path.exists(root / path):  # noqa: PTH110 - what may not be looked at is not there
+            elif os.path.exists(root / path):  # noqa: PTH110 - a place that cannot be accessed counts as missing
                 found[role] = path
                 break
     return Layout(found, tuple(links))

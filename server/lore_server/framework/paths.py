@@ -12,7 +12,7 @@ from lore_server.knowledge.names import has_unseen
 
 LONGEST = 1_000  # characters
 _DRIVE = re.compile(r"[A-Za-z]:")
-_LIKE_SLASHES = frozenset("\u2044\u2215\u2216\u29f5\u29f8\u29f9")  # NFKC leaves these as they are
+_LIKE_SLASHES = frozenset("\u2044\u2215\u2216\u29f5\u29f8\u29f9")  # NFKC does not change these
 
 
 def plain(path: str) -> str:
@@ -45,7 +45,7 @@ def leads_to(root: Path, folder: str, path: str) -> str:
     home = Path(os.path.realpath(root))
     try:
         found = Path(os.path.realpath(home / folder / plain(path)))  # Path.resolve raises on a loop
-    except OSError as error:  # somebody takes the links away meanwhile
+    except OSError as error:  # another process may remove the symlinks meanwhile
         raise PathRefused(f"`{_shown(path)}` cannot be opened: {error.strerror}.", "Try again.") from error
     wanted = PurePath(folder).parts
     parts = found.relative_to(home).parts if found.is_relative_to(home) else ()

@@ -14,6 +14,6 @@ def check_root(root: Path, project_root: str | None, hint: str) -> None:
     try:
         is_this = Path(project_root).expanduser().resolve() == root
     except (OSError, ValueError, RuntimeError):
-        is_this = False  # NUL in the path, a loop of links, the home of a user who does not exist
+        is_this = False  # NUL in the path, a symlink loop, or the home of a user who does not exist
     if not is_this:
         raise InvalidArgument("This server serves one project, and `project_root` is a different folder.", hint)

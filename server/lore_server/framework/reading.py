@@ -1,4 +1,4 @@
-"""Documents by path: those of the framework below `.ce/`, those of the project, and the framework's own pages."""
+"""Read documents by path: those of the framework below `.ce/`, of the project, and the framework's own pages."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from lore_server.replies.records import DocTextMetadataRecord, DocTextRecord
 
 SUFFIX = ".md"
-FRAMEWORKS = (".ce/docs", SYSTEM)  # where a framework's pages are if the configuration does not say
+FRAMEWORKS = (".ce/docs", SYSTEM)  # folders of a framework's pages if the configuration names none
 
 
 class DocReader:
-    """Reads files as they are now: such as the index takes in, without their secrets, and over no link outwards."""
+    """A reader of current files: only those that are indexed, without secrets and never over symlinks to elsewhere."""
 
     def __init__(self, root: Path, settings: Settings, files: ProjectFiles) -> None:
         self._root = root
@@ -69,7 +69,7 @@ class DocReader:
         mark = sha256(f"{source}\0{text}")[:12]
         at = budget.offsets_of(cursor, mark, 2)
         metadata = self._about(source, text, modified)
-        if cursor:  # the first part told it all
+        if cursor:  # the first part has the full metadata
             metadata["title"], metadata["tags"] = budget.clipped(metadata["title"], budget.SHORT), []
         reply = {"success": True, "path": path, "source": source, "size": len(text), "metadata": metadata}
         return cast("DocTextRecord", paging.of_parts(reply, {"content": text}, at, mark, max_tokens))
@@ -82,7 +82,10 @@ class DocReader:
         return {"title": document.title, "tags": tags, "last_modified": modified}
 
     def _read(self, source: str, folder: str) -> tuple[str, str]:
-        """The text and when it changed. It is opened step by step without a link: what was checked is what is read."""
+        """Return the text and its time of modification.
+
+        Symlinks are refused at every step, so the checked file is read.
+        """
         info = _facts(self._root, source)
         if info is None:
             raise self._not_found(source, folder)
@@ -101,7 +104,7 @@ class DocReader:
         return text, timestamp(info.st_mtime)
 
     def _not_found(self, source: str, folder: str) -> DocumentNotFound:
-        """Told with the nearest paths there are, as the same tool takes them."""
+        """Return an error with the nearest existing paths, in the form that the same tool accepts."""
         here = f"{folder}/" if folder else ""
         near = nearest(source, [path for path in self._files.scan().files if self._is_for(path, here)])
         hint = "Find documents by content with knowledge_search."
@@ -115,11 +118,11 @@ class DocReader:
 
 
 def framework_folder(root: Path, configured: str) -> str:
-    """Where the framework's pages are, from the project's root.
+    """Return the folder of the framework's pages, relative to the project's root.
 
     Raises:
-        FrameworkNotFound: there is no such folder.
-        PathRefused: the configured one is not in the project.
+        FrameworkNotFound: the folder does not exist.
+        PathRefused: the configured folder is not in the project.
     """
     if configured:
         leads_to(root, "", plain(configured.rstrip("/")))
@@ -131,7 +134,7 @@ def framework_folder(root: Path, configured: str) -> str:
 
 
 def _facts(root: Path, source: str) -> os.stat_result | None:
-    """What the system tells of a regular file that is spelled just so: ignore files tell upper from lower case."""
+    """Return the facts of a regular file with exactly this spelling, because ignore files distinguish case."""
     folder = root
     try:
         for part in source.split("/"):

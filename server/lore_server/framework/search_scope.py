@@ -1,4 +1,4 @@
-"""Which files of the index a search of knowledge means: by the names of sources, and by tags."""
+"""Select the indexed files that a knowledge search covers, by the names of sources and by tags."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from lore_server.framework.view import Entries, View
 
 FRAMEWORK = "framework"
 DEFAULT = (FRAMEWORK, "prp", "example", "memory")
-KEPT = 16  # scopes of one view: some 1 MB each for 10,000 files
+KEPT = 16  # scopes per view, about 1 MB each for 10,000 files
 
 
 @dataclass(frozen=True)
 class Scope:
-    """Files, each with the first of the wanted sources that it belongs to, and what the view knew of them."""
+    """Files, each with the first requested source that it belongs to, and the view that they came from."""
 
     names: tuple[str, ...]
     source_of: Mapping[str, str]
@@ -30,18 +30,18 @@ class Scope:
     entries: Entries
 
     def tags(self, chunk: Chunk) -> tuple[str, ...]:
-        """The tags of a chunk's document: as the view has them, else those of its front matter."""
+        """Return the tags of a chunk's document: from the view, or from its front matter."""
         known = self.entries.by_path.get(chunk.source)
         return known[0].tags if known else chunk.tags
 
     def referenced_by(self, path: str) -> tuple[str, ...]:
-        """The PRPs that name this pattern."""
+        """Return the PRPs that name this pattern."""
         known = self.entries.by_path.get(path)
         return known[0].referenced_by if known else ()
 
 
 class Scopes:
-    """Made of the index and its view, and kept as long as that view is."""
+    """A factory of scopes from the index and its view. It keeps them as long as the view stays the same."""
 
     def __init__(self, index: Index, view: View) -> None:
         self._index = index
@@ -52,7 +52,7 @@ class Scopes:
         self._tagged: Mapping[str, set[str]] | None = None
 
     def of(self, names: Sequence[str], tags: Collection[str] = ()) -> Scope:
-        """The files of these sources, or of all; with tags, those that have one of them."""
+        """Return the files of these sources, or of the default ones; with tags, only those that have one of them."""
         entries = self._view.entries()
         wanted = tuple(dict.fromkeys(names)) or DEFAULT
         with self._guard:
@@ -73,7 +73,7 @@ class Scopes:
         pages, found = self._pages(), dict[str, str]()
         for path, type_ in self._index.catalogue.types().items():
             group = group_of(path, KnowledgeType(type_))
-            is_framework = is_system(path) or path.startswith(pages)  # all that came with it, its own pages too
+            is_framework = is_system(path) or path.startswith(pages)  # including the framework's own pages
             for name in names:
                 if group in SOURCES[name] or (name == FRAMEWORK and is_framework):
                     found[path] = name
@@ -81,14 +81,14 @@ class Scopes:
         return Scope(names, found, frozenset(found), entries)
 
     def _pages(self) -> tuple[str, ...]:
-        """What the paths of the framework's pages begin with."""
+        """Return the prefixes of the paths of the framework's pages."""
         try:
             return (framework_folder(self._index.root, self._index.settings.docs.framework) + "/",)
         except FrameworkNotFound:
             return ()
 
     def _by_tag(self, entries: Entries) -> Mapping[str, set[str]]:
-        """Tag in lower case -> the files that have it: as the view has them, else those of the front matter."""
+        """Return the files by tag in lower case: from the view, or from the front matter."""
         others = self._scope(DEFAULT, entries).files - entries.by_path.keys()
         given = [(one.path, one.tags) for one in entries.all], self._index.catalogue.tags_of(others).items()
         found: dict[str, set[str]] = defaultdict(set)

@@ -1,4 +1,4 @@
-"""`knowledge_search`: the product's own hybrid search over what the framework and the project know."""
+"""Search the knowledge of the framework and the project with the product's hybrid search (`knowledge_search`)."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 LIMIT = 10  # results
 DAY_SECONDS = 86_400
 READ_FOR_EXCERPT = 4  # passages of a file
-LISTED = 20  # tags, or PRPs that name a pattern, in one result
+LISTED = 20  # maximum of tags, and of PRPs that name a pattern, in one result
 
 
 class UnifiedSearch:
-    """Shows what the query service finds in some sources. `clock` gives seconds since 1970."""
+    """A search of some sources with the query service. `clock` returns seconds since 1970."""
 
     def __init__(
         self,
@@ -133,7 +133,7 @@ class UnifiedSearch:
         return rows
 
     def _suggestion(self, query: str, tags: Sequence[str]) -> str:
-        """Where else the words are, or what to try."""
+        """Return other sources that contain the words, or advice for another search."""
         for said, with_tags in (("Other sources contain these words", tags), ("Without the tags there are", ())):
             scope = self._scopes.of(DEFAULT, with_tags)
             holding = {
@@ -146,14 +146,17 @@ class UnifiedSearch:
 
 
 def _merged(arguments: Mapping[str, object], options: Mapping[str, object]) -> JSON:
-    """The arguments and those in `options`, where PRP-29.2 has them. Raises InvalidArgument if one is in both."""
+    """Return the arguments with those in `options`, as PRP-29.2 defines them.
+
+    Raises InvalidArgument if both have one.
+    """
     if twice := sorted(arguments.keys() & options.keys()):
         raise InvalidArgument(f"`{twice[0]}` is given twice: as an argument and in `options`.", "Pass it only once.")
     return {**arguments, **options}
 
 
 def _passages(top: Iterable[Ranked], found: SearchOutcome) -> Mapping[str, list[Chunk]]:
-    """The passages of each of these files that the search looked at, the one it was ranked by first."""
+    """Return the passages of these files that the search found, the one that decided the rank first."""
     passages = {one.source: [one.chunk] for one in top}
     for candidate in found.candidates:
         chunk = candidate.chunk

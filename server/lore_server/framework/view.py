@@ -17,7 +17,7 @@ from lore_server.framework.groups import PATTERNS, PRPS, Group
 from lore_server.framework.references import references
 from lore_server.framework.view_entry import ViewEntry, entries_of, other_keys
 
-SOURCES = ("patterns", "examples", "prps", "memories", "rules")  # of the index: whose files have a digest
+SOURCES = ("patterns", "examples", "prps", "memories", "rules")  # sources of the index whose files have a digest
 
 
 @dataclass(frozen=True)
