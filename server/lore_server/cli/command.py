@@ -80,7 +80,7 @@ def _command(group: typer.Typer, function: Callable[..., None]) -> Callable[...,
             raise
         except BrokenPipeError:
             raise typer.Exit(0) from None
-        except Exception as error:  # noqa: BLE001 - the top of a face
+        except Exception as error:  # noqa: BLE001 - outermost boundary of an interface
             raise typer.Exit(fail(error, session.as_json)) from None
         finally:
             session.close()

@@ -50,7 +50,7 @@ def session_start(
         else:
             request = upload_request(session, target, memory_dir or (), all, max)
             session_start(session, target, request, dry_run, budget)
-    except Exception as error:  # noqa: BLE001 - the top of a face; whatever is wrong here, a session must start
+    except Exception as error:  # noqa: BLE001 - outermost boundary: the session must start, whatever the error
         fail(error, session.as_json)
 
 

@@ -38,4 +38,4 @@ class Lazy:
         try:
             self.get()
         except LoreError:
-            return  # raised again for the first call, which can tell it to someone
+            return  # raised again for the first call, which can report it

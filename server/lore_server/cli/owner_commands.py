@@ -1,4 +1,4 @@
-"""`lore ps`, `lore stop` and `lore adopt`: the owners and index folders of this user."""
+"""Provide `lore ps`, `lore stop` and `lore adopt` for this user's owners and index folders."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from lore_server.contract import load_contract
 from lore_server.owner.session import Session
 
 WHOLE = 1_000_000  # tokens: a shell has a pager, not a context window
-LONGEST_WAIT = 86_400  # seconds: a shell waits for the end, with a bar of progress
+LONGEST_WAIT = 86_400  # seconds: a shell waits for the end and shows progress
 CursorOption = Annotated[str | None, typer.Option(help="next_cursor of a truncated reply.")]
 ToolsetsOption = Annotated[
     str,

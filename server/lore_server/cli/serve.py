@@ -107,7 +107,7 @@ async def _serve(app: App, door: Door, site: Site, listener: socket.socket, tool
     class Server(uvicorn.Server):
         @contextlib.contextmanager
         def capture_signals(self) -> Iterator[None]:
-            """The owner hears them."""
+            """Leave signals to the owner."""
             yield
 
     calls = Calls(app.contract, app.call)
@@ -130,7 +130,8 @@ async def _serve(app: App, door: Door, site: Site, listener: socket.socket, tool
 
 def _listener(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # named, not 0: only then asyncio sets TCP_NODELAY, without which each reply waits some 45 ms for an acknowledgement
+    # with the protocol named instead of 0, asyncio sets TCP_NODELAY; without it each reply waits 45 ms for an
+    # acknowledgement
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         reserve_address(listener)

@@ -59,7 +59,7 @@ def _lines(requested: JSON, is_approved: bool) -> Iterator[str]:
         return
     yield f"{CONFIG_NAME} contains settings that only you can allow{' (approved)' if is_approved else ''}:"
     for key, value in requested.items():
-        yield f"  {key} = {json.dumps(_plain(value))}"  # ASCII: a stranger chose the value
+        yield f"  {key} = {json.dumps(_plain(value))}"  # ASCII, because the value is untrusted
         yield f"      {RULES[key].reason}"
 
 

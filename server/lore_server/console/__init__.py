@@ -1,1 +1,1 @@
-"""Standard output, standard error and logs."""
+"""Write to standard output, standard error and the log."""

@@ -1,4 +1,4 @@
-"""Progress on standard error: a bar on a terminal, a line for each slow stage elsewhere."""
+"""Show progress on standard error: a bar on a terminal, otherwise a line for each slow stage."""
 
 from __future__ import annotations
 

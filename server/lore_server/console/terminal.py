@@ -9,7 +9,7 @@ import sys
 
 from lore_etl.core.text import SURROGATES
 
-# C0 without line feed and tab, DEL, C1, and the marks that reorder text
+# C0 without line feed and tab, DEL, C1, and the characters that reorder text
 _STEERING = re.compile(f"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069{SURROGATES}]")
 
 

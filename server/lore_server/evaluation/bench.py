@@ -21,14 +21,14 @@ from lore_server.query.single_leg import LEGS
 from lore_server.query.weights import Weights, weights
 
 RANKINGS = ("hybrid", *LEGS, "classic")
-DEPTH = 100  # documents of a run
+DEPTH = 100  # maximum number of documents per question in a run
 
 
 @dataclass(frozen=True)
 class Bench:
     """Questions with their candidates, ready to be ranked in several ways.
 
-    `document` maps a source of the index to the document of the set, or to None where it does not count.
+    `document` maps a source of the index to the document of the set, or to None if it does not count.
     """
 
     service: QueryService

@@ -1,7 +1,7 @@
-"""The excerpt set: how much of the quoted text the best passages hold, and how little else.
+"""Measure how much of the quoted text the best passages contain, and how much else.
 
-Recall, precision and intersection over union of character ranges, as Chroma's "Evaluating Chunking Strategies" defines
-them (2024, section "Metrics"): what is retrieved twice counts twice against precision.
+Recall, precision and intersection over union of character ranges, as defined in Chroma's "Evaluating Chunking
+Strategies" (2024, section "Metrics"): text that is retrieved twice counts twice against precision.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def read_excerpts(folder: Path, split: str | None = None) -> ExcerptSet:
 
 def _document(file: Path) -> str:
     try:
-        with open(file, encoding="utf-8", newline="") as opened:  # offsets count line ends as they are
+        with open(file, encoding="utf-8", newline="") as opened:  # offsets count line ends unchanged
             return opened.read()
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"

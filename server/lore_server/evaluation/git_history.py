@@ -17,11 +17,11 @@ from lore_etl.stores.chunkfile import read_chunks
 from lore_server.evaluation.sets import EvaluationSet, Judgements, Question
 from lore_server.query.ranking import Ranked
 
-MOST_FILES = 20  # a commit that changes more is a sweep, and says nothing of one ticket
+MOST_FILES = 20  # a commit that changes more is not specific to one ticket
 GIT_SECONDS = 120
 _NUMBER = re.compile(r"(?<![\w&])#(\d+)\b")
 _KEY = re.compile(r"(?<![^\W_])[A-Z][A-Z0-9]+-\d+(?![^\W_])")
-# A stranger may have written .git/config: these keep git from starting a program or a connection that it names
+# The project is untrusted: these options keep git from running programs or opening connections named in .git/config.
 _HARMLESS = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "gpg.program=false")
 _PLAIN = ("--no-show-signature", "--no-ext-diff", "--no-textconv", "--name-only")
 _FORMAT = "--format=%x1e%B%x1f"

@@ -25,7 +25,7 @@ Values = dict[str, dict[str, float]]
 
 @dataclass(frozen=True)
 class Comparison:
-    """The mean difference of two rankings on the same questions, with its 95 % interval and the p-value."""
+    """The mean difference of two rankings on the same questions, with its 95 % interval and p-value."""
 
     difference: float
     interval: tuple[float, float]
@@ -66,7 +66,7 @@ def compare(ours: Mapping[str, float], theirs: Mapping[str, float]) -> Compariso
         mean = float(differences.mean()) if len(differences) else 0.0
         return Comparison(mean, (mean, mean), 1.0)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of few distinct samples
+        warnings.simplefilter("ignore")  # scipy warns if there are few distinct samples
         test = stats.permutation_test(
             (differences,), np.mean, permutation_type="samples", n_resamples=SAMPLES, vectorized=True,
             rng=np.random.default_rng(SEED),

@@ -1,4 +1,4 @@
-"""Sets of judged questions on disk: BEIR's `corpus.jsonl`, `queries.jsonl`, `qrels.tsv`."""
+"""Read sets of judged questions in BEIR's format: `corpus.jsonl`, `queries.jsonl` and `qrels.tsv`."""
 
 from __future__ import annotations
 

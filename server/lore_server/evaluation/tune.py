@@ -26,7 +26,7 @@ from lore_server.query.query_service import Retrieved
 
 MEASURE = "ndcg@10"
 FOLDS = 5
-LEAST_GAIN = 0.001  # a weight that brings less on the training questions stays as it is
+LEAST_GAIN = 0.001  # a weight that gains less on the training questions is not changed
 SMALLEST_SET = 30  # questions
 STEPS: Mapping[str, Sequence[float]] = {
     "vectorShare": (0.5, 0.6, 0.7, 0.8),
@@ -101,7 +101,7 @@ def write(file: Path, weights: Mapping[str, float]) -> None:
         StorageError: it cannot be written.
     """
     try:
-        # not read_text: line ends stay as they are
+        # not read_text, which would change line ends
         document = tomlkit.parse(file.read_bytes().decode("utf-8")) if file.exists() else tomlkit.document()
         query = document.setdefault("query", tomlkit.table())
         is_inline = isinstance(query, InlineTable)

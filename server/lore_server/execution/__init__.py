@@ -1,1 +1,1 @@
-"""Bounded worker threads, deadlines and progress callbacks."""
+"""Run calls in bounded worker threads, with deadlines and progress callbacks."""

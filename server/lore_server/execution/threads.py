@@ -1,4 +1,7 @@
-"""Calls from an event loop, each in a thread. Calls that wait for a job or a model take no threads from searches."""
+"""Make calls from an event loop, each in a thread.
+
+Calls that wait for a job or a model take no threads from searches.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from lore_server.execution.progress import NOBODY, Listener
 
 Call = Callable[[str, JSON, Listener], JSON]
 Result = TypeVar("Result")
-THREADS = 512  # of each queue, nearly all of them asleep: how many work at a time, App decides
+THREADS = 512  # threads per queue, most of them idle: App limits the concurrent work
 
 
 class Calls:

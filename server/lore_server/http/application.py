@@ -1,4 +1,4 @@
-"""The application of `lore serve`: all routes behind the guard."""
+"""Build the application of `lore serve`: all routes behind the guard."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def build_http(contract: Contract, calls: Calls, mcp: MCPServer, site: Site, pul
         exception_handlers={HTTPException: _not_routed, ClientDisconnect: _left, Exception: _unforeseen},
         lifespan=lifespan,
     )
-    app.router.redirect_slashes = False  # what is not there is not there
+    app.router.redirect_slashes = False  # a wrong path is an error, not a redirect
     return Guard(app, site)
 
 

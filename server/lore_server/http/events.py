@@ -23,7 +23,7 @@ from lore_server.replies.problem import problem
 MEDIA_TYPE = "text/event-stream"
 HEARTBEAT_SECONDS = 15.0
 STEP_SECONDS = 0.2
-QUIET_SECONDS = 1.0  # an unchanged job is told this often: its seconds go on
+QUIET_SECONDS = 1.0  # the interval for an unchanged job, whose seconds increase
 _HEARTBEAT = b": \n\n"
 _CLOCKS = ("seconds", "rate", "eta_seconds", "age_seconds")
 Stream = AsyncGenerator[bytes, None]
@@ -86,7 +86,7 @@ async def _answer(operation: Operation, arguments: JSON, calls: Calls) -> Stream
     async def work() -> None:
         try:
             told.put_nowait(("result", await calls.run(operation.id, arguments, Listener(text=hear))))
-        except Exception as error:  # noqa: BLE001 - the top of a face: whatever it is, the client is told
+        except Exception as error:  # noqa: BLE001 - outermost boundary: the client receives every error
             told.put_nowait(("problem", problem(error)))
 
     worker = loop.create_task(work())

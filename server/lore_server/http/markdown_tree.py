@@ -19,9 +19,9 @@ TAGS = {
 }  # fmt: skip
 EMPTY = {"hr": "hr", "hardbreak": "br"}
 SCHEMES = ("http", "https", "mailto")
-HEADINGS = range(2, 7)  # the page's own is the first
-NESTED = 30  # blocks in each other; the parser leaves out what is deeper, and brackets take longer the more it is
-DEEPEST = 60  # elements in each other; what is nested deeper is shown in the deepest
+HEADINGS = range(2, 7)  # the page itself has the heading of level 1
+NESTED = 30  # maximum nesting of blocks; the parser omits deeper ones, and deeper brackets take longer
+DEEPEST = 60  # maximum nesting of elements; deeper content is shown in the deepest element
 
 
 def elements_of(text: str) -> list[Node]:

@@ -44,7 +44,8 @@ def page_routes(site: Site, folder: Path = WEB) -> list[Route]:
         if file is None:
             raise HTTPException(404)
         content = file.read_bytes()
-        # "no-cache" means: ask each time. So an upgrade is seen at once, and what is unchanged is not sent again.
+        # "no-cache" makes browsers revalidate: they notice an upgrade immediately, and unchanged files are not sent
+        # again.
         headers = {"Cache-Control": "no-cache", "ETag": f'"{hashlib.sha256(content).hexdigest()[:32]}"'}
         if headers["ETag"] in request.headers.get("if-none-match", ""):
             return Response(status_code=304, headers=headers)

@@ -16,9 +16,9 @@ from lore_etl.core.json_types import JSON
 from lore_server.http.events import QUIET_SECONDS, STEP_SECONDS, Events, Stream, event_of, without_clocks
 
 STATE = "/page/state"
-IDLE_SECONDS = 0.5  # between two looks while nothing is being built
-HEARTBEAT_SECONDS = 5.0  # the page takes a server that is silent for longer for dead
-READING = 4  # threads for all pages
+IDLE_SECONDS = 0.5  # between two checks while no job runs
+HEARTBEAT_SECONDS = 5.0  # the page considers a server dead if it is silent for longer
+READING = 4  # threads for all pages together
 
 
 @dataclass(frozen=True)

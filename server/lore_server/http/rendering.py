@@ -20,7 +20,7 @@ from lore_server.services.chapters import metadata_of
 
 MARKDOWN = "/page/markdown"
 MOST_BYTES = 32_000_000
-LONGEST = 100_000  # characters: of prose .3 s, of the worst kind (brackets) 3 s
+LONGEST = 100_000  # characters: prose takes 0.3 s, the worst case (brackets) 3 s
 AT_ONCE = 2
 
 

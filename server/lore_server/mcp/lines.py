@@ -17,7 +17,7 @@ from mcp.shared.message import SessionMessage
 
 from lore_server.mcp.message import Malformed, read_message
 
-GRACE_SECONDS = 10.0  # after the end of the input, for replies that are still being made
+GRACE_SECONDS = 10.0  # after the end of the input, for replies in progress
 LONGEST_LINE = 32_000_000
 BLOCK = 65_536
 Gone = (anyio.ClosedResourceError, anyio.BrokenResourceError, anyio.EndOfStream, anyio.IncompleteRead)
@@ -92,7 +92,7 @@ class Conversation:
             self._settle((message.params or {}).get("requestId"))
 
     def _settle(self, number: object) -> None:
-        with suppress(TypeError):  # an id that cannot be one
+        with suppress(TypeError):  # the id may be invalid
             self._open.discard(number)
         self._changed.set()
         self._changed = anyio.Event()
@@ -100,7 +100,7 @@ class Conversation:
     async def _pass_out(self, replies: ObjectReceiveStream[SessionMessage]) -> None:
         async with replies:
             async for item in replies:
-                with suppress(*Gone, OSError):  # the client left; what is still being made for it is dropped
+                with suppress(*Gone, OSError):  # the client disconnected: drop the replies in progress
                     await self._send(_encoded(item.message) + b"\n")
                 if isinstance(item.message, types.JSONRPCResponse | types.JSONRPCError):
                     self._settle(item.message.id)

@@ -1,4 +1,4 @@
-"""The prompts: proven ways of working with the tools."""
+"""Provide prompts: instructions for common tasks with the tools."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ HANDBOOK, INDEX = "lore://handbook", "lore://index"
 DOCUMENT, SOURCE = "lore://document/", "lore://source/"
 HANDBOOK_FILE = Path(__file__).with_name("handbook.md")
 HANDBOOK_TTL_MS = 3_600_000
-NOT_FOUND_BEFORE_2026 = -32002  # the protocol of 2026-07-28 says INVALID_PARAMS instead
+NOT_FOUND_BEFORE_2026 = -32002  # the protocol of 2026-07-28 uses INVALID_PARAMS instead
 PLAIN = "text/plain"
 _MIME = {
     ".md": "text/markdown", ".markdown": "text/markdown", ".mdx": "text/markdown", ".rst": "text/x-rst",
@@ -92,7 +92,7 @@ class Resources:
             return types.ReadResourceResult(contents=[text], ttl_ms=HANDBOOK_TTL_MS, cache_scope="public")
         try:
             contents = await self._calls.read(lambda call: _contents(call, params.uri))
-        except Exception as error:  # noqa: BLE001 - the top of a face
+        except Exception as error:  # noqa: BLE001 - outermost boundary of an interface
             raise self._failure(error, params.uri, context.protocol_version) from None
         return types.ReadResourceResult(contents=contents, ttl_ms=0, cache_scope="private")
 
@@ -148,7 +148,7 @@ def _decoded(place: str, prefix: str) -> str:
 
 
 def source_uri(path: str) -> str:
-    """The URI of an indexed file."""
+    """Return the URI of an indexed file."""
     return SOURCE + quote(path)
 
 

@@ -8,8 +8,8 @@ from typing import Any
 from lore_etl.core.model import canonical_json
 from lore_server.contract import Operation, Schema
 
-HUGE = 10_000  # a limit that nobody meets by accident
-MANY = 8  # values of an enum that are worth saying only once
+HUGE = 10_000  # a limit that nobody reaches by accident
+MANY = 8  # a longer enum is listed only once
 _SILENT = frozenset({"minLength", "maxLength", "pattern", "minimum"})
 Outline = tuple[Schema, Schema]
 

@@ -15,8 +15,8 @@ from lore_server.mcp.schema_outline import Outline, outlines
 from lore_server.operations.table import render
 
 Tell = Callable[[BaseException], Mapping[str, object]]
-WATCHED_SECONDS = 45  # a client that is shown progress waits so long; most give up after 60
-LONGEST_NAME = 200  # of a client, as an author
+WATCHED_SECONDS = 45  # the wait for a client that receives progress; most clients give up after 60
+LONGEST_NAME = 200  # of a client's name as an author
 
 
 class Tools:

@@ -88,7 +88,7 @@ def _checked(name: str, check: Callable[[], Finding]) -> dict[str, str]:
         finding = check()
     except LoreError as error:
         finding = Finding("failed", error.message, error.hint)
-    except Exception as error:  # noqa: BLE001 - Lore may be half broken: that is what is being looked at
+    except Exception as error:  # noqa: BLE001 - Lore may be damaged: the checks must find out
         reason = f"{type(error).__name__}: {error}".splitlines()[0][:300]
         finding = Finding("failed", f"The check itself failed: {reason}", "Reinstall Lore, then check again.")
     return finding.told(name)
@@ -101,7 +101,7 @@ def _index(session: Session) -> list[dict[str, str]]:
     def look() -> Finding:
         try:
             found.extend(place.from_health(one).told(one["part"]) for one in session.ask("healthcheck")["checks"])
-        except Busy as error:  # it works for somebody else
+        except Busy as error:  # not a defect: the index is in use
             return Finding("warn", error.message, error.hint)
         except InternalError as error:
             return Finding("failed", error.message, "Run `lore doctor --no-daemon`, which checks in this process.")

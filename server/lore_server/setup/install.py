@@ -64,7 +64,7 @@ def added(text: str, form: Form, key: str, name: str, value: JSON, file: str) ->
     """Add the entry to the text of a configuration.
 
     Raises:
-        ConfigError: the text is not valid; the message names the file.
+        ConfigError: the text is invalid; the message names the file.
     """
     before = parse(text, form, file)
     servers = before.get(key, {})

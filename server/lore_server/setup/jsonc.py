@@ -78,7 +78,7 @@ def _object(plain: str, start: int, name: str) -> _Object:
     at = _skip(plain, start + 1)
     while plain[at] != "}":
         key, end = _DECODER.raw_decode(plain, at)
-        first = _skip(plain, _skip(plain, end) + 1)  # behind the colon
+        first = _skip(plain, _skip(plain, end) + 1)  # after the colon
         _, last = _DECODER.raw_decode(plain, first)
         keys[key], values[key] = at, (first, last)
         at = _skip(plain, last)
@@ -89,7 +89,7 @@ def _object(plain: str, start: int, name: str) -> _Object:
 def _with_member(text: str, root: _Object, here: _Object, key: str, value: object) -> str:
     newline = "\r\n" if "\r\n" in text else "\n"
     last = max((end for _, end in here.values.values()), default=None)
-    tail = len(text[: here.end].rstrip())  # behind the last value and the comments that follow it
+    tail = len(text[: here.end].rstrip())  # after the last value and the comments that follow it
     if last is None:
         comma, last = "", tail
     else:
@@ -102,7 +102,7 @@ def _with_member(text: str, root: _Object, here: _Object, key: str, value: objec
         lines = json.dumps({key: value}, ensure_ascii=False, indent=unit).split("\n")[1:-1]
         piece = "".join(f"{newline}{own}{line.removeprefix(unit)}" for line in lines)
         end = text[tail : here.end]
-        if "\n" not in end:  # the brace goes to a line of its own; nothing is taken away, not even a blank
+        if "\n" not in end:  # the brace moves to its own line; nothing is removed, not even blanks
             end = newline + _indent_at(text, here.start) + end
     return text[:last] + comma + text[last:tail] + piece + end + text[here.end :]
 

@@ -25,7 +25,7 @@ def configuration(session: Session) -> Finding:
     """Report the configuration files, and check that every key is known."""
     own = session.root / CONFIG_NAME
     files = [str(one) for one in (own, user_config(os.environ), session.config) if one and one.exists()]
-    Direct(session.root, session.settings).close()  # it judges what the settings alone cannot: sources, weights
+    Direct(session.root, session.settings).close()  # validates sources and weights, which the settings cannot
     layers = read_layers(session.root, session.config)
     if layers.warning:
         what, _, remedy = layers.warning.partition(". ")

@@ -159,7 +159,7 @@ def _problem(entry: JSON, root: Path) -> str | None:
     """Return why an entry cannot start Lore."""
     command, arguments = entry.get("command"), entry.get("args", [])
     if not isinstance(command, str):
-        return None  # by address: the port's check says whether anybody is there
+        return None  # an entry with an address: the port's check reports whether a server listens there
     command = _filled(command, root)
     if "${" not in command and shutil.which(command) is None:
         return f"starts {command}, which does not exist"
