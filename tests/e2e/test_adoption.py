@@ -51,7 +51,7 @@ def test_knowledge_is_shown_and_used_only_after_a_confirmation(tmp_path: Path, h
 
     assert lore(other, "sync")[0] == 0
     code, output, _ = lore(other, "knowledge", "adopt", "--yes")
-    assert (code, output.splitlines()[-1]) == (0, f"`{other.resolve()}` uses `backend` now.")
+    assert (code, output.splitlines()[-1]) == (0, f"`{other.resolve()}` now uses `backend`.")
     assert lore(other, "knowledge", "get")[1] == "Use tabs.\n"
     assert "Use tabs." in lore(other, "search", "tabs")[1]
     assert lore(other, "knowledge", "adopt", "nobody")[0] == 1
