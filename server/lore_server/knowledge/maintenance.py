@@ -8,13 +8,12 @@ from typing import NamedTuple
 
 from lore_etl.core.errors import Conflict, LoreError, ProjectNotFound
 from lore_server.knowledge.git.commits import Author, Commit
-from lore_server.knowledge.git.history import FOREIGN
-from lore_server.knowledge.git.objects import TreeEntry
+from lore_server.knowledge.git.history import FOREIGN, Changes, TreeEntry
 from lore_server.knowledge.merge import Clash, merged
 from lore_server.knowledge.reader import Documents, Project
 from lore_server.knowledge.registry import INDEX, index_with, read_index
 from lore_server.knowledge.remote import RemoteState
-from lore_server.knowledge.writer import Changes, Writer
+from lore_server.knowledge.writer import Writer
 
 CLOSE_SECONDS = 5.0
 _BY_HAND = "Read the commit, then write again the parts you need."
@@ -201,8 +200,9 @@ class Upkeep(Writer):
 
     def _taken_back(self, changed: dict[str, tuple[TreeEntry | None, TreeEntry | None]]) -> Changes:
         history, wanted, clashes = self.history, Changes(), list[str]()
+        blobs = history.contents(end.id for ends in changed.values() for end in ends if end)
         for path, ends in changed.items():
-            before, after = (end and history.objects.read("blob", end.id) for end in ends)
+            before, after = (end and blobs[end.id] for end in ends)
             ours = self.files.read(path)
             if ours is not None:
                 self.keep_foreign({path: ours})

@@ -9,10 +9,11 @@ from dataclasses import dataclass, replace
 from lore_etl.core.errors import MemoryNotFound
 from lore_etl.core.model import Value
 from lore_server.knowledge.git.commits import Author
+from lore_server.knowledge.git.history import Changes
 from lore_server.knowledge.memory_files import Memory, file_place, files_of, made, number_of_parts, read_memory
 from lore_server.knowledge.names import SUFFIX, group_folder
 from lore_server.knowledge.reader import Project, shown
-from lore_server.knowledge.writer import Changes, Writer
+from lore_server.knowledge.writer import Writer
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from typing import Protocol
 from lore_etl.core.errors import DocumentNotFound, NotFound, ProjectNotFound
 from lore_etl.files.scan import RACY_NS
 from lore_server.knowledge.document import KnowledgeDocument
-from lore_server.knowledge.git.objects import blob_id
+from lore_server.knowledge.git.commits import blob_id
 from lore_server.knowledge.metadata import Metadata
 from lore_server.knowledge.names import (
     SUFFIX,

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from lore_etl.core.errors import GitError, LoreError
 from lore_server.knowledge.git.commits import Author
-from lore_server.knowledge.git.history import FOREIGN, Changes, History
+from lore_server.knowledge.git.history import FILE_MODES, FOREIGN, Changes, History, TreeEntry
 from lore_server.knowledge.merge import Clash, merged
 
 NAME = "origin"
@@ -20,7 +20,6 @@ NETWORK_SECONDS = 60.0
 PROBLEM_CHARACTERS = 2_000
 USUAL_BRANCHES = ("main", "master")
 _HEADS = "refs/heads/"
-_FILE_MODES = (b"100644", b"100755")
 
 
 @dataclass(frozen=True)
@@ -141,7 +140,7 @@ class Remote:
         try:
             done = act()
         except Clash as clash:
-            problem = f"Both sides changed {clash}: merge them with git in the knowledge folder."
+            problem = f"Both sides changed {clash}: merge it with git in the knowledge folder."
         except LoreError as error:
             problem = error.message
         with contextlib.suppress(OSError):
@@ -206,10 +205,10 @@ class Remote:
         if theirs == base:
             return False
         changes = self._merge(base, tip, theirs)
-        if base == tip:
-            history.apply(changes, theirs, f"Fast-forward to {NAME}/{branch}")
+        if tip is None or base == tip:
+            history.fast_forward(changes, theirs, f"Fast-forward to {NAME}/{branch}")
         else:
-            history.commit(changes, f"Merge {NAME}/{branch}", Author(), [tip or theirs, theirs])
+            history.commit(changes, f"Merge {NAME}/{branch}", Author(), [tip, theirs])
         return True
 
     def _base(self, tip: str | None, theirs: str) -> str | None:
@@ -223,16 +222,17 @@ class Remote:
     def _merge(self, base: str | None, tip: str | None, theirs: str) -> Changes:
         """What changes in our files when theirs come in. Raises Clash."""
         history = self._history
-        objects = history.objects
         ours = history.changed_between(base, tip) if tip and tip != base else {}
-        changes: dict[str, bytes | None] = {}
-        for path, (before, after) in history.changed_between(base, theirs).items():
-            if any(entry and entry.mode not in _FILE_MODES for entry in (before, after)):
-                raise Clash(f"{path} (a symlink or a repository, not a document)")
-            old, new, mine = (
-                entry and objects.read("blob", entry.id) for entry in (before, after, ours.get(path, (None, before))[1])
-            )
-            found = merged(self._git, path, old, mine, new)
+        versions = dict[str, tuple[TreeEntry | None, TreeEntry | None, TreeEntry | None]]()
+        for path, (old, new) in history.changed_between(base, theirs).items():
+            if any(entry and entry.mode not in FILE_MODES for entry in (old, new)):
+                raise Clash(f"{path} (a link or a repository, which no document is)")
+            versions[path] = (old, new, ours.get(path, (None, old))[1])
+        blobs = history.contents(entry.id for entries in versions.values() for entry in entries if entry)
+        changes: Changes = {}
+        for path, entries in versions.items():
+            before, after, mine = (entry and blobs[entry.id] for entry in entries)
+            found = merged(self._git, path, before, mine, after)
             if found != mine:
                 changes[path] = found
         return changes

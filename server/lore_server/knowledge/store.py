@@ -6,10 +6,11 @@ from lore_etl.core.errors import FileExists
 from lore_server.knowledge import chapter_edit, limits, sections
 from lore_server.knowledge.chapter_edit import NewChapter, Place, Which
 from lore_server.knowledge.git.commits import Author
+from lore_server.knowledge.git.history import Changes
 from lore_server.knowledge.maintenance import Upkeep
 from lore_server.knowledge.names import document_name
 from lore_server.knowledge.registry import INDEX, index_with, index_with_use
-from lore_server.knowledge.writer import Changes, Written, file_name
+from lore_server.knowledge.writer import Written, file_name
 
 
 class KnowledgeStore(Upkeep):

@@ -11,9 +11,8 @@ from pathlib import Path
 
 from lore_etl.core.clock import precise_timestamp
 from lore_etl.core.errors import AccessDenied, Busy, Conflict, InvalidPath, LoreError, ProjectNotFound
-from lore_server.knowledge.git.commits import Author
-from lore_server.knowledge.git.history import FOREIGN, LOCK, History
-from lore_server.knowledge.git.objects import blob_id
+from lore_server.knowledge.git.commits import Author, blob_id
+from lore_server.knowledge.git.history import FOREIGN, LOCK, Changes, History
 from lore_server.knowledge.identity import Identity
 from lore_server.knowledge.lock import StoreLock
 from lore_server.knowledge.names import project_slug
@@ -27,8 +26,6 @@ _PAUSE_SECONDS = 0.01
 _GITIGNORE = ".gitignore"
 _IGNORED = b"activity.log*\n.DS_Store\n"
 _INDEX_LOCK = "Wait for it. If no git process is running there, remove `.git/index.lock` in the knowledge folder."
-
-Changes = dict[str, bytes | None]
 
 
 @dataclass(frozen=True)
@@ -171,8 +168,7 @@ class Writer(Shelf):
 
     def keep_foreign(self, found: Mapping[str, bytes]) -> None:
         """What somebody wrote past Lore gets into the history before it is changed."""
-        foreign = {name: data for name, data in found.items() if not self.history.holds(name, data)}
-        if foreign:
+        if foreign := self.history.foreign(found):
             self.history.commit(foreign, FOREIGN, Author())
 
     def existing(self, project_id: str) -> Project:
@@ -233,9 +229,8 @@ class Writer(Shelf):
 
     def at_commit(self, commit: str, path: str) -> bytes | None:
         """The content of a path as a commit has it."""
-        objects = self.history.objects
-        name = objects.entry_at(commit, path)
-        return objects.read("blob", name) if name else None
+        name = self.history.blobs_of(commit, [path]).get(path)
+        return self.history.contents([name])[name] if name else None
 
     def found(self, project_id: str, filename: str, expected: str | None) -> tuple[Project, str, bytes]:
         """A document that exists and has the expected version: its path and content."""

@@ -1,9 +1,10 @@
-"""Commits: who made them and what they say, written as git stores them and read from what it prints. Pure."""
+"""Commits: who made them and what they say, as git imports and prints them. Pure."""
 
 from __future__ import annotations
 
+import hashlib
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -34,16 +35,50 @@ class Commit:
     message: str
 
 
-def commit_text(tree: str, parents: Sequence[str], message: str, author: Author) -> bytes:
-    """The commit object of now; whatever text the message and the names hold, git can read it."""
+def blob_id(data: bytes, algorithm: str = "sha1") -> str:
+    """Return the id that git gives to a content."""
+    return hashlib.new(algorithm, b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
+
+
+def import_stream(message: str, author: Author, parents: Sequence[str], lines: Iterable[bytes]) -> bytes:
+    """Return the input that makes git-fast-import(1) commit to HEAD and print the id.
+
+    `lines` say how the files differ from those of the first parent. Git can read the commit, whatever text the message
+    and the names hold. An input that breaks off, because its writer was killed, changes nothing.
+    """
     now = f"{int(time.time())} +0000"
     agent = _ident(author.agent) or COMMITTER
     text = message.replace("\0", "\N{SYMBOL FOR NULL}").strip("\n") or "Update knowledge"
     if session := one_line(_ident(author.session)):
         text += f"\n\n{SESSION}{session}"
-    lines = [f"tree {tree}", *(f"parent {parent}" for parent in parents)]
-    lines += [f"author {agent} <{EMAIL}> {now}", f"committer {COMMITTER} <{EMAIL}> {now}", "", text]
-    return ("\n".join(lines) + "\n").encode("utf-8", "replace")
+    head = ["feature done", "commit HEAD", "mark :1", f"author {agent} <{EMAIL}> {now}"]
+    head += [f"committer {COMMITTER} <{EMAIL}> {now}"]
+    above = [f"{name} {parent}\n" for name, parent in zip(("from", *["merge"] * len(parents)), parents, strict=False)]
+    parts = [_encoded("\n".join(head) + "\n"), _data(_encoded(text + "\n")), _encoded("".join(above))]
+    return b"".join([*parts, *lines, b"get-mark :1\ndone\n"])
+
+
+def file_line(path: str, data: bytes | None) -> bytes:
+    """Return the line of an import stream that sets a file, or deletes it if `data` is None."""
+    return b"D %s\n" % _quoted(path) if data is None else b"M 100644 inline %s\n%s" % (_quoted(path), _data(data))
+
+
+def tree_line(tree: str) -> bytes:
+    """Return the line of an import stream that replaces all files by those of a tree."""
+    return f'M 040000 {tree} ""\n'.encode()
+
+
+def _data(data: bytes) -> bytes:
+    return b"data %d\n%s\n" % (len(data), data)
+
+
+def _quoted(path: str) -> bytes:
+    escaped = path.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return b'"%s"' % escaped.encode("utf-8", "surrogateescape")
+
+
+def _encoded(text: str) -> bytes:
+    return text.encode("utf-8", "replace")
 
 
 def _ident(name: str) -> str:

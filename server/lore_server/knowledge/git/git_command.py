@@ -9,6 +9,7 @@ from pathlib import Path
 
 from lore_etl.core.errors import GitError
 from lore_etl.system.processes import inheriting
+from lore_server.knowledge.git.commits import COMMITTER, EMAIL
 
 SECONDS = 30.0
 # -c beats every file of configuration; what is not here is git's default, see `_environment`
@@ -26,6 +27,7 @@ _OPTIONS = {
     "maintenance.auto": "false",
     "protocol.ext.allow": "never",
     "submodule.recurse": "false",
+    "core.filesRefLockTimeout": "2000",  # ms: git holds a branch for a moment where it packs references
 }
 _KEPT = ("GIT_SSH", "GIT_SSH_COMMAND", "GIT_SSL_CAINFO", "GIT_SSL_CAPATH", "GIT_PROXY_COMMAND")
 
@@ -97,7 +99,8 @@ def finish(process: subprocess.Popen[bytes], data: bytes = b"", seconds: float =
 def _environment(remote: bool) -> dict[str, str]:
     """Ours, without what steers git; its own words in English, and no questions."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_") or name in _KEPT}
-    more = {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0", "SSH_ASKPASS_REQUIRE": "never", "GIT_OPTIONAL_LOCKS": "0"}
+    more = {"LC_ALL": "C", "GIT_COMMITTER_NAME": COMMITTER, "GIT_COMMITTER_EMAIL": EMAIL}  # of the reflog
+    more |= {"GIT_TERMINAL_PROMPT": "0", "SSH_ASKPASS_REQUIRE": "never", "GIT_OPTIONAL_LOCKS": "0"}
     if not remote:
         more |= {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_NOSYSTEM": "1"}
     return kept | more

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from lore_etl.core.errors import CommitNotFound, GitError
 from lore_etl.files.git_head import head
-from lore_server.knowledge.git.branch import move_branch
-from lore_server.knowledge.git.commits import FIELDS, Author, Commit, commit_text, parsed
+from lore_server.knowledge.git.commits import (
+    FIELDS,
+    Author,
+    Commit,
+    blob_id,
+    file_line,
+    import_stream,
+    parsed,
+    tree_line,
+)
 from lore_server.knowledge.git.git_command import Git, finish
-from lore_server.knowledge.git.objects import FILE_MODE, TEMPORARY_OBJECT, Objects, TreeEntry, blob_id
 from lore_server.knowledge.lock import StoreLock
 from lore_server.knowledge.safe_files import TEMPORARY, Files
 
@@ -20,11 +28,21 @@ FOREIGN = "Changes made outside of Lore"
 LOCK = "lore.lock"
 INTERRUPTED = "After an interruption: "
 _BEHIND = "lore-index-behind"
+_IMPORT = ("fast-import", "--quiet")
+FILE_MODES = ("100644", "100755")
+_LEFT_BY_KILLED = ("objects/??/tmp_obj_lore_*", "fast_import_crash_*")  # the first by earlier versions of Lore
+_FEW = 500  # paths that fit into arguments
 _IGNORED = ("activity.log*", TEMPORARY)
 _RAW = "* -text -ident -filter !eol !working-tree-encoding\n"  # no byte of a document is git's to change
 
+Changes = dict[str, bytes | None]  # path -> content, None to delete
 
-Changes = Mapping[str, bytes | None]  # path -> content, None to delete
+
+class TreeEntry(NamedTuple):
+    """The mode and the object of a file, a link or a submodule."""
+
+    mode: str
+    id: str
 
 
 class History:
@@ -35,23 +53,12 @@ class History:
         self.files = Files(home)
         self.git = Git(home)
         self._lock = lock
-        self._opened: Objects | None = None
+        self._is_prepared = False
 
     @property
     def exists(self) -> bool:
         """Whether there is a repository."""
         return (self.home / ".git" / "HEAD").is_file()
-
-    @property
-    def objects(self) -> Objects:
-        """The object database; made if need be."""
-        if self._opened is None:
-            if not self.exists:
-                self.git.run("init", "-q", "-b", BRANCH, "--template=", keep=[self._lock.descriptor])
-            self._prepare(self.home / ".git" / "info")
-            kind = self.git.run("rev-parse", "--show-object-format").decode().strip()
-            self._opened = Objects(self.home, self.git, kind)
-        return self._opened
 
     @property
     def branch(self) -> str:
@@ -66,46 +73,37 @@ class History:
     # --- writing -----------------------------------------------------------------------------------------------------
 
     def commit(self, changes: Changes, message: str, author: Author, parents: Sequence[str] | None = None) -> str:
-        """Write files and their commit, and say its id. The objects come first: what fails there has changed nothing.
+        """Write files and commit them; return the commit's id.
 
         Raises:
             GitError: the files may be written then, and are committed by the next write.
             StorageError, InvalidPath: a file cannot be written.
         """
-        objects, tip = self.objects, self.tip
-        blobs = {path: None if data is None else objects.write("blob", data) for path, data in changes.items()}
-        entries = {path: TreeEntry(FILE_MODE, blob) if blob else None for path, blob in blobs.items()}
-        tree = objects.changed_tree(objects.tree_of(tip) if tip else None, entries) or objects.empty_tree()
-        above = list(parents) if parents is not None else [tip] if tip else []
-        commit = objects.write("commit", commit_text(tree, above, message, author))
-        self.apply(changes, commit, message)
-        return commit
+        self._prepare()
+        above = parents if parents is not None else [self.tip] if self.tip else []
+        stream = import_stream(message, author, above, (file_line(*change) for change in changes.items()))
+        return self._advance(_IMPORT, stream, changes, message).decode().strip()
 
-    def apply(self, changes: Changes, commit: str, message: str) -> None:
-        """Write the files that a commit has, then move the branch to it. Raises as `commit`."""
-        tip = self.tip
-        with self._marked(message):
-            for path, data in changes.items():
-                if data is None:
-                    self.files.remove(path)
-                else:
-                    self.files.write(path, data)
-            self._move(commit, tip, list(changes))
+    def fast_forward(self, changes: Changes, commit: str, message: str) -> None:
+        """Write the files that differ in a commit, then move the branch to it. Raises as `commit`."""
+        self._prepare()
+        move = f"update HEAD {commit} {self.tip or '0' * len(commit)}\n"
+        self._advance(("update-ref", "--stdin"), move.encode(), changes, message)
 
     def commit_all(self, message: str, author: Author) -> int:
-        """Commit whatever is in the folder, and say how many files differed."""
-        objects, tip = self.objects, self.tip
+        """Commit whatever is in the folder; return how many files differed."""
+        self._prepare()
         changed = self.uncommitted()
         if not changed:
             return 0
-        keep = [self._lock.descriptor]
+        keep, tip = [self._lock.descriptor], self.tip
         with self._marked(message):
             self.git.run("add", "-A", "--", ".", keep=keep)
             tree = self.git.run("write-tree", keep=keep).decode().strip()
-            if tip and tree == objects.tree_of(tip):
+            if tip and tree == self.git.run("rev-parse", f"{tip}^{{tree}}").decode().strip():
                 return 0  # only the index was behind
-            commit = objects.write("commit", commit_text(tree, [tip] if tip else [], message, author))
-            self._move(commit, tip, [])
+            stream = import_stream(message, author, [tip] if tip else [], [tree_line(tree)])
+            self._advance(_IMPORT, stream, {}, message)
         return len(changed)
 
     def recover(self) -> int:
@@ -116,17 +114,20 @@ class History:
             for stale in (*(self.home / ".git").glob("*.lock"), *(self.home / ".git" / "refs").rglob("*.lock")):
                 if stale.name != LOCK:
                     stale.unlink(missing_ok=True)
-        for left in (self.home / ".git" / "objects").glob(f"??/{TEMPORARY_OBJECT}*"):
-            left.unlink(missing_ok=True)
+        for left in _LEFT_BY_KILLED:
+            for path in (self.home / ".git").glob(left):
+                path.unlink(missing_ok=True)
         self.files.remove_temporary()
         count = self.commit_all(message, Author())
         self._lock.note("")
         return count
 
-    def holds(self, path: str, data: bytes) -> bool:
-        """Whether the last commit has this content at the path."""
-        objects, tip = self.objects, self.tip
-        return tip is not None and objects.entry_at(tip, path) == blob_id(data, objects.algorithm)
+    def foreign(self, found: Mapping[str, bytes]) -> Changes:
+        """Return those of these files that the last commit does not have with this content."""
+        tip = self.tip
+        known = self.blobs_of(tip, list(found)) if tip and found else {}
+        algorithm = "sha256" if tip and len(tip) == 64 else "sha1"
+        return {path: data for path, data in found.items() if known.get(path) != blob_id(data, algorithm)}
 
     def refresh_index(self) -> None:
         """Bring git's index to the last commit, if a write could not."""
@@ -152,19 +153,25 @@ class History:
             self.git.run("-c", "gc.auto=6700", "-c", "gc.autoDetach=false", "gc", "--auto", "--quiet", seconds=300)
             self.git.run("commit-graph", "write", "--reachable", "--changed-paths", "--split", seconds=300)
 
-    def _move(self, commit: str, tip: str | None, paths: Sequence[str]) -> None:
-        """Branch and index to the new commit, side by side: whichever is late after a kill, `recover` sees it."""
+    def _advance(self, command: Sequence[str], data: bytes, changes: Changes, message: str) -> bytes:
+        """Write files, then let a git command move the branch; the index follows. Return what the command prints.
+
+        The branch comes after the files: whatever is missing after a kill, `recover` commits it.
+        """
         keep = [self._lock.descriptor]
-        indexing = self.git.start("update-index", "--add", "--remove", "-z", "--stdin", keep=keep) if paths else None
-        try:
-            move_branch(self.home, self.git, commit, tip, keep)
-        finally:
-            if indexing is not None:
-                data = b"".join(path.encode("utf-8", "surrogateescape") + b"\0" for path in paths)
+        with self._marked(message), self.git.start(*command, keep=keep) as moving:
+            for path, content in changes.items():
+                if content is None:
+                    self.files.remove(path)
+                else:
+                    self.files.write(path, content)
+            with self.git.start("update-index", "--add", "--remove", "-z", "--stdin", keep=keep) as indexing:
+                printed = finish(moving, data)
                 try:
-                    finish(indexing, data)
+                    finish(indexing, b"".join(_bytes(path) + b"\0" for path in changes))
                 except GitError:  # somebody's own git holds the index; the commit is made all the same
                     (self.home / ".git" / _BEHIND).touch()
+        return printed
 
     @contextlib.contextmanager
     def _marked(self, message: str) -> Iterator[None]:
@@ -173,10 +180,17 @@ class History:
         yield
         self._lock.note("")
 
-    def _prepare(self, info: Path) -> None:
+    def _prepare(self) -> None:
+        """Make the repository if there is none."""
+        if self._is_prepared:
+            return
+        if not self.exists:
+            self.git.run("init", "-q", "-b", BRANCH, "--template=", keep=[self._lock.descriptor])
+        info = self.home / ".git" / "info"
         info.mkdir(exist_ok=True)
         _add_lines(info / "exclude", _IGNORED)
         _add_lines(info / "attributes", [_RAW.strip()])
+        self._is_prepared = True
 
     # --- reading -----------------------------------------------------------------------------------------------------
 
@@ -209,8 +223,8 @@ class History:
     def diff(self, old: str | None, new: str | None, paths: Sequence[str] = ()) -> str:
         """What changed, as a patch: from a commit (None: from nothing) to another (None: to the files as they are)."""
         if self.tip is None:
-            raise CommitNotFound("Nothing has been written yet.")
-        first = self.resolve(old) if old is not None else self.objects.empty_tree()
+            raise CommitNotFound("Nothing was written yet.")
+        first = self.resolve(old) if old is not None else self._empty_tree()
         ends = [first, *([self.resolve(new)] if new is not None else [])]
         options = ("--no-ext-diff", "--no-textconv", "--no-color", "--no-renames", "--src-prefix=a/", "--dst-prefix=b/")
         found = self.git.run("diff", *options, "--end-of-options", *ends, "--", *map(_literal, paths))
@@ -218,7 +232,7 @@ class History:
 
     def changed_between(self, old: str | None, new: str) -> dict[str, tuple[TreeEntry | None, TreeEntry | None]]:
         """Path -> entry before and after, of two commits."""
-        first = old or self.objects.empty_tree()
+        first = old or self._empty_tree()
         options = ("-r", "-z", "--raw", "--no-abbrev", "--no-renames", "--no-commit-id")
         parts = self.git.run("diff-tree", *options, "--end-of-options", first, new).split(b"\0")
         found = {}
@@ -227,9 +241,37 @@ class History:
             found[path.decode("utf-8", "surrogateescape")] = (_entry(before, one), _entry(after, two))
         return found
 
+    def blobs_of(self, commit: str, paths: Sequence[str] = ()) -> dict[str, str]:
+        """Return the ids of a commit's files by path; of these paths, if any are given."""
+        wanted = paths if len(paths) <= _FEW else ()
+        found = self.git.run("ls-tree", "-r", "-z", commit, "--", *map(_literal, wanted))
+        rows = (line.partition("\t") for line in found.decode("utf-8", "surrogateescape").split("\0") if line)
+        return {path: facts.split(" ")[2] for facts, _, path in rows if facts.split(" ")[0] in FILE_MODES}
+
+    def contents(self, blobs: Iterable[str]) -> dict[str, bytes]:
+        """Return the contents of blobs by id. Raises GitError if one is missing."""
+        names = list(dict.fromkeys(blobs))
+        found, start = dict[str, bytes](), 0
+        printed = self.git.run("cat-file", "--batch", data="".join(f"{name}\n" for name in names).encode())
+        for name in names:
+            end = printed.index(b"\n", start)
+            facts = printed[start:end].split(b" ")
+            if facts[1:2] != [b"blob"]:
+                raise GitError(f"The object {name} of the history cannot be read.")
+            found[name] = printed[end + 1 : end + 1 + int(facts[2])]
+            start = end + 2 + int(facts[2])
+        return found
+
+    def _empty_tree(self) -> str:
+        return self.git.run("hash-object", "-t", "tree", "--stdin").decode().strip()
+
 
 def _entry(mode: str, name: str) -> TreeEntry | None:
-    return None if set(mode) == {"0"} else TreeEntry(mode.encode(), name)
+    return None if set(mode) == {"0"} else TreeEntry(mode, name)
+
+
+def _bytes(path: str) -> bytes:
+    return path.encode("utf-8", "surrogateescape")
 
 
 def _literal(path: str) -> str:
