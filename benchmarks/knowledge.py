@@ -66,11 +66,11 @@ def main() -> None:
         row(f"commit {documents} documents", fill(KnowledgeStore(home), documents))
         store = KnowledgeStore(home)
         row("open", percentiles(lambda _: store.open(), 10))
-        row("list, the first time", percentiles(lambda _: KnowledgeStore(home).documents(PROJECT), 3))
-        row("list", percentiles(lambda _: store.documents(PROJECT), calls))
+        row("list, the first time", percentiles(lambda _: KnowledgeStore(home).listing.documents(PROJECT), 3))
+        row("list", percentiles(lambda _: store.listing.documents(PROJECT), calls))
         row(
             "read a document",
-            percentiles(lambda n: store.document(PROJECT, f"doc-{n % documents}").document.chapters, calls),
+            percentiles(lambda n: store.reader.document(PROJECT, f"doc-{n % documents}").document.chapters, calls),
         )
         chapter = Which("Chapter 2")
         row(
@@ -85,7 +85,7 @@ def main() -> None:
         )
         row("list after a write", percentiles(lambda n: listed_after(store, n), calls // 4))
         row("delete a document", percentiles(lambda n: store.delete_document(PROJECT, f"new-{n}", AUTHOR), calls))
-        row("history of a document", percentiles(lambda n: store.log(PROJECT, f"doc-{n}"), 20))
+        row("history of a document", percentiles(lambda n: store.past.log(PROJECT, f"doc-{n}"), 20))
         row("status", percentiles(lambda _: store.status(), 20))
         row("git add, git commit", percentiles(lambda n: by_command_line(home, n % documents), calls // 4))
 
@@ -93,7 +93,7 @@ def main() -> None:
 def listed_after(store: KnowledgeStore, number: int) -> None:
     """A write and the list that shows it."""
     store.update_chapter(PROJECT, "doc-1", Which("Chapter 1"), f"again {number}", AUTHOR)
-    store.documents(PROJECT)
+    store.listing.documents(PROJECT)
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ def store(tmp_path: Path) -> KnowledgeStore:
 
 
 def chapter(store: KnowledgeStore, title: str, filename: str = "guide") -> str:
-    return store.document(PROJECT, filename).document.chapter(title).content
+    return store.reader.document(PROJECT, filename).document.chapter(title).content
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_any_text_survives_in_a_message(store: KnowledgeStore, title: str) -> No
 
     store.add_chapter(PROJECT, "guide", NewChapter(title, "x"), Author(title, title))
 
-    last = store.log(limit=1)[0]
+    last = store.past.log(limit=1)[0]
     assert last.message == f"Update knowledge for {PROJECT}: Added chapter '{title}' to guide.md"
     assert git(store.home, "log", "-1", "--format=%B").startswith(last.message)
     assert_sound(store.home)
@@ -58,10 +58,10 @@ def test_any_message_and_author_make_a_commit_that_git_reads(
     tmp_path_factory: pytest.TempPathFactory, message: str, agent: str, session: str
 ) -> None:
     store = KnowledgeStore(tmp_path_factory.mktemp("home"))
-    with store.writing():
-        store.commit({"a.md": b"x"}, message, Author(agent, session))
+    with store.writer.writing():
+        store.writer.commit({"a.md": b"x"}, message, Author(agent, session))
 
-    assert len(store.log()) == 1
+    assert len(store.past.log()) == 1
     git(store.home, "fsck", "--strict")
 
 
@@ -73,7 +73,7 @@ def test_the_history_is_told_of_all_of_a_project_of_a_document_and_of_what_is_go
     store.write_main("second", "y", AGENT)
 
     def subjects(*names: str, main: bool = False) -> list[str]:
-        return [one.message.partition(": ")[2] for one in store.log(*names, main=main)]
+        return [one.message.partition(": ")[2] for one in store.past.log(*names, main=main)]
 
     assert subjects() == [
         "Updated main.md",
@@ -85,11 +85,11 @@ def test_the_history_is_told_of_all_of_a_project_of_a_document_and_of_what_is_go
     assert subjects(PROJECT) == ["Deleted other.md", "Created other.md", "Created guide.md", "Updated main.md"]
     assert subjects(PROJECT, "Other") == ["Deleted other.md", "Created other.md"]
     assert subjects(PROJECT, main=True) == ["Updated main.md"]
-    assert [one.message for one in store.log(limit=2, skip=1)] == [one.message for one in store.log()][1:3]
+    assert [one.message for one in store.past.log(limit=2, skip=1)] == [one.message for one in store.past.log()][1:3]
     store.delete_project(PROJECT, AGENT)
     assert subjects(PROJECT, "other") == ["Deleted other.md", "Created other.md"]
     with pytest.raises(ProjectNotFound):
-        store.log("never")
+        store.past.log("never")
 
 
 def test_a_commit_is_shown_with_its_patch_and_two_are_compared(store: KnowledgeStore) -> None:
@@ -97,27 +97,31 @@ def test_a_commit_is_shown_with_its_patch_and_two_are_compared(store: KnowledgeS
     second = store.update_chapter(PROJECT, "guide", Which("First"), "changed", AGENT).commit
     assert first and second
 
-    shown = store.show(second[:12])
+    shown = store.past.show(second[:12])
     assert (shown.commit.agent, shown.commit.session) == AGENT
     assert shown.paths == ("projects/my-app/knowledge/guide.md",)
     assert "+changed" in shown.patch and "-Text of First." in shown.patch
-    assert store.diff(first, second, PROJECT, "guide") == shown.patch
-    assert "-changed" in store.diff(second, first)
-    assert store.diff(first, second, PROJECT, main=True) == ""
-    assert "index.json" in store.show(first).paths
-    assert "Text of First." in store.at(first).document(PROJECT, "guide").document.text
-    assert not store.at(first).main(PROJECT).exists
+    assert store.past.diff(first, second, PROJECT, "guide") == shown.patch
+    assert "-changed" in store.past.diff(second, first)
+    assert store.past.diff(first, second, PROJECT, main=True) == ""
+    assert "index.json" in store.past.show(first).paths
+    assert "Text of First." in store.past.at(first).document(PROJECT, "guide").document.text
+    assert not store.past.at(first).main(PROJECT).exists
     with pytest.raises(DocumentNotFound):
-        store.at(first).document(PROJECT, "later")
+        store.past.at(first).document(PROJECT, "later")
 
 
 @pytest.mark.parametrize("name", ["", "0" * 40, "HEAD", "--all", "main", "abc..def", "g123", "\0"])
 def test_what_is_no_commit_is_told_so(store: KnowledgeStore, name: str) -> None:
-    for act in (lambda: store.show(name), lambda: store.diff(None), lambda: store.at(name)):
+    for act in (lambda: store.past.show(name), lambda: store.past.diff(None), lambda: store.past.at(name)):
         with pytest.raises(CommitNotFound):
             act()
     create(store)
-    for act in (lambda: store.show(name), lambda: store.revert(name, AGENT), lambda: store.diff(None, name)):
+    for act in (
+        lambda: store.past.show(name),
+        lambda: store.past.revert(name, AGENT),
+        lambda: store.past.diff(None, name),
+    ):
         with pytest.raises(CommitNotFound):
             act()
 
@@ -128,12 +132,12 @@ def test_a_commit_is_taken_back_by_a_new_one_and_later_changes_stay(store: Knowl
     store.update_chapter(PROJECT, "guide", Which("Second"), "good", AGENT)
     assert changed
 
-    reverted = store.revert(changed, AGENT)
+    reverted = store.past.revert(changed, AGENT)
 
     assert reverted.commit and reverted.paths == ("projects/my-app/knowledge/guide.md",)
     assert (chapter(store, "First"), chapter(store, "Second")) == ("Text of First.", "good")
     assert messages(store.home)[-1] == f"Revert \"Update knowledge for {PROJECT}: Updated chapter 'First' in guide.md\""
-    assert store.revert(reverted.commit, AGENT).commit
+    assert store.past.revert(reverted.commit, AGENT).commit
     assert chapter(store, "First") == "bad"
     assert_sound(store.home)
 
@@ -145,7 +149,7 @@ def test_what_was_changed_since_is_not_taken_back(store: KnowledgeStore) -> None
     assert changed
 
     with pytest.raises(Conflict, match="guide"):
-        store.revert(changed, AGENT)
+        store.past.revert(changed, AGENT)
     assert chapter(store, "First") == "two"
     assert len(messages(store.home)) == 3
 
@@ -154,15 +158,15 @@ def test_a_deleted_project_comes_back_and_a_begun_one_keeps_its_later_documents(
     begun = create(store).commit
     create(store, "later")
     assert begun
-    store.revert(begun, AGENT)
-    assert [one.filename for one in store.documents(PROJECT)] == ["later.md"]
+    store.past.revert(begun, AGENT)
+    assert [one.filename for one in store.listing.documents(PROJECT)] == ["later.md"]
 
     deleted = store.delete_project(PROJECT, AGENT).commit
-    assert store.projects() == [] and deleted
-    store.revert(deleted, AGENT)
-    assert [one.filename for one in store.documents(PROJECT)] == ["later.md"]
-    assert store.revert(store.log()[0].id, AGENT).paths
-    assert store.projects() == []
+    assert store.reader.projects() == [] and deleted
+    store.past.revert(deleted, AGENT)
+    assert [one.filename for one in store.listing.documents(PROJECT)] == ["later.md"]
+    assert store.past.revert(store.past.log()[0].id, AGENT).paths
+    assert store.reader.projects() == []
     assert_sound(store.home)
 
 
@@ -172,10 +176,10 @@ def test_a_document_that_comes_back_brings_its_project_along(store: KnowledgeSto
     store.delete_project(PROJECT, AGENT)
     assert deleted
 
-    store.revert(deleted, AGENT)
+    store.past.revert(deleted, AGENT)
 
-    assert [one.id for one in store.projects()] == [PROJECT]
-    assert [one.filename for one in store.documents(PROJECT)] == ["guide.md"]
+    assert [one.id for one in store.reader.projects()] == [PROJECT]
+    assert [one.filename for one in store.listing.documents(PROJECT)] == ["guide.md"]
 
 
 def test_what_somebody_wrote_past_lore_is_in_the_history_before_it_is_replaced(store: KnowledgeStore) -> None:
@@ -185,7 +189,7 @@ def test_what_somebody_wrote_past_lore_is_in_the_history_before_it_is_replaced(s
     store.write_document(PROJECT, "guide", "by an agent", AGENT)
 
     assert messages(store.home)[-2] == FOREIGN
-    assert store.at(store.log()[1].id).document(PROJECT, "guide").document.text == "by hand"
+    assert store.past.at(store.past.log()[1].id).document(PROJECT, "guide").document.text == "by hand"
     store.write_main("new", "x", AGENT)
     assert_sound(store.home)
 
@@ -224,9 +228,9 @@ def test_the_next_write_finishes_what_a_killed_one_began(store: KnowledgeStore) 
 def test_an_index_that_could_not_be_written_is_brought_up_by_the_next_write(store: KnowledgeStore) -> None:
     create(store)
     lock = store.home / ".git" / "index.lock"
-    with store.writing():
+    with store.writer.writing():
         lock.touch()  # as somebody's own git would at this moment
-        store.commit({"projects/my-app/main.md": b"x"}, "x", AGENT)
+        store.writer.commit({"projects/my-app/main.md": b"x"}, "x", AGENT)
     assert messages(store.home)[-1] == "x"
     assert git(store.home, "status", "--porcelain") != ""
 
@@ -282,12 +286,12 @@ def test_without_git_reading_works_and_a_write_says_what_is_missing(
     monkeypatch.setenv("PATH", "")
 
     again = KnowledgeStore(store.home)
-    assert len(again.documents(PROJECT)) == 1
+    assert len(again.listing.documents(PROJECT)) == 1
     assert "git" in (again.status().problem or "").lower()
     with pytest.raises(GitError) as caught:
         again.write_main(PROJECT, "x", AGENT)
     assert "Install git" in caught.value.hint
-    assert not again.main(PROJECT).exists
+    assert not again.reader.main(PROJECT).exists
 
 
 def test_history_goes_on_after_git_packed_it(store: KnowledgeStore) -> None:
@@ -298,7 +302,7 @@ def test_history_goes_on_after_git_packed_it(store: KnowledgeStore) -> None:
     again = KnowledgeStore(store.home)
     again.update_chapter(PROJECT, "guide", Which("First"), "x", AGENT)
 
-    assert first and again.at(first).document(PROJECT, "guide")
+    assert first and again.past.at(first).document(PROJECT, "guide")
     assert_sound(store.home)
 
 
@@ -313,4 +317,4 @@ def test_status_and_sync_tell_of_what_is_not_committed(store: KnowledgeStore) ->
     synced = store.sync(AGENT)
     assert (synced.files_committed, synced.pushed) == (1, False)
     assert store.status().uncommitted == ()
-    assert store.document(PROJECT, "by hand.md").document.text == "x"
+    assert store.reader.document(PROJECT, "by hand.md").document.text == "x"

@@ -22,7 +22,7 @@ from hypothesis.stateful import (
 
 from lore_etl.core.errors import Conflict, DocumentNotFound, FileExists, ProjectNotFound
 from lore_server.knowledge.chapter_edit import NewChapter, Which
-from lore_server.knowledge.reader import Documents
+from lore_server.knowledge.reader import Reader
 from lore_server.knowledge.store import KnowledgeStore
 from tests.harness.knowledge import AGENT, assert_sound, git, is_linear
 
@@ -33,7 +33,7 @@ Key = tuple[str, str]
 Model = dict[Key, str]
 
 
-def text_of(documents: Documents, project: str, name: str) -> str | None:
+def text_of(documents: Reader, project: str, name: str) -> str | None:
     if name == "main":
         main = documents.main(project)
         return main.content if main.exists else None
@@ -62,7 +62,7 @@ class Writers(RuleBasedStateMachine):
             assert_sound(self.store.home)
             for commit, model in self.past[::4]:
                 for project, name in {*model, *self.model}:
-                    assert text_of(self.store.at(commit), project, name) == model.get((project, name))
+                    assert text_of(self.store.past.at(commit), project, name) == model.get((project, name))
         shutil.rmtree(self.home)
 
     def did(self, commit: str | None) -> object:
@@ -73,7 +73,7 @@ class Writers(RuleBasedStateMachine):
         return commit
 
     def text(self, key: Key) -> str:
-        return self.store.document(*key).document.text
+        return self.store.reader.document(*key).document.text
 
     @rule(target=commits, project=PROJECTS, text=WORDS)
     def write_main(self, project: str, text: str) -> object:
@@ -145,7 +145,7 @@ class Writers(RuleBasedStateMachine):
         after, was = self.past[number][1], self.past[number - 1][1] if number else {}
         changed = {key for key in {*after, *was} if after.get(key) != was.get(key)}
         try:
-            reverted = self.store.revert(commit, AGENT)
+            reverted = self.store.past.revert(commit, AGENT)
         except Conflict:
             assert any(before.get(key) not in (after.get(key), was.get(key)) for key in changed) or changed != set(
                 before
@@ -167,22 +167,22 @@ class Writers(RuleBasedStateMachine):
         assert self.store.open() == (0, False, None)
 
     def content(self, key: Key) -> str | None:
-        return text_of(self.store, *key)
+        return text_of(self.store.reader, *key)
 
     @invariant()
     def the_folder_is_what_the_model_says(self) -> None:
         found: Model = {}
-        for project in self.store.projects():
+        for project in self.store.reader.projects():
             if (text := self.content((project.id, "main"))) is not None:
                 found[project.id, "main"] = text
-            names = [info.filename for info in self.store.documents(project.id)]
+            names = [info.filename for info in self.store.listing.documents(project.id)]
             assert names == sorted(names)
             found |= {(project.id, name.removesuffix(".md")): self.text((project.id, name)) for name in names}
         assert found == self.model
 
     @invariant()
     def the_history_has_every_write_in_order(self) -> None:
-        assert [one.id for one in self.store.log(limit=1000)] == [commit for commit, _ in reversed(self.past)]
+        assert [one.id for one in self.store.past.log(limit=1000)] == [commit for commit, _ in reversed(self.past)]
         if self.past:
             assert git(self.store.home, "status", "--porcelain") == ""
 

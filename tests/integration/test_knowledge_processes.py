@@ -31,7 +31,7 @@ print("ready", flush=True)
 sys.stdin.readline()
 done = 0
 while done < count:
-    stored = store.document("My App", name)
+    stored = store.reader.document("My App", name)
     number = int(stored.document.chapter("Count").content)
     try:
         store.update_chapter("My App", name, Which("Count"), str(number + 1), Author(sys.argv[4]),
@@ -83,10 +83,10 @@ def count_together(home: Path, processes: int, writes: int, names: list[str]) ->
             one.stdin.flush()
         for one in running:
             assert one.stdout and one.stdout.readline() == "done\n"
-    counted = [int(store.document(PROJECT, name).document.chapter("Count").content) for name in names]
+    counted = [int(store.reader.document(PROJECT, name).document.chapter("Count").content) for name in names]
     assert counted == [processes * writes // len(names)] * len(names)
     assert len(messages(home)) == begun + processes * writes
-    assert {one.agent for one in store.log(limit=5000)} == {"claude", *(f"agent {n}" for n in range(processes))}
+    assert {one.agent for one in store.past.log(limit=5000)} == {"claude", *(f"agent {n}" for n in range(processes))}
     assert is_linear(home)
     assert_sound(home)
 
@@ -123,7 +123,7 @@ def kill_writers(home: Path, kills: int) -> None:
 
             after = KnowledgeStore(home, wait_seconds=60)
             assert after.open().problem is None
-            now = int(after.document(PROJECT, "guide").document.chapter("Count").content)
+            now = int(after.reader.document(PROJECT, "guide").document.chapter("Count").content)
             assert now in (last, last + 1)
             assert_sound(home)
             last = now

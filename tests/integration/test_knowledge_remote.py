@@ -40,7 +40,7 @@ def pair(tmp_path: Path) -> Pair:
 
 
 def content(store: KnowledgeStore, title: str) -> str:
-    return store.document(PROJECT, "guide").document.chapter(title).content
+    return store.reader.document(PROJECT, "guide").document.chapter(title).content
 
 
 def heads(pair: Pair) -> set[str]:
@@ -67,7 +67,7 @@ def test_a_remote_that_is_ahead_is_followed_at_the_start(pair: Pair) -> None:
 
     assert told == ["changed"]
     assert content(theirs, "First") == "from elsewhere"
-    assert [one.filename for one in theirs.documents("Other")] == ["newer.md"]
+    assert [one.filename for one in theirs.listing.documents("Other")] == ["newer.md"]
     assert len(heads(pair)) == 1
     assert_sound(theirs.home)
 
@@ -116,7 +116,7 @@ def test_histories_that_diverged_in_different_lines_are_merged_and_pushed(pair: 
     assert store.close(30)
 
     assert (content(store, "First"), content(store, "Second")) == ("ours", "theirs")
-    assert [one.id for one in store.projects()] == [PROJECT, "Ours", "Theirs"]
+    assert [one.id for one in store.reader.projects()] == [PROJECT, "Ours", "Theirs"]
     assert messages(store.home)[-1] == "Merge origin/main"
     assert pair.theirs.sync(AGENT).pulled
     assert len(heads(pair)) == 1
@@ -208,7 +208,7 @@ def test_links_that_a_remote_brings_are_not_taken_over(pair: Pair, tmp_path: Pat
     assert not pair.ours.open().pulled
 
     assert "link" in (pair.ours.status().remote.problem or "")
-    assert [one.filename for one in pair.ours.documents(PROJECT)] == ["guide.md"]
+    assert [one.filename for one in pair.ours.listing.documents(PROJECT)] == ["guide.md"]
 
 
 def test_an_empty_remote_gets_everything_and_an_empty_folder_takes_everything(tmp_path: Path) -> None:

@@ -60,7 +60,7 @@ def test_the_first_use_finds_what_another_machine_wrote(
     assert second.store.close(30)
 
     assert first.sync(AGENT).pulled is True
-    assert [one.filename for one in first.documents(PROJECT)] == ["guide.md"]
+    assert [one.filename for one in first.listing.documents(PROJECT)] == ["guide.md"]
     assert heads(remote) == [theirs]
     assert is_linear(first.home)
     assert is_linear(second.home)
@@ -99,7 +99,11 @@ def test_a_remote_whose_head_has_another_name_does_not_split_the_history(
     assert first.sync(AGENT).pulled is True
 
     assert heads(remote) == ["master"]
-    assert [one.id for one in first.projects()] == [one.id for one in second.projects()] == [PROJECT, "Other"]
+    assert (
+        [one.id for one in first.reader.projects()]
+        == [one.id for one in second.reader.projects()]
+        == [PROJECT, "Other"]
+    )
     assert second.status().remote.state == "up to date"
 
 

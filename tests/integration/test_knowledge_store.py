@@ -53,15 +53,15 @@ def test_the_folder_is_named_by_the_environment() -> None:
 
 
 def test_reading_what_is_not_there_makes_nothing(store: KnowledgeStore) -> None:
-    assert store.projects() == []
-    assert not store.project(PROJECT).exists
-    assert store.main(PROJECT) == type(store.main(PROJECT))(PROJECT, False, "", None, None)
-    assert store.documents(PROJECT) == []
-    assert store.log() == []
+    assert store.reader.projects() == []
+    assert not store.reader.project(PROJECT).exists
+    assert store.reader.main(PROJECT) == type(store.reader.main(PROJECT))(PROJECT, False, "", None, None)
+    assert store.listing.documents(PROJECT) == []
+    assert store.past.log() == []
     assert store.status().exists is False
     assert store.open() == (0, False, None)
     with pytest.raises(ProjectNotFound):
-        store.document(PROJECT, "guide")
+        store.reader.document(PROJECT, "guide")
     assert not store.home.exists()
 
 
@@ -76,7 +76,7 @@ def test_what_is_missing_is_told_by_its_own_error_and_makes_no_project(store: Kn
         store.update_chapter(PROJECT, "guide", Which("A"), "x", AGENT)
     with pytest.raises(InvalidContent):
         store.write_main(PROJECT, "x\0", AGENT)
-    assert store.projects() == []
+    assert store.reader.projects() == []
 
     create(store)
     with pytest.raises(DocumentNotFound):
@@ -109,7 +109,7 @@ def test_the_layout_is_the_seeds_and_each_write_is_one_commit_by_its_author(stor
         "Renamed api-guide.md to other.md", "Deleted other.md", "Deleted project",
     ]  # fmt: skip
     assert git(store.home, "log", "--format=%an %ae %cn") == "claude lore@localhost Lore\n" * 11
-    assert {one.session for one in store.log()} == {"session-1"}
+    assert {one.session for one in store.past.log()} == {"session-1"}
     assert sorted(path.name for path in store.home.iterdir()) == [".git", ".gitignore", "index.json", "projects"]
     assert_sound(store.home)
 
@@ -120,7 +120,7 @@ def test_a_document_is_given_back_to_the_byte_and_its_version_is_gits(store: Kno
 
     written = store.write_document(PROJECT, "guide", text, AGENT)
 
-    stored = store.document(PROJECT, "guide")
+    stored = store.reader.document(PROJECT, "guide")
     assert stored.document.text == text
     assert stored.info.version == written.version == git(store.home, "rev-parse", f"HEAD:{written.path}").strip()
     assert (store.home / written.path).read_bytes() == text.encode()
@@ -134,7 +134,7 @@ def test_bytes_that_are_no_text_survive_a_change_of_a_chapter(store: KnowledgeSt
     store.update_chapter(PROJECT, "guide", Which("A"), "new", AGENT)
 
     assert path.read_bytes() == b"\xff\xfe broken\n\n## A\n\nnew\n\n## B\n\n\xe9\n"
-    assert "\ufffd" in store.document(PROJECT, "guide").document.text
+    assert "\ufffd" in store.reader.document(PROJECT, "guide").document.text
 
 
 def test_a_write_on_what_was_changed_meanwhile_is_a_conflict(store: KnowledgeStore) -> None:
@@ -151,7 +151,7 @@ def test_a_write_on_what_was_changed_meanwhile_is_a_conflict(store: KnowledgeSto
         with pytest.raises(Conflict):
             act()
 
-    assert store.document(PROJECT, "guide").info.version == second
+    assert store.reader.document(PROJECT, "guide").info.version == second
 
 
 def test_an_empty_version_expects_that_there_is_no_document_yet(store: KnowledgeStore) -> None:
@@ -160,7 +160,7 @@ def test_an_empty_version_expects_that_there_is_no_document_yet(store: Knowledge
     with pytest.raises(Conflict):
         store.write_main(PROJECT, "second", AGENT, "")
 
-    assert store.main(PROJECT).content == "first"
+    assert store.reader.main(PROJECT).content == "first"
 
 
 def test_a_write_that_changes_nothing_is_no_commit(store: KnowledgeStore) -> None:
@@ -176,11 +176,11 @@ def test_projects_with_one_slug_have_folders_of_their_own(store: KnowledgeStore)
     for name in ("My App", "my-app", "my app!", "日本"):
         store.write_main(name, name, AGENT)
 
-    assert [(one.id, one.slug) for one in store.projects()] == [
+    assert [(one.id, one.slug) for one in store.reader.projects()] == [
         ("My App", "my-app"), ("my app!", "my-app-2"), ("my-app", "my-app-1"), ("日本", "日本"),
     ]  # fmt: skip
     store.delete_project("my-app", AGENT)
-    assert [store.main(name).content for name in ("My App", "my-app", "my app!")] == ["My App", "", "my app!"]
+    assert [store.reader.main(name).content for name in ("My App", "my-app", "my app!")] == ["My App", "", "my app!"]
 
 
 def test_the_folder_of_a_deleted_project_is_only_its_own_again(store: KnowledgeStore) -> None:
@@ -190,7 +190,7 @@ def test_the_folder_of_a_deleted_project_is_only_its_own_again(store: KnowledgeS
     store.write_main("App", "y", AGENT)
     store.write_main("app", "z", AGENT)
 
-    assert [(one.id, one.slug) for one in store.projects()] == [("App", "app-1"), ("app", "app")]
+    assert [(one.id, one.slug) for one in store.reader.projects()] == [("App", "app-1"), ("app", "app")]
 
 
 def test_a_document_is_created_once(store: KnowledgeStore) -> None:
@@ -210,10 +210,10 @@ def test_hostile_file_names_are_refused_by_every_method(store: KnowledgeStore, n
 
     for act in (
         lambda: create(store, name),
-        lambda: store.document(PROJECT, name),
+        lambda: store.reader.document(PROJECT, name),
         lambda: store.delete_document(PROJECT, name, AGENT),
         lambda: store.rename_document(PROJECT, "ok", name, AGENT),
-        lambda: store.log(PROJECT, name),
+        lambda: store.past.log(PROJECT, name),
     ):
         with pytest.raises(InvalidFilename):
             act()
@@ -224,13 +224,17 @@ def test_names_that_are_made_safe_are_found_by_what_they_were(store: KnowledgeSt
         create(store, next(given for given, safe in SAFE_FILENAMES.items() if safe == name))
 
     for given, safe in SAFE_FILENAMES.items():
-        assert store.document(PROJECT, given).info.filename == safe
+        assert store.reader.document(PROJECT, given).info.filename == safe
     assert_sound(store.home)
 
 
 @pytest.mark.parametrize("name", HOSTILE_IDS, ids=ascii)
 def test_hostile_project_ids_are_refused(store: KnowledgeStore, name: str) -> None:
-    for act in (lambda: store.write_main(name, "x", AGENT), lambda: store.main(name), lambda: store.documents(name)):
+    for act in (
+        lambda: store.write_main(name, "x", AGENT),
+        lambda: store.reader.main(name),
+        lambda: store.listing.documents(name),
+    ):
         with pytest.raises(InvalidProjectId):
             act()
 
@@ -250,12 +254,12 @@ def test_links_in_the_folder_are_not_followed(store: KnowledgeStore, tmp_path: P
     (store.home / "projects" / "other").rmdir()
     (store.home / "projects" / "other").symlink_to(outside)
 
-    assert [one.filename for one in store.documents(PROJECT)] == ["real.md"]
+    assert [one.filename for one in store.listing.documents(PROJECT)] == ["real.md"]
     for act in (
-        lambda: store.document(PROJECT, "link"),
-        lambda: store.main(PROJECT),
-        lambda: store.main("other"),
-        lambda: store.documents("other"),
+        lambda: store.reader.document(PROJECT, "link"),
+        lambda: store.reader.main(PROJECT),
+        lambda: store.reader.main("other"),
+        lambda: store.listing.documents("other"),
         lambda: store.write_main(PROJECT, "x", AGENT),
         lambda: store.write_main("other", "x", AGENT),
         lambda: store.write_document(PROJECT, "link", "x", AGENT),
@@ -287,10 +291,10 @@ def test_what_only_looks_like_a_document_is_not_listed_and_is_no_trap(store: Kno
     os.mkfifo(folder / "pipe.md")
     (folder / os.fsdecode(b"\xff.md")).touch()
 
-    assert [one.filename for one in store.documents(PROJECT)] == ["guide.md"]
+    assert [one.filename for one in store.listing.documents(PROJECT)] == ["guide.md"]
     for name in ("folder", "pipe"):
         with pytest.raises(InvalidPath):
-            store.document(PROJECT, name)
+            store.reader.document(PROJECT, name)
         with pytest.raises(InvalidPath):
             store.write_document(PROJECT, name, "x", AGENT)
 
@@ -322,13 +326,13 @@ def test_a_folder_of_the_seed_opens_unchanged_and_is_written_as_it_is(tmp_path: 
     store = KnowledgeStore(home)
 
     assert store.open() == (0, False, None)
-    assert [one.id for one in store.projects()] == ["My App", "git@host:team/other.git"]
-    assert store.main("My App").content.startswith("# My App\r\n")
-    assert [(one.filename, one.title, one.metadata.keywords) for one in store.documents("My App")] == [
+    assert [one.id for one in store.reader.projects()] == ["My App", "git@host:team/other.git"]
+    assert store.reader.main("My App").content.startswith("# My App\r\n")
+    assert [(one.filename, one.title, one.metadata.keywords) for one in store.listing.documents("My App")] == [
         ("API_Notes.md", "API_Notes", ()),
         ("api-guide.md", "API Documentation Guide", ("api", "rest")),
     ]
-    assert store.document("My App", "API_Notes.md").document.introduction == "no front matter"
+    assert store.reader.document("My App", "API_Notes.md").document.introduction == "no front matter"
     assert before == {path: path.read_bytes() for path in before}
     assert len(messages(home)) == 1
 
@@ -338,7 +342,7 @@ def test_a_folder_of_the_seed_opens_unchanged_and_is_written_as_it_is(tmp_path: 
 
     assert (home / "projects" / "git-host-team-other-git" / "main.md").read_text(encoding="utf-8") == "x"
     assert store.status().current_branch == "master"
-    assert len(store.log()) == 4
+    assert len(store.past.log()) == 4
     assert_sound(home)
 
 
@@ -347,7 +351,7 @@ def test_hostile_front_matter_is_listed_with_its_problem_and_can_be_edited(store
     path = store.home / create(store).path
     path.write_text(f"---\ntitle: x\n{front}\n---\n\n## A\n\nold\n", encoding="utf-8")
 
-    assert store.documents(PROJECT)[0].metadata.problem
+    assert store.listing.documents(PROJECT)[0].metadata.problem
     store.update_chapter(PROJECT, "guide", Which("A"), "new", AGENT)
 
     assert path.read_text(encoding="utf-8") == f"---\ntitle: x\n{front}\n---\n\n## A\n\nnew\n"
@@ -357,7 +361,7 @@ def test_a_damaged_index_is_an_error_and_nothing_is_overwritten(store: Knowledge
     create(store)
     (store.home / "index.json").write_text("{", encoding="utf-8")
 
-    for act in (store.projects, lambda: store.main("new"), lambda: store.write_main("new", "x", AGENT)):
+    for act in (store.reader.projects, lambda: store.reader.main("new"), lambda: store.write_main("new", "x", AGENT)):
         with pytest.raises(StorageError, match="cannot be read"):
             act()
     assert (store.home / "index.json").read_text(encoding="utf-8") == "{"
@@ -365,15 +369,15 @@ def test_a_damaged_index_is_an_error_and_nothing_is_overwritten(store: Knowledge
 
 def test_a_listing_sees_what_changed_in_place(store: KnowledgeStore) -> None:
     path = store.home / create(store).path
-    assert store.documents(PROJECT)[0].title == "Guide"
+    assert store.listing.documents(PROJECT)[0].title == "Guide"
     for title in ("Aaaaa", "Bbbbb", "Ccccc"):
         path.write_text(f"---\ntitle: {title}\n---\n", encoding="utf-8")
-        assert store.documents(PROJECT)[0].title == title
+        assert store.listing.documents(PROJECT)[0].title == title
 
 
 def test_threads_of_one_process_queue_as_processes_do_and_give_up_at_the_deadline(tmp_path: Path) -> None:
     store = KnowledgeStore(tmp_path / "home", wait_seconds=0.05)
-    with store.writing():
+    with store.writer.writing():
         for other in (store, KnowledgeStore(store.home, wait_seconds=0.05)):
             with pytest.raises(Busy):
                 other.write_main(PROJECT, "x", AGENT)
@@ -388,7 +392,7 @@ def test_threads_of_one_process_queue_as_processes_do_and_give_up_at_the_deadlin
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(store.document(PROJECT, "guide").document.chapters) == 10
+    assert len(store.reader.document(PROJECT, "guide").document.chapters) == 10
 
 
 def test_somebodys_own_git_in_the_folder_is_waited_for_and_not_broken(tmp_path: Path) -> None:

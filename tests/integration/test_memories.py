@@ -98,7 +98,7 @@ def test_a_long_memory_is_one_commit_one_id_and_goes_with_all_its_parts(home: Pa
     kept, commit = memories.delete(PROJECT, done.kept.id, AGENT)
     assert (kept, files(home)) == (done.kept, [])
     assert [line.partition(": ")[2] for line in messages(home)] == ["Remembered 'A name'", "Forgot 'A name'"]
-    KnowledgeStore(home).revert(commit, AGENT)
+    KnowledgeStore(home).past.revert(commit, AGENT)
     assert len(files(home)) == 6
     assert_sound(home)
 

@@ -22,7 +22,7 @@ class StoreLock:
 
     def __init__(self, path: Path, wait_seconds: float) -> None:
         self._path = path
-        self._wait = wait_seconds
+        self.wait_seconds = wait_seconds
         self._thread = threading.Lock()
         self._descriptor: int | None = None
 
@@ -52,8 +52,8 @@ class StoreLock:
             Busy: another writer had it all the time.
             AccessDenied: the folder cannot be written.
         """
-        deadline = time.monotonic() + self._wait
-        if not self._thread.acquire(timeout=self._wait):
+        deadline = time.monotonic() + self.wait_seconds
+        if not self._thread.acquire(timeout=self.wait_seconds):
             raise Busy("Another call is writing to the knowledge folder.")
         try:
             self._descriptor = self._locked(deadline)

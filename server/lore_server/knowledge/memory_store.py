@@ -13,7 +13,7 @@ from lore_server.knowledge.git.history import Changes
 from lore_server.knowledge.memory_files import Memory, file_place, files_of, made, number_of_parts, read_memory
 from lore_server.knowledge.names import SUFFIX, group_folder
 from lore_server.knowledge.reader import Project, shown
-from lore_server.knowledge.writer import Writer
+from lore_server.knowledge.store import KnowledgeStore
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Added:
 class MemoryStore:
     """Adds and deletes memories in a store. Every write may raise what those of the store raise."""
 
-    def __init__(self, store: Writer) -> None:
+    def __init__(self, store: KnowledgeStore) -> None:
         self._store = store
 
     def add(
@@ -65,8 +65,8 @@ class MemoryStore:
             InvalidGroupId, InvalidContent: see `made`.
         """
         memory, secrets = made(name, group_id, body, source, metadata, self._store.now())
-        with self._store.writing():
-            project, more = self._store.begun(self._store.project(project_id))
+        with self._store.writer.writing():
+            project, more = self._store.projects.begun(self._store.reader.project(project_id))
             old = self._found(project, replaces) if replaces is not None else None
             twin = self._twin(project, memory)
             if old is not None and twin is not None and old.id == twin.id:  # it replaces itself: described anew, or not
@@ -77,12 +77,12 @@ class MemoryStore:
                 kept, files = self._placed(project, memory, old)
                 changes |= files | more
             what = f"Forgot '{old.memory.name}'" if old and twin else f"Remembered '{memory.name}'"
-            commit = self._store.save(project, changes, what, author, kept.paths[0]).commit if changes else None
+            commit = self._store.writer.save(project, changes, what, author, kept.paths[0]).commit if changes else None
         return Added(kept, twin is not None, secrets, old.id if old else None, commit)
 
     def all(self, project_id: str, folders: Collection[str] = ()) -> Iterator[Kept]:
         """The memories of a project, of all groups or of those with these folders."""
-        project = self._store.project(project_id)
+        project = self._store.reader.project(project_id)
         for folder in self._store.files.folders(project.memories_path) if project.exists else ():
             if not folders or folder in folders:
                 for stem, names in self._stems(project, folder).items():
@@ -92,17 +92,17 @@ class MemoryStore:
     def opening(self, project_id: str, memory_id: str) -> Kept | None:
         """What the first part says of a memory; its body is that part's. None if it is not there."""
         folder, _, stem = memory_id.partition("/")
-        return self._read(self._store.project(project_id), folder, stem, [stem + SUFFIX])
+        return self._read(self._store.reader.project(project_id), folder, stem, [stem + SUFFIX])
 
     def delete(self, project_id: str, memory_id: str, author: Author) -> tuple[Kept, str]:
         """Delete a memory with all its parts: what it was, and the commit. Raises MemoryNotFound."""
-        with self._store.writing():
-            project = self._store.project(project_id)
+        with self._store.writer.writing():
+            project = self._store.reader.project(project_id)
             kept = self._found(project, memory_id)
             if kept is None:
                 raise MemoryNotFound(f"There is no memory `{memory_id[:300]}`.")
             what = f"Forgot '{kept.memory.name}'"
-            done = self._store.save(project, dict.fromkeys(kept.paths), what, author, kept.paths[0])
+            done = self._store.writer.save(project, dict.fromkeys(kept.paths), what, author, kept.paths[0])
             assert done.commit is not None, "its files were there"
         return kept, done.commit
 

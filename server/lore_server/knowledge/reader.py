@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import time
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Protocol
 
 from lore_etl.core.errors import DocumentNotFound, NotFound, ProjectNotFound
@@ -100,11 +99,15 @@ class Readable(Protocol):
         """Whether there is such a file."""
 
 
-class Documents:
-    """Main documents and knowledge documents, as these files have them."""
+class Reader:
+    """Reads projects, main documents and knowledge documents from files: those of the folder, or those of a commit."""
 
     def __init__(self, files: Readable) -> None:
         self._files = files
+
+    def projects(self) -> list[Project]:
+        """Return all projects of the index, by id."""
+        return [Project(name, slug) for name, slug in sorted(read_index(self._files.read(INDEX)).items())]
 
     def project(self, project_id: str) -> Project:
         """A project, known or not. Raises InvalidProjectId."""
@@ -137,41 +140,29 @@ class Documents:
 
     def existing_name(self, project: Project, filename: str) -> str | None:
         """The file that is meant: one of exactly that name, else one of its slug. Raises InvalidFilename."""
-        names = self.possible_names(filename)
+        names = possible_names(filename)
         for name in names if project.exists else ():
             if self._files.exists(f"{project.knowledge_path}/{name}"):
                 return name
         return None
 
-    def possible_names(self, filename: str) -> list[str]:
-        """The files that a name may mean, the likeliest first. Raises InvalidFilename."""
-        given = checked_filename(filename)
-        exact_name = given if given.endswith(SUFFIX) else given + SUFFIX
-        names = (exact_name, document_name(given), earlier_document_name(given))
-        return [name for name in dict.fromkeys(names) if is_document(name)]
 
+class Listing:
+    """Lists the documents of the folder. A document is read again only if its stamp changed; threads may share it."""
 
-class Shelf(Documents):
-    """What is in the folder. A document is read again only if its stamp changed; threads may share it."""
-
-    def __init__(self, home: Path) -> None:
-        self.home = home
-        self.files = Files(home)
-        super().__init__(self.files)
+    def __init__(self, files: Files) -> None:
+        self._files = files
+        self._reader = Reader(files)
         self._seen: dict[str, tuple[Stamp, DocumentInfo]] = {}
 
-    def projects(self) -> list[Project]:
-        """All projects that the index knows, by id."""
-        return [Project(name, slug) for name, slug in sorted(read_index(self.files.read(INDEX)).items())]
-
     def documents(self, project_id: str) -> list[DocumentInfo]:
-        """The documents of a project by file name; none if there is no such project."""
-        project = self.project(project_id)
+        """Return the documents of a project by file name; an unknown project has none."""
+        project = self._reader.project(project_id)
         if not project.exists:
             return []
         found = [
             self._info(project, name, facts)
-            for name, facts in self.files.entries(project.knowledge_path)
+            for name, facts in self._files.entries(project.knowledge_path)
             if is_document(name)
         ]
         return sorted((info for info in found if info), key=lambda info: info.filename)
@@ -182,13 +173,21 @@ class Shelf(Documents):
         known = self._seen.get(path)
         if known and known[0] == stamp:
             return known[1] if known[1].project_id == project.id else replace(known[1], project_id=project.id)
-        data = self.files.read(path)
+        data = self._files.read(path)
         if data is None:
             return None
         info = _described(project, name, data, KnowledgeDocument(shown(data)))
         if time.time_ns() - facts.st_ctime_ns > RACY_NS:  # else it may change once more under the same stamp
             self._seen[path] = (stamp, info)
         return info
+
+
+def possible_names(filename: str) -> list[str]:
+    """The files that a name may mean, the likeliest first. Raises InvalidFilename."""
+    given = checked_filename(filename)
+    exact_name = given if given.endswith(SUFFIX) else given + SUFFIX
+    names = (exact_name, document_name(given), earlier_document_name(given))
+    return [name for name in dict.fromkeys(names) if is_document(name)]
 
 
 def is_document(name: str) -> bool:

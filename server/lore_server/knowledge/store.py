@@ -1,39 +1,160 @@
-"""The knowledge folder as its callers see it: reading, writing, history, remote. Every write is one commit."""
+"""The knowledge folder as its callers see it. Every write is one commit."""
 
 from __future__ import annotations
 
-from lore_etl.core.errors import FileExists
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from lore_etl.core.clock import precise_timestamp
+from lore_etl.core.errors import Conflict, FileExists, LoreError
 from lore_server.knowledge import chapter_edit, limits, sections
 from lore_server.knowledge.chapter_edit import NewChapter, Place, Which
-from lore_server.knowledge.git.commits import Author
-from lore_server.knowledge.git.history import Changes
-from lore_server.knowledge.maintenance import Upkeep
+from lore_server.knowledge.git.commits import Author, Commit, blob_id
+from lore_server.knowledge.git.history import FOREIGN, LOCK, Changes, History
+from lore_server.knowledge.identity import Identity
+from lore_server.knowledge.lock import StoreLock
 from lore_server.knowledge.names import document_name
+from lore_server.knowledge.past import Past
+from lore_server.knowledge.projects import Projects
+from lore_server.knowledge.reader import Listing, Project, Reader, exact, missing
 from lore_server.knowledge.registry import INDEX, index_with, index_with_use
-from lore_server.knowledge.writer import Written, file_name
+from lore_server.knowledge.remote import Remote, RemoteState
+from lore_server.knowledge.safe_files import Files
+from lore_server.knowledge.writer import Writer, Written, file_name
+
+WAIT_SECONDS = 20.0
+CLOSE_SECONDS = 5.0
 
 
-class KnowledgeStore(Upkeep):
+class Opened(NamedTuple):
+    """What opening found: files that were not committed yet, and whether files came from the remote."""
+
+    recovered: int
+    pulled: bool
+    problem: str | None = None
+
+
+@dataclass(frozen=True)
+class StoreStatus:
+    """The state of the folder and of its repository; `problem` says why git cannot tell."""
+
+    storage_path: str
+    exists: bool
+    current_branch: str
+    last_commit: Commit | None
+    uncommitted: tuple[str, ...]
+    remote: RemoteState
+    problem: str | None = None
+
+
+class Synced(NamedTuple):
+    """What a sync did; `pushed` is False also without a remote."""
+
+    files_committed: int
+    pulled: bool
+    pushed: bool
+    remote: RemoteState
+
+
+class KnowledgeStore:
     """Projects with their documents in a folder under git. Threads and processes may share the folder.
 
-    Reading is in `Shelf`, history and remote in `Upkeep`. Every write may raise InvalidProjectId, InvalidFilename,
-    InvalidContent, Conflict (`expected_version` is not what is there), Busy, InvalidPath, StorageError or GitError;
-    what each raises besides stands there.
+    `reader` and `listing` read, `past` knows the history, `writer` commits, `remote` pulls and pushes. Every write may
+    raise InvalidProjectId, InvalidFilename, InvalidContent, Conflict (`expected_version` is not the present version),
+    Busy, InvalidPath, StorageError or GitError, besides the errors that its own docstring names. `changed` is called
+    after every write, merge and recovery; `identity` says which folder writes, if any does.
     """
+
+    def __init__(
+        self,
+        home: Path,
+        wait_seconds: float = WAIT_SECONDS,
+        now: Callable[[], str] = precise_timestamp,
+        changed: Callable[[], None] = lambda: None,
+        identity: Callable[[], Identity | None] = lambda: None,
+    ) -> None:
+        self.home = home.expanduser().absolute()
+        self.now = now
+        self.files = Files(self.home)
+        self.reader = Reader(self.files)
+        self.listing = Listing(self.files)
+        lock = StoreLock(self.home / ".git" / LOCK, wait_seconds)
+        self.history = History(self.home, lock)
+        self.writer = Writer(self.files, self.history, lock, changed, lambda: self.remote.push_soon())  # noqa: PLW0108 - made below
+        self.remote = Remote(self.history, self.writer.writing)
+        self.projects = Projects(self.files, self.history, identity)
+        self.past = Past(self.files, self.history, self.writer, self.projects)
+
+    @property
+    def is_unfetched(self) -> bool:
+        """Whether the folder has a remote and no commit yet, as on a new machine."""
+        return self.history.exists and self.history.tip is None and self.remote.look()
+
+    def open(self, wait_for_remote: bool = True) -> Opened:
+        """Finish what a killed process began, commit what was written past Lore, bring in the remote.
+
+        That may take a minute if the remote does not answer; without waiting it happens in the background, and
+        `changed` is told if files came. Nothing is made where there is nothing, and nothing is raised.
+        """
+        if not self.history.exists and not self.files.exists(INDEX):
+            return Opened(0, False)
+        try:
+            with self.writer.writing() as before:
+                count = before + self.history.recover()
+            self.history.tidy()
+        except LoreError as error:
+            return Opened(0, False, error.message)
+        has_remote = self.remote.look()
+        pulled = has_remote and wait_for_remote and self.remote.pull()
+        if has_remote and (not wait_for_remote or self.remote.state().ahead):
+            self.remote.push_soon()  # it pulls if the remote is ahead
+        return Opened(count, pulled)
+
+    def close(self, wait_seconds: float = CLOSE_SECONDS) -> bool:
+        """Wait for what is being pushed; False if it is not done. It is pushed at the next start then."""
+        self.writer.close()
+        return self.remote.wait(wait_seconds)
+
+    def status(self) -> StoreStatus:
+        """Where folder and remote stand; never an error."""
+        history, problem = self.history, None
+        last: Commit | None = None
+        uncommitted: tuple[str, ...] = ()
+        remote = RemoteState()
+        try:
+            last = next(iter(history.log(limit=1)), None)
+            uncommitted = tuple(history.uncommitted())
+            remote = self.remote.state()
+        except LoreError as error:
+            problem = error.message
+        branch = history.branch if history.exists else ""
+        return StoreStatus(str(self.home), history.exists, branch, last, uncommitted, remote, problem)
+
+    def sync(self, author: Author) -> Synced:
+        """Commit what was written past Lore; fetch, merge and push if there is a remote. Raises GitError, Busy."""
+        with self.writer.writing():
+            count = self.history.commit_all(FOREIGN, author)
+        pulled = pushed = False
+        if self.remote.look():
+            pulled = self.remote.pull()
+            pushed = self.remote.push()
+        return Synced(count, pulled, pushed, self.remote.state())
 
     # --- main documents ----------------------------------------------------------------------------------------------
 
     def write_main(self, project_id: str, content: str, author: Author, expected_version: str | None = None) -> Written:
         """Replace a project's main document; the project begins with it if it is new."""
         limits.checked_text(content, limits.DOCUMENT_BYTES, "main document")
-        return self.edit_main(project_id, author, expected_version, "Updated main.md", lambda _: content, begins=True)
+        return self._edit_main(project_id, author, expected_version, "Updated main.md", lambda _: content, begins=True)
 
     def update_section(
         self, project_id: str, header: str, content: str, author: Author, expected_version: str | None = None
     ) -> Written:
         """Replace what stands below a `## Header`. Raises ProjectNotFound, SectionNotFound."""
         what = f"Updated section '{header.strip()}' in main.md"
-        return self.edit_main(
+        return self._edit_main(
             project_id, author, expected_version, what, lambda text: sections.update_section(text, header, content)
         )
 
@@ -49,7 +170,7 @@ class KnowledgeStore(Upkeep):
     ) -> Written:
         """Add a section. Raises ProjectNotFound, SectionExists, SectionNotFound."""
         what = f"Added section '{header.strip()}' to main.md"
-        return self.edit_main(
+        return self._edit_main(
             project_id,
             author,
             expected_version,
@@ -62,7 +183,7 @@ class KnowledgeStore(Upkeep):
     ) -> Written:
         """Remove a section. Raises ProjectNotFound, SectionNotFound."""
         what = f"Removed section '{header.strip()}' from main.md"
-        return self.edit_main(
+        return self._edit_main(
             project_id, author, expected_version, what, lambda text: sections.remove_section(text, header)
         )
 
@@ -83,13 +204,13 @@ class KnowledgeStore(Upkeep):
         """A new document. Raises InvalidProjectId, InvalidFilename, FileExists."""
         text = chapter_edit.new_document(title, introduction, keywords, chapters, self.now(), supersedes, valid_until)
         name = document_name(filename)
-        with self.writing():
-            project = self.project(project_id)
-            if self.existing_name(project, filename):
-                raise FileExists(f"Project `{project.id}` already has a document `{name}`.")
-            project, more = self.begun(project)
+        with self.writer.writing():
+            project = self.reader.project(project_id)
+            if self.reader.existing_name(project, filename):
+                raise FileExists(f"Project `{project.id}` has a document `{name}` already.")
+            project, more = self.projects.begun(project)
             path = f"{project.knowledge_path}/{name}"
-            return self.save(project, more | {path: text.encode()}, f"Created {name}", author, path)
+            return self.writer.save(project, more | {path: text.encode()}, f"Created {name}", author, path)
 
     def write_document(
         self, project_id: str, filename: str, text: str, author: Author, expected_version: str | None = None
@@ -99,45 +220,45 @@ class KnowledgeStore(Upkeep):
         def change(old: str) -> str:
             return chapter_edit.rewritten(old, text, self.now())
 
-        return self.edit(project_id, filename, author, expected_version, "Updated ", change)
+        return self._edit(project_id, filename, author, expected_version, "Updated ", change)
 
     def rename_document(
         self, project_id: str, filename: str, new_filename: str, author: Author, expected_version: str | None = None
     ) -> Written:
         """Give a document another name. Raises DocumentNotFound, InvalidFilename, FileExists."""
         name = document_name(new_filename)
-        with self.writing():
-            project, old, data = self.found(project_id, filename, expected_version)
+        with self.writer.writing():
+            project, old, data = self._found(project_id, filename, expected_version)
             path = f"{project.knowledge_path}/{name}"
             if path != old and self.files.exists(path):
-                raise FileExists(f"Project `{project.id}` already has a document `{name}`.")
+                raise FileExists(f"Project `{project.id}` has a document `{name}` already.")
             changes: Changes = {path: data} if path == old else {path: data, old: None}
-            return self.save(project, changes, f"Renamed {file_name(old)} to {name}", author, path)
+            return self.writer.save(project, changes, f"Renamed {file_name(old)} to {name}", author, path)
 
     def delete_document(
         self, project_id: str, filename: str, author: Author, expected_version: str | None = None
     ) -> Written:
         """Delete a document; its history stays. Raises DocumentNotFound."""
-        with self.writing():
-            project, path, _ = self.found(project_id, filename, expected_version)
-            return self.save(project, {path: None}, f"Deleted {file_name(path)}", author, path)
+        with self.writer.writing():
+            project, path, _ = self._found(project_id, filename, expected_version)
+            return self.writer.save(project, {path: None}, f"Deleted {file_name(path)}", author, path)
 
     def adopt(self, project_id: str, author: Author) -> Written:
         """Let the folder that writes use a project from now on. Raises ProjectNotFound."""
-        with self.writing():
-            project, identity = self.existing(project_id), self.identity()
+        with self.writer.writing():
+            project, identity = self.projects.existing(project_id), self.projects.identity()
             assert identity is not None, "a store that adopts belongs to a folder"
             index = index_with_use(self.files.read(INDEX), project.id, identity)
-            return self.save(project, {INDEX: index}, f"Used by {identity.folder}", author, INDEX)
+            return self.writer.save(project, {INDEX: index}, f"Used by {identity.folder}", author, INDEX)
 
     def delete_project(self, project_id: str, author: Author) -> Written:
         """Delete a project with its documents; their history stays. Raises ProjectNotFound."""
-        with self.writing():
-            project = self.known(project_id)
+        with self.writer.writing():
+            project = self.projects.known(project_id)
             folder = f"projects/{project.slug}"
             changes: Changes = dict.fromkeys(self.files.below(folder))
             changes[INDEX] = index_with(self.files.read(INDEX), project.id, None)
-            return self.save(project, changes, "Deleted project", author, folder)
+            return self.writer.save(project, changes, "Deleted project", author, folder)
 
     # --- chapters ----------------------------------------------------------------------------------------------------
 
@@ -157,7 +278,7 @@ class KnowledgeStore(Upkeep):
         def change(text: str) -> str:
             return chapter_edit.update_chapter(text, which, content, summary, self.now())
 
-        return self.edit(project_id, filename, author, expected_version, what, change)
+        return self._edit(project_id, filename, author, expected_version, what, change)
 
     def add_chapter(
         self,
@@ -175,7 +296,7 @@ class KnowledgeStore(Upkeep):
         def change(text: str) -> str:
             return chapter_edit.add_chapter(text, chapter, self.now(), place, reference)
 
-        return self.edit(project_id, filename, author, expected_version, what, change)
+        return self._edit(project_id, filename, author, expected_version, what, change)
 
     def remove_chapter(
         self, project_id: str, filename: str, which: Which, author: Author, expected_version: str | None = None
@@ -186,7 +307,61 @@ class KnowledgeStore(Upkeep):
         def change(text: str) -> str:
             return chapter_edit.remove_chapter(text, which, self.now())
 
-        return self.edit(project_id, filename, author, expected_version, what, change)
+        return self._edit(project_id, filename, author, expected_version, what, change)
+
+    def _edit(
+        self,
+        project_id: str,
+        filename: str,
+        author: Author,
+        expected_version: str | None,
+        what: str,
+        change: Callable[[str], str],
+    ) -> Written:
+        """Change a document as a text; what comes of it is one commit."""
+        with self.writer.writing():
+            project, path, data = self._found(project_id, filename, expected_version)
+            new = change(exact(data)).encode("utf-8", "surrogateescape")
+            return self.writer.save(project, {path: new}, what + file_name(path), author, path)
+
+    def _edit_main(
+        self,
+        project_id: str,
+        author: Author,
+        expected_version: str | None,
+        what: str,
+        change: Callable[[str], str],
+        begins: bool = False,
+    ) -> Written:
+        """Change a main document as a text; with `begins` the project need not be known."""
+        with self.writer.writing():
+            more: Changes = {}
+            project = self.reader.project(project_id) if begins else self.projects.known(project_id)
+            if begins:
+                project, more = self.projects.begun(project)
+            path = project.main_path
+            data = self.files.read(path)
+            _expect(expected_version, data)
+            new = change(exact(data or b"")).encode("utf-8", "surrogateescape")
+            return self.writer.save(project, more | {path: new}, what, author, path)
+
+    def _found(self, project_id: str, filename: str, expected: str | None) -> tuple[Project, str, bytes]:
+        """A document that exists and has the expected version: its path and content."""
+        project = self.projects.allowed(self.reader.project(project_id))
+        name = self.reader.existing_name(project, filename)
+        path = f"{project.knowledge_path}/{name}"
+        data = self.files.read(path) if name else None
+        if data is None:
+            raise missing(project, filename)
+        _expect(expected, data)
+        return project, path, data
+
+
+def _expect(version: str | None, data: bytes | None) -> None:
+    """None expects nothing; an empty version, that there is no document yet."""
+    now = "" if data is None else blob_id(data)
+    if version is not None and version != now:
+        raise Conflict(f"It was changed meanwhile: its version is {now or 'none'}, not {version[:64] or 'none'}.")
 
 
 def _which(which: Which) -> str:

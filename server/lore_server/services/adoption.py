@@ -30,9 +30,9 @@ class Adoption:
         if project_id is None and len(found) != 1:
             listed = f"`{identity.folder}` uses `{current}`"
             if not found:
-                raise ProjectNotFound(f"{listed}, and no other knowledge seems to belong to this folder.", _LIST)
-            raise UsageError(f"{listed}; these may belong to it: {', '.join(found)}.", "Give one of these ids.")
-        name = store.existing(found[0] if project_id is None else project_id).id
+                raise ProjectNotFound(f"{listed}, and no other knowledge looks like this folder's.", _LIST)
+            raise UsageError(f"{listed}; these may be its own: {', '.join(found)}.", "Name one of them.")
+        name = store.projects.existing(found[0] if project_id is None else project_id).id
         return {
             "folder": identity.folder,
             "remote": identity.remote or None,
@@ -48,21 +48,21 @@ class Adoption:
         return {**proposal, "adopted": True}
 
 
-_LIST = "`lore knowledge list --all` lists all projects; give the id of this folder's project."
+_LIST = "`lore knowledge list --all` lists all projects; name the one that is this folder's."
 
 
 def _described(store: KnowledgeStore, registry: Registry, project_id: str) -> JSON:
-    project = store.project(project_id)
+    project = store.reader.project(project_id)
     groups = store.files.folders(project.memories_path)
     names = [name for group in groups for name in store.files.names(f"{project.memories_path}/{group}")]
     places = [place for name in names if (place := file_place(name))]
-    last = next(iter(store.log(project_id, limit=1)), None)
+    last = next(iter(store.past.log(project_id, limit=1)), None)
     return {
         "project_id": project_id,
         "origin": registry.origins.get(project_id),
         "folders": sorted(folder for folder, use in registry.folders.items() if use.project == project_id),
         "has_main": store.files.exists(project.main_path),
-        "documents": len(store.documents(project_id)),
+        "documents": len(store.listing.documents(project_id)),
         "memories": sum(place.part == 1 for place in places),
         "changed": last.date if last else None,
     }

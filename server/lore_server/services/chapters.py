@@ -40,7 +40,7 @@ class ChapterService:
     def files(self, *, project_id: str | None = None) -> KnowledgeFileListRecord:
         """Return the documents of a project."""
         name = self._library.named(project_id)
-        found = self._library.store.documents(name)
+        found = self._library.store.listing.documents(name)
         outdated = outdated_among((Titled(one.filename, one.title, one.metadata) for one in found), self._today())
         rows = [_file_row(one, outdated.get(one.filename)) for one in found]
         return {"success": True, "project_id": name, "files": rows, "count": len(rows)}
@@ -207,7 +207,7 @@ class ChapterService:
         return written(self._library.store.remove_chapter(name, filename, which, by, expected_version))
 
     def _found(self, project_id: str | None, filename: str) -> StoredDocument:
-        return self._library.store.document(self._library.named(project_id), filename)
+        return self._library.store.reader.document(self._library.named(project_id), filename)
 
 
 def metadata_of(title: str, metadata: Metadata) -> KnowledgeMetadataRecord:

@@ -104,7 +104,7 @@ class KnowledgeSearch:
 
     def _read(self, project_id: str) -> Iterator[MatchPage]:
         store = self._library.store
-        project = store.project(project_id)
+        project = store.reader.project(project_id)
         if not project.exists:
             return
         for name, facts in store.files.entries(project.knowledge_path):

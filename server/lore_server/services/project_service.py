@@ -28,7 +28,7 @@ class ProjectService:
         """Return all projects; none of them is opened."""
         store = self._library.listed
         rows: list[ProjectListProjectsRecord] = [
-            {"project_id": one.id, "has_main": store.files.exists(one.main_path)} for one in store.projects()
+            {"project_id": one.id, "has_main": store.files.exists(one.main_path)} for one in store.reader.projects()
         ]
         current, note = self._library.current, noted(self._library.note())
         return {"success": True, "current": current, "projects": rows, "count": len(rows), **note}

@@ -92,21 +92,21 @@ class StorageService:
         """Return commits, the changes of one commit, or the changes since one."""
         store = self._library.store
         if commit is not None and since is None:
-            shown = store.show(commit)
+            shown = store.past.show(commit)
             return {"success": True, "commits": [_row(shown.commit)], "paths": list(shown.paths), "patch": shown.patch}
         project = None if everything else self._library.named(project_id)
         record: KnowledgeHistoryRecord = {"success": True, "commits": []}
         if project is not None:
             record["project_id"] = project
         if since is not None:
-            record["patch"] = store.diff(since, commit, project, filename, main)
+            record["patch"] = store.past.diff(since, commit, project, filename, main)
         else:
-            record["commits"] = [_row(one) for one in store.log(project, filename, main, limit, skip)]
+            record["commits"] = [_row(one) for one in store.past.log(project, filename, main, limit, skip)]
         return record
 
     def revert(self, *, commit: str, author: str | None = None, session: str | None = None) -> KnowledgeRevertedRecord:
         """Undo the changes of a commit with a new commit."""
-        done = self._library.store.revert(commit, author_of(author, session))
+        done = self._library.store.past.revert(commit, author_of(author, session))
         return {"success": True, "commit": done.commit, "paths": list(done.paths), "message": done.message}
 
 

@@ -248,6 +248,11 @@ class History:
         rows = (line.partition("\t") for line in found.decode("utf-8", "surrogateescape").split("\0") if line)
         return {path: facts.split(" ")[2] for facts, _, path in rows if facts.split(" ")[0] in FILE_MODES}
 
+    def content_at(self, commit: str, path: str) -> bytes | None:
+        """Return the content of a commit's file; None if it has no such file."""
+        name = self.blobs_of(commit, [path]).get(path)
+        return self.contents([name])[name] if name else None
+
     def contents(self, blobs: Iterable[str]) -> dict[str, bytes]:
         """Return the contents of blobs by id. Raises GitError if one is missing."""
         names = list(dict.fromkeys(blobs))

@@ -1,0 +1,177 @@
+"""The history of projects and documents: listed, shown, compared, read and taken back."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from lore_etl.core.errors import Conflict, ProjectNotFound
+from lore_server.knowledge.git.commits import Author, Commit
+from lore_server.knowledge.git.history import Changes, History, TreeEntry
+from lore_server.knowledge.merge import Clash, merged
+from lore_server.knowledge.projects import Projects
+from lore_server.knowledge.reader import Project, Reader, possible_names
+from lore_server.knowledge.registry import INDEX, index_with, read_index
+from lore_server.knowledge.safe_files import Files
+from lore_server.knowledge.writer import Writer
+
+_BY_HAND = "Read the commit, and write again what you need of it."
+
+
+class Reverted(NamedTuple):
+    """What a revert did; `commit` is None if there was nothing to take back any more."""
+
+    commit: str | None
+    paths: tuple[str, ...]
+    message: str
+
+
+class Shown(NamedTuple):
+    """A commit with its changes as a patch."""
+
+    commit: Commit
+    paths: tuple[str, ...]
+    patch: str
+
+
+class CommitFiles:
+    """The files of a commit."""
+
+    def __init__(self, history: History, commit: str) -> None:
+        self._history = history
+        self._blobs = history.blobs_of(commit)
+
+    def read(self, path: str) -> bytes | None:
+        """Return the content of a file; None if the commit has no such file."""
+        name = self._blobs.get(path)
+        return self._history.contents([name])[name] if name else None
+
+    def exists(self, path: str) -> bool:
+        """Return whether the commit has such a file."""
+        return path in self._blobs
+
+
+class Past:
+    """The commits of a knowledge folder in terms of its projects and documents."""
+
+    def __init__(self, files: Files, history: History, writer: Writer, projects: Projects) -> None:
+        self._files = files
+        self._history = history
+        self._writer = writer
+        self._projects = projects
+        self._reader = Reader(files)
+
+    def log(
+        self,
+        project_id: str | None = None,
+        filename: str | None = None,
+        main: bool = False,
+        limit: int = 50,
+        skip: int = 0,
+    ) -> list[Commit]:
+        """The history of everything, of a project, of a document or (`main`) of a main document, newest first.
+
+        What was deleted has its history too.
+
+        Raises:
+            ProjectNotFound: there never was such a project.
+        """
+        return self._history.log(self._paths(project_id, filename, main), limit, skip)
+
+    def show(self, commit: str) -> Shown:
+        """One commit with what it changed. Raises CommitNotFound."""
+        entry = self._history.entry(commit)
+        parent = entry.parents[0] if entry.parents else None
+        paths = tuple(self._history.changed_between(parent, entry.id))
+        return Shown(entry, paths, self._history.diff(parent, entry.id))
+
+    def diff(
+        self,
+        old: str | None,
+        new: str | None = None,
+        project_id: str | None = None,
+        filename: str | None = None,
+        main: bool = False,
+    ) -> str:
+        """What changed from a commit to another, or (None) to the files as they are, as a patch.
+
+        Raises:
+            CommitNotFound, ProjectNotFound: there is no such commit, or never was such a project.
+        """
+        return self._history.diff(old, new, self._paths(project_id, filename, main))
+
+    def at(self, commit: str) -> Reader:
+        """The documents as a commit has them. Raises CommitNotFound."""
+        return Reader(CommitFiles(self._history, self._history.resolve(commit)))
+
+    def revert(self, commit: str, author: Author) -> Reverted:
+        """Take back what a commit did, by a new one; later changes of other lines stay.
+
+        Raises:
+            CommitNotFound: there is no such commit.
+            Conflict: what it wrote was changed since.
+        """
+        with self._writer.writing():
+            entry = self._history.entry(commit)
+            parent = entry.parents[0] if entry.parents else None
+            changed = self._history.changed_between(parent, entry.id)
+            wanted = self._with_projects(entry, self._taken_back(changed))
+            subject = entry.message.partition("\n")[0]
+            message = f'Revert "{subject}"\n\nThis reverts commit {entry.id}.'
+            done = self._writer.commit(wanted, message, author) if wanted else None
+            return Reverted(done, tuple(wanted), message)
+
+    def _taken_back(self, changed: dict[str, tuple[TreeEntry | None, TreeEntry | None]]) -> Changes:
+        history, wanted, clashes = self._history, Changes(), list[str]()
+        blobs = history.contents(end.id for ends in changed.values() for end in ends if end)
+        for path, ends in changed.items():
+            before, after = (end and blobs[end.id] for end in ends)
+            ours = self._files.read(path)
+            if ours is not None:
+                self._writer.keep_foreign({path: ours})
+            try:
+                found = merged(history.git, path, after, ours, before)
+            except Clash as clash:
+                clashes.append(str(clash))
+                continue
+            if found != ours:
+                wanted[path] = found
+        if clashes:
+            raise Conflict(f"Changed since: {', '.join(clashes)[:500]}.", "Revert the later commits first, or edit it.")
+        return wanted
+
+    def _with_projects(self, entry: Commit, wanted: Changes) -> Changes:
+        """The index follows the files: a project that has some is in it, and its folder is nobody else's."""
+        now = read_index(self._files.read(INDEX))
+        data = wanted.get(INDEX, self._files.read(INDEX))
+        touched = {path.split("/")[1] for path in wanted if path.startswith("projects/")}
+        ends = [read_index(self._history.content_at(tip, INDEX)) for tip in (*entry.parents[:1], entry.id)]
+        owners = {name: slug for index in ends for name, slug in index.items() if slug in touched}
+        for name, slug in owners.items():
+            if now.get(name, slug) != slug:
+                raise Conflict(f"Project `{name}` has another folder by now.", _BY_HAND)
+        for name, slug in now.items():
+            if slug in touched and owners.get(name) != slug:
+                raise Conflict(f"The folder {slug} is project `{name}`'s by now.", _BY_HAND)
+        gone = {path for path, new in wanted.items() if new is None}
+        for name, slug in (now | owners).items():
+            if name in read_index(data):
+                continue
+            folder = f"projects/{slug}"
+            files = {*self._files.below(folder), *(path for path in wanted if path.startswith(f"{folder}/"))}
+            if files - gone:
+                data = index_with(data, name, slug)
+        rest = {path: new for path, new in wanted.items() if path != INDEX}
+        return rest if data == self._files.read(INDEX) else rest | {INDEX: data}
+
+    def _paths(self, project_id: str | None, filename: str | None, main: bool) -> list[str]:
+        if project_id is None:
+            return []
+        project = self._reader.project(project_id)
+        slug = project.slug or self._projects.former_slug(project.id)
+        if slug is None:
+            raise ProjectNotFound(f"Nothing was ever written for project `{project.id}`.")
+        if main:
+            return [Project(project.id, slug).main_path]
+        if filename is None:
+            return [f"projects/{slug}"]
+        return [f"projects/{slug}/knowledge/{name}" for name in dict.fromkeys(possible_names(filename))]

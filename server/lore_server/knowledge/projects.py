@@ -1,0 +1,78 @@
+"""Projects of the knowledge folder: which exist, which the present folder may change, and where a new one goes."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+
+from lore_etl.core.errors import Conflict, LoreError, ProjectNotFound
+from lore_server.knowledge.git.history import Changes, History
+from lore_server.knowledge.identity import Identity
+from lore_server.knowledge.names import project_slug
+from lore_server.knowledge.reader import Project, Reader
+from lore_server.knowledge.registry import INDEX, index_with, index_with_use, read_index, read_registry
+from lore_server.knowledge.safe_files import Files
+
+
+class Projects:
+    """Finds and begins projects. `identity` says which folder writes, if any does."""
+
+    def __init__(self, files: Files, history: History, identity: Callable[[], Identity | None]) -> None:
+        self._files = files
+        self._reader = Reader(files)
+        self._history = history
+        self.identity = identity
+
+    def existing(self, project_id: str) -> Project:
+        """A project that exists, whoever uses it. Raises ProjectNotFound."""
+        project = self._reader.project(project_id)
+        if not project.exists:
+            raise ProjectNotFound(f"There is no project `{project.id}`.")
+        return project
+
+    def known(self, project_id: str) -> Project:
+        """A project that exists and may be changed from this folder. Raises ProjectNotFound, Conflict."""
+        return self.allowed(self.existing(project_id))
+
+    def allowed(self, project: Project) -> Project:
+        """The project, unless another folder began one of this folder's name since the name was resolved."""
+        identity = self.identity()
+        if identity is not None and project.id == identity.name:
+            current = read_registry(self._files.read(INDEX)).project_of(identity)
+            if current != project.id:
+                raise Conflict(f"Another folder began a project `{project.id}` just now; this one's is `{current}`.")
+        return project
+
+    def begun(self, project: Project) -> tuple[Project, Changes]:
+        """The project with its folder, and the index that knows it, if it is new. Raises Conflict."""
+        if project.exists:
+            return self.allowed(project), {}
+        data = self._files.read(INDEX)
+        taken = {*read_index(data).values(), *self._files.folders("projects")}
+        slug = project_slug(project.id, taken)
+        if self._history.log([f"projects/{slug}"], limit=1):  # a folder that had an owner is only his again
+            slug = self._free_slug(project.id, taken)
+        index = index_with(data, project.id, slug)
+        identity = self.identity()
+        if identity is not None and read_registry(data).project_of(identity) == project.id:
+            index = index_with_use(index, project.id, identity)
+        return Project(project.id, slug), {INDEX: index}
+
+    def _free_slug(self, project_id: str, taken: set[str]) -> str:
+        former = self.former_slug(project_id)
+        if former and former not in taken:
+            return former
+        while True:
+            slug = project_slug(project_id, taken)
+            if not self._history.log([f"projects/{slug}"], limit=1):
+                return slug
+            taken.add(slug)
+
+    def former_slug(self, project_id: str) -> str | None:
+        """The folder of a project that was deleted."""
+        for commit in self._history.log([INDEX], limit=200):
+            for tip in (commit.id, *commit.parents):
+                with contextlib.suppress(LoreError):
+                    if slug := read_index(self._history.content_at(tip, INDEX)).get(project_id):
+                        return slug
+        return None
