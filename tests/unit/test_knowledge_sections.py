@@ -7,10 +7,15 @@ import json
 import pytest
 
 from lore_etl.core.errors import InvalidArgument, InvalidContent, SectionExists, SectionNotFound, StorageError
+from lore_etl.core.headings import outline
 from lore_server.knowledge.registry import index_with, merged_index, read_index
-from lore_server.knowledge.sections import add_section, remove_section, section_titles, update_section
+from lore_server.knowledge.sections import add_section, remove_section, update_section
 
 MAIN = "# App\r\n\r\n## Build\r\n\r\nmake\r\n\r\n### Deep\r\n\r\nx\r\n\r\n```\r\n## no\r\n```\r\n\r\n## Test\r\n\r\nx"
+
+
+def section_titles(text: str) -> list[str]:
+    return [heading.title for heading in outline(text).headings if heading.level == 2]
 
 
 def test_a_section_is_replaced_with_what_is_below_it_and_line_ends_stay() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -74,7 +73,7 @@ class KnowledgeDocument:
         found = []
         for index, heading in enumerate(self.headings):
             occurrence = seen[heading.title] = seen.get(heading.title, -1) + 1
-            end = self.end_of(index)
+            end = self.headings[index + 1].line if index + 1 < len(self.headings) else len(self.outline.lines)
             content = stripped("".join(self.outline.lines[heading.line + 1 : end]))
             span = (heading.line + 1, end)
             found.append(Chapter(index, heading.title, heading.level, occurrence, summary_of(content), content, span))
@@ -106,16 +105,6 @@ class KnowledgeDocument:
             raise InvalidArgument(f"{len(found)} chapters have the title `{title}`.", f"Add chapter_index: {found}.")
         return found[0]
 
-    def end_of(self, index: int) -> int:
-        """The line after the last of a chapter, counted from 0."""
-        return self.headings[index + 1].line if index + 1 < len(self.headings) else len(self.outline.lines)
-
-    def end_with_subchapters(self, index: int) -> int:
-        """The line after the last of a chapter and of the deeper ones below it, counted from 0."""
-        level = self.headings[index].level
-        later = (heading.line for heading in self.headings[index + 1 :] if heading.level <= level)
-        return next(later, len(self.outline.lines))
-
     def _hint(self, name: str | None) -> str | None:
         alike = [one.title for one in self.headings if name and one.title.casefold() == name.casefold()]
         return f"There is `{alike[0]}`: titles are case-sensitive." if alike else None
@@ -134,8 +123,3 @@ def summary_of(content: str) -> str:
 def stripped(text: str) -> str:
     """The text without the empty lines around it; the first line keeps its indent."""
     return re.sub(r"\A(?:[ \t]*(?:\r\n|\r|\n))+", "", text).rstrip()
-
-
-def titles_of(headings: Sequence[Heading]) -> list[tuple[int, str]]:
-    """Level and title of each."""
-    return [(heading.level, heading.title) for heading in headings]

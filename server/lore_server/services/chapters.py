@@ -7,9 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
 from lore_etl.core.dates import problem_of
-from lore_server.knowledge.chapter_edit import NewChapter, Place, Which
+from lore_server.knowledge.chapter_edit import NewChapter, Which
 from lore_server.knowledge.document import Chapter
 from lore_server.knowledge.metadata import Metadata
+from lore_server.knowledge.part_editor import Place
 from lore_server.knowledge.reader import DocumentInfo, StoredDocument
 from lore_server.services.knowledge_library import Library, author_of
 from lore_server.services.project_service import written

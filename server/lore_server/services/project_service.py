@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NotRequired, TypedDict
 
 from lore_etl.core.errors import AccessDenied, GitError, InvalidPath, ProjectDeleteFailed, StorageError
-from lore_server.knowledge.chapter_edit import Place
+from lore_server.knowledge.part_editor import Place
 from lore_server.knowledge.writer import Written
 from lore_server.services.knowledge_library import Library, author_of
 
