@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 import yaml
 
 from lore_etl.core.dates import day_or_none
+from lore_etl.core.headings import lines_of
 from lore_etl.core.json_types import JSON
 from lore_etl.core.text import one_line, storable
 
@@ -17,8 +18,10 @@ MAX_BYTES = 64_000
 LONGEST_TAG, LONGEST_PATH = 100, 300  # characters
 MAX_DEPTH = 20  # libyaml recurses on the C stack, so a deeply nested text would end the process
 _LOADER = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader
-_OPEN = re.compile(r"\A---[ \t]*\n")
-_CLOSE = re.compile(r"^(?:---|\.\.\.)[ \t]*$", re.MULTILINE)
+# strings, lists and mappings and nothing else: `title: 2024-01-01` is a title, `title: no` as well
+TEXT_LOADER = yaml.CBaseLoader if yaml.__with_libyaml__ else yaml.BaseLoader
+_OPEN = re.compile(r"\A\ufeff?---[ \t]*(?:\r\n|\r|\n)")
+_CLOSE = re.compile(r"(?<=[\r\n])(?:---|\.\.\.)[ \t]*(?:\r\n|\r|\n|\Z)")
 _TAG_KEYS = (
     "tags",
     "keywords",
@@ -34,7 +37,11 @@ _TAG_KEYS = (
 
 
 class FrontMatterError(Exception):
-    """The block between the dashes is not a YAML mapping. The message names the line."""
+    """The block between the dashes is not a YAML mapping. The message names the line, `reason` is the parser's."""
+
+    def __init__(self, message: str, reason: str = "") -> None:
+        super().__init__(message)
+        self.reason = reason
 
 
 @dataclass(frozen=True)
@@ -53,10 +60,18 @@ class FrontMatter:
 
 def front_matter_lines(text: str) -> int:
     """Return the number of lines of the front matter, dashes included; 0 if there is none."""
-    if not _OPEN.match(text):
-        return 0
-    close = _CLOSE.search(text, 4, MAX_BYTES)
-    return text.count("\n", 0, close.start()) + 1 if close else 0
+    return len(lines_of(text[: _end(text)]))
+
+
+def body_of(text: str) -> str:
+    """Return the text below the front matter."""
+    return text[_end(text) :]
+
+
+def _end(text: str) -> int:
+    opened = _OPEN.match(text)
+    closed = _CLOSE.search(text, opened.end(), MAX_BYTES) if opened else None
+    return closed.end() if closed else 0
 
 
 def read_front_matter(text: str) -> FrontMatter:
@@ -68,7 +83,7 @@ def read_front_matter(text: str) -> FrontMatter:
     count = front_matter_lines(text)
     if not count:
         return FrontMatter()
-    values = _mapping("\n".join(text.split("\n", count)[1 : count - 1]))
+    values = front_matter_values(text)
     return FrontMatter(
         title=_text(values.get("title") or values.get("name") or values.get("tagName")),
         tags=tuple(dict.fromkeys((*_tags(values), *_tags(values.get("metadata"))))),
@@ -87,23 +102,31 @@ def _tags(values: object) -> Iterator[str]:
             yield from _texts(values.get(key), LONGEST_TAG)
 
 
-def _mapping(block: str) -> JSON:
+def front_matter_values(text: str, as_text: bool = False) -> JSON:
+    """Return the values of the front matter. `as_text` keeps each scalar a string, and refuses tags and other keys.
+
+    Raises:
+        FrontMatterError: the block is not a YAML mapping.
+    """
+    block = "\n".join(line.rstrip("\r\n") for line in lines_of(text[: _end(text)])[1:-1])
     try:
-        for _ in checked_events(block):
-            continue
-        values = yaml.load(block, Loader=_LOADER)
+        for event in _checked_events(block):
+            if as_text and getattr(event, "tag", None):
+                raise ValueError("tags are not allowed")
+        values = yaml.load(block, Loader=TEXT_LOADER if as_text else _LOADER)
     except (yaml.YAMLError, ValueError) as error:
         mark = getattr(error, "problem_mark", None)
         where = f" at line {mark.line + 2}" if mark else ""
-        raise FrontMatterError(f"front matter is not valid YAML{where}") from error
-    if values is None:
+        reason = getattr(error, "problem", None) or str(error).partition("\n")[0]
+        raise FrontMatterError(f"front matter is not valid YAML{where}", reason) from error
+    if values is None or (as_text and values == ""):
         return {}
-    if not isinstance(values, dict):
+    if not isinstance(values, dict) or (as_text and not all(isinstance(key, str) for key in values)):
         raise FrontMatterError("front matter is not a list of `key: value`")
     return values
 
 
-def checked_events(block: str) -> Iterator[yaml.Event]:
+def _checked_events(block: str) -> Iterator[yaml.Event]:
     """Yield the events of a YAML text, checked before any object is built.
 
     Raises:

@@ -9,13 +9,13 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from lore_etl.core.errors import InvalidArgument, LoreError
+from lore_etl.core.frontmatter import body_of
 from lore_etl.core.json_types import JSON
 from lore_server.http.arguments import json_of
 from lore_server.http.guard import refused
 from lore_server.http.markdown_tree import elements_of
 from lore_server.knowledge.document import KnowledgeDocument
 from lore_server.knowledge.limits import DOCUMENT_BYTES, checked_text
-from lore_server.knowledge.metadata import front_lines
 from lore_server.services.chapters import metadata_of
 
 MARKDOWN = "/page/markdown"
@@ -43,8 +43,7 @@ def rendering_routes() -> list[Route]:
 def rendered(text: str) -> JSON:
     """Return the front matter, the elements of the text, and the rest if it is too long to render."""
     document = KnowledgeDocument(text)
-    lines = document.outline.lines
-    body = "".join(lines[front_lines(lines) :])
+    body = body_of(text)
     end = len(body) if len(body) <= LONGEST else body.rfind("\n", 0, LONGEST) + 1 or LONGEST
     metadata = metadata_of(document.title, document.metadata)
     return {"metadata": metadata, "elements": elements_of(body[:end]), "rest": body[end:]}

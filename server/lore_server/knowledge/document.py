@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from lore_etl.core.errors import ChapterNotFound, InvalidArgument
-from lore_etl.core.headings import Heading, Outline, lines_of, outline
+from lore_etl.core.frontmatter import front_matter_lines
+from lore_etl.core.headings import Heading, Outline, outline
 from lore_etl.core.text import one_line
 from lore_server.knowledge.limits import SUMMARY_CHARACTERS
-from lore_server.knowledge.metadata import Metadata, front_lines, read_metadata
+from lore_server.knowledge.metadata import Metadata, read_metadata
 
 CHAPTER_LEVELS = range(2, 5)
 _NO_PROSE = re.compile(r"^\s*(?:[-*+>|<]|`{3}|~{3}|\d+[.)]\s|#{1,6}(?:\s|$)|!\[)")
@@ -41,12 +42,12 @@ class KnowledgeDocument:
     @cached_property
     def metadata(self) -> Metadata:
         """What the front matter says."""
-        return read_metadata(lines_of(self.text))
+        return read_metadata(self.text)
 
     @cached_property
     def outline(self) -> Outline:
         """Lines and headings."""
-        return outline(self.text, front_lines(lines_of(self.text)))
+        return outline(self.text, front_matter_lines(self.text))
 
     @cached_property
     def headings(self) -> list[Heading]:
@@ -58,7 +59,7 @@ class KnowledgeDocument:
         """What stands between front matter and the first chapter."""
         lines = self.outline.lines
         end = self.headings[0].line if self.headings else len(lines)
-        return stripped("".join(lines[front_lines(lines) : end]).removeprefix("\ufeff"))
+        return stripped("".join(lines[front_matter_lines(self.text) : end]).removeprefix("\ufeff"))
 
     @cached_property
     def title(self) -> str:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from lore_etl.core.errors import InvalidContent
-from lore_etl.core.frontmatter import FrontMatterError, front_matter_lines, read_front_matter
+from lore_etl.core.frontmatter import FrontMatterError, body_of, front_matter_values
 from lore_etl.core.model import Scalar, Value
 from lore_etl.core.parts import parts_of
 from lore_etl.core.text import encodable, one_line, shortened, storable
@@ -127,12 +127,6 @@ def number_of_parts(text: str) -> int:
     return number if isinstance(number, int) else 1
 
 
-def body_of(text: str) -> str:
-    """What stands below the front matter."""
-    count = front_matter_lines(text)
-    return text.split("\n", count)[count] if count else text
-
-
 def _values(memory: Memory) -> dict[str, Any]:
     more = {"full_name": memory.full_name, "source": memory.source, "metadata": dict(memory.metadata)}
     return _common(memory) | {key: value for key, value in more.items() if value}
@@ -150,7 +144,7 @@ def _front(values: Mapping[str, Any]) -> str:
 
 def _read_front(text: str) -> Mapping[str, Any]:
     try:
-        return read_front_matter(text).values
+        return front_matter_values(text)
     except FrontMatterError:
         return {}  # edited by hand: the text is there all the same
 

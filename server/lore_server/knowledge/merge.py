@@ -6,7 +6,6 @@ import tempfile
 from pathlib import Path
 
 from lore_etl.core.errors import GitError
-from lore_etl.core.headings import lines_of
 from lore_server.knowledge.git.git_command import Git
 from lore_server.knowledge.metadata import read_metadata, with_values
 from lore_server.knowledge.registry import INDEX, merged_index
@@ -40,7 +39,7 @@ def merged(git: Git, path: str, base: bytes | None, ours: bytes | None, theirs: 
 def _same_date(base: bytes, ours: bytes, theirs: bytes) -> tuple[bytes, bytes, bytes]:
     """Every change sets `updated`: the later one counts on all sides, so that it is nothing to contradict about."""
     texts = [data.decode("utf-8", "surrogateescape") for data in (base, ours, theirs)]
-    dates = [read_metadata(lines_of(text)).updated for text in texts[1:]]
+    dates = [read_metadata(text).updated for text in texts[1:]]
     if not all(dates):
         return base, ours, theirs
     last = max(date for date in dates if date)

@@ -10,16 +10,11 @@ from typing import Any
 
 import yaml
 
-from lore_etl.core.frontmatter import checked_events
+from lore_etl.core.frontmatter import TEXT_LOADER, FrontMatterError, front_matter_lines, front_matter_values
 from lore_etl.core.headings import lines_of
 from lore_etl.core.text import one_line
 
-MAX_BYTES = 64_000
-# strings, lists and mappings and nothing else: `title: 2024-01-01` is a title, `title: no` as well
-_LOADER = yaml.CBaseLoader if yaml.__with_libyaml__ else yaml.BaseLoader
 _KNOWN = ("title", "keywords", "created", "updated", "supersedes", "valid_until")
-_OPEN = re.compile(r"^\ufeff?---[ \t]*(?:\r\n|\r|\n)")
-_CLOSE = re.compile(r"^(?:---|\.\.\.)[ \t]*(?:\r\n|\r|\n)?$")
 
 Value = str | Sequence[str]
 
@@ -41,31 +36,12 @@ class Metadata:
     problem: str | None = None
 
 
-def front_lines(lines: Sequence[str]) -> int:
-    """How many lines the front matter takes, its dashes included; 0 if there is none."""
-    if not lines or not _OPEN.match(lines[0]):
-        return 0
-    size = 0
-    for number, line in enumerate(lines[1:], 2):
-        if _CLOSE.match(line):
-            return number
-        size += len(line)
-        if size > MAX_BYTES:
-            break
-    return 0
-
-
-def read_metadata(lines: Sequence[str]) -> Metadata:
-    """What the front matter of these lines says; never an error, see `Metadata.problem`."""
-    count = front_lines(lines)
-    if not count:
-        return Metadata()
+def read_metadata(text: str) -> Metadata:
+    """Return what the front matter of a text says. Nothing is raised, see `Metadata.problem`."""
     try:
-        values = _mapping(_block(lines[1 : count - 1]))
-    except (yaml.YAMLError, ValueError) as error:
-        mark = getattr(error, "problem_mark", None)
-        reason = getattr(error, "problem", None) or str(error).partition("\n")[0]
-        return Metadata(problem=f"front matter{f', line {mark.line + 2}' if mark else ''}: {reason}"[:300])
+        values = front_matter_values(text, as_text=True)
+    except FrontMatterError as error:
+        return Metadata(problem=": ".join(filter(None, (str(error), error.reason)))[:300])
     return Metadata(
         title=_text(values.get("title")) or "",
         keywords=_texts(_split(values.get("keywords"))),
@@ -84,18 +60,17 @@ def write_metadata(values: Mapping[str, Value], end: str = "\n") -> str:
 
 def with_values(text: str, values: Mapping[str, Value]) -> str:
     """The text with these keys set in its front matter, the rest as it was. Without a readable block: as it was."""
-    lines = lines_of(text)
-    count = front_lines(lines)
-    if not count or read_metadata(lines).problem:
+    if read_metadata(text).problem:
         return text
-    for key, value in values.items():
-        lines[1 : count - 1] = _set(lines[1 : count - 1], key, _entry(key, value) + _end_of(lines[0]))
-        count = front_lines(lines)
+    lines, count = lines_of(text), front_matter_lines(text)
+    for key, value in values.items() if count else ():
+        block = _set(lines[1 : count - 1], key, _entry(key, value) + _end_of(lines[0]))
+        lines[1 : count - 1], count = block, len(block) + 2
     return "".join(lines)
 
 
 def _set(block: list[str], key: str, entry: str) -> list[str]:
-    node = yaml.compose(_block(block), Loader=_LOADER)
+    node = yaml.compose("".join(line.rstrip("\r\n") + "\n" for line in block), Loader=TEXT_LOADER)
     if node is not None and (not isinstance(node, yaml.MappingNode) or node.flow_style):
         return block  # `{title: a}` is one line of somebody else's making
     for name, value in reversed(node.value if node else []):
@@ -104,10 +79,6 @@ def _set(block: list[str], key: str, entry: str) -> list[str]:
             first = name.start_mark.line
             return [*block[:first], entry, *block[max(last, first + 1) :]]
     return [*block, entry]
-
-
-def _block(lines: Sequence[str]) -> str:
-    return "".join(line.rstrip("\r\n") + "\n" for line in lines)
 
 
 def _end_of(line: str) -> str:
@@ -137,19 +108,6 @@ def _is_text(text: str) -> bool:
     except (yaml.YAMLError, ValueError):
         return False
     return isinstance(value, str) or bool(re.match(r"\d{4}-\d\d-\d\dT", text))
-
-
-def _mapping(block: str) -> dict[str, Any]:
-    if any(getattr(event, "tag", None) for event in checked_events(block)):
-        raise ValueError("tags are not allowed")
-    values = yaml.load(block, Loader=_LOADER)
-    if values is None or values == "":
-        return {}
-    if not isinstance(values, dict):
-        raise ValueError("it is not a list of `key: value`")
-    if not all(isinstance(key, str) for key in values):
-        raise ValueError("a key is not a word")
-    return values
 
 
 def _text(value: object) -> str | None:

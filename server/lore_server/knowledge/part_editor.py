@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 from lore_etl.core.errors import InvalidArgument, InvalidContent, SectionExists
+from lore_etl.core.frontmatter import front_matter_lines
 from lore_etl.core.headings import Heading, Outline, heading_line, heading_of, line_end, lines_of, outline
 from lore_etl.core.text import one_line
 from lore_server.knowledge import limits
 from lore_server.knowledge.document import stripped, summary_of
-from lore_server.knowledge.metadata import front_lines, with_values
+from lore_server.knowledge.metadata import with_values
 
 Place = Literal["end", "before", "after"]
 
@@ -29,7 +30,7 @@ class PartKind:
 
     def outline(self, text: str) -> Outline:
         """Return the outline of a text with such parts."""
-        return outline(text, front_lines(lines_of(text)) if self.has_front_matter else 0)
+        return outline(text, front_matter_lines(text) if self.has_front_matter else 0)
 
     def headings(self, found: Outline) -> list[Heading]:
         """Return the headings that begin parts."""
