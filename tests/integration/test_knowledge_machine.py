@@ -22,7 +22,7 @@ from hypothesis.stateful import (
 
 from lore_etl.core.errors import Conflict, DocumentNotFound, FileExists, ProjectNotFound
 from lore_server.knowledge.chapter_edit import NewChapter, Which
-from lore_server.knowledge.reader import Reader
+from lore_server.knowledge.reader import DocumentReader
 from lore_server.knowledge.store import KnowledgeStore
 from tests.harness.knowledge import AGENT, assert_sound, git, is_linear
 
@@ -33,7 +33,7 @@ Key = tuple[str, str]
 Model = dict[Key, str]
 
 
-def text_of(documents: Reader, project: str, name: str) -> str | None:
+def text_of(documents: DocumentReader, project: str, name: str) -> str | None:
     if name == "main":
         main = documents.main(project)
         return main.content if main.exists else None

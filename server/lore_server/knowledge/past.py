@@ -9,7 +9,7 @@ from lore_server.knowledge.git.commits import Author, Commit
 from lore_server.knowledge.git.history import Changes, History, TreeEntry
 from lore_server.knowledge.merge import Clash, merged
 from lore_server.knowledge.projects import Projects
-from lore_server.knowledge.reader import Project, Reader, possible_names
+from lore_server.knowledge.reader import DocumentReader, Project, possible_names
 from lore_server.knowledge.registry import INDEX, index_with, read_index
 from lore_server.knowledge.safe_files import Files
 from lore_server.knowledge.writer import Writer
@@ -58,7 +58,7 @@ class Past:
         self._history = history
         self._writer = writer
         self._projects = projects
-        self._reader = Reader(files)
+        self._reader = DocumentReader(files)
 
     def log(
         self,
@@ -99,9 +99,9 @@ class Past:
         """
         return self._history.diff(old, new, self._paths(project_id, filename, main))
 
-    def at(self, commit: str) -> Reader:
+    def at(self, commit: str) -> DocumentReader:
         """The documents as a commit has them. Raises CommitNotFound."""
-        return Reader(CommitFiles(self._history, self._history.resolve(commit)))
+        return DocumentReader(CommitFiles(self._history, self._history.resolve(commit)))
 
     def revert(self, commit: str, author: Author) -> Reverted:
         """Take back what a commit did, by a new one; later changes of other lines stay.

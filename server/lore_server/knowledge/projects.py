@@ -9,7 +9,7 @@ from lore_etl.core.errors import Conflict, LoreError, ProjectNotFound
 from lore_server.knowledge.git.history import Changes, History
 from lore_server.knowledge.identity import Identity
 from lore_server.knowledge.names import project_slug
-from lore_server.knowledge.reader import Project, Reader
+from lore_server.knowledge.reader import DocumentReader, Project
 from lore_server.knowledge.registry import INDEX, index_with, index_with_use, read_index, read_registry
 from lore_server.knowledge.safe_files import Files
 
@@ -19,7 +19,7 @@ class Projects:
 
     def __init__(self, files: Files, history: History, identity: Callable[[], Identity | None]) -> None:
         self._files = files
-        self._reader = Reader(files)
+        self._reader = DocumentReader(files)
         self._history = history
         self.identity = identity
 

@@ -99,7 +99,7 @@ class Readable(Protocol):
         """Whether there is such a file."""
 
 
-class Reader:
+class DocumentReader:
     """Reads projects, main documents and knowledge documents from files: those of the folder, or those of a commit."""
 
     def __init__(self, files: Readable) -> None:
@@ -152,7 +152,7 @@ class Listing:
 
     def __init__(self, files: Files) -> None:
         self._files = files
-        self._reader = Reader(files)
+        self._reader = DocumentReader(files)
         self._seen: dict[str, tuple[Stamp, DocumentInfo]] = {}
 
     def documents(self, project_id: str) -> list[DocumentInfo]:

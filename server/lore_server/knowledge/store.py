@@ -19,7 +19,7 @@ from lore_server.knowledge.names import document_name
 from lore_server.knowledge.part_editor import Place
 from lore_server.knowledge.past import Past
 from lore_server.knowledge.projects import Projects
-from lore_server.knowledge.reader import Listing, Project, Reader, exact, missing
+from lore_server.knowledge.reader import DocumentReader, Listing, Project, exact, missing
 from lore_server.knowledge.registry import INDEX, index_with, index_with_use
 from lore_server.knowledge.remote import Remote, RemoteState
 from lore_server.knowledge.safe_files import Files
@@ -79,7 +79,7 @@ class KnowledgeStore:
         self.home = home.expanduser().absolute()
         self.now = now
         self.files = Files(self.home)
-        self.reader = Reader(self.files)
+        self.reader = DocumentReader(self.files)
         self.listing = Listing(self.files)
         lock = StoreLock(self.home / ".git" / LOCK, wait_seconds)
         self.history = History(self.home, lock)

@@ -11,7 +11,7 @@ from lore_etl.core.errors import InvalidProjectId
 from lore_server.knowledge.git.commits import Author
 from lore_server.knowledge.identity import Identity, identity_of
 from lore_server.knowledge.names import checked_project_id
-from lore_server.knowledge.reader import Reader
+from lore_server.knowledge.reader import DocumentReader
 from lore_server.knowledge.registry import INDEX, Registry, read_registry
 from lore_server.knowledge.store import KnowledgeStore
 
@@ -53,7 +53,7 @@ class Library:
         """The store for lists, which open nothing, except that a new folder with a remote is fetched."""
         return self.store if self.unopened.is_unfetched else self.unopened
 
-    def documents(self, commit: str | None) -> Reader:
+    def documents(self, commit: str | None) -> DocumentReader:
         """The documents as they are, or as a commit has them. Raises CommitNotFound."""
         return self.store.reader if commit is None else self.store.past.at(commit)
 
