@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -155,9 +156,8 @@ class KnowledgeStore:
     ) -> Written:
         """Replace what stands below a `## Header`. Raises ProjectNotFound, SectionNotFound."""
         what = f"Updated section '{header.strip()}' in main.md"
-        return self._edit_main(
-            project_id, author, expected_version, what, lambda text: sections.update_section(text, header, content)
-        )
+        change = partial(sections.update_section, header=header, content=content)
+        return self._edit_main(project_id, author, expected_version, what, change)
 
     def add_section(
         self,
@@ -171,13 +171,8 @@ class KnowledgeStore:
     ) -> Written:
         """Add a section. Raises ProjectNotFound, SectionExists, SectionNotFound."""
         what = f"Added section '{header.strip()}' to main.md"
-        return self._edit_main(
-            project_id,
-            author,
-            expected_version,
-            what,
-            lambda text: sections.add_section(text, header, content, place, reference),
-        )
+        change = partial(sections.add_section, header=header, content=content, place=place, reference=reference)
+        return self._edit_main(project_id, author, expected_version, what, change)
 
     def remove_section(
         self, project_id: str, header: str, author: Author, expected_version: str | None = None
@@ -185,7 +180,7 @@ class KnowledgeStore:
         """Remove a section. Raises ProjectNotFound, SectionNotFound."""
         what = f"Removed section '{header.strip()}' from main.md"
         return self._edit_main(
-            project_id, author, expected_version, what, lambda text: sections.remove_section(text, header)
+            project_id, author, expected_version, what, partial(sections.remove_section, header=header)
         )
 
     # --- documents ---------------------------------------------------------------------------------------------------
@@ -217,10 +212,7 @@ class KnowledgeStore:
         self, project_id: str, filename: str, text: str, author: Author, expected_version: str | None = None
     ) -> Written:
         """Replace the whole text of a document. Raises DocumentNotFound."""
-
-        def change(old: str) -> str:
-            return chapter_edit.rewritten(old, text, self.now())
-
+        change = partial(chapter_edit.rewritten, new=text)
         return self._edit(project_id, filename, author, expected_version, "Updated ", change)
 
     def rename_document(
@@ -275,10 +267,7 @@ class KnowledgeStore:
     ) -> Written:
         """Replace what a chapter says. Raises DocumentNotFound, ChapterNotFound, SectionExists."""
         what = f"Updated chapter {_which(which)} in "
-
-        def change(text: str) -> str:
-            return chapter_edit.update_chapter(text, which, content, summary, self.now())
-
+        change = partial(chapter_edit.update_chapter, which=which, content=content, summary=summary)
         return self._edit(project_id, filename, author, expected_version, what, change)
 
     def add_chapter(
@@ -293,10 +282,7 @@ class KnowledgeStore:
     ) -> Written:
         """Add a chapter. Raises DocumentNotFound, SectionExists, ChapterNotFound (of the reference)."""
         what = f"Added chapter '{chapter.title}' to "
-
-        def change(text: str) -> str:
-            return chapter_edit.add_chapter(text, chapter, self.now(), place, reference)
-
+        change = partial(chapter_edit.add_chapter, chapter=chapter, place=place, reference=reference)
         return self._edit(project_id, filename, author, expected_version, what, change)
 
     def remove_chapter(
@@ -304,10 +290,7 @@ class KnowledgeStore:
     ) -> Written:
         """Remove a chapter with its sub-chapters. Raises DocumentNotFound, ChapterNotFound."""
         what = f"Removed chapter {_which(which)} from "
-
-        def change(text: str) -> str:
-            return chapter_edit.remove_chapter(text, which, self.now())
-
+        change = partial(chapter_edit.remove_chapter, which=which)
         return self._edit(project_id, filename, author, expected_version, what, change)
 
     def _edit(
@@ -317,12 +300,12 @@ class KnowledgeStore:
         author: Author,
         expected_version: str | None,
         what: str,
-        change: Callable[[str], str],
+        change: Callable[..., str],
     ) -> Written:
-        """Change a document as a text; what comes of it is one commit."""
+        """Change the text of a document by `change(text, now=...)`, and commit the result."""
         with self.writer.writing():
             project, path, data = self._found(project_id, filename, expected_version)
-            new = change(exact(data)).encode("utf-8", "surrogateescape")
+            new = change(exact(data), now=self.now()).encode("utf-8", "surrogateescape")
             return self.writer.save(project, {path: new}, what + file_name(path), author, path)
 
     def _edit_main(
