@@ -15,7 +15,7 @@ from typing import Any
 from lore_etl.core.frontmatter import MAX_BYTES, FrontMatterError, read_front_matter
 from lore_etl.core.model import Value
 from lore_etl.core.parts import parts_of
-from lore_etl.core.text import one_line, shortened, storable
+from lore_etl.core.text import SURROGATES, one_line, shortened, storable
 from lore_etl.files.redaction import redact
 from lore_server.hook.memory_folders import MemoryFile
 
@@ -29,7 +29,7 @@ MAX_NUMBER = 1 << 63  # every server accepts smaller ones
 _OPEN = re.compile(r"---[ \t]*\n")
 _CLOSE = re.compile(r"^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.MULTILINE)
 _KEY = re.compile(r"[\w-]+[ \t]*:")
-_UNSTORABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")  # as in `storable`, but tabs and line feeds stay
+_UNSTORABLE = re.compile(f"[\x00-\x08\x0b-\x1f\x7f{SURROGATES}]")  # as in `storable`, but tabs and line feeds stay
 _HEADING = re.compile(r"^#{1,6}[ \t]+(\S.*)$", re.MULTILINE)
 
 
