@@ -39,14 +39,14 @@ class PartKind:
     def checked_count(self, count: int) -> None:
         """Raise InvalidContent for too many parts."""
         if self.most is not None and count > self.most:
-            message = f"A {self.whole} has up to {self.most} {self.name}s, sub-headings included, not {count}."
-            raise InvalidContent(message, f"Begin another {self.whole}.")
+            message = f"A {self.whole} can have up to {self.most} {self.name}s, including subheadings, not {count}."
+            raise InvalidContent(message, f"Create another {self.whole}.")
 
     def body(self, content: str, summary: str, title: str, level: int) -> str:
         """Return the body of a part, whose first paragraph is the summary, if there is one. Raises as `checked`."""
         start = one_line(limits.checked_text(summary, limits.CHAPTER_BYTES, "summary"))
         if len(start) > limits.SUMMARY_CHARACTERS:
-            raise InvalidContent(f"A summary has up to {limits.SUMMARY_CHARACTERS} characters, not {len(start)}.")
+            raise InvalidContent(f"A summary can have up to {limits.SUMMARY_CHARACTERS} characters, not {len(start)}.")
         body = self.checked(content, title, level, self.name, limits.CHAPTER_BYTES)
         if start and summary_of(body) != start:
             body = self.checked(f"{start}\n\n{body}", "", level, self.name, limits.CHAPTER_BYTES)
@@ -66,9 +66,11 @@ class PartKind:
         found = outline(body)
         if found.open_fence is not None:
             line = found.open_fence + 1
-            raise InvalidContent(f"A code fence in line {line} of the {name} is never closed.", "Close it, call again.")
+            raise InvalidContent(
+                f"The code fence in line {line} of the {name} is never closed.", "Close it, then retry."
+            )
         if other := next((one for one in found.headings if one.level in self.borders and one.level <= level), None):
-            message = f"The {name} holds the heading `{other.title}`, which would end the {name}."
+            message = f"The {name} contains the heading `{other.title}`, which would end the {name}."
             raise InvalidContent(message, f"Add it as a {self.name} of its own, or use a deeper heading.")
         return body
 
@@ -101,7 +103,7 @@ class PartEditor:
         added = _titles(self._kind.headings(outline(body)))
         below = {one.title for one in self.headings if end <= one.line < self._end_with_deeper(index)}
         if again := next((title for _, title in added if title in below), None):
-            message = f"`{heading.title}` has a sub-{self._kind.name} `{again}` already."
+            message = f"`{heading.title}` already has a sub{self._kind.name} `{again}`."
             raise SectionExists(message, "Update it by its own title.")
         if added:
             self._kind.checked_count(len(self.headings) + len(added))
@@ -119,7 +121,7 @@ class PartEditor:
             InvalidArgument: the place needs a reference.
         """
         if any(heading.title == title for heading in self.headings):
-            raise SectionExists(f"There is a {self._kind.name} `{title}` already.")
+            raise SectionExists(f"The {self._kind.name} `{title}` already exists.")
         self._kind.checked_count(len(self.headings) + 1)
         at, level = self._spot(place, reference)
         body = self._kind.body(content, summary, title, level)
@@ -168,8 +170,8 @@ class PartEditor:
         if self._now is not None:
             text = with_values(text, {"updated": self._now})
         if _titles(kind.headings(kind.outline(text))) != list(titles):
-            message = f"The change would turn other {kind.name}s into text, or text into {kind.name}s."
-            raise InvalidContent(message, "Close the code fence that is open in the document, then call again.")
+            message = f"The change would turn other {kind.name}s into text or text into {kind.name}s."
+            raise InvalidContent(message, "Close the open code fence in the document, then call again.")
         return limits.checked_size(text, limits.DOCUMENT_BYTES, kind.whole)
 
 

@@ -14,7 +14,7 @@ from lore_server.knowledge.registry import INDEX, index_with, read_index
 from lore_server.knowledge.safe_files import Files
 from lore_server.knowledge.writer import Writer
 
-_BY_HAND = "Read the commit, and write again what you need of it."
+_BY_HAND = "Read the commit, then write again the parts you need."
 
 
 class Reverted(NamedTuple):
@@ -136,7 +136,9 @@ class Past:
             if found != ours:
                 wanted[path] = found
         if clashes:
-            raise Conflict(f"Changed since: {', '.join(clashes)[:500]}.", "Revert the later commits first, or edit it.")
+            raise Conflict(
+                f"Changed since: {', '.join(clashes)[:500]}.", "Revert the later commits first, or edit the document."
+            )
         return wanted
 
     def _with_projects(self, entry: Commit, wanted: Changes) -> Changes:
@@ -148,10 +150,10 @@ class Past:
         owners = {name: slug for index in ends for name, slug in index.items() if slug in touched}
         for name, slug in owners.items():
             if now.get(name, slug) != slug:
-                raise Conflict(f"Project `{name}` has another folder by now.", _BY_HAND)
+                raise Conflict(f"Project `{name}` now has another folder.", _BY_HAND)
         for name, slug in now.items():
             if slug in touched and owners.get(name) != slug:
-                raise Conflict(f"The folder {slug} is project `{name}`'s by now.", _BY_HAND)
+                raise Conflict(f"The folder {slug} is project `{name}`'s now.", _BY_HAND)
         gone = {path for path, new in wanted.items() if new is None}
         for name, slug in (now | owners).items():
             if name in read_index(data):
@@ -169,7 +171,7 @@ class Past:
         project = self._reader.project(project_id)
         slug = project.slug or self._projects.former_slug(project.id)
         if slug is None:
-            raise ProjectNotFound(f"Nothing was ever written for project `{project.id}`.")
+            raise ProjectNotFound(f"Nothing has ever been written for project `{project.id}`.")
         if main:
             return [Project(project.id, slug).main_path]
         if filename is None:

@@ -40,7 +40,9 @@ class Projects:
         if identity is not None and project.id == identity.name:
             current = read_registry(self._files.read(INDEX)).project_of(identity)
             if current != project.id:
-                raise Conflict(f"Another folder began a project `{project.id}` just now; this one's is `{current}`.")
+                raise Conflict(
+                    f"Another folder created a project `{project.id}` just now; this folder's project is `{current}`."
+                )
         return project
 
     def begun(self, project: Project) -> tuple[Project, Changes]:

@@ -140,7 +140,7 @@ class Remote:
         try:
             done = act()
         except Clash as clash:
-            problem = f"Both sides changed {clash}: merge it with git in the knowledge folder."
+            problem = f"Both sides changed {clash}: merge them with git in the knowledge folder."
         except LoreError as error:
             problem = error.message
         with contextlib.suppress(OSError):
@@ -226,7 +226,7 @@ class Remote:
         versions = dict[str, tuple[TreeEntry | None, TreeEntry | None, TreeEntry | None]]()
         for path, (old, new) in history.changed_between(base, theirs).items():
             if any(entry and entry.mode not in FILE_MODES for entry in (old, new)):
-                raise Clash(f"{path} (a link or a repository, which no document is)")
+                raise Clash(f"{path} (a symlink or a repository, not a document)")
             versions[path] = (old, new, ours.get(path, (None, old))[1])
         blobs = history.contents(entry.id for entries in versions.values() for entry in entries if entry)
         changes: Changes = {}

@@ -37,7 +37,7 @@ def _title(header: str) -> str:
     line = one_line(limits.checked_text(header, limits.TITLE_CHARACTERS * 4, "header"))
     read = heading_of(line)
     if not _HEADER.match(line) or read is None or not read[1] or len(line) > limits.TITLE_CHARACTERS:
-        message = f"A section's header is `## ` and a title, up to {limits.TITLE_CHARACTERS} characters."
+        message = f"A section header is `## ` and a title of up to {limits.TITLE_CHARACTERS} characters."
         raise InvalidArgument(message)
     return read[1]
 
@@ -49,5 +49,5 @@ def _position(editor: PartEditor, header: str) -> int:
         raise SectionNotFound(f"The main document has no section `{header.strip()}`.")
     if len(same) > 1:
         message = f"The main document has {len(same)} sections `{header.strip()}`."
-        raise InvalidArgument(message, "Write the whole main document, with titles that differ.")
+        raise InvalidArgument(message, "Rewrite the whole main document with distinct titles.")
     return same[0]

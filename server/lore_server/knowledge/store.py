@@ -203,7 +203,7 @@ class KnowledgeStore:
         with self.writer.writing():
             project = self.reader.project(project_id)
             if self.reader.existing_name(project, filename):
-                raise FileExists(f"Project `{project.id}` has a document `{name}` already.")
+                raise FileExists(f"Project `{project.id}` already has a document `{name}`.")
             project, more = self.projects.begun(project)
             path = f"{project.knowledge_path}/{name}"
             return self.writer.save(project, more | {path: text.encode()}, f"Created {name}", author, path)
@@ -224,7 +224,7 @@ class KnowledgeStore:
             project, old, data = self._found(project_id, filename, expected_version)
             path = f"{project.knowledge_path}/{name}"
             if path != old and self.files.exists(path):
-                raise FileExists(f"Project `{project.id}` has a document `{name}` already.")
+                raise FileExists(f"Project `{project.id}` already has a document `{name}`.")
             changes: Changes = {path: data} if path == old else {path: data, old: None}
             return self.writer.save(project, changes, f"Renamed {file_name(old)} to {name}", author, path)
 
@@ -345,7 +345,7 @@ def _expect(version: str | None, data: bytes | None) -> None:
     """None expects nothing; an empty version, that there is no document yet."""
     now = "" if data is None else blob_id(data)
     if version is not None and version != now:
-        raise Conflict(f"It was changed meanwhile: its version is {now or 'none'}, not {version[:64] or 'none'}.")
+        raise Conflict(f"It has changed since: its version is {now or 'none'}, not {version[:64] or 'none'}.")
 
 
 def _which(which: Which) -> str:

@@ -19,7 +19,7 @@ TIDY_EVERY = 500  # commits; after as many the history of a document took 350 ms
 _PAUSE_SECONDS = 0.01
 _GITIGNORE = ".gitignore"
 _IGNORED = b"activity.log*\n.DS_Store\n"
-_INDEX_LOCK = "Wait for it; if no git runs there, remove `.git/index.lock` in the knowledge folder."
+_INDEX_LOCK = "Wait for it. If no git process is running there, remove `.git/index.lock` in the knowledge folder."
 
 
 @dataclass(frozen=True)
@@ -61,13 +61,13 @@ class Writer:
         """Hold the folder, in order; how many files of a killed writer had to be committed for that."""
         folder = self._history.home / ".git"
         if folder.is_symlink():
-            raise InvalidPath("`.git` of the knowledge folder is a link.")
+            raise InvalidPath("`.git` of the knowledge folder is a symlink.")
         try:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         except FileExistsError as error:
-            raise InvalidPath("`.git` of the knowledge folder is no folder.") from error
+            raise InvalidPath("`.git` of the knowledge folder is not a folder.") from error
         except OSError as error:
-            raise AccessDenied(f"The knowledge folder cannot be written: {error.strerror}.") from error
+            raise AccessDenied(f"Cannot write to the knowledge folder: {error.strerror}.") from error
         with self._lock.held():
             count = self._history.recover() if self._lock.left_off() else 0
             self._wait_for_others()
@@ -83,7 +83,7 @@ class Writer:
         deadline = time.monotonic() + self._lock.wait_seconds
         while (self._history.home / ".git" / "index.lock").exists():
             if time.monotonic() > deadline:
-                raise Busy("Git is at work in the knowledge folder, or was killed there.", _INDEX_LOCK)
+                raise Busy("Git is running in the knowledge folder, or was killed there.", _INDEX_LOCK)
             time.sleep(_PAUSE_SECONDS)
 
     def save(self, project: Project, changes: Changes, what: str, author: Author, path: str) -> Written:

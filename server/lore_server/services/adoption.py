@@ -30,8 +30,8 @@ class Adoption:
         if project_id is None and len(found) != 1:
             listed = f"`{identity.folder}` uses `{current}`"
             if not found:
-                raise ProjectNotFound(f"{listed}, and no other knowledge looks like this folder's.", _LIST)
-            raise UsageError(f"{listed}; these may be its own: {', '.join(found)}.", "Name one of them.")
+                raise ProjectNotFound(f"{listed}, and no other knowledge seems to belong to this folder.", _LIST)
+            raise UsageError(f"{listed}; these may belong to it: {', '.join(found)}.", "Give one of these ids.")
         name = store.projects.existing(found[0] if project_id is None else project_id).id
         return {
             "folder": identity.folder,
@@ -48,7 +48,7 @@ class Adoption:
         return {**proposal, "adopted": True}
 
 
-_LIST = "`lore knowledge list --all` lists all projects; name the one that is this folder's."
+_LIST = "`lore knowledge list --all` lists all projects; give the id of this folder's project."
 
 
 def _described(store: KnowledgeStore, registry: Registry, project_id: str) -> JSON:

@@ -223,7 +223,7 @@ class History:
     def diff(self, old: str | None, new: str | None, paths: Sequence[str] = ()) -> str:
         """What changed, as a patch: from a commit (None: from nothing) to another (None: to the files as they are)."""
         if self.tip is None:
-            raise CommitNotFound("Nothing was written yet.")
+            raise CommitNotFound("Nothing has been written yet.")
         first = self.resolve(old) if old is not None else self._empty_tree()
         ends = [first, *([self.resolve(new)] if new is not None else [])]
         options = ("--no-ext-diff", "--no-textconv", "--no-color", "--no-renames", "--src-prefix=a/", "--dst-prefix=b/")
