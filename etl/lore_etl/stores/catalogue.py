@@ -201,6 +201,13 @@ class Catalogue:
         rows = self._rows("SELECT value FROM meta WHERE key = ?", (key,))
         return rows[0][0] if rows else None
 
+    def metas(self, *keys: str) -> tuple[str | None, ...]:
+        """Return several values of one moment, in the order of the keys."""
+        marks = ", ".join("?" * len(keys))
+        rows = self._rows(f"SELECT key, value FROM meta WHERE key IN ({marks})", keys)
+        found = {key: value for key, value in rows}
+        return tuple(found.get(key) for key in keys)
+
     def set_meta(self, **values: str | None) -> None:
         """Set or, with None, remove values."""
         with self._reporting(), self.transaction() as connection:

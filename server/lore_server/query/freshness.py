@@ -35,11 +35,11 @@ class Freshness:
     def record(self) -> FreshnessRecord:
         """Return the `freshness` of a reply."""
         catalogue = self._index.catalogue
-        synced_at, chunks, pending = catalogue.meta("synced_at"), catalogue.total(), catalogue.waiting()
+        synced_at, synced_commit, dirty = catalogue.metas("synced_at", "synced_commit", "dirty")
+        chunks, pending = catalogue.total(), catalogue.waiting()
         changed = len(self.changed_files())
         now = head(self._index.root)
-        synced_commit = catalogue.meta("synced_commit")
-        is_whole = synced_at is not None and not pending and catalogue.meta("dirty") is None
+        is_whole = synced_at is not None and not pending and dirty is None
         record: FreshnessRecord = {
             "state": "partial" if not is_whole else ("stale" if changed else "fresh"),
             "synced_at": synced_at,
@@ -60,7 +60,7 @@ class Freshness:
         """Return the files added, changed or deleted since the last sync, as of a moment ago."""
         with self._guard:
             catalogue = self._index.catalogue
-            state = catalogue.meta("synced_at"), catalogue.meta("loaded")
+            state = catalogue.metas("synced_at", "loaded")
             started = time.monotonic()
             if started >= self._look_again_at or state != self._state:
                 known = {path: stamp.removeprefix(UNREAD) for path, stamp in catalogue.stamps().items()}

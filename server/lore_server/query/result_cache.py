@@ -29,10 +29,8 @@ class Recent(Generic[Found]):
 
         The caller holds the gate.
         """
-        catalogue = self._index.catalogue
-        if catalogue.meta("dirty") is not None:
-            return None
-        return self._index.gate.switches, catalogue.meta("loaded"), catalogue.meta("synced_at"), today
+        dirty, loaded, synced_at = self._index.catalogue.metas("dirty", "loaded", "synced_at")
+        return None if dirty is not None else (self._index.gate.switches, loaded, synced_at, today)
 
     def get(self, question: Hashable, state: State | None) -> Found | None:
         """Return the cached result of a query in this state."""

@@ -91,10 +91,9 @@ def retrieve(
     _check(index)
     by_word = index.keywords.search(text, limit, type_, among)
     question = question or embedded(index, text)
-    if question.vector is not None:
-        _check_model(index)
-    has_vectors = index.catalogue.meta("model") is not None
-    vector, degraded = question.vector if has_vectors else None, question.degraded
+    vector, degraded = question.vector, question.degraded
+    if vector is not None and not _check_model(index):
+        vector = None
     try:
         wanted = None if among is None else list(among.values())
         rows = dict(index.vectors.search(vector, limit, type_, wanted)) if vector is not None else {}
@@ -120,10 +119,12 @@ def _check(index: Index) -> None:
         raise IndexMissing("The index is empty.")
 
 
-def _check_model(index: Index) -> None:
+def _check_model(index: Index) -> bool:
+    """Return whether there are vectors. Raises ModelMismatch if another model made them."""
     model = index.catalogue.meta("model")
     if model is not None and model != index.model:
         raise ModelMismatch(f"The index was built with `{model}`, but the configuration requires `{index.model}`.")
+    return model is not None
 
 
 def _scored(
