@@ -15,6 +15,7 @@ from lore_etl.index import Index
 from lore_etl.models.embedders import Model
 from lore_etl.pipeline.corpus import load_records
 from lore_server.evaluation.sets import EvaluationSet, Question
+from lore_server.query.parse import parse
 from lore_server.query.query_service import QueryService, Retrieved
 from lore_server.query.ranking import Ranked
 from lore_server.query.single_leg import LEGS
@@ -44,7 +45,7 @@ class Bench:
         found = {}
         for number, one in enumerate(questions):
             progress("asking", number, len(questions))
-            found[one.id] = self.service.retrieve(one.text, "all")
+            found[one.id] = self.service.candidates(parse(one.text))
             if degraded := found[one.id].candidates.degraded:
                 raise ProviderError(f"Question `{one.id}`: {degraded}")
         progress("asking", len(questions), len(questions))

@@ -15,7 +15,7 @@ from lore_server.query.ranking import Ranked
 from lore_server.query.rerank import Reranker
 from lore_server.query.result_cache import Recent, State
 from lore_server.query.retrieve import Candidate, Candidates, QueryVector, embedded, retrieve
-from lore_server.query.scope import Part
+from lore_server.query.scope import Part, type_or_none
 from lore_server.query.weights import Weights, weights
 
 KEPT_PARTS = 8  # some 2 MB each for 10,000 chunks
@@ -66,25 +66,25 @@ class QueryService:
         """Return files by score, best first, from the whole index or a scope of it.
 
         Raises:
-            IndexMissing, IndexDamaged, ModelMismatch: see `retrieve`.
+            IndexMissing, IndexDamaged, ModelMismatch: see `candidates`.
         """
-        question = text, type_, part
+        question, query, chosen = (text, type_, part), parse(text), type_or_none(type_)
         with self._index.gate.reading():
             self._index.require()
             if (found := self._recent.get(question, self._recent.state(self._today()))) is not None:
                 return found
-        vector = embedded(self._index, parse(text).text)  # no gate: a slow model would stop every search
+        vector = embedded(self._index, query.text)  # no gate: a slow model would stop every search
         with self._index.gate.reading():
             self._index.require()
             state = self._recent.state(self._today())
-            found = self._find(text, type_, None if part is None else self._rows(part, type_, state), vector)
+            among = None if part is None else self._rows(part, chosen, state)
+            found = self._outcome(self.candidates(query, chosen, among, vector), among)
         if self._reranker:
             found = replace(found, ranked=self._reranker.rerank(found.query.text, found.ranked))
         self._recent.put(question, None if found.degraded else state, found)
         return found
 
-    def _find(self, text: str, type_: str, among: Mapping[str, str] | None, vector: QueryVector) -> SearchOutcome:
-        retrieved = self.retrieve(text, type_, among, vector)
+    def _outcome(self, retrieved: Retrieved, among: Mapping[str, str] | None) -> SearchOutcome:
         _, ranked = self._ranked(retrieved, self._ranking, self._weights)
         if among is not None:  # ancestors, relatives and successors come along from anywhere
             ranked = [one for one in ranked if one.chunk.id in among]
@@ -93,10 +93,10 @@ class QueryService:
             retrieved.query, ranked, candidates.found, self.confidence(retrieved), candidates.degraded, self._today()
         )
 
-    def _rows(self, part: Part, type_: str, state: State | None) -> Mapping[str, str]:
+    def _rows(self, part: Part, type_: str | None, state: State | None) -> Mapping[str, str]:
         rows = self._parts.get((part, type_), state)
         if rows is None:
-            rows = part.rows(self._index.catalogue, _type(type_))
+            rows = part.rows(self._index.catalogue, type_)
             self._parts.put((part, type_), state, rows)
         return rows
 
@@ -104,15 +104,18 @@ class QueryService:
         """Return the confidence, from 0 to 1, that the index answers the query."""
         return confidence(retrieved.query.text, retrieved.candidates, self._index.keywords.rarity)
 
-    def retrieve(
-        self, text: str, type_: str, among: Mapping[str, str] | None = None, vector: QueryVector | None = None
+    def candidates(
+        self,
+        query: Query,
+        type_: str | None = None,
+        among: Mapping[str, str] | None = None,
+        vector: QueryVector | None = None,
     ) -> Retrieved:
         """Return the candidates for a query. Raises IndexMissing, IndexDamaged, ModelMismatch."""
-        query, wanted = parse(text), _type(type_)
-        candidates = retrieve(self._index, query.text, wanted, self._depth, among, vector)
-        for sought in sorted(query.sought_types) if wanted is None else ():
-            candidates = candidates.joined(retrieve(self._index, query.text, sought, self._depth, among, vector))
-        return Retrieved(query, wanted, candidates)
+        found = retrieve(self._index, query.text, type_, self._depth, among, vector)
+        for sought in sorted(query.sought_types) if type_ is None else ():
+            found = found.joined(retrieve(self._index, query.text, sought, self._depth, among, vector))
+        return Retrieved(query, type_, found)
 
     def rank(self, retrieved: Retrieved, ranking: str, weights: Weights) -> tuple[list[Ranked], list[Ranked]]:
         """Return passages and files by score, best first; `ranking` is hybrid, classic, or the name of a leg."""
@@ -165,7 +168,3 @@ class QueryService:
             if chunk is not None:
                 ranked.append(Ranked(source, classic.total(terms), chunk, list(terms.items())))
         return ranked
-
-
-def _type(wanted: str) -> str | None:
-    return None if wanted == "all" else wanted

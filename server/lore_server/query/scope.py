@@ -8,6 +8,11 @@ from typing import Protocol
 from lore_etl.stores.catalogue import Catalogue
 
 
+def type_or_none(type_: str) -> str | None:
+    """Return the type of a filter, None for all types."""
+    return None if type_ == "all" else type_
+
+
 class Part(Protocol):
     """A scope. Equal scopes are equal values, so their content can be cached while the index does not change."""
 

@@ -11,6 +11,7 @@ from lore_etl.index import Index
 from lore_etl.relations.classes import ClassNode, Hierarchy
 from lore_etl.stores.file_facts import members_of
 from lore_server.query.freshness import Freshness
+from lore_server.query.scope import type_or_none
 from lore_server.replies import budget, paging
 from lore_server.services.file_part import file_part
 
@@ -48,7 +49,7 @@ class DocumentService:
         self._index.require()
         mark = self._mark("documents", type, source)
         start = budget.offset_of(cursor, mark) if cursor else offset
-        total, chunks = self._index.catalogue.page(_wanted(type), source, limit, start)
+        total, chunks = self._index.catalogue.page(type_or_none(type), source, limit, start)
         rows, page = [_row(one) for one in chunks], paging.Page(start, total, mark)
         reply: DocumentListRecord = {"total": total, "documents": []}
         shown, more = paging.of_rows(reply, "documents", rows, page, max_tokens)
@@ -75,7 +76,7 @@ class DocumentService:
         self._index.require()
         mark = self._mark("sources", type, under)
         start = budget.offset_of(cursor, mark)
-        found = self._index.catalogue.sources(_wanted(type), under.rstrip("/") if under else None)
+        found = self._index.catalogue.sources(type_or_none(type), under.rstrip("/") if under else None)
         rows = cast("list[SourceRowRecord]", found)
         reply: SourceListRecord = {"total": len(rows), "sources": []}
         shown, more = paging.of_rows(reply, "sources", rows[start:], paging.Page(start, len(rows), mark), max_tokens)
@@ -147,10 +148,6 @@ class DocumentService:
     def _mark(self, *parts: str | None) -> str:
         """Identifies a listing: what was asked, of which state of the index."""
         return sha256("\0".join(map(str, (*parts, self._index.catalogue.meta("loaded")))))[:12]
-
-
-def _wanted(type_: str) -> str | None:
-    return None if type_ == "all" else type_
 
 
 def _row(one: Chunk) -> DocumentRowRecord:

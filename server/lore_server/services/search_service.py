@@ -34,10 +34,9 @@ class SearchService:
         self, *, query: str, type: str, limit: int, explain: bool, max_tokens: int, cursor: str | None = None
     ) -> QueryResultRecord:
         """Return the passages that answer a question best."""
-        self._index.require()
+        found = self._queries.find(query, type)
         mark = sha256(f"{query}\0{type}\0{self._index.catalogue.meta('loaded')}")[:12]
         start = budget.offset_of(cursor, mark)
-        found = self._queries.find(query, type)
         top = found.ranked[start : start + limit]
         changed = self._freshness.changed_of(one.source for one in top)
         results = [_result(one, explain, one.source in changed, found.today) for one in top]
