@@ -19,7 +19,6 @@ from pydantic import ValidationError
 from lore_etl.core.errors import Busy, CatalogueDamaged, StorageError
 from lore_etl.core.json_types import JSON
 from lore_etl.core.model import Chunk, canonical_json, position_of, row_id_of
-from lore_etl.files.suggest import nearest
 from lore_etl.stores.soundness import check_catalogue, is_damage, stamp
 
 CATALOGUE = "catalogue.sqlite"
@@ -198,14 +197,11 @@ class Catalogue:
 
     def meta(self, key: str) -> str | None:
         """A value that describes the index as a whole."""
-        rows = self._rows("SELECT value FROM meta WHERE key = ?", (key,))
-        return rows[0][0] if rows else None
+        return self.metas(key)[0]
 
     def metas(self, *keys: str) -> tuple[str | None, ...]:
         """Return several values of one moment, in the order of the keys."""
-        marks = ", ".join("?" * len(keys))
-        rows = self._rows(f"SELECT key, value FROM meta WHERE key IN ({marks})", keys)
-        found = {key: value for key, value in rows}
+        found = {key: value for key, value in self._rows("SELECT key, value FROM meta")}
         return tuple(found.get(key) for key in keys)
 
     def set_meta(self, **values: str | None) -> None:
@@ -316,10 +312,6 @@ class Catalogue:
         """Every file that has chunks, or that has some of a type."""
         where, values = ("", ()) if type_ is None else (" WHERE type = ?", (type_,))
         return [row[0] for row in self._rows(f"SELECT DISTINCT source FROM chunk{where}", values)]
-
-    def paths_like(self, path: str) -> list[str]:
-        """Up to five indexed files whose paths look like this one."""
-        return nearest(path, self.paths())
 
     def types(self) -> dict[str, str]:
         """Type of every file that has chunks."""

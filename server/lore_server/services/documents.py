@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 from lore_etl.core.errors import ClassNotFound, DocumentNotFound, IndexMissing, InvalidArgument
 from lore_etl.core.json_types import JSON
 from lore_etl.core.model import Chunk, sha256
+from lore_etl.files.suggest import nearest
 from lore_etl.index import Index
 from lore_etl.relations.classes import ClassNode, Hierarchy
 from lore_etl.stores.file_facts import members_of
@@ -87,7 +88,7 @@ class DocumentService:
         self._index.require()
         chunks = self._index.catalogue.of_source(path)
         if not chunks:
-            near = ", ".join(self._index.catalogue.paths_like(path))
+            near = ", ".join(nearest(path, self._index.catalogue.paths()))
             hint = f"Did you mean {near}?" if near else "list_sources lists the indexed files."
             raise DocumentNotFound(f"No indexed file has the path `{path}`.", hint)
         mark = self._mark(path, *(one.content_hash for one in chunks))
