@@ -15,7 +15,7 @@ from pathlib import Path
 
 from benchmarks.main_job import package_copy, row
 from lore_etl.config.settings import Settings
-from lore_etl.models.embedders import Model
+from lore_etl.models.embedder import Model
 from lore_server.app import App
 from lore_server.contract import load_contract
 

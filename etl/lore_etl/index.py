@@ -15,7 +15,7 @@ from lore_etl.core.atomic import put_aside, remove_folder
 from lore_etl.core.errors import IndexMissing, StorageError
 from lore_etl.core.model import Progress
 from lore_etl.files.indexed import KnowledgeFolder, ProjectFiles
-from lore_etl.models.embedders import ConfiguredModel, Model
+from lore_etl.models.embedder import ConfiguredModel, Model
 from lore_etl.relations.classes import Hierarchy
 from lore_etl.stores import chunkfile
 from lore_etl.stores.catalogue import CATALOGUE, SUSPECT, Catalogue

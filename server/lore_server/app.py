@@ -16,7 +16,7 @@ from lore_etl.core.errors import IndexMissing, LoreError
 from lore_etl.core.json_types import JSON
 from lore_etl.core.model import SyncReport, silent
 from lore_etl.index import Index
-from lore_etl.models.embedders import Model
+from lore_etl.models.embedder import Model
 from lore_etl.sources import SourceSet
 from lore_etl.sources.source import SourceContext
 from lore_server.answer.answer_service import AnswerService

@@ -28,7 +28,7 @@ LONG_SECONDS = 3600
 OWNER, PROBE = "lore_server.owner.owner_main", "lore_etl.stores.chroma.client"
 IMPORTED = [
     *(f"lore_server.cli.{name}" for name in COMMANDS), "lore_server.owner.process", "lore_server.http.application",
-    "lore_server.mcp.mcp_server", "uvicorn", "lore_etl.stores.keywords", "lore_etl.models.onnx_embedder",
+    "lore_server.mcp.mcp_server", "uvicorn", "lore_etl.stores.keywords", "lore_etl.models.onnx_models",
     "lore_server.evaluation.measures", "lore_server.answer.gemini_writer", PROBE,
 ]  # fmt: skip
 PARENT = """

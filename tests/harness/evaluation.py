@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from lore_etl.models.prepared import DEFAULT_MODEL, prepared
+from lore_etl.models.model_cache import DEFAULT_MODEL, prepared
 
 Row = Mapping[str, Any]
 Judgement = tuple[str, str, int]

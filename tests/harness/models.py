@@ -14,9 +14,8 @@ from lore_etl.chunking.tokens import TokenCounter
 from lore_etl.config.settings import Settings
 from lore_etl.core.errors import ProviderError
 from lore_etl.core.model import Progress
-from lore_etl.models.embedder import Embedder, Vectors
-from lore_etl.models.embedders import ConfiguredModel
-from lore_etl.models.prepared import DEFAULT_MODEL, prepared
+from lore_etl.models.embedder import ConfiguredModel, Embedder, Vectors
+from lore_etl.models.model_cache import DEFAULT_MODEL, prepared
 from lore_etl.stores.tokenizer import terms
 
 DIMENSION = 64

@@ -17,11 +17,10 @@ from lore_etl.config.settings import EmbeddingSettings
 from lore_etl.config.user_folders import cache_folder
 from lore_etl.core.errors import ConfigError, ProviderError
 from lore_etl.core.model import silent
-from lore_etl.models.embedder import Embedder
-from lore_etl.models.embedders import ConfiguredModel
+from lore_etl.models.embedder import ConfiguredModel, Embedder
 from lore_etl.models.export import SAMPLES, TOLERANCE
-from lore_etl.models.onnx_embedder import OnnxEmbedder
-from lore_etl.models.prepared import DEFAULT_MODEL, prepared
+from lore_etl.models.model_cache import DEFAULT_MODEL, prepared
+from lore_etl.models.onnx_models import OnnxEmbedder
 from tests.harness.models import HashEmbedder
 from tests.harness.processes import guarded, run
 from tests.harness.projects import write_project
@@ -132,10 +131,10 @@ def test_the_counter_counts_what_the_model_reads(embedder: Embedder) -> None:
 def test_the_compiled_model_equals_the_original() -> None:
     from sentence_transformers import SentenceTransformer
 
-    from lore_etl.models.prepared import source
+    from lore_etl.models.model_cache import model_source
 
     texts = [*SAMPLES, *TEXTS, *(text for text in ODD if text.strip())]
-    original = SentenceTransformer(source(DEFAULT_MODEL), device="cpu")
+    original = SentenceTransformer(model_source(DEFAULT_MODEL), device="cpu")
 
     expected = original.encode(texts, normalize_embeddings=True)
 
@@ -267,7 +266,7 @@ def test_sync_and_search_with_the_real_model_connect_to_nothing(tmp_path: Path) 
 
 
 EMBED = """
-from lore_etl.models.embedders import ConfiguredModel
+from lore_etl.models.embedder import ConfiguredModel
 from lore_etl.config.settings import EmbeddingSettings
 print(ConfiguredModel(EmbeddingSettings()).open().embed_query("harbour").shape)
 """

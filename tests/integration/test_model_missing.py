@@ -16,7 +16,7 @@ import pytest
 from lore_etl.config.settings import EmbeddingSettings, Settings
 from lore_etl.core.errors import Cancelled, ConfigError, LoreError, ProviderUnavailable
 from lore_etl.models import model_cache
-from lore_etl.models.embedders import ConfiguredModel
+from lore_etl.models.embedder import ConfiguredModel
 from lore_server.app import App
 from lore_server.contract import Contract
 from tests.harness.models import HashModel
@@ -154,6 +154,6 @@ def test_damaged_prepared_files_are_reported_as_that(tmp_path: Path, monkeypatch
 
 
 def _kind() -> model_cache.ModelKind:
-    from lore_etl.models.prepared import KIND
+    from lore_etl.models.model_cache import KIND
 
     return KIND

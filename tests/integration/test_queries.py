@@ -10,7 +10,7 @@ import pytest
 from lore_etl.config.settings import QuerySettings, Settings
 from lore_etl.core.errors import IndexMissing, ModelMismatch
 from lore_etl.core.model import KnowledgeType
-from lore_etl.models.embedders import ConfiguredModel
+from lore_etl.models.embedder import ConfiguredModel
 from lore_etl.pipeline.sync import sync
 from lore_server.app import App
 from lore_server.contract import Contract

@@ -1,16 +1,25 @@
-"""The embedder interface: texts to vectors."""
+"""Models that turn text into vectors: a local one by default, Gemini by configuration. Imports no numpy."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
+from lore_etl.config.settings import EmbeddingSettings
+from lore_etl.core.errors import ConfigError, LoreError, ProviderError, ProviderUnavailable
+from lore_etl.core.model import Progress
+from lore_etl.models.model_cache import DEFAULT_MODEL, PreparedModel, is_prepared, model_source, prepared
 
-from lore_etl.chunking.tokens import TokenCounter
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
-Vectors = NDArray[np.float32]
+    from lore_etl.chunking.tokens import TokenCounter
+
+GEMINI_MODEL = "gemini-embedding-001"
+Vectors: TypeAlias = "NDArray[np.float32]"
 
 
 class Embedder(Protocol):
@@ -31,3 +40,88 @@ class Embedder(Protocol):
     def tokens(self) -> TokenCounter:
         """Return the counter of the model's own tokens."""
         ...
+
+
+def model_name(settings: EmbeddingSettings) -> str:
+    """Return the model's name for display."""
+    return settings.model or (GEMINI_MODEL if settings.provider == "gemini" else DEFAULT_MODEL)
+
+
+class Model(Protocol):
+    """A model that can be named without being loaded."""
+
+    def prepare(self, progress: Progress, may_download: bool) -> None:
+        """Compile the model if necessary, and download it first if that is allowed; both can take minutes."""
+        ...
+
+    def fingerprint(self) -> str:
+        """Return a text that changes whenever the vectors would. Fails immediately if the model is not compiled."""
+        ...
+
+    def open(self) -> Embedder:
+        """Load the model. Fails immediately if it is not compiled."""
+        ...
+
+
+class ConfiguredModel:
+    """The model in `[embedding]`. Only `prepare` is slow or uses the network; otherwise searches use keywords only."""
+
+    def __init__(self, settings: EmbeddingSettings) -> None:
+        self._settings = settings
+        self._name = model_name(settings)
+        self._failure: LoreError | None = None
+
+    def prepare(self, progress: Progress, may_download: bool) -> None:
+        """Compile the model as `Model.prepare` does.
+
+        Raises:
+            ConfigError: there is no such model.
+            ProviderUnavailable: it cannot be downloaded or compiled.
+        """
+        if self._settings.provider == "gemini":
+            return
+        try:
+            if not may_download and not Path(model_source(self._name)).is_dir():
+                return
+            prepared(self._name, progress)
+        except (ConfigError, ProviderError) as error:
+            self._failure = error
+            raise
+        self._failure = None
+
+    def fingerprint(self) -> str:
+        """Return provider, name and, for a local model, a digest of its files. Raises ConfigError, ProviderError."""
+        return self._fingerprint
+
+    @cached_property
+    def _fingerprint(self) -> str:
+        if self._settings.provider == "gemini":
+            return f"gemini:{self._name}"
+        return self._files().fingerprint
+
+    def open(self) -> Embedder:
+        """Load the model. Raises ConfigError, ProviderError."""
+        if self._settings.provider == "gemini":
+            from lore_etl.models.gemini_embedder import GeminiEmbedder
+
+            return GeminiEmbedder(self._name, self._settings.base_url)
+        from lore_etl.models.onnx_models import OnnxEmbedder
+
+        files = self._files()
+        try:
+            return OnnxEmbedder(files, self._settings.threads)
+        except Exception as error:
+            raise ProviderUnavailable(
+                f"The compiled files of the model `{self._name}` are damaged.",
+                f"Delete {files.folder}, then run `lore sync` to compile the model again.",
+            ) from error
+
+    def _files(self) -> PreparedModel:
+        if is_prepared(self._name):
+            return prepared(self._name)
+        if self._failure is not None:
+            raise self._failure
+        raise ProviderUnavailable(
+            f"The model `{self._name}` is not compiled on this machine yet.",
+            "Run `lore sync` to compile the model, and to download it if necessary.",
+        )

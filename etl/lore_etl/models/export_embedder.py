@@ -16,8 +16,8 @@ import torch
 from sentence_transformers import SentenceTransformer
 
 from lore_etl.models.export import SAMPLES, TOLERANCE, building, write_graph, write_info
-from lore_etl.models.onnx_embedder import OnnxEmbedder
-from lore_etl.models.prepared import PreparedModel
+from lore_etl.models.model_cache import PreparedModel
+from lore_etl.models.onnx_models import OnnxEmbedder
 
 
 def export(origin: str, folder: Path) -> None:

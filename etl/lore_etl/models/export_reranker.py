@@ -12,7 +12,7 @@ from sentence_transformers import CrossEncoder
 
 from lore_etl.models.export import SAMPLES, TOLERANCE, building, write_graph, write_info
 from lore_etl.models.model_cache import UNFIT
-from lore_etl.models.onnx_reranker import OnnxCrossEncoder
+from lore_etl.models.onnx_models import OnnxCrossEncoder
 
 MOST_TOKENS = 8192  # some models state no limit of their own
 PAIRS = [(SAMPLES[1], passage) for passage in (*SAMPLES, "")]

@@ -9,12 +9,12 @@ import httpx2
 import numpy as np
 from google import genai
 from google.genai import errors, types
+from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from lore_etl.chunking.tokens import TokenCounter
 from lore_etl.core.errors import ConfigError, ProviderError, ProviderUnavailable
-from lore_etl.models.embedder import Vectors
-from lore_etl.models.prepared import DEFAULT_MODEL, prepared
+from lore_etl.models.model_cache import DEFAULT_MODEL, prepared
 
 BATCH = 100  # the API refuses more contents in one request
 DIMENSION = 768
@@ -40,17 +40,17 @@ class GeminiEmbedder:
         file = str(prepared(DEFAULT_MODEL).folder / "tokenizer.json")
         return TokenCounter(Tokenizer.from_file(file), INPUT_TOKENS)
 
-    def embed(self, texts: Sequence[str]) -> Vectors:
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return the vectors of documents, shape (len(texts), dimension)."""
         batches = [self._embed(texts[n : n + BATCH], "RETRIEVAL_DOCUMENT") for n in range(0, len(texts), BATCH)]
         return np.concatenate(batches) if batches else np.empty((0, DIMENSION), dtype=np.float32)
 
-    def embed_query(self, text: str) -> Vectors:
+    def embed_query(self, text: str) -> NDArray[np.float32]:
         """Return the vector of a query, shape (dimension,)."""
-        vector: Vectors = self._embed([text], "RETRIEVAL_QUERY")[0]
+        vector: NDArray[np.float32] = self._embed([text], "RETRIEVAL_QUERY")[0]
         return vector
 
-    def _embed(self, texts: Sequence[str], task: str) -> Vectors:
+    def _embed(self, texts: Sequence[str], task: str) -> NDArray[np.float32]:
         config = types.EmbedContentConfig(task_type=task, output_dimensionality=DIMENSION)
         try:
             reply = self._client.models.embed_content(model=self.name, contents=list(texts), config=config)
@@ -65,5 +65,5 @@ class GeminiEmbedder:
         length = np.linalg.norm(vectors, axis=1, keepdims=True)
         if not np.isfinite(vectors).all() or (length == 0).any():
             raise ProviderError("Gemini returned a vector without a direction (zero or not finite).")
-        found: Vectors = vectors / length
+        found: NDArray[np.float32] = vectors / length
         return found

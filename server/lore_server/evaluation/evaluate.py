@@ -10,7 +10,7 @@ from lore_etl.config.settings import Settings
 from lore_etl.core.errors import InvalidArgument
 from lore_etl.core.model import Progress, silent
 from lore_etl.index import Index
-from lore_etl.models.embedders import Model
+from lore_etl.models.embedder import Model
 from lore_etl.pipeline.corpus import load_records
 from lore_server.evaluation import excerpts
 from lore_server.evaluation.bench import Bench, opened, scratch_index

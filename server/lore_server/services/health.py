@@ -14,7 +14,7 @@ from lore_etl.core.clock import seconds_since
 from lore_etl.core.errors import LoreError
 from lore_etl.files.indexed import NOTHING_TO_INDEX
 from lore_etl.index import Index
-from lore_etl.models.embedders import model_name
+from lore_etl.models.embedder import model_name
 from lore_etl.stores.claim import is_ours
 from lore_server import __version__
 from lore_server.answer.key import api_key

@@ -88,15 +88,14 @@ def _release(version: str) -> tuple[int, ...]:
 
 def model(here: Examined) -> Finding:
     """Check that the embedding model's files are on this machine; the index check loads it and embeds a probe."""
-    from lore_etl.models.embedders import model_name
-    from lore_etl.models.model_cache import compiled_folder
-    from lore_etl.models.prepared import KIND, source
+    from lore_etl.models.embedder import model_name
+    from lore_etl.models.model_cache import KIND, compiled_folder, model_source
 
     settings = here.settings.embedding
     name = model_name(settings)
     if settings.provider == "gemini":
         return Finding("ok", f"{name}, used over the network; nothing is stored here.")
-    origin = source(name)
+    origin = model_source(name)
     compiled = compiled_folder(name, origin, KIND)
     if (compiled / "info.json").exists():
         return Finding("ok", f"{name}, compiled in {compiled.parent}")

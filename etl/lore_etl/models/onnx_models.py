@@ -1,7 +1,8 @@
-"""A compiled model served by ONNX Runtime: no torch, ready in a fraction of a second."""
+"""Compiled models served by ONNX Runtime: no torch, ready in a fraction of a second."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -9,11 +10,63 @@ from pathlib import Path
 import numpy as np
 import onnxruntime
 from numpy.typing import NDArray
-from tokenizers import Encoding
+from tokenizers import Encoding, Tokenizer
 
+from lore_etl.chunking.tokens import TokenCounter
+from lore_etl.models.model_cache import PreparedModel
 from lore_etl.system.processes import cpu_count
 
 BATCH_TOKENS = 1024  # small batches of equal length fit the cache of a core; larger ones were slower
+
+
+class OnnxEmbedder:
+    """Vectors of a model that was compiled to ONNX."""
+
+    def __init__(self, model: PreparedModel, threads: int = 0) -> None:
+        self.name, self.fingerprint, self.dimension = model.name, model.fingerprint, model.dimension
+        info = json.loads((model.folder / "info.json").read_text(encoding="utf-8"))
+        self._query_prompt = info["query_prompt"]
+        self._file = str(model.folder / "tokenizer.json")
+        self._max_tokens = model.max_tokens
+        self._tokenizer = Tokenizer.from_file(self._file)
+        self._tokenizer.enable_truncation(model.max_tokens)
+        self._tokenizer.no_padding()
+        self._graph = Graph(model.folder, {"pad_id": info["pad_id"], "pad_token": info["pad_token"]}, threads)
+
+    def tokens(self) -> TokenCounter:
+        """Return the counter of the model's own tokens."""
+        return TokenCounter(Tokenizer.from_file(self._file), self._max_tokens)
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return the vectors of documents, shape (len(texts), dimension)."""
+        if not texts:
+            return np.empty((0, self.dimension), dtype=np.float32)
+        return self._graph.run(self._tokenizer.encode_batch(list(texts)))
+
+    def embed_query(self, text: str) -> NDArray[np.float32]:
+        """Return the vector of a query, shape (dimension,)."""
+        vector: NDArray[np.float32] = self._graph.run([self._tokenizer.encode(self._query_prompt + text)])[0]
+        return vector
+
+
+class OnnxCrossEncoder:
+    """Scores of a cross-encoder that was compiled to ONNX, its activation included."""
+
+    def __init__(self, name: str, folder: Path, threads: int = 0) -> None:
+        self.name = name
+        info = json.loads((folder / "info.json").read_text(encoding="utf-8"))
+        self._prompt = info["prompt"]
+        self._tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+        self._tokenizer.enable_truncation(**info["truncation"])
+        self._tokenizer.no_padding()
+        self._graph = Graph(folder, info["padding"], threads)
+
+    def score(self, query: str, passages: Sequence[str]) -> NDArray[np.float32]:
+        """Return a number per passage, shape (len(passages),); higher is more relevant."""
+        if not passages:
+            return np.empty(0, dtype=np.float32)
+        pairs = [(self._prompt + query, passage) for passage in passages]
+        return self._graph.run(self._tokenizer.encode_batch(pairs))
 
 
 class Graph:
