@@ -49,7 +49,7 @@ def options(
     verbose: VerboseOption = False,
     no_daemon: DirectOption = False,
 ) -> None:
-    """Options may come before or after the command."""
+    """Accept the options before or after the command."""
     context.obj = {
         "project": project, "config": config, "as_json": as_json, "verbose": verbose, "no_daemon": no_daemon,
     }  # fmt: skip

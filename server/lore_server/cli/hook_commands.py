@@ -55,7 +55,7 @@ def session_start(
 
 
 def _check(session: Session, url: str | None) -> None:
-    """Raise UsageError if the command line itself is wrong."""
+    """Raise UsageError if the URL is invalid."""
     from lore_server.hook.target import target_of
 
     try:

@@ -1,6 +1,6 @@
 """The `lore` command. `lore mcp` must start quickly, so it imports nothing else.
 
-`lore hook` runs at the start of every session, and does without the other commands.
+`lore hook` runs at the start of every session and does not load the other commands.
 """
 
 # Imports only `sys` until `ignore_project_modules` has run: any other module could come from the project.
@@ -52,7 +52,7 @@ def bridge_options(arguments: list[str]) -> dict[str, str] | None:
 
 
 def _bridge(wanted: dict[str, str]) -> int | None:
-    """Return the exit code; None if the full command line must report an error."""
+    """Run the bridge and return its exit code; None if the full command line must report an error."""
     from pathlib import Path
 
     from lore_etl.config.project import find_project

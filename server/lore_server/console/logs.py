@@ -16,9 +16,9 @@ LEVELS = {
 
 
 class OneLine(VisibleFormatter):
-    """Formats a record as one line, with its traceback indented below it.
+    """A formatter that writes a record as one line, with its traceback indented below.
 
-    Messages quote names and keys of projects: what a terminal or a shell would act on is escaped.
+    Messages quote names and keys of projects, so characters that a terminal or a shell would interpret are escaped.
     """
 
     def format(self, record: logging.LogRecord) -> str:
@@ -29,7 +29,7 @@ class OneLine(VisibleFormatter):
 
 
 def configure_logging(verbose: bool, default: int = logging.WARNING) -> None:
-    """Send logs to standard error, from the level set in the environment; libraries log only warnings."""
+    """Send logs to standard error, from the level set in the environment; libraries log only warnings and errors."""
     named = next((os.environ[name] for name in LEVEL_VARIABLES if os.environ.get(name)), "")
     level = LEVELS.get(named.strip().upper(), default)
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")

@@ -13,7 +13,7 @@ from lore_server.console import output
 
 
 def _announcing() -> Progress:
-    """Print one line to standard error for each stage that takes minutes or uses the network."""
+    """Return a function that reports each stage that takes minutes or uses the network in one line."""
     told: set[str] = set()
 
     def report(stage: str, done: int, total: int) -> None:

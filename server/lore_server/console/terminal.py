@@ -24,7 +24,7 @@ def out(text: str) -> None:
 
 
 def err(text: str) -> None:
-    """Write a text to standard error, unbuffered."""
+    """Write a text to standard error, and flush it."""
     sys.stderr.write(visible(text))
     sys.stderr.flush()
 
@@ -36,7 +36,7 @@ def out_json(value: object) -> None:
 
 
 class VisibleFormatter(logging.Formatter):
-    """Formats log records for a terminal."""
+    """A formatter of log records for a terminal."""
 
     def format(self, record: logging.LogRecord) -> str:
         return visible(super().format(record))

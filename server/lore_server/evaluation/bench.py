@@ -40,7 +40,7 @@ class Bench:
         """Return the candidates of each question, retrieved once for all rankings.
 
         Raises:
-            ProviderError: a question could not be embedded; half a search is not what is to be measured.
+            ProviderError: a question could not be embedded; a search with only one leg must not be measured.
         """
         found = {}
         for number, one in enumerate(questions):

@@ -52,7 +52,7 @@ def evaluate_excerpts(
     `classic` ranks files, not passages.
 
     Raises:
-        InvalidArgument: no other ranking is asked for.
+        InvalidArgument: no other ranking is requested.
     """
     of_passages = [one for one in rankings if one != "classic"]
     if not of_passages:
@@ -94,7 +94,7 @@ def on_bench(
     """Run `work` on the set in a folder or, without a folder, on the project's own history.
 
     Raises:
-        InvalidArgument: the folder holds no set, or the project has no history.
+        InvalidArgument: the folder contains no set, or the project has no history.
         IndexMissing: the project has not been synced.
         NotFound: no commit names a ticket.
     """

@@ -91,7 +91,7 @@ def overlap(passages: Sequence[tuple[str, Span]], document: str, answer: Sequenc
 
 
 class Places:
-    """Converts the lines of chunks to character positions in a text."""
+    """The positions of chunks in a text, converted from lines to characters."""
 
     def __init__(self, text: str) -> None:
         ends = list(_LINE_END.finditer(text))

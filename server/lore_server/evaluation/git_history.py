@@ -1,4 +1,4 @@
-"""A set from the project's own history: commits that mention an indexed ticket list the files it changed."""
+"""Build a set from the project's history: the commits that mention an indexed ticket show which files it changed."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def set_from_git(root: Path, index: Index) -> EvaluationSet:
 
     Raises:
         IndexMissing: the project has not been synced.
-        InvalidArgument: the project is no git repository.
+        InvalidArgument: the project is not a git repository.
         NotFound: no commit names a ticket of the index.
     """
     index.require()
@@ -68,7 +68,7 @@ def set_from_git(root: Path, index: Index) -> EvaluationSet:
 
 
 def file_not_ticket(question: Question, one: Ranked) -> str | None:
-    """Return the document that a result counts as; other tickets do not count as changed files."""
+    """Return the document that a result counts as; tickets and releases do not count as changed files."""
     return None if one.chunk.type in (KnowledgeType.TICKET, KnowledgeType.RELEASE) else one.source
 
 

@@ -1,6 +1,6 @@
 """Judge more than documents: the right type first, exact names, and questions without an answer.
 
-Each question says its kind in `metadata.kind`; `data/evaluation/README.md` describes them.
+Each question has its kind in `metadata.kind`; `data/evaluation/README.md` describes them.
 """
 
 from __future__ import annotations

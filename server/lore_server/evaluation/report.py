@@ -35,7 +35,7 @@ class Report:
         """Compare this report with another: ranking -> measure -> comparison, for those in both.
 
         Raises:
-            InvalidArgument: they have nothing in common, so that nothing is compared.
+            InvalidArgument: the reports have no question in common.
         """
         found = {
             ranking: {name: compare(ours, theirs.values[ranking][name]) for name, ours in values.items()

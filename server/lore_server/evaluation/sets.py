@@ -31,7 +31,7 @@ class Question:
 class EvaluationSet:
     """Judged questions over documents; without `records`, they are about the project's own index.
 
-    `corpus` names the documents, where several sets share them.
+    `corpus` is the name of the documents, which several sets can share.
     """
 
     name: str
@@ -45,7 +45,7 @@ def read_set(folder: Path, split: str | None = None) -> EvaluationSet:
     """Read a set, or one split of it: by `qrels.<split>.tsv`, `qrels/<split>.tsv` or metadata.
 
     Raises:
-        InvalidArgument: a file is missing or not of its format; the message names file and line.
+        InvalidArgument: a file is missing or has another format; the message names file and line.
     """
     queries, qrels, in_metadata = _files(folder, split)
     corpus = folder.resolve().name

@@ -1,7 +1,7 @@
 """Fit the weights of the hybrid ranking to judged questions, and test the fit on held-out questions.
 
-Coordinate search: each weight in turn is tried at a few values, and the best is kept if it gains enough. Gains count
-only on held-out folds, by a paired test.
+The fit is a coordinate search: each weight in turn is tried at a few values, and the best is kept if it gains enough.
+Gains count only on held-out folds, by a paired test.
 """
 
 from __future__ import annotations
@@ -65,8 +65,8 @@ def fit(bench: Bench, chosen: EvaluationSet, progress: Progress = silent) -> Fit
     """Fit the weights by cross-validation; the returned weights are fitted to all questions.
 
     Raises:
-        ConfigError: another ranking is configured, which does not know these weights.
-        InvalidArgument: the set is too small to tell a gain from chance.
+        ConfigError: another ranking is configured, which does not have these weights.
+        InvalidArgument: the set is too small to distinguish a gain from chance.
     """
     if bench.settings.query.ranking != "hybrid":
         raise ConfigError(
@@ -97,7 +97,7 @@ def write(file: Path, weights: Mapping[str, float]) -> None:
     """Write weights under `[query.weights]` of a `lore.toml`, keeping everything else including comments.
 
     Raises:
-        ConfigError: the file is no TOML.
+        ConfigError: the file is not valid TOML.
         StorageError: it cannot be written.
     """
     try:

@@ -27,7 +27,7 @@ class Lane(Generic[Result]):
 
         Raises:
             Busy: no slot became free in time.
-            DeadlineExceeded: it took too long; it goes on, and keeps its slot until it ends.
+            DeadlineExceeded: the work took too long; it continues and keeps its slot until it ends.
         """
         if not self._slots.acquire(timeout=self._queue_seconds):
             raise Busy(f"{self._size} calls are already running.")
@@ -46,7 +46,7 @@ class Lane(Generic[Result]):
 
 
 class Together(Generic[Result]):
-    """Runs identical concurrent calls only once."""
+    """A runner that executes identical concurrent calls only once."""
 
     def __init__(self) -> None:
         self._guard = threading.Lock()

@@ -14,7 +14,7 @@ def unheard(text: str) -> None:
 
 @dataclass(frozen=True)
 class Listener:
-    """Callbacks of a call. They run in the working thread and must be cheap."""
+    """The callbacks of a call. They run in the working thread and must be fast."""
 
     progress: Progress = silent
     text: Callable[[str], None] = unheard

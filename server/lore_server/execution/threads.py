@@ -21,7 +21,7 @@ THREADS = 512  # threads per queue, most of them idle: App limits the concurrent
 
 
 class Calls:
-    """Runs operations without blocking the event loop. A caller that stops waiting leaves the thread running."""
+    """A runner of operations that does not block the event loop. If a caller stops waiting, its thread continues."""
 
     def __init__(self, contract: Contract, call: Call) -> None:
         self._contract = contract

@@ -14,7 +14,7 @@ LONGEST = 200  # characters
 
 
 def best_sentence(wanted: frozenset[str], chunks: Iterable[Chunk]) -> str:
-    """Return the sentence with the most wanted stems, the first of equals; at most 200 characters."""
+    """Return the piece with the most wanted stems, the first of equals; at most 200 characters, cut between words."""
     best, most = "", -1
     for piece in _pieces(chunks):
         held = len(wanted.intersection(stem for _, stem in stems(piece)))
@@ -24,7 +24,7 @@ def best_sentence(wanted: frozenset[str], chunks: Iterable[Chunk]) -> str:
 
 
 def _pieces(chunks: Iterable[Chunk]) -> Iterator[str]:
-    """Yield sentences, splitting long ones at `…`; for a text without sentences, its lines."""
+    """Yield sentences, or the lines of a text without any. Long ones are split, with `…` at each cut."""
     for chunk in chunks:
         said = [one.text for one in sentences(Passage(1, chunk), len(chunk.text))]
         for text in said or filter(None, map(str.strip, chunk.text.split("\n"))):

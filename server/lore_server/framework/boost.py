@@ -25,8 +25,8 @@ def boosted(
 ) -> list[Ranked]:
     """Return files by `base * (1 + boosts)`, best first; the base is the share of the best score, 0 to 1.
 
-    A boost for tags or title counts by the share of the question's telling words that they hold. `recent` are the files
-    that changed of late. What was replaced stays behind what replaced it.
+    A boost for tags or title is weighted by the share of the question's significant words in them. `recent` are the
+    recently changed files. A superseded document stays behind its replacement.
     """
     wanted = stems_of(question)
     best = max((one.score for one in ranked), default=0.0)

@@ -42,7 +42,7 @@ _BY_TYPE: dict[KnowledgeType, tuple[Group | None, Group | None]] = {
 def group_of(path: str, kind: KnowledgeType) -> Group | None:
     """Return the group of a file, by its path and type; None if it is in no group.
 
-    What lies in a folder `.ce` is the framework's; the project's own rules (CLAUDE.md) are in no group.
+    Files in a folder `.ce` belong to the framework; the project's own rules (CLAUDE.md) are in no group.
     """
     system, user = _BY_TYPE.get(kind, (None, None))
     return system if is_system(path) else user

@@ -52,7 +52,7 @@ class InitService:
         """Set up Lore for the project. A failed sync is reported in its job, after the steps that succeeded.
 
         Raises:
-            InvalidArgument: another project than this one.
+            InvalidArgument: `project_root` is another project.
             StorageError: the configuration cannot be written.
             Busy: another job is running, or another process owns the index.
         """

@@ -16,10 +16,10 @@ _LIKE_SLASHES = frozenset("\u2044\u2215\u2216\u29f5\u29f8\u29f9")  # NFKC does n
 
 
 def plain(path: str) -> str:
-    """Return the path if it consists of plain names below a folder: `PRPs/executed/PRP-1.md`.
+    """Return the path if it consists of plain names below a folder, such as `PRPs/executed/PRP-1.md`.
 
     Raises:
-        PathRefused: it is empty, too long, absolute, goes up, or holds what only looks like a dot or slash.
+        PathRefused: it is empty, too long, absolute, goes up, or has a character that only looks like a dot or slash.
     """
     if not path or len(path) > LONGEST:
         raise PathRefused(f"A path must have 1 to {LONGEST:,} characters; this one has {len(path):,}.")
@@ -37,10 +37,10 @@ def plain(path: str) -> str:
 def leads_to(root: Path, folder: str, path: str) -> str:
     """Return the real target of a path below a project folder, relative to the root, following every symlink.
 
-    `folder` is a path from the root, or empty for the root itself. Whether anything is there is not asked.
+    `folder` is a path from the root, or empty for the root itself. The target need not exist.
 
     Raises:
-        PathRefused: the path is not plain, or a link leads out of the folder, or changes at this moment.
+        PathRefused: the path is not plain, or a symlink leads out of the folder or is being changed.
     """
     home = Path(os.path.realpath(root))
     try:

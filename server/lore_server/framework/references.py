@@ -14,7 +14,8 @@ COMMON = frozenset({"readme", "index", "main", "__init__", "conftest", "template
 def references(patterns: Iterable[ViewEntry], prps: Iterable[ViewEntry]) -> Mapping[str, tuple[str, ...]]:
     """Return the path of each pattern -> the ids of the PRPs that mention it, in order.
 
-    A pattern is named by its path or an ending of it from a folder on, by its file's name, or by that without ending.
+    A PRP mentions a pattern by its path, by the end of the path from any folder on, or by its file's name. The
+    extension is optional.
     """
     meant: dict[str, list[str]] = defaultdict(list)
     for pattern in patterns:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 LIMIT = 10  # results
 DAY_SECONDS = 86_400
 READ_FOR_EXCERPT = 4  # passages of a file
-LISTED = 20  # maximum of tags, and of PRPs that name a pattern, in one result
+LISTED = 20  # maximum number of tags, and of PRPs that name a pattern, in one result
 
 
 class UnifiedSearch:
@@ -66,7 +66,7 @@ class UnifiedSearch:
         """Return the best documents of some sources.
 
         Raises:
-            InvalidArgument: another project than this one, or an argument that `options` repeats.
+            InvalidArgument: `project_root` is another project, or `options` repeats an argument.
         """
         check_root(self._index.root, project_root, "Omit it, or use the server of that project.")
         given = {"sources": sources, "tags": tags, "limit": limit}
@@ -148,7 +148,8 @@ class UnifiedSearch:
 def _merged(arguments: Mapping[str, object], options: Mapping[str, object]) -> JSON:
     """Return the arguments with those in `options`, as PRP-29.2 defines them.
 
-    Raises InvalidArgument if both have one.
+    Raises:
+        InvalidArgument: an argument is in both.
     """
     if twice := sorted(arguments.keys() & options.keys()):
         raise InvalidArgument(f"`{twice[0]}` is given twice: as an argument and in `options`.", "Pass it only once.")

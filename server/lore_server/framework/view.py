@@ -51,7 +51,7 @@ class _File:
 
 
 class View:
-    """Reads the catalogue. Entries of a file are cached while it is unchanged, so a change costs little."""
+    """A reader of the catalogue. The entries of unchanged files are cached, so that a change costs little."""
 
     def __init__(self, index: Index, clock: Callable[[], float] = time.monotonic) -> None:
         self._index = index
@@ -67,8 +67,8 @@ class View:
         """Return the current entries; a new object whenever the index changed.
 
         Raises:
-            IndexMissing: nothing was indexed yet.
-            CatalogueDamaged: it cannot be read.
+            IndexMissing: nothing has been indexed.
+            CatalogueDamaged: the catalogue cannot be read.
         """
         self._index.require()
         with self._guard:

@@ -25,7 +25,7 @@ _NOT_IN_KEY = re.compile(r"[\W_]+")
 class ViewEntry:
     """The data of a document or rule. `key` is unique in its group, `modified` is in seconds since 1970.
 
-    `line` is there for rules only, `spec` for PRPs only; `referenced_by` are ids of PRPs, for patterns only.
+    Only rules have `line`, only PRPs have `spec`, and only patterns have `referenced_by`, the ids of PRPs.
     """
 
     key: str

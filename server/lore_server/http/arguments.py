@@ -20,7 +20,7 @@ from lore_server.contract import Contract, Operation
 
 
 class WrongMediaType(InvalidArgument):
-    """The media type of the body is not in the contract."""
+    """Raised for a body whose media type is not in the contract."""
 
     http_status = 415
 
@@ -38,7 +38,7 @@ class _OpenAPIRequest(StarletteOpenAPIRequest):  # type: ignore[misc]
 
 
 class Reader:
-    """Parses the requests of one operation; all readers share the checker."""
+    """A parser of the requests of one operation; all readers share the checker."""
 
     def __init__(self, contract: Contract, operation: Operation, checker: OpenAPI) -> None:
         spec = contract.document["paths"][operation.path][operation.method.lower()]
@@ -72,7 +72,7 @@ class Reader:
         return {**result.parameters.query, **result.parameters.path}
 
     def _refused(self, given: JSON, error: OpenAPIError) -> JSON:
-        """Return arguments that the call will refuse, if its refusals are logged. Raises InvalidArgument."""
+        """Return invalid arguments of an operation that logs its refusals. Raises InvalidArgument for any other."""
         try:
             self._operation.accept(given)
         except InvalidArgument:

@@ -40,7 +40,7 @@ def streaming_operations(contract: Contract) -> frozenset[str]:
 
 
 def wants_events(request: Request) -> bool:
-    """Return whether `Accept` prefers events to other types."""
+    """Return whether `Accept` names events without excluding them by `q=0`."""
     ranges = [part.strip().lower().split(";") for part in request.headers.get("accept", "").split(",")]
     return any(kind.strip() == MEDIA_TYPE and "q=0" not in map(str.strip, rest) for kind, *rest in ranges)
 
@@ -49,7 +49,7 @@ async def events_of(operation: Operation, arguments: JSON, calls: Calls) -> Even
     """Return the event stream of an operation.
 
     Raises:
-        LoreError: what is wrong before there is anything to tell: an argument, the id of a job.
+        LoreError: the call fails before its first event, for example because of an argument or a job's id.
     """
     arguments = operation.accept(arguments)
     if not operation.is_waiting:

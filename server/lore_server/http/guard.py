@@ -28,7 +28,7 @@ PORTS = {"http": 80, "https": 443}
 
 
 class Guard:
-    """Refuses requests that a foreign web page could have caused, and remote requests without a token."""
+    """A filter that refuses requests a foreign web page could have caused, and remote ones without a token."""
 
     def __init__(self, app: ASGIApp, site: Site) -> None:
         self._app = app
@@ -88,7 +88,7 @@ def _is_shell(path: str) -> bool:
 
 
 def _header(scope: Scope, name: bytes) -> str | None:
-    """Return the value of a header; a header sent twice is treated as a wrong one."""
+    """Return the value of a header. Values of a repeated header are joined, which makes them invalid."""
     values = [value.decode("latin-1") for key, value in scope["headers"] if key == name]
     return ",".join(values) if values else None
 

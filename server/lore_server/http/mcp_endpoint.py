@@ -1,4 +1,4 @@
-"""MCP over HTTP: without the token a client sees only reading tools, and calls of others explain how to get it."""
+"""MCP over HTTP: without the token a client sees only read-only tools, and calls of others explain how to send it."""
 
 from __future__ import annotations
 

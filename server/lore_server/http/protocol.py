@@ -12,7 +12,7 @@ from lore_server.http.guard import refused, with_our_headers
 
 
 class LimitedProtocol(HttpToolsProtocol):
-    """A connection. By default, uvicorn waits for ever for a request and accepts unlimited connections."""
+    """A connection. By default, uvicorn waits forever for the rest of a request and accepts any number of them."""
 
     head_seconds = 10.0
     request_seconds = 60.0  # head and body: 32 MB at 4.5 Mbit/s

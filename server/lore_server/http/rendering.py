@@ -1,4 +1,4 @@
-"""`POST /page/markdown`: render the text of a knowledge document for the page. It reads nothing, so is no operation."""
+"""`POST /page/markdown`: render the text of a knowledge document. It reads no data, so it is not an operation."""
 
 from __future__ import annotations
 

@@ -30,10 +30,10 @@ class Site:
     is_open: bool = False
 
     def is_private(self, name: str | None) -> bool:
-        """Return whether requests with this host name come from this machine.
+        """Return whether requests with this host name come from this machine only.
 
-        A name that a project's configuration allows may belong to anybody: a foreign page could use it, so it does not
-        get the token.
+        A name that a project's configuration allows may belong to anyone, whose page could be directed here under that
+        name. So it does not get the token.
         """
         return not self.is_open and name in LOCAL_HOSTS
 
@@ -53,7 +53,7 @@ def listening(settings: Settings, host: str | None = None, port: int | None = No
     """Return where to listen: the configuration, overridden by the command line.
 
     Raises:
-        ConfigError: an address or a name is none, or the port is out of range.
+        ConfigError: an address or a name is invalid, or the port is out of range.
     """
     given = {name: value for name, value in (("host", host), ("port", port)) if value is not None}
     try:
@@ -68,9 +68,9 @@ def site_of(root: Path, settings: Settings, host: str | None = None, port: int |
     """Return the site for an address; on this machine only, a missing token is created.
 
     Raises:
-        ConfigError: an address or a port is none; `LORE_TOKEN` is too short, or other machines shall reach it and there
-            is no token.
-        StorageError: the token's file cannot be made or read.
+        ConfigError: an address or a port is invalid; `LORE_TOKEN` is not usable; or other machines can reach the site
+            and there is no token.
+        StorageError: the token's file cannot be created or read.
     """
     server = listening(settings, host, port)
     is_open = not is_loopback(server.host)
@@ -87,7 +87,7 @@ def site_of(root: Path, settings: Settings, host: str | None = None, port: int |
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether only this machine can reach an address. Names other than `localhost` may belong to anybody."""
+    """Return whether only this machine can reach an address. Other names than `localhost` may be any machine's."""
     if host.casefold() == "localhost":
         return True
     try:

@@ -22,7 +22,7 @@ _ALLOWED = re.compile(rf"[!-~]{{{SHORTEST},512}}")
 
 @dataclass(frozen=True)
 class Token:
-    """A secret and the place where a person finds it. Its value is not in its `repr`, so it is not logged."""
+    """A secret and its location, which users are shown. The `repr` does not contain it, so it is not logged."""
 
     value: str = field(repr=False)
     place: str
@@ -37,9 +37,9 @@ def token_of(folder: Path, make: bool = True) -> Token:
     """Return `LORE_TOKEN`, or the token in the index folder, created on first use.
 
     Raises:
-        ConfigError: the variable holds too short a token, or characters that no header can; or there is no token yet
-            and none is to be made.
-        StorageError: the file cannot be made or read.
+        ConfigError: the variable is too short or has characters that a header cannot carry; or there is no token and
+            `make` is False.
+        StorageError: the file cannot be created or read.
     """
     given = os.environ.get(VARIABLE)
     if given is not None:

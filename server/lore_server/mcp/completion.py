@@ -17,7 +17,7 @@ ALL_TOKENS = 1_000_000
 
 
 class Completions:
-    """Suggests values for a prefix; suggests nothing if there is no index yet."""
+    """The completion of arguments by prefix; without an index there are no suggestions."""
 
     def __init__(self, calls: Calls) -> None:
         self._calls = calls

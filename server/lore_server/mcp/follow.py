@@ -20,7 +20,7 @@ _GONE = (anyio.ClosedResourceError, anyio.BrokenResourceError, anyio.RunFinished
 
 
 class Follower:
-    """The listener of one call. The protocol requires a growing number, so stages are added, one step longer each."""
+    """The listener of one call. The protocol requires a growing number, so the steps of all stages are added up."""
 
     def __init__(self, context: Context) -> None:
         meta = context.meta or {}
@@ -59,7 +59,7 @@ class Follower:
 
 
 class Steps:
-    """Combines the progress of an unknown number of stages into one growing number, with a total if it is known."""
+    """The progress of an unknown number of stages as one growing number, with a total if it is known."""
 
     def __init__(self) -> None:
         self.reached = 0.0

@@ -48,9 +48,9 @@ async def serve_lines(server: MCPServer, received: BufferedByteReceiveStream, st
 
 
 class Conversation:
-    """One client: every request gets a reply, and so does every line that is not a message.
+    """The messages of one client. Every request gets a reply, and so does every line that is not a message.
 
-    The end of the input is held back until the replies are written: the SDK drops those still being made.
+    The end of the input is withheld until the replies are written, because the SDK drops those in progress.
     """
 
     def __init__(self, lines: AsyncIterable[bytes], send: Send) -> None:

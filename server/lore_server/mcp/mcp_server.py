@@ -43,7 +43,7 @@ def build_server(contract: Contract, calls: Calls, problem: Tell, toolsets: Sequ
     By default, it lists only the default toolsets, to keep the list short, but accepts calls of every tool.
 
     Raises:
-        ConfigError: there is no toolset with that name.
+        ConfigError: a toolset does not exist.
     """
     if toolsets is not None:
         check_toolsets(contract, toolsets)

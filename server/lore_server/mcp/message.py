@@ -1,6 +1,6 @@
 """Parse an input line as a JSON-RPC message, or produce the error for its sender.
 
-The SDK drops lines that it cannot parse, so their senders would wait for ever. Error messages never quote the line.
+The SDK drops lines that it cannot parse, so their senders would wait forever. Error messages never quote the line.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def read_message(line: bytes) -> types.JSONRPCMessage | None:
     """Return the message on a line; None for a blank line or an invalid reply, which JSON-RPC leaves unanswered.
 
     Raises:
-        Malformed: it is not JSON in UTF-8, or not a JSON-RPC message.
+        Malformed: the line is not JSON in UTF-8, or not a JSON-RPC message.
     """
     if not line.strip():
         return None

@@ -60,7 +60,7 @@ def project_mains(call: Call) -> Iterator[types.Resource]:
 
 
 def read_project(uri: str, call: Call) -> Contents:
-    """Read a resource. Raises NotFound, InvalidArgument and the errors of the operations."""
+    """Return the contents of a resource. Raises NotFound, InvalidArgument and the errors of the operations."""
     found = _URI.fullmatch(uri.removeprefix(PREFIX))
     if not found:
         hint = f"Resources: {', '.join(one.uri_template for one in project_templates())}."

@@ -39,7 +39,7 @@ Contents = list[types.TextResourceContents | types.BlobResourceContents]
 
 
 class Resources:
-    """Lists and reads resources."""
+    """The handlers that list and read resources."""
 
     def __init__(self, calls: Calls, problem: Tell, has_projects: bool = False) -> None:
         self._calls, self._problem, self._has_projects = calls, problem, has_projects
@@ -86,7 +86,7 @@ class Resources:
         return types.ListResourceTemplatesResult(resource_templates=[document, source, *more])
 
     async def read(self, context: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
-        """Read a resource, or the part that the cursor names."""
+        """Return a resource, or the part of it that the cursor selects."""
         if params.uri == HANDBOOK:
             text = _text(HANDBOOK, "text/markdown", HANDBOOK_FILE.read_text(encoding="utf-8"))
             return types.ReadResourceResult(contents=[text], ttl_ms=HANDBOOK_TTL_MS, cache_scope="public")
@@ -130,7 +130,7 @@ def _contents(call: Call, uri: str) -> Contents:
 
 
 def _in_parts(uri: str, place: str, reply: JSON, about: list[str]) -> Contents:
-    """Return the text, and next to it its origin and how to get the rest."""
+    """Return the text, followed by its origin and the URI of the next part."""
     contents: Contents = [_text(uri, _MIME.get(PurePosixPath(reply["source"]).suffix.lower(), PLAIN), reply["text"])]
     following = uri
     if "next_cursor" in reply:
@@ -140,7 +140,7 @@ def _in_parts(uri: str, place: str, reply: JSON, about: list[str]) -> Contents:
 
 
 def _decoded(place: str, prefix: str) -> str:
-    """Decode the name in a URI, percent-encoded or not."""
+    """Return the path or id in a URI, percent-encoded or not."""
     try:
         return unquote(place.removeprefix(prefix), errors="strict")
     except UnicodeDecodeError as error:

@@ -15,7 +15,7 @@ Outline = tuple[Schema, Schema]
 
 
 def outlines(operations: Iterable[Operation]) -> dict[str, Outline]:
-    """Outline the arguments and results of operations; a schema that was already described is only referred to.
+    """Outline the arguments and results of operations; a repeated schema refers to its first description.
 
     Whatever is valid for the full schemas is valid for these.
     """

@@ -29,7 +29,7 @@ INITIALIZE = "initialize"
 
 
 class Bridge:
-    """Connects one client, on `source` and `target`, to one owner at a time. The constructor raises OwnerRefused."""
+    """The connection of a client, on `source` and `target`, to one owner at a time. Raises OwnerRefused."""
 
     def __init__(self, place: Place, toolsets: list[str] | None, source: BinaryIO, target: BinaryIO) -> None:
         self._place = place

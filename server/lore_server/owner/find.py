@@ -220,7 +220,7 @@ class Starting:
         assert self._child.stdout is not None
         with self._child.stdout as output:
             self._said = output.readline()
-        self._child.wait()  # it forks and ends at once; on Windows it is the owner itself
+        self._child.wait()  # it forks and ends immediately; on Windows it is the owner itself
 
 
 def _spawned(place: Place) -> subprocess.Popen[bytes]:

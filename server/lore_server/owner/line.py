@@ -99,7 +99,7 @@ def _connected(address: str) -> socket.socket:
 def _own_socket(path: Path) -> Any:
     """Return the address of the socket.
 
-    It receives the token, so it must be in a folder that only we can enter, and ours.
+    It receives the token, so it must belong to us and be in a folder that only we can enter.
     """
     try:
         folder, info = path.parent.lstat(), path.lstat()

@@ -18,9 +18,10 @@ LONGEST_SOCKET = 100  # bytes: unix(7) allows 107, and macOS 103
 
 
 def runtime_folder() -> Path:
-    """Return `LORE_RUNTIME`, `$XDG_RUNTIME_DIR/lore` or a folder of this user in the temporary folder. Raises OSError.
+    """Return `LORE_RUNTIME`, `$XDG_RUNTIME_DIR/lore` or a folder of this user in the temporary folder.
 
-    The folder must belong to this user.
+    Raises:
+        OSError: the folder cannot be created, is a symlink, or belongs to another user.
     """
     base = os.environ.get(VARIABLE)
     if base is None and os.environ.get("XDG_RUNTIME_DIR"):

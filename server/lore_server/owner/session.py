@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 
 
 class Answering(Protocol):
-    """Runs operations for the shell."""
+    """An executor of operations for the shell."""
 
     def call(self, operation: str, arguments: JSON, progress: Progress) -> JSON:
         """Run an operation and return its result. Raises LoreError."""

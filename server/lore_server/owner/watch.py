@@ -73,7 +73,7 @@ def sync_if_few(app: App, limit: int) -> None:
 
 
 class _Ours(DefaultFilter):
-    """Accepts all changes except those of the index and the temporary files of editors and git."""
+    """A filter that ignores changes of the index and of the temporary files of editors and git."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__()

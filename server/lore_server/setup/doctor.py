@@ -19,11 +19,11 @@ Check = tuple[str, Callable[[], Finding]]
 
 
 def examine(session: Session, only: Collection[str] = ()) -> Report:
-    """Run all checks. Raises UsageError if the project folder does not exist.
+    """Run the checks and return the report.
 
     Raises:
-        UsageError: the project's folder is not there.
-        InvalidArgument: there is no check of that name.
+        UsageError: the project's folder does not exist.
+        InvalidArgument: a check does not exist.
     """
     here = Examined(session.root, _settings(session))
     before, after = dict(_before(session, here)), dict(_after(session, here))
@@ -57,7 +57,7 @@ def _before(session: Session, here: Examined) -> Iterator[Check]:
 
 
 def _after(session: Session, here: Examined) -> Iterator[Check]:
-    """Yield the checks of the ways to reach the index."""
+    """Yield the checks of the interfaces to the index."""
     yield "port", lambda: wiring.port(here)
     yield "mcp", lambda: wiring.handshake(session, here)
     yield "clients", lambda: wiring.clients(here)

@@ -28,7 +28,7 @@ HINT = "Correct the file, or add the entry by hand; --print shows it."
 
 @dataclass(frozen=True)
 class Merge:
-    """The result for a text: the entry was added, was present, or conflicts; `unsafe` is left to the user."""
+    """The outcome for a text: the entry was added, was present, or differs; `unsafe` is left to the user."""
 
     status: Literal["added", "present", "different", "unsafe"]
     text: str = ""
@@ -46,7 +46,7 @@ def parse(text: str, form: Form, file: str) -> JSON:
     """Parse the configuration; an empty text is an empty configuration.
 
     Raises:
-        ConfigError: it is not valid; the message names the file.
+        ConfigError: the text is invalid; the message names the file.
     """
     text = text.removeprefix(BOM)
     try:
@@ -102,7 +102,7 @@ def _with_entry(text: str, form: Form, key: str, name: str, value: JSON) -> str:
 def read(path: Path, label: str, project: Path | None = None) -> str | None:
     """Return the text of a client's file, None if it does not exist. Raises ConfigError.
 
-    A `project`'s own file may be a stranger's: it is read only if it is a regular file inside it, links followed.
+    A file in a `project` is untrusted: it is read only if, after resolving symlinks, it is a regular file inside it.
     """
     try:
         if project is not None and not _is_inside(path, project):
@@ -139,7 +139,7 @@ def write(path: Path, text: str, label: str) -> None:
 
 @contextmanager
 def _created_with(mode: int | None) -> Iterator[None]:
-    """Create new files with these permissions, because a client's file may hold keys."""
+    """Create files with these permissions from the start: a client's file may hold keys and must never be more open."""
     if mode is None:
         yield
         return

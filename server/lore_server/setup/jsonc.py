@@ -14,7 +14,7 @@ _DECODER = json.JSONDecoder()
 
 
 class NotAnObject(ValueError):
-    """A value is not an object where one is needed; the message is its path."""
+    """Raised if a value that must be an object is something else; the message is its path."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ def with_value(text: str, path: Sequence[str], value: object) -> str:
     """Add a value at a path that has none yet, creating objects on the way.
 
     Raises:
-        NotAnObject: the path leads through something else.
+        NotAnObject: a part of the path is not an object.
     """
     plain = _plain(text)
     here = _object(plain, _skip(plain, 0), "the top level")

@@ -1,4 +1,4 @@
-"""Check Lore's place: the configuration, the project's files, the index folder and its owner."""
+"""Check Lore's environment: the configuration, the project's files, the index folder and its owner."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def _locks_hold(folder: Path) -> bool:
 
 
 def owner(here: Examined) -> Finding:
-    """Report the current owner of the index; notes of crashed processes are ignored."""
+    """Report the current owner of the index; the note of a process that crashed does not matter."""
     from lore_etl.stores.claim import is_in_use
     from lore_etl.stores.owner_file import read_note
 

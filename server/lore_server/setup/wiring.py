@@ -1,4 +1,4 @@
-"""Check the ways to reach Lore: the port, the MCP handshake, the clients' configurations."""
+"""Check the connection between Lore and its clients: the port, the MCP handshake and the clients' configurations."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ def _starts_lore(name: str, entry: JSON) -> bool:
 
 
 def _problem(entry: JSON, root: Path) -> str | None:
-    """Return why an entry cannot start Lore."""
+    """Return the reason why an entry cannot start Lore, or None."""
     command, arguments = entry.get("command"), entry.get("args", [])
     if not isinstance(command, str):
         return None  # an entry with an address: the port's check reports whether a server listens there
