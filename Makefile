@@ -60,8 +60,8 @@ lint: install
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/mypy --platform darwin --cache-dir .mypy_cache/darwin
-	$(BIN)/mypy --platform win32 --cache-dir .mypy_cache/win32
+	$(BIN)/mypy -p lore_server -p lore_etl --platform darwin --cache-dir .mypy_cache/darwin
+	$(BIN)/mypy -p lore_server -p lore_etl --platform win32 --cache-dir .mypy_cache/win32
 	$(BIN)/lint-imports
 
 golden: install

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from filelock import FileLock
@@ -342,7 +343,7 @@ def test_a_call_to_a_dead_server_is_an_error_and_never_an_empty_result(folder: P
 def test_a_server_that_hangs_is_given_up_and_ended(folder: Path) -> None:
     store = served(folder)
     store.add(rows_of(30), vectors_of(30))
-    backend = store._backend
+    backend: Any = store._backend
     backend._chroma._session.timeout = 0.3  # in place of minutes
     pid = pid_of(folder)
     os.kill(pid, signal.SIGSTOP)

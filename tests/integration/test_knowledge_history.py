@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from lore_etl.core.errors import CommitNotFound, Conflict, DocumentNotFound, GitError, ProjectNotFound
 from lore_server.knowledge.chapter_edit import NewChapter, Which
-from lore_server.knowledge.git.commits import Author
+from lore_server.knowledge.git.commits import Author, Commit
 from lore_server.knowledge.git.history import FOREIGN, INTERRUPTED
 from lore_server.knowledge.store import KnowledgeStore
 from tests.harness.knowledge import AGENT, PROJECT, assert_sound, create, git, messages
@@ -72,8 +73,9 @@ def test_the_history_is_told_of_all_of_a_project_of_a_document_and_of_what_is_go
     store.delete_document(PROJECT, "other", AGENT)
     store.write_main("second", "y", AGENT)
 
-    def subjects(*names: str, main: bool = False) -> list[str]:
-        return [one.message.partition(": ")[2] for one in store.past.log(*names, main=main)]
+    def subjects(*names: str, **options: bool) -> list[str]:
+        log: Callable[..., list[Commit]] = store.past.log
+        return [one.message.partition(": ")[2] for one in log(*names, **options)]
 
     assert subjects() == [
         "Updated main.md",
@@ -113,9 +115,12 @@ def test_a_commit_is_shown_with_its_patch_and_two_are_compared(store: KnowledgeS
 
 @pytest.mark.parametrize("name", ["", "0" * 40, "HEAD", "--all", "main", "abc..def", "g123", "\0"])
 def test_what_is_no_commit_is_told_so(store: KnowledgeStore, name: str) -> None:
-    for act in (lambda: store.past.show(name), lambda: store.past.diff(None), lambda: store.past.at(name)):
+    reads: list[Callable[[], object]] = [
+        lambda: store.past.show(name), lambda: store.past.diff(None), lambda: store.past.at(name),
+    ]  # fmt: skip
+    for read in reads:
         with pytest.raises(CommitNotFound):
-            act()
+            read()
     create(store)
     for act in (
         lambda: store.past.show(name),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -141,13 +142,14 @@ def test_a_write_on_what_was_changed_meanwhile_is_a_conflict(store: KnowledgeSto
     first = create(store).version
     second = store.update_chapter(PROJECT, "guide", Which("First"), "mine", AGENT, expected_version=first).version
 
-    for act in (
+    writes: list[Callable[[], object]] = [
         lambda: store.update_chapter(PROJECT, "guide", Which("First"), "yours", AGENT, expected_version=first),
         lambda: store.write_document(PROJECT, "guide", "yours", AGENT, first),
         lambda: store.delete_document(PROJECT, "guide", AGENT, first),
         lambda: store.rename_document(PROJECT, "guide", "new", AGENT, first),
         lambda: store.write_main(PROJECT, "yours", AGENT, first),
-    ):
+    ]
+    for act in writes:
         with pytest.raises(Conflict):
             act()
 

@@ -55,7 +55,7 @@ def call(app: App) -> Call:
 def failed(call: Call, name: str, **arguments: Any) -> JSON:
     with pytest.raises(LoreError) as caught:
         call(name, **arguments)
-    return problem(caught.value)
+    return {**problem(caught.value)}
 
 
 def write(call: Call, filename: str = "guide", *titles: str, **more: Any) -> JSON:

@@ -62,7 +62,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_document_of_the_framework_is_read_by_its_path_below_its_folder(root: Path) -> None:
     text = (root / ".ce/PRPs/system/executed/PRP-1-validation.md").read_text()
 
-    found = reader(root).system(path="PRPs/system/executed/PRP-1-validation.md", max_tokens=BUDGET)
+    found: dict[str, Any] = {**reader(root).system(path="PRPs/system/executed/PRP-1-validation.md", max_tokens=BUDGET)}
 
     changed = found["metadata"].pop("last_modified")
     assert found == {

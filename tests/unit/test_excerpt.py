@@ -40,8 +40,8 @@ def test_an_excerpt_is_never_longer_than_asked_for(text: str, words: list[str], 
 
 @pytest.mark.parametrize("text", ["Wait … and see.", "…", "short", "a\n…\nb"])
 def test_only_a_result_whose_text_was_cut_says_so(text: str) -> None:
-    whole: dict[str, Any] = {"id": "a", "excerpt": ""}
-    cut: dict[str, Any] = {"id": "b", "excerpt": ""}
+    whole: Any = {"id": "a", "excerpt": ""}
+    cut: Any = {"id": "b", "excerpt": ""}
     fit_results([whole], [text], ["see"], 500)
     fit_results([cut], [f"{text}\n" * 400], ["see"], 500)
 
@@ -67,7 +67,7 @@ def test_the_way_to_the_whole_is_told_only_where_something_was_cut() -> None:
 
 @given(st.integers(1, 100), st.integers(300, 15_000), st.sampled_from([PASSAGE, '"\\\n' * 500, "\x00" * 900]))
 def test_results_stay_within_their_characters(count: int, characters: int, passage: str) -> None:
-    results = [{"source": f"docs/{n}.md", "excerpt": "", "score": 1.0} for n in range(count)]
+    results: list[Any] = [{"source": f"docs/{n}.md", "excerpt": "", "score": 1.0} for n in range(count)]
 
     fitting = fit_results(results, [passage] * count, ["worker"], characters)
     size = sum(len(json.dumps(one, ensure_ascii=False)) + 2 for one in results[:fitting])

@@ -111,7 +111,9 @@ def test_an_empty_file_gets_the_entry(text: str) -> None:
 def test_a_comma_behind_the_last_member_is_no_obstacle(text: str) -> None:
     merged = add(text)
 
-    assert jsonc.loads(merged.text) == merge(jsonc.loads(text), {KEY: {"lore": ENTRY}})
+    before = jsonc.loads(text)
+    assert isinstance(before, dict)
+    assert jsonc.loads(merged.text) == merge(before, {KEY: {"lore": ENTRY}})
 
 
 def test_an_entry_that_says_the_same_is_there_whatever_a_user_added_to_it() -> None:
