@@ -1,1 +1,1 @@
-"""What is served beside questions: documents, the class tree, building, the database, health."""
+"""Services behind operations: search, documents, jobs, database, health, projects, knowledge and memories."""

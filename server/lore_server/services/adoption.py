@@ -1,4 +1,4 @@
-"""Confirming that a folder uses existing knowledge: only a person does this, so it is no operation of the contract."""
+"""Confirm that a folder may use existing knowledge: not an operation, because only a person may decide this."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from lore_server.services.knowledge_library import Library
 
 
 class Adoption:
-    """What the present folder may use, and its decision."""
+    """The existing knowledge that the current folder may use, and the decision to use it."""
 
     def __init__(self, library: Library) -> None:
         self._library = library
 
     def proposal(self, project_id: str | None) -> JSON:
-        """What would be used and what would be left.
+        """Return the project that the folder would use, and the project that it would no longer use.
 
         Raises:
-            ProjectNotFound: no project is named, and none may be this folder's.
-            UsageError: several may be.
+            ProjectNotFound: no project is given, and no other project seems to belong to this folder.
+            UsageError: no project is given, and several projects may belong to this folder.
         """
         store, registry = self._library.store, self._library.registry()
         identity = self._library.identity(registry)
@@ -42,7 +42,7 @@ class Adoption:
         }
 
     def adopt(self, project_id: str, author: Author) -> JSON:
-        """Let the folder use the project from now on. What it used before stays, and can be adopted again."""
+        """Let the folder use the project. The project it used before is kept, and can be adopted again."""
         proposal = self.proposal(project_id)
         self._library.store.adopt(project_id, author)
         return {**proposal, "adopted": True}

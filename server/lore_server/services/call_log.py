@@ -1,4 +1,4 @@
-"""Every call about what agents write in the activity log: what, when, how long, how it went; never content."""
+"""Log each call of the knowledge operations: operation, time, duration and outcome, but never content."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ UNNAMED = (
 
 
 class Recorder:
-    """Runs calls under a trace id, and writes each down."""
+    """A runner of calls that gives each call a trace id and logs it."""
 
     def __init__(self, library: Library) -> None:
         self._library = library
         self._log = ActivityLog(library.home)
 
     def run(self, operation: Operation, arguments: Mapping[str, object], work: Callable[[], JSON]) -> JSON:
-        """The result of the work. Raises LoreError for every failure, with trace id and context."""
+        """Return the result of the work. Raises LoreError for every failure, with trace id and context."""
         trace_id, started = secrets.token_hex(16), time.perf_counter()
         about = self._about(operation.id, arguments)
         try:
@@ -53,7 +53,7 @@ class Recorder:
         try:
             return {**arguments, "project_id": self._library.current}
         except LoreError:
-            return dict(arguments)  # the call itself says what is wrong with the knowledge folder
+            return dict(arguments)  # the call itself reports the problem with the knowledge folder
 
     def _add(
         self,
@@ -80,10 +80,9 @@ class Recorder:
 
 
 def _said(error: LoreError) -> str:
-    """What went wrong; where the message may quote what was to be written, only what to do about it."""
+    """Return the message of an error, or only its hint if the message may quote the content of the call."""
     return error.default_hint if isinstance(error, (InvalidArgument, InvalidContent)) else error.message
 
 
 def _code(error: LoreError, operation: Operation) -> str:
-    """As the reply has it."""
     return seed_code(error.code) if operation.envelope else error.code

@@ -1,4 +1,4 @@
-"""Knowledge documents and their chapters, as results."""
+"""Read and write knowledge documents and their chapters, and return the results as records."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class ChapterService:
-    """Reads and writes documents, by whole or by chapter."""
+    """The operations on knowledge documents and on their chapters."""
 
     def __init__(self, library: Library, today: Callable[[], datetime.date] = datetime.date.today) -> None:
         self._library = library
@@ -47,7 +47,7 @@ class ChapterService:
         return {"success": True, "project_id": name, "files": rows, "count": len(rows)}
 
     def file(self, *, filename: str, project_id: str | None = None, commit: str | None = None) -> KnowledgeFileRecord:
-        """Return a whole document, as it is or as a commit has it."""
+        """Return a whole document, in its current state or as of a commit."""
         found = self._library.documents(commit).document(self._library.named(project_id), filename)
         whole: KnowledgeFileDocumentRecord = {
             "filename": found.info.filename,
@@ -73,7 +73,7 @@ class ChapterService:
         author: str | None = None,
         session: str | None = None,
     ) -> KnowledgeWrittenRecord:
-        """Write a new document."""
+        """Create a document."""
         parts = tuple(NewChapter(one["title"], one["content"], one.get("summary", "")) for one in chapters)
         done = self._library.store.create_document(
             self._library.named(project_id), filename, title, introduction, tuple(keywords), parts,
@@ -104,7 +104,7 @@ class ChapterService:
         author: str | None = None,
         session: str | None = None,
     ) -> KnowledgeWrittenRecord:
-        """Delete a document; its history stays."""
+        """Delete a document; its history is kept."""
         name, by = self._library.named(project_id), author_of(author, session)
         return written(self._library.store.delete_document(name, filename, by, expected_version))
 

@@ -1,4 +1,4 @@
-"""Starting and stopping the vector database on request, wherever the configuration lets it live."""
+"""Start and stop the vector database, in each of the configured modes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _STOPPED = {
 
 
 class DatabaseService:
-    """Start opens it: files in this process, a server of our own, or a connection to others'. Stop lets go of that."""
+    """The vector database: files opened in this process, a server that Lore starts, or a connection to a server."""
 
     def __init__(self, index: Index) -> None:
         self._index = index
@@ -27,7 +27,7 @@ class DatabaseService:
         """Start or stop the database.
 
         Raises:
-            IndexMissing, IndexDamaged, DatabaseUnavailable, Busy: it cannot be started.
+            IndexMissing, IndexDamaged, DatabaseUnavailable, Busy: the database cannot be started.
         """
         return self._start() if action == "start" else self._stop()
 

@@ -1,4 +1,4 @@
-"""Looking at what is indexed: chunks by page and by id, files, and the class tree."""
+"""List and show the indexed chunks and files, and the class tree."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class DocumentService:
-    """Reads the catalogue and the class tree; needs neither model nor vectors."""
+    """A reader of the catalogue and the class tree, which needs neither the model nor the vector store."""
 
     def __init__(self, index: Index, freshness: Freshness) -> None:
         self._index = index
@@ -84,7 +84,7 @@ class DocumentService:
         return {**reply, "sources": shown, **more}
 
     def source(self, *, path: str, max_tokens: int, cursor: str | None = None) -> SourceTextRecord:
-        """Return a file as its chunks hold it. Raises DocumentNotFound."""
+        """Return the text of a file, assembled from its chunks. Raises DocumentNotFound."""
         self._index.require()
         chunks = self._index.catalogue.of_source(path)
         if not chunks:
@@ -128,7 +128,7 @@ class DocumentService:
         return cast("HierarchyResultRecord", reply)
 
     def _members(self, node: ClassNode) -> list[MemberRecord]:
-        """What the class itself defines, each once with its own lines, in the order of its file."""
+        """Return the members that the class itself defines, each once with its lines, in the order of the file."""
         if node.source is None:
             return []
         found: dict[str, MemberRecord] = {}
@@ -147,7 +147,7 @@ class DocumentService:
         return list(found.values())
 
     def _mark(self, *parts: str | None) -> str:
-        """Identifies a listing: what was asked, of which state of the index."""
+        """Return an identifier of a listing, derived from the request and the state of the index."""
         return sha256("\0".join(map(str, (*parts, self._index.catalogue.meta("loaded")))))[:12]
 
 
@@ -163,7 +163,7 @@ def _row(one: Chunk) -> DocumentRowRecord:
 
 
 def _brief(record: JSON) -> JSON:
-    """What says where a passage is, without what only matters once."""
+    """Return the fields that locate a chunk, shortened; the other fields are only needed once."""
     return {
         **{name: record[name] for name in ("id", "type", "kind", "source")},
         "title": budget.clipped(record["title"], budget.SHORT),

@@ -1,4 +1,4 @@
-"""A part of a file, put together again from its chunks, with the chunks that begin in it."""
+"""Assemble a part of a file from its chunks, and list the chunks that begin in it."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from lore_server.replies import budget
 if TYPE_CHECKING:
     from lore_server.replies.records import SourceTextChunksRecord, SourceTextRecord
 
-LEAST_TEXT = 20  # characters of the file that are worth a reply
-LONGEST = 120  # characters of a title or heading beside the text
+LEAST_TEXT = 20  # the minimum number of characters of the file in a reply
+LONGEST = 120  # the maximum length of a title or heading, in characters
 
 
 def file_part(
     reply: SourceTextRecord, chunks: Sequence[Chunk], start: int, mark: str, max_tokens: int
 ) -> SourceTextRecord:
-    """The reply with the file from the character `start` on: whole lines, unless a single one is too long.
+    """Return the reply with the text of the file from the character `start`, cut after a line if possible.
 
     Raises:
-        InvalidArgument: the budget is too small for the next line's beginning and the chunks that begin there.
+        InvalidArgument: the budget is too small for the beginning of the next line and the chunks that begin there.
     """
     lines = whole_lines(chunks)
     text, begins = "\n".join(lines), list(accumulate((len(line) + 1 for line in lines), initial=0))
@@ -46,7 +46,7 @@ def file_part(
 
 
 def whole_lines(chunks: Sequence[Chunk]) -> list[str]:
-    """The lines of a file from its chunks; what no chunk holds was blank. A cut line is put together again."""
+    """Return the lines of a file from its chunks. Lines without a chunk were blank; split lines are joined."""
     lines = [""] * max(one.lines[1] for one in chunks)
     for one in chunks:
         if one.columns is not None:
@@ -59,7 +59,7 @@ def whole_lines(chunks: Sequence[Chunk]) -> list[str]:
 def _marks(
     chunks: Sequence[Chunk], begins: Sequence[int], heading: int
 ) -> list[tuple[int, int, SourceTextChunksRecord]]:
-    """Where each chunk begins in the text, what its record takes, and the record; in the order of the text."""
+    """Return where each chunk begins in the text, the size of its record, and the record, in text order."""
     marks = []
     for one in chunks:
         record: SourceTextChunksRecord = {
@@ -74,7 +74,7 @@ def _marks(
 
 
 def _end(text: str, start: int, marks: Sequence[tuple[int, int, SourceTextChunksRecord]], left: int) -> int:
-    """Up to where the text from `start` fits beside the chunks that begin in it, at a line's end if there is one."""
+    """Return the offset up to which the text and the records of its chunks fit; the end of a line if possible."""
     end, at, spent = start, bisect_left(marks, start, key=lambda mark: mark[0]), 0
     while True:
         border = marks[at][0] if at < len(marks) else len(text)
@@ -92,5 +92,5 @@ def _end(text: str, start: int, marks: Sequence[tuple[int, int, SourceTextChunks
 
 
 def _line(begins: Sequence[int], at: int) -> int:
-    """The number of the line that the character belongs to."""
+    """Return the number of the line that contains the character."""
     return max(1, bisect_left(begins, at + 1))

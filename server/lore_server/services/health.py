@@ -1,4 +1,4 @@
-"""Health: each part is checked by using it. Nothing is created, and only a model that works is remembered."""
+"""Check each part of Lore by using it. A check creates nothing, and only a successful model probe is cached."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from lore_server.query.freshness import Freshness
 if TYPE_CHECKING:
     from lore_server.replies.records import CheckRecord, HealthOwnerRecord, HealthRecord, JobRecord
 
-PROBE_SECONDS = 300  # the model's files do not change; everything else is looked at each time
+PROBE_SECONDS = 300  # the model's files do not change; the other parts are checked every time
 LEAST_FREE_BYTES = 200_000_000
 PROBE = "Does the embedding model work?"
 Verdict = tuple[str, str]
 
 
 class HealthService:
-    """Checks every part. The probe of the model costs the most, so a good one is kept until a build ends."""
+    """The checks of all parts. The model probe is the slowest, so a successful probe is cached until a build ends."""
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class HealthService:
         self._probe: tuple[float, Verdict] | None = None
 
     def check(self, *, refresh: bool = False) -> HealthRecord:
-        """Report the state of each part; with `refresh` the model is probed again, too."""
+        """Return the state of each part; with `refresh`, the model is probed again."""
         if refresh:
             self.forget()
         record = self._record()
@@ -58,7 +58,7 @@ class HealthService:
             record["job"] = job
         if owner := self._owner():
             record["owner"] = owner
-        with contextlib.suppress(LoreError):  # the checks say what is broken
+        with contextlib.suppress(LoreError):  # the checks report the cause
             if self._index.exists():
                 record["freshness"] = self._freshness.record()
         return record
@@ -102,7 +102,7 @@ class HealthService:
         try:
             return self._index.catalogue.counts() if self._index.exists() else {}
         except LoreError:
-            return {}  # the check of the database says why
+            return {}  # the check of the database reports the cause
 
     def _files(self) -> int:
         try:
@@ -190,7 +190,7 @@ class HealthService:
 
 
 def _size(folder: Path) -> int:
-    """Bytes of all files below; those that vanish meanwhile count nothing."""
+    """Return the total size of all files below the folder, in bytes; files that vanish meanwhile are ignored."""
     total = 0
     for path in folder.rglob("*"):
         with contextlib.suppress(OSError):

@@ -1,4 +1,4 @@
-"""The last job of an index as a file, so that another process can show it, or resume it if its owner was killed."""
+"""Store the last job of an index in a file, so that another process can show it or resume an interrupted job."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 JOB = "job.json"
 LONGEST = 1_000_000
-RESUMPTIONS = 3  # a build that kills its owner would kill the next as well
+RESUMPTIONS = 3  # a build that kills its owner would kill the next owner too
 ACTIONS = frozenset({"sync", "create", "embed", "delete"})
 LOST: ErrorRecord = {
     "error": True,
@@ -27,7 +27,7 @@ LOST: ErrorRecord = {
 
 @dataclass(frozen=True)
 class StoredJob:
-    """A job's record, and what is needed to run it again."""
+    """A job's record, and the values needed to run it again."""
 
     record: JobRecord
     allow_mass_delete: bool = False
@@ -35,12 +35,10 @@ class StoredJob:
 
     @property
     def id(self) -> str:
-        """The job's id."""
         return str(self.record["id"])
 
     @property
     def action(self) -> str:
-        """What the job does."""
         return str(self.record["action"])
 
     @property
@@ -50,11 +48,11 @@ class StoredJob:
 
     @property
     def may_resume(self) -> bool:
-        """Whether it was interrupted, and not too often."""
+        """Whether the job was interrupted, and not resumed too often."""
         return self.is_interrupted and self.resumed < RESUMPTIONS
 
     def shown(self) -> JobRecord:
-        """The record as the contract has it: an interrupted job has failed."""
+        """Return the record as the contract defines it: an interrupted job has failed."""
         if not self.is_interrupted:
             return self.record
         return {
@@ -67,7 +65,7 @@ class StoredJob:
         }
 
     def cancelled(self) -> StoredJob:
-        """The same job, which nobody resumes any more."""
+        """Return the job as cancelled if it was interrupted, so that it is not resumed."""
         return StoredJob({**self.shown(), "state": "cancelled"}) if self.is_interrupted else self
 
 
@@ -77,7 +75,7 @@ def write_job(folder: Path, job: StoredJob) -> None:
 
 
 def read_job(folder: Path) -> StoredJob | None:
-    """The last job; None if there is none or the file is not what `write_job` wrote."""
+    """Return the last job; None if there is no file or it was not written by `write_job`."""
     try:
         with open(folder / JOB, encoding="utf-8") as file:
             job = StoredJob(**json.loads(file.read(LONGEST)))

@@ -1,4 +1,4 @@
-"""A job's report within the limit of a reply, and its pace."""
+"""Describe a job: its report within the limit of a reply, and its progress and speed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 MAXIMUM_ROWS = 1000
 ROWS = ("warnings", "failed", "skipped")
-ROWS_CHARACTERS = 18_000  # of the 24,000 of a reply; the rest is for the job's other values
+ROWS_CHARACTERS = 18_000  # of the 24,000 characters of a reply; the job's other values use the rest
 LONGEST_REASON = 500
 
 
@@ -29,7 +29,7 @@ class Pace(TypedDict):
 
 
 def report_record(action: str, report: SyncReport) -> SyncResultRecord:
-    """As many files and warnings as fit, and a line that counts the others."""
+    """Return the report with as many files and warnings as fit, and a line that counts the omitted ones."""
     record = {"action": action, **asdict(report)}
     left, cut = ROWS_CHARACTERS, []
     for number, name in enumerate(ROWS):
@@ -51,7 +51,7 @@ def _brief(row: Any) -> Any:
 
 
 def pace(stage: str, done: int, total: int, since: float) -> Pace:
-    """Return the stage and the estimated rest of it; `since` is its start on the monotonic clock."""
+    """Return the progress of a stage and its estimated remaining seconds; `since` is its start (monotonic clock)."""
     record: Pace = {"stage": stage, "done": done, "total": total}
     elapsed = time.monotonic() - since
     if done and elapsed > 0:

@@ -1,4 +1,4 @@
-"""Building the index as jobs: one at a time, joined by who asks for the same, followed and cancelled by id."""
+"""Run builds of the index as jobs: one at a time, shared by equal requests, followed and cancelled by id."""
 
 from __future__ import annotations
 
@@ -33,24 +33,24 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 REMEMBERED = 20
-KNOWLEDGE_SECONDS = 5.0  # a process that ends waits as long for what was written to be found
+KNOWLEDGE_SECONDS = 5.0  # how long a process that ends waits until new knowledge is indexed
 LATEST = "latest"
 TURN_SECONDS = 0.1
-STOP_SECONDS = 10.0  # a model that does not return keeps a job from its next step
+STOP_SECONDS = 10.0  # a model that does not return prevents a job from reaching its next step
 Problem = Callable[[BaseException], "ErrorRecord"]
 
 
 def _nothing(report: SyncReport) -> None:
-    """What there is to do after a pass, where nothing hangs on the index."""
+    """Do nothing after a pass: the default if nothing depends on the index."""
 
 
 @dataclass
 class Job:
-    """One build. Its lock guards every field; `changed` wakes who waits for an end or a step.
+    """One build. Its lock guards every field; `changed` wakes the threads that wait for its end or its next step.
 
-    A request that joins is served by a pass over the files that begins after it came: a running pass may have looked
-    at a file before that was edited. So a job makes one more pass for those who joined. `knowledge` asks for a short
-    pass over what agents wrote, unless another begins that looks at all files.
+    A request that joins is served by a pass over the files that begins after the request: a running pass may have read
+    a file before it was edited. So a job makes one more pass for the requests that joined. `knowledge` requests a short
+    pass over the documents written by agents, unless a pass over all files begins before it.
     """
 
     action: str
@@ -72,7 +72,7 @@ class Job:
     changed: threading.Condition = field(default_factory=threading.Condition)
 
     def told(self, stage: str, done: int, total: int) -> None:
-        """Progress from the pipeline. Raises Cancelled at the next step after `cancel`."""
+        """Record the progress that the pipeline reports. Raises Cancelled at the next step after `cancel`."""
         if self.cancelled.is_set():
             raise Cancelled("The build was cancelled.", "Finished work is kept; the next sync continues from there.")
         with self.changed:
@@ -81,7 +81,7 @@ class Job:
             self.changed.notify_all()
 
     def record(self) -> JobRecord:
-        """The job as the contract has it."""
+        """Return the job as the contract defines it."""
         with self.changed:
             base: JobRecord = {
                 "id": self.id,
@@ -100,10 +100,10 @@ class Job:
 
 
 class JobService:
-    """Starts, joins, shows and cancels jobs. The last one outlives the process, and is resumed if that was killed.
+    """The jobs of an index. The last job is stored, and resumed if its process was killed.
 
-    No caller waits for a job's thread while holding the guard: a job that does not reach its next step would stop all.
-    `after` is called with the report of each pass over the files, before its job ends.
+    No caller waits for a job's thread while holding the guard: a job that does not reach its next step would block all
+    callers. `after` is called with the report of each pass over the files, before its job ends.
     """
 
     def __init__(self, index: Index, problem: Problem, after: Callable[[SyncReport], None] = _nothing) -> None:
@@ -113,7 +113,7 @@ class JobService:
         self._guard = threading.Lock()
         self._jobs: dict[str, Job] = {}
         self._current: Job | None = None
-        self._turn = threading.Lock()  # of the one job that builds; a cancelled one keeps it until its next step
+        self._turn = threading.Lock()  # held by the job that builds; a cancelled job holds it until its next step
         self._threads: list[threading.Thread] = []
         self._stopped = False
 
@@ -126,12 +126,12 @@ class JobService:
         wait_seconds: float,
         listener: Listener = NOBODY,
     ) -> JobRecord:
-        """Start a job or join the running one, and wait a while for its end.
+        """Start a job or join the running job, and wait at most `wait_seconds` for its end.
 
         Raises:
             ConfirmationRequired: `delete` without `confirm`.
             Busy: a job of another kind is running, or another process owns the index.
-            LoreError: what ended the job, if it failed within the wait.
+            LoreError: the error that ended the job, if it failed during the wait.
         """
         if action == "delete" and not confirm:
             raise ConfirmationRequired("Deleting the index requires confirmation.")
@@ -140,9 +140,9 @@ class JobService:
         return {**record, "joined": True} if joined else record
 
     def index_knowledge(self) -> None:
-        """Begin to index what agents wrote just now, and return at once.
+        """Begin to index the documents that agents have just written, and return immediately.
 
-        Where nothing was synced yet the first sync finds it. What hinders is logged, and told by `freshness`.
+        If nothing has been synced yet, the first sync finds them. A failure is logged, and `freshness` reports it.
         """
         try:
             if self._is_loaded():
@@ -151,12 +151,14 @@ class JobService:
             log.warning("new knowledge is not indexed yet: %s %s", error.message, error.hint)
 
     def begin(self, action: str) -> tuple[str, bool]:
-        """Start a job or join the running one: its id, and whether it was running. Raises Busy."""
+        """Start a job or join the running job; return its id, and whether it was already running. Raises Busy."""
         job, _, joined = self._start_or_join(action)
         return job.id, joined
 
     def get(self, *, id: str, wait_seconds: float, listener: Listener = NOBODY) -> JobRecord:
-        """A job, after waiting at most so long for its end; resumed by its id if its process was killed.
+        """Return a job after waiting at most `wait_seconds` for its end; resume it if its process was killed.
+
+        A job is resumed if it is requested by its id, not as `latest`.
 
         Raises:
             JobNotFound: there is no such job.
@@ -167,12 +169,12 @@ class JobService:
                 return job.shown()
             try:
                 return self._wait(self._resumed(job), None, wait_seconds, listener.progress)
-            except Busy:  # a job of another kind came first
+            except Busy:  # a job of another kind is running
                 return job.shown()
         return self._wait(job, None, wait_seconds, listener.progress)
 
     def cancel(self, *, id: str) -> JobRecord:
-        """Ask a job to end at its next step; one that has ended stays as it is. Raises JobNotFound."""
+        """Request that a job ends at its next step; a job that has ended is unchanged. Raises JobNotFound."""
         job = self._find(id)
         if isinstance(job, StoredJob):
             ended = job.cancelled()
@@ -183,17 +185,17 @@ class JobService:
         return job.record()
 
     def running(self) -> JobRecord | None:
-        """The job that is running."""
+        """Return the running job, if any."""
         job = self._current
         return job.record() if job is not None and job.state == "running" else None
 
     def running_id(self) -> str | None:
-        """The id of the job that is running."""
+        """Return the id of the running job, if any."""
         job = self._current
         return job.id if job is not None and job.state == "running" else None
 
     def stop(self, seconds: float | None = None) -> bool:
-        """End every job at its next step and start no other; whether all ended within the time."""
+        """End every job at its next step and accept no new job; return whether all ended within the time."""
         with self._guard:
             self._stopped = True
             job, jobs, threads = self._current, list(self._jobs.values()), list(self._threads)
@@ -209,7 +211,7 @@ class JobService:
     def _start_or_join(
         self, action: str, wanted: int = 1, knowledge: bool = False, allow_mass_delete: bool = False
     ) -> tuple[Job, int, bool]:
-        """The job, the pass that answers this request, and whether it was running already."""
+        """Return the job, the number of the pass that serves this request, and whether the job was already running."""
         with self._guard:
             if self._stopped:
                 raise Busy("The server is stopping.", "Call again to continue the job.")
@@ -239,7 +241,7 @@ class JobService:
             return job, wanted, False
 
     def _take_over(self, job: Job) -> None:
-        """Let a job be the one of the same kind that a killed process left, for those who wait for that."""
+        """Give a job the id of the interrupted job with the same action, so that clients can wait for that id."""
         left = self._stored()
         if left is None or left.id in self._jobs or not (job.wanted and left.may_resume):
             return
@@ -248,7 +250,7 @@ class JobService:
             job.allow_mass_delete |= left.allow_mass_delete
 
     def _resumed(self, left: StoredJob) -> Job:
-        """The job that does what a killed process left undone."""
+        """Return the job that completes a stored, interrupted job."""
         job, _, _ = self._start_or_join(left.action, allow_mass_delete=left.allow_mass_delete)
         with self._guard:
             self._jobs[left.id] = job
@@ -277,23 +279,23 @@ class JobService:
                     job.changed.notify_all()
         except Cancelled as error:
             self._end(job, "cancelled", error)
-        except Exception as error:  # noqa: BLE001 - the top of a thread: whatever it is ends the job, and is told
+        except Exception as error:  # noqa: BLE001 - the top of a thread: any error ends the job and is reported
             self._end(job, "failed", error)
         self._remember(job)
 
     def _begin(self, job: Job) -> None:
-        """Note that the job runs: if this process is killed, the next one resumes it."""
+        """Record that the job runs: if this process is killed, the next one resumes it."""
         if job.wanted and job.action in ("sync", "create"):
             self._index.own()
         if job.wanted:
             self._remember(job)
 
     def _next_pass(self, job: Job) -> Callable[[Job], SyncReport] | None:
-        """What is to be done next; None if that was all, and the job is done with it."""
+        """Return the next step of the job; if there is no further step, mark the job as done and return None."""
         with job.changed:
             if job.passes < job.wanted:
                 job.begun += 1
-                job.knowledge &= job.action != "sync"  # which looks at all files
+                job.knowledge &= job.action != "sync"  # a sync reads all files
                 return self._act
             if job.knowledge:
                 job.knowledge = False
@@ -306,7 +308,7 @@ class JobService:
         return sync_knowledge(self._index, job.told) if self._is_loaded() else SyncReport()
 
     def _is_loaded(self) -> bool:
-        """Whether there is an index that a sync filled."""
+        """Return whether a sync has filled the index."""
         return self._index.exists() and self._index.catalogue.meta("loaded") is not None
 
     def _end(self, job: Job, state: str, error: BaseException) -> None:
@@ -334,7 +336,11 @@ class JobService:
         return delete_all(self._index)
 
     def _wait(self, job: Job, number: int | None, seconds: float, progress: Progress) -> JobRecord:
-        """Until the pass (or the job) has ended or the time is over, passing steps on. Raises what the job met."""
+        """Wait until the pass (or the job) has ended or the time is over, and report the steps meanwhile.
+
+        Raises:
+            LoreError: the job failed, and the caller started or joined it.
+        """
         deadline, told = time.monotonic() + seconds, None
         while True:
             with job.changed:
@@ -349,7 +355,7 @@ class JobService:
             progress(*step[:3])
 
     def _ended_pass(self, job: Job) -> JobRecord:
-        """What this request asked for is done, though others keep the job running."""
+        """Return the record of a finished pass, although other requests keep the job running."""
         record = job.record()
         with job.changed:
             report = job.report
@@ -373,7 +379,7 @@ class JobService:
         raise JobNotFound(f"There is no job `{id_}`.")
 
     def _remember(self, job: Job) -> None:
-        """Keep the last job for the next process; a full disk has been reported already."""
+        """Store the job for the next process; a failure is only logged, because a full disk was reported already."""
         try:
             if self._index.folder.is_dir():
                 write_job(self._index.folder, StoredJob(job.record(), job.allow_mass_delete, job.resumed))
@@ -385,7 +391,7 @@ class JobService:
 
 
 def _checked(job: Job, number: int | None) -> JobRecord:
-    """The job's record; for the one who started or joined it, its failure is the failure of the call."""
+    """Return the job's record; if the caller started or joined a job that failed, raise the job's error."""
     if number is not None and job.state == "failed" and job.error is not None:
         raise type(job.error)(job.error.message, job.error.hint)
     return job.record()

@@ -1,4 +1,4 @@
-"""The knowledge folder, opened when it is first needed, and the project that is meant when none is named."""
+"""Open the knowledge folder when it is first needed, and resolve the project that a call refers to."""
 
 from __future__ import annotations
 
@@ -20,8 +20,10 @@ ADOPT = "lore knowledge adopt"
 
 
 class Library:
-    """One knowledge folder as one project sees it; `changed` is called after every write. Nothing is touched before
-    it is used."""
+    """A knowledge folder from the viewpoint of one project, opened at its first use.
+
+    `changed` is called after every write.
+    """
 
     def __init__(self, home: Path, root: Path, changed: Callable[[], None] = lambda: None) -> None:
         self.unopened = KnowledgeStore(home, changed=changed, identity=self._identity)
@@ -32,14 +34,13 @@ class Library:
 
     @property
     def home(self) -> Path:
-        """The folder."""
         return self.unopened.home
 
     @property
     def store(self) -> KnowledgeStore:
-        """The store, put in order after a killed writer; the remote is fetched in the background.
+        """The store, repaired if a writer was killed; the remote is fetched in the background.
 
-        A folder that has a remote and no commit yet is fetched first: what is written before would diverge.
+        A folder that has a remote but no commit is fetched first: documents written before that would diverge.
         """
         with self._guard:
             is_empty = self.unopened.is_unfetched
@@ -50,29 +51,29 @@ class Library:
 
     @property
     def listed(self) -> KnowledgeStore:
-        """The store for lists, which open nothing, except that a new folder with a remote is fetched."""
+        """The store for lists, which need not be opened; only a new folder with a remote is fetched."""
         return self.store if self.unopened.is_unfetched else self.unopened
 
     def documents(self, commit: str | None) -> DocumentReader:
-        """The documents as they are, or as a commit has them. Raises CommitNotFound."""
+        """Return a reader of the documents, in their current state or as of a commit. Raises CommitNotFound."""
         return self.store.reader if commit is None else self.store.past.at(commit)
 
     def registry(self) -> Registry:
-        """Which folder uses which project. Raises StorageError."""
+        """Return the registry, which records the project that each folder uses. Raises StorageError."""
         return read_registry(self.listed.files.read(INDEX))
 
     def identity(self, registry: Registry) -> Identity:
-        """What identifies the present folder."""
+        """Return the identity of the current folder."""
         return identity_of(self._root, registry.folders)
 
     @property
     def current(self) -> str:
-        """The id of the project that the present folder uses. Raises StorageError."""
+        """The id of the project that the current folder uses. Raises StorageError."""
         registry = self.registry()
         return registry.project_of(self.identity(registry))
 
     def folder(self) -> Path | None:
-        """Where the documents of the present project are; None as long as there are none. Fetches nothing.
+        """Return the folder of the current project's documents, if it exists. Fetches nothing.
 
         Raises:
             StorageError: the list of projects cannot be read.
@@ -82,10 +83,10 @@ class Library:
         return self.home / "projects" / slug if slug else None
 
     def named(self, project_id: str | None) -> str:
-        """The project that is meant: the repository's name means this folder's project, as the seed has it.
+        """Return the id of the project that a call refers to; the repository's name means this folder's project.
 
         Raises:
-            InvalidProjectId: it is this repository's name, and another project's id.
+            InvalidProjectId: the name is this repository's name, but also the id of another project.
         """
         registry = self.registry()
         identity = self.identity(registry)
@@ -102,7 +103,7 @@ class Library:
         return current
 
     def note(self) -> str | None:
-        """What is missing here and why: unconfirmed knowledge, an unreachable remote. Fetches nothing."""
+        """Return why knowledge may be missing: it is unconfirmed, or the remote is unreachable. Fetches nothing."""
         registry = read_registry(self.unopened.files.read(INDEX))
         found = registry.candidates(self.identity(registry))
         notes = []
@@ -119,7 +120,7 @@ class Library:
         return self.identity(read_registry(self.unopened.files.read(INDEX)))
 
     def close(self) -> None:
-        """Wait a moment for what is being pushed."""
+        """Wait briefly for commits that are being pushed."""
         if self._is_open:
             self.unopened.close()
 

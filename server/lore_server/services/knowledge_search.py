@@ -1,4 +1,4 @@
-"""`search_knowledge`: documents of a project that hold the words, with chapters and context; read by file stamp."""
+"""Search the documents of a project for words (`search_knowledge`); results have chapters and their context."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
 INTRODUCTION = "(Document Introduction)"
 AROUND = 60  # characters of context on either side
-CONTEXTS = 2  # of one word in one chapter
-KEPT_CHARACTERS = 40_000_000  # of all documents in the cache
+CONTEXTS = 2  # the maximum for each word in a chapter
+KEPT_CHARACTERS = 40_000_000  # the maximum for all documents in the cache
 JUST_BELOW = 0.001
 TITLE, KEYWORD, PART_OF_KEYWORD, HEADING = 8.0, 6.0, 3.0, 4.0
 Stamp = tuple[int, int, int, int]
@@ -43,18 +43,18 @@ Stamp = tuple[int, int, int, int]
 
 @dataclass(frozen=True)
 class MatchPassage:
-    """A chapter, or the introduction, as it is searched."""
+    """A chapter or the introduction, prepared for the search."""
 
     title: str
     summary: str
     content: str
     folded: str
-    """Title and content."""
+    """Title and content, folded."""
 
 
 @dataclass(frozen=True)
 class MatchPage:
-    """A document as it is searched; `folded` is all of it, each part on lines of its own."""
+    """A document prepared for the search; `folded` is all its text, with each part on separate lines."""
 
     filename: str
     title: str
@@ -67,7 +67,7 @@ class MatchPage:
 
 
 class Match(NamedTuple):
-    """A document with the words that it holds."""
+    """A document with the words of the query that it contains."""
 
     page: MatchPage
     found: list[str]
@@ -77,7 +77,7 @@ class Match(NamedTuple):
 
 
 class KnowledgeSearch:
-    """Searches the documents of a project. What was read is kept until its file changes; threads may share it."""
+    """A thread-safe search in the documents of a project, which caches each document until its file changes."""
 
     def __init__(self, library: Library, today: Callable[[], datetime.date] = datetime.date.today) -> None:
         self._library = library
@@ -120,7 +120,7 @@ class KnowledgeSearch:
         if data is None:
             return None
         page = page_of(name, shown(data))
-        if time.time_ns() - facts.st_ctime_ns > RACY_NS:  # else it may change once more under the same stamp
+        if time.time_ns() - facts.st_ctime_ns > RACY_NS:  # a younger file may change again without a new stamp
             self._keep(path, stamp, page)
         return page
 
@@ -135,7 +135,7 @@ class KnowledgeSearch:
 
 
 def words_of(query: str) -> list[str]:
-    """The words of a query, each once. Raises InvalidSearchQuery."""
+    """Return the distinct words of a query, folded. Raises InvalidSearchQuery."""
     words = list(dict.fromkeys(folded(query).split()))
     if not words:
         raise InvalidSearchQuery("The query has no words.")
@@ -146,7 +146,7 @@ def words_of(query: str) -> list[str]:
 
 
 def page_of(filename: str, text: str, title: str = "") -> MatchPage:
-    """A document prepared for the search; without a title it has that of the text."""
+    """Return a document prepared for the search; the default title is that of the text."""
     document = KnowledgeDocument(text)
     metadata, start = document.metadata, document.introduction
     title = title or document.title or filename.removesuffix(".md")
@@ -165,7 +165,7 @@ def page_of(filename: str, text: str, title: str = "") -> MatchPage:
 
 
 def matches(pages: Sequence[MatchPage], words: Sequence[str]) -> list[Match]:
-    """The pages that hold any of the words, in their order, weighed by how telling the words are among them."""
+    """Return the pages that contain any of the words, in their order; rare words contribute more to the score."""
     held = [(page, [word for word in words if word in page.folded]) for page in pages]
     matching = [(page, found) for page, found in held if found]
     rarity = {word: math.log(1 + len(pages) / max(1, sum(word in found for _, found in matching))) for word in words}
@@ -173,9 +173,9 @@ def matches(pages: Sequence[MatchPage], words: Sequence[str]) -> list[Match]:
 
 
 def _weighed(page: MatchPage, found: Sequence[str], rarity: dict[str, float]) -> tuple[float, int]:
-    """The score, and how many of title, keywords and chapters hold a word.
+    """Return the score, and how many of title, keywords and chapters contain a word.
 
-    A title weighs most, then keywords and headings, then in how many chapters a word is.
+    The title has the largest weight, then keywords and headings, then the number of chapters that contain the word.
     """
     score = 0.0
     for word in found:
@@ -187,7 +187,7 @@ def _weighed(page: MatchPage, found: Sequence[str], rarity: dict[str, float]) ->
 
 
 def _ranked(weighed: Sequence[Match], outdated: Mapping[str, OutdatedRecord]) -> list[Match]:
-    """Best first. What is outdated counts half, and what was replaced comes after what replaced it."""
+    """Sort by score, best first. Outdated documents have half their score, and rank below their replacement."""
     told = {one.page.filename: _with_outdated(one, outdated.get(one.page.filename)) for one in weighed}
     for name, one in told.items():
         if one.outdated and (new := told.get(one.outdated.get("superseded_by", ""))) is not None:
@@ -235,7 +235,7 @@ def _chapter(passage: MatchPassage, found: Sequence[str]) -> ChapterMatchRecord 
 
 
 def _contexts(text: str, word: str) -> list[str]:
-    """What stands around the first places of a word, each place shown once."""
+    """Return the text around the first occurrences of a word, without overlaps."""
     contexts, end = [], 0
     for match in re.finditer(re.escape(word), text, re.IGNORECASE):
         if match.start() < end:
@@ -249,5 +249,5 @@ def _contexts(text: str, word: str) -> list[str]:
 
 
 def folded(text: str) -> str:
-    """In one form, whatever the case."""
+    """Return the text in lower case and in Unicode normalization form C."""
     return unicodedata.normalize("NFC", text).lower()

@@ -1,4 +1,4 @@
-"""`search_memories`: what was remembered, ranked as every search of the index is; without an index by its words."""
+"""Search memories (`search_memories`): through the index if there is one, else by keywords."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ if TYPE_CHECKING:
 NO_INDEX = "There is no index yet: this is a keyword search of saved memories. `lore sync` builds the index."
 LONGEST_SOURCE = 200  # characters
 QUOTES = "\"'`()[]{}<>,;:?!*~^"
-METADATA_CHARACTERS = 400  # of a result
+METADATA_CHARACTERS = 400  # the maximum of a result
 
 
 class MemorySearch:
-    """Finds the memories of this project: those that Lore keeps, and other files of that type."""
+    """A search in the memories of this project: those that Lore stores, and other files of that type."""
 
     def __init__(self, library: Library, index: Index, queries: QueryService, freshness: Freshness) -> None:
         self._library = library
@@ -74,12 +74,12 @@ class MemorySearch:
         return {**reply, "results": shown, **more}
 
     def _note(self, max_tokens: int) -> str:
-        """Why memories of this folder may be missing, if some are."""
+        """Return why memories of this folder may be missing; empty if there is no reason."""
         longest = SHORT_NOTE if max_tokens < SMALL_BUDGET else 300
         return budget.clipped(self._library.note() or "", longest)
 
     def _each_once(self, found: SearchOutcome, groups: Collection[str]) -> list[Ranked]:
-        """The memories that are still there, each by its best part."""
+        """Return the memories whose files still exist, each with its best part."""
         best, present = dict[str, Ranked](), self._index.files.stamps([one.source for one in found.ranked])
         for one in found.ranked:
             name = _memory_id(one.source) or one.source
@@ -161,25 +161,25 @@ def _of_file(one: Ranked) -> MemoryMatchRecord:
 
 
 def _fitting(metadata: Mapping[str, object]) -> JSON:
-    """As much of the metadata as a result has room for."""
+    """Return as much of the metadata as fits into a result."""
     rows = budget.fitting([{key: value} for key, value in metadata.items()], METADATA_CHARACTERS)
     return {key: value for row in rows for key, value in row.items()}
 
 
 def _memory_id(source: str) -> str | None:
-    """The id of the memory that a file of the index is a part of; None if it is not one that Lore keeps."""
+    """Return the id of the memory that an indexed file is part of; None if Lore does not store this memory."""
     parts = source.removeprefix(f"{MEMORIES}/").split("/")
     place = file_place(parts[-1])
     return f"{parts[0]}/{place.stem}" if source.startswith(f"{MEMORIES}/") and len(parts) == 2 and place else None
 
 
 def _path(kept: Kept) -> str:
-    """Where a memory is in the index."""
+    """Return the path of a memory in the index."""
     return f"{MEMORIES}/{kept.id.partition('/')[0]}/{kept.paths[0].rpartition('/')[2]}"
 
 
 def _matches(documents: Sequence[MatchPage], text: str) -> list[Match]:
-    """Those that hold a word as it is written, `apt-28` or `"C++"`; if none does, those that hold a part of one."""
+    """Return the pages with a word as written, such as `apt-28` or `"C++"`; if there are none, with a part of one."""
     plain = folded(text.replace("\\", ""))
     written = (word.strip(QUOTES) for word in plain.split())
     words = dict.fromkeys((*written, *tokens(plain)))

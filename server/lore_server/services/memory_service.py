@@ -1,4 +1,4 @@
-"""Memories added and deleted, as results."""
+"""Add and delete memories, and return the results as records."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class MemoryService:
-    """Writes the memories of this project."""
+    """The operations that add and delete memories of this project."""
 
     def __init__(self, library: Library) -> None:
         self._library = library
@@ -32,7 +32,7 @@ class MemoryService:
         author: str | None = None,
         session: str | None = None,
     ) -> MemoryAddedRecord:
-        """Keep a text, unless its group has the same one already."""
+        """Store a text as a memory, unless its group already has the same text."""
         memories, project, by = MemoryStore(self._library.store), self._library.current, author_of(author, session)
         done = memories.add(project, name, group_id, body, source, metadata, by, replaces)
         memory = done.kept.memory
@@ -51,7 +51,7 @@ class MemoryService:
         }
 
     def delete(self, *, id: str, author: str | None = None, session: str | None = None) -> MemoryDeletedRecord:
-        """Delete a memory; its history stays."""
+        """Delete a memory; its history is kept."""
         by = author_of(author, session)
         kept, commit = MemoryStore(self._library.store).delete(self._library.current, id, by)
         return {
@@ -64,7 +64,7 @@ class MemoryService:
 
 
 def _told(done: Added) -> Iterator[str]:
-    """What was done to what was given."""
+    """Yield a sentence for each change that was made to the given memory."""
     if len(done.kept.paths) > 1:
         yield f"The body is stored in {len(done.kept.paths)} linked parts."
     if done.kept.memory.full_name:

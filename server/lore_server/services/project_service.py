@@ -1,4 +1,4 @@
-"""Projects and their main documents, as results."""
+"""Read and write projects and their main documents, and return the results as records."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 
 class ProjectService:
-    """Reads and writes main documents, by whole or by section."""
+    """The operations on projects, their main documents and the sections of these."""
 
     def __init__(self, library: Library) -> None:
         self._library = library
 
     def all(self) -> ProjectListRecord:
-        """Return all projects; none of them is opened."""
+        """Return all projects, without opening any of them."""
         store = self._library.listed
         rows: list[ProjectListProjectsRecord] = [
             {"project_id": one.id, "has_main": store.files.exists(one.main_path)} for one in store.reader.projects()
@@ -34,7 +34,7 @@ class ProjectService:
         return {"success": True, "current": current, "projects": rows, "count": len(rows), **note}
 
     def main(self, *, project_id: str | None = None, commit: str | None = None) -> MainDocumentRecord:
-        """Return a main document, as it is or as a commit has it."""
+        """Return a main document, in its current state or as of a commit."""
         documents = self._library.documents(commit)
         main = documents.main(self._library.named(project_id))
         return {
@@ -55,7 +55,7 @@ class ProjectService:
         author: str | None = None,
         session: str | None = None,
     ) -> KnowledgeWrittenRecord:
-        """Replace a main document, or begin one."""
+        """Replace or create a main document."""
         name, by = self._library.named(project_id), author_of(author, session)
         return written(self._library.store.write_main(name, content, by, expected_version))
 
@@ -108,7 +108,7 @@ class ProjectService:
     def delete(
         self, *, project_id: str, author: str | None = None, session: str | None = None
     ) -> KnowledgeWrittenRecord:
-        """Delete a project. Raises ProjectDeleteFailed where files cannot be removed."""
+        """Delete a project. Raises ProjectDeleteFailed if files cannot be removed."""
         name, by = self._library.named(project_id), author_of(author, session)
         try:
             done = written(self._library.store.delete_project(name, by))
@@ -131,7 +131,7 @@ def noted(note: str | None) -> Noted:
 
 
 def written(done: Written) -> KnowledgeWrittenRecord:
-    """The result of a write."""
+    """Return the record of a write."""
     record: KnowledgeWrittenRecord = {
         "success": True,
         "project_id": done.project_id,

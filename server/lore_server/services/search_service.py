@@ -1,4 +1,4 @@
-"""Search as a reply: ranked passages with excerpts in the budget, and what the index's state is."""
+"""Reply to a search with ranked passages, their excerpts within the budget, and the state of the index."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from lore_server.replies import budget, paging
 if TYPE_CHECKING:
     from lore_server.replies.records import FreshnessRecord, QueryResultRecord, ResultRecord
 
-LONGEST_ECHO = 300  # characters of the question in the reply
-SMALL_BUDGET = 500  # tokens, below which every character counts
+LONGEST_ECHO = 300  # the maximum number of characters of the question in the reply
+SMALL_BUDGET = 500  # tokens; below this, optional fields are shortened or omitted
 SHORT_NOTE = 40
 MATTERS = ("state", "changed_files", "pending_vectors", "job")
 
 
 class SearchService:
-    """Shows what the query service finds."""
+    """The search for passages, with replies that fit their token budget."""
 
     def __init__(self, index: Index, queries: QueryService, freshness: Freshness) -> None:
         self._index = index
@@ -50,7 +50,7 @@ class SearchService:
 def head(
     text: str, found: SearchOutcome, total: int, has_results: bool, freshness: FreshnessRecord, max_tokens: int
 ) -> QueryResultRecord:
-    """The reply without its results; of a small budget it takes only what a reader must know."""
+    """Return the reply without its results; with a small budget it contains only the essential fields."""
     is_small = max_tokens < SMALL_BUDGET
     reply: QueryResultRecord = {
         "query": budget.clipped(text, max_tokens // 10 if is_small else LONGEST_ECHO),

@@ -1,4 +1,4 @@
-"""The folder and the repository that knowledge is kept in, and its history, as results."""
+"""Show and sync the knowledge folder's repository, and show and revert its commits."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ LONGEST_DETAILS = 20_000
 
 
 class StorageService:
-    """Shows where knowledge is kept and what became of it."""
+    """The operations on the knowledge folder and its history."""
 
     def __init__(self, library: Library) -> None:
         self._library = library
@@ -63,7 +63,7 @@ class StorageService:
         }
 
     def sync(self, *, author: str | None = None, session: str | None = None) -> StorageSyncedRecord:
-        """Commit what was changed by hand, then pull and push."""
+        """Commit the files that were changed by hand, then pull and push."""
         store = self._library.store
         done = store.sync(author_of(author, session))
         is_done = not done.remote.is_there or done.pushed
@@ -89,7 +89,7 @@ class StorageService:
         commit: str | None = None,
         since: str | None = None,
     ) -> KnowledgeHistoryRecord:
-        """Return commits, the changes of one commit, or the changes since one."""
+        """Return commits, the changes of one commit, or the changes since a commit."""
         store = self._library.store
         if commit is not None and since is None:
             shown = store.past.show(commit)

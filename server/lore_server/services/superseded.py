@@ -1,4 +1,4 @@
-"""Which documents of a project no longer hold: by which they were replaced, until which day they were valid. Pure."""
+"""Find the outdated documents of a project: superseded by another document, or past their `valid_until` date."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Titled(NamedTuple):
-    """A document, as others name it."""
+    """A document with the names by which other documents refer to it."""
 
     filename: str
     title: str
@@ -24,7 +24,7 @@ class Titled(NamedTuple):
 
 
 def outdated_among(documents: Iterable[Titled], today: datetime.date) -> dict[str, OutdatedRecord]:
-    """What no longer holds, by file name."""
+    """Return the outdated documents by file name, with the reason."""
     all_of_them = list(documents)
     replaced = succession(
         {one.filename: one.metadata.supersedes for one in all_of_them if one.metadata.supersedes},
