@@ -192,7 +192,7 @@ def test_what_a_dead_process_left_behind_owns_nothing(project: Path) -> None:
 
     assert (found["owner"]["status"], found["owner"]["detail"]) == (
         "ok",
-        "nobody now; a crashed process left its note, which is harmless",
+        "not running; a crashed process left its note, which is harmless",
     )
 
 

@@ -41,13 +41,13 @@ def test_the_command_line_goes_over_the_configuration() -> None:
 
 @pytest.mark.parametrize("host", ["", "http://x", "a:80", "a/b", "a b", "-x", "*", "x" * 300, "é.example"])
 def test_what_is_no_address_is_refused(host: str) -> None:
-    with pytest.raises(ConfigError, match="cannot be the host"):
+    with pytest.raises(ConfigError, match="is not a valid host"):
         listening(Settings(), host)
 
 
 @pytest.mark.parametrize("port", [-1, 65536])
 def test_what_is_no_port_is_refused(port: int) -> None:
-    with pytest.raises(ConfigError, match="cannot be the port"):
+    with pytest.raises(ConfigError, match="is not a valid port"):
         listening(Settings(), None, port)
 
 

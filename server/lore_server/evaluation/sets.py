@@ -14,7 +14,7 @@ from lore_etl.core.text import encodable
 from lore_etl.pipeline.corpus import CorpusRecord
 
 Judgements = dict[str, dict[str, int]]
-"""Question id -> document id -> how relevant, where 0 is not at all."""
+"""Question id -> document id -> grade of relevance; 0 is not relevant."""
 _GRADE = re.compile(r"-?[0-9]{1,9}")
 
 

@@ -29,7 +29,7 @@ SOURCES: dict[str, tuple[Group, ...]] = {
     "memory": (Group.MEMORIES,),
     **{group.value: (group,) for group in Group},
 }
-"""Every name by which a search may be narrowed, and the groups that it means."""
+"""Every name that can restrict a search, and its groups."""
 
 _BY_TYPE: dict[KnowledgeType, tuple[Group | None, Group | None]] = {
     KnowledgeType.EXAMPLE: (Group.SYSTEM_PATTERNS, Group.USER_PATTERNS),

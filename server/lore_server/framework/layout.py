@@ -18,14 +18,14 @@ PLACES = {
     "claude_md": ("CLAUDE.md",),
     "docs": ("docs", "doc"),
 }
-"""What a place is for -> the usual paths, the most usual first."""
+"""The role of a place -> its usual paths, the most common first."""
 
 _IN_INDEX = ("system_prps", "system_examples", "user_prps", "user_examples", "memories", "claude_md", "system_rules")
 
 
 @dataclass(frozen=True)
 class Layout:
-    """The existing places: purpose -> path; and symlinks, which are not followed."""
+    """The existing places (role -> path), and symlinks, which are not followed."""
 
     found: dict[str, str]
     links: tuple[str, ...] = ()

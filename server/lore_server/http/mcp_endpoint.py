@@ -27,7 +27,7 @@ def protect(mcp: MCPServer, contract: Contract, site: Site) -> None:
     async def list_tools(context: Context, params: types.PaginatedRequestParams) -> types.ListToolsResult:
         listed = await listing.handler(context, params)
         if not isinstance(listed, types.ListToolsResult):
-            raise TypeError(f"tools/list gave {type(listed).__name__}")
+            raise TypeError(f"tools/list returned {type(listed).__name__}")
         allowed = [tool for tool in listed.tools if tool.name not in changing or _is_allowed(context, site)]
         return listed.model_copy(update={"tools": allowed, "cache_scope": "private"})
 

@@ -44,8 +44,8 @@ class Site:
             return f"Token for operations that make changes: {self.token.place}."
         return (
             f"OPEN TO OTHER MACHINES on {self.host}: every request needs the token ({self.token.place}). "
-            f"It answers to {', '.join(sorted(self.hosts))} only (server.allowed_hosts); "
-            "what is sent is not encrypted: put TLS before it."
+            f"It accepts only the names {', '.join(sorted(self.hosts))} (server.allowed_hosts); "
+            "the traffic is not encrypted: put a TLS proxy in front of it."
         )
 
 
@@ -60,7 +60,7 @@ def listening(settings: Settings, host: str | None = None, port: int | None = No
         server = ServerSettings.model_validate({**settings.server.model_dump(), **given})
     except ValidationError as error:
         key = error.errors()[0]["loc"][0]
-        raise ConfigError(f"`{given.get(str(key))}` cannot be the {key}: {error.errors()[0]['msg']}.") from error
+        raise ConfigError(f"`{given.get(str(key))}` is not a valid {key}: {error.errors()[0]['msg']}.") from error
     return server
 
 

@@ -51,7 +51,7 @@ class Tools:
         except anyio.get_cancelled_exc_class():
             follower.leave()
             raise
-        except Exception as error:  # noqa: BLE001 - the top of a face: an exception's text must not reach the client
+        except Exception as error:  # noqa: BLE001 - outermost boundary: an exception's text must not reach the client
             return result_of(operation.id, self._problem(error))
         return result_of(operation.id, result)
 

@@ -104,7 +104,7 @@ def _own_socket(path: Path) -> Any:
     try:
         folder, info = path.parent.lstat(), path.lstat()
     except FileNotFoundError as error:
-        raise ConnectionRefusedError(errno.ECONNREFUSED, "the owner's socket is gone") from error
+        raise ConnectionRefusedError(errno.ECONNREFUSED, "the owner's socket no longer exists") from error
     is_private = stat.S_ISDIR(folder.st_mode) and not stat.S_IMODE(folder.st_mode) & 0o077
     if not is_private or not stat.S_ISSOCK(info.st_mode) or {folder.st_uid, info.st_uid} != {user_id()}:
         raise PermissionError(errno.EPERM, "the owner's socket is not in a folder that only this user can access")

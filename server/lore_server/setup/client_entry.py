@@ -21,7 +21,7 @@ class EntryRequest:
     project: Path
     is_user: bool = False
     is_fixed: bool = False
-    """The project was named: the user's file means this one, whichever is open."""
+    """Whether the user named the project: the entry in the user's file then means this one, whichever is open."""
     config: Path | None = None
     toolsets: str | None = None
 

@@ -23,10 +23,10 @@ class Client:
     key: str
     project_file: str
     home: tuple[str, str, str]
-    """The user's file: a variable that may name its folder, that folder under HOME otherwise, the file in it."""
+    """The user's file: the variable for its folder, the folder below HOME if that is not set, and the file name."""
     root: str | None
     user_root: str | None
-    """The same in the user's file; an empty text: the client knows of no project there."""
+    """The same in the user's file; empty if the client has no project there."""
     then: str
     form: Form = "json"
     extra: Mapping[str, str] = field(default_factory=dict)

@@ -52,7 +52,7 @@ def with_value(text: str, path: Sequence[str], value: object) -> str:
                 value = {missing: value}
             return _with_member(text, root, here, key, value)
         here = _object(plain, here.values[key][0], f"`{key}`")
-    raise ValueError("The path has a value.")
+    raise ValueError("The path already has a value.")
 
 
 def _without_comments(text: str) -> str:

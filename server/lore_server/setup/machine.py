@@ -65,7 +65,7 @@ def _problem(requirement: str) -> str | None:
         installed = metadata.version(name)
     except metadata.PackageNotFoundError:
         return f"{name} is not installed"
-    return None if is_within(installed, asked) else f"{name} is {installed}, required is {asked}"
+    return None if is_within(installed, asked) else f"{name} is {installed}, but Lore requires {asked}"
 
 
 def is_within(version: str, asked: str) -> bool:

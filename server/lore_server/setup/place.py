@@ -82,7 +82,7 @@ def index_folder(here: Examined) -> Finding:
         return Finding("warn", detail, f"If {remedy}")
     existing = next(one for one in (folder, *folder.parents) if one.exists())
     if not existing.is_dir() or not os.access(existing, os.W_OK | os.X_OK):
-        return Finding("failed", f"{existing} cannot be written.", "Fix its permissions, or set index.path elsewhere.")
+        return Finding("failed", f"{existing} is not writable.", "Fix its permissions, or set index.path elsewhere.")
     if sqlite3.sqlite_version_info < LEAST_SQLITE:
         return Finding("failed", f"SQLite is {sqlite3.sqlite_version}.", "Use a Python with SQLite 3.35 or later.")
     free = shutil.disk_usage(existing).free
@@ -112,8 +112,8 @@ def owner(here: Examined) -> Finding:
 
     note = read_note(here.index)
     if not is_in_use(here.index):
-        left = " now; a crashed process left its note, which is harmless" if note else ""
-        return Finding("ok", f"nobody{left}")
+        left = "; a crashed process left its note, which is harmless" if note else ""
+        return Finding("ok", f"not running{left}")
     if note is None or not note.is_alive:
         return Finding("warn", "an unidentified process", "Wait for it to finish, or find and stop it.")
     where = f"at {note.web}" if note.web else "in the background" if note.address else "for its own use only"

@@ -89,7 +89,7 @@ def handshake(session: Session, here: Examined) -> Finding:
     if tools is None:
         said = (done.stderr.strip().splitlines() or ["nothing"])[-1][:300]
         return Finding("failed", f"`lore mcp` ended with {done.returncode}; its output: {said}", "Run `lore -v mcp`.")
-    return Finding("ok", f"`lore mcp` lists {len(tools)} tools; with its end in {time.monotonic() - started:.1f} s.")
+    return Finding("ok", f"`lore mcp` lists {len(tools)} tools; start to exit took {time.monotonic() - started:.1f} s.")
 
 
 def _tools(output: str) -> list[Any] | None:
