@@ -1,1 +1,1 @@
-"""The table from operationId to the service method that serves it."""
+"""The table of operations, with the service method of each operation."""

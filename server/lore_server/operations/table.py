@@ -14,7 +14,7 @@ from lore_server.execution.progress import Listener
 from lore_server.replies import render_framework, render_index, render_memories, render_projects
 from lore_server.replies.reply_text import ReplyText, error_text
 
-if TYPE_CHECKING:  # commands render replies of the owner, and need no services
+if TYPE_CHECKING:  # commands only render the owner's replies, so they do not import services
     from lore_server.answer.answer_service import AnswerService
     from lore_server.framework.init_service import InitService
     from lore_server.framework.reading import DocReader
@@ -68,7 +68,7 @@ def entry(method: Callable[[Services], Callable[..., Reply]], text: Callable[[Re
     """Return the entry of an operation.
 
     The method is keyword-only and takes the arguments of the contract by their names. If it has a parameter `listener`,
-    it gets the listener of the call too.
+    it also receives the listener of the call.
     """
     return Entry(method, text)
 
@@ -124,7 +124,8 @@ def methods(contract: Contract, services: Services) -> dict[str, Callable[[Liste
     """Map each operation of the contract to a call of its method.
 
     Raises:
-        ConfigError: an operation has no entry, an entry no operation, or a method other parameters than the contract.
+        ConfigError: an operation has no entry, an entry has no operation, or a method's parameters differ from the
+            contract.
     """
     if differing := set(contract.operations) ^ set(OPERATIONS):
         raise ConfigError(f"Contract and operations differ: {', '.join(sorted(differing))}.", "Reinstall Lore.")
@@ -142,7 +143,7 @@ def _call(operation: Operation, method: Method) -> Callable[[Listener, JSON], JS
 
 
 def _takes(parameters: Mapping[str, inspect.Parameter], schema: Schema) -> bool:
-    """Return whether they are keyword-only, have the names of the arguments, and are optional where those are."""
+    """Return whether the parameters are keyword-only, have the arguments' names, and are optional if those are."""
     properties = schema["properties"]
     given = {*schema.get("required", ()), *(name for name, one in properties.items() if "default" in one)}
     return parameters.keys() == properties.keys() and all(

@@ -1,4 +1,4 @@
-"""The size of replies: how much fits a budget of tokens, and the cursor that brings the rest."""
+"""Limit the size of replies to a token budget, and encode cursors to the rest."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from typing import TypeVar, cast
 from lore_etl.core.errors import InvalidArgument
 
 CHARACTERS_PER_TOKEN = 3  # cautious: English prose has 4 or more, code and JSON about 3
-REPLY_TOKENS = 8_000  # most of a reply whose call takes no max_tokens
-REST = 170  # characters for the line that says what was cut, and for the cursor
-SHORT = 40  # characters of a title where every character counts
+REPLY_TOKENS = 8_000  # the maximum of a reply whose operation has no max_tokens
+REST = 170  # characters reserved for the line that reports omitted parts, and for the cursor
+SHORT = 40  # characters of a title in the smallest budgets
 _SHORTENED = ("title", "heading")
 _ESCAPED = re.compile(r'["\\\x00-\x1f]')
 _SHORT_ESCAPES = '"\\\n\r\t\b\f'
@@ -22,17 +22,17 @@ Row = TypeVar("Row")
 
 
 def size(value: object) -> int:
-    """Characters of a value as JSON."""
+    """Return the length of a value as JSON, in characters."""
     return len(json.dumps(value, ensure_ascii=False))
 
 
 def room(max_tokens: int, reply: Mapping[str, object]) -> int:
-    """Characters that are left beside what a reply says already and what it may have to say of the rest."""
+    """Return the characters left in the budget beside the reply so far and the line about omitted parts."""
     return max_tokens * CHARACTERS_PER_TOKEN - size(reply) - REST
 
 
 def fitting(rows: Iterable[Row], characters: int) -> list[Row]:
-    """The first rows that fit."""
+    """Return the first rows that fit."""
     taken = []
     for row in rows:
         characters -= size(row) + 2
@@ -43,10 +43,10 @@ def fitting(rows: Iterable[Row], characters: int) -> list[Row]:
 
 
 def some(rows: Sequence[Row], characters: int, what: str, max_tokens: int) -> list[Row]:
-    """The first rows that fit, or the first alone with a shorter title: a reader has to get on.
+    """Return the first rows that fit, but at least the first row, if necessary with a shorter title.
 
     Raises:
-        InvalidArgument: not even that fits; the hint names a budget that does.
+        InvalidArgument: not even one row fits; the hint names a sufficient budget.
     """
     taken = fitting(rows, characters)
     if taken or not rows:
@@ -57,14 +57,14 @@ def some(rows: Sequence[Row], characters: int, what: str, max_tokens: int) -> li
 
 
 def shortened(row: Row) -> Row:
-    """A row with a short title, where it has one."""
+    """Return the row with its title and heading shortened, if it has them."""
     if not isinstance(row, dict):
         return row
     return cast(Row, {name: clipped(value, SHORT) if name in _SHORTENED else value for name, value in row.items()})
 
 
 def check(missing: int, what: str, max_tokens: int) -> None:
-    """Raises InvalidArgument with a budget that suffices, where characters are missing for the least of a reply."""
+    """Raise InvalidArgument with a sufficient budget if characters are missing for the smallest possible reply."""
     if missing > 0:
         enough = max_tokens + -(-missing // CHARACTERS_PER_TOKEN) + 1
         raise InvalidArgument(
@@ -73,14 +73,14 @@ def check(missing: int, what: str, max_tokens: int) -> None:
 
 
 def clipped(text: str, characters: int) -> str:
-    """The text, or its beginning with `…` where it is longer as JSON."""
+    """Return the text, or its beginning with `…` if it is longer than `characters` (as JSON, without quotes)."""
     if len(text) <= characters and size(text) <= characters + 2:
         return text
     return prefix(text, max(1, characters - 1)) + "…"
 
 
 def prefix(text: str, characters: int) -> str:
-    """The longest beginning that takes at most so many characters as JSON, without its quotes."""
+    """Return the longest beginning of at most `characters` characters as JSON, without its quotes."""
     extra = 0
     for found in _ESCAPED.finditer(text, 0, max(0, characters)):
         more = 1 if found.group() in _SHORT_ESCAPES else 5
@@ -91,7 +91,7 @@ def prefix(text: str, characters: int) -> str:
 
 
 def fitting_lines(text: str, characters: int) -> str:
-    """The first whole lines that fit; a part of the first, where that alone is too long."""
+    """Return the first whole lines that fit, or a part of the first line if it is too long."""
     cut = prefix(text, characters)
     if len(cut) == len(text):
         return text
@@ -100,21 +100,21 @@ def fitting_lines(text: str, characters: int) -> str:
 
 
 def cursor(mark: str, *offsets: int) -> str:
-    """A cursor to offsets in something that `mark` identifies."""
+    """Return a cursor to offsets in the result that `mark` identifies."""
     text = f"{'.'.join(map(str, offsets))}:{mark}"
     return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
 
 
 def offset_of(given: str | None, mark: str) -> int:
-    """The offset that a cursor stands for; 0 without one. Raises InvalidArgument."""
+    """Return the offset that a cursor encodes; 0 without a cursor. Raises InvalidArgument."""
     return offsets_of(given, mark, 1)[0]
 
 
 def offsets_of(given: str | None, mark: str, count: int) -> list[int]:
-    """The offsets that a cursor stands for; zeros without one.
+    """Return the offsets that a cursor encodes; zeros without a cursor.
 
     Raises:
-        InvalidArgument: it is no cursor of ours, or the index changed since it was given.
+        InvalidArgument: the cursor is not valid, or the index or the query has changed since it was issued.
     """
     if given is None:
         return [0] * count
@@ -132,5 +132,5 @@ def offsets_of(given: str | None, mark: str, count: int) -> list[int]:
 
 
 def rest(count: int, what: str, max_tokens: int) -> str:
-    """The line that says what was cut."""
+    """Return the line that reports how much was omitted."""
     return f"{count:,} {what} omitted to stay within {max_tokens:,} tokens: pass next_cursor as cursor."

@@ -1,4 +1,4 @@
-"""The envelope of errors of the toolset `projects`: the seed's fields around our record."""
+"""Wrap errors of the toolset `projects` in an envelope: the seed's fields around Lore's error record."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ _CODES = {InvalidArgument.code: InvalidInput.code, StorageError.code: FileSystem
 
 
 def in_envelope(error: Error, envelope: str, arguments: Mapping[str, Any]) -> Error:
-    """The error with what it is about, if its operation tells errors in an envelope."""
+    """Return the error, with its context if the operation reports errors in an envelope."""
     if envelope and error.context is None:
         error.context = {"timestamp": precise_timestamp(), **context_of(arguments)}
     return error
 
 
 def context_of(arguments: Mapping[str, Any]) -> dict[str, str]:
-    """What a call was about: names, never content."""
+    """Return the names in the arguments of a call, never content."""
     return {name: arguments[name][:LONGEST] for name in CONTEXT if isinstance(arguments.get(name), str)}
 
 
 def enveloped(record: ErrorRecord, context: Mapping[str, str]) -> KnowledgeErrorRecord:
-    """The record with the seed's fields: `error` is the message there. Half a character is no JSON, and marked."""
+    """Return the record with the seed's fields, where `error` is the message; lone surrogates are replaced."""
     about = {name: encodable(text) for name, text in context.items()}
     about["traceId"] = record["trace_id"]
     return {
@@ -46,5 +46,5 @@ def enveloped(record: ErrorRecord, context: Mapping[str, str]) -> KnowledgeError
 
 
 def seed_code(code: str) -> str:
-    """The code by the seed's name."""
+    """Return the seed's name of an error code."""
     return _CODES.get(code, code)

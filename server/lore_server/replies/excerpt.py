@@ -1,4 +1,4 @@
-"""The lines of a passage that answer best, within a budget; and the budget of a whole reply."""
+"""Select the lines of a passage that match the query best, within a budget, and share a budget among results."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Passage = TypeVar("Passage", bound=Excerpted)
 
 
 def excerpt(text: str, words: Sequence[str], characters: int) -> str:
-    """Whole lines around the densest matches, at most `characters` long; cuts are marked with `…`."""
+    """Return whole lines around the densest matches, at most `characters` long; `…` marks omitted text."""
     if len(text) <= characters:
         return text
     lines = text.split("\n")
@@ -56,9 +56,9 @@ def _within_line(line: str, wanted: set[str], characters: int) -> str:
 
 
 def fit_results(results: Sequence[Passage], texts: Sequence[str], words: Sequence[str], characters: int) -> int:
-    """Give each result an excerpt, and `cut` if that is not the whole text; returns how many results fit.
+    """Give each result an excerpt, and `cut` if it is not the whole text; return how many results fit.
 
-    All take at most so many characters as JSON.
+    Together they have at most `characters` characters as JSON.
     """
     left = characters
     for number, (result, text) in enumerate(zip(results, texts, strict=True)):
@@ -77,7 +77,7 @@ def fit_results(results: Sequence[Passage], texts: Sequence[str], words: Sequenc
 
 
 def _fitting_excerpt(text: str, words: Sequence[str], characters: int) -> str:
-    """An excerpt that takes at most so many characters as JSON."""
+    """Return an excerpt of at most `characters` characters as JSON."""
     shown, asked = excerpt(text, words, characters), characters
     while size(shown) - 2 > characters and asked > SMALLEST_EXCERPT:
         asked = min(asked * 9 // 10, asked * characters // size(shown))

@@ -1,4 +1,4 @@
-"""A page of something long: rows, or several parts one after the other, each reader getting all of it exactly once."""
+"""Divide a long result into pages: rows, or several parts in sequence. The pages contain everything exactly once."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from lore_server.replies.excerpt import Passage, fit_results
 
 Row = TypeVar("Row")
 Part = str | list[object]
-LEAST_TEXT = 20  # characters of a text that are worth a page
+LEAST_TEXT = 20  # the minimum number of characters of a text in a page
 SHORTEST_TITLE = 24  # characters
 _TITLES = ("title", "heading", "name")
 _SPARED = ("why", "metadata", "more_metadata")
 
 
 class Page(NamedTuple):
-    """Where the first result stands among all, and what a cursor belongs to."""
+    """The position of the first result among all, and the mark of the listing that a cursor belongs to."""
 
     start: int
     total: int
@@ -35,10 +35,10 @@ class More(TypedDict):
 def of_rows(
     reply: Mapping[str, object], name: str, rows: Sequence[Row], page: Page, max_tokens: int
 ) -> tuple[list[Row], More]:
-    """Return as many of the rows as fit beside the reply, which has none of them yet.
+    """Return as many of the rows as fit beside the reply, which does not contain any rows yet.
 
     Raises:
-        InvalidArgument: the budget is too small for one.
+        InvalidArgument: the budget is too small for a single row.
     """
     taken = budget.some(rows, budget.room(max_tokens, reply), f"The next of the {name}", max_tokens)
     end, more = page.start + len(taken), More()
@@ -60,7 +60,7 @@ def of_passages(
     """Return as many of the results as fit beside the reply, each with an excerpt of its text around the words.
 
     Raises:
-        InvalidArgument: the budget is too small for one.
+        InvalidArgument: the budget is too small for a single result.
     """
     shown, left = list(results), budget.room(max_tokens, {**reply, "results": []})
     fitting = fit_results(shown, texts, words, left)
@@ -77,7 +77,7 @@ def of_passages(
 
 
 def _smallest(result: Passage) -> Passage:
-    """In the smallest budgets a passage matters more than what it is called and what else is known of it."""
+    """Return a result without its optional fields and with short names, to leave more of the budget to the passage."""
     spared = {name: value for name, value in result.items() if name not in _SPARED}
     short = {name: budget.clipped(str(spared[name]), SHORTEST_TITLE) for name in _TITLES if name in spared}
     return cast(Passage, {**spared, **short})
@@ -86,7 +86,7 @@ def _smallest(result: Passage) -> Passage:
 def of_parts(
     reply: Mapping[str, object], parts: Mapping[str, Part], at: Sequence[int], mark: str, max_tokens: int
 ) -> JSON:
-    """The reply with its parts from the cursor's place (part, offset) on, as far as they fit, in their order.
+    """Return the reply with its parts, in order, from the cursor's position (part, offset) on, as far as they fit.
 
     Raises:
         InvalidArgument: the budget is too small for the next line or row.

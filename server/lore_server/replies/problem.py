@@ -1,4 +1,4 @@
-"""An error as every face shows it."""
+"""Convert errors to the records that every interface shows."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ def classes(result: HierarchyResultRecord) -> ReplyText:
 
 
 def _branches(result: HierarchyResultRecord) -> Iterator[str]:
-    """Each class below the first base of it that is shown; what has none stands at the margin."""
+    """Yield a line for each class, indented below its shown base classes; a class without these is not indented."""
     by_name = {one["class"]: one for one in result["classes"]}
     children: dict[str | None, list[HierarchyNodeRecord]] = defaultdict(list)
     for one in result["classes"]:
@@ -76,7 +76,7 @@ def _branches(result: HierarchyResultRecord) -> Iterator[str]:
     seen: set[str] = set()
     waiting = [(one, 0) for one in reversed(children[None])]
     while waiting or len(seen) < len(by_name):
-        if not waiting:  # only a cycle is left
+        if not waiting:  # only cycles are left
             waiting.append((next(one for name, one in by_name.items() if name not in seen), 0))
         one, depth = waiting.pop()
         where = f"{one['source']}:{one['lines'][0]}" if one["source"] and one["lines"] else "(outside the project)"

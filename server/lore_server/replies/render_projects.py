@@ -45,7 +45,7 @@ def main(result: MainDocumentRecord) -> ReplyText:
 
 
 def proposed(result: JSON) -> str:
-    """What `lore knowledge adopt` would do."""
+    """Render the changes that `lore knowledge adopt` would make."""
     remote = f", remote {result['remote']}" if result["remote"] else ""
     lines = [f"This folder: {result['folder']}{remote}", f"would use {_holding(result['adopt'])}"]
     left = [f"and leave {_holding(result['leave'])}, which stays unchanged"] if result["leave"] else []

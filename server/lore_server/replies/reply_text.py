@@ -1,4 +1,4 @@
-"""A result as text, and the parts that several results share."""
+"""Results as text, and the parts that several results share."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any
 
 @dataclass(frozen=True)
 class ReplyText:
-    """What was asked for, and what a reader must know about it."""
+    """The text of a reply, with notes on it and the cursor to the next page."""
 
     body: str
     notes: tuple[str, ...] = ()
     cursor: str | None = None
 
     def whole(self) -> str:
-        """All of it, for an agent: it can go on with the cursor."""
+        """Return body, notes and cursor as one text for an agent, which can continue with the cursor."""
         cursor = f"next_cursor: {self.cursor}" if self.cursor else ""
         return "\n".join(filter(None, (self.body, *self.notes, cursor)))
 
@@ -31,14 +31,14 @@ def error_text(record: Mapping[str, Any]) -> str:
 
 
 def outdated(row: Mapping[str, Any]) -> str:
-    """What stands behind a document that no longer holds; nothing for others."""
+    """Return the remark after an outdated document; an empty string for other documents."""
     told = row.get("outdated", {})
     until = f"  (outdated: valid until {told['valid_until']})" if "valid_until" in told else ""
     return until + (f"  (superseded by {told['superseded_by']})" if "superseded_by" in told else "")
 
 
 def notes(result: Mapping[str, Any]) -> tuple[str, ...]:
-    """What a reader must know of a reply: what was cut, what is in doubt, what is stale."""
+    """Return the notes on a reply: whether it is truncated, doubtful, degraded, stale or partial."""
     return tuple(_told(result))
 
 
