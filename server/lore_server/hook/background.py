@@ -1,6 +1,6 @@
-"""Run work that outlasts the command: in a child process, which reports its progress while the command listens.
+"""Run work that outlasts the command in a child process, which reports its progress while the command listens.
 
-Where it can be forked, it needs no arguments, and starts with all that the command has imported and read.
+A forked child needs no arguments, and starts with everything that the command has imported and read.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from lore_server.console.terminal import VisibleFormatter
 JSON = dict[str, Any]
 Send = Callable[[JSON], None]
 
-MAX_SECONDS = 1800  # then the child is ended: it holds the lock, and a call may hang
+MAX_SECONDS = 1800  # then the child is terminated, because it holds the lock and a call may hang
 MAX_LOG_BYTES = 1_000_000
 CHILD = "LORE_HOOK_CHILD"
 _FORMAT = VisibleFormatter("%(asctime)s %(process)d %(levelname)s %(message)s", "%Y-%m-%dT%H:%M:%S%z")
@@ -59,7 +59,7 @@ def messages(source: int, seconds: float) -> Iterator[JSON]:
 
 
 def _read_lines(source: int, lines: SimpleQueue[bytes]) -> None:
-    """Pass on the lines of a pipe, then an empty one. A thread does so: Windows cannot wait for a pipe with a limit."""
+    """Pass on the lines of a pipe, then an empty line. Runs in a thread, because Windows pipes have no timeout."""
     rest = b""
     with open(source, "rb", buffering=0) as pipe:
         while data := pipe.read(65_536):
@@ -69,10 +69,10 @@ def _read_lines(source: int, lines: SimpleQueue[bytes]) -> None:
     lines.put(b"")
 
 
-if sys.platform == "win32":  # no fork: the child is the same command, which does the work instead of starting it
+if sys.platform == "win32":  # no fork: the child runs the same command, which then does the work itself
 
     def is_child() -> bool:
-        """Return whether this process was started to do the work, see `run`."""
+        """Return whether this process was started to do the work (see `run`)."""
         return CHILD in os.environ
 
     def run(work: Callable[[Send], None]) -> None:
@@ -101,8 +101,8 @@ if sys.platform == "win32":  # no fork: the child is the same command, which doe
 else:
 
     def is_child() -> bool:
-        """Return whether this process was started to do the work, see `run`."""
-        return False  # the forked child does it where it is
+        """Return whether this process was started to do the work (see `run`)."""
+        return False  # the forked child does the work in `_start_child`
 
     def run(work: Callable[[Send], None]) -> None:
         """Do the work as the child."""

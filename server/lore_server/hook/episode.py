@@ -1,4 +1,4 @@
-"""Turn a memory file into episodes, the form in which a knowledge server accepts it. Pure."""
+"""Convert a memory file to episodes, the form in which a knowledge server accepts memories. Pure functions."""
 
 from __future__ import annotations
 

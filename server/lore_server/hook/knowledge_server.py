@@ -1,4 +1,4 @@
-"""A knowledge server as the hook uses it: tools that add, find and delete memories, and the ways they fail."""
+"""Call the tools of a knowledge server that add, find and delete memories, and classify their failures."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _MISSING = re.compile(r"not[ _]found|no such|does not exist", re.IGNORECASE)
 
 
 class ServerUnreachable(ProviderUnavailable):
-    """The server does not answer, or asks for a later attempt. It may have processed the request all the same."""
+    """The server does not answer, or requests a later attempt. It may have processed the request nevertheless."""
 
     def __init__(self, message: str, retry_after: float = 0) -> None:
         super().__init__(message, "No memory is lost; the next session tries again.")
@@ -107,7 +107,7 @@ class Tool(NamedTuple):
 class KnowledgeServer:
     """The memories on one server. Every call may raise ServerUnreachable, ServerUnusable and MemoryRefused.
 
-    `deduplicates`: the server itself recognises a text that it has.
+    `deduplicates`: the server itself recognises a text that it already has.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Connect to a knowledge server by MCP over Streamable HTTP, with the official client, and explain its failures."""
+"""Connect to a knowledge server through MCP over streamable HTTP, and explain its failures."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ REQUEST_SECONDS = 10.0
 CLOSE_SECONDS = 1.0
 BYTES_PER_SECOND = 100_000  # large memories get more time: Lore accepts 10 MB in one call
 MAX_PAGES = 20
-LORE = "lore"  # the name by which our own server introduces itself
+LORE = "lore"  # the name that Lore's MCP server reports
 
 
 @asynccontextmanager
@@ -67,7 +67,7 @@ async def connected(
                 try:
                     yield server
                 finally:
-                    scope.deadline = anyio.current_time() + CLOSE_SECONDS  # the server need not know that we leave
+                    scope.deadline = anyio.current_time() + CLOSE_SECONDS  # the server need not be notified
     except Exception as error:
         failure = explained(error)
         if isinstance(failure, MemoryRefused) and not is_healthy:
@@ -164,7 +164,8 @@ async def check_status(response: httpx2.Response) -> None:
         raise ServerUnusable(f"The server denies access (HTTP {status}).", "Set LORE_HOOK_TOKEN to its token.")
     if status == 404 and "mcp-session-id" in request.headers:
         raise ServerUnreachable("the session has expired (HTTP 404)")
-    is_probe = status == 500 and json.loads(request.content).get("method") == "server/discover"  # may be unknown to it
+    # the server may not know this method
+    is_probe = status == 500 and json.loads(request.content).get("method") == "server/discover"
     if status == 429 or (status >= 500 and not is_probe):
         raise ServerUnreachable(
             f"it replied with HTTP {status}", retry_seconds(response.headers.get("retry-after", ""))
@@ -200,7 +201,7 @@ def _leaves(error: BaseException) -> Iterator[BaseException]:
 
 
 def retry_seconds(header: str) -> float:
-    """Return the seconds of a Retry-After header, which holds a number or a date; 0 if it is not valid."""
+    """Return the seconds of a Retry-After header, which contains a number or a date; 0 if it is not valid."""
     try:
         return max(0.0, float(header))
     except ValueError:

@@ -25,7 +25,7 @@ class UnreadableMemory(Exception):
 
 @dataclass(frozen=True)
 class MemoryFile:
-    """A file: absolute path, label for people, group of its memory. Files of the same `source` share a turn."""
+    """A memory file: absolute path, label for people, group of its memory. Files of one `source` share a turn."""
 
     path: str
     label: str
@@ -36,7 +36,7 @@ class MemoryFile:
 
 @dataclass
 class FoundFiles:
-    """The files by path. In the `complete` folders everything was seen: a file that is missing there was deleted."""
+    """The files by path. The `complete` folders were read without errors: a file missing there was deleted."""
 
     files: dict[str, MemoryFile] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
@@ -50,9 +50,9 @@ class FoundFiles:
 def memory_folders(
     given: Sequence[Path], configured: Sequence[str], project: Path, environment: Mapping[str, str]
 ) -> list[Path]:
-    """Return the folders of the command line, else of the configuration, the environment or the memory system.
+    """Return the folders from the command line, else from the configuration, the environment or the memory system.
 
-    A project's own file names folders inside it only (`lore_etl.config.policy`); the user's may name any.
+    A project's `lore.toml` may only name folders inside the project (`lore_etl.config.policy`); the user's any folder.
     """
     if given:
         return list(given)
@@ -97,7 +97,7 @@ def _roots(folder: Path) -> list[Path]:
     try:
         named = sorted(path for path in folder.iterdir() if path.name.lower() in GROUPS and path.is_dir())
     except OSError:
-        return [folder]  # the walk reports it
+        return [folder]  # `_walk` reports the error
     return [path for path in named if not path.is_symlink()] if named else [folder]
 
 

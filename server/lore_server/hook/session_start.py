@@ -1,4 +1,4 @@
-"""`lore hook session-start`: find changed files, have them uploaded in the background, and report."""
+"""Run `lore hook session-start`: find changed files, upload them in the background, and report."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ JSON = dict[str, Any]
 def upload_request(
     session: Session, target: Target, folders: Sequence[Path] = (), everything: bool = False, limit: int | None = None
 ) -> UploadRequest:
-    """Complete the options of the command line with the configuration and the environment. Raises ConfigError."""
+    """Return the command line's options, completed from configuration and environment. Raises ConfigError."""
     settings = session.settings.hook
     return UploadRequest(
         memory_folders(folders, settings.memory_dirs, session.root, os.environ),
@@ -89,7 +89,7 @@ def show_status(session: Session, target: Target) -> None:
 
 
 def _upload(session: Session, target: Target, request: UploadRequest, escape: Callable[[str], str], send: Send) -> None:
-    """Do the work of the child. The clients are imported here, where nobody waits for them."""
+    """Do the work of the child. The clients are imported here because their import is slow and nothing waits for it."""
     import anyio
 
     from lore_server.hook.upload_run import upload

@@ -39,7 +39,7 @@ class Target:
 
 
 def target_of(url: str | None, environment: Mapping[str, str], index: Path) -> Target:
-    """Return the server at the URL, else that of the environment, else the owner of the project's index.
+    """Return the server at the URL, else the server in the environment, else the owner of the project's index.
 
     Raises:
         ConfigError: the URL or the token is not valid.

@@ -35,7 +35,7 @@ class UploadRequest:
 
 @dataclass
 class UploadPlan:
-    """The files to `send`, in order; files `moved`, whose content the server has; paths of deleted files (`gone`).
+    """The files to `send`, in order; `moved` files, whose content the server has; paths of deleted files (`gone`).
 
     The tally counts the files that need no upload. `waiting` are above the limit.
     """
@@ -78,7 +78,7 @@ def plan_for(found: FoundFiles, state: UploadState, everything: bool = False, li
 
 
 def in_turns(files: Sequence[MemoryFile], failed: set[str]) -> list[MemoryFile]:
-    """Sort the files: sources take turns, newest files first; files that failed before come last."""
+    """Return the files sorted: sources take turns, newest files first; files that failed before come last."""
     newest = sorted(files, key=lambda file: (-file.modified_ns, file.path))
     fresh = [file for file in newest if file.path not in failed]
     again = [file for file in newest if file.path in failed]

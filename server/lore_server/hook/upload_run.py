@@ -38,7 +38,7 @@ class Task(NamedTuple):
 
 @dataclass
 class RetryPolicy:
-    """Exponential backoff with jitter, so that hooks which failed together do not return together.
+    """Exponential backoff with jitter, so that hooks which failed together do not retry together.
 
     A server's own `Retry-After` is obeyed up to `max_retry_after` seconds.
     """
@@ -71,7 +71,7 @@ async def upload(
 
     Raises:
         Busy: another run holds the lock for too long.
-        StorageError: the state cannot be written; then nothing more is sent.
+        StorageError: the state cannot be written, so nothing more is sent.
     """
     with _locked(request.state_file):
         state = read_state(request.state_file)
@@ -132,7 +132,7 @@ async def deliver(tasks: deque[Task], connect: Connect, retries: RetryPolicy, do
 
 
 def _tasks(plan: UploadPlan, uploader: Uploader) -> Iterator[Task]:
-    """Moved files come first: their content must not be removed together with the old path."""
+    """Yield the tasks, moved files first: their content must not be removed together with the old path."""
     for file in (*plan.moved, *plan.send):
         yield Task(partial(uploader.send, file=file), partial(uploader.give_up, file))
     for path in plan.gone:

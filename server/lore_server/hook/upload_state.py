@@ -13,13 +13,14 @@ from lore_etl.core.errors import StorageError
 
 VERSION = 1
 JSON = dict[str, Any]
-MARKED, PENDING = "mark:", "sent:"  # prefixes: the server returned no id; it is unknown if the memory arrived
+# prefixes of a mark instead of an id: the server returned no id; it is unknown whether the memory arrived
+MARKED, PENDING = "mark:", "sent:"
 HINT = "Check the permissions and the free space of `hook` in LORE_HOME: nothing is sent that cannot be recorded."
 
 
 @dataclass(frozen=True)
 class UploadedFile:
-    """One file as the server has it: the ids of its parts in order, and the number of parts.
+    """The server's copy of a file: the ids of its parts in order, and the number of parts.
 
     An id that begins with MARKED or PENDING holds a mark instead, by which the memory can be found. `stale` are ids of
     earlier versions that may still be on the server. `failure` is the reason the last attempt failed.
@@ -87,7 +88,7 @@ class Tally:
 
 @dataclass
 class UploadState:
-    """The files by absolute path. `orphans` are memories that should be deleted and that the server keeps.
+    """The files by absolute path. `orphans` are memories that should be deleted but that the server keeps.
 
     `is_damaged`: the file could not be read, so the server may have any memory already.
     """
@@ -124,7 +125,7 @@ class UploadState:
             raise StorageError(f"Cannot rename the damaged sync state: {error.strerror}.", HINT) from error
 
     def is_used(self, memory: str) -> bool:
-        """Return whether the id belongs to the present version of any file."""
+        """Return whether the id belongs to the current version of any file."""
         return any(memory in entry.ids for entry in self.files.values())
 
     def _line(self, path: str) -> str:

@@ -16,9 +16,10 @@ log = logging.getLogger(__name__)
 
 
 class Uploader:
-    """Sends and removes. Every step may raise ServerUnreachable, ServerUnusable and StorageError; then repeat it.
+    """Repeatable steps that send and remove memories.
 
-    With `everything`, files that the server has are sent again, each content once.
+    Every step may raise ServerUnreachable, ServerUnusable and StorageError, and can then be repeated. With
+    `everything`, files that the server already has are sent again, each content once.
     """
 
     def __init__(self, state: UploadState, tally: Tally, everything: bool = False) -> None:
@@ -77,7 +78,7 @@ class Uploader:
         """Record a file whose content was uploaded from another path, and drop that path if it is gone."""
         stale, files = self._superseded(file.path, known.ids), self._state.files
         for path in [path for path, entry in files.items() if entry.digest == known.digest and entry.is_complete]:
-            if path != file.path and not Path(path).exists():  # a folder that moved is not searched for deleted files
+            if path != file.path and not Path(path).exists():  # a moved folder is not searched for deleted files
                 stale += files.pop(path).stale
         self._state.put(file.path, replace(known, stale=stale, failure=""))
         log.info("%s: its content is on the server already", file.label)
@@ -97,7 +98,7 @@ class Uploader:
         return entry
 
     async def _send_part(self, server: KnowledgeServer, path: str, entry: UploadedFile, part: Episode) -> UploadedFile:
-        """Send a part, unless an earlier attempt arrived without our knowing it."""
+        """Send a part, unless an earlier attempt has arrived without a confirmation."""
         memory, is_replaced = "", False
         old = [stale for stale in entry.stale if not self._state.is_used(stale)]
         replaces = old[0] if len(old) == 1 and not entry.arrived and not old[0].startswith((MARKED, PENDING)) else ""
