@@ -1,1 +1,1 @@
-"""What an index keeps: chunks, catalogue, keywords, vectors."""
+"""The stores of an index: chunks, catalogue, keywords, vectors and the embedding cache."""

@@ -1,6 +1,6 @@
-"""The catalogue: what the index holds now, in SQLite. One transaction here is what makes a sync visible.
+"""Record the files and chunks of the index in SQLite. One transaction of this catalogue makes a sync visible.
 
-It is derived: without it, a sync reads every file again and builds the stores from cached vectors.
+The catalogue is derived: without it, a sync reads every file again and builds the stores from cached vectors.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from lore_etl.core.model import Chunk, canonical_json, position_of, row_id_of
 from lore_etl.stores.soundness import check_catalogue, is_damage, stamp
 
 CATALOGUE = "catalogue.sqlite"
-SUSPECT = "catalogue.suspect"  # marks damage that a reader met; the next sync rebuilds the catalogue
+SUSPECT = "catalogue.suspect"  # marks damage that a reader found; the next sync rebuilds the catalogue
 SEAL = "catalogue.seal"  # the stamp of the file as Lore left it; a file with another stamp is checked
-VARIABLES = 500  # SQLite's limit on variables in a statement was 999 for long
+VARIABLES = 500  # older versions of SQLite allow at most 999 variables in a statement
 SCHEMA_VERSION = 1
-IDLE_CONNECTIONS = 4  # each holds two file descriptors; calls that overlap more open their own
-UNREAD = "unread "  # before the stamp of a file that could not be read: to be tried again, but not changed since
+IDLE_CONNECTIONS = 4  # each holds two file descriptors; further concurrent calls open their own connections
+UNREAD = "unread "  # prefix of the stamp of an unreadable file: it is read again, but does not count as changed
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS file (
@@ -44,7 +44,7 @@ CREATE INDEX IF NOT EXISTS chunk_waiting ON chunk (has_vector) WHERE has_vector 
 
 @dataclass(frozen=True)
 class FileRow:
-    """What is known of a file from when it was last read."""
+    """The record of a file from the time it was last read."""
 
     path: str
     stamp: str
@@ -55,7 +55,7 @@ class FileRow:
 
 
 class Held(NamedTuple):
-    """What the index holds of a chunk, enough to compare."""
+    """The state of a chunk in the index, as needed for comparison."""
 
     content_hash: str
     metadata_hash: str
@@ -63,11 +63,12 @@ class Held(NamedTuple):
 
 
 class Catalogue:
-    """Connections are shared by all threads, one call at a time: readers see whole transactions while a sync writes.
+    """The database of files and chunks. All threads share its connections, one call at a time.
 
+    Readers see whole transactions while a sync writes.
     Raises:
-        CatalogueDamaged: from any method. It is remembered, so that the next sync knows.
-        StorageError: from any method. The disk or the system failed, not the file.
+        CatalogueDamaged: from any method: the file is damaged. This is recorded, so that the next sync rebuilds it.
+        StorageError: from any method: the disk or the system failed, not the file.
         Busy: from any method after `close`.
     """
 
@@ -97,13 +98,13 @@ class Catalogue:
                 raise
 
     def verify(self) -> None:
-        """Check the content if anybody else wrote to the file, or a reader met damage, since it was opened."""
+        """Check the content if another program wrote to the file. Raises CatalogueDamaged, also if a reader did."""
         with self._reporting():
             if self._suspect.exists():
                 raise sqlite3.DatabaseError("an earlier call could not read it")
             if not self._is_as_left():
                 found = stamp(self._path)
-                with closing(self._opened()) as connection:  # the others hold pages in memory
+                with closing(self._opened()) as connection:  # existing connections have pages in memory
                     check_catalogue(connection)
                 self._left = found
 
@@ -114,7 +115,7 @@ class Catalogue:
 
     @contextmanager
     def _connected(self) -> Iterator[sqlite3.Connection]:
-        """A connection for one call. A few wait for the next call; a connection of its own for each thread leaked."""
+        """Yield a connection for one call. A few idle connections are kept; one for each thread would leak."""
         with self._guard:
             if self._is_closed:
                 raise Busy("The catalogue was just replaced or closed.")
@@ -125,7 +126,7 @@ class Catalogue:
         finally:
             with self._guard:
                 has_room = not self._is_closed and len(self._idle) < IDLE_CONNECTIONS
-                is_kept = has_room and not connection.in_transaction  # a commit that failed leaves one open
+                is_kept = has_room and not connection.in_transaction  # a failed commit leaves a transaction open
                 if is_kept:
                     self._idle.append(connection)
             if not is_kept:
@@ -144,7 +145,7 @@ class Catalogue:
         return connection
 
     def close(self) -> None:
-        """Close the connections; one that is in use closes when its call ends. Seal the file if only we wrote to it."""
+        """Close the connections, those in use when their calls end, and seal the file if only Lore wrote to it."""
         with self._guard:
             was_closed, self._is_closed = self._is_closed, True
             idle, self._idle = self._idle, []
@@ -167,7 +168,7 @@ class Catalogue:
         try:
             yield
         except sqlite3.ProgrammingError:
-            raise  # our mistake, not the file's
+            raise  # a mistake in the code, not damage
         except (sqlite3.DatabaseError, ValidationError) as error:
             if isinstance(error, sqlite3.Error) and not is_damage(error):
                 raise StorageError(f"The catalogue is not usable: {error}.") from error
@@ -178,7 +179,7 @@ class Catalogue:
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """All or nothing."""
+        """Run statements in a transaction, which is rolled back if an error occurs."""
         with self._connected() as connection:
             connection.execute("BEGIN IMMEDIATE")
             try:
@@ -196,11 +197,11 @@ class Catalogue:
             return connection.execute(sql, values).fetchall()
 
     def meta(self, key: str) -> str | None:
-        """A value that describes the index as a whole."""
+        """Return a value that describes the whole index."""
         return self.metas(key)[0]
 
     def metas(self, *keys: str) -> tuple[str | None, ...]:
-        """Return several values of one moment, in the order of the keys."""
+        """Return several values, read by one statement, in the order of the keys."""
         found = {key: value for key, value in self._rows("SELECT key, value FROM meta")}
         return tuple(found.get(key) for key in keys)
 
@@ -210,26 +211,26 @@ class Catalogue:
             _set(connection, values)
 
     def files(self) -> dict[str, FileRow]:
-        """Every file that was read."""
+        """Return the records of all files, by path."""
         rows = self._rows("SELECT path, stamp, hash, recipe, facts, notes FROM file")
         return {row[0]: FileRow(*row) for row in rows}
 
     def stamps(self) -> dict[str, str]:
-        """Path -> stamp of every file that was read: enough to see whether anything changed."""
+        """Return the stamp of every recorded file, by path: enough to detect changes."""
         return dict(self._rows("SELECT path, stamp FROM file"))  # type: ignore[arg-type]
 
     def stamps_of(self, paths: Iterable[str]) -> dict[str, str]:
-        """Path -> stamp of those of these files that were read."""
+        """Return the stamps of the given files that are recorded, by path."""
         return self._of_files("stamp", paths)
 
     def files_of(self, recipes: Sequence[str]) -> dict[str, FileRow]:
-        """Every file that one of these sources owns, without its facts and notes: to see what changed."""
+        """Return the records of the files that these sources own, without facts and notes: enough to detect changes."""
         marks = " OR ".join(["recipe LIKE ?"] * len(recipes))
         sql = f"SELECT path, stamp, hash, recipe, '', '' FROM file WHERE {marks} ORDER BY path"
         return {row[0]: FileRow(*row) for row in self._rows(sql, [f"{one}:%" for one in recipes])}
 
     def facts_of(self, paths: Iterable[str]) -> dict[str, str]:
-        """Path -> facts of those of these files that were read."""
+        """Return the facts of the given files that are recorded, by path."""
         return self._of_files("facts", paths)
 
     def _of_files(self, column: str, paths: Iterable[str]) -> dict[str, str]:
@@ -239,7 +240,7 @@ class Catalogue:
         return found
 
     def replace_files(self, changed: Iterable[FileRow], gone: Iterable[str], **meta: str | None) -> None:
-        """Remember what was read, in one transaction with `meta`."""
+        """Add, replace and remove records of files, in one transaction with `meta`."""
         with self._reporting(), self.transaction() as connection:
             connection.executemany("DELETE FROM file WHERE path = ?", ((path,) for path in gone))
             rows = ((f.path, f.stamp, f.hash, f.recipe, f.facts, f.notes) for f in changed)
@@ -247,12 +248,12 @@ class Catalogue:
             _set(connection, meta)
 
     def held(self) -> dict[str, Held]:
-        """Id -> what is held, of every chunk."""
+        """Return the state of every chunk, by id."""
         rows = self._rows("SELECT id, content_hash, metadata_hash, has_vector FROM chunk")
         return {id_: Held(content, metadata, bool(vector)) for id_, content, metadata, vector in rows}
 
     def apply(self, changed: Iterable[tuple[Chunk, bool]], gone: Iterable[str], **meta: str | None) -> None:
-        """Put (chunk, has_vector) in and take ids out, in one transaction with `meta`."""
+        """Add or replace chunks, given as (chunk, has_vector), and remove ids, in one transaction with `meta`."""
         with self._reporting(), self.transaction() as connection:
             connection.executemany("DELETE FROM chunk WHERE id = ?", ((one,) for one in gone))
             rows = (
@@ -272,33 +273,33 @@ class Catalogue:
             _set(connection, meta)
 
     def mark_vectors(self, ids: Iterable[str], present: bool) -> None:
-        """Note which chunks have a vector in the store."""
+        """Record whether these chunks have a vector in the store."""
         with self._reporting(), self.transaction() as connection:
             rows = ((int(present), one) for one in ids)
             connection.executemany("UPDATE chunk SET has_vector = ? WHERE id = ?", rows)
 
     def with_vector(self) -> int:
-        """How many chunks have a vector."""
+        """Return the number of chunks that have a vector."""
         return int(self._rows("SELECT count(*) FROM chunk WHERE has_vector = 1")[0][0])
 
     def waiting(self) -> int:
-        """How many chunks have no vector yet."""
+        """Return the number of chunks that have no vector yet."""
         return int(self._rows("SELECT count(*) FROM chunk WHERE has_vector = 0")[0][0])
 
     def total(self) -> int:
-        """How many chunks there are."""
+        """Return the number of chunks."""
         return int(self._rows("SELECT count(*) FROM chunk")[0][0])
 
     def files_with_chunks(self) -> int:
-        """How many files have chunks."""
+        """Return the number of files that have chunks."""
         return int(self._rows("SELECT count(DISTINCT source) FROM chunk")[0][0])
 
     def sources(self, type_: str | None, under: str | None) -> list[JSON]:
-        """Files that have chunks, by path: type, title, number of chunks, last line."""
+        """Return the files that have chunks, by path: type, title, number of chunks, last line."""
         where, values = "WHERE 1", list[object]()
         if type_ is not None:
             where, values = f"{where} AND type = ?", [type_]
-        if under is not None:  # a range, so that the index on `source` serves it: "0" comes after "/"
+        if under is not None:  # a range can use the index on `source`: "0" comes after "/"
             where, values = f"{where} AND source >= ? AND source < ?", [*values, f"{under}/", f"{under}0"]
         rows = self._rows(
             "SELECT source, min(type), min(json_extract(record, '$.title')), count(*),"
@@ -309,16 +310,16 @@ class Catalogue:
         return [dict(zip(names, row, strict=True)) for row in rows]
 
     def paths(self, type_: str | None = None) -> list[str]:
-        """Every file that has chunks, or that has some of a type."""
+        """Return the paths of all files that have chunks, or chunks of a type."""
         where, values = ("", ()) if type_ is None else (" WHERE type = ?", (type_,))
         return [row[0] for row in self._rows(f"SELECT DISTINCT source FROM chunk{where}", values)]
 
     def types(self) -> dict[str, str]:
-        """Type of every file that has chunks."""
+        """Return the type of every file that has chunks, by path."""
         return dict(self._rows("SELECT DISTINCT source, type FROM chunk"))  # type: ignore[arg-type]
 
     def tags_of(self, sources: Iterable[str]) -> dict[str, list[str]]:
-        """The tags in the front matter of those of these files that have chunks."""
+        """Return the tags in the front matter of the given files that have chunks, by path."""
         found: dict[str, list[str]] = {}
         for marks, some in _portions(sources):
             sql = "SELECT source, max(json_extract(record, '$.tags')) FROM chunk"
@@ -327,12 +328,12 @@ class Catalogue:
         return found
 
     def rows_of(self, sources: Iterable[str], type_: str | None = None) -> dict[str, str]:
-        """Id of each chunk of these files, if it is of the type -> its row in the vectors."""
+        """Return the rows in the vector store of these files' chunks, by chunk id; only of a type, if given."""
         portions = (self._vector_rows(f"source IN ({marks})", some, type_) for marks, some in _portions(sources))
         return {id_: row for rows in portions for id_, row in rows.items()}
 
     def rows_below(self, folders: Sequence[str], type_: str | None = None) -> dict[str, str]:
-        """The same of all files below any of these folders."""
+        """Return the same as `rows_of` for all files below these folders."""
         ranges = " OR ".join(["source >= ? AND source < ?"] * len(folders))  # "0" comes after "/"
         return self._vector_rows(ranges, [end for folder in folders for end in (f"{folder}/", f"{folder}0")], type_)
 
@@ -342,16 +343,16 @@ class Catalogue:
         return {id_: row_id_of(id_, content_hash) for id_, content_hash in rows}
 
     def counts(self) -> dict[str, int]:
-        """Chunks per type."""
+        """Return the number of chunks of each type."""
         rows = self._rows("SELECT type, count(*) FROM chunk GROUP BY type ORDER BY type")
         return {row[0]: int(row[1]) for row in rows}
 
     def chunks(self, ids: Iterable[str]) -> dict[str, Chunk]:
-        """Id -> chunk, of those that exist."""
+        """Return the chunks with these ids that exist, by id."""
         return {chunk.id: chunk for chunk in self._fetch(dict.fromkeys(ids))}
 
     def of_source(self, source: str) -> list[Chunk]:
-        """The chunks of a file in the order of its lines."""
+        """Return the chunks of a file in the order of its lines."""
         return self._chunks("SELECT record FROM chunk WHERE source = ? ORDER BY position, id", (source,))
 
     def _chunks(self, sql: str, values: Sequence[object]) -> list[Chunk]:
@@ -363,7 +364,7 @@ class Catalogue:
             yield from self._chunks(f"SELECT record FROM chunk WHERE id IN ({marks})", some)
 
     def page(self, type_: str | None, source: str | None, limit: int, offset: int) -> tuple[int, list[Chunk]]:
-        """How many chunks match, and one page of them, by source and line."""
+        """Return the number of matching chunks, and one page of them, sorted by source and line."""
         where, values = "WHERE 1", list[object]()
         for column, value in (("type", type_), ("source", source)):
             if value is not None:
@@ -381,7 +382,7 @@ def _set(connection: sqlite3.Connection, values: Mapping[str, str | None]) -> No
 
 
 def _check_version(connection: sqlite3.Connection) -> None:
-    """A catalogue of another version is not migrated: it is derived, so the next sync builds it anew."""
+    """Raise an error for another schema version: a derived catalogue is not migrated, but rebuilt by the next sync."""
     found = connection.execute("PRAGMA user_version").fetchone()[0]
     if found not in (0, SCHEMA_VERSION):
         raise sqlite3.DatabaseError(f"it has version {found}; this version of Lore writes {SCHEMA_VERSION}")
@@ -390,7 +391,7 @@ def _check_version(connection: sqlite3.Connection) -> None:
 
 
 def _portions(values: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
-    """The values as many as a statement takes at once, with a mark for each."""
+    """Yield the values in portions that fit into a statement, each with its placeholders."""
     left = list(values)
     for start in range(0, len(left), VARIABLES):
         some = left[start : start + VARIABLES]

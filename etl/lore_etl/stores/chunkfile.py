@@ -1,4 +1,4 @@
-"""`chunks.jsonl` and `class-hierarchy.json`: the desired state of the index, as files."""
+"""Read and write `chunks.jsonl` and `class-hierarchy.json`, the desired state of the index."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from lore_etl.relations.classes import Hierarchy, from_records
 
 CHUNKS = "chunks.jsonl"
 HIERARCHY = "class-hierarchy.json"
-# keys of a canonical record, in their order; inside a JSON string every quote follows a backslash
+# keys of a canonical record, in order; inside a JSON string a backslash precedes every quote
 _CONTENT, _ID, _METADATA = b'"content_hash":"', b'"id":"', b'"metadata_hash":"'
 _SOURCE, _STATE = b'","source":"', b'","state":'
 _HASH, _ID_DIGITS = 64, 32
 
 
 class Relations:
-    """The part of a record that other files decide: class, its ancestors, and the document that replaced this one."""
+    """The part of a record that depends on other files: class, ancestors, and the document that supersedes this one."""
 
     def __init__(self, class_name: str | None, chain: tuple[Ancestor, ...], superseded_by: str | None) -> None:
         self.fields = {"class_name": class_name, "chain": chain, "superseded_by": superseded_by}
@@ -35,7 +35,7 @@ class Relations:
 
 @dataclass(slots=True, eq=False)
 class ChunkLine:
-    """A line of `chunks.jsonl` with the keys that a comparison needs; the rest is parsed when it is asked for."""
+    """A line of `chunks.jsonl` with the keys that a comparison needs; the rest is parsed when it is needed."""
 
     id: str
     source: str
@@ -66,17 +66,16 @@ class ChunkLine:
         return cls(line[id_ : id_ + _ID_DIGITS].decode(), path, *hashes, line)
 
     def has(self, relations: Relations) -> bool:
-        """Return whether the record has these relations already."""
+        """Return whether the record already has these relations."""
         return self.line.startswith(relations.beginning) and relations.successor in self.line
 
     @property
     def title(self) -> str:
-        """The title of the chunk's document."""
         return self.chunk.title
 
     @property
     def chunk(self) -> Chunk:
-        """The chunk itself. Raises IndexDamaged."""
+        """The parsed chunk. Raises IndexDamaged."""
         if self._chunk is None:
             self._chunk = _parsed(self.line)
         return self._chunk
@@ -88,7 +87,7 @@ def write_chunks(folder: Path, lines: Iterable[ChunkLine]) -> None:
 
 
 def read_lines(folder: Path) -> list[ChunkLine]:
-    """Return all chunks, unparsed where the file is as `write_chunks` left it; none if the file is absent.
+    """Return all chunks, unparsed if `write_chunks` wrote the file; an empty list if the file is absent.
 
     Raises:
         IndexDamaged: a line is not a valid chunk record.
@@ -97,12 +96,12 @@ def read_lines(folder: Path) -> list[ChunkLine]:
     lines = _content(folder).splitlines()
     try:
         return [ChunkLine.written(line) for line in lines]
-    except ValueError:  # somebody else wrote it
+    except ValueError:  # another program wrote the file
         return [ChunkLine.of(_parsed(line)) for line in lines]
 
 
 def read_chunks(folder: Path) -> list[Chunk]:
-    """Return all chunks, parsed; none if the file is absent. Raises what `read_lines` raises."""
+    """Return all chunks, parsed; an empty list if the file is absent. Raises IndexDamaged, StorageError."""
     return [_parsed(line) for line in _content(folder).splitlines()]
 
 
@@ -123,7 +122,7 @@ def _content(folder: Path) -> bytes:
 
 
 def signature(folder: Path) -> str | None:
-    """Changes when one of the two files does; None if one is absent."""
+    """Return a string that changes whenever one of the two files changes; None if a file is absent."""
     try:
         stats = [(folder / name).stat() for name in (CHUNKS, HIERARCHY)]
     except FileNotFoundError:
@@ -138,10 +137,10 @@ def write_hierarchy(folder: Path, hierarchy: Hierarchy) -> None:
 
 
 def read_hierarchy(folder: Path) -> Hierarchy:
-    """The class tree; empty if nothing was written yet.
+    """Return the class tree; empty if nothing was written yet.
 
     Raises:
-        IndexDamaged: the file is not what `write_hierarchy` wrote, or only the chunks are there.
+        IndexDamaged: the file was not written by `write_hierarchy`, or it is missing although chunks exist.
         StorageError: the file cannot be read.
     """
     try:

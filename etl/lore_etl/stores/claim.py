@@ -1,8 +1,8 @@
-"""Whose an index folder is: Lore uses only folders that it created for this user.
+"""Decide whether an index folder may be used: only if Lore created it for this user.
 
-A repository or archive may bring a `.lore/` along, with links in place of files that Lore would write to. So a folder
-that Lore creates gets a random mark, and a record of it outside the project: path, inode and mark. Nothing in a folder
-without such a record is opened. Standard library only: the bridge imports it.
+A repository or archive may contain a `.lore/` with links, symbolic or hard, in place of files that Lore would write to.
+So a folder that Lore creates gets a random mark, and a record outside the project with path, inode and mark. Nothing in
+a folder without such a record is opened. Standard library only, because the bridge imports this module.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _IGNORE_ITSELF = "# Written by Lore: everything here can be rebuilt by `lore syn
 
 
 class ClaimRecord(NamedTuple):
-    """What an index folder was when Lore created it. Owner and mode are kept because some file systems choose them."""
+    """The facts of an index folder at its creation. Owner and mode are stored because some file systems choose them."""
 
     path: str
     mark: str
@@ -46,23 +46,23 @@ class ClaimRecord(NamedTuple):
     mode: int
 
     def is_of(self, info: os.stat_result) -> bool:
-        """Whether it is the same folder, and as closed to others as it was. Device numbers change with a reboot."""
+        """Return whether it is the same folder and not writable by more users. Device numbers change with a reboot."""
         same = (self.inode, self.uid) == (info.st_ino, info.st_uid)
         return same and not info.st_mode & ~self.mode & _WRITABLE_BY_OTHERS
 
 
 def records() -> Path:
-    """The folder of all records, in the user's state folder."""
+    """Return the folder of all records, in the user's state folder."""
     return user_state_folder() / "indexes"
 
 
 def record_folder(index: Path) -> Path:
-    """Where the record of an index folder is, and what else is known of it, such as its owner."""
+    """Return the folder with the record of an index folder and other files about it, such as the owner's note."""
     return records() / hashlib.sha256(os.fsencode(index)).hexdigest()[:16]
 
 
 def recorded() -> Iterator[Path]:
-    """The index folders of this user, whether they still exist or not."""
+    """Yield the index folders of this user, whether they still exist or not."""
     for file in sorted(records().glob("*/record.json")):
         record = _record_in(file.parent)
         if record is not None:
@@ -70,12 +70,12 @@ def recorded() -> Iterator[Path]:
 
 
 def is_ours(index: Path) -> bool:
-    """Whether there is an index folder and Lore created it. Looks at the folder itself, not at what is in it."""
+    """Return whether the index folder exists and Lore created it. Checks the folder itself, not its content."""
     return _objection(index) is None
 
 
 def claim(index: Path) -> str:
-    """Create the index folder, unless it is there and ours. Returns a sentence for people if one was set aside.
+    """Create the index folder, unless it exists and is ours; return a sentence for people if a folder was set aside.
 
     Raises:
         ForeignIndex: the folder is not ours and cannot be set aside.
@@ -95,10 +95,10 @@ def claim(index: Path) -> str:
 
 
 def inspect(index: Path) -> None:
-    """Look at everything below the folder. The caller holds the index, so that nobody else changes it meanwhile.
+    """Check everything below the folder. The caller owns the index, so that no other process changes it meanwhile.
 
     Raises:
-        ForeignIndex: something there could lead a write or a read elsewhere.
+        ForeignIndex: a file there could redirect reads or writes to another place.
     """
     uid, links, files = index.lstat().st_uid, Counter[tuple[int, int]](), {}
     for entry in _below(index):
@@ -120,11 +120,11 @@ def inspect(index: Path) -> None:
 
 
 def adopt(index: Path) -> None:
-    """Make a folder ours that Lore did not create here, because the user says so. Takes the one set aside, if any.
+    """Adopt the index folder, or else the folder set aside, at the user's request, although Lore did not create it.
 
     Raises:
-        ForeignIndex: it holds links, devices, or files of other users, or a process is using it.
-        OSError: there is none, or it cannot be written.
+        ForeignIndex: it contains symbolic or hard links, devices, or files of other users, or a process is using it.
+        OSError: there is no such folder, or it cannot be written.
     """
     found = index if os.path.lexists(index) else aside_of(index)
     if os.path.realpath(found) != str(found):
@@ -142,12 +142,12 @@ def adopt(index: Path) -> None:
 
 
 def aside_of(index: Path) -> Path:
-    """Where a folder that is not ours is set aside."""
+    """Return the path to which a folder that is not ours is renamed."""
     return index.with_name(index.name + ASIDE)
 
 
 def remark(index: Path) -> str:
-    """A sentence about a folder in its place, or set aside, that is not ours; empty if there is none."""
+    """Return a sentence about a folder that is not ours, in place or set aside; empty if there is no such folder."""
     for folder in (index, aside_of(index)):
         if os.path.lexists(folder) and not is_ours(folder):
             return f"Lore did not create {folder.name}/ for this user, so it is not used. {_ADOPT}"
@@ -155,12 +155,12 @@ def remark(index: Path) -> str:
 
 
 def _is_reachable(index: Path) -> bool:
-    """Whether no symlink is on the way to it."""
+    """Return whether no parent of the folder is a symlink."""
     return os.path.realpath(index.parent) == str(index.parent)
 
 
 def _objection(index: Path) -> str | None:
-    """Why the folder is not ours; None if it is."""
+    """Return why the folder is not ours; None if it is."""
     if os.path.realpath(index) != str(index):
         return "a symlink leads to it"
     try:
@@ -180,13 +180,13 @@ def _objection(index: Path) -> str | None:
 
 
 def _moved(index: Path, mark: str, info: os.stat_result) -> ClaimRecord | None:
-    """The record of the same folder under another path: a project that was moved keeps its index and its owner."""
+    """Return the record of the same folder under its old path: a moved project keeps its index and its owner."""
     for old in recorded():
         record = _record_in(record_folder(old))
         is_same = record is not None and record.mark == mark and record.device == info.st_dev and record.is_of(info)
         if record is not None and is_same and not os.path.lexists(old):
             new = record._replace(path=str(index))
-            with contextlib.suppress(OSError):  # another process may be quicker
+            with contextlib.suppress(OSError):  # another process may do it first
                 os.rename(record_folder(old), record_folder(index))  # noqa: PTH104 - a folder over an empty one
                 _write(record_folder(index), new)
             return new
@@ -194,7 +194,7 @@ def _moved(index: Path, mark: str, info: os.stat_result) -> ClaimRecord | None:
 
 
 def _is_blank(index: Path) -> bool:
-    """Whether a folder holds nothing, or only what we had begun to put there when we were killed."""
+    """Return whether a folder is empty, or contains only the empty mark of an interrupted creation."""
     if index.is_symlink() or not index.is_dir() or index.lstat().st_uid != user_id():
         return False
     with os.scandir(index) as entries:
@@ -203,7 +203,7 @@ def _is_blank(index: Path) -> bool:
 
 
 def _set_aside(index: Path, objection: str) -> str:
-    """Rename it, which follows no link. Only a folder of the default name: another could be anything of the user's."""
+    """Rename the folder without following symlinks. Only for the default name: others may be any folder of the user."""
     aside = aside_of(index)
     if index.name != INDEX_NAME or os.path.lexists(aside):
         raise _foreign(index, objection)
@@ -229,7 +229,7 @@ def _altered(index: Path, objection: str) -> ForeignIndex:
 
 
 def is_in_use(index: Path) -> bool:
-    """Whether a process holds the lock of an index, whoever created it; reads and writes nothing."""
+    """Return whether a process holds the lock of an index, whoever created it; reads and writes nothing."""
     if index.is_symlink():
         return False
     try:
@@ -253,7 +253,7 @@ def _create(index: Path) -> None:
 
 
 def _mark(index: Path) -> None:
-    """The record first: a mark without one is never ours, and a record without its mark does no harm."""
+    """Write the record, then the mark: a mark without a record is not ours, and a record without a mark is harmless."""
     mark, info = os.urandom(16).hex(), index.lstat()
     record = ClaimRecord(str(index), mark, info.st_dev, info.st_ino, info.st_uid, stat.S_IMODE(info.st_mode))
     _write(private_folder(record_folder(index)), record)
@@ -274,7 +274,7 @@ def _record_in(folder: Path) -> ClaimRecord | None:
 
 
 def _raise_if_exhausted(error: OSError) -> None:
-    """A system without descriptors or memory says nothing about a folder, which must not be set aside for that."""
+    """Raise an error caused by missing resources: it reveals nothing about the folder, which must not be set aside."""
     if error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EIO):
         raise error
 
@@ -293,7 +293,7 @@ def _below(folder: str | os.PathLike[str]) -> Iterator[os.DirEntry[str]]:
 
 @contextlib.contextmanager
 def _alone() -> Iterator[None]:
-    """One process of this user at a time; the system ends it with the process."""
+    """Exclude other processes of this user; the system releases the lock when the process ends."""
     private_folder(user_state_folder())
     with open(private_folder(records()) / "lock", "ab") as file:
         lock(file.fileno())

@@ -1,4 +1,4 @@
-"""The cache of embeddings, so that a text is embedded once."""
+"""Cache embeddings, so that no text is embedded twice."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from lore_etl.models.embedder import Vectors
 from lore_etl.stores.soundness import is_damage
 
 CACHE = "embeddings.sqlite"
-LENGTH_TOLERANCE = 0.01  # of vectors of length 1: what is further off was damaged on disk
+LENGTH_TOLERANCE = 0.01  # vectors have length 1; a larger difference means damage on disk
 T = TypeVar("T")
 
 
 class EmbeddingCache:
-    """Vectors by (model fingerprint, text), on disk; committed batch by batch, so an interruption costs one batch.
+    """Vectors by model fingerprint and content hash, on disk. Each batch is committed: an interruption costs one batch.
 
-    It is a cache: what cannot be read is put aside and computed again.
+    It is a cache: an unreadable file is put aside, and its vectors are computed again.
 
     Raises:
-        StorageError: from any method; the disk failed.
+        StorageError: from any method: the disk failed.
     """
 
     def __init__(self, folder: Path, fingerprint: str, dimension: int) -> None:
@@ -37,7 +37,7 @@ class EmbeddingCache:
         self._run(lambda connection: connection.execute("SELECT 1 FROM vector LIMIT 1").fetchone())
 
     def get(self, hashes: Iterable[str]) -> dict[str, Vectors]:
-        """Content hash -> vector, of those that are cached."""
+        """Return the cached vectors of these texts, by content hash."""
         wanted = list(hashes)
         return self._run(lambda connection: self._get(connection, wanted))
 
@@ -53,7 +53,7 @@ class EmbeddingCache:
         return found
 
     def put(self, hashes: Sequence[str], vectors: Vectors) -> None:
-        """Keep vectors."""
+        """Store vectors by content hash."""
         rows = [
             (self._model, one, np.ascontiguousarray(vector, dtype="<f4").tobytes())
             for one, vector in zip(hashes, vectors, strict=True)
@@ -61,7 +61,7 @@ class EmbeddingCache:
         self._run(lambda connection: connection.executemany("INSERT OR REPLACE INTO vector VALUES (?, ?, ?)", rows))
 
     def keep_only(self, hashes: set[str]) -> None:
-        """Drop what is no longer wanted by this model, once that is more than what is."""
+        """Delete this model's vectors of other texts if these number over 1,000 and over twice the hashes."""
         self._run(lambda connection: self._keep_only(connection, hashes))
 
     def _keep_only(self, connection: sqlite3.Connection, hashes: set[str]) -> None:
@@ -76,17 +76,17 @@ class EmbeddingCache:
             connection.executemany(sql, ((self._model, one) for one in stale))
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         if self._connection is not None:
             self._connection.close()
         self._connection = None
 
     def _run(self, action: Callable[[sqlite3.Connection], T]) -> T:
-        """One transaction; where the file is damaged, once more on an empty one."""
+        """Run an action in a transaction; if the file is damaged, run it again with an empty file."""
         try:
             with self._opened() as connection:
                 return action(connection)
-        except (sqlite3.DatabaseError, TypeError) as error:  # garbage makes a number of what was text
+        except (sqlite3.DatabaseError, TypeError) as error:  # damage can turn a text into a number
             if isinstance(error, sqlite3.Error) and not is_damage(error):
                 raise StorageError(f"The embedding cache is not usable: {error}.") from error
             self.close()

@@ -1,4 +1,4 @@
-"""What is known of a file besides its chunks, as the catalogue keeps it: one JSON text for each file."""
+"""Convert the facts of a file, except its chunks, to and from the JSON text that the catalogue stores."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from lore_etl.relations.classes import ClassNode
 
 
 def pack(facts: FileFacts, class_of: Mapping[str, str | None], short: Digest | None) -> str:
-    """The facts, the class that each chunk belongs to (by chunk id), and the digest."""
+    """Return the facts, the class of each chunk (by chunk id) and the digest as JSON."""
     known: dict[str, object] = {"classes": [asdict(one) for one in facts.classes], "imports": facts.imports}
     known["members"] = class_of
     if facts.exports:
@@ -28,7 +28,7 @@ def pack(facts: FileFacts, class_of: Mapping[str, str | None], short: Digest | N
 
 
 def unpack(packed: str) -> tuple[FileFacts, dict[str, str]]:
-    """The facts and the class that each chunk belongs to."""
+    """Return the facts, and the class of each chunk by chunk id."""
     value = json.loads(packed)
     facts = FileFacts(
         classes=_classes(value),
@@ -41,7 +41,7 @@ def unpack(packed: str) -> tuple[FileFacts, dict[str, str]]:
 
 
 def members_of(node: ClassNode, packed: str) -> tuple[Member, ...]:
-    """What a class itself defines, from the facts of its file."""
+    """Return the members that a class itself defines, from the facts of its file."""
     value = json.loads(packed or "{}")
     here = [one for one in _classes(value) if one.lines == node.lines]
     name = next((one.name for one in here if one.full_name == node.name or _ends(node.name, one.name)), None)

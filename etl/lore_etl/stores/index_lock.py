@@ -1,4 +1,4 @@
-"""One process owns an index: a file lock in its folder, and a note that says who holds it."""
+"""Let one process own an index, with a file lock in the index folder and a note about its owner."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from lore_etl.stores.owner_file import my_note, read_note, remove_note, write_no
 
 
 class Ownership:
-    """Held from the first use of an index to its close; the lock goes with the process, however it ends."""
+    """The lock of an index, held from its first use to its close; the system releases it if the process is killed."""
 
     def __init__(self, folder: Path, kind: str = "direct") -> None:
         self._folder = folder
-        # taken in one thread, released in another
+        # acquired in one thread, released in another
         self._lock = FileLock(folder / LOCK, mode=0o600, thread_local=False)
         self._note = my_note(kind)
 
@@ -25,21 +25,21 @@ class Ownership:
         """Own the index.
 
         Raises:
-            Busy: another process owns it; the message says which.
-            StorageError: the folder cannot be written, or holds a link.
+            Busy: another process owns the index; the message names it.
+            StorageError: the folder cannot be written, or contains a link.
         """
         try:
             self._lock.acquire(timeout=wait_seconds)
         except Timeout as error:
             raise Busy(f"Another process owns this index: {self._holder()}.", _hint(self._folder)) from error
         except OSError as error:
-            inspect(self._folder)  # explains it, if the lock is a link
+            inspect(self._folder)  # reports the cause, if the lock is a symlink
             raise StorageError(f"Cannot write to the index folder {self._folder.name}/: {error.strerror}.") from error
         with contextlib.suppress(OSError):  # on a full disk the index can still be read
             write_note(self._folder, self._note)
 
     def release(self) -> None:
-        """Let others own it."""
+        """Release the index, so that other processes can own it."""
         if self._lock.is_locked:
             remove_note(self._folder, self._note)
         self._lock.release()

@@ -1,6 +1,6 @@
-"""A seal: size, time and digest of a store's files as we left them, to know at the next open if others touched them.
+"""Record size, time and digest of a store's files in a seal, to detect changes by other programs at the next open.
 
-A file of the same size and time is taken for the same. Where only the time differs, as in a copy, its content decides.
+A file with the same size and time counts as unchanged. If only the time differs, as in a copy, its content decides.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Stamp = tuple[int, int, str]
 
 
 def seal(folder: Path, known: Mapping[str, Stamp] = MappingProxyType({})) -> None:
-    """Record the files as they are now; what is still as `known` is not read. Raises OSError."""
+    """Record the files as they are now; files with the `known` size and time are not read. Raises OSError."""
     stamps: dict[str, Stamp] = {}
     for name, (size, time) in _sizes_and_times(folder).items():
         old = known.get(name)
@@ -30,17 +30,17 @@ def seal(folder: Path, known: Mapping[str, Stamp] = MappingProxyType({})) -> Non
 
 
 def unseal(folder: Path) -> dict[str, Stamp]:
-    """We are about to write: a crash from here on is no damage. Returns what the seal said, for the next."""
+    """Remove the seal before a write, so that a crash does not count as damage; return its stamps for the next."""
     known = _recorded(folder) or {}
     (folder / SEAL).unlink(missing_ok=True)
     return known
 
 
 def changed(folder: Path) -> set[str] | None:
-    """Names of files that are not as they were sealed; None where there is no seal to compare with.
+    """Return the names of files that differ from the seal; None if there is no seal or a file vanishes.
 
     Raises:
-        OSError: the files cannot be looked at, which says nothing about them.
+        OSError: the files cannot be accessed, so nothing is known about them.
     """
     recorded = _recorded(folder)
     if recorded is None:
@@ -50,12 +50,12 @@ def changed(folder: Path) -> set[str] | None:
         common = recorded.keys() & now.keys()
         differ = {name for name in common if not _is_as_sealed(folder / name, recorded[name], now[name])}
         return differ | (recorded.keys() ^ now.keys())
-    except FileNotFoundError:  # one vanished meanwhile
+    except FileNotFoundError:  # a file vanished meanwhile
         return None
 
 
 def is_sealed(folder: Path) -> bool:
-    """Whether the files are as they were left. Raises StorageError."""
+    """Return whether the files are unchanged since they were sealed. Raises StorageError."""
     try:
         return changed(folder) == set()
     except OSError as error:
@@ -78,7 +78,7 @@ def _recorded(folder: Path) -> dict[str, Stamp] | None:
 
 def _sizes_and_times(folder: Path) -> dict[str, tuple[int, int]]:
     found = {}
-    for parent, _, names in os.walk(folder, onerror=_raised):  # rglob takes a folder that it cannot read for empty
+    for parent, _, names in os.walk(folder, onerror=_raised):  # rglob treats an unreadable folder as empty
         for path in (Path(parent, name) for name in names):
             if path.is_file() and path.name != SEAL and path.suffix not in (".lock", ".tmp"):
                 info = path.stat()

@@ -1,4 +1,4 @@
-"""The keyword leg: tantivy over the words of each chunk and of its path. Queries are built from terms, never parsed."""
+"""Search chunks by keywords with tantivy: their words and paths. Queries are built from terms, never parsed."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from lore_etl.stores.tokenizer import query_terms, terms
 
 WRITER_BYTES = 64_000_000
 MAX_QUERY_TERMS = 512
-DEEPER = 8  # times as many hits, where too few of them are wanted
+DEEPER = 8  # factor for the number of hits, if too few of them are in the wanted chunks
 Field = Literal["words", "path"]
-_REPEATED = 2  # a word of the title, a heading, a symbol or the path counts so often in the words of a chunk
+_REPEATED = 2  # how often the words of title, headings, symbols and path count among the words of a chunk
 
 
 class KeywordStore:
-    """Chunks by their words. Commits are atomic, and the store can be rebuilt from chunks alone.
+    """The keyword index. Commits are atomic, and the index can be rebuilt from chunks alone.
 
     Raises:
-        IndexDamaged: the files are not as they were left, or tantivy cannot read them.
+        IndexDamaged: the files have changed since the last commit, or tantivy cannot read them.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -44,7 +44,7 @@ class KeywordStore:
             self._index.reload()
 
     def replace(self, chunks: Iterable[Chunk], gone: Iterable[str]) -> None:
-        """Put chunks in (over those of the same id) and take ids out, in one commit. Searches see it after `publish`.
+        """Add chunks (replacing those with the same id) and remove ids, in one commit that `publish` makes visible.
 
         Raises:
             StorageError: nothing was changed.
@@ -64,14 +64,14 @@ class KeywordStore:
             integrity.seal(self._folder)
 
     def publish(self) -> None:
-        """Let searches see the last commit."""
+        """Make the last commit visible to searches."""
         with self._reporting():
             self._index.reload()
 
     def search(
         self, text: str, limit: int, type_: str | None = None, only: Collection[str] | None = None
     ) -> list[tuple[str, float]]:
-        """(chunk id, BM25 score), best first; of all chunks, or of `only` these."""
+        """Return (chunk id, BM25 score), best first, of all chunks or of those in `only`."""
         query = self._any_of(text, "words")
         if query is None or (only is not None and not only):
             return []
@@ -80,7 +80,7 @@ class KeywordStore:
         return self._hits(query, limit) if only is None else self._hits_among(query, limit, only)
 
     def scores(self, text: str, field: Field, ids: Sequence[str]) -> dict[str, float]:
-        """Chunk id -> BM25 score of exactly these chunks, where a word of the text is in the field."""
+        """Return the BM25 scores by chunk id, for those of the given chunks whose field contains a word of the text."""
         query = self._any_of(text, field)
         if query is None or not ids:
             return {}
@@ -97,7 +97,7 @@ class KeywordStore:
         return tantivy.Query.boolean_query([(tantivy.Occur.Must, query), (tantivy.Occur.Must, free)])
 
     def _hits_among(self, query: tantivy.Query, limit: int, only: Collection[str]) -> list[tuple[str, float]]:
-        """Read on until there are enough: a hit that is left out costs less than an id in the query."""
+        """Return the first hits in `only`, reading on until there are enough: cheaper than putting ids in the query."""
         depth = limit
         while True:
             hits = self._hits(query, depth)
@@ -113,7 +113,7 @@ class KeywordStore:
             return [(searcher.doc(address)["id"][0], float(score)) for score, address in hits]
 
     def rarity(self, words: Iterable[str]) -> dict[str, float]:
-        """Word -> its inverse document frequency as BM25 has it, in the words of all chunks."""
+        """Return the inverse document frequency of each word among all chunks, with the formula of BM25."""
         with self._reporting():
             searcher = self._index.searcher()
             number = searcher.num_docs
@@ -124,7 +124,7 @@ class KeywordStore:
             }
 
     def ids(self) -> set[str]:
-        """The id of every chunk in the store."""
+        """Return the ids of all chunks in the index."""
         with self._reporting():
             searcher = self._index.searcher()
             if not searcher.num_docs:
@@ -133,7 +133,7 @@ class KeywordStore:
             return {searcher.doc(address)["id"][0] for _, address in hits}
 
     def count(self) -> int:
-        """How many chunks the store holds."""
+        """Return the number of chunks in the index."""
         return int(self._index.searcher().num_docs)
 
     @contextmanager
@@ -171,7 +171,10 @@ def _analyzer() -> tantivy.TextAnalyzer:
 
 
 def _document(chunk: Chunk) -> tantivy.Document:
-    """One field for all words: on code and tickets it beat the best of several by .05 nDCG@10 (docs/benchmarks.md)."""
+    """Return the document of a chunk, with one field for all words.
+
+    On code and tickets, one field was better than the best combination of several by .05 nDCG@10 (docs/benchmarks.md).
+    """
     path = " ".join(terms(chunk.source.replace("/", " ")))
     title = chunk.title if chunk.title != chunk.source else ""
     place = [path, *terms(" ".join((title, *chunk.heading, *chunk.symbols, chunk.class_name or "")))]

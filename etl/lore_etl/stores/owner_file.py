@@ -1,7 +1,7 @@
-"""The note that says which process owns an index and where it answers. Standard library only.
+"""Read and write the note that names the owner of an index and its address. Standard library only.
 
-It is in the user's state folder, beside the record of the index: a project cannot bring one along, and it does not
-vanish with the index folder or with a shell's temporary folder.
+The note is in the user's state folder, next to the record of the index: a project cannot contain a forged note, and
+the note does not vanish with the index folder or a shell's temporary folder.
 """
 
 from __future__ import annotations
@@ -23,9 +23,10 @@ NOTE = "owner.json"
 
 
 class Note(NamedTuple):
-    """Who owns an index. `kind` is `direct` (no socket), `background` or `serve`; `address` is empty until it listens.
+    """A note about the owner of an index. `kind` is `direct` (no socket), `background` or `serve`.
 
-    `born` is when the process began, as the system counts it: with it a reused process id is told from the owner's.
+    `address` is empty until the owner listens. `born` is the start time of the process, in the system's own unit: it
+    distinguishes the owner from a later process with the same id.
     """
 
     pid: int
@@ -43,19 +44,19 @@ class Note(NamedTuple):
 
     @property
     def is_alive(self) -> bool:
-        """Whether the process that wrote it still runs."""
+        """Whether the process that wrote the note still runs."""
         return is_running(self.pid, self.born)
 
 
 def my_note(kind: str = "direct", **more: str) -> Note:
-    """A note about this process."""
+    """Return a note about this process."""
     here = [Path(sys.argv[0]).name, *sys.argv[1:3]]
     command = "lore in the background" if kind == "background" else " ".join(here)[:100]
     return Note(os.getpid(), born(os.getpid()) or "", command, local_timestamp(), kind, **more)
 
 
 def read_note(folder: Path) -> Note | None:
-    """What the note about an index folder says; None if there is none or it cannot be read."""
+    """Return the note about an index folder; None if it does not exist or cannot be read."""
     try:
         values: JSON = json.loads(note_of(folder).read_text(encoding="utf-8"))
         note = Note(**{name: values[name] for name in Note._fields if name in values})
@@ -66,24 +67,24 @@ def read_note(folder: Path) -> Note | None:
 
 
 def note_of(folder: Path) -> Path:
-    """The file of the note about an index folder."""
+    """Return the path of the note about an index folder."""
     return record_folder(folder) / NOTE
 
 
 def living_note(folder: Path) -> Note | None:
-    """What the note says, if the process that wrote it still runs."""
+    """Return the note about an index folder, if the process that wrote it still runs."""
     note = read_note(folder)
     return note if note is not None and note.is_alive else None
 
 
 def write_note(folder: Path, note: Note) -> None:
-    """Replace the note in one step; only this user may read it, for it holds the token. Raises OSError."""
+    """Replace the note atomically; only this user may read it, because it contains the token. Raises OSError."""
     private_folder(record_folder(folder))
     replace_content(note_of(folder), (json.dumps(note._asdict()),), 0o600)
 
 
 def remove_note(folder: Path, note: Note) -> None:
-    """Take the note back, unless another process wrote a new one meanwhile."""
+    """Delete the note, unless another process has replaced it."""
     found = read_note(folder)
     if found is not None and (found.pid, found.born) == (note.pid, note.born):
         note_of(folder).unlink(missing_ok=True)

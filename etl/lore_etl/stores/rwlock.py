@@ -1,4 +1,4 @@
-"""Readers see the stores before a change or after it: the moment in which both stores move on excludes them."""
+"""Exclude readers while the stores switch to a new state, so that they see either the old or the new state."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from contextlib import contextmanager
 
 
 class Gate:
-    """Many readers, or one switch. A waiting switch goes before new readers, so that it comes at all.
+    """A lock for many readers or one switch. A waiting switch takes precedence over new readers, so it cannot starve.
 
-    Reading is not reentrant: a reader that enters again while a switch waits would wait for itself.
+    Reading is not reentrant: a reader that enters again while a switch waits would block forever.
     """
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
         self._readers = 0
         self._switching = False
-        self.switches = 0  # how often they moved on
+        self.switches = 0  # the number of switches so far
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Nothing moves on meanwhile."""
+        """Read while no switch takes place."""
         with self._changed:
             self._changed.wait_for(lambda: not self._switching)
             self._readers += 1
@@ -34,7 +34,7 @@ class Gate:
 
     @contextmanager
     def switching(self) -> Iterator[None]:
-        """Nobody reads meanwhile; only one thread switches at a time."""
+        """Switch while there are no readers; only one thread switches at a time."""
         with self._changed:
             self._changed.wait_for(lambda: not self._switching)
             self._switching = True

@@ -1,4 +1,4 @@
-"""Whether an SQLite file is as Lore left it and, if not, whether its content is sound."""
+"""Check whether an SQLite file is as Lore left it and, if not, whether its content is sound."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _NOT_DAMAGE = frozenset(
 
 
 def is_damage(error: sqlite3.Error) -> bool:
-    """Whether the file is at fault, and not the disk or the system. Text that is not UTF-8 has no error code."""
+    """Return whether the file is damaged, not the disk or the system. Errors for invalid UTF-8 have no error code."""
     return getattr(error, "sqlite_errorcode", 0) & 0xFF not in _NOT_DAMAGE
 
 
 def stamp(path: Path) -> str:
-    """Size and time of the database and its log: whoever writes to either changes it. An empty log counts as none."""
+    """Return size and time of the database and its log, which every write changes. An empty log counts as absent."""
     return " ".join(_size_and_time(path.with_name(path.name + suffix)) for suffix in ("", "-wal"))
 
 
@@ -41,7 +41,7 @@ def check_catalogue(connection: sqlite3.Connection) -> None:
     """Check the pages and indexes, then the content of every row (0.35 s for 40,000 chunks).
 
     Raises:
-        sqlite3.DatabaseError: it cannot be read, or something is not as Lore writes it.
+        sqlite3.DatabaseError: it cannot be read, or contains something that Lore does not write.
     """
     found = connection.execute("PRAGMA integrity_check(1)").fetchone()[0]
     if found != "ok":
@@ -74,5 +74,5 @@ def _check_file(row: tuple[str, ...]) -> None:
 
 
 def _check_text(values: Iterable[str]) -> None:
-    if any("\0" in value for value in values):  # blocks of zeros are what a failed disk leaves
+    if any("\0" in value for value in values):  # a failed disk leaves blocks of zeros
         raise ValueError("zeros")

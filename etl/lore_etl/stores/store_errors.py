@@ -1,4 +1,4 @@
-"""Why a store failed: most of them report a full disk or too many open files as if their own files were damaged."""
+"""Find out why a store failed: most stores report a full disk or too many open files as damage to their own files."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import os
 import shutil
 from pathlib import Path
 
-SPARE_FILES = 32  # a store needs about a dozen to open, and one that failed has closed some of them again
-FULL_BYTES = 1_000_000  # below that a database cannot work, whatever its error says
+SPARE_FILES = 32  # a store opens about a dozen files, and after a failure some of them are closed again
+FULL_BYTES = 1_000_000  # with less free space a database cannot work, whatever its error message
 
 
 def obstacle(folder: Path) -> str | None:
-    """What prevents any store in this folder from working at the moment, in words; None if nothing does."""
+    """Return a description of what prevents all stores in this folder from working now; None if nothing does."""
     if shutil.disk_usage(folder).free < FULL_BYTES:
         return "the disk is full"
     opened: list[int] = []
@@ -27,5 +27,5 @@ def obstacle(folder: Path) -> str | None:
 
 
 def is_panic(error: BaseException) -> bool:
-    """Whether a library written in Rust panicked. Its exception derives from BaseException and cannot be imported."""
+    """Return whether a Rust library panicked. The exception derives from BaseException and cannot be imported."""
     return type(error).__name__ == "PanicException"
