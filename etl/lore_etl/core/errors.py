@@ -45,7 +45,7 @@ LoreError                       exit  HTTP
 │   └── Unavailable               75   503   the owner exited during a call that must not be repeated
 ├── DeadlineExceeded              75   504
 ├── ProviderError                 74   502   a model or a remote service failed
-│   └── ProviderUnavailable       74   502   it does not respond to anyone at the moment
+│   └── ProviderUnavailable       74   502   it does not respond to any request at the moment
 └── InternalError                 70   500   a bug in Lore; details are in the log
 """
 
@@ -56,7 +56,7 @@ from typing import Any
 
 
 class LoreError(Exception):
-    """Base of all reported errors: a message, and a hint with the next step."""
+    """The base class of all reported errors, with a message and a hint about the next step."""
 
     code = "ERROR"
     http_status = 500
@@ -67,7 +67,7 @@ class LoreError(Exception):
         super().__init__(message)
         self.message, self.hint = message, hint or self.default_hint
         self.trace_id: str | None = None  # of an error that another process reported
-        self.context: Mapping[str, str] | None = None  # of a call whose errors are told in an envelope
+        self.context: Mapping[str, str] | None = None  # of a call whose errors are reported in an envelope
 
 
 class UsageError(LoreError):
@@ -91,7 +91,7 @@ class InvalidInput(InvalidArgument):
 
 
 class InvalidSearchQuery(InvalidArgument):
-    """A knowledge search without words, or with too many."""
+    """A knowledge search without words, or with too many words."""
 
     code = "INVALID_SEARCH_QUERY"
     default_hint = "Search for a few words."
@@ -190,7 +190,7 @@ class JobNotFound(NotFound):
 
 
 class ClassNotFound(NotFound):
-    """No class has this name; the hint names the nearest."""
+    """No class has this name; the hint names similar classes."""
 
     code = "CLASS_NOT_FOUND"
 
@@ -328,14 +328,14 @@ class ForeignIndex(StorageError):
 
 
 class DatabaseUnavailable(StorageError):
-    """Chroma is another process, and does not respond or denies access. Nothing is lost."""
+    """Chroma runs in another process, and does not respond or denies access. Nothing is lost."""
 
     code, http_status = "DATABASE_UNAVAILABLE", 503
     default_hint = "Check that Chroma runs at the address in `[database]` of your configuration, then try again."
 
 
 class IndexDamaged(StorageError):
-    """A store is unreadable. It is derived, so a sync rebuilds it without calling the model."""
+    """A store is unreadable. Stores are derived, so a sync rebuilds it without calling the model."""
 
     code = "INDEX_DAMAGED"
     default_hint = "Run `lore sync` to rebuild the damaged store from chunks.jsonl and cached vectors."
@@ -383,7 +383,7 @@ class ProviderUnavailable(ProviderError):
 
 
 class InternalError(LoreError):
-    """A bug in Lore. The log has the details under the same trace id."""
+    """A bug in Lore; the log has the details, with the same trace id."""
 
     code, http_status, exit_code = "INTERNAL_ERROR", 500, 70
     default_hint = "This is a bug in Lore; the log on stderr has the details for this trace_id."
