@@ -47,7 +47,7 @@ class Episode:
 
 @dataclass(frozen=True)
 class Reading:
-    """What a file contains: its episode and `notes` on what could not be read, or the reason it is `skipped`."""
+    """The content of a file: its episode with `notes` on unreadable parts, or the reason why it is `skipped`."""
 
     episode: Episode | None = None
     notes: tuple[str, ...] = ()

@@ -133,7 +133,7 @@ class KnowledgeServer:
         return not self._deduplicates and (self._has(LIST) or self._has(SEARCH))
 
     async def add(self, episode: Episode, replaces: str = "") -> tuple[str, bool]:
-        """Send an episode. Return its id, empty if the server returns none, and whether it replaced the given id."""
+        """Send an episode. Return its id, empty if the server returns no id, and whether it replaced the given id."""
         add = self._tool(ADD)
         arguments = dict(arguments_of(add, episode))
         is_replaced = bool(replaces) and "replaces" in add.arguments
@@ -203,7 +203,7 @@ def checked(reply: JSON) -> JSON:
 
 
 def id_in(reply: JSON) -> str:
-    """Return the id in a reply; empty if there is none."""
+    """Return the id in a reply; empty if there is no id."""
     values = (level.get(name) for level in _levels(reply) for name in IDS)
     return next((str(value) for value in values if isinstance(value, str | int) and value != ""), "")
 

@@ -111,7 +111,7 @@ def _classify(file: MemoryFile, plan: UploadPlan, entry: UploadedFile | None, di
 
 
 def _gone(found: FoundFiles, state: UploadState, everything: bool, plan: UploadPlan) -> Iterator[str]:
-    """Yield the paths of deleted files; none if many files of a folder seem to be deleted together."""
+    """Yield the paths of deleted files, except those of a folder in which all of at least GUARDED files disappeared."""
     for folder in dict.fromkeys(found.complete):
         known = [path for path in state.files if path.startswith(folder.rstrip(os.sep) + os.sep)]
         gone = [path for path in known if path not in found.files]

@@ -52,7 +52,7 @@ class RetryPolicy:
     _failures: int = 0
 
     def pause_after(self, failure: ServerUnreachable) -> float | None:
-        """Return the seconds until the next attempt; None if there is none."""
+        """Return the seconds until the next attempt; None if there is no further attempt."""
         self._failures += 1
         if self._failures >= self.attempts or failure.retry_after > self.max_retry_after:
             return None
