@@ -279,7 +279,6 @@ class Catalogue:
             connection.executemany("UPDATE chunk SET has_vector = ? WHERE id = ?", rows)
 
     def with_vector(self) -> int:
-        """Return the number of chunks that have a vector."""
         return int(self._rows("SELECT count(*) FROM chunk WHERE has_vector = 1")[0][0])
 
     def waiting(self) -> int:
@@ -291,7 +290,6 @@ class Catalogue:
         return int(self._rows("SELECT count(*) FROM chunk")[0][0])
 
     def files_with_chunks(self) -> int:
-        """Return the number of files that have chunks."""
         return int(self._rows("SELECT count(DISTINCT source) FROM chunk")[0][0])
 
     def sources(self, type_: str | None, under: str | None) -> list[JSON]:

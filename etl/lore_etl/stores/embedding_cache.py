@@ -76,7 +76,6 @@ class EmbeddingCache:
             connection.executemany(sql, ((self._model, one) for one in stale))
 
     def close(self) -> None:
-        """Close the file."""
         if self._connection is not None:
             self._connection.close()
         self._connection = None

@@ -73,7 +73,6 @@ class ChapterService:
         author: str | None = None,
         session: str | None = None,
     ) -> KnowledgeWrittenRecord:
-        """Create a document."""
         parts = tuple(NewChapter(one["title"], one["content"], one.get("summary", "")) for one in chapters)
         done = self._library.store.create_document(
             self._library.named(project_id), filename, title, introduction, tuple(keywords), parts,
@@ -180,7 +179,6 @@ class ChapterService:
         author: str | None = None,
         session: str | None = None,
     ) -> KnowledgeWrittenRecord:
-        """Add a chapter."""
         name, by = self._library.named(project_id), author_of(author, session)
         chapter = NewChapter(chapter_title, content, summary or "")
         is_placed = reference_chapter is not None or reference_index is not None

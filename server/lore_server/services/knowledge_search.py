@@ -187,7 +187,7 @@ def _weighed(page: MatchPage, found: Sequence[str], rarity: dict[str, float]) ->
 
 
 def _ranked(weighed: Sequence[Match], outdated: Mapping[str, OutdatedRecord]) -> list[Match]:
-    """Sort by score, best first. Outdated documents have half their score, and rank below their replacement."""
+    """Return the matches, best first. Outdated documents have half their score, and rank below their replacement."""
     told = {one.page.filename: _with_outdated(one, outdated.get(one.page.filename)) for one in weighed}
     for name, one in told.items():
         if one.outdated and (new := told.get(one.outdated.get("superseded_by", ""))) is not None:

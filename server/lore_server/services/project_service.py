@@ -85,7 +85,6 @@ class ProjectService:
         author: str | None = None,
         session: str | None = None,
     ) -> KnowledgeWrittenRecord:
-        """Add a section."""
         name, by = self._library.named(project_id), author_of(author, session)
         done = self._library.store.add_section(
             name, section_header, content, by, position, reference_header, expected_version
@@ -101,7 +100,6 @@ class ProjectService:
         author: str | None = None,
         session: str | None = None,
     ) -> KnowledgeWrittenRecord:
-        """Remove a section."""
         name, by = self._library.named(project_id), author_of(author, session)
         return written(self._library.store.remove_section(name, section_header, by, expected_version))
 
