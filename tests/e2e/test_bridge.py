@@ -36,7 +36,7 @@ def test_two_agents_share_one_owner(project: Path) -> None:
 
 
 @pytest.mark.parametrize("moment", ["between calls", "during a call"])
-def test_the_next_call_after_the_owners_death_works(project: Path, moment: str) -> None:
+def test_the_next_call_after_the_owner_dies_works(project: Path, moment: str) -> None:
     with StdioClient(project) as client:
         client.call("query_documents", query="ferry")
         dead = owner_of(project)
@@ -54,7 +54,7 @@ def test_the_next_call_after_the_owners_death_works(project: Path, moment: str) 
         assert owner_of(project).pid != dead.pid
 
 
-def test_a_sync_that_lost_its_owner_is_done_by_the_next(tmp_path: Path) -> None:
+def test_a_sync_that_lost_its_owner_is_repeated_by_the_next_owner(tmp_path: Path) -> None:
     write_project(tmp_path, {f"docs/{n}.md": f"# Page {n}\n\nText about subject {n}.\n" for n in range(400)})
     with StdioClient(tmp_path) as client:
         client.begin(
@@ -70,7 +70,7 @@ def test_a_sync_that_lost_its_owner_is_done_by_the_next(tmp_path: Path) -> None:
     assert health["counts"] == {"guide": 400}
 
 
-def test_a_call_that_must_not_be_repeated_is_reported_and_the_next_one_works(project: Path) -> None:
+def test_a_call_that_must_not_be_repeated_is_reported_and_the_next_call_works(project: Path) -> None:
     with StdioClient(project) as client:
         client.call("query_documents", query="ferry")
         owner = owner_of(project)
@@ -84,7 +84,7 @@ def test_a_call_that_must_not_be_repeated_is_reported_and_the_next_one_works(pro
         assert client.call("query_documents", query="ferry")["total"] == 5
 
 
-def test_requests_of_the_stateless_protocol_outlive_an_owner_too(project: Path) -> None:
+def test_requests_of_the_stateless_protocol_survive_the_death_of_an_owner(project: Path) -> None:
     meta = {
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
@@ -99,7 +99,7 @@ def test_requests_of_the_stateless_protocol_outlive_an_owner_too(project: Path) 
     assert [one["result"]["structuredContent"]["total"] for one in (first, second)] == [5, 5]
 
 
-def test_an_agent_with_a_key_gets_an_owner_with_it_again(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_agent_with_a_key_gets_a_new_owner_with_that_key(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GEMINI_API_KEY", "k" * 20)
     with StdioClient(project) as client:
         client.call("query_documents", query="ferry")
@@ -116,14 +116,14 @@ def test_an_agent_with_a_key_gets_an_owner_with_it_again(project: Path, monkeypa
         assert owner_of(project).key == with_key.key
 
 
-def test_the_bridge_ends_with_its_input_and_the_owner_stays(project: Path) -> None:
+def test_the_bridge_ends_with_its_input_and_the_owner_keeps_running(project: Path) -> None:
     client = StdioClient(project)
 
     assert client.close() == 0
     assert len(owners()) == 1
 
 
-def test_the_bridge_ends_when_its_parent_dies_although_its_input_stays_open(project: Path) -> None:
+def test_the_bridge_ends_when_its_parent_dies_even_if_its_input_stays_open(project: Path) -> None:
     code = (
         "import subprocess, sys, time\n"
         "bridge = subprocess.Popen([sys.argv[1], 'mcp'], stdin=0, stdout=subprocess.PIPE)\n"
@@ -179,7 +179,7 @@ def test_the_bridge_imports_nothing_but_the_standard_library_and_lore(project: P
     }
 
 
-def test_a_bridge_takes_little_memory(project: Path) -> None:
+def test_a_bridge_uses_little_memory(project: Path) -> None:
     with StdioClient(project) as client:
         client.call("query_documents", query="ferry")
         resident = next(line for line in _status(client.process.pid).splitlines() if line.startswith("VmRSS"))
@@ -187,7 +187,7 @@ def test_a_bridge_takes_little_memory(project: Path) -> None:
         assert int(resident.split()[1]) < 30_000
 
 
-def test_a_wrong_configuration_ends_the_bridge_with_its_key(tmp_path: Path) -> None:
+def test_the_bridge_names_an_invalid_configuration_key_and_exits(tmp_path: Path) -> None:
     write_project(tmp_path, {**PAGES, "lore.toml": "[qurey]\n"})
 
     done = run_lore("mcp", cwd=tmp_path)
@@ -197,7 +197,7 @@ def test_a_wrong_configuration_ends_the_bridge_with_its_key(tmp_path: Path) -> N
     assert done.stdout == ""
 
 
-def test_a_configuration_that_is_mended_is_taken_up_without_a_new_session(project: Path) -> None:
+def test_a_corrected_configuration_takes_effect_without_a_new_session(project: Path) -> None:
     with StdioClient(project) as client:
         client.call("query_documents", query="ferry")
         (project / "lore.toml").write_text("[qurey]\n", encoding="utf-8")

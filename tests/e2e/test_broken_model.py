@@ -37,7 +37,7 @@ def run(project: Path, user: Path, *command: str) -> tuple[int, dict[str, Any]]:
 
 
 @pytest.mark.parametrize("fixed_by", ["search", "sync", "status", "doctor"])
-def test_after_a_broken_model_is_fixed_the_next_command_works(project: Path, user: Path, fixed_by: str) -> None:
+def test_the_next_command_works_after_a_broken_model_is_fixed(project: Path, user: Path, fixed_by: str) -> None:
     config = user / "lore/config.toml"
     config.write_text(BROKEN, encoding="utf-8")
     code, found = run(project, user, "search", "ferry")

@@ -41,7 +41,7 @@ def test_the_index_ignores_itself_in_git(project: Path) -> None:
     assert (project / ".lore" / ".gitignore").read_text().splitlines()[-1] == "*"
 
 
-def test_options_may_stand_before_or_after_the_command(project: Path, tmp_path: Path) -> None:
+def test_options_are_accepted_before_and_after_the_command(project: Path, tmp_path: Path) -> None:
     before = run_lore("-C", str(project), "--json", "search", "zebra", cwd=tmp_path)
     after = run_lore("search", "zebra", "--json", "-C", str(project), cwd=tmp_path)
 
@@ -69,7 +69,7 @@ def test_sync_prints_its_report_as_data(project: Path) -> None:
     assert report["unchanged"] == listed["total"] > 0
 
 
-def test_the_class_tree_is_drawn_with_the_members_of_its_root(project: Path) -> None:
+def test_the_class_tree_shows_the_members_of_its_root(project: Path) -> None:
     assert run_lore("hierarchy", "Base", cwd=project).stdout.splitlines() == [
         "pkg.base.Base  pkg/base.py:1",
         "  pkg.child.Child  pkg/child.py:4",
@@ -79,20 +79,20 @@ def test_the_class_tree_is_drawn_with_the_members_of_its_root(project: Path) -> 
     ]
 
 
-def test_a_chunk_is_shown_whole_by_its_id(project: Path) -> None:
+def test_a_chunk_is_shown_in_full_by_its_id(project: Path) -> None:
     listed = json.loads(run_lore("docs", "--type", "guide", "--json", cwd=project).stdout)
     shown = run_lore("docs", listed["documents"][0]["id"], cwd=project)
 
     assert shown.stdout.endswith("# Guide\n\nThe zebra is striped.\n")
 
 
-def test_call_runs_any_operation_with_pairs_over_json(project: Path) -> None:
+def test_call_runs_any_operation_and_pairs_override_json(project: Path) -> None:
     done = run_lore("call", "list_documents", "limit=1", "--json-args", '{"type": "src", "limit": 9}', cwd=project)
 
     assert [one["type"] for one in json.loads(done.stdout)["documents"]] == ["src"]
 
 
-def test_a_value_that_looks_like_a_number_is_text_where_the_contract_wants_text(project: Path) -> None:
+def test_a_numeric_value_stays_text_if_the_contract_requires_text(project: Path) -> None:
     done = run_lore("call", "query_documents", "query=4711", "limit=1", "explain=true", cwd=project)
 
     assert json.loads(done.stdout)["query"] == "4711"
@@ -116,7 +116,7 @@ def test_a_value_that_looks_like_a_number_is_text_where_the_contract_wants_text(
         (["search"], 2, "Missing argument"),
     ],
 )
-def test_a_mistake_is_told_on_standard_error_with_its_exit_code(
+def test_a_usage_error_is_reported_on_standard_error_with_its_exit_code(
     project: Path, arguments: list[str], code: int, told: str
 ) -> None:
     done = run_lore(*arguments, cwd=project)
@@ -126,14 +126,14 @@ def test_a_mistake_is_told_on_standard_error_with_its_exit_code(
     assert "Traceback" not in done.stderr
 
 
-def test_an_error_is_data_when_data_was_asked_for(project: Path) -> None:
+def test_an_error_is_json_if_json_was_requested(project: Path) -> None:
     done = run_lore("search", "zebra", "--type", "guides", "--json", cwd=project)
 
     assert json.loads(done.stdout)["code"] == "INVALID_ARGUMENT"
     assert done.stderr == ""
 
 
-def test_a_search_in_an_unsynced_folder_says_what_to_do(tmp_path: Path) -> None:
+def test_a_search_in_an_unsynced_folder_suggests_a_sync(tmp_path: Path) -> None:
     done = run_lore("search", "zebra", cwd=tmp_path)
 
     assert (done.returncode, done.stdout) == (1, "")
@@ -154,7 +154,7 @@ def test_a_search_in_an_unsynced_folder_says_what_to_do(tmp_path: Path) -> None:
         ("[embedding]\nmodel = './no-such-model'\n", "embedding.model"),
     ],
 )
-def test_a_wrong_configuration_is_told_with_its_key_by_every_command(tmp_path: Path, config: str, told: str) -> None:
+def test_every_command_names_the_invalid_configuration_key(tmp_path: Path, config: str, told: str) -> None:
     write_project(tmp_path, {"lore.toml": config, "a.md": "# Alpha\n"})
     if "host" in config or "model" in config:
         approve(tmp_path)
@@ -177,7 +177,7 @@ def test_a_second_configuration_is_merged_over_the_first(tmp_path: Path) -> None
     assert not (tmp_path / "one").exists()
 
 
-def test_init_writes_a_configuration_that_is_valid_and_keeps_one_that_is_there(tmp_path: Path) -> None:
+def test_init_writes_a_valid_configuration_and_keeps_an_existing_file(tmp_path: Path) -> None:
     first = run_lore("init", "--no-sync", cwd=tmp_path)
     written = (tmp_path / "lore.toml").read_text()
     (tmp_path / "lore.toml").write_text("[index]\n")

@@ -58,7 +58,7 @@ def look(
     return done.returncode, {one["name"]: one for one in json.loads(done.stdout)["checks"]}
 
 
-def test_a_project_that_is_set_up_has_nothing_to_remedy(project: Path) -> None:
+def test_a_project_that_is_set_up_needs_no_remedy(project: Path) -> None:
     assert run(project, "sync").returncode == 0
     assert run(project, "install", "claude-code").returncode == 0
 
@@ -71,13 +71,13 @@ def test_a_project_that_is_set_up_has_nothing_to_remedy(project: Path) -> None:
     assert (done.returncode, report["status"], done.stderr) == (0, "ok", "")
 
 
-def test_checks_can_be_run_by_name_in_the_usual_order(project: Path) -> None:
+def test_checks_selected_by_name_run_in_the_usual_order(project: Path) -> None:
     code, found = look(project, "clients", "disk", "python", "python")
 
     assert (code, list(found)) == (0, ["python", "disk", "clients"])
 
 
-def test_a_check_that_does_not_exist_is_refused_with_the_names_of_all(project: Path) -> None:
+def test_an_unknown_check_is_refused_with_the_valid_names(project: Path) -> None:
     done = run(project, "doctor", "--json", "--only", "pyhton")
     problem = json.loads(done.stdout)
 
@@ -85,7 +85,7 @@ def test_a_check_that_does_not_exist_is_refused_with_the_names_of_all(project: P
     assert problem["hint"] == f"Checks: {', '.join(ORDER)}."
 
 
-def test_what_is_not_well_comes_with_what_to_do(project: Path) -> None:
+def test_every_problem_comes_with_its_remedy(project: Path) -> None:
     code, found = look(project)
 
     assert code == 0
@@ -97,7 +97,7 @@ def test_what_is_not_well_comes_with_what_to_do(project: Path) -> None:
     assert not (project / ".lore").exists()
 
 
-def test_the_report_for_people_is_on_standard_output(project: Path) -> None:
+def test_the_readable_report_is_printed_on_standard_output(project: Path) -> None:
     done = run(project, "doctor", "--only", "database")
 
     assert "warn    database" in done.stdout
@@ -105,7 +105,7 @@ def test_the_report_for_people_is_on_standard_output(project: Path) -> None:
     assert done.stdout.splitlines()[-1].startswith("0 failed")
 
 
-def test_a_wrong_configuration_fails_its_check_and_the_others_still_run(project: Path) -> None:
+def test_an_invalid_configuration_fails_its_check_and_the_others_still_run(project: Path) -> None:
     (project / "lore.toml").write_text("[querry]\n")
 
     code, found = look(project, "configuration", "project", "mcp")
@@ -116,7 +116,7 @@ def test_a_wrong_configuration_fails_its_check_and_the_others_still_run(project:
     assert found["project"]["status"] == "ok"
 
 
-def test_a_missing_default_is_a_failed_check_and_not_a_crash(project: Path) -> None:
+def test_a_missing_model_fails_its_checks_without_a_crash(project: Path) -> None:
     mine = project.parent / "mine.toml"
     mine.write_text('[embedding]\nmodel = "./no-such-model"\n')
 
@@ -157,7 +157,7 @@ def test_the_key_is_never_printed(project: Path) -> None:
     assert "gemini" in next(one["detail"] for one in json.loads(done.stdout)["checks"] if one["name"] == "answers")
 
 
-def test_a_port_that_another_program_holds_is_told(project: Path) -> None:
+def test_a_port_in_use_by_another_program_is_reported(project: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         (project / "lore.toml").write_text(with_port(other.getsockname()[1]))
         _, found = look(project, "port")
@@ -183,7 +183,7 @@ def test_a_running_service_is_recognised_by_its_port_and_its_lock(project: Path)
     assert found["mcp"]["status"] == found["keywords"]["status"] == "ok"
 
 
-def test_what_a_dead_process_left_behind_owns_nothing(project: Path) -> None:
+def test_the_note_of_a_crashed_process_is_harmless(project: Path) -> None:
     claim(project / ".lore")
     write_note(project / ".lore", Note(1, "1", "lore mcp", "2026-01-01 00:00:00"))
     write_project(project, {".lore/owner.lock": ""})
@@ -204,7 +204,7 @@ def test_what_a_dead_process_left_behind_owns_nothing(project: Path) -> None:
         (".codex/config.toml", '[mcp_servers.lore]\ncommand = "sh"\nargs = ["mcp", "-C", "/no/such"]', "/no/such"),
     ],
 )
-def test_an_entry_that_cannot_start_lore_is_found(project: Path, file: str, content: str, told: str) -> None:
+def test_a_client_entry_that_cannot_start_lore_is_reported(project: Path, file: str, content: str, told: str) -> None:
     write_project(project, {file: content})
 
     code, found = look(project, "clients")
@@ -214,7 +214,7 @@ def test_an_entry_that_cannot_start_lore_is_found(project: Path, file: str, cont
     assert told in found["clients"]["detail"]
 
 
-def test_a_clients_file_that_cannot_be_read_is_named_and_fails_nothing(project: Path) -> None:
+def test_an_unreadable_client_file_is_named_without_failing_a_check(project: Path) -> None:
     write_project(project, {".gemini/settings.json": "{"})
 
     code, found = look(project, "clients")
@@ -224,7 +224,7 @@ def test_a_clients_file_that_cannot_be_read_is_named_and_fails_nothing(project: 
 
 
 @pytest.mark.parametrize(("package", "fails"), [("tantivy", "index"), ("pathspec", "project"), ("tomlkit", "clients")])
-def test_a_package_that_cannot_be_imported_fails_what_needs_it_and_nothing_else(
+def test_a_package_that_cannot_be_imported_fails_only_the_checks_that_need_it(
     project: Path, package: str, fails: str
 ) -> None:
     assert run(project, "sync").returncode == 0
@@ -240,7 +240,7 @@ def test_a_package_that_cannot_be_imported_fails_what_needs_it_and_nothing_else(
     assert found["python"]["status"] == found["dependencies"]["status"] == found["owner"]["status"] == "ok"
 
 
-def test_a_server_of_another_project_in_the_users_file_is_not_this_ones(project: Path) -> None:
+def test_an_entry_for_another_project_in_the_users_file_does_not_count(project: Path) -> None:
     own = {"mcpServers": {"lore": {"command": "lore-that-is-not-there"}}}
     home = project.parent / "home"
     write_project(home, {".claude.json": json.dumps({"projects": {"/elsewhere": own}})})

@@ -146,7 +146,7 @@ def reader_of(page: Path) -> str:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_the_commands_of_a_page_do_what_it_shows(page: Path, request: pytest.FixtureRequest) -> None:
+def test_the_commands_of_a_page_print_the_output_it_shows(page: Path, request: pytest.FixtureRequest) -> None:
     wanted = [step for step in steps(page) if is_run(step)]
     if wanted:
         reader: Reader = request.getfixturevalue(reader_of(page))
@@ -154,7 +154,7 @@ def test_the_commands_of_a_page_do_what_it_shows(page: Path, request: pytest.Fix
             reader.follow(step)
 
 
-def test_the_recording_shows_what_the_commands_print(newcomer: Reader) -> None:
+def test_the_recording_shows_the_output_of_its_commands(newcomer: Reader) -> None:
     shown = list(recorded())
 
     assert len(shown) > 2
@@ -164,7 +164,7 @@ def test_the_recording_shows_what_the_commands_print(newcomer: Reader) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_the_commands_that_a_page_names_have_these_words_and_options(page: Path, contract: Contract) -> None:
+def test_the_commands_that_a_page_names_exist_with_their_options(page: Path, contract: Contract) -> None:
     for step in steps(page):
         if "lore" in step.words:
             assert_lore_has(step.words[step.words.index("lore") + 1 :], step.place, contract)
@@ -197,7 +197,7 @@ def _options(command: Any) -> dict[str, Any]:
     return {name: one for one in options for name in (*one.opts, *one.secondary_opts)}
 
 
-def test_every_program_in_the_documentation_is_known(contract: Contract) -> None:
+def test_the_documentation_uses_only_known_programs(contract: Contract) -> None:
     checks: dict[str, Callable[[list[str]], None]] = {
         "lore": lambda words: None,  # the other tests run or check these
         "cd": lambda words: None,
@@ -255,7 +255,7 @@ def _runs_a_file_or_module(words: list[str]) -> None:
     assert all((ROOT / file).exists() for file in files), words
 
 
-def test_every_reason_for_not_running_a_command_is_needed() -> None:
+def test_every_exception_for_a_command_is_still_used() -> None:
     documented = [step for page in PAGES for step in lore_steps(page)]
 
     for command in NOT_RUN:
@@ -266,7 +266,7 @@ def documented_blocks() -> list[Block]:
     return [block for page in PAGES for block in blocks(page)]
 
 
-def test_every_code_block_says_its_language_and_commands_stand_in_blocks_of_commands() -> None:
+def test_every_code_block_names_its_language_and_commands_are_in_command_blocks() -> None:
     for block in documented_blocks():
         place = f"{block.page.relative_to(ROOT)}:{block.line}"
         if block.language:

@@ -63,7 +63,7 @@ def lore(cache: str, tmp_path: Path) -> partial[CompletedProcess[str]]:
 Lore = partial[CompletedProcess[str]]
 
 
-def test_an_evaluation_prints_every_measure_of_every_ranking_as_data(lore: Lore, folder: Path, tmp_path: Path) -> None:
+def test_an_evaluation_prints_every_measure_of_every_ranking_as_json(lore: Lore, folder: Path, tmp_path: Path) -> None:
     done = lore("eval", str(folder), "--json")
 
     found = json.loads(done.stdout)
@@ -78,7 +78,7 @@ def test_an_evaluation_prints_every_measure_of_every_ranking_as_data(lore: Lore,
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_evaluation_is_shown_as_a_table_with_the_difference_of_the_rankings(lore: Lore, folder: Path) -> None:
+def test_an_evaluation_prints_a_table_with_the_differences_between_rankings(lore: Lore, folder: Path) -> None:
     lines = lore("eval", str(folder), "--ranking", "vectors", "--ranking", "keywords").stdout.splitlines()
 
     assert lines[0] == "everyday: 8 questions, means with 95 % intervals"
@@ -88,7 +88,7 @@ def test_an_evaluation_is_shown_as_a_table_with_the_difference_of_the_rankings(l
     assert len(lines) == 7
 
 
-def test_a_saved_run_is_compared_with_and_a_gate_fails_only_on_a_significant_loss(
+def test_a_gate_compares_with_a_saved_run_and_fails_only_on_a_significant_loss(
     lore: Lore, folder: Path, tmp_path: Path
 ) -> None:
     """The same run is no loss; one in which all was found first, against words that are not there, is."""
@@ -107,7 +107,7 @@ def test_a_saved_run_is_compared_with_and_a_gate_fails_only_on_a_significant_los
     assert "Significantly worse than better.json: keywords ndcg@10" in gated.stderr
 
 
-def test_a_gate_that_compares_nothing_does_not_let_through(lore: Lore, folder: Path, tmp_path: Path) -> None:
+def test_a_gate_fails_if_the_runs_share_no_questions(lore: Lore, folder: Path, tmp_path: Path) -> None:
     (tmp_path / "other.json").write_text(
         json.dumps({"name": "other", "questions": 1, "values": {"keywords": {"ndcg@10": {"unknown": 0.0}}}})
     )
@@ -118,7 +118,7 @@ def test_a_gate_that_compares_nothing_does_not_let_through(lore: Lore, folder: P
     assert "other, have no questions in common" in done.stderr
 
 
-def test_a_set_without_a_corpus_and_the_history_are_asked_of_the_projects_own_index(
+def test_questions_without_a_corpus_or_from_git_use_the_projects_own_index(
     cache: str, lore: Lore, tmp_path: Path
 ) -> None:
     root = write_project(tmp_path / "project", {"issues/issue-1.md": f"# {QUESTIONS['tide']}\n"})
@@ -157,7 +157,7 @@ def test_a_set_without_a_corpus_and_the_history_are_asked_of_the_projects_own_in
         (["tune", "SET"], 2, "8 questions are too few"),
     ],
 )
-def test_a_mistake_is_told_with_its_exit_code(
+def test_a_usage_error_is_reported_with_its_exit_code(
     lore: Lore, folder: Path, arguments: list[str], code: int, told: str
 ) -> None:
     done = lore(*(str(folder) if one == "SET" else one for one in arguments))
@@ -170,9 +170,7 @@ def test_a_mistake_is_told_with_its_exit_code(
 CONFIG = "# Ours\n[query]\nnResults = 10 # few\n\n[answer]\nprovider = 'none'\n"
 
 
-def test_weights_that_hold_on_unseen_questions_are_written_and_the_search_then_uses_them(
-    cache: str, tmp_path: Path
-) -> None:
+def test_weights_that_improve_unseen_questions_are_written_and_used_by_the_search(cache: str, tmp_path: Path) -> None:
     root = write_project(tmp_path / "project", {"lore.toml": CONFIG})
     folder = tuning_set(tmp_path / "helps", 40, is_random=False)
 
@@ -192,7 +190,7 @@ def test_weights_that_hold_on_unseen_questions_are_written_and_the_search_then_u
     assert json.loads(after.stdout)["hybrid"]["ndcg@10"] == pytest.approx(record["after"], abs=1e-4)
 
 
-def test_weights_that_only_fit_by_chance_are_refused_and_nothing_is_written(cache: str, tmp_path: Path) -> None:
+def test_weights_that_fit_only_by_chance_are_refused_and_not_written(cache: str, tmp_path: Path) -> None:
     root = write_project(tmp_path / "project", {"lore.toml": CONFIG})
     folder = tuning_set(tmp_path / "chance", 40, is_random=True)
 

@@ -122,7 +122,7 @@ def _answers(face: Callable[[Path, Calls], Answers], project: Path, home: Path) 
 
 @pytest.mark.parametrize("face", [name for name in FACES if name != "lore call"])
 @pytest.mark.parametrize("number", range(len(CALLS)), ids=[f"{n} {name}" for n, (name, _) in enumerate(CALLS)])
-def test_the_same_call_gives_the_same_result_as_in_the_shell(
+def test_every_interface_gives_the_same_result_as_the_command_line(
     answers: dict[str, Answers], face: str, number: int
 ) -> None:
     # the database is open or not by process, and that is what start and stop report
@@ -145,7 +145,7 @@ def test_every_tool_was_called(contract: Contract) -> None:
     assert {name for name, _ in CALLS} == set(contract.operations)
 
 
-def test_errors_say_what_to_do(answers: dict[str, Answers]) -> None:
+def test_errors_include_a_hint(answers: dict[str, Answers]) -> None:
     results = dict(zip(range(len(CALLS)), answers["http"], strict=True))
 
     assert "Valid values: all, guide" in results[2]["hint"]

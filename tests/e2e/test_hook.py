@@ -74,7 +74,7 @@ def counts(told: JSON) -> JSON:
     return {name: told[name] for name in ("processed", "succeeded", "failed", "skipped")}
 
 
-def test_fr_016_verbose_tells_each_step(place: Place, server: MemoryServer) -> None:
+def test_fr_016_verbose_reports_each_step(place: Place, server: MemoryServer) -> None:
     place.write(20)
     first = place.run("--url", server.url, "--verbose")
 
@@ -97,7 +97,7 @@ def test_sc_001_20_files_are_sent_within_15_seconds(place: Place, server: Memory
     assert time.monotonic() - started < 15
 
 
-def test_fr_014_a_dry_run_says_what_would_be_sent_and_touches_no_network(place: Place, server: MemoryServer) -> None:
+def test_fr_014_a_dry_run_lists_the_files_without_using_the_network(place: Place, server: MemoryServer) -> None:
     place.write(2)
     guard = guarded(place.home.parent / "guard")
     outside = {**guard, "PYTHONPATH": os.pathsep.join([guard["PYTHONPATH"], str(ROOT)])}
@@ -117,7 +117,7 @@ def test_fr_014_a_dry_run_says_what_would_be_sent_and_touches_no_network(place: 
     assert not place.home.exists()
 
 
-def test_sc_002_a_session_is_not_kept_waiting_and_the_rest_is_sent_when_the_server_comes_up(place: Place) -> None:
+def test_sc_002_a_session_does_not_wait_and_the_rest_is_sent_once_the_server_is_available(place: Place) -> None:
     place.write(3)
     port = free_port()
     url = f"http://127.0.0.1:{port}/mcp/"
@@ -133,7 +133,7 @@ def test_sc_002_a_session_is_not_kept_waiting_and_the_rest_is_sent_when_the_serv
         wait_until(lambda: len(late.episodes) == 3)
 
 
-def test_fr_013_a_server_that_hangs_holds_up_a_session_for_the_budget_only(place: Place, server: MemoryServer) -> None:
+def test_fr_013_a_hanging_server_delays_a_session_only_for_the_budget(place: Place, server: MemoryServer) -> None:
     place.write(2)
     server.set({"do": "hang"})
 
@@ -151,7 +151,7 @@ def test_fr_013_a_server_that_hangs_holds_up_a_session_for_the_budget_only(place
     assert len(server.episodes) == 2
 
 
-def test_two_hooks_at_once_send_each_file_once(place: Place, server: MemoryServer) -> None:
+def test_two_simultaneous_hooks_send_each_file_once(place: Place, server: MemoryServer) -> None:
     place.write(12)
     environment = {**os.environ, "LORE_HOME": str(place.home)}
     both = [
@@ -168,7 +168,7 @@ def test_two_hooks_at_once_send_each_file_once(place: Place, server: MemoryServe
     assert len(server.calls()) == len(server.episodes) == 12
 
 
-def test_memories_go_to_lore_itself_or_to_a_lore_elsewhere_and_each_keeps_them_once(place: Place) -> None:
+def test_memories_are_stored_once_in_a_local_or_a_remote_lore(place: Place) -> None:
     place.write(3)
     (place.memories / "LEARNING/long.md").write_text("# Long\n\n" + "A paragraph of words.\n\n" * 600, encoding="utf-8")
     (place.memories / "RESEARCH/cti.md").write_text("# CTI\n\nThe group apt-28 uses it.", encoding="utf-8")
@@ -196,7 +196,7 @@ def test_memories_go_to_lore_itself_or_to_a_lore_elsewhere_and_each_keeps_them_o
     assert len(list(place.home.with_name("other").glob("projects/*/memories/*/*.md"))) == 4
 
 
-def test_a_search_of_another_server_is_spelled_for_its_database(place: Place, server: MemoryServer) -> None:
+def test_a_search_on_another_server_is_escaped_for_its_database(place: Place, server: MemoryServer) -> None:
     server.set(database="falkordb")
     search = ("hook", "search", "apt-28", "--url", server.url, "-g", "research")
 
@@ -217,7 +217,7 @@ def test_a_search_of_another_server_is_spelled_for_its_database(place: Place, se
         ((), {"LORE_HOME": "/dev/null/lore"}, "Cannot write to the folder of the hook: Not a directory."),
     ],
 )
-def test_whatever_is_wrong_around_it_a_session_can_start(
+def test_a_session_starts_despite_an_invalid_environment(
     place: Place, arguments: tuple[str, ...], environment: dict[str, str], said: str
 ) -> None:
     place.write(1)
@@ -228,5 +228,5 @@ def test_whatever_is_wrong_around_it_a_session_can_start(
     assert said in done.stderr
 
 
-def test_a_wrong_command_line_is_told_as_everywhere(place: Place) -> None:
+def test_a_wrong_command_line_is_reported_with_the_usual_exit_code(place: Place) -> None:
     assert place.run("--url", "nonsense").returncode == 2

@@ -58,7 +58,7 @@ def test_no_command_prints_a_control_character(project: Path, command: tuple[str
         json.loads(data.stdout)
 
 
-def test_what_was_written_is_found_and_shown(project: Path) -> None:
+def test_text_with_escape_sequences_is_found_and_shown_escaped(project: Path) -> None:
     done = run_lore("search", "zebra", cwd=project)
 
     assert "\\x1b]0;owned" in done.stdout
@@ -66,7 +66,7 @@ def test_what_was_written_is_found_and_shown(project: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ['[sources]\n"odd\\u001b[31m" = ["x"]\n', '"odd\\u009b31m" = 1\n', "a = \x1b[31m\n"])
-def test_an_error_about_a_configuration_prints_no_control_character(tmp_path: Path, text: str) -> None:
+def test_a_configuration_error_prints_no_control_character(tmp_path: Path, text: str) -> None:
     write_project(tmp_path, {"lore.toml": text, "a.md": "# A\n"})
     done = run_lore("sync", cwd=tmp_path)
 

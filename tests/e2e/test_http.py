@@ -56,7 +56,7 @@ def url(sample: Path) -> Iterator[str]:
         ("POST", "/api/jobs/nope/cancel", {"content": b'{"id": 3, "x": 4}'}, 400, "INVALID_ARGUMENT"),
     ],
 )
-def test_a_bad_request_gets_its_status_and_the_common_error(
+def test_a_bad_request_gets_its_status_and_the_common_error_format(
     url: str, sample: Path, method: str, path: str, sent: dict[str, bytes], status: int, code: str
 ) -> None:
     headers = {"Content-Type": "application/json", **bearer(sample)}
@@ -67,14 +67,14 @@ def test_a_bad_request_gets_its_status_and_the_common_error(
 
 
 @pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""])
-def test_a_body_of_another_type_is_refused(url: str, kind: str) -> None:
+def test_a_body_with_another_content_type_is_refused(url: str, kind: str) -> None:
     headers = {"Content-Type": kind} if kind else {}
     reply = httpx2.post(f"{url}/api/documents/query", content=b'{"query": "x"}', headers=headers)
 
     assert (reply.status_code, reply.json()["code"]) == (415, "INVALID_ARGUMENT")
 
 
-def test_a_sync_over_http_is_a_job(url: str, sample: Path) -> None:
+def test_a_sync_over_http_runs_as_a_job(url: str, sample: Path) -> None:
     with httpx2.Client(base_url=f"{url}/api", headers=bearer(sample), timeout=60) as client:
         job = client.post("/db/data/manage", json={"action": "sync", "wait_seconds": 60}).json()
 
@@ -83,7 +83,7 @@ def test_a_sync_over_http_is_a_job(url: str, sample: Path) -> None:
         assert client.post(f"/jobs/{job['id']}/cancel").json() == job
 
 
-def test_the_contract_itself_is_served(url: str) -> None:
+def test_the_contract_is_served(url: str) -> None:
     assert yaml.safe_load(httpx2.get(f"{url}/api/openapi.yaml").text) == yaml.safe_load(contract_file().read_text())
 
 

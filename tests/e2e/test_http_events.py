@@ -40,7 +40,7 @@ def ask(url: str, query: str, **headers: str) -> list[tuple[str, Any]]:
         return list(events(reply))
 
 
-def test_an_answer_streams_and_its_result_is_the_ordinary_reply(project: Path) -> None:
+def test_an_answer_streams_and_ends_with_the_ordinary_reply(project: Path) -> None:
     with serving(project) as url:
         *texts, (last, result) = ask(url, "How do retries back off?", **EVENTS)
         plain = httpx2.post(f"{url}/api/knowledge/ask", json={"query": "How do retries back off?"}, timeout=60).json()
@@ -61,7 +61,7 @@ def test_an_answer_streams_and_its_result_is_the_ordinary_reply(project: Path) -
     assert unasked.headers["content-type"] == "application/json"
 
 
-def test_gemini_s_answer_arrives_while_it_is_still_being_written(project: Path) -> None:
+def test_an_answer_from_gemini_arrives_while_it_is_being_written(project: Path) -> None:
     holder: list[gemini.FakeGemini] = []
     stalled = gemini.stalls_after(lambda: holder[0], "It doubles [1]. ", "Then")
     with gemini.serving(stalled) as fake:
@@ -82,14 +82,14 @@ def test_gemini_s_answer_arrives_while_it_is_still_being_written(project: Path) 
     assert "cannot be reached" in result["degraded"]
 
 
-def test_a_missing_index_is_told_as_a_problem(tmp_path: Path) -> None:
+def test_a_missing_index_is_reported_as_a_problem(tmp_path: Path) -> None:
     with serving(tmp_path) as url:
         ((name, problem),) = ask(url, "anything", **EVENTS)
 
     assert (name, problem["code"]) == ("problem", "INDEX_MISSING")
 
 
-def test_a_sync_is_followed_from_its_beginning_to_its_end(project: Path) -> None:
+def test_a_sync_is_followed_from_start_to_end(project: Path) -> None:
     (project / "docs" / "new.md").write_text("# New\n\nA page that the sync finds.\n")
     settle(project)
     with serving(project) as url, httpx2.Client(base_url=f"{url}/api", headers=bearer(project), timeout=60) as client:

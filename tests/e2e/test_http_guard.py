@@ -87,7 +87,7 @@ def test_a_foreign_host_or_origin_is_refused_on_every_route_even_with_the_token(
     assert reply.status_code == status
 
 
-def test_a_host_that_is_sent_twice_is_refused(url: str) -> None:
+def test_a_request_with_two_host_headers_is_refused(url: str) -> None:
     connection = http.client.HTTPConnection(url.removeprefix("http://"))
     connection.putrequest("GET", "/api/healthcheck", skip_host=True)
     connection.putheader("Host", url.removeprefix("http://"))
@@ -98,7 +98,7 @@ def test_a_host_that_is_sent_twice_is_refused(url: str) -> None:
     connection.close()
 
 
-def test_the_page_of_this_very_address_is_answered_and_by_any_name_of_this_machine(url: str) -> None:
+def test_requests_from_the_servers_own_page_are_answered_under_every_local_host_name(url: str) -> None:
     port = url.rpartition(":")[2]
     for name in ("127.0.0.1", "localhost", "LOCALHOST", "[::1]"):
         headers = {"Host": f"{name}:{port}", "Origin": f"http://{name.lower()}:{port}"}
@@ -106,7 +106,7 @@ def test_the_page_of_this_very_address_is_answered_and_by_any_name_of_this_machi
 
 
 @pytest.mark.parametrize(("method", "path"), ROUTES)
-def test_every_response_has_the_headers_and_none_opens_it_to_other_origins(url: str, method: str, path: str) -> None:
+def test_every_response_has_the_security_headers_and_allows_no_other_origin(url: str, method: str, path: str) -> None:
     wanted = {name.decode(): value.decode() for name, value in HEADERS}
     for headers in ({}, {"Host": "evil.example"}, {"Origin": "http://evil.example"}):
         reply = send(url, method, path, headers)
@@ -131,7 +131,9 @@ def changing(contract: Contract) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("given", [None, "", "Bearer", "Bearer wrong", "Basic {}", "{}", "Bearer {}x", "Bearer é"])
-def test_what_changes_something_wants_the_token(url: str, sample: Path, contract: Contract, given: str | None) -> None:
+def test_every_changing_request_requires_the_token(
+    url: str, sample: Path, contract: Contract, given: str | None
+) -> None:
     token = bearer(sample)["Authorization"].removeprefix("Bearer ")
     headers = {} if given is None else {b"Authorization": given.format(token).encode("latin-1")}
     for method, path in changing(contract):
@@ -143,7 +145,7 @@ def test_what_changes_something_wants_the_token(url: str, sample: Path, contract
             assert token not in reply.text
 
 
-def test_with_the_token_it_is_done(url: str, sample: Path) -> None:
+def test_a_changing_request_with_the_token_succeeds(url: str, sample: Path) -> None:
     for scheme in ("Bearer", "bearer", "BEARER"):
         headers = {"Authorization": bearer(sample)["Authorization"].replace("Bearer", scheme)}
         reply = httpx2.post(f"{url}/api/db/manage", headers=headers, json={"action": "start"})
@@ -151,7 +153,7 @@ def test_with_the_token_it_is_done(url: str, sample: Path) -> None:
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
-def test_an_mcp_client_without_the_token_sees_and_calls_only_what_reads(
+def test_an_mcp_client_without_the_token_lists_and_calls_only_reading_tools(
     url: str, sample: Path, contract: Contract, mode: str
 ) -> None:
     async def look(headers: dict[str, str]) -> tuple[set[str], Any, Any]:
@@ -172,7 +174,7 @@ def test_an_mcp_client_without_the_token_sees_and_calls_only_what_reads(
     assert (changed.is_error, changed.structured_content["status"]) == (False, "already_running")
 
 
-def test_the_page_is_handed_what_it_needs_and_is_kept_by_nobody(url: str, sample: Path) -> None:
+def test_the_page_gets_its_settings_and_is_not_cached(url: str, sample: Path) -> None:
     reply = httpx2.get(url)
     metas = dict(re.findall(r'<meta name="lore-(\w+)" content="([^"]*)">', reply.text))
 
@@ -183,7 +185,7 @@ def test_the_page_is_handed_what_it_needs_and_is_kept_by_nobody(url: str, sample
     assert metas["editor"] == "vscode://file/{path}:{line}"
 
 
-def test_assets_have_their_type_and_are_sent_again_only_if_they_changed(url: str) -> None:
+def test_assets_have_their_content_type_and_are_resent_only_after_a_change(url: str) -> None:
     reply = httpx2.get(f"{url}/assets/app.js")
 
     assert reply.headers["content-type"].startswith("text/javascript")
@@ -202,7 +204,7 @@ def test_assets_have_their_type_and_are_sent_again_only_if_they_changed(url: str
         "/assets/%c0%ae%c0%ae/token.py", "/assets/app.js/", "//assets/app.js", "/server/token.py", "/.lore/token",
     ],
 )  # fmt: skip
-def test_no_path_leads_out_of_the_assets(url: str, path: str) -> None:
+def test_no_path_escapes_the_assets_folder(url: str, path: str) -> None:
     connection = http.client.HTTPConnection(url.removeprefix("http://"))  # sends a path as it is
     connection.request("GET", path)
     reply = connection.getresponse()
@@ -213,7 +215,7 @@ def test_no_path_leads_out_of_the_assets(url: str, path: str) -> None:
 
 @pytest.mark.parametrize(("method", "path"), [one for one in ROUTES if one[1] not in PUBLIC])
 @pytest.mark.parametrize("given", [{}, {"Authorization": "Bearer wrong"}, {"Host": "kb.example"}])
-def test_where_other_machines_get_in_every_request_wants_the_token(
+def test_an_open_server_requires_the_token_for_every_request(
     open_url: str, method: str, path: str, given: dict[str, str]
 ) -> None:
     reply = send(open_url, method, path, given)
@@ -221,7 +223,7 @@ def test_where_other_machines_get_in_every_request_wants_the_token(
     assert (reply.status_code, reply.json()["code"]) == (401, "TOKEN_REQUIRED")
 
 
-def test_where_other_machines_get_in_the_token_opens_and_foreign_names_stay_out(open_url: str) -> None:
+def test_an_open_server_accepts_the_token_and_refuses_foreign_host_names(open_url: str) -> None:
     token = {"Authorization": f"Bearer {OPEN_TOKEN}"}
 
     for host in ("127.0.0.1", "kb.example", "KB.example:8080"):
@@ -233,7 +235,7 @@ def test_where_other_machines_get_in_the_token_opens_and_foreign_names_stay_out(
     assert send(open_url, "GET", "/api/documents", {**behind_tls, "Origin": "https://a.example"}).status_code == 403
 
 
-def test_where_other_machines_get_in_the_page_is_handed_nothing(open_url: str) -> None:
+def test_an_open_server_puts_no_token_in_its_page(open_url: str) -> None:
     page = httpx2.get(open_url).text
     metas = dict(re.findall(r'<meta name="lore-(\w+)" content="([^"]*)">', page))
 
@@ -242,7 +244,7 @@ def test_where_other_machines_get_in_the_page_is_handed_nothing(open_url: str) -
     assert httpx2.get(f"{open_url}/assets/app.js").status_code == 200
 
 
-def test_without_a_token_it_does_not_open_to_other_machines(tmp_path: Path) -> None:
+def test_a_server_without_a_token_does_not_listen_to_other_machines(tmp_path: Path) -> None:
     (tmp_path / "lore.toml").write_text('[server]\nhost = "0.0.0.0"\nport = 0\n')
     approve(tmp_path)
 

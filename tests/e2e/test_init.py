@@ -36,7 +36,7 @@ def written(folder: Path) -> JSON:
     return value
 
 
-def test_init_takes_in_a_folder_from_anywhere(project: tuple[Path, JSON]) -> None:
+def test_init_sets_up_a_folder_from_any_working_directory(project: tuple[Path, JSON]) -> None:
     folder, reply = project
 
     assert reply["written"] == ["lore.toml", INDEX]
@@ -69,7 +69,7 @@ def test_init_search_edit_search_finds_the_edit(project: tuple[Path, JSON]) -> N
     assert entry["tags"] == ["quasar"]
 
 
-def test_the_shell_tells_what_was_found_written_and_does_not_hold(project: tuple[Path, JSON]) -> None:
+def test_init_reports_found_and_written_files_and_drift(project: tuple[Path, JSON]) -> None:
     folder, _ = project
     (folder / "ce/validate.py").rename(folder / "ce/moved.py")
 
@@ -88,7 +88,7 @@ def test_the_shell_tells_what_was_found_written_and_does_not_hold(project: tuple
     assert lines[5].startswith("17 files in ")
 
 
-def test_an_agent_is_told_where_other_projects_are_taken_in(project: tuple[Path, JSON], tmp_path: Path) -> None:
+def test_an_agent_gets_the_command_that_sets_up_another_project(project: tuple[Path, JSON], tmp_path: Path) -> None:
     folder, _ = project
 
     refused = through_stdio(folder, [("init_project", {"project_root": str(tmp_path)})])[0]
@@ -98,7 +98,7 @@ def test_an_agent_is_told_where_other_projects_are_taken_in(project: tuple[Path,
     assert list(tmp_path.iterdir()) == []
 
 
-def test_wrong_usage_is_told_and_leaves_no_trace(tmp_path: Path) -> None:
+def test_wrong_usage_is_reported_and_writes_nothing(tmp_path: Path) -> None:
     missing = run_lore("init", "no-such-folder", cwd=tmp_path)
     twice = run_lore("init", ".", "-C", ".", "--json", cwd=tmp_path)
 
@@ -118,7 +118,7 @@ def test_without_a_sync_only_the_files_are_written(tmp_path: Path) -> None:
     assert set(map(len, written(tmp_path)["knowledge"].values())) == {0}
 
 
-def test_a_sync_that_fails_gives_its_exit_code_with_what_was_done(tmp_path: Path) -> None:
+def test_init_returns_the_exit_code_of_a_failed_sync_with_its_report(tmp_path: Path) -> None:
     write_project(tmp_path, {"README.md": "# A\n", "lore.toml": '[embedding]\nmodel = "/no/such/model"\n'})
     approve(tmp_path)
 

@@ -60,7 +60,7 @@ def inspect(project: Path, *arguments: str) -> dict[str, Any]:
     return value
 
 
-def test_it_lists_every_tool_resource_and_prompt(project: Path, contract: Contract) -> None:
+def test_the_inspector_lists_every_tool_resource_and_prompt(project: Path, contract: Contract) -> None:
     tools = inspect(project, "--method", "tools/list")["tools"]
     resources = inspect(project, "--method", "resources/list")["resources"]
     templates = inspect(project, "--method", "resources/templates/list")["resourceTemplates"]
@@ -74,7 +74,7 @@ def test_it_lists_every_tool_resource_and_prompt(project: Path, contract: Contra
 
 
 @pytest.mark.parametrize("tool", [pytest.param(one, marks=pytest.mark.long if one in ALIKE else ()) for one in CALLS])
-def test_it_calls_every_tool(project: Path, contract: Contract, tool: str) -> None:
+def test_the_inspector_calls_every_tool(project: Path, contract: Contract, tool: str) -> None:
     arguments = dict(CALLS[tool])
     if tool == "get_document_by_id":
         listed = json.loads(run_lore("docs", "--json", "-n", "1", cwd=project).stdout)

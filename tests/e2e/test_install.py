@@ -33,7 +33,7 @@ def load(file: Path) -> dict[str, Any]:
 
 @pytest.mark.parametrize("client", CLIENTS.values(), ids=CLIENTS)
 @pytest.mark.parametrize("where", [(), ("--user",)], ids=["project", "user"])
-def test_a_client_gets_its_entry_once(project: Path, client: Any, where: tuple[str, ...]) -> None:
+def test_an_entry_is_added_to_a_client_only_once(project: Path, client: Any, where: tuple[str, ...]) -> None:
     first, second = install(project, client.name, *where), install(project, client.name, *where)
     folder = project.parent / "home" / client.home[1] if where else project
     file = folder / (client.home[2] if where else client.project_file)
@@ -47,7 +47,7 @@ def test_a_client_gets_its_entry_once(project: Path, client: Any, where: tuple[s
     assert entry.get("type") == client.extra.get("type")
 
 
-def test_the_written_command_answers_from_the_projects_folder(project: Path) -> None:
+def test_the_installed_command_answers_from_the_projects_folder(project: Path) -> None:
     install(project, "gemini")
     entry = load(project / ".gemini" / "settings.json")["mcpServers"]["lore"]
     hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
@@ -60,7 +60,7 @@ def test_the_written_command_answers_from_the_projects_folder(project: Path) -> 
     assert json.loads(done.stdout)["result"]["serverInfo"]["name"] == "lore"
 
 
-def test_what_a_file_holds_is_kept(project: Path) -> None:
+def test_existing_content_of_a_file_is_kept(project: Path) -> None:
     file = project / ".vscode" / "mcp.json"
     file.parent.mkdir()
     text = '\ufeff{\r\n    // ours\r\n    "servers": {\r\n        "x": {"command": "y"},\r\n    },\r\n    "a": []\r\n}'
@@ -75,7 +75,7 @@ def test_what_a_file_holds_is_kept(project: Path) -> None:
     assert written.endswith('\r\n    },\r\n    "a": []\r\n}')
 
 
-def test_another_entry_of_that_name_is_shown_and_not_overwritten(project: Path) -> None:
+def test_a_different_entry_with_the_same_name_is_shown_and_not_overwritten(project: Path) -> None:
     (project / ".mcp.json").write_text('{"mcpServers": {"lore": {"command": "something-else"}}}')
 
     done = install(project, "claude-code")
@@ -89,7 +89,7 @@ def test_another_entry_of_that_name_is_shown_and_not_overwritten(project: Path) 
     assert list(load(project / ".mcp.json")["mcpServers"]) == ["lore", "lore-2"]
 
 
-def test_printing_writes_nothing_and_prints_nothing_but_the_entry(project: Path) -> None:
+def test_printing_writes_no_file_and_prints_only_the_entry(project: Path) -> None:
     for name, client in CLIENTS.items():
         done = install(project, name, "--print")
         data = tomllib.loads(done.stdout) if client.form == "toml" else json.loads(done.stdout)
@@ -99,7 +99,7 @@ def test_printing_writes_nothing_and_prints_nothing_but_the_entry(project: Path)
     assert not (project.parent / "home").exists()
 
 
-def test_the_outcome_is_data_when_data_was_asked_for(project: Path) -> None:
+def test_the_outcome_is_json_if_json_was_requested(project: Path) -> None:
     done = install(project, "cursor", "--json")
 
     record = json.loads(done.stdout)
@@ -119,7 +119,7 @@ def test_the_outcome_is_data_when_data_was_asked_for(project: Path) -> None:
         (["-C", "/no/such/folder", "cursor"], "no folder"),
     ],
 )
-def test_a_mistake_is_told_with_exit_code_2(project: Path, arguments: list[str], told: str) -> None:
+def test_a_usage_error_is_reported_with_exit_code_2(project: Path, arguments: list[str], told: str) -> None:
     done = install(project, *arguments)
 
     assert done.returncode == 2
@@ -138,7 +138,7 @@ def test_the_chosen_toolsets_and_configuration_are_part_of_the_command(project: 
 
 
 @pytest.mark.parametrize("content", [b"{", b"\xff\xff", b'{"mcpServers": 1}'])
-def test_a_file_that_is_not_understood_is_named_and_left_as_it_is(project: Path, content: bytes) -> None:
+def test_a_file_that_cannot_be_parsed_is_named_and_left_unchanged(project: Path, content: bytes) -> None:
     (project / ".mcp.json").write_bytes(content)
 
     done = install(project, "claude-code")
@@ -150,7 +150,7 @@ def test_a_file_that_is_not_understood_is_named_and_left_as_it_is(project: Path,
 
 @pytest.mark.parametrize("client", CLIENTS.values(), ids=CLIENTS)
 @pytest.mark.parametrize("level", ["file", "folder", "fifo"])
-def test_a_projects_file_that_leads_elsewhere_is_neither_read_nor_written(
+def test_client_files_that_are_symlinks_or_fifos_are_neither_read_nor_written(
     project: Path, client: Any, level: str
 ) -> None:
     outside, file = project.parent / "outside", project / client.project_file

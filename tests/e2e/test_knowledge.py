@@ -37,7 +37,9 @@ def home(tmp_path: Path) -> Path:
     return tmp_path / "home"
 
 
-def test_a_folder_of_the_seed_is_found_by_its_variable_and_kept_as_it_is(project: Path, home: Path) -> None:
+def test_the_folder_of_the_earlier_server_is_found_by_its_variable_and_kept_unchanged(
+    project: Path, home: Path
+) -> None:
     seed_store(home)
     files = {path: path.read_bytes() for path in (home / "projects").rglob("*.md")}
     with agent(project, Path(), LORE_HOME="", KNOWLEDGE_MCP_HOME=str(home)) as me:
@@ -50,7 +52,7 @@ def test_a_folder_of_the_seed_is_found_by_its_variable_and_kept_as_it_is(project
     assert "create_knowledge_file" in (home / "activity.log").read_text().splitlines()[0]
 
 
-def test_two_homes_are_not_mixed_up_though_the_project_is_one(project: Path, tmp_path: Path) -> None:
+def test_knowledge_in_two_homes_is_kept_apart_for_the_same_project(project: Path, tmp_path: Path) -> None:
     with agent(project, tmp_path / "one") as me:
         me.call("update_project_main", content="one")
         first = owner_of(project)
@@ -61,7 +63,7 @@ def test_two_homes_are_not_mixed_up_though_the_project_is_one(project: Path, tmp
         assert me.call("get_project_main")["content"] == "one"
 
 
-def test_two_agents_share_what_they_write_and_the_history_names_the_client(project: Path, home: Path) -> None:
+def test_two_agents_share_documents_and_the_history_names_the_client(project: Path, home: Path) -> None:
     with agent(project, home) as one, agent(project, home) as two:
         version = one.call("update_project_main", content="of one")["version"]
         assert two.call("get_project_main") == {**two.call("get_project_main"), "content": "of one", "version": version}
@@ -75,7 +77,7 @@ def test_two_agents_share_what_they_write_and_the_history_names_the_client(proje
     assert_sound(home)
 
 
-def test_what_one_agent_writes_another_finds_by_searching_the_project(project: Path, home: Path) -> None:
+def test_an_agent_finds_documents_of_another_agent_by_searching_the_project(project: Path, home: Path) -> None:
     with agent(project, home, "query,manage,projects") as one, agent(project, home, "query") as two:
         one.call("manage_knowledge_base", action="sync", wait_seconds=60)
         chapters = [{"title": "Retries", "content": "Back off when the lighthouse does not answer."}]
@@ -93,7 +95,7 @@ def test_what_one_agent_writes_another_finds_by_searching_the_project(project: P
         wait_until(lambda: found() == ["README.md"])
 
 
-def test_the_tools_have_honest_hints_and_are_not_offered_unless_asked_for(project: Path, home: Path) -> None:
+def test_the_tools_have_accurate_hints_and_are_offered_only_on_request(project: Path, home: Path) -> None:
     with agent(project, home) as me:
         tools = me.tools()
 
@@ -114,7 +116,7 @@ def shell(project: Path, home: Path, *arguments: str) -> tuple[str, str, int]:
     return done.stdout, done.stderr, done.returncode
 
 
-def test_the_shell_lists_reads_compares_and_takes_back(project: Path, home: Path) -> None:
+def test_the_command_line_lists_reads_compares_and_reverts(project: Path, home: Path) -> None:
     def write(content: str) -> str:
         arguments = json.dumps({"content": content, "author": "ann"})
         done = run_lore("call", "update_project_main", "--json-args", arguments, cwd=project, LORE_HOME=str(home))
@@ -139,7 +141,7 @@ def test_the_shell_lists_reads_compares_and_takes_back(project: Path, home: Path
     assert_sound(home)
 
 
-def test_the_shell_says_what_went_wrong(project: Path, home: Path) -> None:
+def test_the_command_line_reports_errors(project: Path, home: Path) -> None:
     out, told, code = shell(project, home, "show", "abc")
     wrong = json.loads(shell(project, home, "get", "nope", "--json")[0])
 
@@ -158,7 +160,7 @@ def url(project: Path, home: Path) -> Iterator[str]:
         yield url
 
 
-def test_over_http_writing_wants_the_token_and_errors_have_the_envelope(project: Path, url: str) -> None:
+def test_writing_over_http_requires_the_token_and_errors_have_the_common_format(project: Path, url: str) -> None:
     without = httpx2.post(f"{url}/api/projects/main", json={"content": "x"})
     wrong = httpx2.get(f"{url}/api/projects/chapter", params={"filename": "x", "chapter_index": "first"})
     done = httpx2.post(f"{url}/api/projects/main", json={"content": "x" * 3_000_000}, headers=bearer(project))

@@ -44,7 +44,7 @@ def guide(me: Agent, filename: str = "api-guide", project: str = PROJECT) -> str
 # --- project management ----------------------------------------------------------------------------------------------
 
 
-def test_01_the_main_document_of_an_unknown_project_does_not_exist_and_is_no_error(me: Agent, home: Path) -> None:
+def test_01_a_missing_main_document_of_an_unknown_project_is_not_an_error(me: Agent, home: Path) -> None:
     found = me.call("get_project_main", project_id="nobody")
 
     assert (found["exists"], found["content"], found["version"]) == (False, "", None)
@@ -109,7 +109,7 @@ def test_07_a_whole_document_is_read(me: Agent, home: Path) -> None:
     assert document["full_content"].encode() == stored.read_bytes()
 
 
-def test_08_a_document_that_is_not_there_is_told(me: Agent) -> None:
+def test_08_a_missing_document_is_reported(me: Agent) -> None:
     unknown = me.fail("get_knowledge_file", project_id=PROJECT, filename="nope.md")
     guide(me)
     record = me.fail("get_knowledge_file", project_id=PROJECT, filename="nope.md")
@@ -141,7 +141,7 @@ def test_09_words_are_found_with_chapter_context_and_summary(me: Agent) -> None:
     assert many["results"][0]["keywords_found"] == ["token", "503"]
 
 
-def test_10_upper_and_lower_case_are_the_same(me: Agent) -> None:
+def test_10_search_ignores_case(me: Agent) -> None:
     guide(me)
 
     for query in ("RETRY", "retry", "ReTrY"):
@@ -151,7 +151,7 @@ def test_10_upper_and_lower_case_are_the_same(me: Agent) -> None:
 # --- chapters --------------------------------------------------------------------------------------------------------
 
 
-def test_11_a_chapter_is_updated_and_the_others_stay(me: Agent) -> None:
+def test_11_updating_a_chapter_leaves_the_others_unchanged(me: Agent) -> None:
     guide(me)
     me.call(
         "update_chapter", project_id=PROJECT, filename="api-guide.md", chapter_title="Errors",
@@ -163,7 +163,7 @@ def test_11_a_chapter_is_updated_and_the_others_stay(me: Agent) -> None:
     assert (chapters[1]["summary"], chapters[1]["content"]) == ("Short.", "Short.\n\nNever retry.")
 
 
-def test_12_a_chapter_that_is_not_there_is_told(me: Agent) -> None:
+def test_12_a_missing_chapter_is_reported(me: Agent) -> None:
     guide(me)
     record = me.fail(
         "update_chapter", project_id=PROJECT, filename="api-guide", chapter_title="errors", new_content="x"
@@ -185,7 +185,7 @@ def test_13_a_document_is_deleted(me: Agent, home: Path) -> None:
     assert messages(home)[-1] == f"Update knowledge for {PROJECT}: Deleted api-guide.md"
 
 
-def test_14_deleting_what_is_not_there_is_told(me: Agent) -> None:
+def test_14_deleting_a_missing_document_is_reported(me: Agent) -> None:
     assert me.fail("delete_knowledge_file", project_id=PROJECT, filename="nope")["code"] == "PROJECT_NOT_FOUND"
     guide(me)
     assert me.fail("delete_knowledge_file", project_id=PROJECT, filename="nope")["code"] == "DOCUMENT_NOT_FOUND"
@@ -215,7 +215,7 @@ def test_16_the_chapters_of_a_document_are_a_resource(me: Agent) -> None:
     assert chapters["chapters"][1] == {"index": 1, "title": "Errors", "level": 2, "summary": "What can go wrong."}
 
 
-def test_17_the_main_document_is_a_resource_and_what_is_not_there_is_told(me: Agent) -> None:
+def test_17_the_main_document_is_a_resource_and_a_missing_resource_is_reported(me: Agent) -> None:
     me.call("update_project_main", project_id="git@host:team/My App.git", content="# Rules\n")
     address = "knowledge://projects/git%40host%3Ateam%2FMy%20App.git/main"
 
@@ -233,14 +233,14 @@ def test_17_the_main_document_is_a_resource_and_what_is_not_there_is_told(me: Ag
 # --- server ----------------------------------------------------------------------------------------------------------
 
 
-def test_18_the_server_says_its_version_and_where_knowledge_is(me: Agent, home: Path) -> None:
+def test_18_the_server_reports_its_version_and_the_knowledge_folder(me: Agent, home: Path) -> None:
     info = me.call("get_server_info")
 
     assert (info["version"], info["storage_path"]) == (__version__, str(home))
     assert info["name"] and info["description"]
 
 
-def test_19_the_storage_says_its_state(me: Agent, home: Path) -> None:
+def test_19_the_storage_reports_its_state(me: Agent, home: Path) -> None:
     empty = me.call("get_storage_status")
     me.call("update_project_main", project_id=PROJECT, content="x")
     (home / "projects" / PROJECT / "by-hand.md").write_text("x")

@@ -57,7 +57,7 @@ def scene(tmp_path: Path) -> Scene:
 
 
 @pytest.mark.parametrize("searches", [10, pytest.param(100, marks=pytest.mark.long)])
-def test_eight_agents_share_an_index_that_two_of_them_sync_while_files_are_edited(
+def test_eight_agents_share_an_index_while_two_sync_and_files_are_edited(
     scene: Scene, contract: Contract, searches: int
 ) -> None:
     clients = [StdioClient(scene.project) for _ in range(AGENTS)]
@@ -88,7 +88,7 @@ def test_eight_agents_share_an_index_that_two_of_them_sync_while_files_are_edite
 
 
 @pytest.mark.parametrize("kills", [3, pytest.param(25, marks=pytest.mark.long)])
-def test_owners_are_killed_during_searches_and_syncs_and_no_agent_notices(
+def test_agents_do_not_notice_when_owners_are_killed_during_searches_and_syncs(
     scene: Scene, contract: Contract, kills: int
 ) -> None:
     clients = [StdioClient(scene.project) for _ in range(4)]

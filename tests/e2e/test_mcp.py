@@ -53,7 +53,9 @@ def over_pipes(project: Path, *options: str) -> Any:
 
 
 @pytest.mark.parametrize("mode", VERSIONS)
-def test_everything_is_there_whatever_the_way_and_the_protocol(connect: Connect, mode: str, contract: Contract) -> None:
+def test_every_transport_and_protocol_version_offers_everything(
+    connect: Connect, mode: str, contract: Contract
+) -> None:
     async def look() -> None:
         async with Client(connect(), mode=mode) as client:
             assert client.protocol_version == VERSIONS[mode]
@@ -104,7 +106,7 @@ async def _prompts(client: Client) -> None:
 
 
 @pytest.mark.parametrize("mode", VERSIONS)
-def test_a_sync_tells_its_progress_whatever_the_way_and_the_protocol(
+def test_every_transport_and_protocol_version_reports_the_progress_of_a_sync(
     connect: Connect, mode: str, project: Path
 ) -> None:
     more = {f"docs/{mode}/{n}.md": f"# Page {n} {os.urandom(4).hex()}\n\nText of {n}.\n" for n in range(30)}
@@ -128,7 +130,7 @@ def test_a_sync_tells_its_progress_whatever_the_way_and_the_protocol(
     assert all(total is None or step <= total for step, total, _ in seen)
 
 
-def test_a_server_is_started_with_the_toolsets_that_are_wanted(project: Path) -> None:
+def test_a_server_offers_only_the_selected_toolsets(project: Path) -> None:
     async def names() -> list[str]:
         async with Client(over_pipes(project, "--toolsets", "query,documents")) as client:
             with pytest.raises(MCPError, match="toolset `manage`"):
@@ -138,7 +140,7 @@ def test_a_server_is_started_with_the_toolsets_that_are_wanted(project: Path) ->
     assert len(anyio.run(names)) == 7
 
 
-def test_an_unknown_toolset_is_told_at_the_start(project: Path) -> None:
+def test_an_unknown_toolset_is_reported_at_the_start(project: Path) -> None:
     done = run_lore("mcp", "--toolsets", "query,nope", cwd=project)
 
     assert done.returncode == 2

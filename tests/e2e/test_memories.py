@@ -38,7 +38,7 @@ def url(project: Path, home: Path) -> Iterator[str]:
         yield url
 
 
-def test_a_client_with_the_token_adds_and_everybody_finds(project: Path, home: Path, url: str) -> None:
+def test_a_client_with_the_token_adds_a_memory_that_every_client_finds(project: Path, home: Path, url: str) -> None:
     async def use(headers: dict[str, str], *calls: tuple[str, JSON]) -> list[JSON]:
         async with Client(mcp_over_http(url, headers)) as client:
             return [(await client.call_tool(*call)).structured_content or {} for call in calls]
@@ -64,7 +64,7 @@ def test_a_client_with_the_token_adds_and_everybody_finds(project: Path, home: P
     assert_sound(home)
 
 
-def test_the_shell_adds_searches_and_deletes(project: Path, home: Path, tmp_path: Path) -> None:
+def test_the_command_line_adds_searches_and_deletes_memories(project: Path, home: Path, tmp_path: Path) -> None:
     def lore(*arguments: str, given: bytes = b"") -> tuple[int, str]:
         environment = {**os.environ, "LORE_HOME": str(home)}
         command = [LORE, "memory", *arguments]

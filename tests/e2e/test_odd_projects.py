@@ -14,7 +14,7 @@ DOCLETS = [
 ]
 
 
-def test_a_project_without_anything_to_index_is_not_told_to_sync_again(tmp_path: Path) -> None:
+def test_a_project_with_nothing_to_index_gets_no_advice_to_sync_again(tmp_path: Path) -> None:
     write_project(tmp_path, {"data.bin": b"\0\1", "ignored/a.md": "# A\n", ".gitignore": "ignored/\n"})
 
     synced = run_lore("sync", cwd=tmp_path)
@@ -38,7 +38,7 @@ def test_a_document_without_a_body_is_found_by_its_front_matter(tmp_path: Path) 
         assert run_lore("search", word, cwd=tmp_path).stdout.startswith("1. a.md")
 
 
-def test_ignored_output_of_jsdoc_is_indexed_on_request_and_watched_like_any_file(tmp_path: Path) -> None:
+def test_ignored_jsdoc_output_is_indexed_on_request_and_watched_like_any_file(tmp_path: Path) -> None:
     project, options = tmp_path / "project", ("--no-daemon",)
     config = '[index]\ninclude = ["docs/output/"]\n'
     files = {"lore.toml": config, ".gitignore": "docs/output/\n", "a.md": "# A\n"}

@@ -58,7 +58,7 @@ def test_commands_share_one_owner_and_leave_it_running(project: Path) -> None:
     assert len(owners()) == 1
 
 
-def test_many_starters_at_once_end_with_one_owner(tmp_path: Path) -> None:
+def test_concurrent_starts_result_in_one_owner(tmp_path: Path) -> None:
     write_project(tmp_path, PAGE)
     with ThreadPoolExecutor(6) as pool:
         jobs = list(pool.map(lambda _: run_lore("sync", "--json", cwd=tmp_path), range(6)))
@@ -78,7 +78,7 @@ def test_a_killed_owner_is_replaced_by_the_next_command(project: Path) -> None:
     assert owner_of(project).pid != dead.pid
 
 
-def test_a_note_of_a_process_id_that_is_used_again_is_recognised(project: Path) -> None:
+def test_a_note_with_a_reused_process_id_is_recognised(project: Path) -> None:
     note = owner_of(project)
     kill(note)
     write_note(project / ".lore", note._replace(pid=os.getpid(), born="1"))  # we run, but did not begin then
@@ -90,14 +90,14 @@ def test_a_note_of_a_process_id_that_is_used_again_is_recognised(project: Path) 
 
 
 @pytest.mark.parametrize("content", ["", "garbage", "[]", "{}", '{"pid": "x"}', '{"pid": 1, "born": 7}'])
-def test_a_broken_note_is_no_hindrance(project: Path, content: str) -> None:
+def test_a_broken_note_does_not_prevent_a_start(project: Path, content: str) -> None:
     kill(owner_of(project))
     note_of(project / ".lore").write_text(content, encoding="utf-8")
 
     assert search(project)["exit"] == 0
 
 
-def test_an_owner_of_another_configuration_is_replaced(project: Path) -> None:
+def test_an_owner_with_another_configuration_is_replaced(project: Path) -> None:
     before = owner_of(project)
     (project / "lore.toml").write_text("[query]\nnResults = 50\n", encoding="utf-8")
 
@@ -107,7 +107,7 @@ def test_an_owner_of_another_configuration_is_replaced(project: Path) -> None:
     assert len(owners()) == 1
 
 
-def test_an_owner_of_another_build_of_lore_is_replaced(project: Path) -> None:
+def test_an_owner_from_another_build_of_lore_is_replaced(project: Path) -> None:
     before = owner_of(project)
     write_note(project / ".lore", before._replace(build="older"))
 
@@ -115,7 +115,7 @@ def test_an_owner_of_another_build_of_lore_is_replaced(project: Path) -> None:
     assert owner_of(project).pid != before.pid
 
 
-def test_a_key_is_reason_enough_for_another_owner_but_none_is_not(project: Path) -> None:
+def test_a_new_key_replaces_the_owner_but_a_missing_key_does_not(project: Path) -> None:
     without = owner_of(project).pid
     search(project, GEMINI_API_KEY="k" * 20)
     with_key = owner_of(project)
@@ -126,7 +126,7 @@ def test_a_key_is_reason_enough_for_another_owner_but_none_is_not(project: Path)
     assert "k" * 20 not in note_of(project / ".lore").read_text()
 
 
-def test_who_has_not_the_token_is_not_answered(project: Path) -> None:
+def test_a_client_without_the_token_gets_no_answer(project: Path) -> None:
     note = owner_of(project)
 
     for token in ("", "x" * 32):
@@ -145,7 +145,7 @@ def test_only_this_user_can_reach_the_owner(project: Path) -> None:
     assert stat.S_IMODE(runtime_folder().stat().st_mode) == 0o700
 
 
-def test_where_there_are_no_sockets_a_port_of_this_machine_serves(tmp_path: Path) -> None:
+def test_the_owner_listens_on_loopback_if_unix_sockets_are_missing(tmp_path: Path) -> None:
     approve(write_project(tmp_path, {**PAGE, "lore.toml": '[owner]\ntransport = "loopback"\n'}))
 
     assert run_lore("sync", cwd=tmp_path).returncode == 0
@@ -153,7 +153,7 @@ def test_where_there_are_no_sockets_a_port_of_this_machine_serves(tmp_path: Path
     assert owner_of(tmp_path).address.startswith("tcp:127.0.0.1:")
 
 
-def test_looking_at_a_project_without_an_index_leaves_no_trace(tmp_path: Path) -> None:
+def test_inspecting_a_project_without_an_index_leaves_no_trace(tmp_path: Path) -> None:
     for command in (["search", "x"], ["status"], ["docs"], ["hierarchy", "X"]):
         run_lore(*command, cwd=tmp_path)
 
@@ -161,7 +161,7 @@ def test_looking_at_a_project_without_an_index_leaves_no_trace(tmp_path: Path) -
     assert owners() == []
 
 
-def test_ps_lists_what_runs_and_stop_ends_it(project: Path) -> None:
+def test_ps_lists_running_owners_and_stop_ends_them(project: Path) -> None:
     note = owner_of(project)
 
     listed = json.loads(run_lore("ps", "--json", cwd=project).stdout)["owners"]
@@ -189,7 +189,7 @@ def test_stop_ends_an_owner_that_does_not_answer(project: Path) -> None:
     assert not note.is_alive
 
 
-def test_stop_all_ends_every_owner_and_without_it_only_this_projects(tmp_path: Path) -> None:
+def test_stop_ends_the_projects_owner_and_stop_all_ends_every_owner(tmp_path: Path) -> None:
     projects = [write_project(tmp_path / name, PAGE) for name in ("one", "two", "three")]
     for project in projects:
         run_lore("sync", cwd=project)
@@ -201,7 +201,7 @@ def test_stop_all_ends_every_owner_and_without_it_only_this_projects(tmp_path: P
     assert (left, owners()) == (2, [])
 
 
-def test_an_owner_that_nobody_needs_ends_by_itself(tmp_path: Path) -> None:
+def test_an_idle_owner_ends_by_itself(tmp_path: Path) -> None:
     write_project(tmp_path, {**PAGE, "lore.toml": "[owner]\nidle_minutes = 0.02\n"})
     run_lore("sync", cwd=tmp_path)
     note = owner_of(tmp_path)
@@ -211,7 +211,7 @@ def test_an_owner_that_nobody_needs_ends_by_itself(tmp_path: Path) -> None:
     assert read_note(tmp_path / ".lore") is None
 
 
-def test_an_owner_ends_when_its_index_is_gone(tmp_path: Path) -> None:
+def test_an_owner_ends_when_its_index_is_deleted(tmp_path: Path) -> None:
     write_project(tmp_path, {**PAGE, "lore.toml": "[owner]\nidle_minutes = 0.02\n"})
     run_lore("sync", cwd=tmp_path)
     note = owner_of(tmp_path)
@@ -221,7 +221,7 @@ def test_an_owner_ends_when_its_index_is_gone(tmp_path: Path) -> None:
     wait_until(lambda: not note.is_alive)
 
 
-def test_with_no_daemon_the_index_is_opened_here_and_an_idle_owner_steps_aside(project: Path) -> None:
+def test_no_daemon_opens_the_index_in_process_and_stops_an_idle_owner(project: Path) -> None:
     before = owner_of(project)
 
     result = search(project, "--no-daemon")
@@ -231,7 +231,7 @@ def test_with_no_daemon_the_index_is_opened_here_and_an_idle_owner_steps_aside(p
     assert owners() == []
 
 
-def test_a_sync_in_this_process_reports_as_one_through_the_owner(tmp_path: Path) -> None:
+def test_a_sync_without_the_owner_prints_the_same_report(tmp_path: Path) -> None:
     write_project(tmp_path, PAGE)
 
     job = json.loads(run_lore("sync", "--json", "--no-daemon", cwd=tmp_path).stdout)
@@ -240,7 +240,7 @@ def test_a_sync_in_this_process_reports_as_one_through_the_owner(tmp_path: Path)
     assert owners() == []
 
 
-def test_an_index_that_another_command_holds_is_reported_with_who_holds_it(project: Path) -> None:
+def test_an_index_held_by_another_command_is_reported_with_its_holder(project: Path) -> None:
     stop_owners()
     with child(HOLD, project / ".lore") as holder:
         assert holder.stdout and holder.stdout.readline() == "held\n"
@@ -251,7 +251,7 @@ def test_an_index_that_another_command_holds_is_reported_with_who_holds_it(proje
     assert f"pid {holder.pid}" in result["message"]
 
 
-def test_an_owner_that_cannot_start_says_why(tmp_path: Path) -> None:
+def test_an_owner_that_cannot_start_reports_the_reason(tmp_path: Path) -> None:
     write_project(tmp_path, {**PAGE, "lore.toml": '[sources]\nnonsense = ["x"]\n'})
 
     done = run_lore("sync", "--json", cwd=tmp_path)
@@ -261,7 +261,7 @@ def test_an_owner_that_cannot_start_says_why(tmp_path: Path) -> None:
     assert owners() == []
 
 
-def test_a_serving_process_takes_the_index_over_and_is_not_replaced(project: Path) -> None:
+def test_a_serving_process_takes_over_the_index_and_is_not_replaced(project: Path) -> None:
     background = owner_of(project)
     serving = subprocess.Popen(
         [LORE, "serve", "--port", "0"], cwd=project, stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL
@@ -291,7 +291,7 @@ def test_health_names_the_owner_and_its_clients(project: Path) -> None:
     assert health["owner"]["clients"] == 1
 
 
-def test_a_note_names_this_process_and_when_it_began() -> None:
+def test_a_note_contains_the_process_id_and_its_start_time() -> None:
     note = my_note("direct")
 
     assert note.is_alive

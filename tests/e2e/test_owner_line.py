@@ -62,7 +62,7 @@ STRANGE = [
 
 
 @pytest.mark.parametrize("line", STRANGE)
-def test_a_stranger_cannot_end_the_owner(owner: Note, line: bytes) -> None:
+def test_an_unauthenticated_connection_cannot_stop_the_owner(owner: Note, line: bytes) -> None:
     reply = say(owner, line)
 
     assert reply in (b"", b'{"ok": false}\n')
@@ -71,7 +71,7 @@ def test_a_stranger_cannot_end_the_owner(owner: Note, line: bytes) -> None:
 
 @pytest.mark.parametrize("line", STRANGE)
 @pytest.mark.parametrize("want", ["call", "mcp"])
-def test_a_client_cannot_end_the_owner(owner: Note, want: str, line: bytes) -> None:
+def test_an_authenticated_client_cannot_stop_the_owner(owner: Note, want: str, line: bytes) -> None:
     assert b'"ok": true' in say(owner, hello(owner, want=want), line)
     assert find.ask(owner, "status")
 
@@ -84,7 +84,7 @@ CALLS: list[Any] = [
 
 
 @pytest.mark.parametrize("call", CALLS)
-def test_a_call_that_is_none_ends_its_connection_or_is_answered_with_a_problem(owner: Note, call: Any) -> None:
+def test_a_malformed_call_ends_its_connection_or_gets_a_problem_reply(owner: Note, call: Any) -> None:
     _, *replies = say(owner, hello(owner, want="call"), json.dumps(call).encode() + b"\n").splitlines()
 
     assert all("problem" in json.loads(one) for one in replies)
@@ -92,7 +92,7 @@ def test_a_call_that_is_none_ends_its_connection_or_is_answered_with_a_problem(o
 
 
 @pytest.mark.parametrize("toolsets", [5, "x", {}, {"a": 1}, [1], [[]], [None], True])
-def test_toolsets_that_are_none_do_not_end_the_owner(owner: Note, toolsets: Any) -> None:
+def test_invalid_toolsets_do_not_stop_the_owner(owner: Note, toolsets: Any) -> None:
     say(owner, hello(owner, want="mcp", toolsets=toolsets))
 
     assert find.ask(owner, "status")
@@ -100,7 +100,7 @@ def test_toolsets_that_are_none_do_not_end_the_owner(owner: Note, toolsets: Any)
 
 @QUICK
 @given(data=st.binary(max_size=300) | VALUES.map(lambda one: json.dumps(one).encode() + b"\n"))
-def test_any_bytes_of_a_stranger_end_only_the_connection(owner: Note, data: bytes) -> None:
+def test_arbitrary_bytes_before_authentication_end_only_the_connection(owner: Note, data: bytes) -> None:
     assert say(owner, data) in (b"", b'{"ok": false}\n')
     assert owner.is_alive
 
@@ -111,14 +111,14 @@ def test_any_bytes_of_a_stranger_end_only_the_connection(owner: Note, data: byte
     want=st.sampled_from(["call", "mcp", "status", 5, None]),
     data=st.binary(max_size=200) | st.dictionaries(NAMES, VALUES).map(lambda one: json.dumps(one).encode() + b"\n"),
 )
-def test_any_bytes_of_a_client_end_only_the_connection(
+def test_arbitrary_bytes_from_a_client_end_only_the_connection(
     owner: Note, more: dict[str, Any], want: Any, data: bytes
 ) -> None:
     say(owner, hello(owner, **{**more, "want": want}), data)
     assert owner.is_alive
 
 
-def test_after_all_that_the_owner_serves_as_before(owner: Note) -> None:
+def test_the_owner_still_serves_after_malformed_input(owner: Note) -> None:
     line, reply = dial(owner.address, {"want": "call", "token": owner.token})
     line.tell({"operation": "healthcheck", "arguments": {}})
 
@@ -131,12 +131,12 @@ def test_after_all_that_the_owner_serves_as_before(owner: Note) -> None:
     "address",
     ["tcp:example.org:80", "tcp:0.0.0.0:80", "tcp:127.0.0.1:x", "tcp:127.0.0.1:99999", "tcp:[::1]:80", "", "http:x"],
 )
-def test_only_this_machine_is_ever_dialled(address: str) -> None:
+def test_only_addresses_of_this_machine_are_contacted(address: str) -> None:
     with pytest.raises(PermissionError):
         dial(address, {"token": "secret"})
 
 
-def test_a_socket_in_a_folder_that_others_can_enter_is_not_dialled(tmp_path: Path) -> None:
+def test_a_socket_in_a_folder_that_other_users_can_enter_is_not_used(tmp_path: Path) -> None:
     path = Path("/tmp", f"lore-open-{tmp_path.name}"[:60])
     path.mkdir(mode=0o755, exist_ok=True)
     path.chmod(0o755)

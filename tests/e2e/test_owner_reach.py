@@ -85,9 +85,7 @@ def remove_folder(owner: Note) -> None:
 
 @pytest.mark.parametrize("sweep", [remove_socket, remove_folder])
 @pytest.mark.parametrize("command", ["search", "stop"])
-def test_an_owner_whose_socket_was_swept_away_opens_it_again(
-    project: Path, sweep: Callable[[Note], None], command: str
-) -> None:
+def test_an_owner_recreates_its_deleted_socket(project: Path, sweep: Callable[[Note], None], command: str) -> None:
     owner = owner_of(project)
     sweep(owner)
 
@@ -127,7 +125,7 @@ def test_stop_finds_an_owner_whose_note_was_damaged(project: Path, damage: str) 
     assert json.loads(run_lore("stop", "--json", cwd=project).stdout) == {"stopped": [owner.pid]}
 
 
-def test_an_index_that_is_deleted_under_its_owner_is_built_by_another(project: Path) -> None:
+def test_a_new_owner_rebuilds_an_index_that_was_deleted(project: Path) -> None:
     owner = owner_of(project)
 
     shutil.rmtree(project / ".lore")
@@ -157,7 +155,7 @@ def test_an_owner_that_hangs_is_replaced(
 
 
 @pytest.mark.parametrize("command", ["search", "stop"])
-def test_a_holder_that_left_no_note_is_reported_within_seconds(project: Path, command: str) -> None:
+def test_a_process_that_holds_the_index_without_a_note_is_reported(project: Path, command: str) -> None:
     kill(owner_of(project))
     with child(HOLD, project / ".lore") as holder:
         assert holder.stdout and holder.stdout.readline() == "held\n"
@@ -168,7 +166,7 @@ def test_a_holder_that_left_no_note_is_reported_within_seconds(project: Path, co
     assert "An unidentified process holds this index" in json.loads(done.stdout)["message"]
 
 
-def test_a_note_of_a_process_that_is_gone_does_not_hinder_a_stop(project: Path) -> None:
+def test_stop_works_despite_the_note_of_a_dead_process(project: Path) -> None:
     owner = owner_of(project)
     kill(owner)
     write_note(project / ".lore", owner)
@@ -177,7 +175,7 @@ def test_a_note_of_a_process_that_is_gone_does_not_hinder_a_stop(project: Path) 
     assert living_note(project / ".lore") is None
 
 
-def test_an_owner_ends_soon_after_its_index_is_gone(project: Path) -> None:
+def test_an_owner_stops_soon_after_its_index_is_deleted(project: Path) -> None:
     owner = owner_of(project)
 
     shutil.rmtree(project / ".lore")

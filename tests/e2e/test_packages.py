@@ -42,7 +42,7 @@ LONG = [pytest.param(name, marks=pytest.mark.long) for name in ("this repository
 
 
 @pytest.mark.parametrize("name", ["its documents and its page", "starlette", *LONG])
-def test_every_chunk_is_exactly_its_lines(name: str, tmp_path: Path) -> None:
+def test_every_chunk_equals_its_lines_in_the_file(name: str, tmp_path: Path) -> None:
     project = COPIES[name](tmp_path)
     index = open_index(project)
     index.own()
@@ -60,5 +60,5 @@ def test_every_chunk_is_exactly_its_lines(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("model", [HashModel(), pytest.param(None, marks=pytest.mark.long)], ids=["stand-in", "real"])
-def test_the_bare_name_of_a_definition_brings_its_file_first(model: HashModel | None, tmp_path: Path) -> None:
+def test_the_bare_name_of_a_definition_ranks_its_file_first(model: HashModel | None, tmp_path: Path) -> None:
     assert measure("starlette", tmp_path, model) >= 0.96 * PICKED

@@ -69,7 +69,7 @@ def test_the_owner_listens_on_loopback(shell: Shell) -> None:
     assert shell.owner.address in shell.run("ps")
 
 
-def test_a_sync_reads_only_what_was_edited(shell: Shell) -> None:
+def test_a_sync_reads_only_the_edited_files(shell: Shell) -> None:
     assert "3 unchanged" in shell.run("sync")
 
     write_project(shell.project, {"docs/lighthouse.md": "# Lighthouse\n\nIts lamp is green – and never sleeps.\n"})
@@ -107,7 +107,7 @@ def test_the_hook_keeps_memory_files_in_the_background(shell: Shell) -> None:
     assert "Sound the horn – twice." in shell.run("memory", "search", "What does the horn do in fog?")
 
 
-def test_a_link_that_a_project_brings_is_not_followed(shell: Shell) -> None:
+def test_a_symlink_in_a_project_is_not_followed(shell: Shell) -> None:
     secret = shell.project.parent / "secret.md"
     secret.write_text("# Secret\n\nThe treasure is below the pier.\n", encoding="utf-8")
     (shell.project / "docs" / "link.md").symlink_to(secret)
@@ -137,7 +137,7 @@ def test_every_check_of_the_doctor_passes(shell: Shell) -> None:
     assert "0 failed" in shell.run("doctor")
 
 
-def test_the_owner_ends_when_it_is_told_to(shell: Shell) -> None:
+def test_the_owner_stops_on_request(shell: Shell) -> None:
     shell.run("search", "ferry")
     assert shell.owner is not None
 

@@ -54,7 +54,7 @@ def everything_in(folder: Path) -> dict[str, tuple[str, int]]:
 
 
 @pytest.mark.parametrize("has_crafted_key", [True, False])
-def test_no_command_touches_what_the_links_lead_to(tmp_path: Path, home: Path, has_crafted_key: bool) -> None:
+def test_no_command_touches_the_targets_of_symlinks(tmp_path: Path, home: Path, has_crafted_key: bool) -> None:
     project = crafted(tmp_path / "project", home, has_crafted_key)
     before = everything_in(home)
 
@@ -68,7 +68,7 @@ def test_no_command_touches_what_the_links_lead_to(tmp_path: Path, home: Path, h
     assert not (project / ".lore").is_symlink()
 
 
-def test_it_answers_after_a_sync_and_says_what_it_set_aside(tmp_path: Path, home: Path) -> None:
+def test_a_sync_reports_the_folder_it_set_aside_and_the_search_then_works(tmp_path: Path, home: Path) -> None:
     project = crafted(tmp_path / "project", home, has_crafted_key=False)
 
     missing = json.loads(run_lore("search", "ferry", "--json", cwd=project).stdout)
@@ -81,7 +81,7 @@ def test_it_answers_after_a_sync_and_says_what_it_set_aside(tmp_path: Path, home
     assert note_of(project / ".lore").exists()
 
 
-def test_the_log_of_an_owner_holds_no_line_that_a_project_chose(tmp_path: Path) -> None:
+def test_a_project_cannot_add_lines_to_the_log_of_the_owner(tmp_path: Path) -> None:
     project = write_project(tmp_path / "project", {"a.md": "# A\n", "lore.toml": f'["{KEY}"]\nx = 1\n'})
 
     done = run_lore("sync", cwd=project)

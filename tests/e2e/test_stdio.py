@@ -58,7 +58,7 @@ def call(number: int, name: str, **arguments: Any) -> str:
     return json.dumps({"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params})
 
 
-def test_every_request_gets_its_reply_even_when_the_input_ends_at_once(sample: Path) -> None:
+def test_every_request_gets_its_reply_even_if_the_input_ends_immediately(sample: Path) -> None:
     hello = [json.dumps(one) for one in HELLO]
 
     replies, done = converse(sample, [*hello, *(call(n, "query_documents", query=f"worker {n}") for n in range(1, 51))])
@@ -69,7 +69,7 @@ def test_every_request_gets_its_reply_even_when_the_input_ends_at_once(sample: P
 
 
 @pytest.mark.parametrize("options", [[], ["--no-daemon"]], ids=["owner", "no owner"])
-def test_malformed_messages_get_replies_kill_nothing_and_leak_nothing(tmp_path: Path, options: list[str]) -> None:
+def test_malformed_messages_get_replies_without_a_crash_or_a_leak(tmp_path: Path, options: list[str]) -> None:
     hello = [json.dumps(one) for one in HELLO]
 
     replies, done = converse(tmp_path, [*hello, *MALFORMED, call(99, "healthcheck")], *options)
@@ -129,7 +129,7 @@ def test_a_sync_reports_progress_to_the_client_that_asked(tmp_path: Path) -> Non
     assert any("embedding" in (message or "") for _, message in seen)
 
 
-def test_the_process_ends_when_its_input_does_or_when_it_is_told_to(tmp_path: Path) -> None:
+def test_the_process_ends_with_its_input_or_on_a_signal(tmp_path: Path) -> None:
     for ending in ("eof", "terminate"):
         process = subprocess.Popen(
             [LORE, "mcp"], cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL

@@ -35,7 +35,7 @@ def project(tmp_path: Path) -> Iterator[Path]:
     approvals.revoke(root, os.environ)
 
 
-def test_what_a_project_asks_for_is_shown_with_its_reason_and_approved_once(project: Path) -> None:
+def test_requested_settings_are_shown_with_their_reason_and_approved_once(project: Path) -> None:
     before = json.loads(run_lore("trust", "--show", "--json", cwd=project).stdout)
     shown = run_lore("trust", "--show", cwd=project)
     done = run_lore("trust", "--yes", cwd=project)
@@ -53,7 +53,7 @@ def test_what_a_project_asks_for_is_shown_with_its_reason_and_approved_once(proj
     assert (withdrawn["approved"], withdrawn["changed"]) == (False, True)
 
 
-def test_where_nobody_can_be_asked_nothing_is_approved(project: Path) -> None:
+def test_nothing_is_approved_without_a_terminal(project: Path) -> None:
     done = run_lore("trust", cwd=project)
 
     assert done.returncode == 2
@@ -62,7 +62,7 @@ def test_where_nobody_can_be_asked_nothing_is_approved(project: Path) -> None:
 
 
 @pytest.mark.parametrize(("answer", "code", "is_approved"), [("y", 0, True), ("n", 1, False), ("", 1, False)])
-def test_on_a_terminal_it_asks(project: Path, answer: str, code: int, is_approved: bool) -> None:
+def test_trust_asks_for_confirmation_on_a_terminal(project: Path, answer: str, code: int, is_approved: bool) -> None:
     ours, theirs = pty.openpty()
     with open(ours, "wb", buffering=0) as terminal:
         command = subprocess.Popen(
@@ -76,7 +76,7 @@ def test_on_a_terminal_it_asks(project: Path, answer: str, code: int, is_approve
     assert approvals.has_approval(project, os.environ) is is_approved
 
 
-def test_a_project_that_asks_for_nothing_needs_no_approval(tmp_path: Path) -> None:
+def test_a_project_without_requests_needs_no_approval(tmp_path: Path) -> None:
     write_project(tmp_path, {"lore.toml": "[query]\nnResults = 50\n"})
 
     done = run_lore("trust", cwd=tmp_path)
@@ -85,7 +85,7 @@ def test_a_project_that_asks_for_nothing_needs_no_approval(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("line", ["status", "search zebra", "sync", "mcp", "hook session-start -n"])
-def test_every_command_says_what_it_ignores(project: Path, line: str) -> None:
+def test_every_command_names_the_settings_it_ignores(project: Path, line: str) -> None:
     done = run_lore(*line.split(), cwd=project)
 
     told = [one for one in done.stderr.splitlines() if "only you can allow" in one]
@@ -95,7 +95,7 @@ def test_every_command_says_what_it_ignores(project: Path, line: str) -> None:
     assert not (project.parent / "elsewhere").exists()
 
 
-def test_doctor_says_what_is_ignored_and_what_to_do(project: Path) -> None:
+def test_doctor_names_ignored_settings_and_the_remedy(project: Path) -> None:
     report = json.loads(run_lore("doctor", "--json", cwd=project).stdout)
     found = next(one for one in report["checks"] if one["name"] == "configuration")
 
@@ -104,7 +104,7 @@ def test_doctor_says_what_is_ignored_and_what_to_do(project: Path) -> None:
     assert "lore trust" in found["remedy"]
 
 
-def test_an_approval_takes_effect_at_the_next_command_and_ends_with_its_withdrawal(tmp_path: Path) -> None:
+def test_an_approval_applies_from_the_next_command_until_it_is_revoked(tmp_path: Path) -> None:
     root = write_project(tmp_path.resolve() / "p", {"lore.toml": 'index.path = "../out"\n', "a.md": "# A\n\nZebra.\n"})
 
     run_lore("sync", cwd=root)

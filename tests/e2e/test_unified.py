@@ -167,7 +167,9 @@ def test_29_2_wrong_options_and_other_projects_are_refused(app: App, arguments: 
     assert said in f"{caught.value.message} {caught.value.hint}"
 
 
-def test_29_2_criterion_3_framework_docs_are_accessible_and_a_missing_one_names_those_there_are(app: App) -> None:
+def test_29_2_criterion_3_framework_docs_are_accessible_and_the_error_for_a_missing_doc_lists_the_others(
+    app: App,
+) -> None:
     with pytest.raises(DocumentNotFound) as caught:
         app.call("get_framework_doc", {"doc_path": "research/1-prp-system"})
 
@@ -252,7 +254,7 @@ def test_29_2_criterion_9_memories_are_integrated_without_being_stored_twice(app
     assert app.call("get_user_doc", {"path": paths(found)[0]})["content"] == FILES[paths(found)[0]]
 
 
-def test_29_2_the_limit_is_ten_and_at_most_a_hundred(app: App) -> None:
+def test_29_2_the_limit_is_ten_by_default_and_at_most_a_hundred(app: App) -> None:
     assert len(search(app, "job isolation", max_tokens=100_000)["results"]) == 10
     assert len(search(app, "job isolation", limit=5)["results"]) == 5
     assert len(search(app, "job isolation", limit=100, max_tokens=100_000)["results"]) == 100
@@ -260,7 +262,7 @@ def test_29_2_the_limit_is_ten_and_at_most_a_hundred(app: App) -> None:
         search(app, "job isolation", limit=101)
 
 
-def test_29_2_an_empty_question_is_refused_and_a_missing_index_says_what_to_run(app: App, hash_app: App) -> None:
+def test_29_2_an_empty_question_is_refused_and_a_missing_index_suggests_a_sync(app: App, hash_app: App) -> None:
     for query in ("", "  "):
         with pytest.raises(InvalidArgument) as caught:
             search(app, query)
@@ -270,7 +272,7 @@ def test_29_2_an_empty_question_is_refused_and_a_missing_index_says_what_to_run(
     assert "lore sync" in missing.value.hint
 
 
-def test_29_2_where_nothing_is_found_other_sources_or_words_are_suggested(app: App) -> None:
+def test_29_2_other_sources_or_words_are_suggested_if_nothing_is_found(app: App) -> None:
     found = search(app, "job isolation", sources=["memory"], tags=["cache"])
 
     assert (found["results"], found["total_found"]) == ([], 0)
@@ -320,7 +322,7 @@ def test_29_3_directory_traversal_is_prevented(app: App, tool: str, path: str) -
 
 
 @pytest.mark.long  # it measures time
-def test_29_3_a_search_takes_less_than_a_tenth_of_a_second(app: App) -> None:
+def test_29_3_a_search_takes_less_than_100_milliseconds(app: App) -> None:
     """The median of distinct questions once the model is loaded; docs/benchmarks.md has the 95th percentile."""
     search(app, "warm")
     times = []
@@ -332,7 +334,7 @@ def test_29_3_a_search_takes_less_than_a_tenth_of_a_second(app: App) -> None:
     assert sorted(times)[len(times) // 2] < 0.1
 
 
-def test_29_3_relevance_goes_by_all_words_the_phrase_and_the_tags(app: App) -> None:
+def test_29_3_relevance_depends_on_all_words_the_phrase_and_the_tags(app: App) -> None:
     both = search(app, "job isolation", explain=True)["results"][0]
     assert both["title"].startswith("Job Isolation")
     assert "isolation" in both["excerpt"]
@@ -340,7 +342,7 @@ def test_29_3_relevance_goes_by_all_words_the_phrase_and_the_tags(app: App) -> N
     assert {"tagMatch"} <= {term["term"] for term in tagged[0]["why"]}
 
 
-def test_29_3_errors_say_what_is_wrong_and_what_to_do(app: App) -> None:
+def test_29_3_errors_name_the_problem_and_the_remedy(app: App) -> None:
     with pytest.raises(DocumentNotFound) as caught:
         app.call("get_system_doc", {"path": "PRPs/executed/PRP-1-validation.md"})
     assert "PRPs/system/executed/PRP-1-validation.md" in caught.value.hint

@@ -27,7 +27,7 @@ def search(client: StdioClient, query: str = "subject3") -> dict[str, Any]:
     return client.call("query_documents", query=query)
 
 
-def test_a_changed_file_is_synced_without_being_asked(tmp_path: Path) -> None:
+def test_a_changed_file_is_synced_automatically(tmp_path: Path) -> None:
     indexed(tmp_path)
     with StdioClient(tmp_path) as client:
         search(client)
@@ -38,7 +38,7 @@ def test_a_changed_file_is_synced_without_being_asked(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("configuration", ["[owner]\nauto_sync_files = 0\n", "[owner]\nwatch = false\n"])
-def test_where_that_is_not_wanted_replies_mark_what_changed(tmp_path: Path, configuration: str) -> None:
+def test_without_automatic_syncs_replies_mark_changed_files(tmp_path: Path, configuration: str) -> None:
     indexed(tmp_path, configuration)
     with StdioClient(tmp_path) as client:
         before = search(client)
@@ -58,7 +58,7 @@ def test_where_that_is_not_wanted_replies_mark_what_changed(tmp_path: Path, conf
     assert "changed" not in synced["results"][0]
 
 
-def test_more_changes_than_a_few_wait_for_a_sync(tmp_path: Path) -> None:
+def test_many_changes_wait_for_a_sync(tmp_path: Path) -> None:
     indexed(tmp_path, "[owner]\nauto_sync_files = 2\n")
     with StdioClient(tmp_path) as client:
         search(client)
@@ -79,7 +79,7 @@ def test_a_deleted_file_marks_its_result(tmp_path: Path) -> None:
         assert search(client)["results"][0]["changed"] is True
 
 
-def test_replies_say_where_git_stands_and_where_it_stood_at_the_sync(tmp_path: Path) -> None:
+def test_replies_name_the_current_and_the_synced_git_commit(tmp_path: Path) -> None:
     write_project(tmp_path, {**PAGES, "lore.toml": "[owner]\nauto_sync_files = 0\n"})
     commit(tmp_path, "first")
     git(tmp_path, "branch", "-M", "main")
