@@ -28,7 +28,7 @@ def loaded(reader: Reader, name: str) -> Page:
 
 
 @pytest.mark.parametrize("name", VIEWS)
-def test_a_view_loads_without_a_jump_and_has_no_barrier_in_either_theme(reader: Reader, name: str) -> None:
+def test_a_view_loads_without_layout_shifts_and_is_accessible_in_both_themes(reader: Reader, name: str) -> None:
     page = loaded(reader, name)
     assert reader.shifts() == []
     assert barriers(page) == []
@@ -40,7 +40,7 @@ def test_a_view_loads_without_a_jump_and_has_no_barrier_in_either_theme(reader: 
 
 @pytest.mark.parametrize("font", FONTS)
 @pytest.mark.parametrize("size", ["desk", "phone"])
-def test_no_view_jumps_while_it_is_loaded_whatever_the_font(browser: Browser, url: str, size: str, font: str) -> None:
+def test_no_view_shifts_while_loading_with_any_font(browser: Browser, url: str, size: str, font: str) -> None:
     options = {"viewport": PHONE, "has_touch": True} if size == "phone" else {}
     with reading(browser, url, **options) as reader:
         reader.wear(font)
@@ -50,7 +50,7 @@ def test_no_view_jumps_while_it_is_loaded_whatever_the_font(browser: Browser, ur
             assert reader.shifts() == [], name
 
 
-def test_axe_finds_no_barrier_in_what_opens(reader: Reader) -> None:
+def test_axe_finds_no_barrier_in_dialogs_and_menus(reader: Reader) -> None:
     page = loaded(reader, "search")
     page.locator("button.score").first.click()
     expect(page.locator(".why tfoot").first).to_be_visible()
@@ -98,7 +98,7 @@ FORCED = {
 
 
 @pytest.mark.parametrize("name", FORCED)
-def test_every_state_is_seen_where_the_system_forces_its_colours(reader: Reader, name: str) -> None:
+def test_every_state_is_visible_with_forced_colours(reader: Reader, name: str) -> None:
     reader.page.emulate_media(forced_colors="active", reduced_motion="reduce")
     page = loaded(reader, name)
     if name == "search":
@@ -119,7 +119,7 @@ def test_every_state_is_seen_where_the_system_forces_its_colours(reader: Reader,
         assert page.screenshot(clip=clip) != before, selector  # type: ignore[arg-type]
 
 
-def test_no_two_states_of_the_index_look_alike_where_the_system_forces_its_colours(reader: Reader) -> None:
+def test_states_of_the_index_look_different_with_forced_colours(reader: Reader) -> None:
     reader.page.emulate_media(forced_colors="active", reduced_motion="reduce")
     page = loaded(reader, "health")
     seen = {}
@@ -133,7 +133,7 @@ def test_no_two_states_of_the_index_look_alike_where_the_system_forces_its_colou
     assert len(seen) == 8
 
 
-def test_the_theme_that_is_chosen_is_remembered(reader: Reader) -> None:
+def test_the_selected_theme_is_remembered(reader: Reader) -> None:
     page = reader.open()
     ground = "getComputedStyle(document.body).backgroundColor"
     light = page.evaluate(ground)
@@ -147,7 +147,7 @@ def test_the_theme_that_is_chosen_is_remembered(reader: Reader) -> None:
     expect(page.get_by_role("button", name="Use the light theme")).to_be_visible()
 
 
-def test_the_focus_is_seen_and_the_content_can_be_skipped_to(reader: Reader) -> None:
+def test_the_focus_is_visible_and_a_link_skips_to_the_content(reader: Reader) -> None:
     page = reader.open("#/health")
     expect(page.locator(".verdict[data-status]")).to_be_visible()
     page.keyboard.press("Tab")
@@ -161,7 +161,7 @@ def test_the_focus_is_seen_and_the_content_can_be_skipped_to(reader: Reader) -> 
     assert focused.evaluate("one => getComputedStyle(one).outlineStyle") == "solid"
 
 
-def test_the_policy_of_the_server_stops_what_is_not_its_own(reader: Reader) -> None:
+def test_the_content_security_policy_blocks_foreign_content(reader: Reader) -> None:
     reader.expected += ["Content Security Policy", "foreign request"]
     page = reader.open()
 
@@ -178,7 +178,7 @@ def test_the_policy_of_the_server_stops_what_is_not_its_own(reader: Reader) -> N
     assert ran == [False, False]
 
 
-def test_the_modules_of_the_page_never_make_markup_of_text() -> None:
+def test_the_modules_of_the_page_never_turn_text_into_markup() -> None:
     web = Path(__file__).parents[2] / "server" / "lore_server" / "web"
     modules = sorted(web.glob("*.js"))
 

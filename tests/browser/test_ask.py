@@ -18,7 +18,7 @@ from tests.harness.projects import write_project
 QUESTION = "Why is SQLite the default store?"
 
 
-def test_an_answer_without_a_model_is_quoted_and_says_so(reader: Reader) -> None:
+def test_an_answer_without_a_model_is_marked_as_quoted(reader: Reader) -> None:
     page = reader.open("#/ask")
     page.locator("#question").fill(QUESTION)
     page.keyboard.press("Enter")
@@ -31,7 +31,7 @@ def test_an_answer_without_a_model_is_quoted_and_says_so(reader: Reader) -> None
     assert page.locator(".references li").count() > 1
 
 
-def test_a_citation_jumps_to_its_passage_and_that_to_the_file(reader: Reader) -> None:
+def test_a_citation_jumps_to_its_passage_which_links_to_the_file(reader: Reader) -> None:
     page = reader.open(f"#/ask?q={QUESTION}")
     page.locator(".answer a.cite").nth(1).click()
 
@@ -51,7 +51,7 @@ def test_a_citation_jumps_to_its_passage_and_that_to_the_file(reader: Reader) ->
     expect(page.locator("#cited-2.is-target")).to_be_visible()
 
 
-def test_an_answer_is_kept_while_other_views_are_looked_at(reader: Reader) -> None:
+def test_an_answer_is_kept_while_other_views_are_open(reader: Reader) -> None:
     page = reader.open(f"#/ask?q={QUESTION}")
     expect(page.locator(".answer a.cite").first).to_be_visible()
     asked: list[str] = []
@@ -85,7 +85,7 @@ def written(
             yield reader, fake
 
 
-def test_a_written_answer_streams_in_can_be_stopped_and_ends_with_links_to_what_it_cites(
+def test_a_synthesized_answer_streams_can_be_stopped_and_ends_with_its_citations(
     written: tuple[Reader, gemini.FakeGemini],
 ) -> None:
     reader, fake = written
@@ -110,7 +110,7 @@ def test_a_written_answer_streams_in_can_be_stopped_and_ends_with_links_to_what_
     expect(page.locator(".citations li")).to_have_count(1)
 
 
-def test_a_new_question_takes_the_place_of_the_one_that_is_being_answered(
+def test_a_new_question_replaces_the_question_being_answered(
     written: tuple[Reader, gemini.FakeGemini],
 ) -> None:
     reader, fake = written

@@ -51,7 +51,7 @@ def choose(page: Page, action: str) -> None:
     page.get_by_role("button", name=f"{action}…").click()
 
 
-def test_without_an_index_every_view_says_so_and_offers_the_sync(reader: Reader) -> None:
+def test_without_an_index_every_view_reports_it_and_offers_a_sync(reader: Reader) -> None:
     page = reader.open("#/search?q=anything")
     expect(page.get_by_role("heading", name="Nothing is indexed yet")).to_be_visible()
     expect(page.locator(".pill")).to_have_text("no index")
@@ -71,7 +71,7 @@ def test_without_an_index_every_view_says_so_and_offers_the_sync(reader: Reader)
     expect(page.locator(".result").first).to_be_visible()
 
 
-def test_a_sync_shows_its_progress_survives_a_reload_and_says_what_it_did(reader: Reader, project: Path) -> None:
+def test_a_sync_shows_its_progress_survives_a_reload_and_shows_its_report(reader: Reader, project: Path) -> None:
     write_project(project, guides(12, 560))
     page = reader.open("#/index")
 
@@ -95,7 +95,7 @@ def test_a_sync_shows_its_progress_survives_a_reload_and_says_what_it_did(reader
     expect(page.locator(".files .said")).to_have_text("10 of 560 files")
 
 
-def test_a_cancelled_sync_ends_at_its_next_step_and_the_next_one_goes_on(reader: Reader, project: Path) -> None:
+def test_a_cancelled_sync_ends_at_its_next_step_and_the_next_sync_resumes(reader: Reader, project: Path) -> None:
     write_project(project, guides(12, 300))
     page = reader.open("#/index")
     page.get_by_role("button", name="Sync", exact=True).click()
@@ -111,7 +111,7 @@ def test_a_cancelled_sync_ends_at_its_next_step_and_the_next_one_goes_on(reader:
     expect(page.locator(".pill")).to_contain_text("fresh")
 
 
-def test_a_file_that_changed_is_marked_until_the_next_sync(reader: Reader, project: Path) -> None:
+def test_a_changed_file_is_marked_until_the_next_sync(reader: Reader, project: Path) -> None:
     page = synced(reader)
     write_project(project, {"docs/page-003.md": "# Page 3\n\nNow about lighthouses.\n"})
 
@@ -126,7 +126,7 @@ def test_a_file_that_changed_is_marked_until_the_next_sync(reader: Reader, proje
     expect(page.locator(".file-head .changed")).to_be_visible()
 
 
-def test_deleting_wants_the_name_of_the_project(reader: Reader) -> None:
+def test_deleting_the_index_requires_the_name_of_the_project(reader: Reader) -> None:
     page = synced(reader)
     choose(page, "Delete")
     dialog = page.get_by_role("dialog", name="Delete the index?")
@@ -142,7 +142,7 @@ def test_deleting_wants_the_name_of_the_project(reader: Reader) -> None:
     expect(page.locator(".figures")).to_contain_text("deleted12")
 
 
-def test_reading_and_loading_apart_are_asked_about_first(reader: Reader) -> None:
+def test_separate_create_and_embed_steps_require_confirmation(reader: Reader) -> None:
     page = reader.open("#/index")
     choose(page, "Create")
     page.get_by_role("button", name="Cancel").click()
@@ -157,7 +157,7 @@ def test_reading_and_loading_apart_are_asked_about_first(reader: Reader) -> None
     expect(page.locator(".job .state")).to_have_text("done")
 
 
-def test_a_sync_that_would_delete_much_is_refused_until_it_is_meant(reader: Reader, project: Path) -> None:
+def test_a_sync_that_deletes_many_files_requires_confirmation(reader: Reader, project: Path) -> None:
     page = synced(reader)
     shutil.rmtree(project / "docs")
     write_project(project, {"notes.md": "# Notes\n\nLeft.\n"})
@@ -189,7 +189,7 @@ def test_markup_in_the_project_stays_text(reader: Reader, project: Path) -> None
 # --- what happens elsewhere ------------------------------------------------------------------------------------------
 
 
-def test_a_build_that_was_started_elsewhere_is_shown_at_once_in_every_view(reader: Reader, project: Path) -> None:
+def test_a_build_started_elsewhere_is_shown_immediately_in_every_view(reader: Reader, project: Path) -> None:
     page = reader.open("#/index")
     expect(page.get_by_role("heading", name="Last build")).to_be_visible()
     expect(page.locator(".pill")).to_have_attribute("data-state", "empty")
@@ -209,7 +209,7 @@ def test_a_build_that_was_started_elsewhere_is_shown_at_once_in_every_view(reade
     expect(page.locator(".chip", has_text="all")).to_have_text("all20")
 
 
-def test_a_long_build_that_was_started_elsewhere_shows_its_progress(reader: Reader, project: Path) -> None:
+def test_a_long_build_started_elsewhere_shows_its_progress(reader: Reader, project: Path) -> None:
     write_project(project, guides(12, 560))
     page = reader.open("#/index")
     expect(page.get_by_role("heading", name="Last build")).to_be_visible()
@@ -223,7 +223,7 @@ def test_a_long_build_that_was_started_elsewhere_shows_its_progress(reader: Read
         expect(page.locator(".job .state")).to_have_text("cancelled")
 
 
-def test_the_page_notices_that_the_server_ends_and_that_it_is_back(browser: Browser, project: Path) -> None:
+def test_the_page_notices_when_the_server_stops_and_returns(browser: Browser, project: Path) -> None:
     run_lore("--no-daemon", "sync", cwd=project)
     with contextlib.ExitStack() as stack:
         with serving(project) as url:
@@ -239,7 +239,7 @@ def test_the_page_notices_that_the_server_ends_and_that_it_is_back(browser: Brow
             expect(pill).to_have_attribute("data-state", "fresh")
 
 
-def test_every_view_names_the_same_counts_and_the_same_time(reader: Reader, project: Path) -> None:
+def test_every_view_shows_the_same_counts_and_time(reader: Reader, project: Path) -> None:
     page = synced(reader)
     page.goto(f"{reader.url}/#/health")
     expect(page.locator(".health .facts")).to_contain_text("12 files")
@@ -270,7 +270,7 @@ def test_every_view_names_the_same_counts_and_the_same_time(reader: Reader, proj
     expect(page.locator(".chip", has_text="all")).to_have_text("all1,112")
 
 
-def test_the_filter_of_the_files_says_what_it_knows_while_it_loads_the_rest(reader: Reader, project: Path) -> None:
+def test_the_file_filter_reports_that_it_is_incomplete_while_files_load(reader: Reader, project: Path) -> None:
     long = "word " * 50
     write_project(project, {f"docs/{'a' * 150}/{n:03}-{'b' * 80}.md": f"# {long}{n}\n\nText.\n" for n in range(190)})
     write_project(project, {"docs/zebra.md": "# Zebra\n\nStripes.\n"})

@@ -130,7 +130,7 @@ def content(url: str, project: str, filename: str = "guide.md") -> str:
 # --- finding and reading ---------------------------------------------------------------------------------------------
 
 
-def test_the_place_lists_this_project_first_and_its_documents_with_what_they_are(reader: Reader) -> None:
+def test_the_knowledge_view_lists_this_project_first_with_the_details_of_its_documents(reader: Reader) -> None:
     page = reader.open("#/health")
     page.keyboard.press("g")
     page.keyboard.press("k")
@@ -154,7 +154,7 @@ def test_the_place_lists_this_project_first_and_its_documents_with_what_they_are
     expect(page.get_by_role("heading", name="Knowledge of depot")).to_be_visible()
 
 
-def test_a_search_marks_the_words_and_a_match_leads_to_its_chapter(reader: Reader) -> None:
+def test_a_search_marks_the_words_and_a_match_links_to_its_chapter(reader: Reader) -> None:
     page = reader.open("#/knowledge")
     page.locator("#knowledge-q").fill("jobs")
 
@@ -169,7 +169,7 @@ def test_a_search_marks_the_words_and_a_match_leads_to_its_chapter(reader: Reade
     expect(page.locator("#knowledge-q")).to_have_value("jobs")
 
 
-def test_back_returns_to_the_last_search_of_what_was_written(reader: Reader) -> None:
+def test_back_returns_to_the_last_search_in_the_knowledge_view(reader: Reader) -> None:
     page = reader.open("#/knowledge")
     field, titles = page.locator("#knowledge-q"), page.locator(".papers .title")
     field.fill("jobs")
@@ -183,7 +183,7 @@ def test_back_returns_to_the_last_search_of_what_was_written(reader: Reader) -> 
     expect(titles).to_have_text(["The pool"])
 
 
-def test_what_comes_late_does_not_take_the_address_of_who_looks_elsewhere(reader: Reader) -> None:
+def test_a_late_reply_does_not_navigate_away_from_another_view(reader: Reader) -> None:
     page = reader.open("#/health")
     held: list[Route] = []
     page.route("**/api/projects/files*", lambda route, _: held.append(route))
@@ -200,7 +200,7 @@ def test_what_comes_late_does_not_take_the_address_of_who_looks_elsewhere(reader
     expect(page.locator(".papers .title").first).to_be_visible()
 
 
-def test_a_document_is_rendered_below_its_metadata_and_its_links_lead_on(reader: Reader) -> None:
+def test_a_document_is_rendered_below_its_metadata_with_working_links(reader: Reader) -> None:
     page = reader.open(at("document", "depot", file="releasing.md"))
 
     expect(page.get_by_role("heading", level=1)).to_have_text("Releasing")
@@ -220,7 +220,7 @@ def test_a_document_is_rendered_below_its_metadata_and_its_links_lead_on(reader:
     expect(page.get_by_role("heading", level=1)).to_have_text("Releasing")
 
 
-def test_what_is_superseded_or_expired_says_so_and_by_what(reader: Reader) -> None:
+def test_outdated_documents_are_marked_with_their_replacement(reader: Reader) -> None:
     page = reader.open("#/knowledge")
     expect(page.locator(".result", has_text="pool.md").locator(".mark")).to_have_text("superseded")
     expect(page.locator(".result", has_text="pool-2.md").locator(".mark")).to_have_text(
@@ -234,7 +234,7 @@ def test_what_is_superseded_or_expired_says_so_and_by_what(reader: Reader) -> No
     expect(page.locator(".note:visible")).to_have_text(["Expired: valid until 2026-01-01.", "Supersedes The pool."])
 
 
-def test_a_hostile_document_is_text_asks_nobody_and_runs_nothing(reader: Reader, post: Post) -> None:
+def test_a_hostile_document_is_shown_as_text_without_requests_or_scripts(reader: Reader, post: Post) -> None:
     begun(post, "hostile", HOSTILE)
     page = reader.open(at("document", "hostile", file="guide.md"))
 
@@ -251,7 +251,7 @@ def test_a_hostile_document_is_text_asks_nobody_and_runs_nothing(reader: Reader,
     assert page.evaluate("window.ran") is None
 
 
-def test_what_is_not_there_is_said_with_code_and_hint(reader: Reader) -> None:
+def test_a_missing_document_is_reported_with_code_and_hint(reader: Reader) -> None:
     reader.expected += ["404"]
     page = reader.open(at("document", "depot", file="nope.md"))
     expect(page.get_by_role("alert")).to_contain_text("DOCUMENT_NOT_FOUND")
@@ -263,7 +263,9 @@ def test_what_is_not_there_is_said_with_code_and_hint(reader: Reader) -> None:
 # --- writing ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_text_is_edited_beside_its_preview_and_saved_with_its_line_ends(reader: Reader, post: Post, url: str) -> None:
+def test_a_text_is_edited_beside_its_preview_and_saved_with_its_line_endings(
+    reader: Reader, post: Post, url: str
+) -> None:
     begun(post, "edited", GUIDE.replace("\n", "\r\n"))
     page = reader.open(at("edit", "edited", file="guide.md"))
     expect(page.locator(".preview").get_by_role("heading", name="Before")).to_be_visible()
@@ -280,7 +282,7 @@ def test_a_text_is_edited_beside_its_preview_and_saved_with_its_line_ends(reader
     assert "updated: 2026-01-02" not in saved
 
 
-def test_text_that_is_not_saved_is_kept_while_one_looks_elsewhere_and_before_it_is_lost_one_is_asked(
+def test_unsaved_text_is_kept_across_views_and_discarded_only_after_confirmation(
     reader: Reader, post: Post, url: str
 ) -> None:
     begun(post, "kept")
@@ -311,9 +313,7 @@ def test_text_that_is_not_saved_is_kept_while_one_looks_elsewhere_and_before_it_
     assert content(url, "kept") == GUIDE
 
 
-def test_a_conflict_tells_who_changed_what_and_keeps_the_text_that_was_typed(
-    reader: Reader, post: Post, url: str
-) -> None:
+def test_a_conflict_shows_the_other_change_and_keeps_the_typed_text(reader: Reader, post: Post, url: str) -> None:
     begun(post, "conflict")
     page = reader.open(at("edit", "conflict", file="guide.md"))
     text = page.get_by_label("Document text")
@@ -336,7 +336,7 @@ def test_a_conflict_tells_who_changed_what_and_keeps_the_text_that_was_typed(
     assert "mine " in content(url, "conflict")
 
 
-def test_the_first_documents_of_a_project_are_begun_here(reader: Reader, url: str) -> None:
+def test_the_first_documents_of_a_project_can_be_created_in_the_page(reader: Reader, url: str) -> None:
     page = reader.open(at("", "new"))
     expect(page.get_by_role("heading", name="No documents yet")).to_be_visible()
     expect(page.locator(".empty")).to_contain_text("lore install")
@@ -360,7 +360,7 @@ def test_the_first_documents_of_a_project_are_begun_here(reader: Reader, url: st
     assert content(url, "new", "api-guide").count("Of the API.") == 1
 
 
-def test_a_title_may_hold_what_no_file_name_can(reader: Reader) -> None:
+def test_a_title_may_contain_characters_that_file_names_may_not(reader: Reader) -> None:
     page = reader.open(at("", "titles"))
     for title in ("CI/CD: read/write\\locks", "a/../../b", "...", "\uff0fetc\uff0fpasswd", "\u2100 50\u00bd"):
         page.get_by_role("button", name="New document").click()
@@ -373,7 +373,7 @@ def test_a_title_may_hold_what_no_file_name_can(reader: Reader) -> None:
         expect(page.get_by_role("link", name=title, exact=True)).to_be_visible()
 
 
-def test_a_document_and_a_project_are_deleted_after_asking(reader: Reader, post: Post) -> None:
+def test_a_document_and_a_project_are_deleted_after_confirmation(reader: Reader, post: Post) -> None:
     begun(post, "deleted")
     page = reader.open(at("document", "deleted", file="guide.md"))
     page.get_by_role("button", name="Delete…").click()
@@ -395,7 +395,9 @@ def test_a_document_and_a_project_are_deleted_after_asking(reader: Reader, post:
 # --- history ---------------------------------------------------------------------------------------------------------
 
 
-def test_the_history_says_who_when_and_what_and_a_change_is_taken_back(reader: Reader, post: Post, url: str) -> None:
+def test_the_history_shows_author_time_and_change_and_a_change_can_be_reverted(
+    reader: Reader, post: Post, url: str
+) -> None:
     begun(post, "history")
     post("/file", project_id="history", filename="guide", content=GUIDE.replace("watch", "wait"), author="bob")
     page = reader.open(at("document", "history", file="guide.md"))
@@ -418,9 +420,7 @@ def test_the_history_says_who_when_and_what_and_a_change_is_taken_back(reader: R
     assert "watch" in content(url, "history")
 
 
-def test_a_change_that_was_built_upon_is_not_taken_back_and_the_hint_says_what_to_do(
-    reader: Reader, post: Post
-) -> None:
+def test_a_change_with_later_edits_is_not_reverted_and_the_hint_names_the_remedy(reader: Reader, post: Post) -> None:
     commit = begun(post, "built")["commit"]
     post("/file", project_id="built", filename="guide", content="# Something else\n")
     page = reader.open(at("change", "built", file="guide.md", commit=commit))
@@ -431,7 +431,7 @@ def test_a_change_that_was_built_upon_is_not_taken_back_and_the_hint_says_what_t
     expect(page.get_by_role("alert")).to_contain_text("Revert those first")
 
 
-def test_a_document_is_seen_as_it_was_and_restored(reader: Reader, post: Post, url: str) -> None:
+def test_an_earlier_revision_is_shown_and_restored(reader: Reader, post: Post, url: str) -> None:
     first = begun(post, "restored")["commit"]
     post("/file", project_id="restored", filename="guide", content="# Something else\n")
     page = reader.open(at("history", "restored", file="guide.md"))
@@ -451,7 +451,7 @@ def test_a_document_is_seen_as_it_was_and_restored(reader: Reader, post: Post, u
 # --- for everyone ----------------------------------------------------------------------------------------------------
 
 
-def test_the_keyboard_alone_finds_edits_saves_and_comes_back(reader: Reader, post: Post, url: str) -> None:
+def test_the_keyboard_alone_is_enough_to_find_edit_save_and_return(reader: Reader, post: Post, url: str) -> None:
     begun(post, "keys")
     page = reader.open(at("", "keys"))
     expect(page.get_by_role("link", name="Releasing")).to_be_visible()
@@ -501,7 +501,7 @@ def shown(url: str, library: None) -> Shown:
     return shown
 
 
-def test_no_view_jumps_and_the_colours_of_the_dark_theme_can_be_read(reader: Reader, shown: Shown) -> None:
+def test_no_view_shifts_and_the_dark_theme_is_readable(reader: Reader, shown: Shown) -> None:
     reader.page.emulate_media(color_scheme="dark")
     for name in ("list", "edit", "change"):
         page = shown(reader, name)
@@ -521,7 +521,7 @@ def test_a_phone_shows_each_view_without_a_barrier_or_scrolling_sideways(
             assert reader.shifts() == [], name
 
 
-def test_what_the_index_has_of_a_document_leads_to_it(reader: Reader, folder: Path) -> None:
+def test_a_search_result_links_to_its_knowledge_document(reader: Reader, folder: Path) -> None:
     httpx2.post(
         f"{reader.url}/api/db/data/manage",
         json={"action": "sync", "wait_seconds": 45},

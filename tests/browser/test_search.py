@@ -10,7 +10,7 @@ from playwright.sync_api import Page, Route, expect
 from tests.harness.browser import Reader
 
 
-def test_results_come_while_typing_with_the_words_marked_and_the_address_follows(reader: Reader) -> None:
+def test_results_appear_while_typing_with_marked_words_and_an_updated_address(reader: Reader) -> None:
     page = reader.open()
     steps = page.evaluate("history.length")
 
@@ -24,7 +24,7 @@ def test_results_come_while_typing_with_the_words_marked_and_the_address_follows
     expect(page.locator("#said")).to_contain_text("files found")
 
 
-def test_the_reply_to_what_is_typed_no_more_is_never_shown(reader: Reader) -> None:
+def test_the_reply_to_an_outdated_query_is_never_shown(reader: Reader) -> None:
     page = reader.open()
     held: list[Route] = []
 
@@ -46,7 +46,7 @@ def test_the_reply_to_what_is_typed_no_more_is_never_shown(reader: Reader) -> No
     assert len(held) == 1
 
 
-def test_old_results_stay_dimmed_until_the_new_ones_are_there(reader: Reader) -> None:
+def test_old_results_stay_dimmed_until_new_results_arrive(reader: Reader) -> None:
     page = reader.open("#/search?q=graceful shutdown")
     expect(page.locator(".result").first).to_contain_text("docs/workers.md")
     held: list[Route] = []
@@ -61,7 +61,7 @@ def test_old_results_stay_dimmed_until_the_new_ones_are_there(reader: Reader) ->
     expect(page.locator(".results")).not_to_have_class(re.compile("old"))
 
 
-def test_a_type_narrows_the_results_and_is_part_of_the_address(reader: Reader) -> None:
+def test_a_type_filters_the_results_and_is_part_of_the_address(reader: Reader) -> None:
     page = reader.open("#/search?q=worker")
     expect(page.locator(".result").first).to_be_visible()
     expect(page.locator(".chip", has_text="ticket")).to_contain_text(re.compile(r"\d+"))
@@ -92,7 +92,7 @@ def test_a_score_is_explained_by_terms_that_add_up_to_it(reader: Reader) -> None
     expect(panel).to_be_hidden()
 
 
-def test_a_result_leads_to_its_chunk_and_to_its_line_in_the_editor(reader: Reader, sample: Path) -> None:
+def test_a_result_links_to_its_chunk_and_to_its_line_in_the_editor(reader: Reader, sample: Path) -> None:
     page = reader.open("#/search?q=graceful shutdown")
     result = page.locator(".result").first
 
@@ -106,7 +106,7 @@ def test_a_result_leads_to_its_chunk_and_to_its_line_in_the_editor(reader: Reade
     expect(page.locator("#q")).to_have_value("graceful shutdown")
 
 
-def test_more_results_are_loaded_without_repeating_any(reader: Reader) -> None:
+def test_more_results_are_loaded_without_repetition(reader: Reader) -> None:
     page = reader.open("#/search?q=job")
     expect(page.locator(".result")).to_have_count(20)
 
@@ -124,7 +124,7 @@ def test_a_question_that_the_index_does_not_answer_is_marked_as_doubtful(reader:
     expect(page.locator(".note.warn").first).to_be_visible()
 
 
-def test_the_keyboard_alone_finds_opens_and_comes_back(reader: Reader) -> None:
+def test_the_keyboard_alone_is_enough_to_search_open_and_return(reader: Reader) -> None:
     page = reader.open("#/health")
     expect(page.locator(".verdict")).to_have_text("healthy")
     page.keyboard.press("/")
@@ -147,7 +147,7 @@ def test_the_keyboard_alone_finds_opens_and_comes_back(reader: Reader) -> None:
     expect(page.locator("#q")).to_be_focused()
 
 
-def test_a_key_opens_the_editor_and_another_lists_the_keys(reader: Reader) -> None:
+def test_keys_open_the_editor_and_list_the_shortcuts(reader: Reader) -> None:
     page = reader.open("#/search?q=graceful shutdown")
     expect(page.locator(".result").first).to_be_visible()
     page.evaluate(
@@ -178,7 +178,7 @@ def shows(page: Page, query: str) -> None:
     expect(page.locator(".results:not(.old) .result").first).to_be_visible()
 
 
-def test_back_returns_to_the_last_search_that_was_sent_and_not_to_every_key(reader: Reader) -> None:
+def test_back_returns_to_the_last_search_and_not_to_every_keystroke(reader: Reader) -> None:
     page = reader.open("#/search")
     steps = page.evaluate("history.length")
     for query in ("retry policy", "graceful shutdown", "thundering herd"):
@@ -196,7 +196,7 @@ def test_back_returns_to_the_last_search_that_was_sent_and_not_to_every_key(read
     shows(page, "graceful shutdown")
 
 
-def test_back_returns_to_a_search_that_was_read_and_to_the_types_that_were_chosen(reader: Reader) -> None:
+def test_back_returns_to_an_earlier_search_and_its_selected_types(reader: Reader) -> None:
     reader.page.clock.install()
     page = reader.open("#/search")
     page.locator("#q").fill("retry policy")
@@ -247,7 +247,7 @@ MARKS = [
 ]  # fmt: skip
 
 
-def test_the_forms_of_the_words_that_were_asked_for_are_marked_in_every_script(reader: Reader) -> None:
+def test_word_forms_of_the_query_are_marked_in_every_script(reader: Reader) -> None:
     page = reader.open()
     marked = page.evaluate(
         """async (cases) => {

@@ -15,7 +15,7 @@ OPEN = '[server]\nhost = "0.0.0.0"\n'
 TOKEN = "a-token-that-is-long-enough-for-a-server-that-others-reach"
 
 
-def test_without_a_token_the_page_asks_once_and_keeps_it_for_the_session(browser: Browser, tmp_path: Path) -> None:
+def test_the_page_asks_once_for_a_token_and_keeps_it_for_the_session(browser: Browser, tmp_path: Path) -> None:
     project = approve(write_project(tmp_path / "depot", {"notes.md": "# Notes\n\nLeft.\n", "lore.toml": OPEN}))
     with serving(project, LORE_TOKEN=TOKEN) as url, reading(browser, url.replace("0.0.0.0", "127.0.0.1")) as reader:
         reader.expected += ["401", "409"]

@@ -14,7 +14,7 @@ from tests.harness.faces import serving
 from tests.harness.projects import write_project
 
 
-def test_the_class_tree_opens_by_keyboard_and_shows_chain_members_and_subclasses(reader: Reader) -> None:
+def test_the_class_tree_opens_by_keyboard_and_shows_ancestors_members_and_subclasses(reader: Reader) -> None:
     page = reader.open("#/classes")
     tree = page.get_by_role("tree")
     expect(page.get_by_role("treeitem").first).to_be_visible()
@@ -37,7 +37,7 @@ def test_the_class_tree_opens_by_keyboard_and_shows_chain_members_and_subclasses
     expect(page.get_by_role("treeitem", selected=True)).to_have_attribute("aria-expanded", "false")
 
 
-def test_the_class_tree_is_filtered_and_keeps_what_is_above(reader: Reader) -> None:
+def test_the_filtered_class_tree_keeps_the_ancestors(reader: Reader) -> None:
     page = reader.open("#/classes")
     page.locator("#class-filter").fill("threadworker")
 
@@ -46,7 +46,7 @@ def test_the_class_tree_is_filtered_and_keeps_what_is_above(reader: Reader) -> N
     assert names == ["Worker", "PoolWorker", "ThreadWorker"]
 
 
-def test_every_triangle_of_the_filtered_tree_opens_and_closes_something(reader: Reader) -> None:
+def test_every_triangle_of_the_filtered_tree_opens_and_closes_a_branch(reader: Reader) -> None:
     page = reader.open("#/classes")
     page.locator("#class-filter").fill("worker")
     rows = page.get_by_role("treeitem")
@@ -66,7 +66,7 @@ def test_every_triangle_of_the_filtered_tree_opens_and_closes_something(reader: 
         expect(rows).to_have_text([one.replace("\n", "") for one in names])
 
 
-def test_enter_in_the_filter_of_the_classes_opens_the_class_that_was_typed(reader: Reader) -> None:
+def test_enter_in_the_class_filter_opens_the_typed_class(reader: Reader) -> None:
     page = reader.open("#/classes")
     expect(page.get_by_role("treeitem").first).to_be_visible()
     for typed, name in (("threadw", "ThreadWorker"), ("poolworker", "PoolWorker"), ("worker", "Worker")):
@@ -84,7 +84,7 @@ def test_enter_in_the_filter_of_the_classes_opens_the_class_that_was_typed(reade
     expect(page.locator(".class-card h2")).to_have_text(second)
 
 
-def test_a_member_leads_to_its_line(reader: Reader) -> None:
+def test_a_member_links_to_its_line(reader: Reader) -> None:
     page = reader.open("#/classes/Worker")
 
     page.locator(".members").get_by_role("link", name="settle", exact=True).click()
@@ -93,7 +93,7 @@ def test_a_member_leads_to_its_line(reader: Reader) -> None:
     expect(page.locator("#L99")).to_contain_text("def settle")
 
 
-def test_thousands_of_classes_are_a_few_rows_in_the_page(browser: Browser, tmp_path: Path) -> None:
+def test_a_tree_of_thousands_of_classes_renders_only_a_few_rows(browser: Browser, tmp_path: Path) -> None:
     text = "class Base:\n    pass\n\n\n" + "\n\n".join(f"class Kind{n:04}(Base): pass" for n in range(1500))
     project = write_project(tmp_path / "many", {"kinds.py": text})
     run_lore(
@@ -117,7 +117,7 @@ def test_thousands_of_classes_are_a_few_rows_in_the_page(browser: Browser, tmp_p
         expect(page.locator(".row.is-active")).to_be_in_viewport()
 
 
-def test_a_file_shows_its_lines_with_each_chunk_marked(reader: Reader) -> None:
+def test_a_file_is_shown_with_its_chunks_marked(reader: Reader) -> None:
     page = reader.open("#/source/ferry/pool.py?line=62")
 
     heads = page.locator(".chunk-head")
@@ -168,7 +168,7 @@ def test_deep_links_survive_reload_back_and_forward(reader: Reader) -> None:
     expect(page.locator(".nav [aria-current=page]")).to_have_text("Health")
 
 
-def test_health_names_each_part_and_how_it_is(reader: Reader) -> None:
+def test_health_names_each_part_with_its_state(reader: Reader) -> None:
     page = reader.open("#/health")
 
     expect(page.locator(".verdict")).to_have_text("healthy")
@@ -178,7 +178,7 @@ def test_health_names_each_part_and_how_it_is(reader: Reader) -> None:
     expect(page.locator("#said")).to_contain_text("healthy")
 
 
-def test_what_is_not_there_is_reported_with_what_the_reader_can_do(reader: Reader) -> None:
+def test_a_missing_target_is_reported_with_advice(reader: Reader) -> None:
     reader.expected += ["404"]
     page = reader.open("#/source/docs/nowhere.md")
     alert = page.get_by_role("alert")
@@ -210,7 +210,7 @@ def test_every_error_has_advice_for_a_reader_of_the_page(reader: Reader) -> None
         assert not re.search(r"`|--|=true|\blore \w|lore\.toml|\bcall\b|_", text), (code, text)
 
 
-def test_a_server_that_does_not_answer_is_said_and_can_be_tried_again(reader: Reader) -> None:
+def test_a_server_that_does_not_answer_is_reported_and_can_be_retried(reader: Reader) -> None:
     reader.expected += ["ERR_INTERNET_DISCONNECTED"]
     page = reader.open("#/search?q=graceful shutdown")
     expect(page.locator(".result").first).to_be_visible()
