@@ -5,7 +5,6 @@ from __future__ import annotations
 from lore_etl.core.errors import LoreError
 from lore_etl.core.json_types import JSON
 from lore_server.console import terminal
-from lore_server.operations.table import render
 from lore_server.replies.problem import problem
 
 
@@ -21,6 +20,8 @@ def note(text: str) -> None:
 
 def tell(operation: str, result: JSON) -> None:
     """Print a result as text: the body to standard output, its notes to standard error."""
+    from lore_server.operations.table import render
+
     text = render(operation, result)
     if text.body:
         line(text.body)
