@@ -144,8 +144,8 @@ def test_questions_without_a_corpus_or_from_git_use_the_projects_own_index(
 @pytest.mark.parametrize(
     ("arguments", "code", "told"),
     [
-        (["eval"], 2, "either a folder with a set, or --from-git"),
-        (["eval", "SET", "--from-git"], 2, "either a folder with a set, or --from-git"),
+        (["eval"], 2, "either a folder with a set or --from-git"),
+        (["eval", "SET", "--from-git"], 2, "either a folder with a set or --from-git"),
         (["eval", "nope"], 2, "no folder nope"),
         (["eval", "."], 2, "Cannot read queries.jsonl"),
         (["eval", "SET", "--ranking", "best"], 2, "Rankings: hybrid, vectors, keywords, classic"),
@@ -153,7 +153,7 @@ def test_questions_without_a_corpus_or_from_git_use_the_projects_own_index(
         (["eval", "SET", "--compare", "nope.json"], 2, "Cannot read nope.json"),
         (["eval", "SET", "--save", "nope/run.json"], 2, "no folder nope"),
         (["eval", "--from-git"], 1, "no index"),
-        (["tune"], 2, "either a folder with a set, or --from-git"),
+        (["tune"], 2, "either a folder with a set or --from-git"),
         (["tune", "SET"], 2, "8 questions are too few"),
     ],
 )
