@@ -132,7 +132,7 @@ def test_a_collection_that_vanished_from_the_server_is_found_out_and_made_again(
         path = "/api/v2/tenants/default_tenant/databases/default_database/collections"
         server.ask("DELETE", f"{path}/{name}")
 
-        with pytest.raises(IndexDamaged, match="gone") as caught:
+        with pytest.raises(IndexDamaged, match="no longer exists") as caught:
             retrieve(index, "subject7", None, 10)
         assert "lore sync" in caught.value.hint
         with pytest.raises(IndexDamaged, match="lost"):
@@ -296,7 +296,7 @@ def test_tls_is_spoken_and_the_certificate_checked(tmp_path: Path, server: Runni
         ):
             with pytest.raises(DatabaseUnavailable):
                 generations_of(tmp_path, settings).open(1)
-    with pytest.raises(DatabaseUnavailable, match="cannot be read"):
+    with pytest.raises(DatabaseUnavailable, match="Cannot read the certificates"):
         generations_of(tmp_path, trusted.model_copy(update={"ca_file": str(tmp_path / "absent.pem")})).open(1)
 
 
@@ -415,7 +415,7 @@ def test_the_database_is_started_and_stopped_in_every_mode(
         ({"mode": "http", "host": "a", "headers": {"Authorization": "Bearer abc"}}, "Authorization", "env:CHROMA_"),
         ({"mode": "http", "host": "a", "headers": {"X-A": "env:GEMINI_API_KEY"}}, "GEMINI_API_KEY", "CHROMA_"),
         ({"mode": "http", "host": "a", "headers": {"X-A": "env:CHROMA_ABSENT"}}, "CHROMA_ABSENT", "Set CHROMA_ABSENT"),
-        ({"mode": "http", "host": "a", "headers": {"X A": "b"}}, "database.headers.X A", "Letters"),
+        ({"mode": "http", "host": "a", "headers": {"X A": "b"}}, "database.headers.X A", "letters"),
         ({"mode": "http", "host": "a", "headers": {"X-A": "b\r\nX-B: c"}}, "database.headers.X-A", "ASCII"),
         ({"mode": "http", "host": "a", "collection": "c" * 200}, "database.collection", "shorter"),
         ({"mode": "cloud"}, "CHROMA_API_KEY", "environment only"),
