@@ -1,1 +1,1 @@
-"""Knowledge that agents write: projects, documents, chapters, with their history."""
+"""Knowledge written by agents: projects, documents and chapters, with their history."""

@@ -1,4 +1,7 @@
-"""What was called, one JSON object a line, in the seed's fields; never what was written, and never in a call's way."""
+"""Log of calls: one JSON object per line, with the seed's field names.
+
+It never contains the written texts, and an error in logging never makes a call fail.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ _TEXT_CHARACTERS = 300
 
 @dataclass(frozen=True)
 class Activity:
-    """One call. `duration` is in milliseconds; what is None or empty is left out of the line."""
+    """A call. `duration` is in milliseconds; optional fields that are None or empty are omitted from the line."""
 
     method: str
     success: bool
@@ -37,7 +40,7 @@ class Activity:
     error_context: Mapping[str, str] = field(default_factory=dict)
 
     def record(self) -> dict[str, Any]:
-        """The fields by the seed's names."""
+        """Return the fields under the seed's names."""
         texts = {"project_id": self.project_id, "filename": self.filename, "chapter_title": self.chapter_title}
         found: dict[str, Any] = {"timestamp": precise_timestamp(), "method": self.method, "success": self.success}
         found |= {name: text[:_TEXT_CHARACTERS] for name, text in texts.items() if text}
@@ -50,19 +53,19 @@ class Activity:
 
 
 class ActivityLog:
-    """The log in a knowledge folder; without the folder nothing is logged."""
+    """The log in a knowledge folder; if the folder does not exist, nothing is logged."""
 
     def __init__(self, home: Path, largest_bytes: int = LARGEST_BYTES) -> None:
         self._path = home / ACTIVITY
         self._largest = largest_bytes
 
     def add(self, activity: Activity) -> None:
-        """Append a line. What goes wrong here is not the call's concern."""
+        """Append a line. Errors are ignored, because logging must not make a call fail."""
         with contextlib.suppress(OSError, ValueError):
             line = json.dumps(activity.record(), ensure_ascii=False).encode("utf-8", "replace") + b"\n"
             descriptor = open_regular(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
             try:
-                os.write(descriptor, line)  # one write of a line: processes do not mix theirs
+                os.write(descriptor, line)  # a single write, so that the lines of several processes do not mix
             finally:
                 os.close(descriptor)
             if self._is_full():
@@ -72,7 +75,7 @@ class ActivityLog:
         return self._path.lstat().st_size > self._largest
 
     def _rotate(self) -> None:
-        """Rename the log to `activity.log.1`, unless another process does so or has just done it."""
+        """Rename the log to `activity.log.1`, unless another process is doing so or has just done so."""
         lock = self._path.with_name(f"{ACTIVITY}.lock")
         descriptor = open_regular(lock, os.O_RDWR | os.O_CREAT)
         if not try_lock(descriptor):

@@ -1,4 +1,4 @@
-"""Changes of a document's chapters: from text to text. What is not the chapter stays as it is, to the byte."""
+"""Changes to a document's chapters, as pure functions from text to text; all other bytes stay unchanged."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CHAPTERS = PartKind("chapter", "document", CHAPTER_LEVELS, CHAPTER_LEVELS, has_f
 
 
 class NewChapter(NamedTuple):
-    """A chapter that is to be written."""
+    """A chapter to write."""
 
     title: str
     content: str
@@ -25,7 +25,7 @@ class NewChapter(NamedTuple):
 
 @dataclass(frozen=True)
 class Which:
-    """One chapter of a document: its title, its index (from 0), or both."""
+    """A reference to a chapter of a document: its title, its index (from 0), or both."""
 
     title: str | None = None
     index: int | None = None
@@ -40,10 +40,10 @@ def new_document(
     supersedes: Sequence[str] = (),
     valid_until: str | None = None,
 ) -> str:
-    """The text of a new document.
+    """Return the text of a new document.
 
     Raises:
-        InvalidContent: a part is too long, or its headings or fences would run into another.
+        InvalidContent: a part is too long, or its headings or fences would affect another part.
     """
     CHAPTERS.checked_count(len(chapters))
     values: dict[str, Value] = {"title": limits.checked_title(title), "keywords": limits.checked_keywords(keywords)}
@@ -62,10 +62,10 @@ def new_document(
 
 
 def rewritten(old: str, new: str, now: str) -> str:
-    """The new text of a document, to the byte; but an `updated` that its writer left as it was becomes now.
+    """Return the new text unchanged, except that an `updated` field equal to the old one is set to `now`.
 
     Raises:
-        InvalidContent: it is too long, has too many chapters, or gets a `valid_until` that is not a date.
+        InvalidContent: the text is too long, has too many chapters, or gets a `valid_until` that is not a date.
     """
     limits.checked_text(new, limits.DOCUMENT_BYTES, "document")
     before, after = KnowledgeDocument(old), KnowledgeDocument(new)
@@ -79,12 +79,12 @@ def rewritten(old: str, new: str, now: str) -> str:
 
 
 def update_chapter(text: str, which: Which, content: str, summary: str | None, now: str) -> str:
-    """Replace the content of a chapter. Its heading stays, its sub-chapters too.
+    """Replace the content of a chapter; its heading and its sub-chapters stay.
 
-    Without `summary` the content is taken as it is; with a summary, that becomes the first paragraph.
+    A `summary`, if given, becomes the first paragraph.
 
     Raises:
-        ChapterNotFound: there is no such chapter.
+        ChapterNotFound: the chapter does not exist.
         InvalidContent, SectionExists: see `PartEditor.update`.
     """
     document = KnowledgeDocument(text)
@@ -92,10 +92,10 @@ def update_chapter(text: str, which: Which, content: str, summary: str | None, n
 
 
 def add_chapter(text: str, chapter: NewChapter, now: str, place: Place = "end", reference: Which | None = None) -> str:
-    """Add a chapter: at the end, or before or after another one, whose level it gets.
+    """Add a chapter at the end, or before or after the reference, with the reference's level.
 
     Raises:
-        ChapterNotFound: there is no such reference.
+        ChapterNotFound: the reference does not exist.
         InvalidArgument, InvalidContent, SectionExists: see `PartEditor.add`.
     """
     document, name = KnowledgeDocument(text), limits.checked_title(chapter.title, "chapter title")

@@ -1,4 +1,4 @@
-"""A knowledge document: front matter, an introduction, chapters. Parsing is pure and keeps every byte."""
+"""Parse a knowledge document: front matter, an introduction and chapters. Pure; the text keeps every byte."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ _NO_PROSE = re.compile(r"^\s*(?:[-*+>|<]|`{3}|~{3}|\d+[.)]\s|#{1,6}(?:\s|$)|!\[)
 
 @dataclass(frozen=True)
 class Chapter:
-    """A heading of level 2 to 4 and the lines up to the next one.
+    """A heading of level 2 to 4 and the lines up to the next such heading.
 
-    `occurrence` counts the chapters of the same title from 0; `lines` are 1-based and inclusive, the heading's first.
+    `occurrence` counts the chapters with the same title from 0; `lines` are the first and last line, 1-based and
+    inclusive, and begin with the heading.
     """
 
     index: int
@@ -35,41 +36,39 @@ class Chapter:
 
 @dataclass(frozen=True)
 class KnowledgeDocument:
-    """A document as it was read. `text` is the file to the byte; everything else is made of it when it is asked for."""
+    """A document as read. `text` is the unchanged content of the file; the rest is computed from it on demand."""
 
     text: str
 
     @cached_property
     def metadata(self) -> Metadata:
-        """What the front matter says."""
         return read_metadata(self.text)
 
     @cached_property
     def outline(self) -> Outline:
-        """Lines and headings."""
         return outline(self.text, front_matter_lines(self.text))
 
     @cached_property
     def headings(self) -> list[Heading]:
-        """The headings of the chapters, in their order."""
+        """Return the headings of the chapters, in the order of the document."""
         return [heading for heading in self.outline.headings if heading.level in CHAPTER_LEVELS]
 
     @cached_property
     def introduction(self) -> str:
-        """What stands between front matter and the first chapter."""
+        """Return the text between the front matter and the first chapter."""
         lines = self.outline.lines
         end = self.headings[0].line if self.headings else len(lines)
         return stripped("".join(lines[front_matter_lines(self.text) : end]).removeprefix("\ufeff"))
 
     @cached_property
     def title(self) -> str:
-        """Of the front matter, else the first heading of level 1, else empty."""
+        """Return the title in the front matter, else the first heading of level 1, else an empty text."""
         named = (heading.title for heading in self.outline.headings if heading.level == 1)
         return self.metadata.title or next(named, "")
 
     @cached_property
     def chapters(self) -> tuple[Chapter, ...]:
-        """All chapters, in their order; a sub-heading is a chapter of its own."""
+        """Return all chapters, in the order of the document; a sub-heading starts a chapter of its own."""
         seen: dict[str, int] = {}
         found = []
         for index, heading in enumerate(self.headings):
@@ -81,16 +80,16 @@ class KnowledgeDocument:
         return tuple(found)
 
     def chapter(self, title: str | None = None, index: int | None = None) -> Chapter:
-        """One chapter: by its title, by its index (from 0), or by both where several have the same title.
+        """Return a chapter by its title, by its index (from 0), or by both if several have the same title.
 
         Raises:
-            ChapterNotFound: there is none.
+            ChapterNotFound: no chapter matches.
             InvalidArgument: neither is given, or several chapters have this title.
         """
         return self.chapters[self.position(title, index)]
 
     def position(self, title: str | None = None, index: int | None = None) -> int:
-        """The index of one chapter, see `chapter`."""
+        """Return the index of a chapter. Arguments and errors are those of `chapter`."""
         if title is None and index is None:
             raise InvalidArgument("Name the chapter by title or index.")
         name = None if title is None else one_line(title)
@@ -112,7 +111,7 @@ class KnowledgeDocument:
 
 
 def summary_of(content: str) -> str:
-    """The first paragraph on one line, if the content begins with prose."""
+    """Return the first paragraph on one line, shortened; empty if the content does not begin with prose."""
     taken: list[str] = []
     for line in content.splitlines():
         if not line.strip() or _NO_PROSE.match(line):
@@ -122,5 +121,5 @@ def summary_of(content: str) -> str:
 
 
 def stripped(text: str) -> str:
-    """The text without the empty lines around it; the first line keeps its indent."""
+    """Return the text without empty lines around it; the first line keeps its indent."""
     return re.sub(r"\A(?:[ \t]*(?:\r\n|\r|\n))+", "", text).rstrip()

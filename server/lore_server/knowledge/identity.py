@@ -1,7 +1,7 @@
-"""Which project a folder belongs to: its git remote and its path identify it. Pure, apart from `identity_of`.
+"""Identify the project of a folder by its git remote and its path. Pure, apart from `identity_of`.
 
-The remote is a claim: an unpacked archive can ship a `.git/config` that names somebody else's repository. So a claim
-alone never opens existing knowledge; `lore_server.knowledge.registry` decides what a folder may use.
+The remote is only a claim: an unpacked archive can contain a `.git/config` that names any repository. Therefore a
+remote alone never opens existing knowledge; `lore_server.knowledge.registry` decides which project a folder may use.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from lore_server.knowledge.names import has_unseen
 from lore_server.knowledge.safe_files import Files
 
 LARGEST_CONFIG = 1_000_000  # bytes
-LONGEST = 500  # characters of a remote
+LONGEST = 500  # characters of a normalised remote
 NAME_CHARACTERS = 100
 MARK_CHARACTERS = 8
 _SCP = re.compile(r"(?:[^@/]*@)?(?P<host>\[[^\]/]+\]|[^:/@]{2,}):(?P<path>.+)")  # `C:\x` is a local path
@@ -30,7 +30,7 @@ _POINTER = "gitdir:"
 
 
 class Identity(NamedTuple):
-    """A folder's path (`~/…` below the home folder), its normalised remote or "", and its name for people."""
+    """A folder's path (`~/…` below the home folder), its normalised remote or "", and its display name."""
 
     folder: str
     remote: str
@@ -38,20 +38,20 @@ class Identity(NamedTuple):
 
     @property
     def origin(self) -> str:
-        """What identifies the project: the remote if there is one, else the folder."""
+        """Return the identifier of the project: the remote if there is one, else the folder."""
         return self.remote or self.folder
 
     @property
     def marked_name(self) -> str:
-        """The name with a short digest of the remote or folder, for when the plain name is taken."""
+        """Return the name with a short digest of the remote or folder, for use when the plain name is taken."""
         return _marked(self.name, self.origin)
 
 
 def identity_of(root: Path, known: Container[str] = ()) -> Identity:
-    """The identity of a folder.
+    """Return the identity of a folder.
 
     A linked worktree has the identity of its repository if that is one of the `known` folders and lists the worktree.
-    Nothing else outside the folder is read, no link is followed and no git runs in it.
+    Nothing else outside the folder is read, no symlink is followed, and git is not run in the folder.
     """
     folder = spelled(root)
     git = root / ".git"
@@ -63,7 +63,7 @@ def identity_of(root: Path, known: Container[str] = ()) -> Identity:
 
 
 def spelled(folder: Path) -> str:
-    """The path of a folder as it is recorded, printable and the same for all machines with the same layout."""
+    """Return the path of a folder as the registry records it: printable, and as `~/…` below the home folder."""
     home = Path(os.path.expanduser("~"))  # noqa: PTH111 - Path.home() raises where nobody's home is known
     path = folder.as_posix() if not folder.is_relative_to(home) else f"~/{folder.relative_to(home).as_posix()}"
     text = path.removesuffix("/.")
@@ -71,9 +71,10 @@ def spelled(folder: Path) -> str:
 
 
 def normalised_remote(address: str) -> str:
-    """`host/path` of a git remote, the same for all its spellings; `file://…` of a local one; "" if it is unusable.
+    """Return `host/path` of a git remote, `file://…` of a local remote, or "" if the address is unusable.
 
-    Scheme, user, port, `.git`, slashes at the end and the case of the host make no difference.
+    All spellings of a remote give the same result: scheme, user, port, `.git`, trailing slashes and the case of the
+    host do not matter.
     """
     text = unicodedata.normalize("NFC", address.strip())
     scp = None if "://" in text else _SCP.fullmatch(text)
@@ -91,7 +92,7 @@ def normalised_remote(address: str) -> str:
 
 
 def _origin(config: bytes) -> str:
-    """The URL of `origin` in the text of a `.git/config`; "" if there is none, or git cannot read it."""
+    """Return the URL of `origin` in the content of a `.git/config`; "" if it is missing or unreadable."""
     try:
         return _values(config).get("remote.origin.url", "") if b"origin" in config else ""
     except GitError:
@@ -100,14 +101,14 @@ def _origin(config: bytes) -> str:
 
 @lru_cache(maxsize=64)
 def _values(config: bytes) -> dict[str, str]:
-    """Git parses the text, without following its includes. Raises GitError."""
+    """Return the values that git parses from a configuration, without its includes. Raises GitError."""
     options = ("config", "--file", "-", "--no-includes", "--null", "--list")
     found = Git(Path("/")).run(*options, data=config).decode("utf-8", "replace")
     return {key: value for key, _, value in (one.partition("\n") for one in found.split("\0"))}
 
 
 def _main_folder(pointer: Path, known: Container[str]) -> Path | None:
-    """The known folder whose linked worktree this is; both sides must say so."""
+    """Return the known folder whose linked worktree this is; both folders must refer to each other."""
     if pointer.is_symlink() or not pointer.is_file():
         return None
     with open(pointer, "rb") as file:
@@ -127,7 +128,7 @@ def _joined(folder: Path, path: str) -> Path:
 
 
 def _read(folder: Path, path: str) -> bytes:
-    """The content of a small regular file, reached without following a link below the folder; else nothing."""
+    """Return the content of a small regular file without following a symlink below the folder; else empty."""
     try:
         is_small = (folder / path).lstat().st_size <= LARGEST_CONFIG
         return (Files(folder).read(path) or b"") if is_small else b""
@@ -136,7 +137,7 @@ def _read(folder: Path, path: str) -> bytes:
 
 
 def _name(name: str) -> str:
-    """A name that can be a project's id."""
+    """Return a name that is valid as a project id."""
     text = unicodedata.normalize("NFC", name).strip()
     shown = "".join(quote(letter, errors="surrogateescape") if has_unseen(letter) else letter for letter in text)
     if not shown.strip("./\\"):

@@ -1,4 +1,4 @@
-"""What a knowledge document may be: the limits of the seed, and what no text of a document holds."""
+"""Check the texts of knowledge documents: the seed's limits, and characters that a file cannot contain."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ _UNWRITABLE = re.compile(f"[\x00{SURROGATES}]")
 
 
 def checked_title(title: str, what: str = "title") -> str:
-    """The title on one line.
+    """Return the title on one line.
 
     Raises:
-        InvalidContent: it is empty or too long.
+        InvalidContent: the title is empty or too long.
     """
     text = one_line(checked_text(title, TITLE_CHARACTERS * 4, what))
     if not 1 <= len(text) <= TITLE_CHARACTERS:
@@ -37,10 +37,10 @@ def checked_title(title: str, what: str = "title") -> str:
 
 
 def checked_keywords(keywords: Sequence[str]) -> tuple[str, ...]:
-    """Keywords without blanks around them, each once.
+    """Return the keywords stripped and without duplicates.
 
     Raises:
-        InvalidContent: one is empty or too long, or there are too many.
+        InvalidContent: a keyword is empty or too long, or there are too many.
     """
     if len(keywords) > KEYWORDS:
         raise InvalidContent(f"A document can have up to {KEYWORDS} keywords, not {len(keywords)}.")
@@ -52,17 +52,17 @@ def checked_keywords(keywords: Sequence[str]) -> tuple[str, ...]:
 
 
 def checked_day(text: str) -> str:
-    """A date, or a time with a zone, as it was given. Raises InvalidContent."""
+    """Return the text stripped, if it is a date, or a time with a time zone. Raises InvalidContent."""
     if problem := problem_of(text.strip()):
         raise InvalidContent(f"{problem}.")
     return text.strip()
 
 
 def checked_text(text: str, most: int, what: str) -> str:
-    """The text, if a file can hold it and it has no more than `most` bytes in UTF-8.
+    """Return the text, if a file can contain it and it has at most `most` bytes in UTF-8.
 
     Raises:
-        InvalidContent: it holds NUL or half a character, or is too long.
+        InvalidContent: the text contains NUL or a lone surrogate, or is too long.
     """
     found = _UNWRITABLE.search(text)
     if found:
@@ -72,10 +72,10 @@ def checked_text(text: str, most: int, what: str) -> str:
 
 
 def checked_size(text: str, most: int, what: str) -> str:
-    """The text, if it is not too long; bytes of a file that are no UTF-8 may be in it.
+    """Return the text, if it has at most `most` bytes; it may contain bytes that are not UTF-8, as surrogates.
 
     Raises:
-        InvalidContent: it is too long.
+        InvalidContent: the text is too long.
     """
     size = len(text.encode("utf-8", "surrogateescape"))
     if size > most:

@@ -1,4 +1,4 @@
-"""One writer of a knowledge folder at a time, among threads and processes; the others queue, with a deadline."""
+"""Lock a knowledge folder for one writer among all threads and processes; the others wait, with a deadline."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from lore_etl.system.file_locks import close_locked, try_lock
 from lore_etl.system.nofollow import open_regular
 
 _NOTE_BYTES = 4_000
-_PAUSE_SECONDS = 0.002  # the kernel has no wait with a deadline; a write takes some 10 ms
+_PAUSE_SECONDS = 0.002  # flock has no timeout; a write takes about 10 ms
 
 
 class StoreLock:
-    """An flock on a file. Unlike `filelock`, it can be handed to a child process, see `descriptor`."""
+    """A lock on a file. Unlike a lock of `filelock`, a child process can inherit it, see `descriptor`."""
 
     def __init__(self, path: Path, wait_seconds: float) -> None:
         self._path = path
@@ -28,19 +28,19 @@ class StoreLock:
 
     @property
     def descriptor(self) -> int:
-        """To be inherited by git: if we are killed, the lock is held until git, which works on, has ended too."""
+        """Return the descriptor for git to inherit: if we are killed, the lock is held until git has finished too."""
         assert self._descriptor is not None, "only while the lock is held"
         return self._descriptor
 
     def note(self, text: str) -> None:
-        """Say what is being done; empty when it is done. After a kill the next one reads it, see `left_off`."""
+        """Record the current operation, or "" when it is finished; after a kill, `left_off` returns it."""
         data = text.encode("utf-8", "replace")[:_NOTE_BYTES]
         os.ftruncate(self.descriptor, len(data))
         os.lseek(self.descriptor, 0, os.SEEK_SET)
         os.write(self.descriptor, data)
 
     def left_off(self) -> str:
-        """What a writer that died was doing; empty if none did."""
+        """Return the operation that a killed writer did not finish; empty if there is none."""
         os.lseek(self.descriptor, 0, os.SEEK_SET)
         return os.read(self.descriptor, _NOTE_BYTES).decode("utf-8", "replace").replace("\0", "").strip()
 
@@ -49,8 +49,8 @@ class StoreLock:
         """Hold the lock.
 
         Raises:
-            Busy: another writer had it all the time.
-            AccessDenied: the folder cannot be written.
+            Busy: another writer held the lock until the deadline.
+            AccessDenied: the lock file cannot be opened.
         """
         deadline = time.monotonic() + self.wait_seconds
         if not self._thread.acquire(timeout=self.wait_seconds):

@@ -1,4 +1,4 @@
-"""A memory: a short text with a name, as files with front matter. Pure."""
+"""Convert memories to and from files with front matter. Pure."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from lore_server.knowledge.limits import DOCUMENT_BYTES, MEMORY_NAME_CHARACTERS,
 from lore_server.knowledge.names import SUFFIX, checked_group_id, slug
 from lore_server.knowledge.reader import is_document
 
-FRONT_CHARACTERS = 32_000  # half of what readers of front matter take
+FRONT_CHARACTERS = 32_000  # half of the limit for reading front matter
 _DUMPER = yaml.CSafeDumper if yaml.__with_libyaml__ else yaml.SafeDumper
 STEM_DIGITS = 12  # of the hash
 _FILE = re.compile(rf"(?P<stem>.+?)(?:\.(?P<part>[2-9]|[1-9]\d{{1,5}}))?{re.escape(SUFFIX)}", re.DOTALL)
@@ -31,7 +31,7 @@ _FILE = re.compile(rf"(?P<stem>.+?)(?:\.(?P<part>[2-9]|[1-9]\d{{1,5}}))?{re.esca
 
 @dataclass(frozen=True)
 class Memory:
-    """A memory as it is kept; `full_name` is set where `name` is only its beginning."""
+    """A stored memory; `full_name` is set if `name` is shortened."""
 
     name: str
     group_id: str
@@ -43,34 +43,34 @@ class Memory:
 
     @cached_property
     def sha256(self) -> str:
-        """Of the body."""
+        """Return the SHA-256 digest of the body, in hexadecimal."""
         return hashlib.sha256(self.body.encode()).hexdigest()
 
     def stem(self, digits: int = STEM_DIGITS) -> str:
-        """What its files are called, without the number of the part."""
+        """Return the name of its files without part number and suffix."""
         return f"{slug(self.name)}-{self.sha256[:digits]}"
 
 
 class FilePlace(NamedTuple):
-    """What the name of a file says: whose it is, and which part."""
+    """The parts of a memory's file name: the memory's stem and the number of the part."""
 
     stem: str
     part: int
 
 
 class Made(NamedTuple):
-    """A new memory, and what had to be done to what was given."""
+    """A new memory, and the number of secrets that were redacted in it."""
 
     memory: Memory
     secrets: int
 
 
 def made(name: str, group_id: str, body: str, source: str, metadata: Mapping[str, Value], created: str) -> Made:
-    """A memory of what was given, without its secrets.
+    """Return a new memory with its secrets redacted.
 
     Raises:
-        InvalidGroupId: the group's name cannot be one.
-        InvalidContent: a text is empty, too long, or holds what no file can.
+        InvalidGroupId: the group's name is not valid.
+        InvalidContent: a text is empty, too long, or contains characters that a file cannot.
     """
     body, in_body = redact(checked_text(body, DOCUMENT_BYTES, "body"))
     whole, in_name = redact(_line(checked_text(name, DOCUMENT_BYTES, "name")))
@@ -87,7 +87,7 @@ def made(name: str, group_id: str, body: str, source: str, metadata: Mapping[str
 
 
 def files_of(memory: Memory, stem: str) -> dict[str, str]:
-    """File name -> text. The body's parts are linked in their order; what belongs to all stands in the first."""
+    """Return the memory's files as name -> text. Each part links its neighbours; the first has the common metadata."""
     bodies = parts_of(memory.body, MEMORY_PART_CHARACTERS)
     names = [stem + SUFFIX, *(f"{stem}.{number}{SUFFIX}" for number in range(2, len(bodies) + 1))]
     files = {}
@@ -101,13 +101,13 @@ def files_of(memory: Memory, stem: str) -> dict[str, str]:
 
 
 def file_place(name: str) -> FilePlace | None:
-    """Whose file this is, by its name; None if it is no memory's."""
+    """Return the stem and the part in a file name; None if the file cannot belong to a memory."""
     found = _FILE.fullmatch(name) if is_document(name) else None
     return FilePlace(found["stem"], int(found["part"] or 1)) if found else None
 
 
 def read_memory(texts: Sequence[str], stem: str, folder: str) -> Memory:
-    """The memory of its files' texts, in their order; a file that somebody put there is one too, by its file name."""
+    """Return the memory in its files' texts, given in order; without a name in the front matter, `stem` is its name."""
     first = _read_front(texts[0])
     metadata = first.get("metadata")
     return Memory(
@@ -122,7 +122,7 @@ def read_memory(texts: Sequence[str], stem: str, folder: str) -> Memory:
 
 
 def number_of_parts(text: str) -> int:
-    """How many parts its memory has, as one of them says."""
+    """Return the number of a memory's parts, according to the text of one of them."""
     number = _read_front(text).get("of", 1)
     return number if isinstance(number, int) else 1
 
@@ -146,11 +146,11 @@ def _read_front(text: str) -> Mapping[str, Any]:
     try:
         return front_matter_values(text)
     except FrontMatterError:
-        return {}  # edited by hand: the text is there all the same
+        return {}  # edited by hand: the text is still readable
 
 
 def _value(value: Any) -> Value:
-    """What a reply can hold; what else somebody wrote by hand is told as text."""
+    """Return the value in a form that a reply can contain; unexpected types, written by hand, become text."""
     return [_scalar(one) for one in value] if isinstance(value, list) else _scalar(value)
 
 
@@ -170,7 +170,7 @@ def _line(value: Any) -> str:
 
 
 def _redacted(metadata: Mapping[str, Value]) -> tuple[dict[str, Value], int]:
-    """The metadata without secrets, and how many there were. Raises InvalidContent."""
+    """Return the metadata with secrets redacted, and their number. Raises InvalidContent."""
     clean, found = dict[str, Value](), 0
     for key, value in metadata.items():
         many = [value] if isinstance(value, Scalar) else value

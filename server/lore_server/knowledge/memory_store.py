@@ -1,4 +1,4 @@
-"""The memories of projects: each is kept once in its group, under the lock of the store, as one commit."""
+"""Store the memories of projects: each once per group, under the folder's lock, as one commit."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from lore_server.knowledge.store import KnowledgeStore
 
 @dataclass(frozen=True)
 class Kept:
-    """A memory with its files, relative to the folder; `id` is the group's folder and what the files are called."""
+    """A memory with its files' paths relative to the folder; `id` is `<folder of the group>/<stem of the files>`."""
 
     id: str
     memory: Memory
@@ -27,13 +27,13 @@ class Kept:
 
     @property
     def is_whole(self) -> bool:
-        """Whether all its parts are there: somebody may have been killed while writing them."""
+        """Return whether all parts exist; a process killed while writing may have left only some."""
         return len(self.paths) == self.parts
 
 
 @dataclass(frozen=True)
 class Added:
-    """What adding did; `commit` is None if nothing had to be written, `replaced` is the id of what went for it."""
+    """The result of `add`. `commit` is None if nothing was written; `replaced` is the id of the replaced memory."""
 
     kept: Kept
     is_duplicate: bool
@@ -43,7 +43,7 @@ class Added:
 
 
 class MemoryStore:
-    """Adds and deletes memories in a store. Every write may raise what those of the store raise."""
+    """The memories in a store. Every write may raise the errors of the store's writes."""
 
     def __init__(self, store: KnowledgeStore) -> None:
         self._store = store
@@ -59,7 +59,7 @@ class MemoryStore:
         author: Author,
         replaces: str | None = None,
     ) -> Added:
-        """Keep a text, unless its group has it; the one of the id `replaces` goes, if it is there still.
+        """Add a memory unless its group has the same text; delete the memory with the id `replaces`, if it exists.
 
         Raises:
             InvalidGroupId, InvalidContent: see `made`.
@@ -69,7 +69,7 @@ class MemoryStore:
             project, more = self._store.projects.begun(self._store.reader.project(project_id))
             old = self._found(project, replaces) if replaces is not None else None
             twin = self._twin(project, memory)
-            if old is not None and twin is not None and old.id == twin.id:  # it replaces itself: described anew, or not
+            if old is not None and twin is not None and old.id == twin.id:  # only the description may differ
                 old, twin = (None, twin) if _says_the_same(twin.memory, memory) else (old, None)
             changes: Changes = dict.fromkeys(old.paths) if old else {}
             kept = twin
@@ -81,7 +81,7 @@ class MemoryStore:
         return Added(kept, twin is not None, secrets, old.id if old else None, commit)
 
     def all(self, project_id: str, folders: Collection[str] = ()) -> Iterator[Kept]:
-        """The memories of a project, of all groups or of those with these folders."""
+        """Yield the memories of a project, in all groups or in those with these folders."""
         project = self._store.reader.project(project_id)
         for folder in self._store.files.folders(project.memories_path) if project.exists else ():
             if not folders or folder in folders:
@@ -90,12 +90,12 @@ class MemoryStore:
                         yield kept
 
     def opening(self, project_id: str, memory_id: str) -> Kept | None:
-        """What the first part says of a memory; its body is that part's. None if it is not there."""
+        """Return a memory as read from its first part only, with that part's body; None if it does not exist."""
         folder, _, stem = memory_id.partition("/")
         return self._read(self._store.reader.project(project_id), folder, stem, [stem + SUFFIX])
 
     def delete(self, project_id: str, memory_id: str, author: Author) -> tuple[Kept, str]:
-        """Delete a memory with all its parts: what it was, and the commit. Raises MemoryNotFound."""
+        """Delete a memory with all its parts; return it and the commit. Raises MemoryNotFound."""
         with self._store.writer.writing():
             project = self._store.reader.project(project_id)
             kept = self._found(project, memory_id)
@@ -114,7 +114,7 @@ class MemoryStore:
         return self._read(project, folder, stem, names) if names else None
 
     def _twin(self, project: Project, memory: Memory) -> Kept | None:
-        """The memory of the same group that has the same body, whatever it is called."""
+        """Return the memory of the same group with the same body, whatever its name."""
         folder = group_folder(memory.group_id)
         for stem, names in self._stems(project, folder).items():
             if memory.sha256.startswith(stem.rpartition("-")[2]):
@@ -124,9 +124,9 @@ class MemoryStore:
         return None
 
     def _placed(self, project: Project, memory: Memory, old: Kept | None) -> tuple[Kept, Changes]:
-        """A new memory with its files, under a name that no other has: one that was edited by hand may have it.
+        """Return a new memory with its files, under an unused stem: a file edited by hand may have the usual stem.
 
-        What a killed writer left of the same memory is written over.
+        Incomplete parts of the same memory, left by a killed process, are overwritten.
         """
         folder, stem = group_folder(memory.group_id), memory.stem()
         names = self._stems(project, folder).get(stem)
@@ -138,7 +138,7 @@ class MemoryStore:
         return Kept(f"{folder}/{stem}", memory, tuple(files), len(files)), files
 
     def _stems(self, project: Project, folder: str) -> dict[str, list[str]]:
-        """The memories of a group: what their files are called -> the files, by part."""
+        """Return the memories of a group as stem -> file names in the order of the parts."""
         found = defaultdict[str, dict[int, str]](dict)
         for name in self._store.files.names(f"{project.memories_path}/{folder}"):
             if place := file_place(name):

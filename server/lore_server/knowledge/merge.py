@@ -1,4 +1,4 @@
-"""Three versions of a file made into one, for reverts and for histories that diverged."""
+"""Merge three versions of a file, for reverts and for diverged histories."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from lore_server.knowledge.registry import INDEX, merged_index
 
 
 class Clash(Exception):
-    """Both sides changed the same lines."""
+    """The conflict of both sides having changed the same lines."""
 
 
 def merged(git: Git, path: str, base: bytes | None, ours: bytes | None, theirs: bytes | None) -> bytes | None:
-    """The file with both sides' changes; None if it is gone.
+    """Return the file with the changes of both sides; None if it is deleted.
 
     Raises:
-        Clash: they contradict each other.
+        Clash: the changes contradict each other.
         GitError: git cannot be run.
     """
     if theirs in (ours, base):
@@ -37,7 +37,7 @@ def merged(git: Git, path: str, base: bytes | None, ours: bytes | None, theirs: 
 
 
 def _same_date(base: bytes, ours: bytes, theirs: bytes) -> tuple[bytes, bytes, bytes]:
-    """Every change sets `updated`: the later one counts on all sides, so that it is nothing to contradict about."""
+    """Set `updated` to the later date in all versions: every write sets it, and it must not cause a conflict."""
     texts = [data.decode("utf-8", "surrogateescape") for data in (base, ours, theirs)]
     dates = [read_metadata(text).updated for text in texts[1:]]
     if not all(dates):
@@ -54,5 +54,5 @@ def _merged_lines(git: Git, path: str, base: bytes, ours: bytes, theirs: bytes) 
         names = [str(Path(folder) / name) for name in ("ours", "base", "theirs")]
         try:
             return git.run("merge-file", "-p", "-q", *names)
-        except GitError as error:  # its status is the number of conflicts
+        except GitError as error:  # the exit status is the number of conflicts
             raise Clash(path) from error

@@ -1,4 +1,4 @@
-"""The front matter of a knowledge document: read without trust, changed key by key, otherwise kept."""
+"""Read and change the front matter of a knowledge document: untrusted, changed key by key, otherwise kept."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ Value = str | Sequence[str]
 
 @dataclass(frozen=True)
 class Metadata:
-    """What front matter says. `extra` holds the keys that Lore does not know, in their order, as text, lists, mappings.
+    """The values of a front matter. `extra` has the unknown keys in order, with texts, lists and mappings as values.
 
-    `problem` says why a block cannot be read; then the rest is empty and the block is left as it is.
+    `problem` explains why a block cannot be read; then the other fields are empty and the block stays unchanged.
     """
 
     title: str = ""
@@ -37,7 +37,7 @@ class Metadata:
 
 
 def read_metadata(text: str) -> Metadata:
-    """Return what the front matter of a text says. Nothing is raised, see `Metadata.problem`."""
+    """Return the values of a text's front matter. Errors are not raised but reported in `Metadata.problem`."""
     try:
         values = front_matter_values(text, as_text=True)
     except FrontMatterError as error:
@@ -54,12 +54,12 @@ def read_metadata(text: str) -> Metadata:
 
 
 def write_metadata(values: Mapping[str, Value], end: str = "\n") -> str:
-    """A new block of front matter with its dashes."""
+    """Return a new front matter block with its `---` lines."""
     return end.join(["---", *(_entry(key, value) for key, value in values.items()), "---", ""])
 
 
 def with_values(text: str, values: Mapping[str, Value]) -> str:
-    """The text with these keys set in its front matter, the rest as it was. Without a readable block: as it was."""
+    """Return the text with these keys set in its front matter; without a readable block, return it unchanged."""
     if read_metadata(text).problem:
         return text
     lines, count = lines_of(text), front_matter_lines(text)
@@ -72,7 +72,7 @@ def with_values(text: str, values: Mapping[str, Value]) -> str:
 def _set(block: list[str], key: str, entry: str) -> list[str]:
     node = yaml.compose("".join(line.rstrip("\r\n") + "\n" for line in block), Loader=TEXT_LOADER)
     if node is not None and (not isinstance(node, yaml.MappingNode) or node.flow_style):
-        return block  # `{title: a}` is one line of somebody else's making
+        return block  # a flow mapping such as `{title: a}`, written by hand, cannot be changed line by line
     for name, value in reversed(node.value if node else []):
         if name.value == key:
             last = value.end_mark.line + (value.end_mark.column > 0)
@@ -86,7 +86,7 @@ def _end_of(line: str) -> str:
 
 
 def _entry(key: str, value: Value) -> str:
-    """One line of YAML; JSON's way of quoting is a subset of it (https://yaml.org/spec/1.2.2/#12-overview)."""
+    """Return a line of YAML; quoted as in JSON, a subset of YAML (https://yaml.org/spec/1.2.2/#12-overview)."""
     if not isinstance(value, str):
         return f"{key}: [{', '.join(_scalar(item) for item in value)}]"
     return f"{key}: {_scalar(value)}"
@@ -97,12 +97,12 @@ def _scalar(text: str) -> str:
     if is_plain:
         return text
     quoted = json.dumps(text, ensure_ascii=False)
-    # of what JSON leaves as it is, YAML takes these for line ends or refuses them
+    # JSON does not escape these characters, but YAML treats them as line ends or rejects them
     return re.sub("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]", lambda found: f"\\u{ord(found[0]):04x}", quoted)
 
 
 def _is_text(text: str) -> bool:
-    """Whether any reader of YAML takes the bare word for text; a time is fine, the seed writes it bare too."""
+    """Return whether YAML reads the unquoted value as text; times are unquoted too, as the seed writes them."""
     try:
         value = yaml.safe_load(text)
     except (yaml.YAMLError, ValueError):
@@ -115,7 +115,7 @@ def _text(value: object) -> str | None:
 
 
 def _split(value: object) -> object:
-    """`keywords: one, two` is meant as two."""
+    """Split a text at its commas, for front matter such as `keywords: one, two`."""
     return value.split(",") if isinstance(value, str) else value
 
 

@@ -1,4 +1,4 @@
-"""Names that callers choose, made into safe names of files, and the refusal of what cannot be one."""
+"""Convert names chosen by callers into safe file names, and reject invalid names."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from collections.abc import Container, Iterator
 from lore_etl.core.errors import InvalidFilename, InvalidGroupId, InvalidProjectId, UsageError
 from lore_etl.files.scan import SKIPPED_FOLDERS
 
-ID_CHARACTERS = 200  # the seed's 100 are too few for the address of a git remote
+ID_CHARACTERS = 200  # the seed's limit of 100 is too short for the address of a git remote
 FILENAME_CHARACTERS = 255
 SLUG_CHARACTERS = 80
 MARK_CHARACTERS = 8
-LONGEST_SLUG_BYTES = 160  # a name has up to 255, and more is added
+LONGEST_SLUG_BYTES = 160  # file systems allow 255, and suffixes are added
 SUFFIX = ".md"
 # https://learn.microsoft.com/windows/win32/fileio/naming-a-file
 _DEVICES = {"con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(10))}
 _FOLDED = str.maketrans({"ß": "ss", "æ": "ae", "œ": "oe", "ø": "o", "đ": "d", "ð": "d", "þ": "th", "ł": "l", "ı": "i"})
-# of https://www.unicode.org/reports/tr44/#Default_Ignorable_Code_Point, the letters and marks
+# the letters and marks in https://www.unicode.org/reports/tr44/#Default_Ignorable_Code_Point
 _UNSEEN_LETTERS = frozenset(
     chr(code)
     for first, last in ((0x34F, 0x34F), (0x115F, 0x1160), (0x17B4, 0x17B5), (0x180B, 0x180F), (0x3164, 0x3164),
@@ -32,52 +32,52 @@ _JOINERS = "\u200c\u200d"  # Persian words and many emoji need them
 
 
 def checked_project_id(project_id: str) -> str:
-    """The id in one Unicode form, without blanks around it.
+    """Return the id stripped and in Unicode form NFC.
 
     Raises:
-        InvalidProjectId: it is empty, too long, or holds what cannot be seen.
+        InvalidProjectId: the id is empty, too long, or contains invisible characters.
     """
     return _checked_id(project_id, "A project id", InvalidProjectId)
 
 
 def checked_group_id(group_id: str) -> str:
-    """The name of a group of memories in one Unicode form, without blanks around it.
+    """Return the name of a group of memories, stripped and in Unicode form NFC.
 
     Raises:
-        InvalidGroupId: it is empty, too long, or holds what cannot be seen.
+        InvalidGroupId: the name is empty, too long, or contains invisible characters.
     """
     return _checked_id(group_id, "A group id", InvalidGroupId)
 
 
 def group_folder(group_id: str) -> str:
-    """The folder of a group: its slug, marked where that is not the whole name, so that no two groups share one.
+    """Return the folder of a group: its slug, with a digest if the slug differs from the name, so that it is unique.
 
     Raises:
         InvalidGroupId: see `checked_group_id`.
     """
     name = checked_group_id(group_id)
-    plain = ascii_slug(name)  # a group keeps the folder that earlier versions gave it
-    is_plain = plain == name and plain not in SKIPPED_FOLDERS  # those would not be indexed
-    return plain if is_plain else f"{plain}.{_mark(name)}"  # no slug has a dot
+    plain = ascii_slug(name)  # ASCII, so that a group keeps its folder from earlier versions
+    is_plain = plain == name and plain not in SKIPPED_FOLDERS  # files in skipped folders would not be indexed
+    return plain if is_plain else f"{plain}.{_mark(name)}"  # unique, because slugs contain no dot
 
 
 def project_slug(project_id: str, taken: Container[str]) -> str:
-    """The folder of a new project: its slug, numbered if another project has it."""
+    """Return the folder of a new project: its slug, with a number if it is taken."""
     base = slug(checked_project_id(project_id))
     return next(name for n in range(100_000) if (name := f"{base}-{n}" if n else base) not in taken)
 
 
 def document_name(filename: str) -> str:
-    """The file name of a new document: `API Guide` and `api-guide.md` are both `api-guide.md`.
+    """Return the file name of a new document: `API Guide` and `api-guide.md` both give `api-guide.md`.
 
     Raises:
-        InvalidFilename: it is empty, too long, a path, or holds what no name can.
+        InvalidFilename: the name is empty, too long, a path, or contains invalid characters.
     """
     return slug(_stem(filename)) + SUFFIX
 
 
 def earlier_document_name(filename: str) -> str:
-    """The file name that earlier versions gave to such a document. Raises InvalidFilename."""
+    """Return the file name that earlier versions gave to such a document. Raises InvalidFilename."""
     return ascii_slug(_stem(filename)) + SUFFIX
 
 
@@ -87,10 +87,10 @@ def _stem(filename: str) -> str:
 
 
 def checked_filename(filename: str) -> str:
-    """The name as it was given, if it names a file and nothing else.
+    """Return the name stripped, if it is a valid file name.
 
     Raises:
-        InvalidFilename: it is empty, too long, a path, or holds what no name can.
+        InvalidFilename: the name is empty, too long, a path, or contains invalid characters.
     """
     name = filename.strip()
     if not name or len(name) > FILENAME_CHARACTERS:
@@ -107,10 +107,10 @@ def checked_filename(filename: str) -> str:
 
 
 def slug(text: str) -> str:
-    """Lower-case letters, digits, underscores and hyphens of any script, in NFC; accents of Latin letters are dropped.
+    """Return the text as lower-case letters, digits, underscores and hyphens of any script, in Unicode form NFC.
 
-    A short digest is added where letters are lost, and where a word mixes ASCII with other letters, which may only look
-    alike: such names are different files.
+    Accents of Latin letters are dropped. A short digest is added if letters are lost, or if a word mixes ASCII with
+    other letters, which may look alike: such names must give different files.
     """
     normal = unicodedata.normalize("NFKC", text)
     name = unicodedata.normalize("NFC", re.sub("-+", "-", "".join(_kept(normal))).strip("-"))
@@ -120,7 +120,7 @@ def slug(text: str) -> str:
 
 
 def ascii_slug(text: str) -> str:
-    """The same of ASCII letters only: so groups of memories are named, and documents of earlier versions."""
+    """Return a slug of ASCII characters only, for groups of memories and for documents of earlier versions."""
     folded = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", text).lower().translate(_FOLDED))
     letters = [letter for letter in folded if not unicodedata.combining(letter)]
     lost = any(not letter.isascii() and letter.isalnum() for letter in letters)
@@ -129,7 +129,7 @@ def ascii_slug(text: str) -> str:
 
 
 def _kept(text: str) -> Iterator[str]:
-    """The letters, digits and marks of a name, decomposed; a hyphen for all else."""
+    """Yield the letters, digits and marks of a name, decomposed, and a hyphen for every other character."""
     base = ""
     for letter in unicodedata.normalize("NFKD", text.lower().translate(_FOLDED).casefold()):
         kind = unicodedata.category(letter)[0]
@@ -148,9 +148,9 @@ def _is_mixed(word: str) -> bool:
 
 
 def _safe(name: str, text: str, needs_mark: bool) -> str:
-    """The slug with the digest that it needs, short enough for any file system, and not the name of a device."""
+    """Return a slug that is short enough for any file system and not a device name, with a digest if needed."""
     is_long = len(name) > SLUG_CHARACTERS + MARK_CHARACTERS + 1 or len(name.encode()) > LONGEST_SLUG_BYTES
-    if needs_mark or not name or is_long:  # a slug is its own slug
+    if needs_mark or not name or is_long:  # the limits allow for a digest, so that the slug of a slug is the same slug
         short = name[:SLUG_CHARACTERS].encode()[: LONGEST_SLUG_BYTES - MARK_CHARACTERS - 1].decode(errors="ignore")
         name = f"{short.strip('-') or 'x'}-{_mark(unicodedata.normalize('NFKC', text))}"
     return f"{name}-x" if name in _DEVICES else name
@@ -168,7 +168,7 @@ def _checked_id(given: str, what: str, error: type[UsageError]) -> str:
 
 
 def has_unseen(name: str) -> bool:
-    """Whether it holds control characters, line ends or invisible characters."""
+    """Return whether the name contains control characters, line ends or invisible characters."""
     return any(unicodedata.category(letter) in _UNSEEN and letter not in _JOINERS for letter in name)
 
 

@@ -1,4 +1,4 @@
-"""Changes of the parts of a text that stand below its headings. What is outside a part stays as it is, to the byte."""
+"""Change the parts of a text below its headings; all bytes outside the changed part stay unchanged."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Place = Literal["end", "before", "after"]
 
 @dataclass(frozen=True)
 class PartKind:
-    """Which headings begin a part (`levels`), and which end it (`borders`, unless they are deeper and kept with it)."""
+    """The headings that begin a part (`levels`) and those that end it (`borders`, except deeper ones kept with it)."""
 
     name: str
     whole: str
@@ -37,13 +37,13 @@ class PartKind:
         return [heading for heading in found.headings if heading.level in self.levels]
 
     def checked_count(self, count: int) -> None:
-        """Raise InvalidContent for too many parts."""
+        """Raise InvalidContent if there are too many parts."""
         if self.most is not None and count > self.most:
             message = f"A {self.whole} can have up to {self.most} {self.name}s, including subheadings, not {count}."
             raise InvalidContent(message, f"Create another {self.whole}.")
 
     def body(self, content: str, summary: str, title: str, level: int) -> str:
-        """Return the body of a part, whose first paragraph is the summary, if there is one. Raises as `checked`."""
+        """Return the body of a part, with the summary, if given, as its first paragraph. Raises InvalidContent."""
         start = one_line(limits.checked_text(summary, limits.CHAPTER_BYTES, "summary"))
         if len(start) > limits.SUMMARY_CHARACTERS:
             raise InvalidContent(f"A summary can have up to {limits.SUMMARY_CHARACTERS} characters, not {len(start)}.")
@@ -53,10 +53,10 @@ class PartKind:
         return body
 
     def checked(self, content: str, title: str, level: int, name: str, most: int) -> str:
-        """Return the content with plain line ends, without its own heading and without empty lines around it.
+        """Return the content with `\\n` as line ends, and without its own heading and the empty lines around it.
 
         Raises:
-            InvalidContent: it is longer than `most` bytes, or its headings or fences would run into other parts.
+            InvalidContent: it is longer than `most` bytes, or its headings or fences would affect other parts.
         """
         lines = lines_of(stripped(limits.checked_text(content, most, name)))
         first = heading_of(lines[0].rstrip("\r\n")) if lines else None
@@ -79,9 +79,9 @@ class PartKind:
 
 
 class PartEditor:
-    """Makes new texts of one text. With `now` it becomes the `updated` of the front matter.
+    """An editor that returns changed copies of a text. `now`, if given, is set as `updated` in the front matter.
 
-    Raises InvalidContent where a text would become too long, or other parts would change.
+    Its methods raise InvalidContent if the text would become too long, or if other parts would change.
     """
 
     def __init__(self, kind: PartKind, found: Outline, now: str | None = None) -> None:
@@ -93,10 +93,10 @@ class PartEditor:
         self.headings = kind.headings(found)
 
     def update(self, index: int, content: str, summary: str = "") -> str:
-        """Replace the body of a part. Its heading stays, and so do deeper parts below it.
+        """Replace the body of a part; its heading and the deeper parts below it stay.
 
         Raises:
-            SectionExists: the content brings a sub-heading that the part has already.
+            SectionExists: the content has a sub-heading that the part already has.
         """
         heading, end = self.headings[index], self._end(index)
         body = self._kind.body(content, summary, heading.title, heading.level)
@@ -114,10 +114,10 @@ class PartEditor:
         return self._finished(heading.line, end, lines, [*titles[: index + 1], *added, *titles[index + 1 :]])
 
     def add(self, title: str, content: str, summary: str, place: Place, reference: int | None) -> str:
-        """Add a part: at the end, or before or after another one, whose level it gets.
+        """Add a part at the end, or before or after the reference, with the reference's level.
 
         Raises:
-            SectionExists: a part has that title.
+            SectionExists: a part already has that title.
             InvalidArgument: the place needs a reference.
         """
         if any(heading.title == title for heading in self.headings):
@@ -138,7 +138,7 @@ class PartEditor:
         return self._finished(at, at, [*block, *after], [*titles[:index], *added, *titles[index:]])
 
     def remove(self, index: int) -> str:
-        """Remove a part with the deeper ones below it."""
+        """Remove a part and the deeper parts below it."""
         first, end = self.headings[index].line, self._end_with_deeper(index)
         kept = [heading for heading in self.headings if not first <= heading.line < end]
         return self._finished(first, end, [], _titles(kept))
@@ -165,7 +165,7 @@ class PartEditor:
         return lines_of(text.replace("\n", self._eol))
 
     def _finished(self, first: int, end: int, new: Sequence[str], titles: Sequence[tuple[int, str]]) -> str:
-        """Return the text with new lines in place of others, if its parts are the expected ones."""
+        """Return the text with the lines from `first` to `end` replaced, if it then has exactly the expected parts."""
         kind, text = self._kind, "".join([*self._lines[:first], *new, *self._lines[end:]])
         if self._now is not None:
             text = with_values(text, {"updated": self._now})

@@ -1,4 +1,4 @@
-"""The history of projects and documents: listed, shown, compared, read and taken back."""
+"""List, show, compare, read and revert the commits of projects and documents."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _BY_HAND = "Read the commit, then write again the parts you need."
 
 
 class Reverted(NamedTuple):
-    """What a revert did; `commit` is None if there was nothing to take back any more."""
+    """The result of a revert; `commit` is None if there was nothing left to revert."""
 
     commit: str | None
     paths: tuple[str, ...]
@@ -68,17 +68,17 @@ class Past:
         limit: int = 50,
         skip: int = 0,
     ) -> list[Commit]:
-        """The history of everything, of a project, of a document or (`main`) of a main document, newest first.
+        """Return commits, newest first: all, or those of a project, of a document or (`main`) of a main document.
 
-        What was deleted has its history too.
+        Deleted projects and documents keep their history.
 
         Raises:
-            ProjectNotFound: there never was such a project.
+            ProjectNotFound: the project never existed.
         """
         return self._history.log(self._paths(project_id, filename, main), limit, skip)
 
     def show(self, commit: str) -> Shown:
-        """One commit with what it changed. Raises CommitNotFound."""
+        """Return a commit with its changes. Raises CommitNotFound."""
         entry = self._history.entry(commit)
         parent = entry.parents[0] if entry.parents else None
         paths = tuple(self._history.changed_between(parent, entry.id))
@@ -92,23 +92,24 @@ class Past:
         filename: str | None = None,
         main: bool = False,
     ) -> str:
-        """What changed from a commit to another, or (None) to the files as they are, as a patch.
+        """Return the changes between two commits as a patch; without `new`, up to the present files.
 
         Raises:
-            CommitNotFound, ProjectNotFound: there is no such commit, or never was such a project.
+            CommitNotFound: a commit does not exist.
+            ProjectNotFound: the project never existed.
         """
         return self._history.diff(old, new, self._paths(project_id, filename, main))
 
     def at(self, commit: str) -> DocumentReader:
-        """The documents as a commit has them. Raises CommitNotFound."""
+        """Return a reader of the documents in a commit. Raises CommitNotFound."""
         return DocumentReader(CommitFiles(self._history, self._history.resolve(commit)))
 
     def revert(self, commit: str, author: Author) -> Reverted:
-        """Take back what a commit did, by a new one; later changes of other lines stay.
+        """Revert a commit with a new commit; later changes to other lines stay.
 
         Raises:
-            CommitNotFound: there is no such commit.
-            Conflict: what it wrote was changed since.
+            CommitNotFound: the commit does not exist.
+            Conflict: lines that the commit wrote have changed since.
         """
         with self._writer.writing():
             entry = self._history.entry(commit)
@@ -142,7 +143,11 @@ class Past:
         return wanted
 
     def _with_projects(self, entry: Commit, wanted: Changes) -> Changes:
-        """The index follows the files: a project that has some is in it, and its folder is nobody else's."""
+        """Return the changes with an index that has every project with files.
+
+        Raises:
+            Conflict: a project has another folder now, or a folder another project.
+        """
         now = read_index(self._files.read(INDEX))
         data = wanted.get(INDEX, self._files.read(INDEX))
         touched = {path.split("/")[1] for path in wanted if path.startswith("projects/")}

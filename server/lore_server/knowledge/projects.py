@@ -1,4 +1,4 @@
-"""Projects of the knowledge folder: which exist, which the present folder may change, and where a new one goes."""
+"""Find the projects of the knowledge folder, check which may be changed from this folder, and add new projects."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from lore_server.knowledge.safe_files import Files
 
 
 class Projects:
-    """Finds and begins projects. `identity` says which folder writes, if any does."""
+    """The projects of a knowledge folder. `identity` returns the identity of the folder that writes, or None."""
 
     def __init__(self, files: Files, history: History, identity: Callable[[], Identity | None]) -> None:
         self._files = files
@@ -24,18 +24,22 @@ class Projects:
         self.identity = identity
 
     def existing(self, project_id: str) -> Project:
-        """A project that exists, whoever uses it. Raises ProjectNotFound."""
+        """Return an existing project, whichever folder uses it. Raises ProjectNotFound."""
         project = self._reader.project(project_id)
         if not project.exists:
             raise ProjectNotFound(f"There is no project `{project.id}`.")
         return project
 
     def known(self, project_id: str) -> Project:
-        """A project that exists and may be changed from this folder. Raises ProjectNotFound, Conflict."""
+        """Return an existing project that may be changed from this folder. Raises ProjectNotFound, Conflict."""
         return self.allowed(self.existing(project_id))
 
     def allowed(self, project: Project) -> Project:
-        """The project, unless another folder began one of this folder's name since the name was resolved."""
+        """Return the project.
+
+        Raises:
+            Conflict: another folder has created a project of this folder's name since the name was resolved.
+        """
         identity = self.identity()
         if identity is not None and project.id == identity.name:
             current = read_registry(self._files.read(INDEX)).project_of(identity)
@@ -46,13 +50,13 @@ class Projects:
         return project
 
     def begun(self, project: Project) -> tuple[Project, Changes]:
-        """The project with its folder, and the index that knows it, if it is new. Raises Conflict."""
+        """Return the project with its folder, and for a new project the changed index. Raises Conflict."""
         if project.exists:
             return self.allowed(project), {}
         data = self._files.read(INDEX)
         taken = {*read_index(data).values(), *self._files.folders("projects")}
         slug = project_slug(project.id, taken)
-        if self._history.log([f"projects/{slug}"], limit=1):  # a folder that had an owner is only his again
+        if self._history.log([f"projects/{slug}"], limit=1):  # only the former project may use a folder again
             slug = self._free_slug(project.id, taken)
         index = index_with(data, project.id, slug)
         identity = self.identity()
@@ -71,7 +75,7 @@ class Projects:
             taken.add(slug)
 
     def former_slug(self, project_id: str) -> str | None:
-        """The folder of a project that was deleted."""
+        """Return the folder of a deleted project; None if it is not in the last 200 changes of the index."""
         for commit in self._history.log([INDEX], limit=200):
             for tip in (commit.id, *commit.parents):
                 with contextlib.suppress(LoreError):

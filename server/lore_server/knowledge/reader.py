@@ -1,4 +1,4 @@
-"""Reading a knowledge folder: projects, main documents, knowledge documents. Needs no lock and makes nothing."""
+"""Read the projects, main documents and knowledge documents of a knowledge folder, without lock or write."""
 
 from __future__ import annotations
 
@@ -27,35 +27,34 @@ MAIN = "main.md"
 
 @dataclass(frozen=True)
 class Project:
-    """A project; `slug` is None if nothing was written for it yet."""
+    """A project; `slug` is None if nothing has been written for it yet."""
 
     id: str
     slug: str | None
 
     @property
     def exists(self) -> bool:
-        """Whether it is known."""
         return self.slug is not None
 
     @property
     def main_path(self) -> str:
-        """Its main document, relative to the folder."""
+        """Return the path of its main document, relative to the knowledge folder."""
         return f"projects/{self.slug}/{MAIN}"
 
     @property
     def knowledge_path(self) -> str:
-        """The folder of its documents, relative to the folder."""
+        """Return the path of its knowledge documents, relative to the knowledge folder."""
         return f"projects/{self.slug}/knowledge"
 
     @property
     def memories_path(self) -> str:
-        """The folder of its memories, which has one folder for each group, relative to the folder."""
+        """Return the path of its memories, which has a folder per group, relative to the knowledge folder."""
         return f"projects/{self.slug}/memories"
 
 
 @dataclass(frozen=True)
 class MainDocument:
-    """A project's instructions; without any, `exists` is False, the content empty and the version None."""
+    """A project's main document; if it is missing, `exists` is False, the content empty and the version None."""
 
     project_id: str
     exists: bool
@@ -66,7 +65,7 @@ class MainDocument:
 
 @dataclass(frozen=True)
 class DocumentInfo:
-    """A document as a list shows it. `version` is the name that git gives to its content; `chapters` are counted."""
+    """A document as listed. `version` is git's blob id of its content; `chapters` is the number of chapters."""
 
     project_id: str
     filename: str
@@ -90,17 +89,17 @@ Stamp = tuple[int, int, int, int]
 
 
 class Readable(Protocol):
-    """Files of a knowledge folder: as they are, or as a commit has them."""
+    """The files of a knowledge folder: the present ones, or those of a commit."""
 
     def read(self, path: str) -> bytes | None:
-        """The content; None if there is none."""
+        """Return the content of a file; None if the file does not exist."""
 
     def exists(self, path: str) -> bool:
-        """Whether there is such a file."""
+        """Return whether the file exists."""
 
 
 class DocumentReader:
-    """Reads projects, main documents and knowledge documents from files: those of the folder, or those of a commit."""
+    """The projects, main documents and knowledge documents in the present files, or in those of a commit."""
 
     def __init__(self, files: Readable) -> None:
         self._files = files
@@ -110,12 +109,12 @@ class DocumentReader:
         return [Project(name, slug) for name, slug in sorted(read_index(self._files.read(INDEX)).items())]
 
     def project(self, project_id: str) -> Project:
-        """A project, known or not. Raises InvalidProjectId."""
+        """Return a project, whether it exists or not. Raises InvalidProjectId."""
         name = checked_project_id(project_id)
         return Project(name, read_index(self._files.read(INDEX)).get(name))
 
     def main(self, project_id: str) -> MainDocument:
-        """A project's main document; never an error because there is none."""
+        """Return a project's main document; a missing one is not an error."""
         project = self.project(project_id)
         data = self._files.read(project.main_path) if project.exists else None
         if data is None:
@@ -123,11 +122,11 @@ class DocumentReader:
         return MainDocument(project.id, True, shown(data), blob_id(data), project.main_path)
 
     def document(self, project_id: str, filename: str) -> StoredDocument:
-        """One document.
+        """Return a knowledge document.
 
         Raises:
-            DocumentNotFound: the project has none of that name.
-            ProjectNotFound: there is no such project.
+            DocumentNotFound: the project has no document of that name.
+            ProjectNotFound: the project does not exist.
         """
         project = self.project(project_id)
         name = self.existing_name(project, filename)
@@ -139,7 +138,7 @@ class DocumentReader:
         return StoredDocument(_described(project, name, data, text), text)
 
     def existing_name(self, project: Project, filename: str) -> str | None:
-        """The file that is meant: one of exactly that name, else one of its slug. Raises InvalidFilename."""
+        """Return the existing file of exactly that name, else of its slug, else None. Raises InvalidFilename."""
         names = possible_names(filename)
         for name in names if project.exists else ():
             if self._files.exists(f"{project.knowledge_path}/{name}"):
@@ -148,7 +147,7 @@ class DocumentReader:
 
 
 class Listing:
-    """Lists the documents of the folder. A document is read again only if its stamp changed; threads may share it."""
+    """The list of documents, cached: a document is read again only if its stamp changed. Threads may share it."""
 
     def __init__(self, files: Files) -> None:
         self._files = files
@@ -156,7 +155,7 @@ class Listing:
         self._seen: dict[str, tuple[Stamp, DocumentInfo]] = {}
 
     def documents(self, project_id: str) -> list[DocumentInfo]:
-        """Return the documents of a project by file name; an unknown project has none."""
+        """Return the documents of a project, sorted by file name; an unknown project has no documents."""
         project = self._reader.project(project_id)
         if not project.exists:
             return []
@@ -177,13 +176,13 @@ class Listing:
         if data is None:
             return None
         info = _described(project, name, data, KnowledgeDocument(shown(data)))
-        if time.time_ns() - facts.st_ctime_ns > RACY_NS:  # else it may change once more under the same stamp
+        if time.time_ns() - facts.st_ctime_ns > RACY_NS:  # a younger file may change again with the same stamp
             self._seen[path] = (stamp, info)
         return info
 
 
 def possible_names(filename: str) -> list[str]:
-    """The files that a name may mean, the likeliest first. Raises InvalidFilename."""
+    """Return the file names that a given name may refer to, the likeliest first. Raises InvalidFilename."""
     given = checked_filename(filename)
     exact_name = given if given.endswith(SUFFIX) else given + SUFFIX
     names = (exact_name, document_name(given), earlier_document_name(given))
@@ -191,22 +190,22 @@ def possible_names(filename: str) -> list[str]:
 
 
 def is_document(name: str) -> bool:
-    """Whether a file of this name is a document."""
+    """Return whether a file of this name is a document."""
     return name.endswith(SUFFIX) and not name.startswith(".") and name.isprintable()
 
 
 def shown(data: bytes) -> str:
-    """The text as readers get it; what is no UTF-8 is marked."""
+    """Return the text for readers; bytes that are not UTF-8 become U+FFFD."""
     return data.decode("utf-8", "replace")
 
 
 def exact(data: bytes) -> str:
-    """The text as it is edited: whatever the bytes are, they are written back."""
+    """Return the text for editing; bytes that are not UTF-8 become surrogates, so that they can be written back."""
     return data.decode("utf-8", "surrogateescape")
 
 
 def missing(project: Project, filename: str) -> NotFound:
-    """The error for a document that is not there: ProjectNotFound if its project is not there either."""
+    """Return the error for a missing document: ProjectNotFound if its project is missing too."""
     if not project.exists:
         return ProjectNotFound(f"There is no project `{project.id}`: nothing has been written for it yet.")
     return DocumentNotFound(f"Project `{project.id}` has no document `{filename}`.", "List the project's documents.")

@@ -1,4 +1,4 @@
-"""`index.json`: the projects, what identifies them, and which folders use them. Pure."""
+"""Read, change and merge `index.json`: the projects, their origins, and the folders that use them. Pure."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _SLUG = re.compile(r"[^/\\\0]{1,255}")
 
 
 def read_index(data: bytes | None) -> dict[str, str]:
-    """Project id -> slug.
+    """Return the projects of the index as id -> slug.
 
     Raises:
-        StorageError: it is no such mapping.
+        StorageError: the content is not such a mapping.
     """
     projects = _whole(data).get("projects", {})
     if not isinstance(projects, dict):
@@ -30,16 +30,16 @@ def read_index(data: bytes | None) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Registry:
-    """The whole file: project id -> slug, project id -> origin (see `Identity`), folder -> the use of a project."""
+    """The index: project id -> slug, project id -> origin (see `Identity`), and folder -> the project it uses."""
 
     projects: Mapping[str, str]
     origins: Mapping[str, str]
     folders: Mapping[str, Use]
 
     def project_of(self, identity: Identity) -> str:
-        """The project that a folder uses: the recorded one as long as its remote is the same, else one of its own.
+        """Return the project of a folder: the recorded project while the remote is the same, else one of its own.
 
-        The claim of a remote alone never opens existing knowledge: a person confirms it by `lore knowledge adopt`.
+        A remote alone never opens existing knowledge: a person must confirm it by `lore knowledge adopt`.
         """
         use = self.folders.get(identity.folder)
         if use is not None and use.remote == identity.remote:
@@ -47,11 +47,11 @@ class Registry:
         return self._own(self.confirmed(identity))
 
     def confirmed(self, identity: Identity) -> Identity:
-        """The identity without its remote if a project has that remote already."""
+        """Return the identity, without its remote if a project already has that remote."""
         return identity._replace(remote="") if identity.remote in self.origins.values() else identity
 
     def candidates(self, identity: Identity) -> list[str]:
-        """Other projects that may be this folder's: of its remote or path, or of its name and without an origin."""
+        """Return other projects that may be this folder's: by remote or path, or by name if they have no origin."""
         current, use = self.project_of(identity), self.folders.get(identity.folder)
         is_current = use is not None and use.remote == identity.remote
         is_unconfirmed = bool(identity.remote) and self.origins.get(current) == identity.folder
@@ -63,7 +63,7 @@ class Registry:
         return [name for name in dict.fromkeys(found) if name in self.projects and name != current]
 
     def knows(self, project_id: str) -> bool:
-        """Whether the id is some project's, or was."""
+        """Return whether a project has or had this id."""
         return project_id in self.projects or project_id in self.origins
 
     def _own(self, identity: Identity) -> str:
@@ -74,14 +74,14 @@ class Registry:
 
 
 class Use(NamedTuple):
-    """The project that a folder uses, and the remote that the folder had when that was decided."""
+    """The project that a folder uses, and the folder's remote at the time of that decision."""
 
     project: str
     remote: str
 
 
 def read_registry(data: bytes | None) -> Registry:
-    """The whole file. Raises StorageError."""
+    """Return the registry in the content of the index. Raises StorageError."""
     whole = _whole(data)
     origins = {name: value for name, value in _table(whole, ORIGINS).items() if isinstance(value, str)}
     folders = {
@@ -93,7 +93,7 @@ def read_registry(data: bytes | None) -> Registry:
 
 
 def index_with(data: bytes | None, project_id: str, slug: str | None) -> bytes:
-    """The file with a project added or, where the slug is None, left out; what else is in it stays."""
+    """Return the index with a project added or, if the slug is None, removed; everything else stays."""
     whole = _whole(data)
     projects = {name: folder for name, folder in _table(whole, PROJECTS).items() if name != project_id}
     whole[PROJECTS] = projects | ({project_id: slug} if slug else {})
@@ -101,9 +101,9 @@ def index_with(data: bytes | None, project_id: str, slug: str | None) -> bytes:
 
 
 def index_with_use(data: bytes | None, project_id: str, identity: Identity) -> bytes:
-    """The file with the folder using the project, which gets the folder's origin if it has none.
+    """Return the index with the folder using the project, which gets the folder's origin if it has none.
 
-    The project that had this origin and that the folder leaves loses it.
+    If the folder's former project had this origin, it loses it.
     """
     whole, registry = _whole(data), read_registry(data)
     origins = dict(registry.origins)
@@ -118,7 +118,7 @@ def index_with_use(data: bytes | None, project_id: str, identity: Identity) -> b
 
 
 def merged_index(base: bytes | None, ours: bytes | None, theirs: bytes | None) -> bytes | None:
-    """Both sides' changes; None if they contradict each other about a project. About a folder, ours count."""
+    """Return the index with both sides' changes; None if they conflict about a project. For folders, ours win."""
     before, left, right = (_whole(data) for data in (base, ours, theirs))
     merged = dict[str, Any]()
     for name in (PROJECTS, ORIGINS, FOLDERS):
@@ -132,7 +132,7 @@ def merged_index(base: bytes | None, ours: bytes | None, theirs: bytes | None) -
             if value is not None:
                 table[key] = value
         if name == PROJECTS and len(set(table.values())) < len(table):
-            return None  # two projects in one folder
+            return None  # two projects would have the same folder
         if table or name == PROJECTS:
             merged[name] = table
     rest = {key: value for key, value in left.items() if key not in (ORIGINS, FOLDERS)}
@@ -140,7 +140,7 @@ def merged_index(base: bytes | None, ours: bytes | None, theirs: bytes | None) -
 
 
 def _means(name: str, identity: Identity) -> bool:
-    """Whether a project that was recorded without an origin may be this folder's."""
+    """Return whether a project that was recorded without an origin may belong to this folder."""
     return name == identity.name or normalised_remote(name) in (identity.remote or None,)
 
 

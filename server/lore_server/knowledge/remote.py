@@ -1,4 +1,7 @@
-"""A remote copy of the history: fetched and merged at start, pushed after commits. It never costs a local commit."""
+"""Synchronise the history with a remote: fetch and merge at start, push after commits.
+
+A failure of the remote never makes a local commit fail.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ _HEADS = "refs/heads/"
 
 @dataclass(frozen=True)
 class RemoteState:
-    """What is known of the remote: `none`, `unknown`, `up to date`, `ahead`, `behind`, `diverged` or `failed`."""
+    """The state of the remote: `none`, `unknown`, `up to date`, `ahead`, `behind`, `diverged` or `failed`."""
 
     state: str = "none"
     ahead: int = 0
@@ -33,14 +36,14 @@ class RemoteState:
 
     @property
     def is_there(self) -> bool:
-        """Whether a remote is configured."""
+        """Return whether a remote is configured."""
         return self.state != "none"
 
 
 class Remote:
-    """`origin`, if it is configured. `writing` holds the store's lock.
+    """The remote `origin`, if it is configured. `writing` holds the folder's lock.
 
-    The remote's branch is that of its HEAD, whatever the local one is called: all machines share one history.
+    The branch of the remote's HEAD is used, whatever the local branch is called, so that all machines share a history.
     """
 
     def __init__(self, history: History, writing: Callable[[], AbstractContextManager[int]]) -> None:
@@ -50,13 +53,13 @@ class Remote:
         self._configured: bool | None = None
         self._branch: str | None = None
         self._note = history.home / ".git" / PROBLEM
-        self._network = threading.Lock()  # one conversation at a time
+        self._network = threading.Lock()  # one pull or push at a time
         self._wanted = threading.Condition()
         self._pushes = self._pushed = 0
         self._thread: threading.Thread | None = None
 
     def look(self) -> bool:
-        """Whether there is a remote, asked of git again."""
+        """Ask git again whether a remote is configured, and return the answer."""
         self._configured = False
         if self._history.exists:
             try:
@@ -66,7 +69,7 @@ class Remote:
         return self._configured
 
     def state(self) -> RemoteState:
-        """Where the remote stands as far as is known without asking it."""
+        """Return the state of the remote, as known without contacting it."""
         if not self.look():
             return RemoteState()
         try:
@@ -79,7 +82,7 @@ class Remote:
 
     @property
     def branch(self) -> str:
-        """The branch of the remote that is followed, as far as is known without asking: its HEAD's, else our own."""
+        """Return the branch of the remote's HEAD, as known without contacting the remote, else our own branch."""
         if self._branch is None:
             try:
                 ref = self._git.run("symbolic-ref", "-q", HEAD).decode().strip()
@@ -90,24 +93,24 @@ class Remote:
 
     @property
     def problem(self) -> str | None:
-        """Why the last pull or push failed, in whichever process; None if it did not."""
+        """Return the reason why the last pull or push of any process failed; None if it succeeded."""
         try:
             return self._note.read_text(encoding="utf-8", errors="replace")[:PROBLEM_CHARACTERS].strip() or None
         except OSError:
             return None
 
     def pull(self) -> bool:
-        """Fetch, then fast-forward or merge; whether files changed. `state` says what could not be done."""
+        """Fetch, then fast-forward or merge; return whether files changed. A failure is reported by `state`."""
         with self._network:
             return self._attempt(self._pull)
 
     def push(self) -> bool:
-        """Push what is new, after merging what came meanwhile; whether the remote has all of it now."""
+        """Push new commits, after merging those of the remote if needed; return whether this succeeded."""
         with self._network:
             return self._attempt(self._push)
 
     def push_soon(self) -> None:
-        """Push in the background; pushes that are wanted meanwhile become one."""
+        """Push in the background; requests during a push are combined into one."""
         if self._configured is None:
             self.look()
         if not self._configured:
@@ -119,7 +122,7 @@ class Remote:
                 self._thread.start()
 
     def wait(self, seconds: float) -> bool:
-        """Wait until nothing is left to push, or it failed; False if that takes longer."""
+        """Wait until the background push has finished or failed; return False after the timeout."""
         with self._wanted:
             return self._wanted.wait_for(lambda: self._thread is None, seconds)
 
@@ -153,12 +156,12 @@ class Remote:
     def _pull(self) -> bool:
         self._branch = branch = self._asked_branch()
         try:
-            # without + a remote that was rewritten would be refused; it is only looked at, and never taken over
+            # without +, git would refuse a rewritten branch; this only updates our copy of the remote's branch
             spec = f"+refs/heads/{branch}:refs/remotes/{NAME}/{branch}"
             self._git.run("fetch", "-q", "--no-tags", NAME, spec, seconds=NETWORK_SECONDS, remote=True)
         except GitError as error:
             if "couldn't find remote ref" in error.message:
-                return False  # an empty remote
+                return False  # the remote is empty
             raise
         with self._writing():
             self._git.run("symbolic-ref", HEAD, f"refs/remotes/{NAME}/{branch}")
@@ -167,7 +170,7 @@ class Remote:
             return self._take_over(branch)
 
     def _asked_branch(self) -> str:
-        """The branch of the remote's HEAD; if that has no commit yet, ours if it is there, else the only one there."""
+        """Return the branch of the remote's HEAD; if it has no commit, our branch, a usual name, or any branch."""
         found = self._git.run("ls-remote", "--symref", NAME, "HEAD", f"{_HEADS}*", seconds=NETWORK_SECONDS, remote=True)
         lines = [line.split("\t") for line in found.decode("utf-8", "surrogateescape").splitlines() if "\t" in line]
         branches = [name.removeprefix(_HEADS) for _, name in lines if name.startswith(_HEADS)]
@@ -182,7 +185,7 @@ class Remote:
         try:
             self._send(self._branch)
         except GitError:
-            self._pull()  # it may be ahead of us; if that is not it, the second attempt says what it is
+            self._pull()  # the remote may be ahead; if not, the second attempt raises the actual error
             self._send(self._branch)
         return True
 
@@ -193,10 +196,10 @@ class Remote:
         self._git.run(
             "push", "-q", "--no-verify", NAME, f"{tip}:{_HEADS}{branch}", seconds=NETWORK_SECONDS, remote=True
         )
-        self._git.run("update-ref", f"refs/remotes/{NAME}/{branch}", tip)  # as `_pull` names it, whatever is configured
+        self._git.run("update-ref", f"refs/remotes/{NAME}/{branch}", tip)  # the same name as in `_pull`
 
     def _take_over(self, branch: str) -> bool:
-        """Bring what was fetched into our branch; the lock is held."""
+        """Merge the fetched commits into our branch; return whether files changed. The caller holds the lock."""
         history = self._history
         history.commit_all(FOREIGN, Author())
         theirs = self._git.run("rev-parse", "--verify", "-q", f"refs/remotes/{NAME}/{branch}").decode().strip()
@@ -217,10 +220,10 @@ class Remote:
         try:
             return self._git.run("merge-base", tip, theirs).decode().split()[0]
         except GitError:
-            return None  # histories without a common beginning are merged file by file all the same
+            return None  # histories without a common ancestor are merged file by file too
 
     def _merge(self, base: str | None, tip: str | None, theirs: str) -> Changes:
-        """What changes in our files when theirs come in. Raises Clash."""
+        """Return the changes to our files that merge theirs. Raises Clash."""
         history = self._history
         ours = history.changed_between(base, tip) if tip and tip != base else {}
         versions = dict[str, tuple[TreeEntry | None, TreeEntry | None, TreeEntry | None]]()

@@ -1,4 +1,4 @@
-"""Files below the knowledge folder, reached without following a link: nothing outside of it is ever touched."""
+"""Access files in the knowledge folder without following symlinks, so that nothing outside it is touched."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from lore_etl.system.nofollow import names_git_folder
 from lore_etl.system.open_folder import OpenFolder, open_folder
 
 TEMPORARY = ".lore-*.tmp"
-LARGEST = 64_000_000  # beyond any document; what somebody put there by hand is not read into memory
+LARGEST = 64_000_000  # larger than any document: a large file put there by hand is not read into memory
 _numbers = itertools.count()
 
 
 class Files:
-    """Reads and writes of paths as `projects/app/main.md`, relative to a folder that may itself be a link."""
+    """The files of a folder, by relative paths such as `projects/app/main.md`; the folder itself may be a symlink."""
 
     def __init__(self, home: Path) -> None:
         self._home = home
 
     def read(self, path: str) -> bytes | None:
-        """The content; None if there is no such file.
+        """Return the content of a file; None if the file does not exist.
 
         Raises:
-            InvalidPath: a link, a device or something huge is there.
+            InvalidPath: the path is a symlink, a device or a huge file.
         """
         with self._parent(path) as (folder, name), _told(path):
             if folder is None:
@@ -46,11 +46,11 @@ class Files:
                 return file.read()
 
     def write(self, path: str, data: bytes) -> None:
-        """Replace the content in one step, durably; folders are made.
+        """Replace the content of a file atomically and durably; missing folders are created.
 
         Raises:
-            InvalidPath: a link or a folder is there.
-            StorageError: the disk is full or not writable; the file is as it was.
+            InvalidPath: the path is a symlink or a folder.
+            StorageError: the disk is full or not writable; the file is unchanged.
         """
         with self._parent(path, make=True) as (folder, name), _told(path):
             assert folder is not None
@@ -71,7 +71,7 @@ class Files:
             folder.sync()
 
     def remove(self, path: str) -> None:
-        """Delete a file, or a link itself, durably; folders that are empty then go too."""
+        """Delete a file, or a symlink itself, durably; folders that become empty are deleted too."""
         with self._parent(path) as (folder, name), _told(path):
             if folder is None:
                 return
@@ -81,16 +81,16 @@ class Files:
         self._prune(path)
 
     def exists(self, path: str) -> bool:
-        """Whether anything is there, a link too; whether it can be read is seen when it is."""
+        """Return whether the path exists, even as a symlink or an unreadable file."""
         with self._parent(path) as (folder, name), _told(path):
             return folder is not None and folder.facts(name) is not None
 
     def names(self, path: str) -> list[str]:
-        """The regular files of a folder, hidden ones not; empty if there is no such folder."""
+        """Return the names of a folder's regular files, except hidden files; empty if the folder does not exist."""
         return sorted(name for name, _ in self.entries(path))
 
     def entries(self, path: str) -> Iterator[tuple[str, os.stat_result]]:
-        """The same with what the system tells of each."""
+        """Yield the same files with their `stat` results."""
         with self._parent(f"{path}/x") as (folder, _), _told(path):
             if folder is None:
                 return
@@ -99,7 +99,7 @@ class Files:
                     yield entry.name, entry_facts(entry)
 
     def below(self, path: str) -> list[str]:
-        """Every file and link below a folder; links are not followed."""
+        """Return the paths of all files and symlinks below a folder; symlinks are not followed."""
         found: list[str] = []
         waiting = [path]
         while waiting:
@@ -113,18 +113,18 @@ class Files:
         return sorted(found)
 
     def folders(self, path: str) -> list[str]:
-        """The folders in a folder; links are none."""
+        """Return the names of the folders in a folder, without symlinks."""
         with self._parent(f"{path}/x") as (folder, _), _told(path):
             if folder is None:
                 return []
             return sorted(entry.name for entry in folder.entries() if is_real_folder(entry))
 
     def remove_temporary(self) -> None:
-        """Remove what killed writers left where documents are written."""
+        """Remove the temporary files of killed writers from all folders that documents are written to."""
         self.remove_temporary_in(*self._written_folders())
 
     def remove_temporary_in(self, *places: str) -> None:
-        """Remove what killed writers left in these folders."""
+        """Remove the temporary files of killed writers from these folders."""
         for place in places:
             with contextlib.suppress(InvalidPath), self._parent(f"{place}/x".lstrip("/")) as (folder, _):
                 for entry in list(folder.entries()) if folder is not None else ():
@@ -141,7 +141,7 @@ class Files:
 
     def _prune(self, path: str) -> None:
         parts = path.split("/")[:-1]
-        while len(parts) > 1:  # `projects` itself stays
+        while len(parts) > 1:  # keep `projects` itself
             with self._parent("/".join(parts)) as (folder, name):
                 try:
                     if folder is not None:
@@ -152,7 +152,7 @@ class Files:
 
     @contextlib.contextmanager
     def _parent(self, path: str, make: bool = False) -> Iterator[tuple[OpenFolder | None, str]]:
-        """The folder of a path, opened step by step; None if there is none."""
+        """Yield the folder of a path, opened step by step, and the last name; None if the folder does not exist."""
         *parts, name = path.split("/")
         if any(part in ("", ".", "..") or "\0" in part or names_git_folder(part) for part in (*parts, name)):
             raise InvalidPath("The path is not inside the knowledge folder.")
@@ -175,7 +175,7 @@ class Files:
 
 @contextlib.contextmanager
 def _told(path: str) -> Iterator[None]:
-    """Errors of the system, in our words."""
+    """Raise errors of the operating system as Lore's errors."""
     try:
         yield
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Sections of a main document: a `## Header` with the text below it, its deeper headings included. Pure."""
+"""Change sections of a main document: a `## Header` with the text below it, including deeper headings. Pure."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ def update_section(text: str, header: str, content: str) -> str:
 
 
 def add_section(text: str, header: str, content: str, place: Place = "end", reference: str | None = None) -> str:
-    """Add a section: at the end, or before or after another. Raises SectionNotFound; see also `PartEditor.add`."""
+    """Add a section at the end, or before or after another. Raises SectionNotFound; see also `PartEditor.add`."""
     editor, title = PartEditor(SECTIONS, outline(text)), _title(header)
     position = _position(editor, reference) if reference is not None and place != "end" else None
     return editor.add(title, content, "", place, position)
 
 
 def remove_section(text: str, header: str) -> str:
-    """Remove a section with everything in it. Raises SectionNotFound."""
+    """Remove a section with all its content. Raises SectionNotFound."""
     editor = PartEditor(SECTIONS, outline(text))
     return editor.remove(_position(editor, header))
 

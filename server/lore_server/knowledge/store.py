@@ -1,4 +1,4 @@
-"""The knowledge folder as its callers see it. Every write is one commit."""
+"""The interface of the knowledge folder. Every write is one commit."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ CLOSE_SECONDS = 5.0
 
 
 class Opened(NamedTuple):
-    """What opening found: files that were not committed yet, and whether files came from the remote."""
+    """The result of opening: the number of files that were not committed, and whether the remote changed files."""
 
     recovered: int
     pulled: bool
@@ -40,7 +40,7 @@ class Opened(NamedTuple):
 
 @dataclass(frozen=True)
 class StoreStatus:
-    """The state of the folder and of its repository; `problem` says why git cannot tell."""
+    """The state of the folder and of its repository; `problem` is git's error if the state cannot be read."""
 
     storage_path: str
     exists: bool
@@ -52,7 +52,7 @@ class StoreStatus:
 
 
 class Synced(NamedTuple):
-    """What a sync did; `pushed` is False also without a remote."""
+    """The result of a sync; without a remote, `pushed` is False."""
 
     files_committed: int
     pulled: bool
@@ -61,12 +61,12 @@ class Synced(NamedTuple):
 
 
 class KnowledgeStore:
-    """Projects with their documents in a folder under git. Threads and processes may share the folder.
+    """The projects and their documents in a git repository that threads and processes may share.
 
-    `reader` and `listing` read, `past` knows the history, `writer` commits, `remote` pulls and pushes. Every write may
+    `reader` and `listing` read, `past` has the history, `writer` commits, `remote` pulls and pushes. Every write may
     raise InvalidProjectId, InvalidFilename, InvalidContent, Conflict (`expected_version` is not the present version),
     Busy, InvalidPath, StorageError or GitError, besides the errors that its own docstring names. `changed` is called
-    after every write, merge and recovery; `identity` says which folder writes, if any does.
+    after every write, merge and recovery; `identity` returns the identity of the folder that writes, if there is one.
     """
 
     def __init__(
@@ -91,14 +91,14 @@ class KnowledgeStore:
 
     @property
     def is_unfetched(self) -> bool:
-        """Whether the folder has a remote and no commit yet, as on a new machine."""
+        """Return whether the folder has a remote but no commit yet, for example on a new machine."""
         return self.history.exists and self.history.tip is None and self.remote.look()
 
     def open(self, wait_for_remote: bool = True) -> Opened:
-        """Finish what a killed process began, commit what was written past Lore, bring in the remote.
+        """Recover the writes of a killed process, commit changes made outside Lore, and pull from the remote.
 
-        That may take a minute if the remote does not answer; without waiting it happens in the background, and
-        `changed` is told if files came. Nothing is made where there is nothing, and nothing is raised.
+        This may take a minute if the remote does not answer; without waiting, the remote is contacted in the
+        background, and `changed` is called if files change. An empty folder stays empty, and no error is raised.
         """
         if not self.history.exists and not self.files.exists(INDEX):
             return Opened(0, False)
@@ -115,12 +115,12 @@ class KnowledgeStore:
         return Opened(count, pulled)
 
     def close(self, wait_seconds: float = CLOSE_SECONDS) -> bool:
-        """Wait for what is being pushed; False if it is not done. It is pushed at the next start then."""
+        """Wait for the background push; return False if it has not finished, and is repeated at the next start."""
         self.writer.close()
         return self.remote.wait(wait_seconds)
 
     def status(self) -> StoreStatus:
-        """Where folder and remote stand; never an error."""
+        """Return the state of folder and remote; errors are not raised but reported in `problem`."""
         history, problem = self.history, None
         last: Commit | None = None
         uncommitted: tuple[str, ...] = ()
@@ -135,7 +135,7 @@ class KnowledgeStore:
         return StoreStatus(str(self.home), history.exists, branch, last, uncommitted, remote, problem)
 
     def sync(self, author: Author) -> Synced:
-        """Commit what was written past Lore; fetch, merge and push if there is a remote. Raises GitError, Busy."""
+        """Commit changes made outside Lore; fetch, merge and push if there is a remote. Raises GitError, Busy."""
         with self.writer.writing():
             count = self.history.commit_all(FOREIGN, author)
         pulled = pushed = False
@@ -147,14 +147,14 @@ class KnowledgeStore:
     # --- main documents ----------------------------------------------------------------------------------------------
 
     def write_main(self, project_id: str, content: str, author: Author, expected_version: str | None = None) -> Written:
-        """Replace a project's main document; the project begins with it if it is new."""
+        """Replace a project's main document, and create the project if it does not exist."""
         limits.checked_text(content, limits.DOCUMENT_BYTES, "main document")
         return self._edit_main(project_id, author, expected_version, "Updated main.md", lambda _: content, begins=True)
 
     def update_section(
         self, project_id: str, header: str, content: str, author: Author, expected_version: str | None = None
     ) -> Written:
-        """Replace what stands below a `## Header`. Raises ProjectNotFound, SectionNotFound."""
+        """Replace the text below a `## Header`. Raises ProjectNotFound, SectionNotFound."""
         what = f"Updated section '{header.strip()}' in main.md"
         change = partial(sections.update_section, header=header, content=content)
         return self._edit_main(project_id, author, expected_version, what, change)
@@ -197,7 +197,7 @@ class KnowledgeStore:
         supersedes: tuple[str, ...] = (),
         valid_until: str | None = None,
     ) -> Written:
-        """A new document. Raises InvalidProjectId, InvalidFilename, FileExists."""
+        """Create a document. Raises InvalidProjectId, InvalidFilename, FileExists."""
         text = chapter_edit.new_document(title, introduction, keywords, chapters, self.now(), supersedes, valid_until)
         name = document_name(filename)
         with self.writer.writing():
@@ -218,7 +218,7 @@ class KnowledgeStore:
     def rename_document(
         self, project_id: str, filename: str, new_filename: str, author: Author, expected_version: str | None = None
     ) -> Written:
-        """Give a document another name. Raises DocumentNotFound, InvalidFilename, FileExists."""
+        """Rename a document. Raises DocumentNotFound, InvalidFilename, FileExists."""
         name = document_name(new_filename)
         with self.writer.writing():
             project, old, data = self._found(project_id, filename, expected_version)
@@ -237,7 +237,7 @@ class KnowledgeStore:
             return self.writer.save(project, {path: None}, f"Deleted {file_name(path)}", author, path)
 
     def adopt(self, project_id: str, author: Author) -> Written:
-        """Let the folder that writes use a project from now on. Raises ProjectNotFound."""
+        """Record that the folder that writes uses a project. Raises ProjectNotFound."""
         with self.writer.writing():
             project, identity = self.projects.existing(project_id), self.projects.identity()
             assert identity is not None, "a store that adopts belongs to a folder"
@@ -265,7 +265,7 @@ class KnowledgeStore:
         summary: str | None = None,
         expected_version: str | None = None,
     ) -> Written:
-        """Replace what a chapter says. Raises DocumentNotFound, ChapterNotFound, SectionExists."""
+        """Replace the content of a chapter. Raises DocumentNotFound, ChapterNotFound, SectionExists."""
         what = f"Updated chapter {_which(which)} in "
         change = partial(chapter_edit.update_chapter, which=which, content=content, summary=summary)
         return self._edit(project_id, filename, author, expected_version, what, change)
@@ -280,7 +280,7 @@ class KnowledgeStore:
         reference: Which | None = None,
         expected_version: str | None = None,
     ) -> Written:
-        """Add a chapter. Raises DocumentNotFound, SectionExists, ChapterNotFound (of the reference)."""
+        """Add a chapter. Raises DocumentNotFound, SectionExists, ChapterNotFound (for the reference)."""
         what = f"Added chapter '{chapter.title}' to "
         change = partial(chapter_edit.add_chapter, chapter=chapter, place=place, reference=reference)
         return self._edit(project_id, filename, author, expected_version, what, change)
@@ -302,7 +302,7 @@ class KnowledgeStore:
         what: str,
         change: Callable[..., str],
     ) -> Written:
-        """Change the text of a document by `change(text, now=...)`, and commit the result."""
+        """Change the text of a document with `change(text, now=...)`, and commit the result."""
         with self.writer.writing():
             project, path, data = self._found(project_id, filename, expected_version)
             new = change(exact(data), now=self.now()).encode("utf-8", "surrogateescape")
@@ -317,7 +317,7 @@ class KnowledgeStore:
         change: Callable[[str], str],
         begins: bool = False,
     ) -> Written:
-        """Change a main document as a text; with `begins` the project need not be known."""
+        """Change the text of a main document with `change(text)`; with `begins`, create the project if necessary."""
         with self.writer.writing():
             more: Changes = {}
             project = self.reader.project(project_id) if begins else self.projects.known(project_id)
@@ -330,7 +330,7 @@ class KnowledgeStore:
             return self.writer.save(project, more | {path: new}, what, author, path)
 
     def _found(self, project_id: str, filename: str, expected: str | None) -> tuple[Project, str, bytes]:
-        """A document that exists and has the expected version: its path and content."""
+        """Return an existing document with the expected version: its project, path and content."""
         project = self.projects.allowed(self.reader.project(project_id))
         name = self.reader.existing_name(project, filename)
         path = f"{project.knowledge_path}/{name}"
@@ -342,7 +342,7 @@ class KnowledgeStore:
 
 
 def _expect(version: str | None, data: bytes | None) -> None:
-    """None expects nothing; an empty version, that there is no document yet."""
+    """Raise Conflict if the document has another version; None accepts any, "" only a document that does not exist."""
     now = "" if data is None else blob_id(data)
     if version is not None and version != now:
         raise Conflict(f"It has changed since: its version is {now or 'none'}, not {version[:64] or 'none'}.")

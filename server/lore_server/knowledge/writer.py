@@ -1,4 +1,4 @@
-"""Writes to the knowledge folder: under the lock, on the files that are there now, with one commit for each write."""
+"""Write to the knowledge folder: under its lock, from its present files, and with one commit per write."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from lore_server.knowledge.lock import StoreLock
 from lore_server.knowledge.reader import Project
 from lore_server.knowledge.safe_files import Files
 
-TIDY_EVERY = 500  # commits; after as many the history of a document took 350 ms instead of 12
+TIDY_EVERY = 500  # commits; reading a document's history took 350 ms instead of 12 after as many
 _PAUSE_SECONDS = 0.01
 _GITIGNORE = ".gitignore"
 _IGNORED = b"activity.log*\n.DS_Store\n"
@@ -24,7 +24,7 @@ _INDEX_LOCK = "Wait for it. If no git process is running there, remove `.git/ind
 
 @dataclass(frozen=True)
 class Written:
-    """What a write did. `version` is None after a deletion, `commit` if nothing had to be changed."""
+    """The result of a write. `version` is None after a deletion, `commit` is None if nothing had to change."""
 
     project_id: str
     path: str
@@ -35,7 +35,7 @@ class Written:
 
 
 class Writer:
-    """Takes turns with other threads and processes, and commits.
+    """The writer of a folder, which takes turns with other threads and processes.
 
     `changed` is called after every write, merge and recovery, `committed` after every commit of a write.
     """
@@ -58,7 +58,7 @@ class Writer:
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[int]:
-        """Hold the folder, in order; how many files of a killed writer had to be committed for that."""
+        """Lock the folder after recovering a killed writer's changes; yield the number of files committed for that."""
         folder = self._history.home / ".git"
         if folder.is_symlink():
             raise InvalidPath("`.git` of the knowledge folder is a symlink.")
@@ -79,7 +79,7 @@ class Writer:
             self._changed()
 
     def _wait_for_others(self) -> None:
-        """Somebody's own git in the folder goes first; what dead writers of ours left is gone by now."""
+        """Wait for another git process in the folder; locks left by killed writers of Lore are already removed."""
         deadline = time.monotonic() + self._lock.wait_seconds
         while (self._history.home / ".git" / "index.lock").exists():
             if time.monotonic() > deadline:
@@ -87,7 +87,7 @@ class Writer:
             time.sleep(_PAUSE_SECONDS)
 
     def save(self, project: Project, changes: Changes, what: str, author: Author, path: str) -> Written:
-        """Write and commit files for a project; `path` is the one that it is about. The lock is held."""
+        """Write and commit files for a project; `path` is the main file of the change. The caller holds the lock."""
         message = f"Update knowledge for {project.id}: {what}"
         found = {name: self._before(name, new) for name, new in changes.items()}
         self.keep_foreign({name: data for name, data in found.items() if data is not None})
@@ -103,11 +103,11 @@ class Writer:
             return self._files.read(path)
         except InvalidPath:
             if new is None:
-                return None  # a link, which is deleted itself
+                return None  # a symlink, which is deleted itself
             raise
 
     def commit(self, changes: Changes, message: str, author: Author) -> str:
-        """Commit changes; the lock is held."""
+        """Commit changes and return the commit's id. The caller holds the lock."""
         if self._history.tip is None and not self._files.exists(_GITIGNORE):
             changes = changes | {_GITIGNORE: _IGNORED}
         commit = self._history.commit(changes, message, author)
@@ -123,16 +123,15 @@ class Writer:
             self._tidying.start()
 
     def keep_foreign(self, found: Mapping[str, bytes]) -> None:
-        """What somebody wrote past Lore gets into the history before it is changed."""
+        """Commit changes made outside Lore, so that the history has them before they are overwritten."""
         if foreign := self._history.foreign(found):
             self._history.commit(foreign, FOREIGN, Author())
 
     def close(self) -> None:
-        """Wait until nothing is being tidied."""
+        """Wait for tidying to finish."""
         if self._tidying is not None:
             self._tidying.join()
 
 
 def file_name(path: str) -> str:
-    """The last part of a path."""
     return path.rpartition("/")[2]

@@ -1,1 +1,1 @@
-"""The git history of the knowledge store."""
+"""The git history of the knowledge folder."""

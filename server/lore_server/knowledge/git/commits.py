@@ -1,4 +1,4 @@
-"""Commits: who made them and what they say, as git imports and prints them. Pure."""
+"""Convert commits to and from the formats that git reads and prints. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FIELDS = ("%H", "%P", "%an", "%cI", "%B")
 
 
 class Author(NamedTuple):
-    """Who writes: the agent's name, and the session it is in."""
+    """The author of a write: the agent's name and its session."""
 
     agent: str = ""
     session: str = ""
@@ -25,7 +25,7 @@ class Author(NamedTuple):
 
 @dataclass(frozen=True)
 class Commit:
-    """One entry of the history; `date` is ISO 8601."""
+    """A commit of the history; `date` is in ISO 8601 format."""
 
     id: str
     parents: tuple[str, ...]
@@ -36,15 +36,15 @@ class Commit:
 
 
 def blob_id(data: bytes, algorithm: str = "sha1") -> str:
-    """Return the id that git gives to a content."""
+    """Return the id that git gives to a blob with this content."""
     return hashlib.new(algorithm, b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
 
 
 def import_stream(message: str, author: Author, parents: Sequence[str], lines: Iterable[bytes]) -> bytes:
-    """Return the input that makes git-fast-import(1) commit to HEAD and print the id.
+    """Return the input with which git-fast-import(1) commits to HEAD and prints the commit's id.
 
-    `lines` say how the files differ from those of the first parent. Git can read the commit, whatever text the message
-    and the names hold. An input that breaks off, because its writer was killed, changes nothing.
+    `lines` list the changes against the files of the first parent. Message and names may contain any text. An
+    incomplete input, such as that of a killed process, changes nothing.
     """
     now = f"{int(time.time())} +0000"
     agent = _ident(author.agent) or COMMITTER
@@ -64,7 +64,7 @@ def file_line(path: str, data: bytes | None) -> bytes:
 
 
 def tree_line(tree: str) -> bytes:
-    """Return the line of an import stream that replaces all files by those of a tree."""
+    """Return the line of an import stream that replaces all files with those of a tree."""
     return f'M 040000 {tree} ""\n'.encode()
 
 
@@ -82,13 +82,13 @@ def _encoded(text: str) -> bytes:
 
 
 def _ident(name: str) -> str:
-    """Without what ends a field of a commit (git's own rule, ident.c)."""
+    """Return the name without the characters that git does not allow in a name (the rule of git's ident.c)."""
     kept = "".join(letter for letter in name if letter not in "<>" and letter >= " ")
     return kept.strip(" .,:;\"\\'")[:100]
 
 
 def parsed(fields: Sequence[str]) -> Commit:
-    """A commit of the values of FIELDS."""
+    """Return the commit with these values of FIELDS."""
     name, parents, agent, date, message = fields
     text, _, last = message.rstrip("\n").rpartition("\n\n")
     if last.startswith(SESSION) and "\n" not in last:

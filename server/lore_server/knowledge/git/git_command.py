@@ -1,4 +1,4 @@
-"""Running git: arguments as a list, nobody else's configuration or hooks, a deadline."""
+"""Run git with arguments as a list, without foreign configuration or hooks, and with a deadline."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from lore_etl.system.processes import inheriting
 from lore_server.knowledge.git.commits import COMMITTER, EMAIL
 
 SECONDS = 30.0
-# -c beats every file of configuration; what is not here is git's default, see `_environment`
+# -c overrides every configuration file; other settings have git's defaults, see `_environment`
 _OPTIONS = {
     "core.hooksPath": "/dev/null",
     "core.fsmonitor": "false",
     "core.autocrlf": "false",
     "core.quotePath": "false",
-    "core.fileMode": "false",  # a document is no program
+    "core.fileMode": "false",  # documents are not executable
     "core.attributesFile": "/dev/null",
     "core.excludesFile": "/dev/null",
     "commit.gpgSign": "false",
     "push.gpgSign": "false",
-    "gc.auto": "0",  # it would run inside of somebody's write; `History.tidy` does
+    "gc.auto": "0",  # it would delay a write; `History.tidy` runs it instead
     "maintenance.auto": "false",
     "protocol.ext.allow": "never",
     "submodule.recurse": "false",
-    "core.filesRefLockTimeout": "2000",  # ms: git holds a branch for a moment where it packs references
+    "core.filesRefLockTimeout": "2000",  # ms: git locks a branch briefly while it packs references
 }
 _KEPT = ("GIT_SSH", "GIT_SSH_COMMAND", "GIT_SSL_CAINFO", "GIT_SSL_CAPATH", "GIT_PROXY_COMMAND")
 
@@ -37,7 +37,7 @@ class Git:
 
     def __init__(self, home: Path) -> None:
         self._home = home
-        options = _OPTIONS | {"safe.directory": str(home)}  # the folder was named; who owns it does not matter
+        options = _OPTIONS | {"safe.directory": str(home)}  # the user chose the folder, so its owner does not matter
         self._prefix = ["git", *(part for key, value in options.items() for part in ("-c", f"{key}={value}"))]
 
     def run(
@@ -49,12 +49,12 @@ class Git:
         seconds: float = SECONDS,
         remote: bool = False,
     ) -> bytes:
-        """What git prints.
+        """Run git and return its output.
 
-        `keep` are descriptors that it inherits; with `remote` the user's own configuration counts, for credentials.
+        Git inherits the descriptors in `keep`. With `remote` it reads the user's configuration, for credentials.
 
         Raises:
-            GitError: it is not there, fails, or takes too long.
+            GitError: git is not installed, fails, or takes too long.
         """
         with self.start(*arguments, extra=extra, keep=keep, remote=remote) as process:
             return finish(process, data, seconds)
@@ -66,7 +66,7 @@ class Git:
         keep: Sequence[int] = (),
         remote: bool = False,
     ) -> subprocess.Popen[bytes]:
-        """Git as it begins; `finish` waits for it. Raises GitError."""
+        """Start git and return its process; `finish` waits for it. Raises GitError."""
         try:
             return subprocess.Popen(
                 [*self._prefix, *arguments],
@@ -76,14 +76,14 @@ class Git:
                 cwd=self._home,
                 env={**_environment(remote), **(extra or {})},
                 **inheriting(tuple(keep)),
-                start_new_session=remote,  # without a terminal nothing asks for a password
+                start_new_session=remote,  # without a terminal, no program can ask for a password
             )
         except OSError as error:
             raise GitError(f"Git cannot be started: {error.strerror}.", "Install git, 2.31 or newer.") from error
 
 
 def finish(process: subprocess.Popen[bytes], data: bytes = b"", seconds: float = SECONDS) -> bytes:
-    """What it prints. Raises GitError."""
+    """Wait for the process and return its output. Raises GitError."""
     try:
         output, problem = process.communicate(data, seconds)
     except subprocess.TimeoutExpired as error:
@@ -97,9 +97,9 @@ def finish(process: subprocess.Popen[bytes], data: bytes = b"", seconds: float =
 
 
 def _environment(remote: bool) -> dict[str, str]:
-    """Ours, without what steers git; its own words in English, and no questions."""
+    """Return our environment without the variables that control git, with English messages and without prompts."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_") or name in _KEPT}
-    more = {"LC_ALL": "C", "GIT_COMMITTER_NAME": COMMITTER, "GIT_COMMITTER_EMAIL": EMAIL}  # of the reflog
+    more = {"LC_ALL": "C", "GIT_COMMITTER_NAME": COMMITTER, "GIT_COMMITTER_EMAIL": EMAIL}  # for the reflog
     more |= {"GIT_TERMINAL_PROMPT": "0", "SSH_ASKPASS_REQUIRE": "never", "GIT_OPTIONAL_LOCKS": "0"}
     if not remote:
         more |= {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_NOSYSTEM": "1"}

@@ -1,4 +1,4 @@
-"""The history of a knowledge folder: each write is one commit. All that changes it needs the store's lock."""
+"""The history of a knowledge folder: each write is one commit. Every change needs the folder's lock."""
 
 from __future__ import annotations
 
@@ -30,23 +30,23 @@ INTERRUPTED = "After an interruption: "
 _BEHIND = "lore-index-behind"
 _IMPORT = ("fast-import", "--quiet")
 FILE_MODES = ("100644", "100755")
-_LEFT_BY_KILLED = ("objects/??/tmp_obj_lore_*", "fast_import_crash_*")  # the first by earlier versions of Lore
-_FEW = 500  # paths that fit into arguments
+_LEFT_BY_KILLED = ("objects/??/tmp_obj_lore_*", "fast_import_crash_*")  # the first pattern: by earlier versions of Lore
+_FEW = 500  # as many paths fit into the arguments of a command
 _IGNORED = ("activity.log*", TEMPORARY)
-_RAW = "* -text -ident -filter !eol !working-tree-encoding\n"  # no byte of a document is git's to change
+_RAW = "* -text -ident -filter !eol !working-tree-encoding\n"  # git must not change a byte of a document
 
 Changes = dict[str, bytes | None]  # path -> content, None to delete
 
 
 class TreeEntry(NamedTuple):
-    """The mode and the object of a file, a link or a submodule."""
+    """The mode and the object id of a file, a symlink or a submodule."""
 
     mode: str
     id: str
 
 
 class History:
-    """The repository in the folder. It is made by the first write; until then reading finds an empty history."""
+    """The repository in the folder. The first write creates it; until then, the history is empty."""
 
     def __init__(self, home: Path, lock: StoreLock) -> None:
         self.home = home
@@ -57,17 +57,16 @@ class History:
 
     @property
     def exists(self) -> bool:
-        """Whether there is a repository."""
         return (self.home / ".git" / "HEAD").is_file()
 
     @property
     def branch(self) -> str:
-        """The branch that is written to."""
+        """Return the branch that writes commit to."""
         return head(self.home).branch or "HEAD"
 
     @property
     def tip(self) -> str | None:
-        """The last commit."""
+        """Return the id of the last commit."""
         return head(self.home).commit if self.exists else None
 
     # --- writing -----------------------------------------------------------------------------------------------------
@@ -76,7 +75,7 @@ class History:
         """Write files and commit them; return the commit's id.
 
         Raises:
-            GitError: the files may be written then, and are committed by the next write.
+            GitError: the files may have been written; then the next write commits them.
             StorageError, InvalidPath: a file cannot be written.
         """
         self._prepare()
@@ -85,13 +84,13 @@ class History:
         return self._advance(_IMPORT, stream, changes, message).decode().strip()
 
     def fast_forward(self, changes: Changes, commit: str, message: str) -> None:
-        """Write the files that differ in a commit, then move the branch to it. Raises as `commit`."""
+        """Write the files that differ in a commit, then move the branch to it. Raises the errors of `commit`."""
         self._prepare()
         move = f"update HEAD {commit} {self.tip or '0' * len(commit)}\n"
         self._advance(("update-ref", "--stdin"), move.encode(), changes, message)
 
     def commit_all(self, message: str, author: Author) -> int:
-        """Commit whatever is in the folder; return how many files differed."""
+        """Commit all changes in the folder; return the number of changed files."""
         self._prepare()
         changed = self.uncommitted()
         if not changed:
@@ -101,13 +100,13 @@ class History:
             self.git.run("add", "-A", "--", ".", keep=keep)
             tree = self.git.run("write-tree", keep=keep).decode().strip()
             if tip and tree == self.git.run("rev-parse", f"{tip}^{{tree}}").decode().strip():
-                return 0  # only the index was behind
+                return 0  # only git's index was out of date
             stream = import_stream(message, author, [tip] if tip else [], [tree_line(tree)])
             self._advance(_IMPORT, stream, {}, message)
         return len(changed)
 
     def recover(self) -> int:
-        """Finish what a killed process began, remove what it left; how many files were committed."""
+        """Commit what a killed process wrote and remove its leftovers; return the number of committed files."""
         message = FOREIGN
         if left_off := self._lock.left_off():
             message = INTERRUPTED + left_off.removeprefix(INTERRUPTED)
@@ -123,14 +122,14 @@ class History:
         return count
 
     def foreign(self, found: Mapping[str, bytes]) -> Changes:
-        """Return those of these files that the last commit does not have with this content."""
+        """Return the given files whose content differs from the last commit."""
         tip = self.tip
         known = self.blobs_of(tip, list(found)) if tip and found else {}
         algorithm = "sha256" if tip and len(tip) == 64 else "sha1"
         return {path: data for path, data in found.items() if known.get(path) != blob_id(data, algorithm)}
 
     def refresh_index(self) -> None:
-        """Bring git's index to the last commit, if a write could not."""
+        """Update git's index to the last commit, if a write could not do so."""
         marker = self.home / ".git" / _BEHIND
         if marker.exists():
             with self._marked("Refresh the index"):
@@ -138,25 +137,25 @@ class History:
             marker.unlink(missing_ok=True)
 
     def uncommitted(self) -> list[str]:
-        """Paths that differ from the last commit."""
+        """Return the paths that differ from the last commit."""
         if not self.exists:
             return []
         found = self.git.run("status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames")
         return [line[3:] for line in found.decode(errors="surrogateescape").split("\0") if line]
 
     def tidy(self) -> None:
-        """Let git pack what has become many small files, and note which commit changed which paths.
+        """Let git pack its many small files, and index which commit changed which paths.
 
-        It looks itself whether it is time. What another process is doing already need not be done.
+        Git itself decides whether packing is due. Errors are ignored: another process may be doing the same.
         """
         with contextlib.suppress(GitError):
             self.git.run("-c", "gc.auto=6700", "-c", "gc.autoDetach=false", "gc", "--auto", "--quiet", seconds=300)
             self.git.run("commit-graph", "write", "--reachable", "--changed-paths", "--split", seconds=300)
 
     def _advance(self, command: Sequence[str], data: bytes, changes: Changes, message: str) -> bytes:
-        """Write files, then let a git command move the branch; the index follows. Return what the command prints.
+        """Write files, then let a git command move the branch, and update the index. Return the command's output.
 
-        The branch comes after the files: whatever is missing after a kill, `recover` commits it.
+        The files are written before the branch moves, so that after a kill `recover` can commit what is missing.
         """
         keep = [self._lock.descriptor]
         with self._marked(message), self.git.start(*command, keep=keep) as moving:
@@ -169,19 +168,19 @@ class History:
                 printed = finish(moving, data)
                 try:
                     finish(indexing, b"".join(_bytes(path) + b"\0" for path in changes))
-                except GitError:  # somebody's own git holds the index; the commit is made all the same
+                except GitError:  # another git process locks the index; the commit is made nevertheless
                     (self.home / ".git" / _BEHIND).touch()
         return printed
 
     @contextlib.contextmanager
     def _marked(self, message: str) -> Iterator[None]:
-        """What is being done stands in the lock's file meanwhile, and stays there if we do not come to the end."""
+        """Note the operation in the lock file; an operation that does not finish leaves its note there."""
         self._lock.note(message)
         yield
         self._lock.note("")
 
     def _prepare(self) -> None:
-        """Make the repository if there is none."""
+        """Create the repository if it does not exist, and add our settings to it."""
         if self._is_prepared:
             return
         if not self.exists:
@@ -195,7 +194,7 @@ class History:
     # --- reading -----------------------------------------------------------------------------------------------------
 
     def log(self, paths: Sequence[str] = (), limit: int = 50, skip: int = 0) -> list[Commit]:
-        """The commits, newest first; only those that touch one of the paths, if any are given."""
+        """Return commits, newest first; if paths are given, only those that change one of them."""
         if self.tip is None:
             return []
         options = ["-z", f"--format={'%x00'.join(FIELDS)}", f"--max-count={limit}", f"--skip={skip}"]
@@ -205,7 +204,7 @@ class History:
         return [parsed(parts[at : at + width]) for at in range(0, len(parts) - width + 1, width)]
 
     def resolve(self, commit: str) -> str:
-        """The whole id of a commit of this branch's history. Raises CommitNotFound."""
+        """Return the full id of a commit. Raises CommitNotFound."""
         name = commit.strip()
         if self.tip is None or not name or not all(letter in "0123456789abcdef" for letter in name.lower()):
             raise CommitNotFound(f"There is no commit `{commit[:80]}`.")
@@ -216,12 +215,15 @@ class History:
         return found.decode().split()[-1]
 
     def entry(self, commit: str) -> Commit:
-        """One commit. Raises CommitNotFound."""
+        """Return a commit. Raises CommitNotFound."""
         found = self.git.run("log", "-z", "-1", f"--format={'%x00'.join(FIELDS)}", self.resolve(commit))
         return parsed(found.decode(errors="replace").split("\0")[: len(FIELDS)])
 
     def diff(self, old: str | None, new: str | None, paths: Sequence[str] = ()) -> str:
-        """What changed, as a patch: from a commit (None: from nothing) to another (None: to the files as they are)."""
+        """Return the changes between two commits as a patch.
+
+        Without `old` it begins with an empty folder; without `new` it ends with the present files.
+        """
         if self.tip is None:
             raise CommitNotFound("Nothing has been written yet.")
         first = self.resolve(old) if old is not None else self._empty_tree()
@@ -231,7 +233,7 @@ class History:
         return found.decode(errors="replace")
 
     def changed_between(self, old: str | None, new: str) -> dict[str, tuple[TreeEntry | None, TreeEntry | None]]:
-        """Path -> entry before and after, of two commits."""
+        """Return the paths that differ between two commits, each with its entries before and after."""
         first = old or self._empty_tree()
         options = ("-r", "-z", "--raw", "--no-abbrev", "--no-renames", "--no-commit-id")
         parts = self.git.run("diff-tree", *options, "--end-of-options", first, new).split(b"\0")
@@ -242,7 +244,7 @@ class History:
         return found
 
     def blobs_of(self, commit: str, paths: Sequence[str] = ()) -> dict[str, str]:
-        """Return the ids of a commit's files by path; of these paths, if any are given."""
+        """Return the blob ids of a commit's files by path, limited to the given paths if they are few."""
         wanted = paths if len(paths) <= _FEW else ()
         found = self.git.run("ls-tree", "-r", "-z", commit, "--", *map(_literal, wanted))
         rows = (line.partition("\t") for line in found.decode("utf-8", "surrogateescape").split("\0") if line)
@@ -280,7 +282,7 @@ def _bytes(path: str) -> bytes:
 
 
 def _literal(path: str) -> str:
-    return f":(literal){path}"  # other magic, even `top`, would make git ignore the filters of `tidy`
+    return f":(literal){path}"  # with any other pathspec magic, even `top`, git would ignore the filters of `tidy`
 
 
 def _add_lines(path: Path, lines: Sequence[str]) -> None:
