@@ -1,7 +1,7 @@
-"""At which address a Chroma that is not ours is reached: the configuration, checked, with secrets from the environment.
+"""Check the configured address of a remote Chroma, with secrets from the environment.
 
-Only the user's configuration gets here (`lore_etl.config.policy`). Still it can name only variables that begin with
-`CHROMA_`, and the key for Chroma Cloud is sent to Chroma Cloud alone: a careless approval must not cost more than that.
+Only the user's configuration is used here (`lore_etl.config.policy`). Still it can name only variables that begin with
+`CHROMA_`, and the key for Chroma Cloud is sent only to Chroma Cloud, to limit the damage of a careless approval.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from lore_etl.core.errors import ConfigError
 
 API_KEY = "CHROMA_API_KEY"
 CLOUD, CLOUD_DOMAIN = "api.trychroma.com", ".trychroma.com"
-NAME_LENGTH = 100  # Chroma Cloud takes 128, and a generation's name is longer than the configured one
+NAME_LENGTH = 100  # Chroma Cloud allows 128, and a generation's name is longer than the configured name
 _HOST = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9._-]*[A-Za-z0-9_])?|\[?[0-9a-fA-F:]+\]?")
 _VARIABLE = re.compile(r"\benv:([A-Za-z_][A-Za-z0-9_]*)")
 _HEADER = re.compile(r"[A-Za-z0-9-]+")
@@ -26,7 +26,7 @@ _REMOTE_KEYS = ("host", "port", "ssl", "ca_file", "headers", "tenant", "database
 
 @dataclass(frozen=True)
 class Address:
-    """A Chroma server. Without a tenant or database the key decides; the secrets stay out of its text."""
+    """The address of a Chroma server. A tenant or database of None is determined by the key; `repr` omits secrets."""
 
     host: str
     port: int
@@ -38,14 +38,14 @@ class Address:
     database: str | None = "default_database"
     timeout_seconds: float = 30
     is_ours: bool = False
-    """A process of Lore's own on this machine: no proxy of the environment lies between."""
+    """Whether this is Lore's own child server on this machine, for which no proxy is used."""
 
     def __str__(self) -> str:
         return f"{self.host}:{self.port}"
 
 
 def check_local(settings: DatabaseSettings) -> None:
-    """Refuse keys that say nothing where Lore holds the files. Raises ConfigError."""
+    """Reject keys that have no effect when Lore manages the files. Raises ConfigError."""
     for key in _REMOTE_KEYS:
         if getattr(settings, key):
             raise ConfigError(
@@ -55,7 +55,7 @@ def check_local(settings: DatabaseSettings) -> None:
 
 
 def http_address(settings: DatabaseSettings, environment: Mapping[str, str]) -> Address:
-    """Where a Chroma that someone runs is. Raises ConfigError."""
+    """Return the configured address of a Chroma server. Raises ConfigError."""
     if not settings.host:
         raise ConfigError(
             'Configuration key `database.host` is missing: `database.mode = "http"` needs it.',
@@ -76,7 +76,7 @@ def http_address(settings: DatabaseSettings, environment: Mapping[str, str]) -> 
 
 
 def cloud_address(settings: DatabaseSettings, environment: Mapping[str, str]) -> Address:
-    """Where Chroma Cloud is, with the key of the environment. Raises ConfigError."""
+    """Return the address of Chroma Cloud, with the key from the environment. Raises ConfigError."""
     host = settings.host.strip("[]") or CLOUD
     if not (host.endswith(CLOUD_DOMAIN) or _is_this_machine(host)):
         raise ConfigError(

@@ -1,4 +1,4 @@
-"""How a vector store reaches its Chroma collection. Imports no other module of this package."""
+"""Interface between a vector store and its Chroma collection. Imports no other module of this package."""
 
 from __future__ import annotations
 
@@ -7,45 +7,45 @@ from typing import Any, Protocol
 
 from lore_etl.core.errors import LoreError
 
-SAME_PLACE = 1e-4  # in single precision a vector is up to 1.5e-5 from itself at 768 dimensions
+SAME_PLACE = 1e-4  # in single precision with 768 dimensions, the distance of a vector to itself is up to 1.5e-5
 
 
 @dataclass(frozen=True)
 class Limits:
-    """How much is asked for at once."""
+    """The maximum numbers of rows in a request."""
 
     write: int = 2_000
     heal: int = 100
-    """Rows that exist: one alone can take 60 ms on a busy machine, and a request has a time-out."""
+    """Rows that already exist: each can take 60 ms on a busy machine, and a request has a timeout."""
     read: int = 5_000
     results: int = 10_000
     lookups: int = 200
     among: int = 50_000
-    """Rows that a search can be kept to."""
+    """Rows that a search can be restricted to."""
 
 
 class Backend(Protocol):
-    """Where one generation is kept."""
+    """The storage of one generation."""
 
     limits: Limits
 
     def open(self) -> Any:
-        """Chroma's collection. Raises StorageError, and what Chroma raises."""
+        """Open and return Chroma's collection. Raises StorageError and Chroma's errors."""
 
     def where(self) -> str:
-        """The place in words, for people."""
+        """Return a description of the location for people."""
 
     def is_alive(self) -> bool:
-        """Whether a call can be expected to work."""
+        """Return whether a call can be expected to succeed."""
 
     def unseal(self) -> None:
-        """We are about to write."""
+        """Mark the files as being written."""
 
     def seal(self) -> None:
-        """What was written so far is whole."""
+        """Mark everything written so far as complete."""
 
     def close(self, is_sound: bool) -> None:
-        """Let go of it, and remember how it was left if it is sound; can be called again."""
+        """Close the collection, and seal its files if it is sound. May be called again."""
 
     def explain(self, error: BaseException) -> LoreError | None:
-        """An error of Chroma as one of ours; None if it is none of Chroma's."""
+        """Return the Lore error for an error of Chroma; None if the error is not from Chroma."""

@@ -1,13 +1,13 @@
-"""Chroma's server as a child process: started on a free port of this machine, watched, stopped; and the child itself.
+"""Run Chroma's server as a child process: start it on a free port of this machine, watch it, stop it; and the child.
 
     python -P -m lore_etl.stores.chroma.child_server FOLDER PORT
 
 The child calls Chroma's Rust server without any of Chroma's Python, whose server runs other people's code
-(CVE-2026-45829): it imports only the compiled module that Chroma's command line hands everything to. So this module
-imports nothing of Chroma's. The child ends when its input does, that is, with the Lore that started it.
+(CVE-2026-45829): it imports only the compiled module to which Chroma's command line passes everything. Therefore this
+module does not import Chroma. The child ends when its input ends, that is, with the Lore process that started it.
 
-A lock that the child holds says whether a folder is served; a note beside it says by which process, with the time that
-process began, since the system uses process ids again.
+A lock that the child holds shows whether a folder is served; a note beside it has the process id, with the time that
+the process began, because the system reuses process ids.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ from lore_etl.core.atomic import write_atomically
 from lore_etl.core.errors import DatabaseUnavailable, StorageError
 from lore_etl.system.processes import born, detached, kill, terminate
 
-LOG, LOCK, NOTE = "chroma.log", "chroma.lock", "chroma.note.lock"  # no seal looks at files that end in `.lock`
+LOG, LOCK, NOTE = "chroma.log", "chroma.lock", "chroma.note.lock"  # seals ignore files that end in `.lock`
 LOG_BYTES = 1_000_000
 START_SECONDS, END_SECONDS, POLL_SECONDS = 60, 15, 0.02
 PORTS_TRIED = 5
-LAST_SECONDS = 10  # less than its parent waits
+LAST_SECONDS = 10  # less than the parent's END_SECONDS
 IS_HELD, IS_NO_RUST = 75, 70
-# nothing else: CHROMA_*, OTEL_* and RUST_* would tell the server where to listen, what to keep and whom to report to
+# nothing else: CHROMA_*, OTEL_* and RUST_* would change the server's address, its storage and its telemetry
 PASSED_ON = ("PATH", "HOME", "TMPDIR", "LANG", "LD_LIBRARY_PATH", "PYTHONPATH", "PYTHONHOME", "SYSTEMROOT", "TEMP")
 
 
 class ChromaProcess:
-    """One server on one folder. It ends with this process, however this one ends."""
+    """A server for one folder. It ends with this process, however this process ends."""
 
     def __init__(self, folder: Path, port: int, log: Path) -> None:
         self.port = port
@@ -55,19 +55,19 @@ class ChromaProcess:
         with open(log, "ab") as output:
             self._from_here = output.tell()
             self._process = subprocess.Popen(
-                # -P: the folder we are run in is somebody's project, and nothing in it may be imported
+                # -P: the current folder is an untrusted project, and nothing in it may be imported
                 [sys.executable, "-P", "-m", "lore_etl.stores.chroma.child_server", str(folder), str(port)],
                 stdin=subprocess.PIPE, stdout=output, stderr=subprocess.STDOUT, cwd=folder,
                 env={**{key: os.environ[key] for key in PASSED_ON if key in os.environ}, "NO_COLOR": "1"},
-                **detached(),  # Ctrl-C is for us: it serves until we are done
+                **detached(),  # Ctrl-C must not reach the child: it serves until this process ends
             )  # fmt: skip
 
     @classmethod
     def start(cls, folder: Path, log: Path, ports: Iterable[int] | None = None) -> ChromaProcess:
-        """Start it on the first port that is free, and wait until it answers.
+        """Start a server on the first free port, and wait until it answers.
 
         Raises:
-            DatabaseUnavailable: it ended at once, or does not answer; the log says why.
+            DatabaseUnavailable: the server ended immediately or does not answer; the log has the reason.
         """
         said = ""
         for port in ports or _free_ports():
@@ -90,15 +90,15 @@ class ChromaProcess:
 
     @property
     def pid(self) -> int:
-        """The process id."""
+        """Return the process id."""
         return self._process.pid
 
     def is_running(self) -> bool:
-        """Return whether it has not ended."""
+        """Return whether the process is still running."""
         return self._process.poll() is None
 
     def stop(self) -> None:
-        """End it, by the end of its input, and wait for that; it is killed if it takes too long."""
+        """Stop the server by closing its input, and wait for its end; kill it if that takes too long."""
         if self._process.stdin is not None:
             with contextlib.suppress(BrokenPipeError):
                 self._process.stdin.close()
@@ -109,7 +109,7 @@ class ChromaProcess:
             self._process.wait(END_SECONDS)
 
     def _answers(self) -> bool:
-        """Return whether it is ready. A heartbeat alone could be that of another server on the same port."""
+        """Return whether the server is ready. A heartbeat alone could come from another server on the same port."""
         deadline = time.monotonic() + START_SECONDS
         while time.monotonic() < deadline and self.is_running():
             if re.search(rf"listening on .*:{self.port}\b", self._said()) and _beats(self.port):
@@ -124,10 +124,10 @@ class ChromaProcess:
 
 
 def end_left_over(folder: Path, patience: float = END_SECONDS) -> None:
-    """End the server that a killed Lore left on a folder. It ends by itself; here that is waited for.
+    """Wait for the end of a server that a killed Lore process left on a folder; terminate it if it does not end.
 
     Raises:
-        StorageError: a process holds the folder that is not known to be ours, or does not end.
+        StorageError: a process that may not belong to Lore uses the folder, or the server does not end.
     """
     if not (folder / LOCK).exists():
         return
@@ -154,7 +154,7 @@ def _lock(folder: Path) -> FileLock:
 
 
 def _end(folder: Path, end: Callable[[int], None]) -> None:
-    """End the process of the note, if it is still that process."""
+    """End the process in the note, if the process id still belongs to it."""
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
         note = json.loads((folder / NOTE).read_text(encoding="utf-8"))
         if note["born"] and born(int(note["pid"])) == note["born"]:
@@ -162,7 +162,7 @@ def _end(folder: Path, end: Callable[[int], None]) -> None:
 
 
 def _free_ports() -> Iterator[int]:
-    """Yield ports that were free a moment ago."""
+    """Yield ports that were free just before."""
     for _ in range(PORTS_TRIED):
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
@@ -171,7 +171,7 @@ def _free_ports() -> Iterator[int]:
 
 
 def _beats(port: int) -> bool:
-    connection = HTTPConnection("127.0.0.1", port, timeout=5)  # no proxy of the environment lies between
+    connection = HTTPConnection("127.0.0.1", port, timeout=5)  # without the proxies of the environment
     with contextlib.closing(connection), contextlib.suppress(OSError, HTTPException):
         connection.request("GET", "/api/v2/heartbeat")
         return connection.getresponse().status == 200
@@ -179,7 +179,7 @@ def _beats(port: int) -> bool:
 
 
 def main(folder: Path, port: int) -> int:
-    """Serve the folder until the input ends: the child's part."""
+    """Serve the folder until the input ends; return the exit status. Runs in the child."""
     import chromadb_rust_bindings  # type: ignore[import-untyped]
 
     cli: Any = chromadb_rust_bindings.cli
@@ -207,5 +207,5 @@ def _end_with_the_input() -> None:
 
 
 if __name__ == "__main__":
-    # without the interpreter's clean-up: the thread may still be reading
+    # skip the interpreter's clean-up, because the thread may still be reading
     os._exit(main(Path(sys.argv[1]), int(sys.argv[2])))

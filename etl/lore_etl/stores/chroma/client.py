@@ -1,11 +1,11 @@
-"""Opening Chroma, with nothing taken from the environment; and a first look at its files in a process of its own.
+"""Open Chroma without settings from the environment, and check its files in a separate process.
 
-Chroma's settings read environment variables and the `.env` of the current folder. That folder is somebody's project:
-a line in it could point the client at another server, so here only what we say counts.
+Chroma's settings read environment variables and the `.env` of the current folder. That folder is an untrusted project:
+a line in it could make the client connect to another server, so only explicit arguments are used here.
 
 A collection can name models: in its configuration, and in its schema, which Chroma's client reads at every write and
-whose models it then loads, remote code included, whatever embedding function it was given. So collections are opened
-with none, and lose their schema before anything is done with them.
+whose models it then loads, including remote code, whatever embedding function it was given. Therefore collections are
+opened without an embedding function, and their schema is removed before they are used.
 """
 
 from __future__ import annotations
@@ -37,17 +37,17 @@ class OurSettings(Settings):  # type: ignore[misc]
     def settings_customise_sources(
         cls, settings_cls: type[BaseSettings], init_settings: PydanticBaseSettingsSource, *_: Any, **__: Any
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Neither the environment nor `.env`."""
+        """Return the constructor's arguments as the only source, without the environment or `.env`."""
         return quiet.only_arguments(settings_cls, init_settings)
 
 
 def open_client(folder: Path) -> Any:
-    """An embedded client over the folder: the Rust one, without telemetry. Raises what Chroma raises."""
+    """Return an embedded Rust client for the folder, without telemetry. Raises Chroma's errors."""
     return chromadb.PersistentClient(str(folder), OurSettings(anonymized_telemetry=False))
 
 
 def hnsw(settings: DatabaseSettings) -> JSON:
-    """The configuration of a collection that a single node of Chroma holds."""
+    """Return the configuration of a collection on a single node of Chroma."""
     return {
         "hnsw": {
             "space": "cosine",
@@ -59,10 +59,10 @@ def hnsw(settings: DatabaseSettings) -> JSON:
 
 
 def bare(collection: Any) -> Any:
-    """The collection without the models that it names.
+    """Return the collection without its schema, which could name models to load.
 
     Raises:
-        IndexDamaged: it was made to measure by something else than the cosine.
+        IndexDamaged: its distance function is not the cosine distance.
     """
     collection._model.serialized_schema = None
     known = collection.configuration_json or {}
@@ -75,7 +75,7 @@ def bare(collection: Any) -> Any:
 
 
 def finds_its_rows(collection: Any) -> bool:
-    """Whether searches for rows from all over the collection find them, or others at the same place."""
+    """Return whether searches for samples of the collection's rows find them, or rows at the same place."""
     total = collection.count()
     for offset in range(0, total, max(ROWS, total // SAMPLES)):
         some = collection.get(limit=ROWS, offset=offset, include=["embeddings"])
@@ -87,7 +87,7 @@ def finds_its_rows(collection: Any) -> bool:
 
 
 def is_sound(folder: Path, name: str) -> bool:
-    """Whether the files open, and what they hold is found."""
+    """Return whether the files can be opened and a search finds their content."""
     client = open_client(folder)
     if name not in [one.name for one in client.list_collections()]:
         return True

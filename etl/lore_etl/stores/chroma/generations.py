@@ -1,4 +1,4 @@
-"""Where the vectors of an index live: in this process, in a child server, on a remote server or in Chroma Cloud."""
+"""Choose the storage of an index's vectors: in this process, a child server, a remote server or Chroma Cloud."""
 
 from __future__ import annotations
 
@@ -20,28 +20,28 @@ class Generations(Protocol):
     """The generations of one index."""
 
     def open(self, number: int, at_least: int = 0) -> VectorStore:
-        """The store of one generation, which holds so many vectors at least. Raises StorageError."""
+        """Open the store of a generation, which must have at least that many vectors. Raises StorageError."""
 
     def exists(self, number: int) -> bool:
-        """Whether there is anything of it."""
+        """Return whether any part of the generation exists."""
 
     def is_as_left(self, number: int, rows: int) -> bool:
-        """Whether it is as the last load left it, as far as can be told without opening its vectors."""
+        """Return whether it is unchanged since the last load, as far as can be checked without opening its vectors."""
 
     def remove(self, number: int) -> None:
-        """Delete it, if there is anything of it."""
+        """Delete the generation, if it exists."""
 
     def keep_only(self, number: int) -> None:
-        """Delete all others."""
+        """Delete all other generations."""
 
 
 def generations_of(
     folder: Path, settings: DatabaseSettings, environment: Mapping[str, str] = os.environ
 ) -> Generations:
-    """What the configuration says of the index in this folder; nothing is opened.
+    """Return the configured generations of the index in this folder, without opening them.
 
     Raises:
-        ConfigError: keys do not fit together, or a variable of the environment is missing.
+        ConfigError: keys contradict each other, or an environment variable is missing.
     """
     if settings.mode == "http":
         return RemoteGenerations(folder, settings, http_address(settings, environment))

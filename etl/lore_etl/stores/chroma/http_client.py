@@ -1,4 +1,4 @@
-"""Chroma over HTTP, through Chroma's own client; with time-outs, which that has none of, and errors of our tree."""
+"""Connect to Chroma over HTTP, through Chroma's client, with timeouts that it lacks and with Lore's errors."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ _CHECK_PLACE = "Check `database.host`, `port` and `ssl` in your configuration."
 
 
 class HttpChroma:
-    """A connection to one server, as one tenant, to one database.
+    """A connection to one database of one tenant on one server.
 
     Raises:
-        DatabaseUnavailable: it does not answer, is no Chroma, or refuses us.
+        DatabaseUnavailable: the server does not answer, is not Chroma, or denies access.
     """
 
     def __init__(self, address: Address) -> None:
@@ -56,14 +56,14 @@ class HttpChroma:
         self.close()
 
     def collection(self, name: str, configuration: JSON) -> Any:
-        """The collection of that name, made if need be. Raises StorageError, and what Chroma raises."""
+        """Return the collection of that name, created if necessary. Raises StorageError and Chroma's errors."""
         model = self._api.get_or_create_collection(
             name=name, configuration=configuration, tenant=self.tenant, database=self.database
         )
         return bare(Collection(client=self._api, model=model, embedding_function=None))
 
     def count(self, name: str) -> int | None:
-        """How many rows the collection of that name holds; None if there is none."""
+        """Return the number of rows in the collection of that name; None if it does not exist."""
         try:
             model = self._api.get_collection(name=name, tenant=self.tenant, database=self.database)
             return int(self._api._count(model.id, tenant=self.tenant, database=self.database))
@@ -71,7 +71,7 @@ class HttpChroma:
             return None
 
     def names(self) -> list[str]:
-        """The names of all collections."""
+        """Return the names of all collections."""
         found: list[str] = []
         while True:
             page = self._api.list_collections(PAGE, len(found), tenant=self.tenant, database=self.database)
@@ -80,19 +80,19 @@ class HttpChroma:
                 return found
 
     def remove(self, name: str) -> None:
-        """Delete the collection of that name, if there is one."""
+        """Delete the collection of that name, if it exists."""
         try:
             self._api.delete_collection(name=name, tenant=self.tenant, database=self.database)
         except NotFoundError:
             return
 
     def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         self._system.stop()
         self._session.close()
 
     def explain(self, error: Exception) -> LoreError | None:
-        """An error of the connection as one of ours; None if it is none, as are those that Chroma reports."""
+        """Return the Lore error for an error of the connection; None for others, such as those that Chroma reports."""
         at = self.address
         if isinstance(error, LoreError):
             return error
@@ -105,12 +105,12 @@ class HttpChroma:
         return None
 
     def reported(self, error: Exception) -> DatabaseUnavailable:
-        """What Chroma reports of itself, as one of ours."""
+        """Return the Lore error for an error that Chroma reports."""
         said = f"{type(error).__name__}: {str(error)[:200]}".rstrip(".")
         return DatabaseUnavailable(f"Chroma at {self.address} reports {said}.", "See the server's log.")
 
     def _greet(self) -> tuple[str, str]:
-        """That it is a Chroma, and has our tenant and database."""
+        """Check that the server is Chroma, and return its tenant and database. Raises DatabaseUnavailable."""
         at = self.address
         try:
             self._api.heartbeat()
@@ -135,7 +135,7 @@ class HttpChroma:
         return tenant, database
 
     def _check(self, response: httpx.Response) -> None:
-        """Say what Chroma's client would not: it raises the bare text of replies that are not Chroma's own."""
+        """Raise clear errors for replies that are not from Chroma; Chroma's client would raise their raw text."""
         if response.is_success:
             return
         response.read()
@@ -169,7 +169,7 @@ def _settings(address: Address) -> OurSettings:
 
 
 def _session(address: Address, headers: dict[str, str], check: Any) -> httpx.Client:
-    """In place of Chroma's session, whose calls may take for ever."""
+    """Return a session to replace Chroma's, whose calls have no timeout. Raises DatabaseUnavailable."""
     try:
         verify = ssl.create_default_context(cafile=address.ca_file) if address.ca_file else True
     except OSError as error:
@@ -181,7 +181,7 @@ def _session(address: Address, headers: dict[str, str], check: Any) -> httpx.Cli
         headers=headers,
         timeout=httpx.Timeout(address.timeout_seconds, connect=min(CONNECT_SECONDS, address.timeout_seconds)),
         verify=verify,
-        trust_env=not address.is_ours,  # a proxy of the environment is right for others' servers only
+        trust_env=not address.is_ours,  # proxies of the environment are only for remote servers
         event_hooks={"response": [check]},
     )
 

@@ -1,7 +1,7 @@
-"""Generations as folders of Chroma's files, opened in this process or by a child server.
+"""Store generations as folders of Chroma's files, opened in this process or by a child server.
 
-Both read and write the same files, so one can follow the other. Damaged files crash whoever opens them or give wrong
-answers: they are sealed when they are left, and inspected before they are opened.
+Both use the same file format, so that the mode can be changed. Damaged files crash the process that opens them or give
+wrong answers: therefore they are sealed when they are closed, and checked before they are opened.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from lore_etl.stores.chroma.vector_store import VectorStore
 
 PROBE_SECONDS = 60
-BUSY_SECONDS = 300  # a child server is known to live or not; a living one may be writing a thousand rows to its index
-DATABASE = "chroma.sqlite3"  # Chroma writes to it even when it is only opened
+BUSY_SECONDS = 300  # long: a dead child is noticed anyway, a live one may be writing a thousand rows to its index
+DATABASE = "chroma.sqlite3"  # Chroma changes it whenever it is opened
 
 
 class FolderGenerations:
-    """`vectors-N` in the index folder."""
+    """The generations of an index as folders `vectors-N` in the index folder."""
 
     def __init__(self, folder: Path, settings: DatabaseSettings, backend: type[FolderBackend]) -> None:
         self._folder = folder
@@ -64,7 +64,7 @@ class FolderGenerations:
 
 
 class FolderBackend(ABC):
-    """One folder: inspected, unsealed, opened; sealed when it is left."""
+    """A folder of Chroma's files: checked and unsealed when it is opened, sealed when it is closed."""
 
     limits = Limits()
 
@@ -76,11 +76,11 @@ class FolderBackend(ABC):
 
     @abstractmethod
     def _connect(self) -> Any:
-        """Return Chroma's collection; leave nothing open if that fails."""
+        """Open and return Chroma's collection; leave nothing open on failure."""
 
     @abstractmethod
     def _disconnect(self) -> None:
-        """Let go of the files."""
+        """Close the files."""
 
     @abstractmethod
     def where(self) -> str: ...
@@ -89,7 +89,7 @@ class FolderBackend(ABC):
         self._folder.mkdir(parents=True, exist_ok=True)
         end_left_over(self._folder)
         _inspect(self._folder, self._settings.collection)
-        if (reason := obstacle(self._folder)) is not None:  # Chroma would panic, and leave a broken client behind
+        if (reason := obstacle(self._folder)) is not None:  # Chroma would panic and leave a broken client
             raise StorageError(f"The vector store cannot be opened: {reason}.")
         self._sealed = integrity.unseal(self._folder)
         collection = self._connect()
@@ -111,7 +111,7 @@ class FolderBackend(ABC):
         was_alive, self._is_open = self.is_alive(), False
         self._disconnect()
         if not was_alive:
-            self.unseal()  # the files may be why the server died
+            self.unseal()  # the files may be the reason why the server died
         elif is_sound:
             self.seal()
 
@@ -123,7 +123,7 @@ class FolderBackend(ABC):
         if isinstance(error, OSError):
             return StorageError(f"The vector store failed: {error.strerror}.")
         if not isinstance(error, (ChromaError, ValueError, AttributeError)) and not is_panic(error):
-            return None  # AttributeError comes from Chroma's own clean-up
+            return None  # AttributeError is raised by Chroma's clean-up
         if (reason := obstacle(self._folder)) is not None:
             return StorageError(f"The vector store failed: {reason}.")
         return IndexDamaged(f"The vector store failed: Chroma reports {type(error).__name__}.")
@@ -139,13 +139,13 @@ class EmbeddedChroma(FolderBackend):
 
         self._client = open_client(self._folder)
         try:
-            # a collection's own configuration could name a model to load: None keeps it from being asked
+            # a collection's configuration could name a model to load; with None, Chroma does not load it
             collection = self._client.get_or_create_collection(
                 self._settings.collection, embedding_function=None, configuration=hnsw(self._settings)
             )
             return bare(collection)
         except BaseException:
-            self._client.close()  # Chroma would hand the broken one out again for the same path
+            self._client.close()  # Chroma would return the broken client again for the same path
             raise
 
     def _disconnect(self) -> None:
@@ -184,7 +184,7 @@ class ChildChroma(FolderBackend):
         return f"on 127.0.0.1:{self._process.port}, process {self._process.pid}"
 
     def is_alive(self) -> bool:
-        """Return False as well once it did not answer: it hangs, or is about to be known as dead."""
+        """Return whether the server runs and has always answered: without an answer it hangs or is about to end."""
         return self._is_open and not self._is_lost and self._process.is_running()
 
     def explain(self, error: BaseException) -> LoreError | None:
@@ -198,7 +198,11 @@ class ChildChroma(FolderBackend):
 
 
 def _inspect(folder: Path, collection: str) -> None:
-    """Look at files that are not as we left them before anything of ours opens them: damaged ones would crash it."""
+    """Check files that have changed since they were sealed, because opening damaged files would crash this process.
+
+    Raises:
+        IndexDamaged: the files are damaged.
+    """
     changed = integrity.changed(folder)
     if changed == set() or not any(folder.iterdir()):
         return
@@ -208,9 +212,9 @@ def _inspect(folder: Path, collection: str) -> None:
 
 
 def _probe(folder: Path, collection: str) -> None:
-    """A first open and a search for rows from everywhere, in a child that may crash.
+    """Open the files and search for samples in a child process, which may crash. Raises IndexDamaged.
 
-    `-P`: the folder we are run in is somebody's project, and nothing in it may be imported.
+    `-P`: the current folder is an untrusted project, and nothing in it may be imported.
     """
     command = [sys.executable, "-P", "-m", "lore_etl.stores.chroma.client", str(folder), collection]
     try:

@@ -1,7 +1,7 @@
-"""Import this before `chromadb`: its import builds Chroma's settings, and so reads the environment and a `.env`.
+"""Import `chromadb` without letting it read the environment and `.env`, from which its import builds settings.
 
-The `.env` is that of the current folder, somebody's project: a line in it that is no setting of Chroma's (a port in
-words) would end Lore with Chroma's complaint about it.
+The `.env` is that of the current folder, an untrusted project: an invalid setting in it, such as a port that is not a
+number, would end Lore with Chroma's error. Import this module before `chromadb`.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource
 def only_arguments(
     settings_cls: type[BaseSettings], init_settings: PydanticBaseSettingsSource, *_: Any, **__: Any
 ) -> tuple[PydanticBaseSettingsSource, ...]:
-    """The sources of settings that come from nowhere outside."""
+    """Return the constructor's arguments as the only source of settings."""
     return (init_settings,)
 
 
 _usual = BaseSettings.__dict__["settings_customise_sources"]
 BaseSettings.settings_customise_sources = staticmethod(only_arguments)  # type: ignore[method-assign]
 try:
-    import chromadb  # noqa: F401 - this once is what matters
+    import chromadb  # noqa: F401 - only the first import reads settings
 finally:
     BaseSettings.settings_customise_sources = _usual  # type: ignore[method-assign]

@@ -1,6 +1,6 @@
-"""Generations as collections of a Chroma that is not ours: somebody's server, or Chroma Cloud.
+"""Store generations as collections of a remote Chroma server or of Chroma Cloud.
 
-Their names carry an id of the index, since others may use the same server and the same configured name.
+Their names contain an id of the index, because other indexes may use the same server and the same configured name.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from lore_etl.stores.chroma.vector_store import VectorStore
 
 IDENTITY = "chroma-id.json"
-HTTP = Limits(write=1_000)  # 4,096 dimensions stay below the 40 MiB that a server takes
+HTTP = Limits(write=1_000)  # with 4,096 dimensions, a request stays below a server's limit of 40 MiB
 CLOUD = Limits(write=300, read=300, results=300, lookups=100, among=300)
-"""docs.trychroma.com/cloud/quotas-limits"""
+"""The limits in docs.trychroma.com/cloud/quotas-limits."""
 
 
 class RemoteGenerations:
-    """One collection for each generation: `<collection>-<id of the index>-<number>`."""
+    """The generations of an index, each a collection `<collection>-<id of the index>-<number>`."""
 
     def __init__(self, folder: Path, settings: DatabaseSettings, address: Address, limits: Limits = HTTP) -> None:
         self._folder = folder
@@ -36,7 +36,7 @@ class RemoteGenerations:
         self._limits = limits
 
     def name(self, number: int) -> str:
-        """The name of a generation's collection. Raises StorageError."""
+        """Return the name of a generation's collection. Raises StorageError."""
         return f"{self._prefix()}{number}"
 
     def open(self, number: int, at_least: int = 0) -> VectorStore:
@@ -81,7 +81,7 @@ class RemoteGenerations:
 
 
 class RemoteBackend:
-    """One collection of a server. There are no files of ours to look after; the server does."""
+    """A collection of a server, which manages its own files."""
 
     def __init__(self, name: str, settings: DatabaseSettings, address: Address, limits: Limits) -> None:
         self._name = name
@@ -96,7 +96,7 @@ class RemoteBackend:
         from lore_etl.stores.chroma.http_client import HttpChroma
 
         self._chroma = HttpChroma(self._address)
-        # Chroma Cloud has another kind of index, whose settings it chooses itself
+        # Chroma Cloud has another kind of index, and chooses its settings itself
         configuration = hnsw(self._settings) if self._address.token is None else {"spann": {"space": "cosine"}}
         return self._chroma.collection(self._name, configuration)
 
@@ -137,7 +137,7 @@ def _explained(chroma: HttpChroma, error: Exception) -> LoreError | None:
 
 
 def _identity(folder: Path) -> str:
-    """The id of the index in this folder. A copy of the folder gets its own: two would undo each other's work."""
+    """Return the id of the index in this folder. A copy of the folder gets a new id, so that both can be written."""
     file = folder / IDENTITY
     try:
         known = json.loads(file.read_text(encoding="utf-8"))

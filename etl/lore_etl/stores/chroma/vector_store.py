@@ -1,7 +1,7 @@
-"""The vector leg: Chroma, to which we give vectors and never text; it calls no model and no network.
+"""Store and search vectors in Chroma, which receives vectors and never text, and calls no model.
 
-What was measured of Chroma 1.5 shapes this file (docs/architecture.md, "What storage taught"): `add` of new rows
-instead of `upsert` of old ones, paged reads, batches below 5,461. Where Chroma lives is the business of a `Backend`.
+Measurements of Chroma 1.5 explain this code (docs/architecture.md, "What storage taught"): `add` of new rows instead
+of `upsert` of old rows, paged reads, batches below 5,461. A `Backend` connects to Chroma.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ Row = tuple[str, str, str]
 
 
 class VectorStore:
-    """Rows of (row id, vector, type, source) in one collection with cosine distance.
+    """A store of rows (row id, vector, type, source) in one collection with cosine distance.
 
-    `at_least` is how many rows must be there: files that vanish would else open as an empty store.
+    `at_least` is the minimum number of rows: without it, missing files would be opened as an empty store.
 
     Raises:
-        IndexDamaged: the files are not as they were left, or rows are lost.
-        DatabaseUnavailable: Chroma is another process, and does not answer.
+        IndexDamaged: the files have changed since they were closed, or rows are lost.
+        DatabaseUnavailable: Chroma runs in another process that does not answer.
     """
 
     def __init__(self, backend: Backend, at_least: int = 0) -> None:
@@ -49,15 +49,15 @@ class VectorStore:
             raise
 
     def add(self, rows: Sequence[Row], vectors: Vectors) -> None:
-        """Add rows. One that exists already stays as it is."""
+        """Add rows; existing rows stay unchanged."""
         self._write(self._collection.add, rows, vectors, self._backend.limits.write)
 
     def heal(self, rows: Sequence[Row], vectors: Vectors) -> None:
-        """Write rows again that a search does not find; re-inserting is what brings them back."""
+        """Write rows again that a search does not find, which makes them findable."""
         self._write(self._collection.upsert, rows, vectors, self._backend.limits.heal)
 
     def update(self, rows: Sequence[Row]) -> None:
-        """Set type and source of rows, vectors untouched."""
+        """Set type and source of rows; their vectors stay unchanged."""
         self._write(self._collection.update, rows, None, self._backend.limits.write)
 
     def _write(self, method: Any, rows: Sequence[Row], vectors: Vectors | None, step: int) -> None:
@@ -72,7 +72,7 @@ class VectorStore:
             )
 
     def delete(self, row_ids: Iterable[str]) -> None:
-        """Take rows out; unknown ones are no error."""
+        """Delete rows; unknown row ids are ignored."""
         self._unseal()
         gone, step = list(row_ids), self._backend.limits.write
         for start in range(0, len(gone), step):
@@ -81,7 +81,7 @@ class VectorStore:
     def search(
         self, vector: Vectors, limit: int, type_: str | None = None, only: Sequence[str] | None = None
     ) -> list[tuple[str, float]]:
-        """(row id, cosine similarity), best first; of all rows of a type, or of `only` these, whatever they are."""
+        """Return (row id, cosine similarity), best first, of all rows, those of a type, or `only` the given rows."""
         if only is None:
             return self._nearest(vector, limit, where={"type": type_} if type_ is not None else None)
         step = self._backend.limits.among
@@ -103,7 +103,7 @@ class VectorStore:
         return [(one, 1.0 - distance) for one, distance in zip(found["ids"][0], found["distances"][0], strict=True)]
 
     def similarities(self, vector: Vectors, row_ids: Sequence[str]) -> dict[str, float]:
-        """Row id -> cosine similarity of exactly these rows, of those that exist."""
+        """Return row id -> cosine similarity for those of these rows that exist."""
         known: dict[str, float] = {}
         step = self._backend.limits.read
         for start in range(0, len(row_ids), step):
@@ -113,10 +113,10 @@ class VectorStore:
         return known
 
     def missing(self, row_ids: Sequence[str], vectors: Vectors) -> list[int]:
-        """Positions of the rows that a search for their own vector does not find.
+        """Return the positions of the rows that a search for their own vector does not find.
 
-        `get` and `count` stay right while `query` lies, so the query is what is asked. A row also counts as found
-        when its place is taken by others at the same distance: texts may be equal.
+        This needs `query`, because `get` and `count` stay correct when `query` misses rows. A row also counts as found
+        if other rows at the same distance take its place: texts may be equal.
         """
         lost: list[int] = []
         step = self._backend.limits.lookups
@@ -134,7 +134,7 @@ class VectorStore:
         return lost
 
     def rows(self) -> dict[str, tuple[str, str]]:
-        """Row id -> (type, source), read in pages: one large `get` raises "too many SQL variables"."""
+        """Return row id -> (type, source), read in pages: a single large `get` raises "too many SQL variables"."""
         found: dict[str, tuple[str, str]] = {}
         limit = self._backend.limits.read
         while True:
@@ -148,23 +148,22 @@ class VectorStore:
                 return found
 
     def row_ids(self) -> set[str]:
-        """Every row id."""
         return set(self.rows())
 
     def count(self) -> int:
-        """How many rows the collection holds."""
+        """Return the number of rows in the collection."""
         return int(self._call(self._collection.count))
 
     def where(self) -> str:
-        """Return where Chroma lives, in words."""
+        """Return a description of Chroma's location for people."""
         return self._backend.where()
 
     def is_alive(self) -> bool:
-        """Whether a call can be expected to work; if not, it is to be closed and opened again."""
+        """Return whether a call can be expected to succeed; if not, close the store and open it again."""
         return self._backend.is_alive()
 
     def seal(self) -> None:
-        """Record the files as they are now: what the next open finds otherwise is looked at first."""
+        """Record the present state of the files, so that the next open checks files that have changed."""
         with self._reporting():
             self._backend.seal()
 
@@ -173,7 +172,7 @@ class VectorStore:
             self._backend.unseal()
 
     def close(self) -> None:
-        """Let go of it once the calls that use it are done; sealed, unless Chroma failed on the way."""
+        """Close the store when all running calls have finished; seal it, unless Chroma failed."""
         with self._idle:
             self._closed = True
             self._idle.wait_for(lambda: not self._in_use)
