@@ -37,7 +37,7 @@ if MEMORY and "TMPDIR" not in os.environ:
 
 @pytest.fixture(autouse=True)
 def no_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No test reaches a real model: a key is only ever set by the test that plays the API."""
+    """Keep tests away from a real model: only the test that runs the stand-in API sets a key."""
     for name in ("GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GEMINI_BASE_URL"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
@@ -45,33 +45,34 @@ def no_key(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(autouse=True, scope="session")
 def own_runtime() -> Iterator[None]:
-    """Keep the tests' owners, knowledge, state and configuration apart from the user's, below a name short enough for
-    sockets."""
+    """Separate the tests' owners, knowledge, state and configuration from the user's, below a path short enough for
+    sockets.
+    """
     with tempfile.TemporaryDirectory(prefix="lore-") as folder:
         os.environ[VARIABLE] = folder
         os.environ["LORE_HOME"] = f"{folder}/home"
         os.environ[STATE] = f"{folder}/state"
         os.environ["XDG_CONFIG_HOME"] = f"{folder}/config"
-        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # of the many processes each would compile all of Lore
+        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # otherwise every process would compile all of Lore
         yield
 
 
 @pytest.fixture(autouse=True, scope="session")
 def no_parent_of_commands_is_left() -> Iterator[None]:
-    """What `lore` is forked from ends with the tests."""
+    """Stop the parent process of the commands at the end of the tests."""
     yield
     commands.PREPARED.close()
 
 
 @pytest.fixture
 def prepared_python(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first look at a vector store, a process of its own, does not import Chroma each time."""
+    """Run probes of the vector store from a process that has already imported Chroma."""
     monkeypatch.setattr(sys, "executable", commands.PREPARED.python())
 
 
 @pytest.fixture(autouse=True)
 def no_owner_is_left(request: pytest.FixtureRequest) -> Iterator[None]:
-    """What a test started on a project of its own ends with it, before the folder is taken away."""
+    """Stop the owners of a test's project before its folder is deleted."""
     own = request.getfixturevalue("tmp_path") if "tmp_path" in request.fixturenames else None
     yield
     if own is not None:
@@ -80,22 +81,22 @@ def no_owner_is_left(request: pytest.FixtureRequest) -> Iterator[None]:
 
 @pytest.fixture(autouse=True, scope="module")
 def no_owner_is_left_by_a_module() -> Iterator[None]:
-    """Owners of projects that the tests of a module share end with the module."""
+    """Stop the owners of projects that the tests of a module share."""
     yield
     stop_owners()
 
 
 @pytest.fixture(scope="session")
 def contract() -> Contract:
-    """The contract of this checkout."""
+    """Return the contract of this checkout."""
     return load_contract()
 
 
 @pytest.fixture(scope="session")
 def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The sample project in a folder of its own, indexed with the real model. Tests read it and leave it as it is.
+    """Return a copy of the sample project, indexed with the real model. Tests must not change it.
 
-    Of several workers one embeds it; the others copy what it made.
+    One worker embeds it; the other workers copy the result.
     """
     own = tmp_path_factory.getbasetemp()
     shared = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
@@ -114,7 +115,7 @@ def _indexed(source: Path, folder: Path) -> Path:
 
 @pytest.fixture
 def app(sample: Path, contract: Contract) -> Iterator[App]:
-    """The application over the sample project, with the real model."""
+    """Open the application over the sample project, with the real model."""
     app = App(sample, Settings(), contract, LOADED)
     yield app
     app.close()
@@ -122,7 +123,7 @@ def app(sample: Path, contract: Contract) -> Iterator[App]:
 
 @pytest.fixture
 def hash_app(tmp_path: Path, contract: Contract) -> Iterator[App]:
-    """An application over an empty project, with the stand-in model."""
+    """Open an application over an empty project, with the stand-in model."""
     app = App(tmp_path.resolve(), Settings(), contract, HashModel())
     yield app
     app.close()

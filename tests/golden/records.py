@@ -1,6 +1,6 @@
 """Generate `lore_server/replies/records.pyi`: a TypedDict for each object in the replies of `openapi.yaml`.
 
-It is a stub, because the types exist for mypy only, and 80 classes would cost every command 10 ms at its start.
+It is a stub because only mypy needs the types, and 80 classes would add 10 ms to the start of every command.
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ def _last(reference: str) -> str:
 
 
 class _Generator:
-    """Collects definitions by class name; each stands after those that it uses."""
+    """Collects definitions by class name, each after the definitions that it uses."""
 
     def __init__(self, document: Schema) -> None:
         self._schemas = document["components"]["schemas"]
         self.definitions: dict[str, str] = {}
 
     def annotation(self, schema: Schema, name: str) -> str:
-        """Return the annotation of a schema, which is called `name` if it is an object without a name of its own."""
+        """Return the annotation of a schema; an object without a name of its own is called `name`."""
         if "$ref" in schema:
             target = _last(schema["$ref"])
             return self.annotation(self._schemas[target], target)

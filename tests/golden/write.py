@@ -1,4 +1,4 @@
-"""Write the golden list of tools and the types of the replies again: `make golden`. Read the diff before you commit."""
+"""Regenerate the golden list of tools and the types of the replies: `make golden`. Read the diff before you commit."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TARGET = Path(__file__).with_name("tools.json")
 
 
 async def tools() -> list[dict[str, Any]]:
-    """The tools as a client sees them."""
+    """Return the tools as a client sees them."""
     contract = load_contract()
     async with Client(build_server(contract, Calls(contract, lambda *_: {}), problem)) as client:
         listed = await client.list_tools()

@@ -1,4 +1,4 @@
-"""One agent with the tools of projects: the official MCP client over standard input and output."""
+"""Run an agent with the tools of projects: the official MCP client over standard input and output."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ JSON = dict[str, Any]
 
 
 class Agent:
-    """Calls tools and reads resources, one after the other."""
+    """An MCP client that sends one request at a time."""
 
     def __init__(self, portal: BlockingPortal, client: Client) -> None:
         self._portal, self._client = portal, client
 
     def call(self, name: str, **arguments: Any) -> JSON:
-        """The result of a tool that works."""
+        """Return the result of a tool, which must succeed."""
         reply = self._reply(name, arguments)
         assert not reply.is_error, reply
         assert reply.structured_content.get("success", True) is True
@@ -34,7 +34,7 @@ class Agent:
         return result
 
     def fail(self, name: str, **arguments: Any) -> JSON:
-        """The error of a tool that does not: in the seed's envelope, and as ours."""
+        """Return the error of a tool, which must fail, in the earlier server's format and in Lore's."""
         reply = self._reply(name, arguments)
         assert reply.is_error, reply
         record: JSON = reply.structured_content
@@ -46,28 +46,28 @@ class Agent:
         return record
 
     def read(self, uri: str) -> tuple[str, str]:
-        """Type and text of a resource."""
+        """Return the type and text of a resource."""
         content = self._portal.call(self._client.read_resource, uri).contents[0]
         assert isinstance(content, TextResourceContents)
         return str(content.mime_type), content.text
 
     def read_data(self, uri: str) -> JSON:
-        """A resource of JSON."""
+        """Return the content of a JSON resource."""
         kind, text = self.read(uri)
         assert kind == "application/json"
         data: JSON = json.loads(text)
         return data
 
     def tools(self) -> dict[str, Any]:
-        """The tools that are offered."""
+        """Return the offered tools by name."""
         return {one.name: one for one in self._portal.call(self._client.list_tools).tools}
 
     def resources(self) -> list[str]:
-        """The addresses of what can be read."""
+        """Return the URIs of the resources."""
         return [str(one.uri) for one in self._portal.call(self._client.list_resources).resources]
 
     def templates(self) -> list[str]:
-        """The forms of further addresses."""
+        """Return the URI templates of the resources."""
         found = self._portal.call(self._client.list_resource_templates).resource_templates
         return [one.uri_template for one in found]
 
@@ -77,7 +77,7 @@ class Agent:
 
 @contextmanager
 def agent(project: Path, home: Path, toolsets: str = "projects", **environment: str) -> Iterator[Agent]:
-    """An agent in a project whose knowledge is kept in `home`."""
+    """Connect an agent to a project whose knowledge is kept in `home`."""
     env = {**os.environ, "LORE_HOME": str(home), **environment}
     command, *arguments = as_lore()
     parameters = StdioServerParameters(

@@ -1,4 +1,4 @@
-"""A real Chromium before the page of a real `lore serve`. What the browser complains of fails the test."""
+"""Open the page of a real `lore serve` in a real Chromium. Every complaint of the browser fails the test."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FONTS = {
     "monospace": "font-family: monospace !important",
     "serif": "font-family: serif !important; line-height: 1.7 !important",
 }
-"""Declarations for every element, in place of fonts that this machine may lack: text takes less room, or more."""
+"""CSS for every element that makes text narrower or wider, like fonts that this machine may lack."""
 SHIFTS = """
 window.shifted = 0;
 window.shifts = [];
@@ -55,11 +55,11 @@ window.fetch = async (...given) => {
   }
 };
 """
-"""Counts the requests of the page that are not answered and drawn; the stream of the state never ends."""
+"""Counts the page's requests whose replies are not drawn yet; the stream of the state never ends."""
 
 
 def chromium() -> str:
-    """The system's Chromium. Without one the test is skipped; never where `CI` is set."""
+    """Return the path of the system's Chromium. Without Chromium the test is skipped, unless `CI` is set."""
     for name in NAMES:
         path = shutil.which(name)
         if path:
@@ -72,7 +72,7 @@ def chromium() -> str:
 
 @contextmanager
 def running() -> Iterator[Browser]:
-    """A headless Chromium."""
+    """Run a headless Chromium."""
     path = chromium()
     # the sandbox needs a user that is not root
     arguments = [*ARGUMENTS, "--no-sandbox"] if os.getuid() == 0 else ARGUMENTS
@@ -86,12 +86,12 @@ def running() -> Iterator[Browser]:
 
 @dataclass
 class Reader:
-    """Someone before the page, and what the browser complained of meanwhile."""
+    """A reader of the page, with the complaints of the browser."""
 
     page: Page
     url: str
     expected: list[str] = field(default_factory=list)
-    """Patterns of the complaints that the test brings about."""
+    """Patterns of the complaints that the test provokes."""
     troubles: list[str] = field(default_factory=list)
 
     def open(self, fragment: str = "") -> Page:
@@ -100,41 +100,41 @@ class Reader:
         return self.page
 
     def wear(self, font: str) -> None:
-        """Show what is loaded from now on in another font; one of `FONTS`."""
+        """Show pages loaded from now on in another font, one of `FONTS`."""
         rules = json.dumps(f"* {{ {FONTS[font]} }}")
         sheet = f"const sheet = new CSSStyleSheet(); sheet.replaceSync({rules}); document.adoptedStyleSheets = [sheet];"
         self.page.add_init_script(sheet)
 
     def settled(self) -> None:
-        """Wait until all that the page asks for when it is loaded has come and is drawn."""
+        """Wait until every request of the loading page has finished and its result is drawn."""
         expect(self.page.locator("#pill-text")).not_to_have_text("…")
         self.page.wait_for_function("(window.asking ?? 0) === 0")
 
     def shifts(self, limit: float = 0.02) -> list[str]:
-        """What jumped since the page was loaded, if all of it together is more than the limit."""
+        """Return the layout shifts since the page was loaded if their sum exceeds the limit."""
         self.page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
         moved: list[str] = self.page.evaluate("(limit) => (window.shifted < limit ? [] : window.shifts)", limit)
         return moved
 
     def check(self) -> None:
-        """Fail on what was not expected."""
+        """Fail if anything unexpected happened."""
         unexpected = [one for one in self.troubles if not any(re.search(like, one) for like in self.expected)]
         assert unexpected == []
 
     def on_console(self, message: ConsoleMessage) -> None:
-        """Errors and warnings are troubles; a refusal by the policy is an error."""
+        """Record errors and warnings; a request blocked by the policy is logged as an error."""
         if message.type in ("error", "warning"):
             self.troubles.append(f"{message.type}: {message.text} ({message.location.get('url', '')})")
 
     def on_request(self, request: Request) -> None:
-        """The page asks nobody but its own server."""
+        """Record every request to a host other than the page's own server."""
         if not request.url.startswith((f"{self.url}/", "data:")):
             self.troubles.append(f"foreign request: {request.url}")
 
 
 @contextmanager
 def reading(browser: Browser, url: str, **options: Any) -> Iterator[Reader]:
-    """A reader with a browser profile of their own; at the end nothing unexpected may have happened."""
+    """Open the page with a new browser profile; fail at the end if anything unexpected happened."""
     context = browser.new_context(**{"viewport": DESK, **options})
     context.set_default_timeout(20_000)
     page = context.new_page()
@@ -152,7 +152,7 @@ def reading(browser: Browser, url: str, **options: Any) -> Iterator[Reader]:
 
 
 def barriers(page: Page, *rules: str) -> list[str]:
-    """What axe-core finds, by all its rules or by these."""
+    """Return the violations that axe-core finds, by all its rules or by these."""
     options = {"resultTypes": ["violations"], **({"runOnly": list(rules)} if rules else {})}
     found: dict[str, Any] = Axe().run(page, options=options).response
     return [f"{one['id']}: {json.dumps([node['html'][:120] for node in one['nodes']])}" for one in found["violations"]]

@@ -1,4 +1,4 @@
-"""Operations called on an application in this process, as a face would."""
+"""Call operations on an application in this process, as an interface would."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Call = Callable[..., JSON]
 
 
 def calling(app: App) -> Call:
-    """Runs an operation; its result must be one that can be shown."""
+    """Return a function that runs an operation and checks that its result can be rendered."""
 
     def call(operation: str, **arguments: Any) -> JSON:
         result = app.call(operation, arguments)
@@ -24,6 +24,6 @@ def calling(app: App) -> Call:
 
 
 def indexed(app: App, call: Call) -> None:
-    """Until no job runs any more."""
+    """Wait until no job is running."""
     while (running := app.jobs.running_id()) is not None:
         call("get_job", id=running, wait_seconds=60)

@@ -1,4 +1,4 @@
-"""A Chroma that somebody else runs: the real `chroma run`, and a gate before it that records, refuses, speaks TLS."""
+"""Run a real Chroma server (`chroma run`), with a proxy that records and refuses requests and can use TLS."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ DATABASES = "/api/v2/tenants/{tenant}/databases"
 
 @dataclass(frozen=True)
 class Running:
-    """The server of `chroma run`."""
+    """A running `chroma run`."""
 
     port: int
     process: subprocess.Popen[str]
 
     def ask(self, method: str, path: str, body: Any = None) -> Any:
-        """One request to it, as nobody's client."""
+        """Send the server a single request without a Chroma client."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
         content = None if body is None else json.dumps(body)
         connection.request(method, path, content, {"Content-Type": "application/json"})
@@ -43,14 +43,14 @@ class Running:
         return found
 
     def collections(self, tenant: str = "default_tenant", database: str = "default_database") -> dict[str, int]:
-        """Name -> rows of each collection."""
+        """Return the rows of each collection by its name."""
         base = f"{DATABASES.format(tenant=tenant)}/{database}/collections"
         return {one["name"]: self.ask("GET", f"{base}/{one['id']}/count") for one in self.ask("GET", base)}
 
 
 @contextmanager
 def chroma_running(folder: Path) -> Iterator[Running]:
-    """Chroma's own console script on a free port of this machine."""
+    """Run Chroma's console script on a free port of this machine."""
     folder.mkdir(parents=True, exist_ok=True)
     process, port = _started(folder)
     assert process.stdout
@@ -66,7 +66,7 @@ def chroma_running(folder: Path) -> Iterator[Running]:
 
 
 def _started(folder: Path) -> tuple[subprocess.Popen[str], int]:
-    """Start it and wait until it takes connections; on another port where somebody took the first one meanwhile."""
+    """Start the server and wait until it accepts connections; try another port if this one was taken meanwhile."""
     while True:
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
@@ -88,19 +88,19 @@ def _started(folder: Path) -> tuple[subprocess.Popen[str], int]:
 
 @dataclass
 class Gate:
-    """What went through."""
+    """The requests that passed the proxy."""
 
     port: int = 0
     requests: list[tuple[str, str, Any]] = field(default_factory=list)
     """Method, path, body."""
     headers: list[dict[str, str]] = field(default_factory=list)
     refuse: Callable[[dict[str, str]], tuple[int, str] | None] = lambda headers: None
-    """By its headers in lower case: the status and body of the refusal, or None to let a request through."""
+    """Takes a request's headers in lower case; returns the status and body of a refusal, or None to let it through."""
 
 
 @contextmanager
 def gate_before(port: int, certificate: Path | None = None) -> Iterator[Gate]:
-    """A gate before the server on that port; with a certificate, it speaks TLS."""
+    """Run a proxy for the server on that port; with a certificate, it uses TLS."""
     gate = Gate()
 
     class Handler(BaseHTTPRequestHandler):
@@ -132,13 +132,13 @@ def gate_before(port: int, certificate: Path | None = None) -> Iterator[Gate]:
         do_GET = do_POST = do_DELETE = do_PUT = handle_any
 
         def log_message(self, format: str, *args: object) -> None:
-            """Tests read their own output."""
+            """Log nothing, because tests read their own output."""
 
     class Server(ThreadingHTTPServer):
         daemon_threads = True
 
         def handle_error(self, request: object, client_address: object) -> None:
-            """A client that does not trust the certificate hangs up: that is its right."""
+            """Ignore clients that hang up because they do not trust the certificate."""
 
     server = Server(("127.0.0.1", 0), Handler)
     if certificate is not None:
@@ -158,7 +158,7 @@ def gate_before(port: int, certificate: Path | None = None) -> Iterator[Gate]:
 
 @contextmanager
 def silent_server() -> Iterator[int]:
-    """A port where connections are taken and nothing is ever said."""
+    """Listen on a port that accepts connections and never replies."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         listener.listen()
@@ -166,7 +166,7 @@ def silent_server() -> Iterator[int]:
 
 
 def self_signed(folder: Path) -> Path:
-    """A certificate for 127.0.0.1 with its key, signed by itself, in one PEM file."""
+    """Create a self-signed certificate for 127.0.0.1, with its key in the same PEM file."""
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes, serialization
     from cryptography.hazmat.primitives.asymmetric import ec

@@ -1,4 +1,4 @@
-"""Chunks and candidates made by hand, for tests of pure ranking."""
+"""Make chunks and candidates by hand, for tests of ranking."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from lore_server.query.retrieve import Candidate
 
 
 def make_chunk(source: str, type_: str = "guide", text: str = "text", **more: Any) -> Chunk:
-    """A chunk; `chain` is given as (class, source) pairs."""
+    """Make a chunk; `chain` is given as (class, source) pairs."""
     chain = tuple(Ancestor(class_name=name, source=where) for name, where in more.pop("chain", ()))
     values: dict[str, Any] = {"kind": "section", "title": source, "lines": (1, 1), "anchor": "", **more}
     anchor = values.pop("anchor")
@@ -20,5 +20,5 @@ def make_chunk(source: str, type_: str = "guide", text: str = "text", **more: An
 
 
 def candidate(chunk: Chunk, vector: float | None = None, keyword: float = 0.0) -> Candidate:
-    """A candidate with the scores of its legs."""
+    """Make a candidate with the scores of its legs."""
     return Candidate(chunk, vector, keyword)

@@ -1,7 +1,7 @@
-"""The `lore` command, and the processes that it starts: each forked from one that has imported the program.
+"""Run the `lore` command; each process is forked from a parent that has already imported the program.
 
-Importing it is most of what a short process takes, and the tests start hundreds. How they start from nothing is shown
-by the tests that use `LORE` and `start_lore`, and by those that set `PYTHONPATH`.
+The import takes most of the time of a short process, and the tests start hundreds. Tests that use `LORE`,
+`start_lore` or `PYTHONPATH` start the command without the parent.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ if sys.argv[1:3] == ["-P", "-m"] and sys.argv[3] in {modules} and "PYTHONPATH" n
         try:
             line.connect({door!r})
         except OSError:
-            pass  # the tests are over: start it from nothing
+            pass  # the tests are over: start it without the parent
         else:
             given = {{"command": sys.argv[3:], "module": sys.argv[3], "cwd": os.getcwd(), "seconds": {seconds}}}
             socket.send_fds(line, [b"."], [1, 2])
@@ -97,7 +97,7 @@ if sys.argv[1:3] == ["-P", "-m"] and sys.argv[3] in {modules} and "PYTHONPATH" n
             os._exit(code)
 os.execv({python!r}, [{python!r}, *sys.argv[1:]])
 """
-"""Stands for Python where Lore starts a part of itself: it lets the process that has imported everything fork it."""
+"""Replaces Python when Lore starts a part of itself: the parent, which has imported everything, forks the process."""
 AS_LORE = """
 import sys
 sys.executable, sys.argv[0] = sys.argv.pop(1), sys.argv.pop(1)
@@ -107,25 +107,25 @@ main()
 
 
 class Command:
-    """One that runs."""
+    """A running command."""
 
     def __init__(self, line: socket.socket) -> None:
         self._said = line.makefile()
         self._pid = int(self._said.readline())
 
     def wait(self) -> int:
-        """Its exit code, once it has ended."""
+        """Wait for the command to end and return its exit code."""
         with self._said:
             return int(self._said.readline())
 
     def terminate(self) -> None:
-        """Ask it to end, if it has not."""
+        """Send SIGTERM unless the command has ended."""
         with contextlib.suppress(ProcessLookupError):
             os.kill(self._pid, signal.SIGTERM)
 
 
 class Commands:
-    """Starts commands; the process that they are forked from begins with the first and ends with `close`."""
+    """Starts commands by forking a parent, which starts with the first command and ends with `close`."""
 
     def __init__(self, *imported: str) -> None:
         self._imported = imported
@@ -137,7 +137,7 @@ class Commands:
         self, command: list[str], cwd: Path, environment: Mapping[str, str], output: IO[Any], errors: IO[Any],
         seconds: int = SECONDS,
     ) -> Command:  # fmt: skip
-        """Start one that writes to these files and is killed after so many seconds."""
+        """Start a command that writes to these files and is killed after this many seconds."""
         self.python()
         given = {"command": command, "module": "", "cwd": str(cwd), "environment": {**environment}, "seconds": seconds}
         with socket.socket(socket.AF_UNIX) as line:
@@ -148,7 +148,7 @@ class Commands:
             return Command(line)
 
     def python(self) -> str:
-        """A program that is Python, but starts owners and probes of the vector store from what is imported."""
+        """Return an executable that behaves like Python, but forks owners and vector store probes from the parent."""
         with self._guard:
             if self._parent is None:
                 self._folder = Path(tempfile.mkdtemp(prefix="lore-"))
@@ -164,7 +164,7 @@ class Commands:
         with socket.socket(socket.AF_UNIX) as opened:
             opened.bind(door)
             opened.listen(64)
-            # -P: nothing in the folder that the tests are run in may be imported
+            # -P: Python must not import modules from the working directory
             command = [sys.executable, "-P", "-c", PARENT, str(opened.fileno()), str(python), *self._imported]
             return subprocess.Popen(
                 command, stdin=subprocess.PIPE, pass_fds=[opened.fileno()], start_new_session=True, cwd="/",
@@ -172,7 +172,7 @@ class Commands:
             )  # fmt: skip
 
     def close(self) -> None:
-        """End the parent, if it began."""
+        """Stop the parent if it was started."""
         if self._parent is not None:
             self._parent.communicate()
             shutil.rmtree(self._folder)
@@ -182,7 +182,7 @@ PREPARED = Commands(*IMPORTED)
 
 
 def as_lore() -> list[str]:
-    """The `lore` command started from nothing, but for the owners that it starts."""
+    """Return the `lore` command, started without the parent; the owners that it starts are forked from it."""
     return [sys.executable, "-P", "-c", AS_LORE, PREPARED.python(), LORE]
 
 
@@ -199,7 +199,7 @@ def run_lore(*arguments: str, cwd: Path, **environment: str) -> subprocess.Compl
 
 
 def start_lore(*arguments: str, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run it as a shell does, from nothing: where what its start meets is what is tested."""
+    """Run the command without the parent, as a shell does, for tests of its start."""
     return subprocess.run(
         [LORE, *arguments], cwd=cwd, capture_output=True, text=True, timeout=SECONDS, check=False,
         env={**os.environ, **environment}, stdin=subprocess.DEVNULL,

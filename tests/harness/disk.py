@@ -1,4 +1,4 @@
-"""Where tests write: hundreds of indexes, each of which waits for the disk again and again."""
+"""Choose the disk for temporary folders: hundreds of indexes would wait for a real disk."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ ROOM_BYTES = 4_000_000_000
 
 
 def in_memory() -> Path | None:
-    """A disk of memory, if this machine has a large one where programs may be run as well."""
+    """Return a RAM disk if this machine has a large one that allows programs to run."""
     if not MEMORY.is_dir() or shutil.disk_usage(MEMORY).free < ROOM_BYTES:
         return None
     return None if os.statvfs(MEMORY).f_flag & os.ST_NOEXEC else MEMORY

@@ -1,4 +1,4 @@
-"""The documentation as data: its code blocks, the commands in them, and the output shown for each."""
+"""Read the documentation as data: code blocks, their commands, and the output shown for each command."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.harness.projects import ROOT
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 RECORDING = ROOT / "docs" / "images" / "terminal.svg"
 COMMANDS = {"sh", "console"}
-"""Languages of blocks that hold commands: alone, or after `$ ` and followed by their output."""
+"""Languages of blocks with commands: without a prompt, or after `$ ` and followed by their output."""
 
 _MARKDOWN = MarkdownIt("commonmark").enable("table")
 _PLACEHOLDERS = str.maketrans("[]|…", "    ")
@@ -36,7 +36,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Step:
-    """A command, with the output that the page shows for it, if any."""
+    """A command with the output that the page shows for it, if any."""
 
     page: Path
     line: int
@@ -45,24 +45,24 @@ class Step:
 
     @property
     def words(self) -> list[str]:
-        """The command's words, without a comment."""
+        """Return the words of the command, without a comment."""
         return shlex.split(self.command, comments=True)
 
     @property
     def place(self) -> str:
-        """Page and line, for messages."""
+        """Return page and line, for messages."""
         return f"{self.page.relative_to(ROOT)}:{self.line}"
 
 
 def blocks(page: Path) -> Iterator[Block]:
-    """The code blocks of a page, in order."""
+    """Return the code blocks of a page, in order."""
     for token in _MARKDOWN.parse(page.read_text(encoding="utf-8")):
         if token.type in {"fence", "code_block"} and token.map is not None:
             yield Block(page, token.map[0] + 1, token.info, token.content)
 
 
 def steps(page: Path) -> Iterator[Step]:
-    """The commands of a page, in order; those of a CI recipe too."""
+    """Return the commands of a page in order, including those of CI recipes."""
     for block in blocks(page):
         if block.language == "console":
             yield from _transcript(page, block.line, block.text)
@@ -74,14 +74,14 @@ def steps(page: Path) -> Iterator[Step]:
 
 
 def recorded() -> Iterator[Step]:
-    """The commands of the terminal recording, with their output."""
+    """Return the commands of the terminal recording with their output."""
     lines = re.findall(r"<text [^>]*>(.*?)</text>", RECORDING.read_text(encoding="utf-8"))
     text = "\n".join(html.unescape(re.sub(r"<[^>]+>", "", line)).replace("\xa0", " ").rstrip() for line in lines)
     yield from _transcript(RECORDING, 1, text)
 
 
 def spans(page: Path) -> Iterator[str]:
-    """The inline code of a page that begins with `lore `, without the brackets of a synopsis."""
+    """Return the inline code of a page that begins with `lore `, without the brackets of a synopsis."""
     for token in _MARKDOWN.parse(page.read_text(encoding="utf-8")):
         for child in token.children or ():
             if child.type == "code_inline" and child.content.startswith("lore "):
@@ -89,10 +89,10 @@ def spans(page: Path) -> Iterator[str]:
 
 
 def matches(shown: tuple[str, ...], real: str, errors: str) -> bool:
-    """Whether the output of a page is that of the command.
+    """Return whether the output shown on a page matches the command's output.
 
-    Times, sizes, scores, ids and dates may differ. A line `…` stands for any lines, `…` at the end of a line for its
-    rest. Lines that the command writes to standard error may stand anywhere, or be left out.
+    Times, sizes, scores, ids and dates may differ. A line `…` matches any lines, and `…` at the end of a line matches
+    its rest. Lines of standard error may appear anywhere or be omitted.
     """
     notes = {_general(line) for line in errors.splitlines()}
     wanted = [line for line in map(_general, shown) if line not in notes]
@@ -105,7 +105,7 @@ def _pattern(line: str) -> str:
 
 
 def _general(line: str) -> str:
-    """The line without anything that differs from run to run."""
+    """Return the line without the values that differ from run to run."""
     line = re.sub(r"\d{4}-\d\d-\d\d[T ][\d:.]+(Z|[+-]\d\d:?\d\d)?", "<time>", line.rstrip())
     line = re.sub(r"\b[0-9a-f]{10,64}\b", "<id>", line)
     line = re.sub(r"\b\d+(\.\d+)? (s|ms|GB|MB)\b", "<size>", line)
@@ -126,7 +126,7 @@ def _script(page: Path, line: int, text: str) -> Iterator[Step]:
 
 
 def _runs(node: Any) -> Iterator[str]:
-    """The values of all keys `run`."""
+    """Return the values of all keys `run`."""
     if isinstance(node, dict):
         for key, value in node.items():
             if key == "run":

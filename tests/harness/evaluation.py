@@ -1,4 +1,4 @@
-"""Sets of judged questions on disk, and a cache folder of a test's own."""
+"""Write sets of judged questions to disk, and prepare a cache folder for one test."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def qrels(judgements: Iterable[Judgement]) -> str:
 def write_set(
     folder: Path, documents: Sequence[Row] | None, questions: Sequence[Row], judgements: Sequence[Judgement]
 ) -> Path:
-    """A set in BEIR's form; without documents it asks the project's own index."""
+    """Write a set in BEIR's format; without documents its questions use the project's own index."""
     folder.mkdir(parents=True, exist_ok=True)
     if documents is not None:
         (folder / "corpus.jsonl").write_text(jsonl(documents), encoding="utf-8")
@@ -36,10 +36,10 @@ def write_set(
 
 
 def tuning_set(folder: Path, questions: int, is_random: bool, answered: int | None = None) -> Path:
-    """Subjects that have a guide and a source file of the same words, and a question to each.
+    """Write a guide and a source file with the same words for each subject, and a question about it.
 
-    What answers is the source file, which weights can bring first; or at random either, which no weight can tell.
-    Only so many questions are `answered`.
+    The source file is the relevant document, so weights can rank it first. With `is_random` either file is relevant,
+    and no weights help. Only the first `answered` questions have a relevant document.
     """
     numbers = range(questions)
     subjects = [f"zander{number} quill{number} morrow{number}" for number in numbers]
@@ -57,7 +57,7 @@ def tuning_set(folder: Path, questions: int, is_random: bool, answered: int | No
 
 
 def own_cache(folder: Path) -> str:
-    """A value of LORE_CACHE for one test: it has the compiled model of this machine, and no evaluation."""
+    """Return a LORE_CACHE for one test, with the compiled model of this machine and without evaluations."""
     models = prepared(DEFAULT_MODEL).folder.parent
     folder.mkdir(parents=True)
     (folder / "models").symlink_to(models, target_is_directory=True)
@@ -65,7 +65,7 @@ def own_cache(folder: Path) -> str:
 
 
 def commit(root: Path, message: str, *arguments: str) -> None:
-    """Commit everything below the folder to its git repository, which is made if there is none."""
+    """Commit everything below the folder, and create the git repository if it is missing."""
     if not (root / ".git").exists():
         git(root, "init", "--quiet")
     git(root, "add", "--all")
@@ -74,6 +74,6 @@ def commit(root: Path, message: str, *arguments: str) -> None:
 
 
 def git(root: Path, *arguments: str, given: str = "") -> str:
-    """Run git in a folder, with a text as its input; its output."""
+    """Run git in a folder, with a text as its input, and return its output."""
     command = ["git", "-C", str(root), *arguments]
     return subprocess.run(command, check=True, capture_output=True, text=True, input=given).stdout

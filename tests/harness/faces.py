@@ -1,4 +1,4 @@
-"""Every face of the real program, driven from outside: the shell, MCP over stdio and HTTP, the HTTP API."""
+"""Call every interface of the real program from outside: the command line, MCP over stdio and HTTP, the HTTP API."""
 
 from __future__ import annotations
 
@@ -24,28 +24,28 @@ ALL_TOOLSETS = ",".join(load_contract().toolsets())
 JSON = dict[str, Any]
 Calls = list[tuple[str, JSON]]
 Answers = list[JSON]
-"""One for each call: the operation's result, or the error record."""
+"""The operation's result or the error record of each call."""
 
 
 def through_shell(project: Path, calls: Calls) -> Answers:
-    """`lore call` once for each."""
+    """Run `lore call` once for each call."""
     done = [run_lore("call", name, "--json-args", json.dumps(arguments), cwd=project) for name, arguments in calls]
     return [json.loads(one.stdout) for one in done]
 
 
 def through_stdio(project: Path, calls: Calls, mode: str = "auto") -> Answers:
-    """One `lore mcp` process, through the official client."""
+    """Call one `lore mcp` process through the official client."""
     return anyio.run(_call_all, lambda: stdio_client(_stdio(project)), calls, mode)
 
 
 def through_mcp_http(project: Path, calls: Calls, mode: str = "auto") -> Answers:
-    """One `lore serve` process, through the official client, which has the token."""
+    """Call one `lore serve` process through the official MCP client, with the token."""
     with serving(project, ALL_TOOLSETS) as url:
         return anyio.run(_call_all, lambda: mcp_over_http(url, bearer(project)), calls, mode)
 
 
 def through_http(project: Path, calls: Calls) -> Answers:
-    """One `lore serve` process, through its HTTP API."""
+    """Call one `lore serve` process through its HTTP API."""
     with serving(project) as url, httpx2.Client(base_url=f"{url}/api", timeout=60, headers=bearer(project)) as client:
         return [_request(client, name, arguments).json() for name, arguments in calls]
 
@@ -61,13 +61,13 @@ FACES: Mapping[str, Callable[[Path, Calls], Answers]] = {
 
 
 def bearer(project: Path) -> dict[str, str]:
-    """The header that lets a client change the index."""
+    """Return the header that allows a client to change the index."""
     return {"Authorization": f"Bearer {(project / '.lore' / 'token').read_text(encoding='ascii').strip()}"}
 
 
 @asynccontextmanager
 async def mcp_over_http(url: str, headers: Mapping[str, str]) -> AsyncIterator[Any]:
-    """The official client's transport to `lore serve`."""
+    """Open the official client's transport to `lore serve`."""
     async with (
         create_mcp_http_client(headers=dict(headers)) as client,
         streamable_http_client(f"{url}/mcp", http_client=client) as streams,
@@ -79,7 +79,7 @@ async def mcp_over_http(url: str, headers: Mapping[str, str]) -> AsyncIterator[A
 def serving(
     project: Path, toolsets: str = "", port: int = 0, variables: Mapping[str, str] | None = None, **environment: str
 ) -> Iterator[str]:
-    """Run `lore serve`, on a free port unless one is given; yields its address."""
+    """Run `lore serve`, on a free port unless a port is given, and yield its address."""
     command = [LORE, "serve", "--port", str(port), "--toolsets", toolsets]
     read, write = os.pipe()
     with open(read, encoding="utf-8") as said:

@@ -1,8 +1,9 @@
-"""Makes Lore's modules see Windows or macOS, in an interpreter on Linux.
+"""Make Lore's modules see Windows or macOS, in an interpreter on Linux.
 
-Only what `lore_etl` and `lore_server` import is changed, and `pathlib`. Python and the libraries keep what they run on,
-as they have what they run on elsewhere. `site_folder` prepares a folder for PYTHONPATH that does so in every child.
-Names that the other system lacks are gone, and the functions that differ behave as they do there.
+Only the imports of `lore_etl` and `lore_server` are replaced, and `pathlib`. Python and the libraries keep the real
+platform, because they support the other platforms themselves. `site_folder` prepares a folder for PYTHONPATH that does
+this in every child process. Names that the other system lacks are missing, and the functions that differ behave as
+they do there.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ POSIX_SIGNALS = (
 
 
 class View(ModuleType):
-    """A module as it is elsewhere: without some names, with others in place of its own."""
+    """A module of another platform: some names are missing and others are replaced."""
 
     def __init__(self, module: ModuleType, hidden: list[str], **changed: Any) -> None:
         super().__init__(module.__name__)
@@ -71,13 +72,13 @@ def importing(views: Mapping[str, ModuleType], missing: frozenset[str]) -> Calla
         name: str, globals: Mapping[str, Any] | None = None, locals: Any = None, fromlist: Any = (), level: int = 0
     ) -> ModuleType:
         importer = globals or {}
-        spec = importer.get("__spec__")  # a module that is run has the name `__main__`
+        spec = importer.get("__spec__")  # a module started with `python -m` is named `__main__`
         if level or str(spec.name if spec else importer.get("__name__")).partition(".")[0] not in PACKAGES:
             return usual(name, globals, locals, fromlist, level)
         first = name if fromlist else name.partition(".")[0]
         if first in missing:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-        found = usual(name, globals, locals, fromlist, level)  # which also loads what `fromlist` names
+        found = usual(name, globals, locals, fromlist, level)  # which also loads the names in `fromlist`
         return views.get(first, found)
 
     return import_
@@ -160,7 +161,7 @@ def windows_os() -> dict[str, Any]:
 
 
 def changed(info: os.stat_result, **others: int) -> os.stat_result:
-    """Return what Windows reports of a file: no owner, no rights, and in place of the ctime when it was created."""
+    """Return a file's status as Windows reports it: no owner, no permissions, and the creation time as ctime."""
     reduced: Any = info.__reduce__()
     values, more = reduced[1]
     kept = {"st_ino": info.st_ino, "st_dev": info.st_dev, "st_nlink": info.st_nlink, **others}
@@ -170,7 +171,7 @@ def changed(info: os.stat_result, **others: int) -> os.stat_result:
 
 
 class Entry:
-    """An `os.DirEntry` of Windows, which knows neither inode nor device nor the number of links."""
+    """An `os.DirEntry` of Windows, which knows neither inode nor device nor the number of hard links."""
 
     def __init__(self, entry: os.DirEntry[str]) -> None:
         self._entry = entry
@@ -187,7 +188,7 @@ class Entry:
 
 
 class scanned:
-    """`os.scandir` of Windows, which takes no descriptor."""
+    """Scan a folder as `os.scandir` of Windows does, which does not accept a descriptor."""
 
     def __init__(self, path: Any = ".") -> None:
         if isinstance(path, int):
@@ -208,7 +209,7 @@ class scanned:
 
 
 def kernel() -> SimpleNamespace:
-    """Return the functions of kernel32.dll that tell about processes; a handle is the id of its process."""
+    """Return the functions of kernel32.dll that report processes; a handle is the process id."""
 
     def state(pid: int) -> list[str]:
         try:
@@ -232,7 +233,7 @@ def kernel() -> SimpleNamespace:
 
 
 def site_folder(folder: Path) -> Path:
-    """Return a folder for PYTHONPATH by which every interpreter shows Lore the platform that VARIABLE names."""
+    """Return a folder for PYTHONPATH that shows Lore the platform named by VARIABLE in every interpreter."""
     site = folder / "site-packages"  # Lore keeps only such folders of PYTHONPATH
     site.mkdir(parents=True)
     code = f"import os, runpy\nrunpy.run_path({__file__!r})['become'](os.environ[{VARIABLE!r}])\n"

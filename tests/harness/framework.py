@@ -1,4 +1,4 @@
-"""A project that is laid out as the framework of the seeds: `.ce/`, PRPs, patterns, memories, rules."""
+"""Build a project with the folder layout of the framework: `.ce/`, PRPs, patterns, memories, rules."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _SIDES = {
 
 
 def framework(prps: int = 3) -> dict[str, str]:
-    """Path -> text of a small project with so many PRPs of its own, `PRPs/executed/PRP-10.md` and on."""
+    """Return path -> text of a small project with this many PRPs of its own, from `PRPs/executed/PRP-10.md` on."""
     own = {f"PRPs/executed/PRP-{10 + number}-task.md": _prp(number) for number in range(prps)}
     return {**_SIDES, **own}
 
@@ -75,7 +75,7 @@ SCHEMA = _closed(
         violations={"type": "array", "items": _closed(type=_TEXT, source=_TEXT, target=_TEXT, message=_TEXT)},
     ),
 )  # fmt: skip
-"""The form of `.ce/syntropy-index.json` as PRP-29.3 describes it: these fields, and no others."""
+"""The schema of `.ce/syntropy-index.json` as PRP-29.3 describes it, without further fields."""
 
 
 def _prp(number: int) -> str:

@@ -1,4 +1,4 @@
-"""A local HTTP server that speaks Gemini's wire format, for the real google-genai client."""
+"""Run a local HTTP server that speaks Gemini's wire format, for the real google-genai client."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Reply = Callable[[BaseHTTPRequestHandler, dict[str, Any]], None]
 
 @dataclass
 class FakeGemini:
-    """Answers each request with the next reply of the script, the last one for ever."""
+    """Answers each request with the next reply of the script, and repeats the last reply."""
 
     script: list[Reply]
     requests: list[dict[str, Any]] = field(default_factory=list)
@@ -42,7 +42,7 @@ def serving(*script: Reply) -> Iterator[FakeGemini]:
             reply(self, body)
 
         def log_message(self, format: str, *args: object) -> None:
-            """Tests read their own output."""
+            """Log nothing, because tests read their own output."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
@@ -67,19 +67,19 @@ def send(handler: BaseHTTPRequestHandler, status: int, body: bytes, kind: str = 
 
 
 def text(answer: str) -> Reply:
-    """A candidate with this text."""
+    """Return a candidate with this text."""
     candidate = {"content": {"role": "model", "parts": [{"text": answer}]}, "finishReason": "STOP", "index": 0}
     body = {"candidates": [candidate], "usageMetadata": {"promptTokenCount": 1, "totalTokenCount": 2}}
     return lambda handler, _: send(handler, 200, json.dumps(body).encode())
 
 
 def stream(*pieces: str, finish: str | None = "STOP") -> Reply:
-    """The answer in pieces, as server-sent events; without `finish` the model never says that it is done."""
+    """Send the answer in pieces, as server-sent events; without `finish` the model never reports the end."""
     return lambda handler, _: _stream(handler, [*map(_piece, pieces), *([_piece("", finish)] if finish else [])])
 
 
 def cut(*pieces: str) -> Reply:
-    """Pieces, then the connection is gone in the middle of the next one."""
+    """Send some pieces, then close the connection in the middle of the next piece."""
 
     def reply(handler: BaseHTTPRequestHandler, _: dict[str, Any]) -> None:
         _stream(handler, [*map(_piece, pieces)], ends=False)
@@ -90,13 +90,13 @@ def cut(*pieces: str) -> Reply:
 
 
 def fails_after(*pieces: str) -> Reply:
-    """Pieces, then an error in the API's own form."""
+    """Send some pieces, then an error in the API's own format."""
     error = {"error": {"code": 503, "message": "internal detail key=hidden-detail", "status": "UNAVAILABLE"}}
     return lambda handler, _: _stream(handler, [*map(_piece, pieces), error])
 
 
 def stalls_after(fake: Callable[[], FakeGemini], *pieces: str) -> Reply:
-    """Pieces, then nothing until the test is over."""
+    """Send some pieces, then nothing until the test ends."""
 
     def reply(handler: BaseHTTPRequestHandler, _: dict[str, Any]) -> None:
         _stream(handler, [*map(_piece, pieces)], ends=False)
@@ -107,7 +107,7 @@ def stalls_after(fake: Callable[[], FakeGemini], *pieces: str) -> Reply:
 
 
 def drips(fake: Callable[[], FakeGemini]) -> Reply:
-    """A byte now and then: enough that no read ever times out, never enough for an event."""
+    """Send single bytes, often enough that no read times out, but never a complete event."""
 
     def reply(handler: BaseHTTPRequestHandler, _: dict[str, Any]) -> None:
         _stream(handler, [], ends=False)
@@ -140,28 +140,28 @@ def _stream(handler: BaseHTTPRequestHandler, records: list[dict[str, Any]], ends
 
 
 def blocked(handler: BaseHTTPRequestHandler, _: dict[str, Any]) -> None:
-    """A prompt that the model refuses."""
+    """Reply that the model refuses the prompt."""
     send(handler, 200, json.dumps({"promptFeedback": {"blockReason": "SAFETY"}}).encode())
 
 
 def status(code: int) -> Reply:
-    """An error in the API's own form, with a text that must reach nobody."""
+    """Return an error in the API's own format, with a text that must not be passed on."""
     error = {"error": {"code": code, "message": "internal detail key=hidden-detail", "status": "FAILED"}}
     return lambda handler, _: send(handler, code, json.dumps(error).encode())
 
 
 def garbage(handler: BaseHTTPRequestHandler, _: dict[str, Any]) -> None:
-    """Something that is no JSON."""
+    """Reply with text that is not valid JSON."""
     send(handler, 200, b"<html>not what you think</html>", "text/html")
 
 
 def nothing(handler: BaseHTTPRequestHandler, _: dict[str, Any]) -> None:
-    """The connection is closed without a reply."""
+    """Close the connection without a reply."""
     handler.close_connection = True
 
 
 def silence(fake: Callable[[], FakeGemini]) -> Reply:
-    """No reply until the test is over."""
+    """Send no reply until the test ends."""
 
     def reply(handler: BaseHTTPRequestHandler, body: dict[str, Any]) -> None:
         fake().released.wait(30)

@@ -1,4 +1,4 @@
-"""A project made by somebody who means harm, and everything around it that must stay as it is."""
+"""Create a hostile project, and the files around it that must stay unchanged."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ PROGRAM = "import pathlib\npathlib.Path({mark!r}).write_text('run')\n"
 
 @dataclass
 class World:
-    """A folder with the user's home, other files of theirs, and the hostile project; a process of the user's runs."""
+    """A folder with the user's home and other files, the hostile project, and a running process of the user."""
 
     folder: Path
     port: int
@@ -69,31 +69,30 @@ class World:
 
     @property
     def home(self) -> Path:
-        """The user's home folder."""
         return self.folder / "home"
 
     @property
     def outside(self) -> Path:
-        """What the project points to."""
+        """Return the folder that the symlinks of the project lead to."""
         return self.folder / "outside"
 
     @property
     def project(self) -> Path:
-        """The hostile project."""
+        """Return the hostile project."""
         return self.folder / "evil" / "backend"
 
     @property
     def finance(self) -> Path:
-        """The user's own project, whose name and remote end in the same words."""
+        """Return the user's own project, whose name and remote end in the same words."""
         return self.folder / "finance" / "backend"
 
     @property
     def mark(self) -> Path:
-        """What a program of the project would leave behind if it were run."""
+        """Return the file that a program of the project would create if it were run."""
         return self.folder / "was-run"
 
     def state(self) -> dict[str, str]:
-        """Everything that the project must not change: path -> kind, size, time and content."""
+        """Return kind, size, time and content of every path that the project must not change."""
         places = [self.home, self.outside, self.mark, self.folder / "evil" / "neighbour"]
         return {str(one): _facts(one) for place in places for one in (place, *sorted(place.rglob("*")))}
 
@@ -112,7 +111,7 @@ def _facts(path: Path) -> str:
 
 @contextmanager
 def world(folder: Path) -> Iterator[World]:
-    """The user's files and a listener where the project wants its victims to connect; notes down who does."""
+    """Create the user's files and a listener at the address in the project's settings, which records connections."""
     sleeping = [sys.executable, "-c", "import sys; sys.stdin.read()"]
     with (
         socket.create_server(("127.0.0.1", 0)) as listener,
@@ -154,7 +153,7 @@ def _listen(listener: socket.socket, contacts: list[bytes]) -> None:
 
 
 def write_hostile(made: World) -> None:
-    """The project, without an index of its own: settings, files, links, devices, programs and a git folder."""
+    """Write the project without an index: settings, files, symlinks, devices, programs and a git folder."""
     mark = str(made.mark)
     program = PROGRAM.format(mark=mark)
     write_project(
@@ -208,7 +207,7 @@ def write_hostile(made: World) -> None:
 
 
 def ship_index(made: World) -> None:
-    """An index folder that came with the project, whose files are links to files of the user."""
+    """Add an index folder whose files are symlinks to files of the user."""
     index = made.project / ".lore"
     index.mkdir()
     for name in INDEX_FILES:
@@ -218,7 +217,7 @@ def ship_index(made: World) -> None:
 
 
 def ship_owner(made: World) -> None:
-    """A note that names a process of the user's as the owner of the index, and an address of the attacker's."""
+    """Add a note that names a process of the user as the index's owner, with an address of the attacker."""
     index = made.project / ".lore"
     index.mkdir()
     note = {
@@ -230,12 +229,12 @@ def ship_owner(made: World) -> None:
 
 
 def ship_link(made: World) -> None:
-    """The index folder is a link to a folder of the user."""
+    """Make the index folder a symlink to a folder of the user."""
     (made.project / ".lore").symlink_to(made.outside)
 
 
 def ship_unknown_key(made: World) -> None:
-    """A key that would be a command in a log, and a log that is the user's start-up file."""
+    """Add a key that would be a command in a log, and make the log a symlink to the user's start-up file."""
     index = made.project / ".lore"
     index.mkdir()
     (index / "owner.log").symlink_to(made.home / ".bashrc")
@@ -244,6 +243,6 @@ def ship_unknown_key(made: World) -> None:
 
 
 def ship_linked_settings(made: World) -> None:
-    """The configuration is a link to a file of the user."""
+    """Make the configuration a symlink to a file of the user."""
     (made.project / "lore.toml").unlink()
     (made.project / "lore.toml").symlink_to(made.outside / "notes.md")

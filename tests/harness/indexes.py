@@ -1,4 +1,4 @@
-"""Looking at a whole index: what its files and stores hold, against a fresh index of the same tree."""
+"""Compare the files and stores of an index with a fresh index of the same tree."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.harness.projects import chunks_of, open_index
 
 @dataclass(frozen=True)
 class State:
-    """Everything that must not depend on the way an index came about."""
+    """The contents of an index that must not depend on how it was built."""
 
     chunks: bytes
     hierarchy: bytes
@@ -34,7 +34,7 @@ class State:
 
 
 def state_of(index: Index) -> State:
-    """What the index holds, in all its places."""
+    """Return the contents of all files and stores of an index."""
     words = {word for chunk in chunks_of(index) for word in terms(f"{chunk.source} {chunk.text}")}
     found = {word: frozenset(id_ for id_, _ in index.keywords.search(word, 10_000)) for word in sorted(words)[:400]}
     return State(
@@ -47,12 +47,12 @@ def state_of(index: Index) -> State:
 
 
 def listed(index: Index) -> list[Any]:
-    """The catalogue's chunks in its own order."""
+    """Return the catalogue's chunks in its own order."""
     return index.catalogue.page(None, None, 100_000, 0)[1]
 
 
 def fresh_state(root: Path, settings: Settings | None = None) -> State:
-    """The state of an index that was built in one go; once for all trees of the same content."""
+    """Return the state of an index built by one sync; trees with the same content share it."""
     values = (settings or Settings()).model_dump(mode="json")
     del values["index"]["path"]
     return _built(Tree.of(root), json.dumps(values))
@@ -60,14 +60,14 @@ def fresh_state(root: Path, settings: Settings | None = None) -> State:
 
 @dataclass(frozen=True)
 class Tree:
-    """A project by its content: the same in whatever folder."""
+    """A project identified by its content, independent of its folder."""
 
     digest: str
     root: Path = field(compare=False)
 
     @classmethod
     def of(cls, root: Path) -> Tree:
-        """The tree as it is now, without what Lore writes."""
+        """Return the current tree, without the files that Lore writes."""
         digest = hashlib.sha256()
         for path in sorted(root.rglob("*")):
             if ".lore" not in path.parts and path.is_file():
@@ -87,7 +87,7 @@ def _built(tree: Tree, settings: str) -> State:
 
 
 def unfindable(index: Index) -> list[str]:
-    """Sources of chunks that a search for their own vector does not find."""
+    """Return the sources of chunks that a search for their own vector does not find."""
     chunks = chunks_of(index)
     if not chunks:
         return []
@@ -97,12 +97,12 @@ def unfindable(index: Index) -> list[str]:
 
 
 def assert_equals_fresh(index: Index, settings: Settings | None = None) -> None:
-    """All stores agree, equal those of a fresh index, and every chunk is found by its own vector."""
+    """Check that all stores equal those of a fresh index and that each chunk is found by its own vector."""
     assert state_of(index) == fresh_state(index.root, settings or index.settings)
     assert index.catalogue.waiting() == 0
     assert unfindable(index) == []
 
 
 def bytes_below(folder: Path) -> int:
-    """The size of a folder's files."""
+    """Return the total size of the files below a folder."""
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())

@@ -1,4 +1,4 @@
-"""Knowledge folders for tests: stores, git beside them, remotes on disk, a folder as the seed leaves it."""
+"""Build knowledge folders for tests: stores, git commands, remotes on disk, a folder of the earlier server."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ HOSTILE_IDS = ["", " ", "..", "./.", "/", "\\", "a\0b", "a\nb", "x" * 300, "\u20
 
 
 def git(home: Path, *arguments: str, check: bool = True) -> str:
-    """Git as a person would run it there."""
+    """Run git in the folder, as a user would."""
     command = ["git", "-c", "user.name=Ann", "-c", "user.email=ann@localhost", *arguments]
     done = subprocess.run(command, cwd=home, capture_output=True, check=False)
     assert not check or done.returncode == 0, done.stderr
@@ -44,7 +44,7 @@ def git(home: Path, *arguments: str, check: bool = True) -> str:
 
 
 def assert_sound(home: Path) -> None:
-    """The repository is whole, everything is committed, nothing temporary is left."""
+    """Check that the repository is valid, everything is committed and no temporary file is left."""
     assert git(home, "fsck", "--full", "--strict", "--no-dangling").strip() == ""
     assert git(home, "status", "--porcelain") == ""
     left = [path.name for path in home.rglob("*") if path.name.endswith((".tmp", ".lock")) or "tmp_obj" in path.name]
@@ -53,23 +53,23 @@ def assert_sound(home: Path) -> None:
 
 
 def messages(home: Path) -> list[str]:
-    """Subjects of all commits, the oldest first."""
+    """Return the subjects of all commits, oldest first."""
     return git(home, "log", "--reverse", "--format=%s").splitlines()
 
 
 def is_linear(home: Path) -> bool:
-    """Whether no commit has two parents."""
+    """Return whether no commit has two parents."""
     return git(home, "rev-list", "--min-parents=2", "HEAD") == ""
 
 
 def create(store: KnowledgeStore, filename: str = "guide", *titles: str, project: str = PROJECT) -> Written:
-    """A document with chapters of these titles."""
+    """Create a document with chapters of these titles."""
     chapters = tuple(NewChapter(title, f"Text of {title}.") for title in titles or ("First", "Second"))
     return store.create_document(project, filename, "Guide", "Intro.", ("one",), chapters, AGENT)
 
 
 def bare_remote(folder: Path, *homes: Path) -> Path:
-    """An empty repository that becomes the origin of these."""
+    """Create an empty repository and make it the origin of these folders."""
     subprocess.run(["git", "init", "-q", "--bare", "-b", "main", str(folder)], check=True)
     for home in homes:
         git(home, "remote", "add", "origin", str(folder))
@@ -77,7 +77,7 @@ def bare_remote(folder: Path, *homes: Path) -> Path:
 
 
 def seed_store(home: Path) -> Path:
-    """A folder as the seed's server writes it: js-yaml's way of quoting, its index, ignored log and names."""
+    """Create a folder as the earlier server writes it: quoting as in js-yaml, its index, ignored log and names."""
     knowledge = home / "projects" / "my-app" / "knowledge"
     knowledge.mkdir(parents=True)
     index = {"projects": {"My App": "my-app", "git@host:team/other.git": "git-host-team-other-git"}}

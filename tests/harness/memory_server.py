@@ -1,7 +1,7 @@
-"""A knowledge server of somebody else, in another process: stateful MCP over HTTP, replies as server-sent events.
+"""Run another knowledge server in another process: stateful MCP over HTTP, with server-sent events as replies.
 
-It keeps what it gets, does not recognise what it has, and fails as it is told: `POST /control` sets its options and the
-faults of the next calls, `GET /control` shows what it holds and what it was asked.
+It stores each memory, does not recognise duplicates, and fails on request: `POST /control` sets its options and the
+faults of the next calls, `GET /control` returns the stored memories and the received requests.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ LUCENE = r'[+\-&|!(){}\[\]^"~*?:/]'
 
 @dataclass
 class Kept:
-    """What the server holds."""
+    """The state of the server."""
 
     options: JSON = field(default_factory=lambda: dict(OPTIONS))
     episodes: dict[str, JSON] = field(default_factory=dict)
@@ -43,14 +43,14 @@ class Kept:
     released: threading.Event = field(default_factory=threading.Event)
 
     def fault(self, method: str, tool: str) -> JSON:
-        """The next fault, if it is meant for this."""
+        """Return the next fault if it applies to this method or tool."""
         with self.guard:
             if self.faults and self.faults[0].get("on", "add_memory") in (method, tool):
                 return self.faults.pop(0)
         return {}
 
     def tools(self) -> list[JSON]:
-        """As the options have them."""
+        """Return the tools that the options select."""
         graph = self.options["style"] == "graph"
         add = {"name": TEXT, "group_id": TEXT, "source": TEXT}
         add |= (
@@ -68,7 +68,7 @@ class Kept:
         return [{"name": name, "description": name, "inputSchema": schema} for name, schema in schemas.items()]
 
     def run(self, tool: str, arguments: JSON) -> JSON:
-        """A tool's result, or an `error`."""
+        """Return the result of a tool, or an `error`."""
         if tool == "add_memory":
             number = str(uuid.uuid4())
             with self.guard:
@@ -95,7 +95,7 @@ class Kept:
 
 
 def serve(port: int) -> None:
-    """Serve until killed; the port goes to standard output."""
+    """Serve until killed, and write the port to standard output."""
     kept = Kept()
 
     class Handler(BaseHTTPRequestHandler):
@@ -208,7 +208,7 @@ def serve(port: int) -> None:
             self.connection.shutdown(socket.SHUT_RDWR)
 
         def log_message(self, format: str, *args: object) -> None:
-            """Tests read their own output."""
+            """Log nothing, because tests read their own output."""
 
     server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
     server.daemon_threads = True
@@ -219,41 +219,41 @@ def serve(port: int) -> None:
 
 @dataclass(frozen=True)
 class MemoryServer:
-    """Such a server, from outside."""
+    """A running memory server, which tests configure and inspect."""
 
     port: int
 
     @property
     def url(self) -> str:
-        """Where it speaks MCP."""
+        """Return the address of the MCP endpoint."""
         return f"http://127.0.0.1:{self.port}/mcp/"
 
     def set(self, *faults: JSON, **options: Any) -> None:
-        """How it is from now on, and what goes wrong next."""
+        """Set the options and the faults of the next calls."""
         self._ask("POST", {"faults": faults, "options": options})
 
     def reset(self) -> None:
-        """As new."""
+        """Restore the initial state."""
         self._ask("POST", {"reset": True})
 
     def forget_sessions(self) -> None:
-        """As after its restart."""
+        """Close all sessions, as a restart would."""
         self._ask("POST", {"forget_sessions": True})
 
     @property
     def episodes(self) -> list[JSON]:
-        """What it holds."""
+        """Return the stored episodes."""
         held: list[JSON] = self._ask("GET")["episodes"]
         return held
 
     @property
     def asked(self) -> list[JSON]:
-        """Every request, in its order."""
+        """Return every request in order."""
         asked: list[JSON] = self._ask("GET")["asked"]
         return asked
 
     def calls(self, tool: str = "add_memory") -> list[JSON]:
-        """The arguments of each call of a tool."""
+        """Return the arguments of each call of a tool."""
         return [one["arguments"] for one in self.asked if one.get("tool") == tool]
 
     def _ask(self, method: str, body: JSON | None = None) -> JSON:
@@ -269,7 +269,7 @@ class MemoryServer:
 
 @contextmanager
 def running(port: int = 0) -> Iterator[MemoryServer]:
-    """One in a process of its own."""
+    """Run the server in a process of its own."""
     code = "import sys; from tests.harness.memory_server import serve; serve(int(sys.argv[1]))"
     with child(code, port) as process:
         assert process.stdout is not None
@@ -277,7 +277,7 @@ def running(port: int = 0) -> Iterator[MemoryServer]:
 
 
 def free_port() -> int:
-    """A port where nobody listens."""
+    """Return a free port."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         port: int = taken.getsockname()[1]

@@ -1,4 +1,4 @@
-"""The real model, loaded once; and a deterministic stand-in, fast and held to the same suite."""
+"""Provide the real model, loaded once, and a fast, deterministic stand-in that passes the same tests."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ INPUT_TOKENS = 256
 
 @cache
 def counter(limit: int = INPUT_TOKENS) -> TokenCounter:
-    """The real tokenizer of the default model, loaded once: it has no state."""
+    """Return the real tokenizer of the default model, loaded once because it has no state."""
     return TokenCounter(Tokenizer.from_file(str(prepared(DEFAULT_MODEL).folder / "tokenizer.json")), limit)
 
 
 class HashEmbedder:
-    """Sums a fixed random vector for each word, so texts that share words are near each other.
+    """Sums a fixed random vector for each word, so that texts with shared words are near each other.
 
-    `refuses` are words in texts that it fails on, as a provider does on poisoned input.
+    Texts that contain a word in `refuses` fail, as poisoned input does with a provider.
     """
 
     def __init__(self, name: str = "hash", refuses: Sequence[str] = ()) -> None:
@@ -58,13 +58,13 @@ class HashEmbedder:
 
 
 class HashModel:
-    """The stand-in as a model that an Index opens; keeps the embedder so that tests see what was embedded."""
+    """The stand-in as a model that an Index opens; its embedder records the embedded texts."""
 
     def __init__(self, name: str = "hash", refuses: Sequence[str] = ()) -> None:
         self.embedder: HashEmbedder = HashEmbedder(name, refuses)
 
     def prepare(self, progress: Progress, may_download: bool) -> None:
-        """It needs no files."""
+        """Do nothing: the stand-in needs no files."""
 
     def fingerprint(self) -> str:
         return self.embedder.fingerprint
@@ -74,7 +74,7 @@ class HashModel:
 
 
 class LoadedModel:
-    """The default model, loaded once for all the indexes of this process: it has no state."""
+    """The default model, loaded once for all indexes of this process because it has no state."""
 
     def __init__(self) -> None:
         self._model = ConfiguredModel(Settings().embedding)
@@ -99,7 +99,7 @@ def _direction(word: str) -> Any:
     return np.random.default_rng(seed).normal(size=DIMENSION)
 
 
-@lru_cache(maxsize=20_000)  # a tree is often indexed again, to compare
+@lru_cache(maxsize=20_000)  # comparisons index the same tree again
 def _vector(text: str) -> Vectors:
     total = np.full(DIMENSION, 1e-3)
     for word in terms(text):

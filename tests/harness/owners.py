@@ -1,4 +1,4 @@
-"""Owners that tests start: how many there are, and their end."""
+"""List, stop and kill the owners that tests start."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from lore_server.owner import find
 
 
 def owners() -> list[tuple[Path, Note]]:
-    """Index folder and note of every owner that runs."""
+    """Return the index folder and the note of every running owner."""
     found = [(folder, read_note(folder)) for folder in recorded()]
     return [(folder, note) for folder, note in found if note is not None and note.address and note.is_alive]
 
 
 def owner_of(project: Path) -> Note:
-    """The owner of a project's index."""
+    """Return the owner of a project's index."""
     note = read_note(project / ".lore")
     assert note is not None and note.address and note.is_alive
     return note
 
 
 def stop_owners(below: Path = Path("/")) -> None:
-    """End those of projects below a folder, and wait until they have."""
+    """Stop the owners of the projects below a folder, and wait until they have ended."""
     for folder, note in owners():
         if not folder.is_relative_to(below.resolve()):
             continue
@@ -35,13 +35,13 @@ def stop_owners(below: Path = Path("/")) -> None:
 
 
 def kill(note: Note) -> None:
-    """As a crash or the system would: at once, with nothing put in order."""
+    """Kill the owner with SIGKILL, as a crash would, so that it cannot clean up."""
     os.kill(note.pid, signal.SIGKILL)
     wait_until(lambda: not note.is_alive)
 
 
 def wait_until(is_so: Callable[[], bool], seconds: float = 30) -> None:
-    """Wait for something that another process brings about, and fail if it does not."""
+    """Wait until another process makes the condition true; fail if it does not."""
     deadline = time.monotonic() + seconds
     while not is_so():
         assert time.monotonic() < deadline, "it did not come about"

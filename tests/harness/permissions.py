@@ -1,4 +1,4 @@
-"""Permissions that hold, whoever runs the tests: root may do everything, so it is somebody else for a moment."""
+"""Enforce file permissions in tests that run as root, by running them as another user."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ NOBODY = 65534
 
 @contextmanager
 def without_permission(path: Path, project: Path, mode: int = 0) -> Iterator[None]:
-    """Give the path this mode; the project and the user's state belong to whoever runs the body."""
-    counter(), redact("x"), redaction_version()  # what is loaded from files that somebody else may not read
+    """Give the path this mode; if root runs the tests, run the body as another user who owns the project."""
+    counter(), redact("x"), redaction_version()  # load the files that the other user may not read
     user = os.geteuid()
     if user == 0:
         for one in (project, *project.parents, *user_state_folder().parents):
@@ -41,6 +41,6 @@ def without_permission(path: Path, project: Path, mode: int = 0) -> Iterator[Non
 
 
 def _give(folder: Path, user: int) -> None:
-    """Hand a folder with everything in it to another user."""
+    """Change the owner of a folder and everything in it."""
     for one in (folder, *folder.rglob("*")):
         os.chown(one, user, user, follow_symlinks=False)

@@ -1,4 +1,4 @@
-"""Running a piece of Python in a process of its own: to be killed, to compete, to be limited."""
+"""Run Python code in a separate process that can be killed or limited, or competes with another process."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _environment(extra: Mapping[str, str] | None) -> dict[str, str]:
 def child(
     code: str, *arguments: object, environment: Mapping[str, str] | None = None
 ) -> Iterator[subprocess.Popen[str]]:
-    """A process that runs the code; its output is a pipe of lines. It is killed at the end."""
+    """Run the code in a process whose output is a pipe of lines; kill it at the end."""
     command = [sys.executable, "-u", "-c", code, *map(str, arguments)]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=_environment(environment)
@@ -45,7 +45,7 @@ def child(
 def run(
     code: str, *arguments: object, environment: Mapping[str, str] | None = None, seconds: float = 120
 ) -> subprocess.CompletedProcess[str]:
-    """Run the code to its end, within so many seconds."""
+    """Run the code to its end, within this many seconds."""
     command = [sys.executable, "-u", "-c", code, *map(str, arguments)]
     return subprocess.run(
         command, capture_output=True, text=True, env=_environment(environment), timeout=seconds, check=False
@@ -53,7 +53,7 @@ def run(
 
 
 def guarded(folder: Path) -> dict[str, str]:
-    """An environment in which a process, or a child of it, that connects to anything ends with 86."""
+    """Return an environment in which a process, or its child, exits with 86 when it opens a network connection."""
     folder.mkdir()
     (folder / "sitecustomize.py").write_text(GUARD, encoding="utf-8")
     return {"PYTHONPATH": str(folder), "HF_HUB_OFFLINE": "1"}

@@ -1,4 +1,4 @@
-"""Small projects on disk for tests, and the sample project."""
+"""Write small projects to disk for tests, and copy the sample project."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from tests.harness.models import HashModel
 
 ROOT = Path(__file__).parents[2]
 SMALL = LoadLimits(embed_batch=32, rebuild_minimum=60)
-"""With these a tree of 70 sections is embedded in three batches, and rebuilt when most of it changes."""
+"""Settings with which a tree of 70 sections is embedded in three batches and rebuilt when most of it changes."""
 SAMPLE = ROOT / "data" / "sample"
 
 
 def write_project(folder: Path, files: Mapping[str, str | bytes]) -> Path:
-    """Write files, old enough that their stamps can be trusted."""
+    """Write files that are old enough for their time stamps to be trusted."""
     for path, content in files.items():
         target = folder / path
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -34,7 +34,7 @@ def write_project(folder: Path, files: Mapping[str, str | bytes]) -> Path:
 def copy_project(
     source: Path, target: Path, *without: str, copy_function: Callable[[str, str], object] = shutil.copy2
 ) -> Path:
-    """Copy a project with its index, if any, which is then adopted; `without` are names to leave out."""
+    """Copy a project, except the names in `without`; adopt its index if it has one."""
     shutil.copytree(source, target, True, shutil.ignore_patterns("owner.*", *without), copy_function)
     settle(target)
     if (target / ".lore").exists():
@@ -52,16 +52,16 @@ def settle(folder: Path) -> None:
 def open_index(
     folder: Path, settings: Settings | None = None, model: HashModel | None = None, limits: LoadLimits = DEFAULT_LIMITS
 ) -> Index:
-    """An index over the folder with the stand-in model."""
+    """Open an index of the folder with the stand-in model."""
     return Index(folder.resolve(), settings or Settings(), model or HashModel(), limits=limits)
 
 
 def chunks_of(index: Index, source: str | None = None) -> list[Chunk]:
-    """What chunks.jsonl says."""
+    """Return the chunks of chunks.jsonl."""
     return [one for one in chunkfile.read_chunks(index.folder) if source in (None, one.source)]
 
 
 def held_everywhere(index: Index) -> tuple[set[str], set[str], set[str]]:
-    """Chunk ids in chunks.jsonl, in Chroma and in tantivy."""
+    """Return the chunk ids in chunks.jsonl, in Chroma and in tantivy."""
     vectors = {row.partition(".")[0] for row in index.vectors.row_ids()}
     return {one.id for one in chunks_of(index)}, vectors, index.keywords.ids()

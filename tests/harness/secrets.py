@@ -1,4 +1,4 @@
-"""Secrets of all kinds for tests; random parts are filled in at run time, so no file holds one."""
+"""Generate secrets of all formats at run time, so that no file contains a secret."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _ALPHABETS = {
     "symbol": string.ascii_lowercase + _DIGITS + "!@#$%^&*(-_=+)",
 }
 _ARMOURS = ("", "RSA ", "EC ", "DSA ", "OPENSSH ", "ENCRYPTED ")
-# name | secret | line that holds it as @@, alone by default; {24:hex} stands for 24 random characters of an alphabet
+# name | secret | line with the secret at @@, the secret alone by default; {24:hex}: 24 random characters of an alphabet
 _FORMATS = r"""
 aws access key id | AKIA{16:base32} | aws_access_key_id = @@
 aws sts id | ASIA{16:base32} | key: @@
@@ -214,7 +214,7 @@ netrc | {16} | machine api.example.org login bob password @@
 
 @dataclass(frozen=True)
 class Secret:
-    """A secret and a text that holds it."""
+    """A secret and a text that contains it."""
 
     name: str
     value: str
@@ -222,13 +222,13 @@ class Secret:
 
     @property
     def lines(self) -> list[str]:
-        """What may be left of no line of it."""
+        """Return the lines of the secret; redaction must leave nothing of them."""
         lines = re.split(r"\n|\\n", self.value)
         return [line for line in lines if line and "KEY" not in line and ": " not in line]
 
 
 def secrets(seed: int) -> Iterator[Secret]:
-    """One of each format, different ones for another seed."""
+    """Return a secret of each format; another seed gives other secrets."""
     chance = random.Random(seed)
     for row in _FORMATS.strip().splitlines():
         name, value, line = (*row.split(" | "), "@@")[:3]

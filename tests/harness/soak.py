@@ -1,4 +1,4 @@
-"""Many syncs, then many requests, on one application, and what its process holds after each."""
+"""Run many syncs and then many requests on one application, and record the resources that its process holds."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from lore_server.app import App
 from lore_server.contract import load_contract
 from tests.harness.models import HashModel
 
-LIVING = 10  # files that syncs added and that were not deleted again
+LIVING = 10  # added files that have not been deleted yet
 CALLERS = 8
-BATCH = 50  # requests between two looks at the process
+BATCH = 50  # requests between two measurements
 ENDINGS = "house gate way field bridge stone water mill yard wood port ness"
 WORDS = [f"{first}{last}" for first in "light moor sea north old red high west".split() for last in ENDINGS.split()]
-LANES = "call"  # how the names of App's worker threads begin
+LANES = "call"  # prefix of the names of App's worker threads
 
 
 @dataclass(frozen=True)
 class Held:
-    """What a process holds at a moment: open descriptors, threads outside the lanes, resident kilobytes."""
+    """The resources of a process: open descriptors, threads without the worker pool, resident kilobytes."""
 
     descriptors: int
     threads: int
@@ -36,12 +36,12 @@ class Held:
 
     @classmethod
     def now(cls) -> Held:
-        """Look at this process. Lanes are left out: they start their threads one by one, up to a fixed number."""
+        """Measure this process. The worker pool is excluded: it starts its threads one by one, up to a fixed number."""
         status = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
         values = dict(line.split(":", 1) for line in status)
         lanes = sum(one.name.startswith(LANES) for one in threading.enumerate())
         return cls(
-            len(list(Path("/proc/self/fd").iterdir())) - 1,  # without the one of the listing
+            len(list(Path("/proc/self/fd").iterdir())) - 1,  # without the descriptor of the listing
             int(values["Threads"]) - lanes,
             int(values["VmRSS"].split()[0]),
         )
@@ -49,22 +49,22 @@ class Held:
 
 @dataclass(frozen=True)
 class Soaked:
-    """What the process held after the warm-up, after each sync, and after each batch of requests."""
+    """The resources of the process after the warm-up, after each sync, and after each batch of requests."""
 
     after_syncs: list[Held]
     after_requests: list[Held]
 
 
 def slope(held: Sequence[Held], steps: int) -> float:
-    """Kilobytes by which memory grows per step, of `steps` in all: least squares over the second half."""
+    """Return the growth of memory in kilobytes per step, by least squares over the second half of `steps`."""
     half = [one.kilobytes for one in held[len(held) // 2 :]]
     return float(np.polyfit(np.arange(len(half)), half, 1)[0]) * (len(held) - 1) / steps
 
 
 def soak(project: Path, pages: int, syncs: int, requests: int) -> Soaked:
-    """Run syncs, each of which finds changes, then requests of several kinds from several threads.
+    """Run syncs that each find changes, then requests of several kinds from several threads.
 
-    The environment decides where Lore keeps its own files (`LORE_HOME`). Raises what a call raises.
+    The environment decides where Lore keeps its own files (`LORE_HOME`). Raises the error of a failed call.
     """
     project.mkdir()
     (project / "base.py").write_text("class Base:\n    pass\n", encoding="utf-8")
@@ -97,7 +97,7 @@ def soak(project: Path, pages: int, syncs: int, requests: int) -> Soaked:
 
 
 def _change(project: Path, number: int) -> None:
-    """Edit a page, add a class, and delete one that an earlier change added."""
+    """Edit a page, add a class, and delete a class that an earlier change added."""
     _write(project / f"docs/page{number % LIVING}.md", number)
     (project / f"part{number}.py").write_text(
         f'from base import Base\n\n\nclass Part{number % LIVING}(Base):\n    """{_sentence(number)}"""\n',
@@ -112,29 +112,29 @@ def _write(page: Path, number: int) -> None:
 
 
 def _sentence(number: int) -> str:
-    """A different text for each number, from few words: the stand-in model caches a vector for each word."""
+    """Return a different text for each number, from few words: the stand-in model caches a vector per word."""
     return f"{' '.join(random.Random(number).choices(WORDS, k=30))}."
 
 
 def _finds(app: App, number: int) -> bool:
-    """Whether a search finds what a change wrote."""
+    """Return whether a search finds the files of a change."""
     results = app.call("query_documents", {"query": _sentence(number)})["results"]
     return {f"docs/page{number % LIVING}.md", f"part{number}.py"} <= {one["source"] for one in results}
 
 
 def _sync(app: App) -> dict[str, Any]:
-    """The report of a sync, once its thread has ended too."""
+    """Sync, wait for the job's thread to end, and return the report."""
     job = app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
     for thread in threading.enumerate():
         if thread.name.startswith("job "):
             thread.join()
     report: dict[str, Any] = job["report"]
-    assert (report["failed"], report["warnings"]) == ([], []), report  # `rebuilt`: after about 550 syncs, as it should
+    assert (report["failed"], report["warnings"]) == ([], []), report  # `rebuilt` is expected after about 550 syncs
     return report
 
 
 def _ask(app: App, callers: ThreadPoolExecutor, numbers: Iterable[int]) -> None:
-    """Send requests of every kind, some at a time. Raises what a call raises."""
+    """Send requests of every kind, several at a time. Raises the error of a failed call."""
     for result in callers.map(lambda number: app.call(*_request(number)), numbers):
         assert result
 

@@ -1,4 +1,4 @@
-"""`lore mcp` by its pipes: raw lines in, raw lines out, from several processes at once."""
+"""Exchange raw lines with `lore mcp` over its pipes, from several processes at the same time."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ REPLY_SECONDS = 60
 
 
 class StdioClient:
-    """One agent: speaks to its own `lore mcp`, calls one tool after another."""
+    """An agent with its own `lore mcp`, which calls one tool at a time."""
 
     def __init__(self, project: Path, *options: str, handshake: bool = True, program: Sequence[str] = ()) -> None:
         self.process = subprocess.Popen(
@@ -58,7 +58,7 @@ class StdioClient:
         return self._number
 
     def reply(self) -> JSON:
-        """The next reply, whatever it answers."""
+        """Return the next reply to any request."""
         return self._replies.get(timeout=REPLY_SECONDS)
 
     def request(self, method: str, params: JSON) -> JSON:
@@ -68,14 +68,14 @@ class StdioClient:
         return reply
 
     def call(self, name: str, **arguments: Any) -> JSON:
-        """The structured result of a tool; errors are results too."""
+        """Return the structured result of a tool; errors are results too."""
         reply = self.request("tools/call", {"name": name, "arguments": arguments})
         assert "result" in reply, reply
         structured: JSON = reply["result"]["structuredContent"]
         return structured
 
     def close(self) -> int:
-        """End the input and wait for the process."""
+        """Close the input and wait for the process."""
         assert self.process.stdin is not None
         if not self.process.stdin.closed:
             self.process.stdin.close()

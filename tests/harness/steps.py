@@ -1,4 +1,4 @@
-"""How much work a call is, counted and not timed: the same on every machine, however busy it is."""
+"""Count the work of a call instead of timing it, so that the result does not depend on the machine."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 def steps(call: Callable[[], object]) -> int:
-    """Run the call; returns how many lines of Python and how many functions of C it ran in this thread."""
+    """Run the call and return the number of Python lines and C functions that it ran in this thread."""
     count = 0
 
     def line(frame: FrameType, event: str, argument: Any) -> Any:

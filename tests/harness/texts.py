@@ -1,4 +1,4 @@
-"""Chunks of a text, the shortest way; and what a reader checks of them."""
+"""Chunk a text in one call, and describe the chunks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.harness.models import counter
 
 SPECIAL_TOKENS = 2
 STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-"""What makes a terminal do something: control characters and marks that reorder text."""
+"""Characters that control a terminal, and marks that reorder text."""
 Outline = list[tuple[str, tuple[int, int], tuple[str, ...]]]
 
 
@@ -31,7 +31,7 @@ def facts_of(path: str, text: str) -> FileFacts:
 
 
 def outline(chunks: Sequence[Chunk]) -> Outline:
-    """(kind, lines, heading path) of each chunk."""
+    """Return (kind, lines, heading path) of each chunk."""
     return [(one.kind, one.lines, one.heading) for one in chunks]
 
 
@@ -40,10 +40,10 @@ def symbols(chunks: Sequence[Chunk]) -> list[tuple[str, ...]]:
 
 
 def input_tokens(one: Chunk) -> int:
-    """Tokens of what the model reads, its special ones included."""
+    """Return the number of tokens of the model's input, including special tokens."""
     return counter().count(embedding_input(one)) + SPECIAL_TOKENS
 
 
 def words(count: int, word: str = "word") -> str:
-    """A line of `count` tokens."""
+    """Return a line of `count` tokens."""
     return " ".join([word] * count)

@@ -1,4 +1,4 @@
-"""Approving what a test project's `lore.toml` asks for, and the user's own configuration."""
+"""Approve the settings in a test project's `lore.toml`, and write the user's own configuration."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lore_etl.config.layers import read_layers, user_config
 
 
 def approve(project: Path) -> Path:
-    """Approve what the project's `lore.toml` sets now, as `lore trust` does."""
+    """Approve the current settings of the project's `lore.toml`, as `lore trust` does."""
     root = project.resolve()
     approvals.approve(root, read_layers(root).requested, os.environ)
     return project
@@ -20,7 +20,7 @@ def approve(project: Path) -> Path:
 
 @contextmanager
 def configured_user(text: str) -> Iterator[Path]:
-    """Give the user this configuration for a while."""
+    """Give the user this configuration for the duration of the body."""
     file = user_config(os.environ)
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(text, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""How much hypothesis tries: a little in every run, ten times as much in `make test-all`."""
+"""Set the number of hypothesis examples: few in every run, ten times as many in `make test-all`."""
 
 from __future__ import annotations
 
@@ -11,6 +11,6 @@ LONG = "long"
 
 
 def trying(examples: int, **more: Any) -> settings:
-    """The settings of a test that tries so many examples in every run."""
+    """Return the settings of a test that tries this many examples in every run."""
     times = 10 if settings.get_current_profile_name() == LONG else 1
     return settings(max_examples=times * examples, deadline=None, suppress_health_check=list(HealthCheck), **more)
