@@ -1,4 +1,4 @@
-"""`lore knowledge adopt`: a person sees what would be used, and confirms it; nothing is taken without that."""
+"""Adopt knowledge with `lore knowledge adopt`: it is shown first and used only after a confirmation."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def home(tmp_path: Path) -> Path:
 
 
 def clone(folder: Path) -> Path:
-    """A project that says it was cloned from the remote."""
+    """Create a project whose git remote is the one in question."""
     root = write_project(folder, {"README.md": "# Queue\n"})
     git(root, "init", "-q")
     git(root, "remote", "add", "origin", REMOTE)

@@ -1,4 +1,4 @@
-"""`lore mcp` between an agent and the owner: small, quick, and an owner's death is not the agent's business."""
+"""Test `lore mcp` between an agent and the owner: it is small and fast, and survives the death of an owner."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_a_call_that_must_not_be_repeated_is_reported_and_the_next_call_works(pr
     with StdioClient(project) as client:
         client.call("query_documents", query="ferry")
         owner = owner_of(project)
-        os.kill(owner.pid, 19)  # SIGSTOP: the call is sent and stays open
+        os.kill(owner.pid, 19)  # SIGSTOP: the call is sent and stays unanswered
         client.begin("tools/call", {"name": "no_such_tool", "arguments": {}})
         wait_until(lambda: client.process.poll() is None)
         kill(owner)
@@ -104,7 +104,7 @@ def test_an_agent_with_a_key_gets_a_new_owner_with_that_key(project: Path, monke
     with StdioClient(project) as client:
         client.call("query_documents", query="ferry")
         with_key = owner_of(project)
-        client.process.send_signal(signal.SIGSTOP)  # so that the shell is quicker than the bridge
+        client.process.send_signal(signal.SIGSTOP)  # so that the command runs before the bridge
         kill(with_key)
         monkeypatch.delenv("GEMINI_API_KEY")
         run_lore("search", "ferry", cwd=project)
@@ -160,7 +160,7 @@ def test_every_line_on_standard_output_is_a_message(project: Path) -> None:
         text=True,
         timeout=60,
         check=False,
-    )  # the last line has no end
+    )  # the last line has no line break
 
     assert [json.loads(line)["id"] for line in done.stdout.splitlines()] == [1, 2]
 

@@ -1,4 +1,4 @@
-"""A model configuration that is broken and then fixed, while an owner runs: no command needs `lore stop`."""
+"""Break and repair the model configuration while an owner runs: no command needs `lore stop`."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ PAGE = {"docs/ferry.md": "# Ferry\n\nThe ferry crosses the river at dawn.\n"}
 
 @pytest.fixture
 def user(tmp_path: Path) -> Path:
-    """A user's own configuration, empty yet."""
+    """Return the folder of an empty user configuration."""
     (tmp_path / "user/lore").mkdir(parents=True)
     return tmp_path / "user"
 
 
 @pytest.fixture
 def project(tmp_path: Path, user: Path) -> Path:
-    """A project that was indexed with a model that works."""
+    """Return a project that was indexed with a working model."""
     project = write_project(tmp_path / "project", PAGE)
     assert run_lore("sync", cwd=project, XDG_CONFIG_HOME=str(user)).returncode == 0
     return project

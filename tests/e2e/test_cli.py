@@ -1,4 +1,4 @@
-"""The shell: options before or after the command, data on standard output, exit codes that mean something."""
+"""Test the command line: options before or after the command, JSON on standard output, exit codes."""
 
 from __future__ import annotations
 

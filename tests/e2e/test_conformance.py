@@ -1,4 +1,4 @@
-"""The official conformance suite of MCP, from npm, against `lore serve`. `make conformance` installs it."""
+"""Run the official MCP conformance suite, an npm package, against `lore serve`. `make conformance` installs it."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ SUITE = [str(MODULES / ".bin" / "node"), str(MODULES / "@modelcontextprotocol" /
 CHECKS = {
     "server-initialize": 1, "ping": 1, "completion-complete": 1, "tools-list": 1, "resources-list": 1,
     "prompts-list": 1, "dns-rebinding-protection": 2,
-    "server-sse-polling": 0, "server-sse-multiple-streams": 0,  # they check sessions, which this server does without
+    "server-sse-polling": 0, "server-sse-multiple-streams": 0,  # they check sessions, which this server does not use
 }  # fmt: skip
-"""The scenarios that apply, with how many checks each makes of a server like this one."""
+"""The applicable scenarios, with the number of checks that each makes on this server."""
 
 OF_AN_EXAMPLE = (
     "tools-call-simple-text", "tools-call-image", "tools-call-audio", "tools-call-embedded-resource",
@@ -39,7 +39,7 @@ NOT_OFFERED = {
     "resources-subscribe": "resources say how long they may be kept; nothing is pushed",
     "resources-unsubscribe": "resources say how long they may be kept; nothing is pushed",
 }
-"""Not applicable: optional parts of the protocol that the server does not declare, and why."""
+"""Not applicable: optional parts of the protocol that the server does not declare, with the reason."""
 
 pytestmark = [
     pytest.mark.long,

@@ -1,4 +1,4 @@
-"""`lore doctor`: everything is looked at, also where Lore is half broken."""
+"""Test `lore doctor`, which runs every check even if parts of Lore are broken."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def run(
 def look(
     project: Path, *checks: str, options: tuple[str, ...] = (), start: Start = run_lore, **environment: str
 ) -> tuple[int, dict[str, dict[str, Any]]]:
-    """The exit code and the findings, of all checks or only these."""
+    """Return the exit code and the findings of all checks or of the given checks."""
     only = [part for check in checks for part in ("--only", check)]
     done = run(project, "doctor", "--json", *only, *options, start=start, **environment)
     return done.returncode, {one["name"]: one for one in json.loads(done.stdout)["checks"]}

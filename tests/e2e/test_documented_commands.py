@@ -1,4 +1,4 @@
-"""Every command in the documentation runs, or is checked without being run; sample output is the real output."""
+"""Run every command in the documentation, or check it without running it, and compare the output with the page."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ NOT_RUN = {
     "lore serve": "runs until it is stopped; test_http.py runs it",
     "lore tune": "takes minutes on a real set; test_eval.py runs it",
 }
-"""Commands whose words and options are checked, and nothing more, with the reason."""
+"""Commands of which only the words and options are checked, with the reason."""
 
 READING = {"search", "ask", "hierarchy", "docs", "status", "ps", "version", "mcp", "call", "sync", "trust"}
-"""Commands after which a project is as before, so that pages may share one."""
+"""Commands that leave a project unchanged, so that pages may share a project."""
 
 LANGUAGES = {*COMMANDS, "json", "jsonl", "markdown", "python", "text", "toml", "yaml"}
 REPOSITORY = {"git", "make", ".venv/bin/python"}
@@ -49,7 +49,7 @@ def lore_steps(page: Path) -> list[Step]:
 
 
 def is_run(step: Step) -> bool:
-    """Whether a command is run here."""
+    """Return whether the tests run this command."""
     return "lore" in step.words and not any(_begins(step, command) for command in NOT_RUN)
 
 
@@ -60,7 +60,7 @@ def _begins(step: Step, command: str) -> bool:
 
 
 class Reader:
-    """Someone who types the commands of a page in a project."""
+    """A reader who types the commands of a page in a project."""
 
     def __init__(self, project: Path, home: Path) -> None:
         self._project = project
@@ -72,7 +72,7 @@ class Reader:
         }
 
     def follow(self, step: Step) -> None:
-        """Run a command, which must succeed and print what the page shows."""
+        """Run a command, which must succeed and print the output shown on the page."""
         done = self._run(step.command.replace("COMMIT", self._commit()) if "COMMIT" in step.command else step.command)
         assert done.returncode == 0, f"{step.place}: {step.command}\n{done.stdout}{done.stderr}"
         assert step.output is None or matches(step.output, done.stdout, done.stderr), (
@@ -80,7 +80,7 @@ class Reader:
         )
 
     def write(self, name: str) -> None:
-        """Write a knowledge document for the page's commands to show."""
+        """Write a knowledge document for the commands of the page."""
         document = {
             "filename": name,
             "title": name,
@@ -101,26 +101,26 @@ class Reader:
         )  # fmt: skip
 
     def _commit(self) -> str:
-        """The newest commit of the knowledge folder."""
+        """Return the id of the newest commit of the knowledge folder."""
         found = json.loads(run_lore("knowledge", "log", "--json", cwd=self._project, **self._environment).stdout)
         return str(found["commits"][0]["id"])
 
 
 def _typed(step: Step) -> str:
-    """The name of the command, after options that stand before it."""
+    """Return the name of the command, after any options before it."""
     words = step.words[step.words.index("lore") + 1 :]
     return next(word for word in words if not word.startswith("-"))
 
 
 @pytest.fixture(scope="module")
 def shared(sample: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
-    """A reader whose commands change nothing."""
+    """Yield a reader whose commands change nothing."""
     yield Reader(sample, tmp_path_factory.mktemp("home"))
 
 
 @pytest.fixture(scope="module")
 def scratch(sample: Path, tmp_path_factory: pytest.TempPathFactory) -> Reader:
-    """A reader whose commands may change the project, which has a knowledge document."""
+    """Yield a reader whose commands may change the project, which has a knowledge document."""
     folder = tmp_path_factory.mktemp("scratch")
     reader = Reader(copy_project(sample, folder / "ferry"), folder)
     reader.write("api-guide")
@@ -129,7 +129,7 @@ def scratch(sample: Path, tmp_path_factory: pytest.TempPathFactory) -> Reader:
 
 @pytest.fixture
 def newcomer(sample: Path, tmp_path: Path) -> Reader:
-    """A reader before the first sync; only the embeddings are there, which take long."""
+    """Return a reader before the first sync; only the embedding cache exists, to save time."""
     project = copy_project(sample, tmp_path / "ferry")
     for left in (project / ".lore").iterdir():
         if not left.name.startswith(("embeddings.sqlite", "index.id", ".gitignore")):
@@ -138,7 +138,7 @@ def newcomer(sample: Path, tmp_path: Path) -> Reader:
 
 
 def reader_of(page: Path) -> str:
-    """The fixture for a page: by what its commands do to the project, and whether the page shows how they do it."""
+    """Choose the fixture for a page by the effect of its commands and by the output that it shows."""
     run = [step for step in lore_steps(page) if is_run(step)]
     if any(_typed(step) == "init" and step.output for step in run):
         return "newcomer"
@@ -173,9 +173,9 @@ def test_the_commands_that_a_page_names_exist_with_their_options(page: Path, con
 
 
 def assert_lore_has(words: list[str], place: str, contract: Contract) -> None:
-    """Every word before the arguments is a command, and every option is one of that command."""
+    """Check that the words before the arguments are a command and that it has the options."""
     for name in MODULES:
-        import_module(f"lore_server.cli.{name}")  # it adds its commands
+        import_module(f"lore_server.cli.{name}")  # registers its commands
     command: Any = typer.main.get_command(cli)
     known, left = _options(command), iter(words)
     for word in left:

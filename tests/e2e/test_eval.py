@@ -1,4 +1,4 @@
-"""`lore eval` and `lore tune` as they are run, with the real model: their output and their exit codes."""
+"""Run `lore eval` and `lore tune` with the real model, and check their output and exit codes."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def run(cache: str, *arguments: str, cwd: Path) -> CompletedProcess[str]:
 
 @pytest.fixture
 def lore(cache: str, tmp_path: Path) -> partial[CompletedProcess[str]]:
-    """The command in an empty folder, with the evaluations of this module."""
+    """Return a function that runs the command in an empty folder, with the evaluations of this module."""
     return partial(run, cache, cwd=tmp_path)
 
 
@@ -91,7 +91,7 @@ def test_an_evaluation_prints_a_table_with_the_differences_between_rankings(lore
 def test_a_gate_compares_with_a_saved_run_and_fails_only_on_a_significant_loss(
     lore: Lore, folder: Path, tmp_path: Path
 ) -> None:
-    """The same run is no loss; one in which all was found first, against words that are not there, is."""
+    """The gate passes against the same run, and fails against a run with perfect values."""
     saved = lore("eval", str(folder), "--ranking", "keywords", "--save", "run.json")
     same = lore("eval", str(folder), "--ranking", "keywords", "--json", "--compare", "run.json", "--gate", "run.json")
     run = json.loads((tmp_path / "run.json").read_text())

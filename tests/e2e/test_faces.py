@@ -1,4 +1,4 @@
-"""One contract, many faces: the same call gives the same result wherever it comes in."""
+"""Make the same calls through every interface and compare the results."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ VOLATILE = re.compile(r"took \d+ ms|\d+ GB")
 
 @pytest.fixture(scope="module")
 def answers(sample: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Answers]:
-    """Every call through every face, on a copy of the index."""
+    """Return the replies of every call through every interface, on a copy of the index."""
     project = tmp_path_factory.mktemp("faces") / "ferry"
     copy_project(sample, project)
     first = FACES["lore call"](project, [("init_project", {"wait_seconds": 300})])
@@ -114,7 +114,7 @@ def answers(sample: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str,
 
 
 def _answers(face: Callable[[Path, Calls], Answers], project: Path, home: Path) -> Answers:
-    """With a knowledge folder of its own, and an index without what the face before wrote."""
+    """Run the calls with a new knowledge folder and an index without changes from the previous interface."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("LORE_HOME", str(home))
         return face(project, [("manage_knowledge_base", {"action": "sync", "wait_seconds": 60}), *CALLS])[1:]
@@ -125,7 +125,7 @@ def _answers(face: Callable[[Path, Calls], Answers], project: Path, home: Path) 
 def test_every_interface_gives_the_same_result_as_the_command_line(
     answers: dict[str, Answers], face: str, number: int
 ) -> None:
-    # the database is open or not by process, and that is what start and stop report
+    # start and stop report whether the database is open in their own process
     if CALLS[number][0] != "manage_database":
         assert _steady(answers[face][number]) == _steady(answers["lore call"][number])
 
@@ -161,7 +161,7 @@ def test_a_service_reports_that_its_database_is_open(answers: dict[str, Answers]
 
 
 def _steady(value: Any) -> Any:
-    """Without what differs from run to run: times, folders, ids of traces, jobs and commits, who answers or writes."""
+    """Remove values that differ from run to run: times, folders, ids of traces, jobs and commits, owner and author."""
     if isinstance(value, dict):
         drop = set("trace_id duration index_age_seconds synced_at age_seconds seconds owner size_bytes".split())
         drop |= set("traceId timestamp created updated version commit storage_path full_content author date".split())
@@ -174,5 +174,5 @@ def _steady(value: Any) -> Any:
 
 
 def _offset(cursor: str | None) -> str:
-    """Where a cursor goes on, without the state of the index that it belongs to."""
+    """Return the position in a cursor, without the state of the index that it belongs to."""
     return base64.urlsafe_b64decode(cursor + "==").decode().partition(":")[0] if cursor else ""

@@ -1,4 +1,4 @@
-"""`lore hook session-start` as an agent runs it: no terminal, servers in other processes, always 0 and in time."""
+"""Run `lore hook session-start` as an agent does: without a terminal, with servers in other processes."""
 
 from __future__ import annotations
 
@@ -139,13 +139,13 @@ def test_fr_013_a_hanging_server_delays_a_session_only_for_the_budget(place: Pla
 
     done = place.run("--url", server.url, "--budget", "1")
 
-    assert len(server.calls()) <= 1  # a call that hangs is given up after 10 seconds, and tried again
+    assert len(server.calls()) <= 1  # a hanging call is abandoned after 10 seconds and retried
     assert done.returncode == 0
     assert "2 waiting. The rest continues in the background; --status shows the progress." in done.stdout
     wait_until(lambda: bool(server.calls()))
     status = place.told("--status", "--url", server.url)
     assert status["is_running"] is True
-    server.set()  # lets go of the call that hangs
+    server.set()  # releases the hanging call
     state = Path(status["state"])
     wait_until(lambda: "ended" in read_state(state).last)
     assert len(server.episodes) == 2
@@ -178,17 +178,17 @@ def test_memories_are_stored_once_in_a_local_or_a_remote_lore(place: Place) -> N
     assert "CTI" in found.stdout
     kept = [one.read_text(encoding="utf-8") for one in place.home.glob("projects/*/memories/*/*.md")]
     assert sum("name: Title" in one for one in kept) == 3
-    assert sum("name: Long" in one for one in kept) == 3  # its parts, each with up to 5,000 characters of body
+    assert sum("name: Long" in one for one in kept) == 3  # three parts with up to 5,000 characters each
     history = subprocess.run(
         ["git", "log", "--name-only", "--format="], cwd=place.home, capture_output=True, text=True, check=True
     ).stdout
     assert "memories/research/cti" in history
-    assert "hook/" not in history  # what this machine notes down is nobody else's
+    assert "hook/" not in history  # the state of this machine is not shared
     environment = {"LORE_TOKEN": TOKEN, "LORE_HOME": str(place.home.with_name("other"))}
     with serving(place.project, variables=environment) as url:
         assert counts(place.told("--url", f"{url}/mcp/", LORE_HOOK_TOKEN=TOKEN)) == counts(own)
         log = Path(place.told("--status", "--url", f"{url}/mcp/")["log"]).read_text(encoding="utf-8")
-        assert ": protocol 2026-07-28" in log  # which has no sessions
+        assert ": protocol 2026-07-28" in log  # this protocol version has no sessions
         assert TOKEN not in log
         (place.memories / "LEARNING/long.md").unlink()
         changed = place.told("--url", f"{url}/mcp/", LORE_HOOK_TOKEN=TOKEN)

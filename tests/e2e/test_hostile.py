@@ -1,4 +1,4 @@
-"""A project that attacks whoever opens it: nothing outside it is read, written, run, contacted or printed raw."""
+"""Use a hostile project: Lore reads, writes, runs and contacts nothing outside it, and escapes its text."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ SHIPPED: dict[str, Callable[[World], None]] = {
     "a link as lore.toml": hostile.ship_linked_settings,
 }
 REFUSED = {"an unknown key", "a link as lore.toml"}
-LONG = {"a link as lore.toml"}  # the same refusal as of an unknown key
+LONG = {"a link as lore.toml"}  # refused like an unknown key
 
 
 @pytest.fixture
@@ -61,7 +61,7 @@ def test_a_hostile_project_reaches_nothing_outside_it(made: World, shipped: str)
     SHIPPED[shipped](made)
     before = made.state()
 
-    start = start_lore if shipped == "no index" else run_lore  # from nothing once: the folder has modules to import
+    start = start_lore if shipped == "no index" else run_lore  # the folder has modules to import
     said = {line: printed(start(*line.split(), cwd=made.project)) for line in COMMANDS}
     said["stop"] = printed(run_lore("stop", cwd=made.project))
     assert {line: found.group() for line, text in said.items() if (found := RAW.search(text))} == {}
@@ -78,11 +78,11 @@ def test_a_hostile_project_reaches_nothing_outside_it(made: World, shipped: str)
     for kept in (CANARY, PRIVATE, KEY, *SECRETS.values()):
         assert kept not in everything
         assert kept not in stored(made)
-    assert ("harbour master" in everything) is (shipped not in REFUSED)  # the user can work with it, too
+    assert ("harbour master" in everything) is (shipped not in REFUSED)  # the project remains usable
 
 
 def keep_a_secret(made: World) -> None:
-    """A memory of the user's own project, whose name and remote end as those of the hostile one."""
+    """Write a memory of the user's own project, whose name and remote end like those of the hostile project."""
     write_project(made.finance, {"README.md": "# Backend\n"})
     git(made.finance, "init", "--quiet")
     git(made.finance, "remote", "add", "origin", "https://git.example.org/finance/backend.git")
@@ -94,14 +94,14 @@ def keep_a_secret(made: World) -> None:
 
 
 def printed(done: subprocess.CompletedProcess[str]) -> str:
-    """What a command printed. It ended by itself, whatever its exit code."""
+    """Return the output of a command, which must end by itself with any exit code."""
     assert done.returncode >= 0
     assert "Traceback" not in done.stderr
     return done.stdout + done.stderr
 
 
 def through_mcp(made: World) -> str:
-    """What an agent gets."""
+    """Return the output of `lore mcp` for the requests of an agent."""
     calls = [("query_documents", {"query": "harbour"}), ("search_memories", {"query": "vault"}), ("healthcheck", {})]
     messages = [
         {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": INITIALIZE},
@@ -119,7 +119,7 @@ def through_mcp(made: World) -> str:
 
 
 def through_http(made: World) -> str:
-    """What the page and an HTTP client get; nothing where the server refuses to start."""
+    """Return the replies to the page and an HTTP client, or nothing if the server refuses to start."""
     server = subprocess.Popen(
         [LORE, "serve", "--port", "0"], cwd=made.project, text=True, stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
@@ -139,7 +139,7 @@ def through_http(made: World) -> str:
 
 
 def stored(made: World) -> str:
-    """Everything that Lore wrote about the hostile project."""
+    """Return everything that Lore wrote about the hostile project."""
     index, state = made.project / ".lore", Path(os.environ[STATE])
     files = [
         path

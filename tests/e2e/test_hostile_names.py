@@ -1,4 +1,4 @@
-"""A project whose names and texts hold escape sequences: no command passes them on to the terminal."""
+"""Use a project whose names and texts contain escape sequences: no command prints them unescaped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`lore serve` answers what the contract says, and every bad request in the same form."""
+"""Test that `lore serve` follows the contract and reports every bad request in the same format."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.harness.trying import trying
 
 @pytest.fixture(autouse=True)
 def no_owner_is_left() -> None:
-    """The server here lives as long as its module: it is ended by who started it."""
+    """Keep the server of this module running: its fixture stops it."""
 
 
 @pytest.fixture(scope="module")
@@ -97,14 +97,14 @@ SAFE = [
 def test_generated_requests_never_break_the_contract(
     url: str, contract: Contract, name: str, mode: GenerationMode
 ) -> None:
-    """schemathesis makes requests from the contract, right ones and wrong ones, and checks every reply against it."""
+    """Let schemathesis send valid and invalid requests from the contract, and check every reply."""
     schema = schemathesis.openapi.from_dict(contract.document)
     operation = schema.find_operation_by_id(name)
 
     @trying(8, database=None)
     @given(operation.as_strategy(generation_mode=mode))
     def check(case: schemathesis.Case[Any]) -> None:
-        if mode is GenerationMode.POSITIVE:  # a cursor that no reply gave fits the schema and is refused all the same
+        if mode is GenerationMode.POSITIVE:  # an invented cursor matches the schema but is refused
             for part in (case.query, case.body):
                 if isinstance(part, dict):
                     part.pop("cursor", None)

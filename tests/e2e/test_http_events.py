@@ -1,4 +1,4 @@
-"""An answer and a job are followed over a real connection as server-sent events."""
+"""Follow an answer and a job as server-sent events over a real connection."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ EVENTS = {"Accept": "text/event-stream"}
 
 @pytest.fixture(scope="module")
 def project(sample: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy that tests may change."""
+    """Return a copy of the sample that tests may change."""
     folder = tmp_path_factory.mktemp("events") / "ferry"
     return copy_project(sample, folder, "token")
 
 
 def events(reply: httpx2.Response) -> Iterator[tuple[str, Any]]:
-    """The events of a response as they come."""
+    """Yield the events of a response as they arrive."""
     name = ""
     for line in reply.iter_lines():
         if line.startswith("event: "):

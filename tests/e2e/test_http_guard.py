@@ -1,4 +1,4 @@
-"""Nobody reaches `lore serve` but those who may: each rule on each route, tried from outside."""
+"""Test from outside that each route of `lore serve` applies each access rule."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ OPEN_TOKEN = "a-token-of-the-environment-0123456789"
 
 @pytest.fixture(autouse=True)
 def no_owner_is_left() -> None:
-    """The servers here live as long as the module: they are ended by who started them."""
+    """Keep the servers of this module running: their fixtures stop them."""
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +45,7 @@ def url(sample: Path) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def open_url(sample: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A server that other machines reach."""
+    """Yield the address of a server that other machines can reach."""
     project = tmp_path_factory.mktemp("open") / "ferry"
     copy_project(sample, project, "token")
     (project / "lore.toml").write_text('[server]\nhost = "0.0.0.0"\nallowed_hosts = ["kb.example"]\n')
@@ -55,7 +55,7 @@ def open_url(sample: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 
 
 def send(url: str, method: str, path: str, headers: dict[str, str], body: Any = None) -> httpx2.Response:
-    """A request, with a body where the route wants one; of a stream no more than its beginning is waited for."""
+    """Send a request, with a body if the route requires it; of a stream, wait only for its beginning."""
     content = json.dumps(body if body is not None else {"query": "retry"}) if method == "POST" else None
     sent = {"Content-Type": "application/json", "Accept": "text/event-stream, application/json", **headers}
     with (
@@ -205,7 +205,7 @@ def test_assets_have_their_content_type_and_are_resent_only_after_a_change(url: 
     ],
 )  # fmt: skip
 def test_no_path_escapes_the_assets_folder(url: str, path: str) -> None:
-    connection = http.client.HTTPConnection(url.removeprefix("http://"))  # sends a path as it is
+    connection = http.client.HTTPConnection(url.removeprefix("http://"))  # sends the path unchanged
     connection.request("GET", path)
     reply = connection.getresponse()
     connection.close()

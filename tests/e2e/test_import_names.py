@@ -1,4 +1,4 @@
-"""Modules of a project never run inside Lore, whatever they are called and whatever `PYTHONPATH` says."""
+"""Test that Lore never runs modules of a project, whatever their names and the value of `PYTHONPATH`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`lore init` and `init_project` as people and agents run them."""
+"""Run `lore init` and `init_project` as users and agents do."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SEARCH = ("query_documents", {"query": "quasar dampening", "type": "prp", "limit
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, JSON]]:
-    """A project that `lore init` took in, from another folder; and what it said."""
+    """Set up a project with `lore init` from another folder; yield its folder and the report."""
     folder = write_project(tmp_path_factory.mktemp("framework") / "project", framework(10))
     done = run_lore("init", str(folder), "--json", cwd=folder.parent)
     assert done.returncode == 0, done.stderr
@@ -52,7 +52,7 @@ def test_init_search_edit_search_finds_the_edit(project: tuple[Path, JSON]) -> N
     assert edited != text
 
     config = (folder / "lore.toml").read_text(encoding="utf-8")
-    by_hand = config.replace("[owner]\n", "[owner]\nauto_sync_files = 0\n")  # else the owner may be quicker
+    by_hand = config.replace("[owner]\n", "[owner]\nauto_sync_files = 0\n")  # otherwise the owner may sync first
     assert by_hand != config
     (folder / "lore.toml").write_text(by_hand, encoding="utf-8")
 

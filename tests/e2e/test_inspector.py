@@ -1,6 +1,6 @@
-"""A client that is not ours: the official MCP Inspector's CLI, from npm, lists every tool and calls them.
+"""List and call every tool with the official MCP Inspector's CLI, an npm package.
 
-`make inspector` installs it; without npm there is nothing to test with.
+`make inspector` installs it; without npm the tests are skipped.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ CALLS: dict[str, dict[str, str]] = {
 }
 
 ALIKE = CALLS.keys() - {"query_documents", "manage_knowledge_base", "healthcheck"}
-"""Called in the long run only: each call starts Node.js, and these three have text, numbers, or nothing to give."""
+"""Called only in the long run, because each call starts Node.js; the other three take text, numbers or no arguments."""
 
 pytestmark = pytest.mark.skipif(
     not INSPECTOR.exists() and "CI" not in os.environ, reason="the Inspector is not installed: run `make inspector`"

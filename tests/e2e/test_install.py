@@ -1,4 +1,4 @@
-"""`lore install`: the entry is added to the client's file, or the user is told why not."""
+"""Test `lore install`, which adds an entry to the client's file or reports why it cannot."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What agents write, by the whole program: two homes, two agents, the shell, HTTP."""
+"""Test knowledge with the whole program: two homes, two agents, the command line, HTTP."""
 
 from __future__ import annotations
 
@@ -181,7 +181,7 @@ def test_generated_requests_never_break_the_contract(url: str, contract: Contrac
         @trying(8, database=None)
         @given(strategy)
         def check(case: schemathesis.Case[Any]) -> None:
-            # what fits the schema may be no name of a document or commit, and is refused then
+            # a value that matches the schema may still be an invalid name or commit, which is refused
             case.call_and_validate(base_url=f"{url}/api", excluded_checks=[positive_data_acceptance])
 
         check()

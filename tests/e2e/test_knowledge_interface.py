@@ -1,4 +1,4 @@
-"""The seed's interface tests ("Testing Strategy" of its specification), through the official MCP client."""
+"""Run the interface tests of the earlier server's specification ("Testing Strategy") with the official MCP client."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def me(tmp_path: Path, home: Path) -> Iterator[Agent]:
 
 
 def guide(me: Agent, filename: str = "api-guide", project: str = PROJECT) -> str:
-    """A document; its version."""
+    """Create a document and return its version."""
     done = me.call(
         "create_knowledge_file", project_id=project, filename=filename, title="API Documentation Guide",
         introduction="How our API is used.", keywords=["api", "rest"], chapters=CHAPTERS,

@@ -1,4 +1,4 @@
-"""Many agents on one index at once, some of them syncing, one editing; and owners that are killed under them."""
+"""Let many agents use one index while some sync, one edits, and owners are killed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ BRIDGE_KILOBYTES = 30_000
 
 @dataclass
 class Scene:
-    """A project that is edited while agents search it: each edit is a new page with a word of its own."""
+    """A project that is edited while agents search it: each edit is a new page with a unique word."""
 
     project: Path
     written: int = 0
@@ -99,7 +99,7 @@ def test_agents_do_not_notice_when_owners_are_killed_during_searches_and_syncs(
             while not scene.over.is_set():
                 act()
                 done[number] += 1
-        except Exception as error:  # of a thread: the test must see it
+        except Exception as error:  # raised in a thread: pass it on to the test
             scene.failures.append(repr(error))
             raise
 
@@ -147,7 +147,7 @@ def _search(scene: Scene, contract: Contract, client: StdioClient, query: str) -
 
 
 def _sync_and_find(scene: Scene, client: StdioClient) -> None:
-    """What was written before a sync was asked for is found when it has ended."""
+    """Sync, and check that pages written before the sync are found."""
     number = scene.written
     job = client.call("manage_knowledge_base", action="sync", wait_seconds=120)
     if job.get("error") or job["state"] != "done":
@@ -159,14 +159,14 @@ def _sync_and_find(scene: Scene, client: StdioClient) -> None:
 
 
 def _resident(pid: int) -> int:
-    """Kilobytes of memory of a process."""
+    """Return the resident memory of a process in kilobytes."""
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS"))
 
 
 def _lost_rows(project: Path) -> list[str]:
     last = Ownership(project / ".lore")
-    last.take(wait_seconds=60)  # owners end by themselves, also one that somebody was still starting
+    last.take(wait_seconds=60)  # owners end by themselves, including an owner that was just starting
     last.release()
     index = Index(project, Settings())
     try:

@@ -1,4 +1,4 @@
-"""The whole MCP face of the real program: over pipes and HTTP, in the protocol of 2026-07-28 and the one before."""
+"""Test all of MCP with the real program: over pipes and HTTP, in protocol 2026-07-28 and the previous version."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(params=["pipes", "http"])
 def connect(project: Path, request: pytest.FixtureRequest) -> Iterator[Connect]:
-    """Opens a connection to the program."""
+    """Yield a function that opens a connection to the program."""
     if request.param == "pipes":
         yield lambda: over_pipes(project)
         return

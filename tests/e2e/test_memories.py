@@ -1,4 +1,4 @@
-"""Memories by the whole program: the official client over HTTP, the HTTP API and the shell see the same ones."""
+"""Use the same memories through the official client over HTTP, the HTTP API and the command line."""
 
 from __future__ import annotations
 

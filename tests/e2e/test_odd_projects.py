@@ -1,4 +1,4 @@
-"""Projects in which there is little to find: what can be found is, and what cannot is said once."""
+"""Search projects with little or no text to find."""
 
 from __future__ import annotations
 

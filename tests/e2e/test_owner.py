@@ -1,4 +1,4 @@
-"""One owner process an index: found, started, replaced, stopped; and every command through it."""
+"""Test the owner process of an index: it is found, started, replaced and stopped, and serves every command."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ sys.stdin.read()
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """A small project with an index and a running owner."""
+    """Return a small project with an index and a running owner."""
     write_project(tmp_path, PAGE)
     assert run_lore("sync", cwd=tmp_path).returncode == 0
     return tmp_path
@@ -81,7 +81,7 @@ def test_a_killed_owner_is_replaced_by_the_next_command(project: Path) -> None:
 def test_a_note_with_a_reused_process_id_is_recognised(project: Path) -> None:
     note = owner_of(project)
     kill(note)
-    write_note(project / ".lore", note._replace(pid=os.getpid(), born="1"))  # we run, but did not begin then
+    write_note(project / ".lore", note._replace(pid=os.getpid(), born="1"))  # alive, but started at another time
 
     result = search(project)
 

@@ -1,4 +1,4 @@
-"""Whatever arrives at the owner's socket, from whomever, ends at most the connection it came on."""
+"""Send arbitrary data to the owner's socket: at worst it ends the connection that sent it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ NAMES = st.sampled_from(["token", "want", "toolsets", "operation", "arguments", 
 
 @pytest.fixture(scope="module")
 def owner(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Note]:
-    """An owner of a small project."""
+    """Return the owner of a small project."""
     project = write_project(tmp_path_factory.mktemp("line") / "project", {"a.md": "# A\n\nferry\n"})
     assert run_lore("sync", cwd=project).returncode == 0
     yield owner_of(project)
@@ -38,7 +38,7 @@ def owner(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Note]:
 
 
 def say(owner: Note, *lines: bytes) -> bytes:
-    """Send lines on a connection of their own; what comes back until the owner hangs up."""
+    """Send lines on a new connection and return the reply until the owner closes it."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         connection.settimeout(20)
         connection.connect(owner.address.removeprefix("unix:"))

@@ -1,4 +1,4 @@
-"""An owner can be found, stopped and replaced from every shell, whatever becomes of its note, socket or index."""
+"""Find, stop and replace an owner from every shell, whatever happens to its note, socket or index."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ sys.stdin.read()
 
 @pytest.fixture
 def runtime() -> Iterator[Path]:
-    """A folder for sockets of this test alone, with a short name."""
+    """Return a folder for the sockets of one test, with a short name."""
     with tempfile.TemporaryDirectory(prefix="lore-") as folder:
         yield Path(folder) / "r"
 
 
 @pytest.fixture
 def project(tmp_path: Path, runtime: Path) -> Path:
-    """A small project with an index and a running owner."""
+    """Return a small project with an index and a running owner."""
     write_project(tmp_path, {"docs/ferry.md": "# Ferry\n\nThe ferry crosses the river at dawn.\n"})
     assert run_lore("sync", cwd=tmp_path, LORE_RUNTIME=str(runtime)).returncode == 0
     return tmp_path
@@ -52,7 +52,7 @@ def found(project: Path, **environment: str) -> list[str]:
 
 
 def test_every_shell_finds_and_stops_the_owner(project: Path, tmp_path: Path) -> None:
-    """Shells differ in LORE_RUNTIME, and where that is not set in XDG_RUNTIME_DIR and TMPDIR."""
+    """Shells differ in LORE_RUNTIME and, if it is not set, in XDG_RUNTIME_DIR and TMPDIR."""
     owner = owner_of(project)
     other = {name: str(tmp_path / "other") for name in ("LORE_RUNTIME", "XDG_RUNTIME_DIR", "TMPDIR")}
     (tmp_path / "other").mkdir()

@@ -1,4 +1,4 @@
-"""Real packages are indexed without an error, line for line, and their exact names are found first."""
+"""Index real packages without an error, compare every line, and find exact names first."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PROSE_AND_PAGE = (
     "docs",
     "server/lore_server/web",
     "data/sample",
-)  # Markdown of all shapes, JavaScript, a little of the rest
+)  # Markdown of many kinds, JavaScript, and some other languages
 WHOLE = ("server", "etl", "tests", "docs", "data/sample", "benchmarks")
 
 

@@ -1,4 +1,4 @@
-"""The commands work where names of Linux are missing: as macOS and as Windows show themselves to Lore's modules."""
+"""Run the commands as on macOS and Windows, with the platform that Lore's modules see replaced."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Shell:
         self.project = project
 
     def run(self, *arguments: str) -> str:
-        """Return what a command prints."""
+        """Return the output of a command."""
         done = subprocess.run(
             [LORE, *arguments], cwd=self.project, capture_output=True, encoding="utf-8", timeout=SECONDS, check=False,
             stdin=subprocess.DEVNULL,
@@ -42,13 +42,13 @@ class Shell:
 
     @property
     def owner(self) -> Note | None:
-        """The note of the process that owns the index. Only that platform can compare when it began."""
+        """Return the note of the index's owner; only that platform can compare its start time."""
         return read_note(self.project / ".lore")
 
 
 @pytest.fixture(scope="module", params=["darwin", "win32"])
 def shell(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
-    """A project that `lore init` has taken in, whose owner listens on loopback TCP."""
+    """Set up a project with `lore init`, whose owner listens on loopback TCP."""
     folder = tmp_path_factory.mktemp(request.param)
     write_project(folder / "config" / "lore", {"config.toml": '[owner]\ntransport = "loopback"\nauto_sync_files = 0\n'})
     with pytest.MonkeyPatch.context() as patch:

@@ -1,4 +1,4 @@
-"""A cloned project with a crafted `.lore/`: whatever Lore is asked to do in it, nothing outside is touched."""
+"""Use a cloned project with a crafted `.lore/`: no command touches anything outside the project."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ COMMANDS = [
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    """What nobody may touch."""
+    """Return a home folder that no command may touch."""
     (tmp_path / "home" / "folder").mkdir(parents=True)
     for name in ("file", "folder/file"):
         (tmp_path / "home" / name).write_text(CONTENT)
@@ -36,7 +36,7 @@ def home(tmp_path: Path) -> Path:
 
 
 def crafted(folder: Path, home: Path, has_crafted_key: bool) -> Path:
-    """The project as git would check it out."""
+    """Return the project as git would check it out."""
     write_project(folder, {"docs/ferry.md": "# Ferry\n\nThe ferry crosses at dawn.\n"})
     (folder / ".lore").mkdir()
     for name, target in LINKS.items():

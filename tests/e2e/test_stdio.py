@@ -1,4 +1,4 @@
-"""`lore mcp` on its pipes: quick, clean on standard output, and complete to the last reply."""
+"""Test `lore mcp` over its pipes: it starts fast, prints only messages, and answers every request."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ MALFORMED = [
     '{"jsonrpc": "2.0", "id": 16, "method": "ping", "params": {"n": NaN}}',
 ]  # fmt: skip
 ANSWERED = [*range(5, 15), 16]
-UNIDENTIFIED = 12  # lines whose sender cannot be told which request is meant
+UNIDENTIFIED = 12  # lines that do not identify their request
 
 
 def converse(

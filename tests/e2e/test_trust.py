@@ -1,4 +1,4 @@
-"""`lore trust`, and how commands treat what a project asks for, through the real program."""
+"""Test `lore trust` and the treatment of requested settings by other commands, with the real program."""
 
 from __future__ import annotations
 

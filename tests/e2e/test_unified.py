@@ -1,6 +1,6 @@
-"""The seeds' scenario with 100 PRPs, and what PRP-29.2 and PRP-29.3 ask of the tools and the search, item by item.
+"""Check the requirements of PRP-29.2 and PRP-29.3 and the scenario with 100 PRPs.
 
-docs/compatibility.md says which test stands for which item.
+docs/compatibility.md lists the tests for each requirement.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ JSON = dict[str, Any]
 
 
 def lore(root: Path, *arguments: str) -> JSON:
-    """What a command says."""
+    """Return the JSON output of a command."""
     done = run_lore(*arguments, cwd=root)
     assert done.returncode == 0, done.stderr
     found: JSON = json.loads(done.stdout)
@@ -56,7 +56,7 @@ def lore(root: Path, *arguments: str) -> JSON:
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A project with 100 PRPs that `lore init` took in. Tests read it and leave it as it is."""
+    """Set up a project with 100 PRPs with `lore init`. Tests must not change it."""
     folder = tmp_path_factory.mktemp("unified")
     root = write_project(folder / "project", FILES)
     write_project(folder / "project-evil", {"secret.md": "secret"})
@@ -94,7 +94,7 @@ def through_mcp(app: App, tool: str, arguments: JSON) -> JSON:
 
 
 def test_init_search_edit_and_search_finds_the_edit(project: Path, tmp_path: Path) -> None:
-    """The seeds' end-to-end scenario, with 100 PRPs, through the command line alone."""
+    """The end-to-end scenario with 100 PRPs, with the command line only."""
     root = tmp_path / "project"
     copy_project(project, root)
     before = lore(root, "call", "knowledge_search", "query=how is a zeppelin moored")
@@ -235,7 +235,7 @@ def test_29_2_criterion_8_relevant_results_rank_higher(app: App, query: str, pat
 
 
 def test_29_2_criterion_8_the_better_match_comes_first(tmp_path: Path, contract: Contract) -> None:
-    """The three documents of the seed's unit test."""
+    """The three documents are those of the specification's unit test."""
     texts = ("error handling patterns", "API client implementation", "error recovery and retry logic")
     write_project(tmp_path, {f"PRPs/{number}.md": f"{text}\n" for number, text in enumerate(texts, 1)})
     app = App(tmp_path.resolve(), Settings(), contract)
@@ -323,7 +323,7 @@ def test_29_3_directory_traversal_is_prevented(app: App, tool: str, path: str) -
 
 @pytest.mark.long  # it measures time
 def test_29_3_a_search_takes_less_than_100_milliseconds(app: App) -> None:
-    """The median of distinct questions once the model is loaded; docs/benchmarks.md has the 95th percentile."""
+    """Take the median of distinct questions after the model is loaded; docs/benchmarks.md has the 95th percentile."""
     search(app, "warm")
     times = []
     for number in range(15):
@@ -352,7 +352,7 @@ def test_29_3_errors_name_the_problem_and_the_remedy(app: App) -> None:
 
 
 def test_the_whole_text_is_searched_not_only_its_beginning(tmp_path: Path, contract: Contract) -> None:
-    """Of the seed's program only the first 200 characters could be found, and folders counted as tags."""
+    """The earlier program searched only the first 200 characters, and treated folders as tags."""
     filler = "An ordinary sentence about nothing much. " * 40
     write_project(
         tmp_path / "executed" / "project",

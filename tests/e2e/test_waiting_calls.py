@@ -1,4 +1,4 @@
-"""However many answers wait for a model that hangs, searches are answered: on every face."""
+"""Test that every interface answers searches while many answers wait for a model that hangs."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from tests.harness.projects import copy_project
 
 JSON = dict[str, Any]
 Ask = Callable[[str, JSON], Any]
-WAITING = 70  # more than the threads that any shared pool has had
-AT_WORK = 16  # answers that are being written at a time
+WAITING = 70  # more than the threads of any shared pool
+AT_WORK = 16  # answers written at the same time
 SECONDS = 60
 
 
@@ -82,7 +82,7 @@ def through(client: Client) -> Ask:
 async def searched_while_answers_wait(
     face: Callable[[], AbstractAsyncContextManager[Ask]], fake: gemini.FakeGemini
 ) -> bool:
-    """Whether searches found something before the first of many answers had come."""
+    """Return whether searches found something before the first of many answers arrived."""
     answered = 0
 
     async def wait(number: int) -> None:

@@ -1,4 +1,4 @@
-"""The owner notices changed files, syncs a few of them unasked, and replies say what is behind."""
+"""Test that the owner notices changed files, syncs a few automatically, and reports the others in replies."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_many_changes_wait_for_a_sync(tmp_path: Path) -> None:
         wait_until(lambda: search(client)["freshness"]["changed_files"] == 4)
         job = client.call("get_job", id="latest")
 
-    assert job["report"]["created"] == 5  # the first sync still is the last
+    assert job["report"]["created"] == 5  # the first sync is still the last sync
 
 
 def test_a_deleted_file_marks_its_result(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The built wheel works in an empty virtual environment, far from the source tree."""
+"""Use the built wheel in an empty virtual environment, outside the source tree."""
 
 from __future__ import annotations
 
