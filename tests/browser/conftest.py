@@ -16,25 +16,25 @@ expect.set_options(timeout=20_000)
 
 @pytest.fixture(autouse=True)
 def no_owner_is_left() -> None:
-    """A server here lives as long as its module: it is ended by who started it."""
+    """Keep the server of a module running: its fixture stops it."""
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """One Chromium a module: its event loop must not outlive it, other tests have their own."""
+    """Start one Chromium per module: its event loop must not outlive it, because other tests have their own."""
     with running() as browser:
         yield browser
 
 
 @pytest.fixture(scope="module")
 def url(sample: Path) -> Iterator[str]:
-    """The address of a server of the sample project."""
+    """Yield the address of a server of the sample project."""
     with serving(sample) as address:
         yield address
 
 
 @pytest.fixture
 def reader(browser: Browser, url: str) -> Iterator[Reader]:
-    """A reader of the sample project."""
+    """Yield a reader of the sample project."""
     with reading(browser, url) as reader:
         yield reader

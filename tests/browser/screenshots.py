@@ -1,7 +1,7 @@
-"""Pictures of the page for the documentation: `python -m tests.browser.screenshots`, with the sample project.
+"""Take pictures of the page for the documentation: `python -m tests.browser.screenshots`, with the sample project.
 
-What is looked at: each view in the light theme, the search in the dark one and on a phone, a sync as it goes; of what
-agents write a document, the editor and a change.
+They show each view in the light theme, the search in the dark theme and on a phone, a running sync, and a knowledge
+document, the editor and a change.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ WRITTEN = [
 
 
 def main() -> None:
-    """Write them all."""
+    """Write all pictures."""
     IMAGES.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as folder, running() as browser:
         project = Path(folder) / "ferry"
@@ -123,7 +123,7 @@ def _picture(page: Page, name: str) -> None:
 
 
 def _written(url: str, project: Path) -> str:
-    """A few documents, and the id of the last change."""
+    """Write a few documents and return the id of the last change."""
     done: dict[str, Any] = {}
     with httpx2.Client(base_url=f"{url}/api/projects", headers=bearer(project), timeout=60) as client:
         for path, body in WRITTEN:
@@ -133,7 +133,7 @@ def _written(url: str, project: Path) -> str:
 
 
 def _commit(project: Path) -> None:
-    """A branch and a commit for the pill."""
+    """Create a branch and a commit, which the page shows."""
     name = ["-c", "user.name=Ferry", "-c", "user.email=ferry@example.org"]
     for arguments in (["init", "-q", "-b", "main"], ["add", "."], [*name, "commit", "-q", "-m", "Ferry"]):
         subprocess.run(["git", *arguments], cwd=project, check=True)

@@ -1,4 +1,4 @@
-"""For everyone: no barrier that axe-core finds, nothing that jumps, a phone, both themes, and no stranger asked."""
+"""Test accessibility (axe-core), layout shifts, phones, both themes, and that no other host is contacted."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ FORCED = {
     },
     "health": {".verdict": "one.dataset.status = 'unhealthy'"},
 }
-"""Selectors of what has a state in a view, and the script that takes the state away."""
+"""Selectors of the elements with a state in each view, and scripts that remove the state."""
 
 
 @pytest.mark.parametrize("name", FORCED)
@@ -112,7 +112,7 @@ def test_every_state_is_visible_with_forced_colours(reader: Reader, name: str) -
         element.scroll_into_view_if_needed()
         box = element.bounding_box()
         assert box is not None
-        # with what is drawn around it; an element that lost its state may not match the selector any more
+        # include outlines; an element without its state may no longer match the selector
         clip = {"x": box["x"] - 16, "y": box["y"] - 4, "width": box["width"] + 20, "height": box["height"] + 8}
         before = page.screenshot(clip=clip)  # type: ignore[arg-type]
         element.evaluate(f"(one) => {{ {script} }}")

@@ -1,4 +1,4 @@
-"""Asking in the page: the answer, what it cites, and where the citations lead."""
+"""Ask a question in the page, and follow the citations of the answer."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_an_answer_is_kept_while_other_views_are_open(reader: Reader) -> None:
 def written(
     browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[tuple[Reader, gemini.FakeGemini]]:
-    """A reader of a server with an answer model, which stalls in its first answer and writes all others."""
+    """Yield a reader of a server with an answer model, which stalls in its first answer and completes all others."""
     project = write_project(
         tmp_path / "depot", {"docs/store.md": "# Store\n\nSQLite is the default store: one file.\n"}
     )

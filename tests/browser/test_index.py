@@ -1,4 +1,4 @@
-"""The index in the page: built with progress, cancelled, picked up after a reload, deleted; what a build met."""
+"""Use the index in the page: build it with progress, cancel, reload, delete, and see the report of a build."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def reader(browser: Browser, project: Path) -> Iterator[Reader]:
 
 
 def synced(reader: Reader) -> Page:
-    """The page after a first sync."""
+    """Return the page after a first sync."""
     page = reader.open("#/index")
     page.get_by_role("button", name="Sync", exact=True).click()
     expect(page.locator(".job .state")).to_have_text("done", timeout=EMBEDDING)
@@ -249,7 +249,7 @@ def test_every_view_shows_the_same_counts_and_time(reader: Reader, project: Path
     expect(page.locator(".health .facts")).to_contain_text("1,112 files")
 
     for hours, time in ((0, "just now|[0-9]+ s ago"), (2, "2 h 0 min ago")):
-        if hours:  # the stream of the state would bring the server's clock, for which no time has passed
+        if hours:  # the stream would correct the time with the server's clock
             page.route("**/page/state", lambda route: route.abort())
             reader.expected.append("page/state")
             page.clock.fast_forward(hours * 3_600_000)

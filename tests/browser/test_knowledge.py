@@ -1,4 +1,4 @@
-"""What agents write, in the page: found, read, written, compared, taken back; and what is hostile stays text."""
+"""Find, read, write, compare and revert knowledge in the page; hostile documents are shown as text."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def url(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]
 
 @pytest.fixture(scope="module")
 def post(folder: Path, url: str) -> Iterator[Post]:
-    """Writing behind the page's back, as an agent does."""
+    """Yield a function that writes through the HTTP API, as an agent does, without the page."""
     with httpx2.Client(base_url=f"{url}/api/projects", headers=bearer(folder), timeout=60) as client:
 
         def post(path: str, **body: Any) -> JSON:
@@ -89,7 +89,7 @@ def post(folder: Path, url: str) -> Iterator[Post]:
 
 @pytest.fixture(scope="module")
 def library(post: Post) -> None:
-    """The project `depot` as the tests read it and leave it."""
+    """Fill the project `depot`. Tests must not change it."""
     post("/main", content="# Depot\n\nBe kind.\n")
     post("/files", filename="pool", title="The pool", chapters=[{"title": "Draining it", "content": "Jobs end first."}])
     post("/files", filename="releasing", title="x")
@@ -107,7 +107,7 @@ def reader(browser: Browser, url: str, library: None) -> Iterator[Reader]:
 
 
 def begun(post: Post, project: str, text: str = GUIDE) -> JSON:
-    """A document in a project of the test's own; what the last write said."""
+    """Create a document in the test's own project and return the reply to the last write."""
     post("/files", project_id=project, filename="guide", title="x")
     return post("/file", project_id=project, filename="guide", content=text)
 
@@ -488,7 +488,7 @@ VIEWS = {
 
 @pytest.fixture(scope="module")
 def shown(url: str, library: None) -> Shown:
-    """A view with what it shows."""
+    """Return a function that opens a view and waits for its content."""
     asked = {"project_id": "depot", "filename": "releasing.md"}
     commit = httpx2.get(f"{url}/api/projects/history", params=asked).json()["commits"][0]["id"]
 

@@ -1,4 +1,4 @@
-"""Searching in the page: while typing, by keyboard, filtered, explained."""
+"""Search in the page: while typing, with the keyboard, with filters, with explained scores."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ def test_keys_open_the_editor_and_list_the_shortcuts(reader: Reader) -> None:
 
 
 def shows(page: Page, query: str) -> None:
-    """The search shows what this query finds."""
+    """Check that the page shows the results of this query."""
     expect(page.locator("#q")).to_have_value(query)
     expect(page).to_have_url(re.compile(f"q={query.replace(' ', r'[+]')}"))
     expect(page).to_have_title(re.compile(f"^{query} "))
@@ -215,7 +215,7 @@ def test_back_returns_to_an_earlier_search_and_its_selected_types(reader: Reader
 
 
 def test_escape_in_a_file_does_not_leave_the_page(reader: Reader) -> None:
-    reader.expected.append("favicon.ico")  # what a browser asks for beside a file that is not a page
+    reader.expected.append("favicon.ico")  # browsers request it for files that are not pages
     reader.page.goto(f"{reader.url}/assets/icon.svg")
     reader.page.goto("about:blank")
     page = reader.open("#/source/ferry/pool.py")

@@ -1,4 +1,4 @@
-"""A server that other machines reach hands its page no token: the page asks for it."""
+"""Test that the page of a server open to other machines contains no token and asks for it."""
 
 from __future__ import annotations
 

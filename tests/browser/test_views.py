@@ -1,4 +1,4 @@
-"""The class tree, a file with its chunks, health; deep links and what goes wrong."""
+"""Test the class tree, a file with its chunks, the health view, deep links and errors."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def test_the_class_tree_opens_by_keyboard_and_shows_ancestors_members_and_subcla
     expect(page.get_by_role("treeitem").first).to_be_visible()
 
     tree.focus()
-    # letters count together when they come quickly, which a busy machine does not promise
+    # letters are combined only if they are typed quickly, which a busy machine does not guarantee
     tree.evaluate("(one) => [...'wor'].forEach((key) => one.dispatchEvent(new KeyboardEvent('keydown', { key })))")
     page.keyboard.press("ArrowRight")
     page.keyboard.press("ArrowRight")
@@ -105,7 +105,7 @@ def test_a_tree_of_thousands_of_classes_renders_only_a_few_rows(browser: Browser
         cwd=project,
     )
     with serving(project) as url, reading(browser, url) as reader:
-        reader.expected += ["409"]  # nothing can be searched yet
+        reader.expected += ["409"]  # there is no index
         page = reader.open("#/classes/kinds.Kind1234")
 
         expect(page.locator(".said:visible")).to_have_text("1,501 classes")
@@ -136,7 +136,7 @@ def test_a_file_is_shown_with_its_chunks_marked(reader: Reader) -> None:
 
 BODY = "".join(f"        self.total_{n} = self.compute_the_total_of_everything(number={n}) + {n}\n" for n in range(8))
 LONG = "class Outer:\n" + "".join(f"    def step_{n:02}(self):\n{BODY}\n" for n in range(60))
-"""A class around many methods, each of ten lines with an empty one at its end, from line 2 on."""
+"""A class with many methods from line 2 on, each of ten lines of which the last is empty."""
 
 
 def test_the_outline_shows_the_innermost_chunk_of_the_target_line(browser: Browser, tmp_path: Path) -> None:
@@ -147,12 +147,12 @@ def test_the_outline_shows_the_innermost_chunk_of_the_target_line(browser: Brows
         expect(page.locator(".outline li").nth(59)).to_be_attached()
         current = page.locator(".outline a[aria-current=true]")
         for number in (56, 1, 30, 58):
-            line, name = 2 + 10 * number + 9, f"step_{number:02}"  # the empty line behind the method
+            line, name = 2 + 10 * number + 9, f"step_{number:02}"  # the empty line after the method
             page.goto(f"{url}/#/source/long.py?line={line}")
             expect(page.locator(f"#L{line}.is-target")).to_be_in_viewport()
             expect(current).to_have_count(1)
             expect(current).to_contain_text(name)
-            expect(current).to_be_in_viewport()  # the outline scrolls, not only the text
+            expect(current).to_be_in_viewport()  # the outline scrolls too
 
 
 def test_deep_links_survive_reload_back_and_forward(reader: Reader) -> None:
