@@ -1,4 +1,4 @@
-"""The index of one project: its folder, its lock and its stores, each opened when it is first needed."""
+"""Open the index of a project: its folder, its lock and its stores, each on first use."""
 
 from __future__ import annotations
 
@@ -36,20 +36,20 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class LoadLimits:
-    """Sizes that decide how chunks are loaded into the stores."""
+    """The sizes that control how chunks are loaded into the stores."""
 
-    embed_batch: int = 256  # an interruption costs the embedding of at most so many chunks
-    rebuild_minimum: int = 500  # vectors; with fewer, a lookup of every row is cheap and finds what is lost
+    embed_batch: int = 256  # at most as many chunks must be embedded again after an interruption
+    rebuild_minimum: int = 500  # vectors; with fewer, a lookup of every row is cheap and finds lost rows
 
 
 DEFAULT_LIMITS = LoadLimits()
 
 
 class Index:
-    """Opens nothing until asked; from then on this process owns the folder until `close`.
+    """The index of a project. It is opened on first use; then this process owns its folder until `close`.
 
     Raises:
-        ConfigError: what the configuration says of the database does not fit together.
+        ConfigError: the configuration keys of the database contradict each other.
     """
 
     def __init__(
@@ -79,16 +79,16 @@ class Index:
         self._hierarchy: tuple[str | None, Hierarchy] | None = None
 
     def exists(self) -> bool:
-        """Whether there is an index on disk that Lore created; creates nothing."""
+        """Return whether there is an index on disk that Lore created. Creates no files."""
         return (self._ownership is not None or is_ours(self.folder)) and (self.folder / CATALOGUE).exists()
 
     def own(self, kind: str = "direct") -> None:
-        """Create the folder if need be and take the lock, as what kind of owner (`Note`).
+        """Create the folder if necessary and take its lock as this kind of owner (see `Note`).
 
         Raises:
             Busy: another process owns the index.
-            ForeignIndex: the folder is not one that Lore created, or holds what leads out of it.
-            StorageError: it cannot be created.
+            ForeignIndex: Lore did not create the folder, or something in it leads outside.
+            StorageError: the folder cannot be created.
         """
         with self._guard:
             if self._ownership is not None:
@@ -120,7 +120,6 @@ class Index:
 
     @property
     def catalogue(self) -> Catalogue:
-        """What the index holds."""
         with self._guard:
             self.own()
             self._catalogue = self._catalogue or Catalogue(self.folder)
@@ -128,7 +127,6 @@ class Index:
 
     @property
     def keywords(self) -> KeywordStore:
-        """The keyword leg."""
         with self._guard:
             if self._keywords is None:
                 from lore_etl.stores.keywords import KeywordStore
@@ -139,11 +137,11 @@ class Index:
 
     @property
     def vectors(self) -> VectorStore:
-        """The vector leg of the present generation, opened again if its server died.
+        """Return the vector store of the present generation, opened again if its server has died.
 
         Raises:
             IndexDamaged: vectors are lost.
-            DatabaseUnavailable: Chroma is another process, and does not answer.
+            DatabaseUnavailable: Chroma runs in another process that does not answer.
         """
         with self._guard:
             if self._vectors is not None and not self._vectors.is_alive():
@@ -155,18 +153,18 @@ class Index:
 
     @property
     def generation(self) -> int:
-        """The number of the vector store that is in use."""
+        """Return the number of the present generation."""
         return int(self.catalogue.meta("generation") or 1)
 
     def use(self, store: VectorStore) -> None:
-        """Answer from another generation from now on."""
+        """Replace the vector store by that of another generation, and close the old store."""
         with self._guard:
             old, self._vectors = self._vectors, store
         if old is not None and old is not store:
             old.close()
 
     def release_vectors(self) -> bool:
-        """Close the vector store; False if it was not open."""
+        """Close the vector store; return whether it was open."""
         with self._guard:
             store, self._vectors = self._vectors, None
         if store is not None:
@@ -174,20 +172,20 @@ class Index:
         return store is not None
 
     def has_open_vectors(self) -> bool:
-        """Whether the vector store is open in this process, and its server lives."""
+        """Return whether the vector store is open in this process and its server is running."""
         store = self._vectors
         return store is not None and store.is_alive()
 
     def reset_keywords(self) -> None:
-        """Throw a damaged keyword store away; the next use starts an empty one."""
+        """Delete a damaged keyword index; the next use creates an empty index."""
         with self._guard:
             self._keywords = None
             remove_folder(self.folder / KEYWORDS)
 
     def reset_catalogue(self) -> None:
-        """Put a damaged catalogue aside; the next use starts an empty one, which counts generations from 1 again."""
+        """Set a damaged catalogue aside; the next use creates an empty one, which counts generations from 1 again."""
         with self._guard:
-            self.release_vectors()  # else a rebuild could remove the folder of the open generation
+            self.release_vectors()  # otherwise a rebuild could delete the folder of the open generation
             if self._catalogue is not None:
                 self._catalogue.close()
             self._catalogue = None
@@ -195,30 +193,30 @@ class Index:
             (self.folder / SUSPECT).unlink(missing_ok=True)
 
     def prepare_model(self, progress: Progress, may_download: bool = True) -> None:
-        """Compile the model if need be; download it only where the user asked for a build.
+        """Compile the model if necessary; download it only if the user requested a build (`may_download`).
 
         Raises:
-            ConfigError: there is no such model.
-            ProviderUnavailable: it cannot be had or compiled.
+            ConfigError: the model does not exist.
+            ProviderUnavailable: the model cannot be downloaded or compiled.
         """
         self._model.prepare(progress, may_download)
 
     @property
     def embedder(self) -> Embedder:
-        """The model, loaded at first use. Raises ConfigError, ProviderError."""
+        """Return the model, loaded on first use. Raises ConfigError, ProviderError."""
         with self._loading:
             self._embedder = self._embedder or self._model.open()
             return self._embedder
 
     @property
     def model(self) -> str:
-        """What vectors of this configuration are made with: model and input recipe. Loads no model."""
+        """Return an identifier of the configured model and input recipe, without loading the model."""
         return f"{self._model.fingerprint()} recipe {RECIPE_VERSION}"
 
     @property
     def cache(self) -> EmbeddingCache:
-        """Vectors by content, kept across generations."""
-        dimension = self.embedder.dimension  # loaded before the guard is taken: nobody else waits for it
+        """Return the embedding cache, which is kept across generations."""
+        dimension = self.embedder.dimension  # before the guard is taken: other threads do not wait for loading
         with self._guard:
             if self._cache is None:
                 from lore_etl.stores.embedding_cache import EmbeddingCache
@@ -229,14 +227,14 @@ class Index:
 
     @property
     def hierarchy(self) -> Hierarchy:
-        """The class tree, read again when a sync wrote it."""
+        """Return the class tree, read again after a sync has written it."""
         stamp = chunkfile.signature(self.folder)
         if self._hierarchy is None or self._hierarchy[0] != stamp:
             self._hierarchy = (stamp, chunkfile.read_hierarchy(self.folder))
         return self._hierarchy[1]
 
     def close(self) -> None:
-        """Close what is open and let others own the index."""
+        """Close all stores and release the lock of the index."""
         with self._guard:
             self.release_vectors()
             for store in (self._catalogue, self._cache):

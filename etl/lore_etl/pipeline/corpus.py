@@ -1,4 +1,4 @@
-"""Documents that are records instead of files: chunked, embedded and loaded as a sync would do it."""
+"""Chunk, embed and load documents that are records instead of files."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _SUFFIXES = {"python": ".py", "javascript": ".js", "typescript": ".ts", "markdow
 
 @dataclass(frozen=True)
 class CorpusRecord:
-    """A document of a corpus. With a `path` it is read as that file would be, with a `language` as such code."""
+    """A document of a corpus. With a `path` it is parsed like that file, with a `language` like such code."""
 
     id: str
     text: str
@@ -46,9 +46,9 @@ class CorpusRecord:
 def load_records(
     index: Index, records: Sequence[CorpusRecord], progress: Progress = silent
 ) -> tuple[dict[str, str], SyncReport]:
-    """Make the index hold exactly these records; what it holds already is not embedded again.
+    """Update the index to contain exactly these records; unchanged content is not embedded again.
 
-    Returns the source under which each record is indexed by its id, and what was done.
+    Return record id -> the source under which the record is indexed, and the report.
     """
     documents = _documents(
         records, SourceSet(SourceContext([one.path or one.id for one in records], lambda path: None), {})
@@ -68,7 +68,7 @@ def load_records(
 
 
 def _written(index: Index) -> str | None:
-    """Of which records `chunks.jsonl` was made, and which file that was; no sync comes here to heal the catalogue."""
+    """Return the stamp of the records in `chunks.jsonl` with the file's signature; reset a damaged catalogue."""
     try:
         return index.catalogue.meta("corpus")
     except CatalogueDamaged:
@@ -78,7 +78,7 @@ def _written(index: Index) -> str | None:
 
 
 def _documents(records: Sequence[CorpusRecord], known: SourceSet) -> list[Document]:
-    """Each record under a source of its own: several may be parts of one file."""
+    """Return the documents, each with a unique source, because several records may be parts of one file."""
     seen: dict[str, int] = {}
     documents: dict[str, Document] = {}
     for record in records:
@@ -87,7 +87,7 @@ def _documents(records: Sequence[CorpusRecord], known: SourceSet) -> list[Docume
         while (source := document.source if number == 1 else f"{document.source}#{number}") in documents:
             number += 1
         seen[document.source] = number
-        title = source if document.title == document.source else document.title  # code goes by its path
+        title = source if document.title == document.source else document.title  # the title of code is its path
         documents[source] = replace(document, source=source, title=title)
     return list(documents.values())
 
@@ -102,7 +102,7 @@ def _document(record: CorpusRecord, known: SourceSet) -> Document:
             return owner.document(path, text)
         except FrontMatterError:
             return replace(owner.document(path, "\n" + text), text=text)
-    is_guess = path == record.id and title not in ("", path)  # an id with a dot or a slash, and no file's name
+    is_guess = path == record.id and title not in ("", path)  # an id with a dot or a slash, not a file name
     if path and not is_guess:
         return Document(path, KnowledgeType.SRC, text, path, syntax_of(path))
     if record.language:

@@ -1,4 +1,4 @@
-"""What a sync has to do: the wanted chunks against what the index holds, by ids and hashes, never by watermarks."""
+"""Compare the desired chunks with those in the index, by ids and hashes, never by times."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ GUARD_SOURCES = 2  # the loss of a single file is an edit, whatever its size
 
 @dataclass(frozen=True)
 class SyncPlan:
-    """Positions into the wanted chunks, and ids that are no longer wanted."""
+    """The work of a sync: positions in the desired chunks, and ids of chunks to delete."""
 
     new: list[int]
     changed: list[int]
@@ -26,17 +26,17 @@ class SyncPlan:
 
     @property
     def to_write(self) -> list[int]:
-        """Everything whose record differs."""
+        """Return the positions of all chunks whose record differs."""
         return sorted([*self.new, *self.changed, *self.retagged])
 
     def tell(self, report: SyncReport) -> None:
-        """Put the counts into a report."""
+        """Write the counts into a report."""
         report.created, report.unchanged, report.deleted = len(self.new), self.unchanged, len(self.gone)
         report.updated = len(self.changed) + len(self.retagged)
 
 
 def plan(wanted: Sequence[Chunk | ChunkLine], held: Mapping[str, Held]) -> SyncPlan:
-    """Compare; `changed` differ in what is embedded, `retagged` only in the rest."""
+    """Compare chunks; `changed` chunks have another content hash, `retagged` chunks only another metadata hash."""
     new, changed, retagged, unchanged = list[int](), list[int](), list[int](), 0
     for position, chunk in enumerate(wanted):
         have = held.get(chunk.id)
@@ -53,14 +53,13 @@ def plan(wanted: Sequence[Chunk | ChunkLine], held: Mapping[str, Held]) -> SyncP
 
 
 def check_guard(before: Sequence[str], after: Collection[str], share: float) -> None:
-    """Refuse to lose more than `share` of the chunks together with their files: a moved folder, an unmounted disk.
+    """Refuse to delete more than `share` of the chunks with their files, as after a moved folder or an unmounted disk.
 
-    `before` has the source of each chunk, `after` the sources that are left.
-
-    What agents wrote does not count: its history keeps it, and knowledge that is no longer this folder's must go.
+    `before` has the source of each chunk, `after` the remaining sources. Documents written by agents do not count:
+    their history keeps them, and knowledge that no longer belongs to this folder must be deleted.
 
     Raises:
-        GuardTripped: names the share and some of the files.
+        GuardTripped: too much would be deleted; the message has the share and some of the files.
     """
     had = [source for source in before if not is_knowledge(source)]
     lost = [source for source in had if source not in after]

@@ -1,4 +1,4 @@
-"""Give a vector store a vector for each chunk, cached or computed now, and make sure that a search finds it."""
+"""Add a cached or computed vector for each chunk to a vector store, and check that a search finds it."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
     from lore_etl.models.embedder import Vectors
 
 SPREAD = 1e-3  # of the length of a vector
-WRITES = 2  # a row that is not found after so many will not be found after more
+WRITES = 2  # a row that is not found after as many writes will not be found after more
 
 
 def row_of(chunk: Chunk) -> tuple[str, str, str]:
-    """The row of a chunk: (row id, type, source)."""
+    """Return the row of a chunk: (row id, type, source)."""
     return row_id(chunk), chunk.type.value, chunk.source
 
 
 def spread(rows: Sequence[tuple[str, str, str]], vectors: Vectors) -> Vectors:
-    """Move each vector a little, by a direction that its row id decides; cosines change by less than 1e-6.
+    """Move each vector slightly in a direction derived from its row id; cosines change by less than 1e-6.
 
-    HNSW links a vector to its nearest neighbours. Thousands of equal ones link only to each other, and a third of the
-    other rows could no longer be reached (docs/architecture.md, "What storage taught").
+    HNSW links a vector to its nearest neighbours. Thousands of equal vectors link only to each other, and then a third
+    of the other rows could not be reached (docs/architecture.md, "What storage taught").
     """
     seeds = (int.from_bytes(hashlib.blake2b(row[0].encode(), digest_size=8).digest(), "little") for row in rows)
     directions = np.stack([np.random.default_rng(seed).standard_normal(vectors.shape[1]) for seed in seeds])
@@ -42,17 +42,17 @@ def spread(rows: Sequence[tuple[str, str, str]], vectors: Vectors) -> Vectors:
 
 @dataclass(frozen=True)
 class Filler:
-    """Fills stores on behalf of one load; counts and complaints go to its report."""
+    """A filler of vector stores for one load, which writes counts and problems to the load's report."""
 
     index: Index
     report: SyncReport
     progress: Progress
 
     def fill(self, store: VectorStore, chunks: list[Chunk], mark: bool) -> list[Chunk]:
-        """Add a row for each chunk; returns those that have a vector now. `mark` tells the catalogue batch by batch.
+        """Add rows for chunks; return the chunks that now have a vector. `mark` records each batch in the catalogue.
 
         Raises:
-            ProviderUnavailable: the model does not answer; what was embedded so far is kept.
+            ProviderUnavailable: the model does not answer; existing embeddings are kept.
         """
         done: list[Chunk] = []
         step = self.index.limits.embed_batch
@@ -72,7 +72,7 @@ class Filler:
         return done
 
     def look_up(self, store: VectorStore, chunks: list[Chunk]) -> list[Chunk]:
-        """Search for each chunk by its own vector and write again what is not found; returns what that did not help."""
+        """Search for each chunk by its own vector, and write missing chunks again; return those still not found."""
         cached = self.index.cache.get({chunk.content_hash for chunk in chunks})
         for written in range(1, WRITES + 2):
             if not chunks:
@@ -86,7 +86,7 @@ class Filler:
         return chunks
 
     def _vectors(self, chunks: Sequence[Chunk]) -> dict[str, Vectors]:
-        """Content hash -> vector, cached or computed; without those that cannot be embedded."""
+        """Return content hash -> vector, cached or computed, without chunks that cannot be embedded."""
         cache = self.index.cache
         found = cache.get({chunk.content_hash for chunk in chunks})
         unknown = {chunk.content_hash: chunk for chunk in chunks if chunk.content_hash not in found}
@@ -99,7 +99,7 @@ class Filler:
         return found
 
     def _embed(self, chunks: list[Chunk]) -> dict[str, Vectors]:
-        """Embed together; where that fails, halves, until only those that cannot be embedded are left out."""
+        """Embed chunks together; after a failure embed each half, so that only failing chunks are omitted."""
         try:
             vectors = self.index.embedder.embed([embedding_input(chunk) for chunk in chunks])
         except ProviderUnavailable:

@@ -1,4 +1,4 @@
-"""Extract and transform: from files to `chunks.jsonl`. A file that did not change is not read again."""
+"""Extract and transform: from files to `chunks.jsonl`. Unchanged files are not read again."""
 
 from __future__ import annotations
 
@@ -29,44 +29,44 @@ from lore_etl.stores.chunkfile import ChunkLine, Relations
 from lore_etl.stores.file_facts import pack, unpack
 
 Look = Callable[[ProjectFiles, Mapping[str, str]], Scan]
-"""Which files to look at, given the stamps of those that are known."""
+"""Find the files to process, given the stamps of the known files."""
 
 
 def whole_project(files: ProjectFiles, known: Mapping[str, str]) -> Scan:
-    """Look at every file."""
+    """Find all files."""
     return files.scan()
 
 
 def only_knowledge(files: ProjectFiles, known: Mapping[str, str]) -> Scan:
-    """Look at what agents wrote, and leave the project's own files as they are known."""
+    """Find the documents written by agents, and take the project's own files as known; without any known, find all."""
     return files.scan_knowledge(known) if known else files.scan()
 
 
 @dataclass
 class _Run:
-    """One run: what was known, what is found, what to remember."""
+    """The state of a run: the known files and chunks, the found files, and the rows to record."""
 
     index: Index
     report: SyncReport
     scan: Scan
     known: dict[str, FileRow]
     lines: dict[str, list[ChunkLine]]
-    """The chunks of each file as they were written, or can be written without a look at other files."""
+    """The chunks of each file as written before, or as complete without other files."""
     fresh: dict[str, list[Chunk]] = field(default_factory=dict)
     rows: dict[str, FileRow] = field(default_factory=dict)
     described: dict[str, str] = field(default_factory=dict)
     changed: bool = False
-    """Whether `chunks.jsonl` has to be written."""
+    """Whether `chunks.jsonl` must be written."""
     related: bool = False
-    """Whether the class tree, or which document replaced which, may differ."""
+    """Whether the class tree or the superseded documents may have changed."""
 
     @property
     def chunks(self) -> dict[str, Sequence[Chunk | ChunkLine]]:
-        """The chunks of each file."""
+        """Return the chunks of each file."""
         return {**self.lines, **self.fresh}
 
     def keep(self, path: str, stamp: str) -> None:
-        """The file stays as it was read before, under a new stamp."""
+        """Keep the recorded row of a file, under a new stamp."""
         old = self.known[path]
         self.rows[path] = FileRow(path, stamp, old.hash, old.recipe, old.facts, old.notes)
 
@@ -78,9 +78,9 @@ def create(
     allow_mass_delete: bool = False,
     look: Look = whole_project,
 ) -> list[ChunkLine] | None:
-    """Bring `chunks.jsonl` and the class tree up to date with the files that are looked at.
+    """Update `chunks.jsonl` and the class tree to match the files that `look` finds.
 
-    Returns the chunks that were written; None if the file stayed as it was.
+    Return the written chunks; None if `chunks.jsonl` did not change.
 
     Raises:
         GuardTripped: too much would be deleted; nothing was written.
@@ -116,14 +116,14 @@ def create(
 
 
 def _layout(index: Index, found: Scan) -> str:
-    """Changes when the same files would be read in another way."""
+    """Return a hash that changes when the same files would be read differently."""
     trees = [(path, entry.stamp) for path, entry in found.files.items() if path.endswith("tree.json")]
     embedding = index.settings.embedding.model_dump()
     return sha256(canonical_json([*_versions(), index.root.name, index.settings.sources, embedding, trees]))
 
 
 def _versions() -> tuple[str, str]:
-    """Change when the same text would give other chunks."""
+    """Return versions that change when the same text would give other chunks."""
     return CHUNKER_VERSION, redaction_version()
 
 
@@ -166,7 +166,7 @@ def _read_changed(run: _Run, same_layout: bool, progress: Progress) -> None:
 
 
 def _recipe(index: Index, source: Source, path: str) -> str:
-    """What decides, besides the text, which chunks a file gives; the source's name stands first."""
+    """Return `<name of the source>:<hash>` of everything besides the text that determines a file's chunks."""
     rest = [*_versions(), source.fingerprint(path), index.settings.embedding.model_dump()]
     return f"{source.name}:{sha256(canonical_json(rest))[:16]}"
 
@@ -183,7 +183,7 @@ def _read(run: _Run, entry: FileEntry, source: Source, tokens: TokenCounter) -> 
     try:
         text = run.index.files.read(entry, run.index.settings.index.max_file_bytes)
     except Unreadable as error:
-        # what was indexed of it stays; marked and without a hash it is read again by the next sync
+        # its chunks stay; the marked stamp and the missing hash make the next sync read it again
         row = old or FileRow(path, "", "", "", "{}", "[]")
         notes = canonical_json([["failed", str(error)]])
         run.rows[path] = FileRow(path, UNREAD + entry.stamp, "", row.recipe, row.facts, notes)
@@ -218,7 +218,7 @@ def _read(run: _Run, entry: FileEntry, source: Source, tokens: TokenCounter) -> 
 
 
 def _stands_alone(old: FileRow, first: Chunk, facts: FileFacts, chunks: Sequence[Chunk]) -> bool:
-    """Whether nothing of an edited file concerns others: it has no classes, and passes on the same names as before."""
+    """Return whether an edit cannot affect other files: no classes, and the same names and title as before."""
     was, _ = unpack(old.facts)
     if facts.classes or was.classes or not old.recipe or not chunks:
         return False
@@ -229,7 +229,7 @@ def _stands_alone(old: FileRow, first: Chunk, facts: FileFacts, chunks: Sequence
 def _drop_gone(run: _Run) -> None:
     for path in {*run.lines, *(path for path, row in run.known.items() if row.recipe)}:
         if path not in run.scan.files and not run.scan.hides(path):
-            run.lines.pop(path, None)  # an empty `__init__.py` has none, and yet names a package
+            run.lines.pop(path, None)  # an empty `__init__.py` has no chunks, and yet names a package
             run.changed = run.related = True
     for path, row in run.known.items():
         if path not in run.scan.files and run.scan.hides(path):
@@ -237,7 +237,7 @@ def _drop_gone(run: _Run) -> None:
 
 
 def _write(run: _Run) -> list[ChunkLine]:
-    """Write the desired state; the class tree only where it may differ."""
+    """Write the desired state and return its chunks; write the class tree only if it may have changed."""
     if run.related:
         lines, hierarchy, replaced = _resolved(run)
         chunkfile.write_hierarchy(run.index.folder, hierarchy)
@@ -258,7 +258,7 @@ def _resolved(run: _Run) -> tuple[list[ChunkLine], Hierarchy, Succession]:
 
 
 def _remember(run: _Run, layout: str) -> None:
-    """Note what was read, after the files: a crash before makes the next sync read again what it has."""
+    """Record the files that were read. This comes last: after a crash before it, the next sync reads them again."""
     known = run.known or run.index.catalogue.stamps()
     changed = [row for path, row in run.rows.items() if row is not run.known.get(path)]
     gone = [path for path in known if path not in run.rows]
@@ -267,7 +267,7 @@ def _remember(run: _Run, layout: str) -> None:
 
 
 def _report_known(index: Index, found: Scan, rows: Mapping[str, FileRow], report: SyncReport) -> None:
-    """Say again what is wrong with files that were read earlier: a problem does not go away by being told once."""
+    """Report the counts, and again the problems of files that were read earlier, because they still exist."""
     report.files = sum(1 for row in rows.values() if row.recipe)
     report.failed += found.unreadable
     report.skipped += found.refused

@@ -1,8 +1,8 @@
-"""Load: bring the stores to what `chunks.jsonl` says, embedding only what has no vector yet.
+"""Load: update the stores to match `chunks.jsonl`, embedding only chunks without a vector.
 
-The order is what makes a kill at any point harmless: words and catalogue first (one commit each), then vectors by
-`add`, then the deletes, then a search for each touched vector. `dirty` is set before and cleared after; a start that
-finds it set compares the stores id by id.
+The order makes a kill at any point harmless: words and catalogue first (one transaction each), then vectors by `add`,
+then the deletions, then a search for each new vector. `dirty` is set before and cleared after; if a load finds it set,
+it compares the stores id by id.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from lore_etl.stores.catalogue import Held
 from lore_etl.stores.chunkfile import ChunkLine
 from lore_etl.stores.integrity import is_sealed
 
-REBUILD_SHARE = 0.5  # replacing more in place loses vectors: up to 500 of 500 sampled
+REBUILD_SHARE = 0.5  # replacing more in place loses vectors: in a sample up to 500 of 500
 
 
 @dataclass
@@ -37,7 +37,7 @@ class _Load:
 
 
 def is_loaded(index: Index) -> bool:
-    """Whether the stores already hold what `chunks.jsonl` says; opens neither of them."""
+    """Return whether the stores match `chunks.jsonl`, without opening them."""
     catalogue = index.catalogue
     return (
         catalogue.meta("dirty") is None
@@ -56,13 +56,13 @@ def load(
     looked: Mapping[str, str | None],
     written: list[ChunkLine] | None = None,
 ) -> None:
-    """Load the wanted chunks into both stores and the catalogue, and note there how the project was `looked` at.
+    """Load the desired chunks into both stores and the catalogue, and record the values of `looked` in the catalogue.
 
-    `written` are the chunks that `chunks.jsonl` holds, for a caller that just wrote them.
+    `written` are the chunks in `chunks.jsonl`, if the caller has just written them.
 
     Raises:
-        StorageError: the disk failed; the next load goes on from there.
-        ProviderUnavailable: the model does not answer; what it embedded so far is kept.
+        StorageError: the disk failed; the next load continues from there.
+        ProviderUnavailable: the model does not answer; existing embeddings are kept.
     """
     wanted = chunkfile.read_lines(index.folder) if written is None else written
     was_dirty = index.catalogue.meta("dirty") is not None
@@ -73,7 +73,7 @@ def load(
     _load_words(run, was_dirty)
     reason = _rebuild_reason(run)
     stale = [] if reason else _compare(run, was_dirty)
-    with index.gate.switching():  # a search sees all of a file's change or nothing of it
+    with index.gate.switching():  # a search sees either all changes of a file or none of them
         index.keywords.publish()
         _record(run)
     if reason:
@@ -84,7 +84,7 @@ def load(
 
 
 def _load_words(run: _Load, was_dirty: bool) -> None:
-    """The keyword leg first: what it holds can be found while vectors are still being computed."""
+    """Load the keyword index first, so that its chunks can be found while vectors are being computed."""
     run.progress("indexing words", 0, len(run.wanted))
     wanted = {chunk.id for chunk in run.wanted}
     try:
@@ -106,7 +106,7 @@ def _load_words(run: _Load, was_dirty: bool) -> None:
 
 
 def _rebuild_reason(run: _Load) -> str | None:
-    """Why a new generation of vectors is needed, or None."""
+    """Return the reason why a new generation of vectors is needed, or None."""
     model = run.index.catalogue.meta("model")
     if model is not None and model != run.index.model:
         return "the embedding model or its input has changed"
@@ -128,15 +128,15 @@ def _rebuild_reason(run: _Load) -> str | None:
         return None
     if replaced > REBUILD_SHARE * with_vector:
         return "more than half of it is replaced"
-    if run.replaced >= with_vector:  # Chroma gives no space back: 20 flips of half the rows tripled its files
+    if run.replaced >= with_vector:  # Chroma does not release space: replacing half the rows 20 times tripled its files
         return "gradual changes have replaced as many vectors as it contains"
     return None
 
 
 def _compare(run: _Load, was_dirty: bool) -> list[str]:
-    """Rows of old contents, and which rows need other metadata.
+    """Return the row ids of old contents, and set `run.retagged` to the chunks whose rows need other metadata.
 
-    Where an earlier load was cut short, the store itself is read: the catalogue was written before it.
+    After an interrupted load the store itself is read, because the catalogue was written before it.
     """
     held = run.held
     if not was_dirty and run.index.vectors.count() == sum(one.has_vector for one in held.values()):
@@ -151,7 +151,7 @@ def _compare(run: _Load, was_dirty: bool) -> list[str]:
 
 
 def _trust_only(run: _Load, present: Container[str]) -> None:
-    """The catalogue may say that a vector is there which is not: correct it by what the store holds."""
+    """Correct the catalogue for vectors that it records but that the store does not contain."""
     lost = [one for one, held in run.held.items() if held.has_vector and _held_row(one, held) not in present]
     for one in lost:
         run.held[one] = run.held[one]._replace(has_vector=False)
@@ -163,15 +163,15 @@ def _held_row(one: str, held: Held) -> str:
 
 
 def _record(run: _Load) -> None:
-    """The one transaction that makes the new state visible; changed contents have no vector yet."""
+    """Make the new state visible in one transaction; changed contents have no vector yet."""
     changed = (run.wanted[position] for position in run.plan.to_write)
     run.index.catalogue.apply(((one.chunk, not _needs_vector(run, one)) for one in changed), run.plan.gone)
 
 
 def _load_vectors(run: _Load, stale: Sequence[str]) -> None:
-    """In place: add, update metadata, delete, look up."""
+    """Update the vectors in place: add, update metadata, delete, look up."""
     store = run.index.vectors
-    run.index.catalogue.set_meta(model=run.index.model)  # before the first vector: else none knows whose it is
+    run.index.catalogue.set_meta(model=run.index.model)  # before the first vector, so that its model is always known
     new = run.filler.fill(store, [one.chunk for one in run.wanted if _needs_vector(run, one)], mark=True)
     if run.retagged:
         store.update([row_of(chunk) for chunk in run.retagged])
@@ -189,7 +189,7 @@ def _needs_vector(run: _Load, chunk: ChunkLine) -> bool:
 
 
 def _rebuild(run: _Load, reason: str) -> None:
-    """A new generation beside the old one, filled from cached vectors, then one pointer is moved."""
+    """Fill a new generation beside the old one, from cached vectors if possible, then switch to it."""
     index = run.index
     number = index.generation + 1
     index.generations.remove(number)

@@ -1,4 +1,4 @@
-"""All chunks of a project in order, each with the full name and the chain of its class."""
+"""Assemble the chunks of a project in order, each with the full name and the ancestors of its class."""
 
 from __future__ import annotations
 
@@ -18,10 +18,9 @@ def assemble(
     paths: Iterable[str],
     project: str,
 ) -> tuple[list[ChunkLine], Hierarchy, Succession]:
-    """Chunks by source with what only the whole project shows; the class tree; which documents replaced which.
+    """Return the chunks with their relations to other files, the class tree, and the superseded documents.
 
-    `members` says of which class of its file a chunk is, by source and chunk id; `paths` are all files that can be
-    imported.
+    `members` maps source and chunk id to the chunk's class in its file; `paths` are all files that can be imported.
     """
     tree = resolve(facts, paths, project)
     supersedes = {source: one.supersedes for source, one in facts.items() if one.supersedes}
@@ -43,7 +42,7 @@ def assemble(
 
 
 def completed(one: Chunk | ChunkLine, relations: Relations) -> ChunkLine:
-    """Return the chunk with these relations, hashed anew if they differ."""
+    """Return the chunk with these relations, and with new hashes if they differ."""
     if isinstance(one, ChunkLine):
         if one.has(relations):
             return one

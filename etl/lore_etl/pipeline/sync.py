@@ -1,4 +1,4 @@
-"""The pipeline in one call: files to chunks, chunks to stores."""
+"""Run the pipeline: files to chunks, chunks to stores."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def sync(index: Index, progress: Progress = silent, allow_mass_delete: bool = Fa
     Raises:
         Busy: another process owns the index.
         GuardTripped: too much would be deleted; nothing was changed.
-        StorageError: the disk failed; the next sync goes on from there.
-        ProviderUnavailable: the model does not answer; what it embedded so far is kept.
+        StorageError: the disk failed; the next sync continues from there.
+        ProviderUnavailable: the model does not answer; existing embeddings are kept.
     """
 
     def steps(report: SyncReport) -> None:
@@ -37,9 +37,9 @@ def sync(index: Index, progress: Progress = silent, allow_mass_delete: bool = Fa
 
 
 def sync_knowledge(index: Index, progress: Progress = silent) -> SyncReport:
-    """Bring the index up to date with what agents wrote. Changes of the project's files wait for the next `sync`.
+    """Update the index to match the documents written by agents; the project's own files wait for the next `sync`.
 
-    Raises what `sync` raises, but the guard: who deletes through Lore means it.
+    Raises the errors of `sync` except GuardTripped, because deletions through Lore are intended.
     """
 
     def steps(report: SyncReport) -> None:
@@ -52,7 +52,7 @@ def sync_knowledge(index: Index, progress: Progress = silent) -> SyncReport:
 
 
 def create_only(index: Index, progress: Progress = silent, allow_mass_delete: bool = False) -> SyncReport:
-    """Write `chunks.jsonl` and the class tree, and leave the stores as they are."""
+    """Write `chunks.jsonl` and the class tree, and leave the stores unchanged."""
 
     def steps(report: SyncReport) -> None:
         index.prepare_model(progress)
@@ -64,7 +64,7 @@ def create_only(index: Index, progress: Progress = silent, allow_mass_delete: bo
 
 
 def embed_only(index: Index, progress: Progress = silent) -> SyncReport:
-    """Bring the stores to what `chunks.jsonl` says, without looking at the files."""
+    """Update the stores to match `chunks.jsonl`, without reading the files."""
 
     def steps(report: SyncReport) -> None:
         index.prepare_model(progress)
@@ -74,17 +74,17 @@ def embed_only(index: Index, progress: Progress = silent) -> SyncReport:
 
 
 def delete_all(index: Index) -> SyncReport:
-    """Empty the index: chunks, words and vectors. Cached vectors stay, so a sync brings it back quickly."""
+    """Empty the index: chunks, words and vectors. Cached vectors stay, so that a sync restores it quickly."""
     return _run(index, lambda report: _delete(index, report))
 
 
 def _run(index: Index, steps: Callable[[SyncReport], object]) -> SyncReport:
-    """Run the steps and time them; if the catalogue turns out to be damaged, once more with an empty one."""
+    """Run the steps and measure their time; if the catalogue is damaged, repeat them with an empty catalogue."""
     started = time.monotonic()
     report = SyncReport()
     index.own()
     try:
-        index.catalogue.verify()  # before the first write: what a sync does not read would stay damaged
+        index.catalogue.verify()  # before the first write: damage in data that a sync does not read would remain
         steps(report)
     except CatalogueDamaged as error:
         with index.gate.switching():
@@ -97,7 +97,7 @@ def _run(index: Index, steps: Callable[[SyncReport], object]) -> SyncReport:
 
 
 def _written(index: Index) -> list[Chunk]:
-    """The chunks as they were written last; none if they cannot be read, since then all are written anew."""
+    """Return the chunks written last; empty if they cannot be read, because then all are written again."""
     try:
         return chunkfile.read_chunks(index.folder)
     except IndexDamaged:
@@ -124,7 +124,7 @@ def _delete_everything(index: Index, report: SyncReport) -> None:
     index.release_vectors()
     generation = index.generation
     index.catalogue.set_meta(dirty="1", chunks=None, layout=None, loaded=None)
-    index.reset_keywords()  # first: without words the index counts as empty, and no search finds half of it
+    index.reset_keywords()  # first: without words the index counts as empty, so no search finds a part of it
     index.catalogue.apply((), list(index.catalogue.held()), model=None)
     index.catalogue.replace_files((), list(index.catalogue.stamps()))
     for name in (chunkfile.CHUNKS, chunkfile.HIERARCHY):
