@@ -1,1 +1,1 @@
-"""Scripts that measure what docs/benchmarks.md reports."""
+"""Scripts that measure the figures in docs/benchmarks.md."""

@@ -1,9 +1,9 @@
-"""Questions about classes and components: `python -m benchmarks.class_questions PROJECT`.
+"""Measure questions about classes and components: `python -m benchmarks.class_questions PROJECT`.
 
-PROJECT is a folder that is indexed already, made for the source of Neo.mjs (`npm pack neo.mjs`). Three figures: in how
-many of 38 questions with an exact class name the direct parent is in the top five and right below its class; how many
-of the top-ten places of 20 questions about components go to passages that only import; and which places the classes
-take that an architectural question should bring.
+PROJECT is an indexed folder with the source of Neo.mjs (`npm pack neo.mjs`). There are three figures: for how many of
+38 questions with an exact class name the direct parent is in the top five, immediately below its class; how many of
+the first ten results of 20 questions about components are passages that only import; and the ranks of the classes
+that are relevant for an architectural question.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ _IMPORT = re.compile(r"\bimport\b[^;'\"]*['\"][^'\"]*['\"]\s*;?")
 
 
 def picked(tree: Hierarchy) -> list[ClassNode]:
-    """The classes that are asked for: their parent stands in another file of the project."""
+    """Return the classes of the questions: their parent is in another file of the project."""
     named = [node for name, node in sorted(tree.nodes.items()) if "." in name and _parent_source(tree, node)]
     others = [node for node in named if node.name != ALWAYS]
     return [tree.nodes[ALWAYS], *random.Random(SEED).sample(others, PICKED - 1)]
 
 
 def only_imports(text: str) -> bool:
-    """Whether a passage holds nothing but imports and comments."""
+    """Return whether a passage contains only imports and comments."""
     code = _COMMENT.sub("", text)
     return bool(code.strip()) and not _IMPORT.sub("", code).strip()
 
@@ -103,7 +103,6 @@ def _ask(app: App, question: str, limit: int, type_: str = "all") -> list[dict[s
 
 
 def main() -> None:
-    """Measure."""
     app = App(Path(sys.argv[1]).resolve(), Settings(), load_contract())
     try:
         _parents(app)

@@ -17,13 +17,13 @@ LAYOUTS = (("server", "server"), ("etl", "etl")), (("server/lore_server", "lore_
 
 
 def packages(root: Path) -> list[tuple[Path, str]]:
-    """Give the import packages of this layout, or of the older one."""
+    """Return the import packages of this layout, or of the older layout."""
     new = [(root / folder, name) for folder, name in LAYOUTS[1]]
     return new if new[0][0].is_dir() else [(root / folder, name) for folder, name in LAYOUTS[0]]
 
 
 def modules(root: Path) -> dict[str, tuple[Path, ast.Module]]:
-    """Map each module's dotted name to its file and tree."""
+    """Return each module's file and tree by its dotted name."""
     found = {}
     for folder, name in packages(root):
         for file in sorted(folder.rglob("*.py")):
@@ -34,7 +34,7 @@ def modules(root: Path) -> dict[str, tuple[Path, ast.Module]]:
 
 
 def imports(name: str, tree: ast.Module, known: set[str]) -> Iterator[str]:
-    """Give the modules of the project that a module imports anywhere, functions included."""
+    """Return the modules of the project that a module imports anywhere, functions included."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if alias.name in known)
@@ -45,7 +45,7 @@ def imports(name: str, tree: ast.Module, known: set[str]) -> Iterator[str]:
 
 
 def cycles(edges: dict[str, set[str]]) -> list[list[str]]:
-    """Give the strongly connected components of more than one module (Tarjan 1972)."""
+    """Return the strongly connected components of more than one module (Tarjan 1972)."""
     index: dict[str, int] = {}
     low: dict[str, int] = {}
     stack: list[str] = []
@@ -73,19 +73,19 @@ def cycles(edges: dict[str, set[str]]) -> list[list[str]]:
 
 
 def parameters(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
-    """Count a function's parameters, `self` and `cls` left out."""
+    """Count a function's parameters without `self` and `cls`."""
     args = node.args
     names = [arg.arg for arg in (*args.posonlyargs, *args.args, *args.kwonlyargs)]
     return len([name for name in names if name not in ("self", "cls")])
 
 
 def repeated(places: dict[str, list[str]]) -> dict[str, list[str]]:
-    """Keep the names that stand in more than one place."""
+    """Return the names that occur in more than one place."""
     return {name: where for name, where in sorted(places.items()) if len(where) > 1}
 
 
 def measure(root: Path) -> dict[str, object]:
-    """Give the figures of one checkout."""
+    """Return the figures of one checkout."""
     found = modules(root)
     classes: dict[str, list[str]] = defaultdict(list)
     files: dict[str, list[str]] = defaultdict(list)

@@ -1,6 +1,6 @@
-"""What a server of our own costs against Chroma in this process: `python -m benchmarks.databases [--rows 5000]`.
+"""Compare a separate Chroma server with Chroma in this process: `python -m benchmarks.databases [--rows 5000]`.
 
-The vectors are those of `benchmarks.hnsw`. A killed server is one of `kill -9`, while rows lie unsealed in its files.
+The vectors are those of `benchmarks.hnsw`. The server is killed with `kill -9` while rows are unsealed in its files.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ UPSERTS, SHORT = 500, 10
 
 
 def timed(act: Callable[[], object]) -> float:
-    """Seconds."""
+    """Return the seconds that a call takes."""
     started = time.perf_counter()
     act()
     return time.perf_counter() - started
 
 
 def measure(mode: str, vectors: np.ndarray, queries: np.ndarray) -> None:
-    """One way of holding the same rows."""
+    """Measure one database mode with the given rows."""
     rows: list[Row] = [(f"{n:032x}.{n:016x}", "src", "a.py") for n in range(len(vectors))]
     truth = np.argsort(-(queries @ vectors.T), axis=1)[:, :TOP]
     with tempfile.TemporaryDirectory() as folder:
         generations = generations_of(Path(folder), DatabaseSettings.model_validate({"mode": mode}))
-        generations.open(1).close()  # the libraries are imported now
+        generations.open(1).close()  # import the libraries before timing
         opened: list[VectorStore] = []
         row(f"{mode}: open", f"{1000 * timed(lambda: opened.append(generations.open(1))):.0f} ms")
         store = opened[0]
@@ -62,7 +62,7 @@ def measure(mode: str, vectors: np.ndarray, queries: np.ndarray) -> None:
 
 
 def kill(generations: FolderGenerations, rows: list[Row], vectors: np.ndarray) -> None:
-    """Kill the server after the last write, open again, and look for every row."""
+    """Kill the server after the last write, open it again, and look for every row."""
     store = generations.open(2)
     store.add(rows, vectors)
     os.kill(int(store.where().rpartition(" ")[2]), signal.SIGKILL)
@@ -77,7 +77,6 @@ def kill(generations: FolderGenerations, rows: list[Row], vectors: np.ndarray) -
 
 
 def main() -> None:
-    """Both ways."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--rows", type=int, default=5_000)
     vectors = clustered(parser.parse_args().rows + QUERIES)

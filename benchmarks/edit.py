@@ -1,10 +1,10 @@
-"""Print how long an edit takes to be found in a large index, by stages.
+"""Print how long it takes in a large index until an edit is found, by stages.
 
     python -m benchmarks.edit [--files 2000] [--rounds 9] [--folder DIR]
 
-The project is made here: half Markdown, half Python, about ten chunks a file. The real model embeds each edit and each
-question. The vectors of the unedited chunks are random, so that the index is built in a minute: they cost a sync the
-same. Keep the project with `--folder`, and run this in two checkouts in turns to compare them.
+The script creates the project: half Markdown, half Python, about ten chunks per file. The real model embeds each edit
+and each question. The vectors of the unedited chunks are random, so that the index is built in a minute; this does not
+change the cost of a sync. Keep the project with `--folder`, and alternate between two checkouts to compare them.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from lore_server.contract import load_contract
 from tests.harness.projects import settle, write_project
 
 SECTIONS, SENTENCES, WORDS = 10, 5, 14
-SETTLED_SECONDS = 0.1  # an edit is older than a clock tick when somebody asks for a sync
+SETTLED_SECONDS = 0.1  # edits must be older than a clock tick before the sync
 
 
 def write_tree(root: Path, files: int) -> None:
-    """Write a project of so many files."""
+    """Write a project of this many files."""
     words, chance = vocabulary(), random.Random(5)
     weights = [1 / rank for rank in range(1, len(words) + 1)]
 
@@ -58,7 +58,7 @@ def write_tree(root: Path, files: int) -> None:
 
 
 def build(root: Path) -> None:
-    """Index the project with random vectors for what it holds now."""
+    """Index the project with random vectors for its current chunks."""
     with closing(Index(root, Settings())) as index:
         create_only(index)
         hashes = sorted({one.content_hash for one in read_chunks(index.folder)})
@@ -68,7 +68,7 @@ def build(root: Path) -> None:
 
 
 def measure(app: App, rounds: int) -> None:
-    """Edit a file, sync, and ask for the edit; in Python files it moves every class and method by a line."""
+    """Edit a file, sync, and search for the edit; in Python files it moves every class and method by a line."""
     paths = sorted(path for path in app.index.root.rglob("*.*") if ".lore" not in path.parts)
     stages: dict[str, list[float]] = {}
     for number in range(rounds):

@@ -1,7 +1,7 @@
-"""Exact names first: `python -m benchmarks.exact_names [PACKAGE …]`.
+"""Measure searches for exact names: `python -m benchmarks.exact_names [PACKAGE …]`.
 
-Of the classes and functions that a package defines once, 50 are picked at random (seeded); the bare name must bring
-its defining file to rank 1.
+Of the classes and functions that a package defines once, 50 are picked at random (seeded); the bare name must rank
+its defining file first.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SEED = 7
 
 
 def defined_once(project: Path) -> dict[str, str]:
-    """Name -> file of the classes and functions at module level whose name is defined nowhere else in the package."""
+    """Return the file of each class and function at module level whose name is defined only once in the package."""
     places: dict[str, list[tuple[str, bool]]] = defaultdict(list)
     for file in sorted(project.rglob("*.py")):
         tree = ast.parse(file.read_text(encoding="utf-8"))
@@ -36,7 +36,7 @@ def defined_once(project: Path) -> dict[str, str]:
 
 
 def measure(package: str, folder: Path, model: Model | None = None) -> int:
-    """How many of the picked names come first, with the default model or another."""
+    """Return how many of the picked names rank first, with the default model or another model."""
     project = package_copy(package, folder)
     names = defined_once(project)
     picked = random.Random(SEED).sample(sorted(names), min(PICKED, len(names)))
@@ -59,7 +59,6 @@ def measure(package: str, folder: Path, model: Model | None = None) -> int:
 
 
 def main() -> None:
-    """Measure each package."""
     with tempfile.TemporaryDirectory() as name:
         for package in sys.argv[1:] or ["chromadb", "starlette"]:
             measure(package, Path(name))

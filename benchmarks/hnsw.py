@@ -1,6 +1,7 @@
-"""What our HNSW settings bring over Chroma's: `python -m benchmarks.hnsw [--rows 20000]`.
+"""Compare Lore's HNSW settings with Chroma's defaults: `python -m benchmarks.hnsw [--rows 20000]`.
 
-Rows are seeded vectors of length 1 around 200 centres, as embeddings of a project lie; the truth is a full comparison.
+Rows are seeded vectors of length 1 around 200 centres, distributed like the embeddings of a project; an exhaustive
+comparison gives the true neighbours.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ CHROMAS_OWN = DatabaseSettings(ef_search=100, ef_construction=100, max_neighbors
 
 
 def clustered(rows: int) -> Vectors:
-    """Vectors, shape (rows, DIMENSION)."""
+    """Return vectors of shape (rows, DIMENSION)."""
     random = np.random.default_rng(7)
     centres = random.normal(size=(CENTRES, DIMENSION))
     vectors = centres[random.integers(CENTRES, size=rows)] + SPREAD * random.normal(size=(rows, DIMENSION))
@@ -31,7 +32,7 @@ def clustered(rows: int) -> Vectors:
 
 
 def measure(label: str, settings: DatabaseSettings, vectors: np.ndarray, queries: np.ndarray) -> None:
-    """Recall and speed of one setting."""
+    """Measure recall and speed of one setting."""
     truth = np.argsort(-(queries @ vectors.T), axis=1)[:, :TOP]
     with tempfile.TemporaryDirectory() as folder:
         store = generations_of(Path(folder), settings).open(1)
@@ -48,7 +49,6 @@ def measure(label: str, settings: DatabaseSettings, vectors: np.ndarray, queries
 
 
 def main() -> None:
-    """Chroma's settings and ours."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--rows", type=int, default=20_000)
     vectors = clustered(parser.parse_args().rows + QUERIES)

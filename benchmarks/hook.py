@@ -1,7 +1,7 @@
-"""What the session-start hook costs, whole processes: `python -m benchmarks.hook`.
+"""Measure the session-start hook in whole processes: `python -m benchmarks.hook`.
 
-Twenty new files to Lore and to a stateful server in another process, 2,000 files that did not change, and how long a
-session waits that does not wait.
+The figures are the time to send twenty new files to Lore and to a stateful server in another process, the time for
+2,000 unchanged files, and the delay of a session that does not wait for the result.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ class Place:
         self._project.mkdir()
 
     def write(self, count: int) -> None:
-        """So many memory files, in folders of months."""
+        """Write this many memory files, in folders by month."""
         for number in range(count):
             file = self._memories / ("LEARNING", "RESEARCH")[number % 2] / f"2026-{number % 12 + 1:02}" / f"{number}.md"
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(f"{FRONT}# Finding {number}\n\n{'Some words of it. ' * 50}\n", encoding="utf-8")
 
     def run(self, *arguments: str) -> float:
-        """Seconds of the whole command."""
+        """Run the command and return its duration in seconds."""
         command = [LORE, "hook", "session-start", "--memory-dir", str(self._memories), *arguments]
         started = time.perf_counter()
         subprocess.run(
@@ -50,7 +50,7 @@ class Place:
         return time.perf_counter() - started
 
     def forget(self) -> None:
-        """As if nothing had ever been sent."""
+        """Delete the state, so that every file is sent again."""
         subprocess.run([LORE, "stop"], cwd=self._project, check=True, capture_output=True)
         shutil.rmtree(self._home, ignore_errors=True)
 

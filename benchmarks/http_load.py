@@ -1,7 +1,8 @@
-"""`lore serve` under load: `python -m benchmarks.http_load PROJECT [--burst 200] [--row 10000]`.
+"""Measure `lore serve` under load: `python -m benchmarks.http_load PROJECT [--burst 200] [--row 10000]`.
 
-The project has an index. The server is a process of its own; requests come from this one, each burst over so many new
-connections. Distinct questions are those that nobody asked before, repeated ones are all the same. Prints Markdown.
+The project has an index. The server is a separate process; this process sends the requests, each burst over the same
+number of new connections. Distinct questions are asked only once, repeated questions are all the same. Prints
+Markdown.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ EARLY = 1_000
 
 @dataclass(frozen=True)
 class Server:
-    """Where it listens, and its process."""
+    """The address and the process of a server."""
 
     host: str
     port: int
@@ -37,20 +38,20 @@ class Server:
 
     @property
     def megabytes(self) -> float:
-        """Memory that it holds now."""
+        """Return the resident memory of the server."""
         text = Path(f"/proc/{self.pid}/status").read_text()
         found = re.search(r"VmRSS:\s+(\d+) kB", text)
         return int(found[1]) / 1024 if found else 0.0
 
     @property
     def descriptors(self) -> int:
-        """Files and connections that it has open."""
+        """Return the number of open files and connections of the server."""
         return len(list(Path(f"/proc/{self.pid}/fd").iterdir()))
 
 
 @contextmanager
 def serving(project: Path) -> Iterator[Server]:
-    """`lore serve` on a free port."""
+    """Run `lore serve` on a free port."""
     process = subprocess.Popen([LORE, "serve", "--port", "0"], cwd=project, stderr=subprocess.PIPE, text=True)
     try:
         assert process.stderr is not None
@@ -63,14 +64,14 @@ def serving(project: Path) -> Iterator[Server]:
 
 
 class Connection:
-    """One connection that is kept alive."""
+    """A persistent connection."""
 
     def __init__(self, server: Server) -> None:
         self._server = server
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
 
     async def send(self, method: str, path: str, body: bytes = b"") -> tuple[int, bytes]:
-        """Status and body of the reply; the connection is opened when it is first needed."""
+        """Return status and body of the reply; the first request opens the connection."""
         if self._streams is None:
             self._streams = await asyncio.open_connection(self._server.host, self._server.port)
         reader, writer = self._streams
@@ -83,7 +84,7 @@ class Connection:
         return int(answer.split(b" ", 2)[1]), await reader.readexactly(int(length[1]))
 
     async def ask(self, question: str) -> tuple[str, float]:
-        """How it went, and seconds."""
+        """Return the outcome of a question and its seconds."""
         started = time.perf_counter()
         try:
             status, body = await self.send("POST", "/api/documents/query", json.dumps({"query": question}).encode())
@@ -93,13 +94,12 @@ class Connection:
         return outcome, time.perf_counter() - started
 
     def close(self) -> None:
-        """Hang up."""
         if self._streams is not None:
             self._streams[1].close()
 
 
 async def questions(server: Server) -> Iterator[str]:
-    """Distinct questions without end: pairs of headings of the project."""
+    """Yield distinct questions without end: pairs of headings of the project."""
     connection = Connection(server)
     _, body = await connection.send("GET", "/api/documents?limit=1000&max_tokens=1000000")
     connection.close()
@@ -110,7 +110,7 @@ async def questions(server: Server) -> Iterator[str]:
 
 
 async def in_a_row(server: Server, asked: Sequence[str]) -> list[float]:
-    """Seconds of each, one after the other on one connection."""
+    """Return the seconds of each request, sent one after the other on one connection."""
     connection = Connection(server)
     outcomes = [await connection.ask(question) for question in asked]
     connection.close()
@@ -119,7 +119,7 @@ async def in_a_row(server: Server, asked: Sequence[str]) -> list[float]:
 
 
 async def at_once(server: Server, asked: Sequence[str]) -> tuple[list[float], Counter[str]]:
-    """Seconds of each, all sent at the same moment, and how they went."""
+    """Return the seconds of each request, all sent at the same time, and their outcomes."""
     connections = [Connection(server) for _ in asked]
     done = await asyncio.gather(*(one.ask(question) for one, question in zip(connections, asked, strict=True)))
     for one in connections:
@@ -128,7 +128,7 @@ async def at_once(server: Server, asked: Sequence[str]) -> tuple[list[float], Co
 
 
 def shown(name: str, times: Sequence[float], base: float, outcomes: Counter[str]) -> str:
-    """A row of the table."""
+    """Return a row of the table."""
     p50, p95 = statistics.median(times), statistics.quantiles(times, n=20)[-1]
     lost = len(times) - outcomes["200"]
     other = ", ".join(f"{count} × {name}" for name, count in outcomes.items() if name != "200")
@@ -136,7 +136,7 @@ def shown(name: str, times: Sequence[float], base: float, outcomes: Counter[str]
 
 
 async def measure(server: Server, burst: int, row: int) -> None:
-    """All tables."""
+    """Print all tables."""
     fresh = await questions(server)
     await in_a_row(server, [next(fresh) for _ in range(WARM)])
     single = await in_a_row(server, [next(fresh) for _ in range(SINGLE)])
@@ -168,7 +168,6 @@ def _swap(done: tuple[list[float], Counter[str]], base: float) -> tuple[list[flo
 
 
 def main() -> None:
-    """The command."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("project", type=Path)
     parser.add_argument("--burst", type=int, default=200)

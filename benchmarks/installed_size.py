@@ -1,8 +1,8 @@
-"""Measure what an installation takes on disk, in total and for each declared dependency.
+"""Measure the disk space of an installation, in total and for each declared dependency.
 
     python -m benchmarks.installed_size
 
-A dependency's size is that of its own files, without the packages that it requires. Compiled bytecode counts.
+A dependency's size is that of its own files, including compiled bytecode, without the packages that it requires.
 """
 
 from collections.abc import Iterable
@@ -15,7 +15,7 @@ MEGABYTE = 1_000_000
 
 
 def requirements(name: str, extra: str = "") -> list[str]:
-    """Return the names that a distribution requires here, those of one extra included."""
+    """Return the names that a distribution requires here, including those of one extra."""
     rows = [Requirement(row) for row in metadata.requires(name) or ()]
     return [row.name for row in rows if row.marker is None or row.marker.evaluate({"extra": extra})]
 
@@ -28,7 +28,7 @@ def size(name: str) -> int:
 
 
 def closure(names: Iterable[str]) -> set[str]:
-    """Return the installed distributions that these names bring, themselves included, by normalised name."""
+    """Return the installed distributions that these names require, themselves included, by normalised name."""
     found: set[str] = set()
     waiting = list(names)
     while waiting:

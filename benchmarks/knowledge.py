@@ -1,4 +1,4 @@
-"""What a knowledge folder of many documents costs: `python -m benchmarks.knowledge [--documents 1000]`."""
+"""Measure a knowledge folder with many documents: `python -m benchmarks.knowledge [--documents 1000]`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ WORDS = "knowledge that agents write is kept in documents with chapters and a hi
 
 
 def percentiles(act: Callable[[int], object], calls: int) -> str:
-    """Median and 95th percentile in milliseconds."""
+    """Return the median and the 95th percentile in milliseconds."""
     times = []
     for number in range(calls):
         started = time.perf_counter()
@@ -33,7 +33,7 @@ def percentiles(act: Callable[[int], object], calls: int) -> str:
 
 
 def fill(store: KnowledgeStore, documents: int) -> str:
-    """One document is created as callers do, the others are copies; a sync commits them."""
+    """Create one document as callers do, copy it, commit the copies with a sync, and return the sync's duration."""
     chapters = tuple(NewChapter(f"Chapter {n}", WORDS) for n in range(CHAPTERS))
     path = store.home / store.create_document(PROJECT, "doc-0", "A", "B", ("c",), chapters, AUTHOR).path
     for number in range(1, documents):
@@ -44,7 +44,7 @@ def fill(store: KnowledgeStore, documents: int) -> str:
 
 
 def by_command_line(home: Path, number: int) -> None:
-    """The same change as `git add` and `git commit` make it, for comparison."""
+    """Make the same change with `git add` and `git commit`, for comparison."""
     path = f"projects/benchmark/knowledge/doc-{number}.md"
     with open(home / path, "a", encoding="utf-8") as file:
         file.write("more\n")
@@ -91,7 +91,7 @@ def main() -> None:
 
 
 def listed_after(store: KnowledgeStore, number: int) -> None:
-    """A write and the list that shows it."""
+    """Write a document and list the documents."""
     store.update_chapter(PROJECT, "doc-1", Which("Chapter 1"), f"again {number}", AUTHOR)
     store.listing.documents(PROJECT)
 

@@ -1,4 +1,4 @@
-"""What `search_knowledge` costs among many documents: `python -m benchmarks.knowledge_search [--documents 1000]`."""
+"""Measure `search_knowledge` among many documents: `python -m benchmarks.knowledge_search [--documents 1000]`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CHAPTERS, WORDS_PER_CHAPTER, VOCABULARY = 5, 150, 5_000
 
 
 def fill(home: Path, documents: int) -> list[str]:
-    """Documents of words that are rarer the later they stand in the vocabulary; the vocabulary."""
+    """Write documents and return their vocabulary; later words of the vocabulary are rarer."""
     chance = random.Random(7)
     letters = "abcdefghijklmnopqrstuvwxyz"
     words = ["".join(chance.choices(letters, k=chance.randint(4, 9))) for _ in range(VOCABULARY)]
@@ -76,7 +76,7 @@ def main() -> None:
 
 
 def found_after_write(app: App, calls: int) -> str:
-    """With our own documentation as the project, and the real model; asked again and again, as an agent would not."""
+    """Search until a written document is found, with Lore's documentation as the project and the real model."""
     shutil.copytree(ROOT / "docs", app.index.root / "docs")
     app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
 

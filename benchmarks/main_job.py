@@ -1,4 +1,4 @@
-"""The figures of the main job: `python -m benchmarks.main_job [--package chromadb] [--files 5000]`.
+"""Measure syncs, queries, start and memory: `python -m benchmarks.main_job [--package chromadb] [--files 5000]`.
 
 Prints Markdown. Speeds of different programs are compared in one run, on the same chunks.
 """
@@ -49,7 +49,7 @@ with tempfile.TemporaryDirectory() as folder:
 
 
 def package_copy(name: str, folder: Path) -> Path:
-    """A copy of an installed package, so that its index is written elsewhere."""
+    """Copy an installed package, so that its index is written elsewhere."""
     spec = importlib.util.find_spec(name)
     if spec is None or not spec.submodule_search_locations:
         raise SystemExit(f"there is no package {name}")
@@ -59,7 +59,7 @@ def package_copy(name: str, folder: Path) -> Path:
 
 
 def lore_sync(project: Path) -> tuple[dict[str, float], float]:
-    """The report of `lore sync` without an owner, and its whole wall time."""
+    """Run `lore sync` without an owner, and return its report and wall time."""
     started = time.perf_counter()
     done = subprocess.run(
         [LORE, "sync", "--json", "--no-daemon"], cwd=project, capture_output=True, text=True, check=True
@@ -68,7 +68,7 @@ def lore_sync(project: Path) -> tuple[dict[str, float], float]:
 
 
 def plain_loop(texts: Sequence[str], folder: Path) -> float:
-    """Seconds of a sentence-transformers + Chroma loop over the same texts, start-up not counted."""
+    """Return the seconds of a sentence-transformers + Chroma loop over the same texts, without the start-up."""
     file = folder / "texts.json"
     file.write_text(json.dumps(texts))
     done = subprocess.run([sys.executable, "-c", PLAIN, str(file)], capture_output=True, text=True, check=True)
@@ -76,7 +76,7 @@ def plain_loop(texts: Sequence[str], folder: Path) -> float:
 
 
 def first_sync(package: str, folder: Path) -> Path:
-    """First sync against the plain loop, on the same chunks."""
+    """Compare a first sync with the plain loop, on the same chunks."""
     project = package_copy(package, folder)
     report, wall = lore_sync(project)
     index = Index(project, Settings())
@@ -91,7 +91,7 @@ def first_sync(package: str, folder: Path) -> Path:
 
 
 def no_change(count: int, folder: Path) -> None:
-    """A sync of many files of which none changed."""
+    """Measure a sync of many unchanged files."""
     project = folder / "many"
     for n in range(count):
         file = project / f"area{n % 50}" / f"page{n}.md"
@@ -105,7 +105,7 @@ def no_change(count: int, folder: Path) -> None:
 
 
 def warm_queries(project: Path) -> None:
-    """Latency of a warm query through `App.call`."""
+    """Measure the latency of a warm query through `App.call`."""
     chunks = read_chunks(project / ".lore")
     step = max(1, len(chunks) // QUERIES)
     texts = [" ".join((one.symbols or one.heading or (one.title,))[-1:]) for one in chunks[::step]][:QUERIES]
@@ -126,7 +126,7 @@ def warm_queries(project: Path) -> None:
 
 
 def first_tools_list(project: Path) -> None:
-    """From the start of `lore mcp` without an owner to its list of tools, and to the first search result."""
+    """Measure how long `lore mcp` without an owner takes to list its tools and to return a search result."""
     lists: list[float] = []
     searches: list[float] = []
     for _ in range(5):
@@ -154,7 +154,7 @@ def first_tools_list(project: Path) -> None:
 
 
 def peak_memory(project: Path) -> None:
-    """Largest resident size of the programs that a user runs."""
+    """Measure the maximum resident memory of the programs that a user runs."""
     (project / "bench_new_file.py").write_text("def a_new_function() -> int:\n    return 1\n")
     for label, command in (
         ("sync of one new file", ["sync", "--no-daemon"]),
@@ -178,12 +178,11 @@ def peak_memory(project: Path) -> None:
 
 
 def row(what: str, figure: str) -> None:
-    """One line of the table, as soon as it is known."""
+    """Print a line of the table immediately."""
     print(f"| {what} | {figure} |", flush=True)
 
 
 def main() -> None:
-    """Measure everything."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--package", default="chromadb")
     parser.add_argument("--files", type=int, default=5000)

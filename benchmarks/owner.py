@@ -1,6 +1,8 @@
-"""What sharing an index costs: the bridge's start with and without a running owner, memory, and many agents at once.
+"""Measure a shared index: the start of the bridge with and without an owner, memory, and many simultaneous agents.
 
-python -m benchmarks.owner [PROJECT]      # PROJECT: a synced project; the sample project by default
+    python -m benchmarks.owner [PROJECT]
+
+PROJECT is a synced project; by default a copy of the sample project is used.
 """
 
 from __future__ import annotations
@@ -39,7 +41,7 @@ SEARCH = {"name": "query_documents", "arguments": {"query": "graceful shutdown"}
 
 
 class Agent:
-    """One `lore mcp` and its pipes."""
+    """A `lore mcp` process and its pipes."""
 
     def __init__(self, project: Path) -> None:
         self._process = subprocess.Popen(
@@ -53,7 +55,7 @@ class Agent:
         self._process.stdin.flush()
 
     def reply(self, number: int) -> dict[str, Any]:
-        """The reply to the request of this number; what comes before is passed over."""
+        """Return the reply to the request with this number, and skip earlier messages."""
         assert self._process.stdout is not None
         while True:
             message: dict[str, Any] = json.loads(self._process.stdout.readline())
@@ -61,11 +63,11 @@ class Agent:
                 return message
 
     def megabytes(self) -> float:
-        """Memory of the bridge."""
+        """Return the memory of the bridge."""
         return _megabytes(self._process.pid)
 
     def close(self) -> None:
-        """End its input and wait for it."""
+        """Close its input and wait for it."""
         assert self._process.stdin is not None
         self._process.stdin.close()
         self._process.wait()

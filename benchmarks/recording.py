@@ -1,4 +1,4 @@
-"""Draw docs/images/terminal.svg: commands run on a copy of the sample project, and the output they really print.
+"""Draw docs/images/terminal.svg: run commands on a copy of the sample project, with their real output.
 
 python -m benchmarks.recording
 """
@@ -66,7 +66,7 @@ def _styled(line: str) -> str:
 
 
 def main() -> None:
-    """Record in folders that end with the recording."""
+    """Record the commands in temporary folders."""
     with tempfile.TemporaryDirectory() as folder:
         project = Path(folder) / "ferry"
         shutil.copytree(ROOT / "data" / "sample", project)

@@ -1,4 +1,4 @@
-"""Measure redaction: secrets found by format, redactions per 10,000 lines, speed, and what loading the rules costs.
+"""Measure redaction: secrets found by format, redactions per 10,000 lines, speed, and the time to load the rules.
 
     python -m benchmarks.redaction [FOLDER…]
 
@@ -48,7 +48,7 @@ def default_folders() -> Iterator[Path]:
 
 
 def report(folder: Path) -> None:
-    """Print each line that changed, then the figures."""
+    """Print each changed line, then the figures."""
     lines = size = found = 0
     seconds = 0.0
     for path, text in texts(folder):
@@ -65,7 +65,7 @@ def report(folder: Path) -> None:
 
 
 def texts(folder: Path) -> Iterator[tuple[str, str]]:
-    """The files that an index of the folder would look at."""
+    """Yield the files of a folder that an index would read."""
     for path in scan(folder, []).files:
         try:
             yield path, text_of((folder / path).read_bytes(), MAX_BYTES)

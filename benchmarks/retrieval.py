@@ -1,7 +1,7 @@
-"""The retrieval figures: `python -m benchmarks.retrieval SETS [--split dev] [--save DIR]`.
+"""Measure retrieval: `python -m benchmarks.retrieval SETS [--split dev] [--save DIR]`.
 
-SETS is a folder with public sets in BEIR's form. Prints one Markdown table: every set, each ranking, and whether the
-hybrid is significantly worse than the better of its legs. The mixed set of our own is asked of this repository.
+SETS is a folder with public sets in BEIR's format. Prints one Markdown table: every set, each ranking, and whether the
+hybrid is significantly worse than the better of its legs. Lore's own mixed set uses an index of this repository.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ MAIN = ("ndcg@10", "recall@10", "mrr@10", "recall@5", "precision@5", "iou@5")
 
 
 def sets_in(folder: Path) -> Iterator[tuple[Path, str | None]]:
-    """Every set below a folder, with the variants that have judgements of their own."""
+    """Yield every set below a folder, with its variants that have their own judgements."""
     for one in sorted(folder.iterdir()):
         if (one / "questions.jsonl").exists() or (one / "qrels.tsv").exists():
             yield one, None
@@ -50,7 +50,7 @@ def sets_in(folder: Path) -> Iterator[tuple[Path, str | None]]:
 
 
 def rows(report: Report) -> Iterator[str]:
-    """A line of the table for each measure that has a floor or is a usual one."""
+    """Yield a line of the table for each measure that has a minimum or is commonly used."""
     summary = report.summary()
     for measure in report.values["hybrid"]:
         floor = FLOORS.get((report.name, measure))
@@ -65,7 +65,7 @@ def rows(report: Report) -> Iterator[str]:
 
 
 def against_better_leg(report: Report) -> str:
-    """The hybrid against the better of its two legs."""
+    """Compare the hybrid with the better of its two legs."""
     summary = report.summary()
     measure = next(iter(report.values["hybrid"]))
     leg = max(("vectors", "keywords"), key=lambda one: summary[one][measure])
@@ -76,7 +76,7 @@ def against_better_leg(report: Report) -> str:
 
 
 def own_report() -> Report:
-    """Our own set, on a fresh index of this repository."""
+    """Evaluate Lore's own set on a fresh index of this repository."""
     settings = load_settings(ROOT, ROOT / "data" / "evaluation" / "index.toml")
     index = Index(ROOT, settings)
     try:
@@ -87,7 +87,6 @@ def own_report() -> Report:
 
 
 def main() -> None:
-    """Measure everything."""
     parser = argparse.ArgumentParser()
     parser.add_argument("sets", type=Path)
     parser.add_argument("--split")

@@ -1,8 +1,8 @@
-"""What a process keeps after many syncs and requests: `python -m benchmarks.soak [--syncs 300] [--requests 5000]`.
+"""Measure a process during many syncs and requests: `python -m benchmarks.soak [--syncs 300] [--requests 5000]`.
 
-Descriptors, threads and resident memory of the process at the start and the end of each phase, and the slope of memory:
-least squares over the second half. The model is the tests' stand-in; Chroma, tantivy and SQLite are real.
-With `MALLOC_ARENA_MAX=1` in the environment glibc keeps no heaps for threads, and only what the program holds is left.
+Prints descriptors, threads and resident memory of the process at the start and the end of each phase, and the slope of
+memory, by least squares over the second half. The model is the tests' stand-in; Chroma, tantivy and SQLite are real.
+With `MALLOC_ARENA_MAX=1` in the environment glibc keeps no heaps for threads, so that only the program's memory counts.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tests.harness.soak import Held, slope, soak
 
 
 def shown(name: str, held: Sequence[Held], steps: int, per: int) -> str:
-    """A row of the table."""
+    """Return a row of the table."""
     first, last = held[0], held[-1]
     most = f"{max(one.descriptors for one in held)} | {first.threads} | {last.threads}"
     memory = (
@@ -27,7 +27,6 @@ def shown(name: str, held: Sequence[Held], steps: int, per: int) -> str:
 
 
 def main() -> None:
-    """The command."""
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--pages", type=int, default=1_100)
     options.add_argument("--syncs", type=int, default=300)

@@ -1,6 +1,6 @@
-"""What `knowledge_search` and the tools by path cost: `python -m benchmarks.unified [--prps 100]`.
+"""Measure `knowledge_search` and the tools that read a path: `python -m benchmarks.unified [--prps 100]`.
 
-The project has so many PRPs of its own, each of two sections, a tenth as many source files, and a framework.
+The project has this many PRPs of two sections each, a tenth as many source files, and a framework.
 """
 
 from __future__ import annotations
@@ -29,13 +29,12 @@ SENTENCES, WORDS = 4, 14
 
 
 def vocabulary() -> list[str]:
-    """The words of our own documentation, rarer the later they stand."""
+    """Return the words of Lore's documentation; later words are rarer."""
     text = " ".join(page.read_text(encoding="utf-8") for page in sorted((ROOT / "docs").glob("*.md")))
     return [word for word, _ in Counter(re.findall(r"\b[a-z]{4,14}\b", text)).most_common()]
 
 
 def fill(root: Path, prps: int, words: list[str]) -> None:
-    """Write the project."""
     chance = random.Random(7)
     weights = [1 / rank for rank in range(1, len(words) + 1)]
 
@@ -54,7 +53,6 @@ def fill(root: Path, prps: int, words: list[str]) -> None:
 
 
 def measure(app: App, words: list[str], calls: int) -> None:
-    """Print the figures."""
 
     def search(number: int, **arguments: Any) -> Any:
         query = f"{words[10 + number]} {words[400 + number]} {words[-1 - number]}"
