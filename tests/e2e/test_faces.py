@@ -130,7 +130,7 @@ def test_every_interface_gives_the_same_result_as_the_command_line(
         assert _steady(answers[face][number]) == _steady(answers["lore call"][number])
 
 
-def test_every_reply_fits_its_schema(answers: dict[str, Answers], contract: Contract) -> None:
+def test_every_reply_matches_its_schema(answers: dict[str, Answers], contract: Contract) -> None:
     for face, results in answers.items():
         for (name, arguments), result in zip(CALLS, results, strict=True):
             if not result.get("error"):

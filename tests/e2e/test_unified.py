@@ -136,7 +136,7 @@ def test_29_2_criterion_2_the_tool_knowledge_search_is_functional(app: App) -> N
     assert found["results"][0]["excerpt"]
 
 
-def test_29_2_a_search_is_called_with_project_root_and_options(app: App, project: Path) -> None:
+def test_29_2_a_search_accepts_project_root_and_options(app: App, project: Path) -> None:
     options = {"sources": ["prp", "example"], "limit": 3, "tags": []}
 
     found = through_mcp(
