@@ -1,4 +1,4 @@
-"""The boosts of a search of knowledge, and the sentence that it shows."""
+"""Tests of the boosts and excerpts of knowledge search."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ def scores(question: str, *found: Ranked, recent: tuple[str, ...] = (), **weight
     return {one.source: round(one.score, 3) for one in done}
 
 
-def test_the_base_is_the_share_of_the_best() -> None:
+def test_the_base_score_is_relative_to_the_best_score() -> None:
     found = scores("retry", ranked(200, chunk("a")), ranked(50, chunk("b")), ranked(-10, chunk("c")))
 
     assert found == {"a": 1.0, "b": 0.25, "c": 0.0}
 
 
-def test_tags_title_and_a_recent_change_are_added_as_the_seed_says() -> None:
+def test_tags_title_and_a_recent_change_add_the_documented_boosts() -> None:
     tagged, titled, both = chunk("tagged", tags=("errors",)), chunk("titled", title="Error codes"), chunk("all")
     both = both.model_copy(update={"tags": ("error",), "title": "Errors"})
     found = [ranked(100, chunk("plain")), ranked(100, tagged), ranked(100, titled), ranked(100, both)]
@@ -48,7 +48,7 @@ def test_tags_title_and_a_recent_change_are_added_as_the_seed_says() -> None:
     assert scores("error", *found, recent=("all",), tag_weight=0, title_weight=0, recent_weight=0.5)["all"] == 1.5
 
 
-def test_a_boost_counts_by_the_share_of_the_words_that_tell_something() -> None:
+def test_a_boost_is_proportional_to_the_share_of_significant_words() -> None:
     half = ranked(100, chunk("half", title="The handling of it", tags=("handling", "tabs")))
 
     assert scores("how do I handle API errors", ranked(100, chunk("none")), half)["half"] == round(
@@ -56,7 +56,7 @@ def test_a_boost_counts_by_the_share_of_the_words_that_tell_something() -> None:
     )
 
 
-def test_common_words_and_folders_boost_nothing() -> None:
+def test_common_words_and_folder_names_add_no_boost() -> None:
     code = chunk("examples/patterns/retry.py", title="examples/patterns/retry.py", tags=("how to",))
 
     assert scores("how to use the", ranked(10, code)) == {code.source: 1.0}
@@ -64,7 +64,7 @@ def test_common_words_and_folders_boost_nothing() -> None:
     assert scores("retry", ranked(10, code)) == {code.source: 1.3}
 
 
-def test_no_boost_lifts_what_was_replaced_above_what_replaced_it() -> None:
+def test_no_boost_ranks_a_superseded_document_above_its_successor() -> None:
     old = chunk("old.md", title="Errors", tags=("errors",), superseded_by="new.md")
     oldest = chunk("oldest.md", title="Errors", tags=("errors",), superseded_by="old.md")
     found = scores("errors", ranked(100, chunk("new.md", title="Faults")), ranked(90, old), ranked(80, oldest))
@@ -72,7 +72,7 @@ def test_no_boost_lifts_what_was_replaced_above_what_replaced_it() -> None:
     assert list(found) == ["new.md", "old.md", "oldest.md"]
 
 
-def test_nothing_found_is_nothing_boosted() -> None:
+def test_no_results_give_no_boosts() -> None:
     assert scores("error") == {}
     assert list(scores("x", ranked(-5, chunk("a")), ranked(-9, chunk("b")))) == ["a", "b"]
 
@@ -81,7 +81,7 @@ def excerpt(question: str, *texts: str, source: str = "a.md") -> str:
     return best_sentence(stems_of(question), [chunk(source, text) for text in texts])
 
 
-def test_the_excerpt_is_the_sentence_with_most_words_of_the_question() -> None:
+def test_the_excerpt_is_the_sentence_with_the_most_query_words() -> None:
     text = "# Errors\n\nSome intro text that says hello. Error handling is critical here. More text follows."
 
     assert excerpt("error handling", text) == "Error handling is critical here."
@@ -90,7 +90,7 @@ def test_the_excerpt_is_the_sentence_with_most_words_of_the_question() -> None:
 
 
 @pytest.mark.parametrize("word", ["first", "middle", "last"])
-def test_a_long_sentence_is_cut_between_words_where_the_question_is_answered(word: str) -> None:
+def test_a_long_sentence_is_cut_between_words_around_the_match(word: str) -> None:
     filler = "and some more of the same " * 12
     found = excerpt(word, f"The first of them {filler} a middle one {filler} and the last.")
 

@@ -1,4 +1,4 @@
-"""Replies that take no budget stay within the limit all the same, and say what was cut."""
+"""Replies without a token budget stay within the limit and report truncation."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def done(report: SyncReport) -> Job:
     return Job("sync", state="done", ended=0.0, report=report)
 
 
-def test_a_report_of_a_thousand_long_failures_is_cut_to_the_limit(contract: Contract) -> None:
+def test_a_report_of_a_thousand_long_failures_is_truncated_to_the_limit(contract: Contract) -> None:
     failed = [Problem(f"{'folder/' * 500}{n}.md", 'reason "\n" ' * 200) for n in range(1000)]
     report = SyncReport(failed=failed, skipped=failed * 2, warnings=["a warning\x00" * 200] * 300)
 
@@ -37,7 +37,7 @@ def test_a_report_of_a_thousand_long_failures_is_cut_to_the_limit(contract: Cont
     assert record["report"]["truncated"].startswith(told)
 
 
-def test_a_report_that_fits_is_whole() -> None:
+def test_a_report_within_the_limit_is_not_truncated() -> None:
     failed = [Problem(f"docs/{n}.md", "It is not UTF-8.") for n in range(100)]
 
     record = done(SyncReport(failed=failed)).record()
@@ -47,7 +47,7 @@ def test_a_report_that_fits_is_whole() -> None:
 
 
 @given(st.integers(0, 100), st.integers(0, 20), st.text(max_size=400), st.integers(1, 200))
-def test_an_answer_is_cut_to_the_limit(citations: int, references: int, text: str, times: int) -> None:
+def test_an_answer_is_truncated_to_the_limit(citations: int, references: int, text: str, times: int) -> None:
     cited = [{"n": n + 1, "source": "d/" * 200, "lines": [1, 2], "quote": text} for n in range(citations)]
     found = [{"source": "s/" * 300, "type": "src", "title": text, "lines": [1, 2], "score": 1.0}] * references
     parts = {"citations": cited, "references": found}
@@ -62,7 +62,7 @@ def test_an_answer_is_cut_to_the_limit(citations: int, references: int, text: st
 
 
 @given(st.text(), st.integers(0, 200))
-def test_the_beginning_of_a_text_is_the_longest_that_fits(text: str, characters: int) -> None:
+def test_a_truncated_text_is_the_longest_prefix_that_fits(text: str, characters: int) -> None:
     cut = budget.prefix(text, characters)
 
     assert text.startswith(cut)
@@ -71,7 +71,7 @@ def test_the_beginning_of_a_text_is_the_longest_that_fits(text: str, characters:
 
 
 @given(st.text(max_size=300), st.integers(10, 200))
-def test_whole_lines_are_taken_where_one_fits(text: str, characters: int) -> None:
+def test_a_text_is_truncated_at_a_line_end_if_a_whole_line_fits(text: str, characters: int) -> None:
     taken = budget.fitting_lines(text, characters)
 
     assert text.startswith(taken)

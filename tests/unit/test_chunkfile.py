@@ -1,4 +1,4 @@
-"""Lines of chunks.jsonl: compared without being parsed, and copied only if they are what was written."""
+"""Lines of chunks.jsonl are compared without parsing and copied only if they are unchanged."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TEXTS = st.lists(KEY_LIKE | st.text(st.characters(codec="utf-8"), max_size=8), m
 
 
 @given(TEXTS, TEXTS, TEXTS)
-def test_a_line_has_the_keys_of_its_chunk_whatever_its_texts_look_like(source: str, text: str, heading: str) -> None:
+def test_the_keys_of_a_line_are_read_correctly_for_any_text(source: str, text: str, heading: str) -> None:
     whole = make_chunk(source, text=text, title=heading, heading=(heading,))
 
     line = ChunkLine.written(ChunkLine.of(whole).line)
@@ -31,7 +31,7 @@ def test_a_line_has_the_keys_of_its_chunk_whatever_its_texts_look_like(source: s
 
 
 @given(TEXTS, st.none() | TEXTS, st.none() | TEXTS, st.lists(TEXTS, max_size=2))
-def test_a_line_has_exactly_the_relations_of_its_chunk(
+def test_a_line_contains_exactly_the_relations_of_its_chunk(
     text: str, class_name: str | None, successor: str | None, ancestors: list[str]
 ) -> None:
     chain = tuple(Ancestor(class_name=one, source=None) for one in ancestors)
@@ -44,7 +44,7 @@ def test_a_line_has_exactly_the_relations_of_its_chunk(
     assert not line.has(Relations(class_name, (*chain, Ancestor(class_name="x")), successor))
 
 
-def test_lines_that_were_written_are_read_as_the_same_bytes(tmp_path: Path) -> None:
+def test_written_lines_are_read_back_byte_for_byte(tmp_path: Path) -> None:
     lines = [ChunkLine.of(make_chunk(f"{name}.md", text=f"text\u2028\r{name}")) for name in "abc"]
     write_chunks(tmp_path, lines)
 
@@ -52,7 +52,7 @@ def test_lines_that_were_written_are_read_as_the_same_bytes(tmp_path: Path) -> N
     assert read_chunks(tmp_path) == [one.chunk for one in lines]
 
 
-def test_a_line_that_somebody_changed_is_parsed_and_not_copied(tmp_path: Path) -> None:
+def test_an_edited_line_is_parsed_and_not_copied(tmp_path: Path) -> None:
     write_chunks(tmp_path, [ChunkLine.of(make_chunk("a.md", text="before"))])
     file = tmp_path / CHUNKS
     file.write_text(file.read_text(encoding="utf-8").replace('"text":"before"', '"text" : "after"'), encoding="utf-8")
@@ -64,7 +64,7 @@ def test_a_line_that_somebody_changed_is_parsed_and_not_copied(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("damage", ["garbage", "{}", '{"id":"1"}'])
-def test_a_line_that_is_not_a_chunk_is_reported(tmp_path: Path, damage: str) -> None:
+def test_a_line_that_is_not_a_valid_chunk_is_reported(tmp_path: Path, damage: str) -> None:
     write_chunks(tmp_path, [ChunkLine.of(make_chunk("a.md"))])
     with open(tmp_path / CHUNKS, "a", encoding="utf-8") as file:
         file.write(damage + "\n")

@@ -1,4 +1,4 @@
-"""Whatever a file holds, its chunks are its lines, all of them, once, and no more than the model reads."""
+"""The chunks of any file cover each of its lines exactly once and fit the model."""
 
 from __future__ import annotations
 
@@ -39,7 +39,9 @@ TITLES = ["Title", "한국어 제목 " * 40, "." * 300]
 @pytest.mark.parametrize("path", PATHS)
 @settings(max_examples=300, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 @given(parts=TEXTS, title=st.sampled_from(TITLES), is_ticket=st.booleans())
-def test_chunks_are_the_lines_of_their_file(path: str, parts: list[str], title: str, is_ticket: bool) -> None:
+def test_chunks_cover_every_line_of_their_file_exactly_once(
+    path: str, parts: list[str], title: str, is_ticket: bool
+) -> None:
     type_ = KnowledgeType.TICKET if is_ticket else KnowledgeType.GUIDE
     file = document(path, "".join(parts), type_, title)
 
@@ -63,12 +65,12 @@ def begins(one: Chunk) -> tuple[int, int]:
 
 
 def ends(one: Chunk) -> tuple[int, int]:
-    """Where the next chunk may begin: on the next line, or further on in the same."""
+    """Return the positions where the next chunk may begin: on the next line, or later on the same line."""
     return (one.lines[1], one.columns[1]) if one.columns else (one.lines[1] + 1, 0)
 
 
 def uncovered(file: Document, chunks: list[Chunk]) -> list[str]:
-    """What is in no chunk, but for blank space and front matter."""
+    """Return the text that is in no chunk, except for whitespace and front matter."""
     lines = file.lines
     if file.syntax == "markdown":
         lines[: front_matter_lines(file.text)] = [""] * front_matter_lines(file.text)

@@ -1,4 +1,4 @@
-"""The classic ranking gives the scores that the followed system's own code gave on the same rows."""
+"""The classic ranking reproduces the scores of the original system."""
 
 from __future__ import annotations
 
@@ -46,7 +46,9 @@ E, S, V, I = EXAMPLE.source, BLOG.source, RELEASE.source, TICKET.source  # noqa:
         pytest.param("按钮怎么用", "all", [GUIDE], [(G, 1)], id="I"),
     ],
 )  # fmt: skip
-def test_golden_vector(query: str, type_: str, rows: list[Row], expected: list[tuple[str, int]]) -> None:
+def test_scores_match_the_golden_values(
+    query: str, type_: str, rows: list[Row], expected: list[tuple[str, int]]
+) -> None:
     assert [(source, rounded(total(terms))) for source, terms in rank(query, type_, rows, CLASSIC)] == expected
 
 

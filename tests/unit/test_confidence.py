@@ -1,4 +1,4 @@
-"""How sure it is that the index answers: similarity and the words that matter, of the best passage."""
+"""Confidence combines the similarity and the rare words of the best passage."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ def sure(question: str, *found: Candidate) -> float:
     return confidence(question, Candidates(list(found)), even)
 
 
-def test_a_passage_that_is_close_and_holds_every_word_is_sure() -> None:
+def test_a_similar_passage_with_every_word_gives_high_confidence() -> None:
     assert sure("who lights the lamp", Candidate(make_chunk("a.md", text=TEXT), 0.9, 5.0)) == 0.95
 
 
-def test_a_passage_that_is_far_and_holds_no_word_is_doubtful() -> None:
+def test_a_dissimilar_passage_without_any_word_gives_low_confidence() -> None:
     assert sure("kubernetes operators", Candidate(make_chunk("a.md", text=TEXT), 0.2, 0.0)) < DOUBTFUL
 
 
-def test_similarity_and_words_must_meet_in_one_passage() -> None:
+def test_similarity_and_words_must_occur_in_the_same_passage() -> None:
     near = Candidate(make_chunk("a.md", text="something else"), 0.8, 0.0)
     literal = Candidate(make_chunk("b.md", text=TEXT), 0.0, 9.0)
     both = Candidate(make_chunk("c.md", text=TEXT), 0.8, 9.0)
@@ -45,10 +45,10 @@ def test_rare_words_count_more_than_common_ones() -> None:
     assert found == 0.45
 
 
-def test_without_vectors_the_words_alone_decide() -> None:
+def test_without_vectors_only_the_words_count() -> None:
     assert sure("who lights the lamp", Candidate(make_chunk("a.md", text=TEXT), None, 5.0)) == 1.0
 
 
-def test_without_candidates_or_without_words_nothing_is_sure() -> None:
+def test_without_candidates_or_words_the_confidence_is_zero() -> None:
     assert sure("lamp") == 0.0
     assert sure("what is it", Candidate(make_chunk("a.md", text=TEXT), 0.0, 0.0)) == 0.0

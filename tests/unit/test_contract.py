@@ -1,4 +1,4 @@
-"""The contract is the only place where an operation is defined, and everything follows it."""
+"""The contract is the only definition of an operation."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ def test_the_contract_is_a_valid_openapi_document(contract: Contract) -> None:
     validate(contract.document)
 
 
-def test_the_list_of_tools_is_the_frozen_one() -> None:
-    """A changed description is a visible diff: write the new list with `make golden` and look at it."""
+def test_the_list_of_tools_equals_the_golden_file() -> None:
+    """After a change, update the golden file with `make golden` and review the diff."""
     assert anyio.run(tools) == json.loads(GOLDEN.read_text(encoding="utf-8"))
 
 
-def test_the_types_of_the_replies_are_those_of_the_contract(contract: Contract) -> None:
-    """Write them again with `make golden`."""
+def test_the_reply_types_equal_the_types_generated_from_the_contract(contract: Contract) -> None:
+    """After a change, generate the types with `make golden`."""
     assert records.TARGET.read_text(encoding="utf-8") == records.source(contract.document)
 
 
@@ -50,7 +50,7 @@ def test_every_schema_is_closed_and_bounded(contract: Contract) -> None:
     assert found == []
 
 
-def test_no_description_was_cut_at_a_comma(contract: Contract) -> None:
+def test_no_description_is_truncated_at_a_comma(contract: Contract) -> None:
     """In a YAML flow mapping, the words after an unquoted comma become a keyword without a value."""
     assert [*_empty_keywords(contract.document, "")] == []
 
@@ -83,7 +83,7 @@ def _complaints(schema: Any, where: str) -> Iterator[str]:
             yield from _complaints(inner, f"{where}.{name}")
 
 
-def test_the_types_of_the_contract_are_the_types_of_the_model(contract: Contract) -> None:
+def test_the_document_types_of_the_contract_equal_those_of_the_model(contract: Contract) -> None:
     types = [one.value for one in KnowledgeType]
 
     assert contract.document["components"]["schemas"]["Type"]["enum"] == types
@@ -123,7 +123,7 @@ NEW = {"project_id": "depot", "filename": "guide.md", "title": "Guide"}
         ),
     ],
 )  # fmt: skip
-def test_a_wrong_argument_is_named_with_what_would_be_right(
+def test_a_wrong_argument_is_reported_with_its_valid_values(
     contract: Contract, operation: str, arguments: dict[str, Any], message: str, hint: str
 ) -> None:
     with pytest.raises(InvalidArgument) as caught:
@@ -133,22 +133,22 @@ def test_a_wrong_argument_is_named_with_what_would_be_right(
     assert hint in caught.value.hint
 
 
-def test_defaults_are_filled_in(contract: Contract) -> None:
+def test_missing_arguments_get_their_defaults(contract: Contract) -> None:
     accepted = contract["query_documents"].accept({"query": "x"})
 
     assert accepted == {"query": "x", "type": "all", "limit": 10, "explain": False, "max_tokens": 2000}
 
 
-def test_an_integer_that_is_written_as_a_float_arrives_as_an_integer(contract: Contract) -> None:
+def test_a_whole_number_written_as_a_float_becomes_an_integer(contract: Contract) -> None:
     assert isinstance(contract["query_documents"].accept({"query": "x", "limit": 3.0})["limit"], int)
 
 
-def test_a_result_that_breaks_its_schema_is_our_mistake(contract: Contract) -> None:
+def test_a_result_that_violates_its_schema_is_an_internal_error(contract: Contract) -> None:
     with pytest.raises(InternalError):
         contract["list_documents"].check_result({"total": -1, "documents": []})
 
 
-def test_an_unknown_operation_is_told_with_the_known_ones(contract: Contract) -> None:
+def test_an_unknown_operation_is_reported_with_the_known_operations(contract: Contract) -> None:
     with pytest.raises(UnknownOperation) as caught:
         _ = contract["nope"]
 

@@ -1,4 +1,4 @@
-"""Until when a document holds: dates and times with a zone are understood, all else is refused or reported."""
+"""Last days of validity: dates and times with a zone are accepted, other values are reported."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ DAY = datetime.date(2026, 6, 30)
         datetime.datetime(2026, 6, 30, 12, tzinfo=datetime.UTC),
     ],
 )
-def test_dates_and_times_with_a_zone_are_days(value: object) -> None:
+def test_dates_and_times_with_a_zone_are_read_as_days(value: object) -> None:
     assert last_day(value) == DAY
 
 
@@ -35,12 +35,12 @@ def test_dates_and_times_with_a_zone_are_days(value: object) -> None:
     ["soon", "2026", 2026, "2026-06", "2026-13-01", "2026-02-30", "30.06.2026", "2026-06-30T12:00:00",
      "2026-06-30 or so", ["2026-06-30"], True, "9999-12-31T23:59:59-23:59", datetime.datetime(2026, 6, 30)],
 )  # fmt: skip
-def test_anything_else_is_a_problem_and_sets_no_end(value: object) -> None:
+def test_any_other_value_is_reported_and_sets_no_last_day(value: object) -> None:
     assert day_or_none(value) is None
     assert "2026-12-31" in str(problem_of(value))
 
 
-def test_nothing_is_said_where_nothing_is() -> None:
+def test_a_missing_value_is_not_reported() -> None:
     assert (last_day(None), last_day(""), problem_of(None)) == (None, None, None)
 
 
@@ -59,5 +59,5 @@ def test_days_are_compared_as_dates() -> None:
         ("soon", None),
     ],
 )
-def test_front_matter_has_the_day(text: str, day: str | None) -> None:
+def test_the_last_day_is_read_from_front_matter(text: str, day: str | None) -> None:
     assert read_front_matter(f"---\nvalid_until: {text}\n---\n").valid_until == day

@@ -17,7 +17,7 @@ DECLARED = {re.split(r"[<>=!~ \[]", row)[0]: row for row in PROJECT["dependencie
 
 
 def imported() -> Iterator[str]:
-    """Give the top-level names of other packages that the code imports, inside functions too."""
+    """Return the top-level names of the packages that the code imports, including imports inside functions."""
     for folder in PACKAGES.values():
         for file in folder.rglob("*.py"):
             for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):

@@ -1,4 +1,4 @@
-"""What a document is about in short: excerpt, tags by three strategies, rules with their lines, what a PRP names."""
+"""Digests: excerpt, tags, rules with their lines, and the paths that a PRP names."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def of(path: str, text: str) -> Digest:
         ("no headings, and nothing said\n", ()),
     ],
 )
-def test_29_3_tags_come_from_front_matter_else_from_a_line_else_from_headings(text: str, tags: tuple[str, ...]) -> None:
+def test_29_3_tags_come_from_front_matter_or_a_tag_line_or_headings(text: str, tags: tuple[str, ...]) -> None:
     assert of(MEMORY, text).tags == tags
 
 
@@ -69,12 +69,12 @@ def test_tags_never_come_from_the_path() -> None:
     "text",
     ['"""Doc.\n\nTags: a, b\n"""\n', "# Doc.\n# Tags: a, b\n", "'''Tags: a, b'''\nx = 1\n", "# tag: a,b\n## No\n"],
 )
-def test_code_names_its_tags_in_a_comment_and_has_no_headings(text: str) -> None:
+def test_tags_of_code_come_from_a_comment_and_not_from_headings(text: str) -> None:
     assert of(PATTERN, text).tags == ("a", "b")
     assert of(PATTERN, "## Not a heading\nx = 1\n").tags == ()
 
 
-def test_front_matter_that_is_no_yaml_leaves_the_other_ways_to_tags() -> None:
+def test_invalid_front_matter_falls_back_to_the_other_sources_of_tags() -> None:
     text = "---\ntags: [a\n---\n# Title\n\nThe paragraph that says something.\n\n## Topic\n"
     document = source_of(MEMORY).document(MEMORY, "\n" + text)
 
@@ -103,12 +103,12 @@ def test_front_matter_that_is_no_yaml_leaves_the_other_ways_to_tags() -> None:
          "Retries what failed, with a pause."),
     ],
 )  # fmt: skip
-def test_29_3_the_excerpt_is_the_first_paragraph_that_says_something(path: str, text: str, excerpt: str) -> None:
+def test_29_3_the_excerpt_is_the_first_meaningful_paragraph(path: str, text: str, excerpt: str) -> None:
     assert of(path, text).excerpt == excerpt
 
 
 @given(st.text(max_size=600), st.integers(1, 250))
-def test_a_clipped_text_is_within_its_limit_and_ends_with_a_whole_word(text: str, limit: int) -> None:
+def test_a_shortened_text_stays_within_its_limit_and_ends_with_a_whole_word(text: str, limit: int) -> None:
     plain = " ".join(text.split())
 
     cut = clip(text, limit)
@@ -122,7 +122,7 @@ def test_a_clipped_text_is_within_its_limit_and_ends_with_a_whole_word(text: str
 
 
 @given(LINES.map("\n".join) | st.text(max_size=300))
-def test_any_text_has_a_digest_within_its_bounds(text: str) -> None:
+def test_the_digest_of_any_text_stays_within_its_limits(text: str) -> None:
     for path in (PRP, MEMORY, PATTERN, RULES):
         found = of(path, "\n" + text)
         assert len(found.excerpt) <= LONGEST_EXCERPT
@@ -131,7 +131,7 @@ def test_any_text_has_a_digest_within_its_bounds(text: str) -> None:
         assert Digest.model_validate_json(found.model_dump_json()) == found
 
 
-def test_29_3_rules_have_the_line_where_they_stand() -> None:
+def test_29_3_rules_have_their_line_numbers() -> None:
     text = (
         "---\nname: Rules\n---\n# Rules\n\n- ✅ **Fast Failure**: Let exceptions bubble up\n"
         "- ❌ Fishy `fallbacks` that hide\n"
@@ -151,7 +151,7 @@ def test_29_3_rules_have_the_line_where_they_stand() -> None:
     assert of(RULES, "✅ " + "word " * 500).rules[0].text == "word " * 39 + "word…"
 
 
-def test_29_3_a_prp_says_where_it_was_implemented() -> None:
+def test_29_3_a_prp_names_the_files_that_implement_it() -> None:
     text = (
         "---\nprp_id: PRP-7\nstatus: executed\nimplementations: [ce/core.py, 5, 'two words']\n"
         "context_sync:\n  ce_updated: true\n---\n# T\n\n**File:** `syntropy-mcp/src/indexer.ts`\n"
@@ -180,7 +180,7 @@ def test_a_prp_without_front_matter_is_not_verified_and_has_no_id() -> None:
     assert (found.id, found.status, found.verified, found.implementations) == (None, None, False, ())
 
 
-def test_a_prp_names_patterns_in_prose_and_code_but_promises_them_in_prose_only() -> None:
+def test_a_prp_names_patterns_in_prose_and_code_but_promises_them_only_in_prose() -> None:
     text = (
         "# T\n\nSee ./examples/patterns/api.py, `../.ce/examples/system/patterns/error-recovery.md`, and `retry`.\n"
         "A retry is tried. e.g. examples/patterns/*.py\n\n```\ncat examples/shown.md some_name\n```\n"
@@ -195,7 +195,7 @@ def test_a_prp_names_patterns_in_prose_and_code_but_promises_them_in_prose_only(
     assert "tried" not in names
 
 
-def test_code_and_guides_have_no_digest() -> None:
+def test_code_and_guides_get_no_digest() -> None:
     for path in ("src/app.py", "docs/guide.md", "tests/test_a.py"):
         assert digest(source_of(path).document(path, "# Text\n")) is None
 

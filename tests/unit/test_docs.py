@@ -1,4 +1,4 @@
-"""The documentation does not lie: its links lead somewhere, its commands exist."""
+"""The documentation is consistent: its links resolve and its commands exist."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def anchors(page: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_every_relative_link_leads_to_a_file_and_a_heading(page: Path) -> None:
+def test_every_relative_link_resolves_to_a_file_and_a_heading(page: Path) -> None:
     for target in re.findall(r"\]\(([^)]+)\)", page.read_text()):
         if not target.startswith("http"):
             path, _, anchor = target.partition("#")
@@ -30,7 +30,7 @@ def test_every_relative_link_leads_to_a_file_and_a_heading(page: Path) -> None:
             assert not anchor or anchor in anchors(file), target
 
 
-def test_every_make_target_that_is_named_exists() -> None:
+def test_every_documented_make_target_exists() -> None:
     targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE))
     named = {name for page in PAGES for name in re.findall(r"\bmake ([a-z-]+)\b(?!\w)", page.read_text())}
 
@@ -39,7 +39,7 @@ def test_every_make_target_that_is_named_exists() -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_every_file_and_benchmark_of_this_repository_that_a_page_names_exists(page: Path) -> None:
+def test_every_file_and_benchmark_named_in_the_documentation_exists(page: Path) -> None:
     text = page.read_text()
     modules = [f"{name.replace('.', '/')}.py" for name in re.findall(r"python -m (benchmarks\.\w+)", text)]
     files = re.findall(r"`((?:benchmarks|tests|etl|server|data)/[\w/.-]+\.\w+)`", text)
@@ -47,7 +47,7 @@ def test_every_file_and_benchmark_of_this_repository_that_a_page_names_exists(pa
     assert [file for file in (*modules, *files) if not (ROOT / file).exists()] == []
 
 
-def test_the_demo_indexes_the_documents_and_the_sample_project_and_no_code_of_ours() -> None:
+def test_the_demo_indexes_the_documents_and_the_sample_project_but_not_lores_code() -> None:
     found = scan(ROOT, load_settings(ROOT, ROOT / "data" / "demo.toml").index.exclude).files
 
     assert {"README.md", "docs/searching.md", "data/sample/ferry/stores/base.py"} <= found.keys()
@@ -67,7 +67,7 @@ def test_every_operation_and_route_is_documented(contract: Contract) -> None:
         assert f"{operation.method} /api{operation.path}" in http
 
 
-def test_every_test_that_the_page_on_compatibility_names_exists() -> None:
+def test_every_test_named_on_the_compatibility_page_exists() -> None:
     named = set(re.findall(r"`(test_\w+)`", (ROOT / "docs" / "compatibility.md").read_text()))
     files = [file.read_text() for file in (ROOT / "tests").rglob("test_*.py")]
     written = {name for text in files for name in re.findall(r"^def (test_\w+)", text, flags=re.MULTILINE)}
@@ -76,7 +76,7 @@ def test_every_test_that_the_page_on_compatibility_names_exists() -> None:
     assert named - written == set()
 
 
-def test_every_requirement_of_the_sync_hook_has_tests_that_are_named_after_it() -> None:
+def test_every_requirement_of_the_sync_hook_has_tests_named_after_it() -> None:
     page = (ROOT / "docs" / "compatibility.md").read_text()
     rows = dict(re.findall(r"^\| ((?:FR|SC)-\d{3}) .*?((?:`test_\w+`(?:, )?)+) \|$", page, flags=re.MULTILINE))
 
@@ -85,7 +85,7 @@ def test_every_requirement_of_the_sync_hook_has_tests_that_are_named_after_it() 
         assert number.lower().replace("-", "_") in tests
 
 
-def test_every_dependency_has_its_reason() -> None:
+def test_the_reason_for_every_dependency_is_documented() -> None:
     declared = re.findall(r'^    "([a-z0-9-]+)[><=]', (ROOT / "pyproject.toml").read_text(), flags=re.MULTILINE)
     reasons = (ROOT / "docs" / "dependencies.md").read_text()
 

@@ -8,7 +8,7 @@ from lore_server.setup.doctor import _run
 from lore_server.setup.finding import Finding
 
 
-def test_a_check_that_does_not_end_is_reported_and_left_behind() -> None:
+def test_a_check_that_hangs_is_reported_and_abandoned() -> None:
     release = threading.Event()
 
     def endless() -> Finding:
@@ -22,5 +22,5 @@ def test_a_check_that_does_not_end_is_reported_and_left_behind() -> None:
     assert "0.05 s" in str(found)
 
 
-def test_a_check_within_its_time_is_told_as_it_is() -> None:
+def test_a_check_within_its_time_limit_is_reported_unchanged() -> None:
     assert _run("python", lambda: Finding("ok", "CPython"))["status"] == "ok"

@@ -1,4 +1,4 @@
-"""Drift: what PRPs say of files that are not there, and what changed since it was read."""
+"""Drift: PRPs that name missing files, and files changed since they were read."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ def told(found: Drift) -> list[tuple[str, str, str]]:
     return [(one.kind.value, one.key, one.target) for one in found.violations]
 
 
-def test_nothing_to_check_is_no_drift() -> None:
+def test_an_empty_project_has_no_drift() -> None:
     assert drift([], lambda path: False, ()) == Drift(0.0, (), 0)
 
 
-def test_what_a_prp_names_and_nobody_wrote_is_drift() -> None:
+def test_a_missing_file_named_by_a_prp_is_drift() -> None:
     entries = [
         prp("PRP-1", implementations=["ce/there.py", "ce/gone.py"]),
         entry("examples/patterns/api.md"),
@@ -56,7 +56,7 @@ def test_what_a_prp_names_and_nobody_wrote_is_drift() -> None:
     }
 
 
-def test_a_prp_that_is_still_to_be_carried_out_names_what_is_yet_to_be_written() -> None:
+def test_a_missing_file_named_by_an_open_prp_is_not_drift() -> None:
     about = {"implementations": ["ce/new.py"], "examples": ["examples/new.md"]}
     waiting = prp("PRP-1", "PRPs/feature-requests/PRP-1.md", status="draft", **about)
     done = prp("PRP-2", "PRPs/PRP-2.md", status="Executed", **about)
@@ -65,7 +65,7 @@ def test_a_prp_that_is_still_to_be_carried_out_names_what_is_yet_to_be_written()
     assert len(told(drift([done], lambda path: False, ()))) == 2
 
 
-def test_a_file_of_many_rules_is_checked_once() -> None:
+def test_a_file_with_many_rules_is_checked_once() -> None:
     rules = [entry(".ce/RULES.md", Group.SYSTEM_RULES, key=key) for key in ("a", "b")]
 
     found = drift(rules, lambda path: True, {".ce/RULES.md"})
@@ -74,7 +74,7 @@ def test_a_file_of_many_rules_is_checked_once() -> None:
 
 
 @given(st.lists(st.lists(PATHS, max_size=3), max_size=5), st.sets(PATHS), st.sets(st.integers(0, 4)))
-def test_the_score_is_the_share_of_what_was_checked_that_does_not_hold(
+def test_the_drift_score_is_the_share_of_failed_checks(
     named: list[list[str]], there: set[str], edited: set[int]
 ) -> None:
     entries = [prp(f"PRP-{n}", implementations=paths) for n, paths in enumerate(named)]
@@ -91,7 +91,7 @@ def test_the_score_is_the_share_of_what_was_checked_that_does_not_hold(
     assert drift(entries, lambda path: True, ()).violations == ()
 
 
-def test_29_3_cross_references_a_pattern_is_named_by_its_path_its_file_or_its_name_as_a_whole_word() -> None:
+def test_29_3_cross_references_match_a_pattern_by_path_file_name_or_whole_word() -> None:
     patterns = [
         entry(".ce/examples/system/patterns/error-recovery.py", Group.SYSTEM_PATTERNS),
         entry("examples/patterns/retry.md"),

@@ -1,4 +1,4 @@
-"""Every error has a code, a status, an exit code and a hint, and its tree is drawn truly."""
+"""Every error has a code, a status, an exit code and a hint."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ def _all(kind: type[LoreError]) -> Iterator[type[LoreError]]:
             yield from _all(child)
 
 
-def test_the_tree_in_the_docstring_is_the_tree_of_the_classes() -> None:
+def test_the_tree_in_the_docstring_equals_the_class_tree() -> None:
     drawn = re.findall(r"(\w+)\s+(\d+)\s+(\d+)", lore_etl.core.errors.__doc__ or "")
     real = [(kind.__name__, str(kind.exit_code), str(kind.http_status)) for kind in _all(LoreError)][1:]
 
     assert drawn == real
 
 
-def test_codes_are_unique_and_every_error_says_what_to_do() -> None:
+def test_codes_are_unique_and_every_error_has_a_hint() -> None:
     kinds = list(_all(LoreError))
 
     assert len({kind.code for kind in kinds}) == len(kinds)
     assert all(kind.default_hint for kind in kinds)
 
 
-def test_exit_codes_are_the_documented_ones() -> None:
+def test_exit_codes_match_the_documentation() -> None:
     assert {kind.exit_code for kind in _all(LoreError)} == {1, 2, 70, 74, 75}
 
 
-def test_an_unforeseen_error_is_logged_and_its_text_is_not_shown() -> None:
+def test_an_unexpected_error_is_logged_but_its_text_is_not_shown() -> None:
     record = problem(ValueError("the secret text"))
 
     assert record["code"] == "INTERNAL_ERROR"

@@ -1,4 +1,4 @@
-"""The evaluation set asks what its index can answer, or what nothing in it does, and says which."""
+"""The evaluation set in the repository is consistent with the files it judges."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def gold(questions: list[Question], judgements: list[list[str]]) -> dict[str, li
 
 @pytest.fixture(scope="module")
 def corpus() -> dict[str, str]:
-    """The type of each file that the questions are asked of."""
+    """Return the type of each file in the index of the evaluation set."""
     settings = load_settings(ROOT, EVALUATION / "index.toml")
     paths = list(scan(ROOT, settings.index.exclude).files)
     sources = SourceSet(SourceContext(paths, lambda path: (ROOT / path).read_text(encoding="utf-8")), settings.sources)
@@ -61,13 +61,13 @@ def types(question: Question) -> set[str]:
     return {expected} if isinstance(expected, str) else set(expected)
 
 
-def test_every_question_is_asked_once_under_an_id_of_its_own(questions: list[Question]) -> None:
+def test_every_question_is_unique_and_has_a_unique_id(questions: list[Question]) -> None:
     assert len({one["_id"] for one in questions}) == len(questions)
     assert len({one["text"].casefold() for one in questions}) == len(questions)
     assert all(one["text"].strip() == one["text"] != "" for one in questions)
 
 
-def test_there_are_enough_questions_of_each_kind_and_none_of_another(questions: list[Question]) -> None:
+def test_there_are_enough_questions_of_each_kind_and_no_other_kinds(questions: list[Question]) -> None:
     counts = Counter(one["metadata"]["kind"] for one in questions)
     sorts = Counter(one["metadata"]["sort"] for one in of_kind(questions, "unanswerable"))
 
@@ -77,7 +77,7 @@ def test_there_are_enough_questions_of_each_kind_and_none_of_another(questions: 
     assert counts.total() >= LEAST_IN_ALL
 
 
-def test_both_splits_have_half_of_each_kind(questions: list[Question]) -> None:
+def test_each_split_has_half_of_each_kind(questions: list[Question]) -> None:
     for kind in (*LEAST, "unanswerable"):
         split = Counter(one["metadata"]["split"] for one in of_kind(questions, kind))
 
@@ -85,7 +85,7 @@ def test_both_splits_have_half_of_each_kind(questions: list[Question]) -> None:
         assert abs(split["dev"] - split["test"]) <= 1
 
 
-def test_every_judgement_is_of_a_question_that_is_asked_and_stands_once(
+def test_every_judgement_is_unique_and_belongs_to_a_question(
     questions: list[Question], judgements: list[list[str]]
 ) -> None:
     ids = {one["_id"] for one in questions}
@@ -94,9 +94,7 @@ def test_every_judgement_is_of_a_question_that_is_asked_and_stands_once(
     assert len({(id_, path) for id_, path, _ in judgements}) == len(judgements)
 
 
-def test_what_is_unanswerable_has_no_gold_and_everything_else_has_some(
-    questions: list[Question], gold: dict[str, list[str]]
-) -> None:
+def test_only_unanswerable_questions_have_no_gold_files(questions: list[Question], gold: dict[str, list[str]]) -> None:
     for one in questions:
         is_answerable = one["metadata"]["kind"] != "unanswerable"
 
@@ -114,7 +112,7 @@ def test_the_evaluation_set_is_not_indexed(corpus: dict[str, str]) -> None:
     assert not [path for path in corpus if path.startswith("data/evaluation/")]
 
 
-def test_the_expected_types_are_those_of_the_gold_files(
+def test_the_expected_types_match_the_gold_files(
     questions: list[Question], gold: dict[str, list[str]], corpus: dict[str, str]
 ) -> None:
     for one in questions:
@@ -122,7 +120,7 @@ def test_the_expected_types_are_those_of_the_gold_files(
             assert types(one) == {corpus[path] for path in gold[one["_id"]]}, one["_id"]
 
 
-def test_the_one_gold_file_of_a_name_holds_it_or_is_called_so(
+def test_the_only_gold_file_of_a_name_contains_it_or_has_that_name(
     questions: list[Question], gold: dict[str, list[str]]
 ) -> None:
     for one in of_kind(questions, "name"):
@@ -135,7 +133,7 @@ def test_the_one_gold_file_of_a_name_holds_it_or_is_called_so(
         assert is_the_file or name.rpartition(".")[2] in parts, name
 
 
-def test_an_unanswerable_question_holds_no_name_of_the_corpus(
+def test_an_unanswerable_question_contains_no_name_from_the_corpus(
     questions: list[Question], corpus: dict[str, str]
 ) -> None:
     text = "\n".join((ROOT / path).read_text(encoding="utf-8") for path in corpus)
@@ -145,5 +143,5 @@ def test_an_unanswerable_question_holds_no_name_of_the_corpus(
         assert names.isdisjoint(re.findall(r"\w+", one["text"])), one["text"]
 
 
-def test_a_version_stands_in_each_question_for_one(questions: list[Question]) -> None:
+def test_every_question_for_a_version_contains_the_version(questions: list[Question]) -> None:
     assert all(re.search(r"\bv?\d+\.\d+\.\d+\b", one["text"]) for one in of_kind(questions, "version"))

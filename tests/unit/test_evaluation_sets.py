@@ -1,4 +1,4 @@
-"""Sets of judged questions: what is read, which part of it, and where a mistake is."""
+"""Reading sets of judged questions, their splits and their mistakes."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ def refusal(folder: Path, split: str | None = None) -> str:
     return caught.value.message
 
 
-# --- what is read ------------------------------------------------------------------------------------------------
+# --- reading -----------------------------------------------------------------------------------------------------
 
 
-def test_a_set_is_its_questions_its_documents_and_what_is_relevant(folder: Path) -> None:
+def test_a_set_has_questions_documents_and_judgements(folder: Path) -> None:
     chosen = read_set(folder)
 
     assert chosen.name == chosen.corpus == "harbour"
@@ -56,7 +56,7 @@ def test_a_set_is_its_questions_its_documents_and_what_is_relevant(folder: Path)
         ({"_id": "MED-10"}, None),
     ],
 )
-def test_a_documents_path_is_what_its_metadata_says_or_an_id_that_looks_like_one(
+def test_a_documents_path_comes_from_its_metadata_or_from_an_id_that_looks_like_a_path(
     folder: Path, row: dict[str, object], path: str | None
 ) -> None:
     (folder / "corpus.jsonl").write_text(jsonl([{**row, "text": "x"}, *DOCUMENTS]), encoding="utf-8")
@@ -77,7 +77,7 @@ def test_a_documents_language_is_kept(folder: Path) -> None:
     assert (records[0].language, records[1].language) == ("python", None)
 
 
-def test_a_set_without_a_corpus_asks_the_projects_own_index_also_what_has_no_answer(tmp_path: Path) -> None:
+def test_a_set_without_a_corpus_queries_the_projects_index_including_unanswerable_questions(tmp_path: Path) -> None:
     folder = write_set(tmp_path / "own", None, QUESTIONS, [("q1", "docs/anything.md", 1)])
 
     chosen = read_set(folder)
@@ -86,13 +86,13 @@ def test_a_set_without_a_corpus_asks_the_projects_own_index_also_what_has_no_ans
     assert chosen.judgements == {"q1": {"docs/anything.md": 1}, "q2": {}}
 
 
-def test_of_a_corpus_only_judged_questions_are_asked(folder: Path) -> None:
+def test_a_set_with_a_corpus_has_only_its_judged_questions(folder: Path) -> None:
     (folder / "qrels.tsv").write_text(qrels([("q2", "d2", 1)]), encoding="utf-8")
 
     assert ids(read_set(folder)) == ["q2"]
 
 
-def test_blank_lines_a_missing_header_and_windows_line_ends_do_no_harm(folder: Path) -> None:
+def test_blank_lines_a_missing_header_and_windows_line_ends_are_accepted(folder: Path) -> None:
     for name in ("corpus.jsonl", "queries.jsonl", "qrels.tsv"):
         lines = (folder / name).read_text(encoding="utf-8").splitlines()
         kept = [line for line in lines if not line.startswith("query-id")]
@@ -109,7 +109,7 @@ def test_line_separators_within_a_text_do_not_end_a_line(folder: Path) -> None:
     assert [one.text for one in read_set(folder).questions] == [text]
 
 
-def test_half_a_character_that_json_can_spell_is_replaced(folder: Path) -> None:
+def test_an_unpaired_surrogate_is_replaced(folder: Path) -> None:
     (folder / "queries.jsonl").write_text('{"_id": "q1", "text": "why \\ud83d not"}\n', encoding="utf-8")
 
     (only,) = read_set(folder).questions
@@ -120,7 +120,7 @@ def test_half_a_character_that_json_can_spell_is_replaced(folder: Path) -> None:
 # --- splits ------------------------------------------------------------------------------------------------------
 
 
-def test_a_split_is_a_file_of_judgements_beside_the_others(folder: Path) -> None:
+def test_a_split_may_be_a_judgement_file_next_to_the_others(folder: Path) -> None:
     (folder / "qrels.dev.tsv").write_text(qrels([("q2", "d2", 1)]), encoding="utf-8")
 
     chosen = read_set(folder, "dev")
@@ -136,7 +136,7 @@ def test_a_split_may_have_its_own_questions(folder: Path) -> None:
     assert read_set(folder, "hard").questions == [Question("q1", "at which hour")]
 
 
-def test_a_split_is_a_file_of_the_qrels_folder_and_without_one_it_is_test(folder: Path) -> None:
+def test_a_split_may_be_a_file_in_the_qrels_folder_and_defaults_to_test(folder: Path) -> None:
     (folder / "qrels.tsv").unlink()
     (folder / "qrels").mkdir()
     (folder / "qrels" / "dev.tsv").write_text(qrels([("q1", "d1", 1)]), encoding="utf-8")
@@ -146,7 +146,7 @@ def test_a_split_is_a_file_of_the_qrels_folder_and_without_one_it_is_test(folder
     assert ids(read_set(folder)) == ids(read_set(folder, "test")) == ["q2"]
 
 
-def test_a_split_is_what_the_metadata_of_a_question_says(folder: Path) -> None:
+def test_a_split_may_be_defined_by_the_metadata_of_questions(folder: Path) -> None:
     rows = [{**row, "metadata": {"split": split}} for row, split in zip(QUESTIONS, ("dev", "test"), strict=True)]
     (folder / "queries.jsonl").write_text(jsonl(rows), encoding="utf-8")
 
@@ -155,26 +155,26 @@ def test_a_split_is_what_the_metadata_of_a_question_says(folder: Path) -> None:
     assert ids(read_set(folder)) == ["q1", "q2"]
 
 
-def test_a_split_without_questions_is_told(folder: Path) -> None:
+def test_a_split_without_questions_is_an_error(folder: Path) -> None:
     assert refusal(folder, "nope") == "harbour: no question in the split `nope` has a relevant document in qrels.tsv."
 
 
 # --- mistakes ----------------------------------------------------------------------------------------------------
 
 
-def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_a_missing_folder_is_an_error(tmp_path: Path) -> None:
     assert refusal(tmp_path / "nope") == "There is no folder nope."
 
 
 @pytest.mark.parametrize("name", ["queries.jsonl", "qrels.tsv"])
-def test_a_missing_file_is_told_by_its_name(folder: Path, name: str) -> None:
+def test_a_missing_file_is_reported_by_name(folder: Path, name: str) -> None:
     (folder / name).unlink()
 
     assert refusal(folder).startswith(f"Cannot read {name}: ")
 
 
 @pytest.mark.parametrize("name", ["corpus.jsonl", "queries.jsonl", "qrels.tsv"])
-def test_a_file_of_another_encoding_is_told_by_its_name(folder: Path, name: str) -> None:
+def test_a_file_in_another_encoding_is_reported_by_name(folder: Path, name: str) -> None:
     (folder / name).write_bytes(b"\xff\xfe\x00")
 
     assert refusal(folder) == f"Cannot read {name}: it is not UTF-8."
@@ -193,7 +193,7 @@ def test_a_file_of_another_encoding_is_told_by_its_name(folder: Path, name: str)
         ('{"_id": "z", "text": "x", "metadata": "dev"}', "`metadata` is not a JSON object."),
     ],
 )
-def test_a_bad_record_is_told_with_file_and_line(folder: Path, name: str, line: str, told: str) -> None:
+def test_an_invalid_record_is_reported_with_file_and_line(folder: Path, name: str, line: str, told: str) -> None:
     with open(folder / name, "a", encoding="utf-8") as file:
         file.write(f"{line}\n")
 
@@ -201,7 +201,7 @@ def test_a_bad_record_is_told_with_file_and_line(folder: Path, name: str, line: 
 
 
 @pytest.mark.parametrize("name", ["corpus.jsonl", "queries.jsonl"])
-def test_an_id_that_stands_twice_is_told_with_file_and_line(folder: Path, name: str) -> None:
+def test_a_duplicate_id_is_reported_with_file_and_line(folder: Path, name: str) -> None:
     first = (folder / name).read_text(encoding="utf-8").splitlines()[0]
     with open(folder / name, "a", encoding="utf-8") as file:
         file.write(f"{first}\n")
@@ -210,20 +210,20 @@ def test_an_id_that_stands_twice_is_told_with_file_and_line(folder: Path, name: 
 
 
 @pytest.mark.parametrize("text", ['""', '"  "', "null", "3"])
-def test_a_question_without_a_text_is_told(folder: Path, text: str) -> None:
+def test_a_question_without_text_is_an_error(folder: Path, text: str) -> None:
     (folder / "queries.jsonl").write_text(f'{{"_id": "q1", "text": {text}}}\n', encoding="utf-8")
 
     assert refusal(folder) == "queries.jsonl, line 1: `text` is missing or not a string."
 
 
 @pytest.mark.parametrize("row", ["q1\td1", "q1 d1 1", "q1\td1\tyes", "q1\td1\t--1", "q1\t0\td1\t1", "q1\td1\t1.5"])
-def test_a_bad_judgement_is_told_with_its_line(folder: Path, row: str) -> None:
+def test_an_invalid_judgement_is_reported_with_its_line(folder: Path, row: str) -> None:
     (folder / "qrels.tsv").write_text(f"query-id\tcorpus-id\tscore\n{row}\n", encoding="utf-8")
 
     assert refusal(folder) == "qrels.tsv, line 2: not `query-id<TAB>corpus-id<TAB>score`."
 
 
-def test_a_judgement_of_a_document_that_the_corpus_does_not_have_is_told(folder: Path) -> None:
+def test_a_judgement_of_an_unknown_document_is_an_error(folder: Path) -> None:
     (folder / "qrels.tsv").write_text(qrels([("q1", "d1", 1), ("q1", "d9", 1)]), encoding="utf-8")
 
     assert refusal(folder) == "qrels.tsv, line 3: there is no document `d9` in the corpus."
@@ -231,7 +231,7 @@ def test_a_judgement_of_a_document_that_the_corpus_does_not_have_is_told(folder:
 
 @pytest.mark.parametrize("judgements", [[], [("q9", "d1", 1)], [("q1", "d1", 0), ("q2", "d1", -1)]])
 @pytest.mark.parametrize("documents", [DOCUMENTS, None])
-def test_a_set_in_which_nothing_is_relevant_is_told(
+def test_a_set_without_relevant_documents_is_an_error(
     tmp_path: Path, documents: list[dict[str, str]] | None, judgements: list[tuple[str, str, int]]
 ) -> None:
     folder = write_set(tmp_path / "empty", documents, QUESTIONS, judgements)

@@ -1,4 +1,4 @@
-"""Server-sent events: what is told when, and what becomes of the work when the client leaves."""
+"""Server-sent events: their order, and the end of the work when the client disconnects."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ JSON = dict[str, Any]
 
 
 def told(chunks: list[bytes]) -> list[tuple[str, Any]]:
-    """Events by their names; heartbeats as such."""
+    """Return the name and data of each event, with heartbeats as events without data."""
     found = []
     for block in b"".join(chunks).decode().split("\n\n")[:-1]:
         if block.startswith(":"):
@@ -35,11 +35,11 @@ async def read_all(response: Events) -> list[bytes]:
     return [bytes(chunk) async for chunk in response.body_iterator]  # type: ignore[arg-type]
 
 
-def test_the_contract_says_which_operations_stream(contract: Contract) -> None:
+def test_the_contract_declares_which_operations_stream(contract: Contract) -> None:
     assert streaming_operations(contract) == {"ask_knowledge_base", "get_job"}
 
 
-def test_an_answer_is_told_in_order_and_ends_with_its_result(contract: Contract) -> None:
+def test_an_answer_is_streamed_in_order_and_ends_with_its_result(contract: Contract) -> None:
     def call(name: str, arguments: JSON, listener: Listener) -> JSON:
         for piece in ("Zwölf", "\n[1]", "\u2028"):
             listener.text(piece)
@@ -58,7 +58,7 @@ def test_an_answer_is_told_in_order_and_ends_with_its_result(contract: Contract)
 @pytest.mark.parametrize(
     ("error", "code"), [(Busy("It is taken."), "BUSY"), (ValueError("a secret"), "INTERNAL_ERROR")]
 )
-def test_a_failure_is_told_as_the_common_error(contract: Contract, error: Exception, code: str) -> None:
+def test_a_failure_is_sent_as_an_error_event(contract: Contract, error: Exception, code: str) -> None:
     def call(name: str, arguments: JSON, listener: Listener) -> JSON:
         listener.text("Well")
         raise error
@@ -74,7 +74,7 @@ def test_a_failure_is_told_as_the_common_error(contract: Contract, error: Except
     assert "secret" not in str(last)
 
 
-def test_what_is_wrong_before_the_beginning_is_an_ordinary_error(contract: Contract) -> None:
+def test_an_error_before_the_stream_starts_is_an_ordinary_error_reply(contract: Contract) -> None:
     def call(name: str, arguments: JSON, listener: Listener) -> JSON:
         raise JobNotFound("There is no such job.")
 
@@ -84,7 +84,7 @@ def test_what_is_wrong_before_the_beginning_is_an_ordinary_error(contract: Contr
         anyio.run(events_of, contract["get_job"], {"id": "nope"}, Calls(contract, call))
 
 
-def test_silence_is_filled_with_heartbeats(contract: Contract, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_heartbeats_are_sent_while_there_is_no_event(contract: Contract, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(events, "HEARTBEAT_SECONDS", 0.01)
     go_on = threading.Event()
 
@@ -106,7 +106,7 @@ def test_silence_is_filled_with_heartbeats(contract: Contract, monkeypatch: pyte
     assert found[-1] == ("result", {})
 
 
-def test_a_client_that_leaves_ends_the_work_at_its_next_word(contract: Contract) -> None:
+def test_work_stops_at_its_next_event_after_the_client_disconnects(contract: Contract) -> None:
     left, ended, outcome = threading.Event(), threading.Event(), list[BaseException]()
 
     def call(name: str, arguments: JSON, listener: Listener) -> JSON:
@@ -142,7 +142,7 @@ def test_a_client_that_leaves_ends_the_work_at_its_next_word(contract: Contract)
     assert len(outcome) == 1
 
 
-def test_a_job_is_told_when_it_changes_and_once_more_at_its_end(contract: Contract) -> None:
+def test_a_job_is_sent_when_it_changes_and_at_its_end(contract: Contract) -> None:
     states = [
         {"id": "j", "state": "running", "stage": "read", "done": 1, "seconds": 0.1},
         {"id": "j", "state": "running", "stage": "read", "done": 1, "seconds": 0.3, "rate": 2},

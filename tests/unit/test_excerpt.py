@@ -1,4 +1,4 @@
-"""Excerpts show the lines that matter and keep a reply within its budget."""
+"""Excerpts show the relevant lines and keep a reply within its budget."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from lore_server.replies.excerpt import excerpt, fit_results
 PASSAGE = "\n".join(f"line {n} about nothing" for n in range(40)) + "\nthe worker drains its queue\nthe end of it"
 
 
-def test_a_short_passage_is_shown_whole() -> None:
+def test_a_short_passage_is_shown_completely() -> None:
     assert excerpt("one\ntwo", ["two"], 100) == "one\ntwo"
 
 
-def test_the_excerpt_is_taken_around_the_words_of_the_question() -> None:
+def test_the_excerpt_is_taken_around_the_query_words() -> None:
     shown = excerpt(PASSAGE, ["drain", "queue"], 120)
 
     assert "the worker drains its queue" in shown
@@ -34,12 +34,12 @@ def test_one_long_line_is_cut_around_the_match() -> None:
 
 
 @given(st.text(max_size=3000), st.lists(st.text(max_size=8), max_size=4), st.integers(20, 500))
-def test_an_excerpt_is_never_longer_than_asked_for(text: str, words: list[str], characters: int) -> None:
+def test_an_excerpt_never_exceeds_its_limit(text: str, words: list[str], characters: int) -> None:
     assert len(excerpt(text, words, characters)) <= characters + 4
 
 
 @pytest.mark.parametrize("text", ["Wait … and see.", "…", "short", "a\n…\nb"])
-def test_only_a_result_whose_text_was_cut_says_so(text: str) -> None:
+def test_only_a_shortened_result_is_marked_as_truncated(text: str) -> None:
     whole: Any = {"id": "a", "excerpt": ""}
     cut: Any = {"id": "b", "excerpt": ""}
     fit_results([whole], [text], ["see"], 500)
@@ -49,7 +49,7 @@ def test_only_a_result_whose_text_was_cut_says_so(text: str) -> None:
     assert cut["cut"] is True
 
 
-def test_the_way_to_the_whole_is_told_only_where_something_was_cut() -> None:
+def test_the_hint_for_the_full_text_appears_only_if_a_result_was_truncated() -> None:
     one = {
         "id": "a1",
         "source": "a.md",
@@ -66,7 +66,7 @@ def test_the_way_to_the_whole_is_told_only_where_something_was_cut() -> None:
 
 
 @given(st.integers(1, 100), st.integers(300, 15_000), st.sampled_from([PASSAGE, '"\\\n' * 500, "\x00" * 900]))
-def test_results_stay_within_their_characters(count: int, characters: int, passage: str) -> None:
+def test_results_stay_within_their_character_limit(count: int, characters: int, passage: str) -> None:
     results: list[Any] = [{"source": f"docs/{n}.md", "excerpt": "", "score": 1.0} for n in range(count)]
 
     fitting = fit_results(results, [passage] * count, ["worker"], characters)

@@ -1,4 +1,4 @@
-"""The excerpt set: ranges of characters, how far passages hold them, and where a mistake is."""
+"""Excerpt sets: character ranges, the measures computed from them, and invalid sets."""
 
 from __future__ import annotations
 
@@ -41,15 +41,15 @@ def refusal(folder: Path, split: str | None = None) -> str:
 
 
 def quoted(text: str, chunk: Chunk) -> str:
-    """What stands in the text where the chunk is said to be."""
+    """Return the text at the range of the chunk."""
     start, end = Places(text).span(chunk)
     return text[start:end]
 
 
-# --- what is read ------------------------------------------------------------------------------------------------
+# --- reading -----------------------------------------------------------------------------------------------------
 
 
-def test_a_set_is_whole_documents_and_ranges_that_answer(tmp_path: Path) -> None:
+def test_a_set_has_whole_documents_and_ranges_that_answer_its_questions(tmp_path: Path) -> None:
     folder = write_excerpts(tmp_path / "set", [asking((4, 9), (21, 25))])
 
     chosen = read_excerpts(folder)
@@ -61,7 +61,7 @@ def test_a_set_is_whole_documents_and_ranges_that_answer(tmp_path: Path) -> None
     assert [chosen.documents["harbour.md"][start:end] for start, end in chosen.answers["q1"][1]] == ["ferry", "dawn"]
 
 
-def test_offsets_count_line_ends_and_characters_as_they_are(tmp_path: Path) -> None:
+def test_offsets_count_characters_without_converting_line_ends(tmp_path: Path) -> None:
     text = "Fährt früh.\r\n🎉 Tides.\rEnd\n"
     place = text.index("Tides")
     folder = write_excerpts(tmp_path / "set", [asking((place, place + 5))], harbour=text)
@@ -71,13 +71,13 @@ def test_offsets_count_line_ends_and_characters_as_they_are(tmp_path: Path) -> N
     assert chosen.documents["harbour.md"][place : place + 5] == "Tides"
 
 
-def test_ranges_that_overlap_or_touch_are_one(tmp_path: Path) -> None:
+def test_overlapping_and_adjacent_ranges_are_merged(tmp_path: Path) -> None:
     folder = write_excerpts(tmp_path / "set", [asking((10, 20), (0, 5), (15, 25), (25, 30))])
 
     assert read_excerpts(folder).answers["q1"][1] == [(0, 5), (10, 30)]
 
 
-def test_a_split_is_what_a_question_says(tmp_path: Path) -> None:
+def test_a_split_is_defined_by_its_questions(tmp_path: Path) -> None:
     rows = [asking((0, 3), id_="a", split="dev"), asking((4, 9), id_="b", split="test")]
     folder = write_excerpts(tmp_path / "set", rows)
 
@@ -87,7 +87,7 @@ def test_a_split_is_what_a_question_says(tmp_path: Path) -> None:
     assert refusal(folder, "nope") == "set: no question in the split `nope`."
 
 
-def test_hidden_files_and_folders_are_no_documents(tmp_path: Path) -> None:
+def test_hidden_files_and_folders_are_not_documents(tmp_path: Path) -> None:
     folder = write_excerpts(tmp_path / "set", [asking((0, 3))])
     (folder / "corpora" / ".DS_Store").write_bytes(b"\x00\xff")
     (folder / "corpora" / "more").mkdir()
@@ -95,7 +95,7 @@ def test_hidden_files_and_folders_are_no_documents(tmp_path: Path) -> None:
     assert list(read_excerpts(folder).documents) == ["harbour.md"]
 
 
-def test_a_folder_without_questions_or_without_documents_is_no_excerpt_set(tmp_path: Path) -> None:
+def test_a_folder_without_questions_or_documents_is_not_an_excerpt_set(tmp_path: Path) -> None:
     folder = write_excerpts(tmp_path / "set", [asking((0, 3))])
     (folder / "questions.jsonl").unlink()
 
@@ -121,7 +121,7 @@ def test_a_folder_without_questions_or_without_documents_is_no_excerpt_set(tmp_p
         (asking((0, len(TEXT) + 1)), "its references are not ranges of the document."),
     ],
 )
-def test_a_bad_question_is_told_with_its_line(tmp_path: Path, row: Any, told: str) -> None:
+def test_an_invalid_question_is_reported_with_its_line(tmp_path: Path, row: Any, told: str) -> None:
     folder = write_excerpts(tmp_path / "set", [asking((0, 3), id_="q0"), row])
 
     assert refusal(folder) == f"questions.jsonl, line 2: {told}"
@@ -135,18 +135,18 @@ def test_a_line_separator_within_a_question_does_not_end_it(tmp_path: Path) -> N
     assert [one.text for one in read_excerpts(folder).asked.questions] == ["one\u2028two"]
 
 
-def test_a_document_of_another_encoding_is_told_by_its_name(tmp_path: Path) -> None:
+def test_a_document_in_another_encoding_is_reported_by_name(tmp_path: Path) -> None:
     folder = write_excerpts(tmp_path / "set", [asking((0, 3))])
     (folder / "corpora" / "harbour.md").write_bytes(b"\xff\xfe")
 
     assert refusal(folder) == "Cannot read corpora/harbour.md: it is not UTF-8."
 
 
-# --- places ------------------------------------------------------------------------------------------------------
+# --- ranges ------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
-def test_the_place_of_a_chunk_is_its_text_whatever_ends_the_lines(end: str) -> None:
+def test_the_range_of_a_chunk_covers_its_text_with_any_line_ends(end: str) -> None:
     lines = ["# Harbour", "", words(40, "dawn"), "", "## Tides 🎉", "", words(40, "tide"), ""]
     text = end.join(lines)
 
@@ -156,7 +156,7 @@ def test_the_place_of_a_chunk_is_its_text_whatever_ends_the_lines(end: str) -> N
     assert [quoted(text, one).replace(end, "\n") for one in chunks] == [one.text for one in chunks]
 
 
-def test_the_place_of_a_piece_of_a_line_is_its_columns() -> None:
+def test_the_range_of_a_part_of_a_line_is_its_columns() -> None:
     text = f"# Harbour\r\n\r\nfirst\r\n{words(900, 'tide')}\r\nlast"
 
     pieces = [one for one in chunks_in("a.md", text.replace("\r\n", "\n")) if one.columns]
@@ -165,7 +165,7 @@ def test_the_place_of_a_piece_of_a_line_is_its_columns() -> None:
     assert [quoted(text, one) for one in pieces] == [one.text for one in pieces]
 
 
-def test_the_last_line_may_have_no_end_and_the_text_no_line() -> None:
+def test_a_text_may_be_empty_or_lack_a_final_line_end() -> None:
     assert quoted("one\ntwo", make_chunk("a.md", lines=(2, 2))) == "two"
     assert quoted("one\ntwo\n", make_chunk("a.md", lines=(2, 3))) == "two\n"
     assert quoted("", make_chunk("a.md")) == ""
@@ -175,7 +175,7 @@ lines_of_text = st.lists(st.text(st.characters(exclude_characters="\r\n", codec=
 
 
 @given(lines_of_text, st.data())
-def test_the_place_of_any_lines_is_those_lines(lines: list[str], data: st.DataObject) -> None:
+def test_the_range_of_any_lines_covers_those_lines(lines: list[str], data: st.DataObject) -> None:
     ends = data.draw(st.lists(st.sampled_from(["\n", "\r\n", "\r"]), min_size=len(lines), max_size=len(lines)))
     text = "".join(line + end for line, end in zip(lines, ends, strict=True))
     first = data.draw(st.integers(1, len(lines) + 1))
@@ -196,33 +196,33 @@ def measured(passages: list[tuple[str, Span]], *answer: Span) -> tuple[float, fl
     return found["recall"], found["precision"], found["iou"]
 
 
-def test_a_passage_that_is_the_answer_has_one_everywhere() -> None:
+def test_a_passage_equal_to_the_answer_scores_one_on_every_measure() -> None:
     assert measured([("a.md", (10, 20))], (10, 20)) == (1, 1, 1)
 
 
-def test_half_of_the_answer_in_a_passage_twice_as_long_as_it() -> None:
-    """5 of 10 wanted characters among 20 given; 25 in the union."""
+def test_half_of_the_answer_in_a_passage_of_twice_its_length_scores_accordingly() -> None:
+    """The passage has 20 characters, 5 of the 10 relevant ones among them; the union has 25."""
     assert measured([("a.md", (15, 35))], (10, 20)) == pytest.approx((5 / 10, 5 / 20, 5 / 25))
 
 
-def test_several_passages_and_several_ranges_are_added_up() -> None:
+def test_several_passages_and_ranges_are_summed() -> None:
     passages = [("a.md", (0, 10)), ("a.md", (30, 50))]
 
     assert measured(passages, (5, 15), (40, 45), (60, 65)) == pytest.approx((10 / 20, 10 / 30, 10 / 40))
 
 
-def test_a_passage_of_another_document_holds_nothing_and_counts_against_precision() -> None:
+def test_a_passage_of_another_document_only_lowers_precision() -> None:
     assert measured([("b.md", (10, 20)), ("a.md", (10, 20))], (10, 20)) == pytest.approx((1, 1 / 2, 1 / 2))
 
 
-def test_what_is_given_twice_is_found_once_and_counts_twice_against_precision() -> None:
+def test_a_repeated_passage_counts_once_for_recall_and_twice_against_precision() -> None:
     passages = [("a.md", (0, 10)), ("a.md", (5, 15))]
 
     assert measured(passages, (5, 10)) == pytest.approx((1, 5 / 20, 5 / 20))
 
 
 @pytest.mark.parametrize(("passages", "answer"), [([], [(0, 5)]), ([("a.md", (5, 9))], [(0, 5)]), ([], [])])
-def test_nothing_in_common_is_zero(passages: list[tuple[str, Span]], answer: list[Span]) -> None:
+def test_disjoint_passages_score_zero(passages: list[tuple[str, Span]], answer: list[Span]) -> None:
     assert measured(passages, *answer) == (0, 0, 0)
 
 
@@ -230,7 +230,7 @@ spans = st.tuples(st.integers(0, 60), st.integers(1, 30)).map(lambda pair: (pair
 
 
 @given(st.lists(st.tuples(st.sampled_from(["a.md", "b.md"]), spans), max_size=6), st.lists(spans, min_size=1))
-def test_every_measure_is_between_zero_and_one_and_recall_is_a_share_of_characters(
+def test_every_measure_is_between_zero_and_one_and_recall_counts_characters(
     tmp_path_factory: pytest.TempPathFactory, passages: list[tuple[str, Span]], references: list[Span]
 ) -> None:
     wanted = {place for start, end in references for place in range(start, end)}

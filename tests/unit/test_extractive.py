@@ -1,4 +1,4 @@
-"""Answers without a model are sentences of the passages, each with the lines it stands on."""
+"""Extractive answers quote sentences of passages with their lines."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ def test_sentences_keep_the_lines_of_their_paragraph() -> None:
     assert found["queue.retry(job, delay=30)"] == (19, 19)
 
 
-def test_headings_fences_and_rules_of_tables_are_no_sentences() -> None:
+def test_headings_fences_and_table_rules_are_not_sentences() -> None:
     texts = [one.text for one in sentences(PASSAGE)]
 
     assert not any(text.startswith(("##", "```", "| ---")) for text in texts)
 
 
-def test_the_sentence_that_says_most_about_the_question_comes_first() -> None:
+def test_the_most_relevant_sentence_comes_first() -> None:
     best = extract(parse("how long is the delay between retries"), [PASSAGE], embed=None)
 
     assert best[0].text.startswith("The delay doubles")
@@ -73,7 +73,7 @@ class SQLiteStore(SQLStore):
 '''
 
 
-def test_of_code_only_what_reads_like_prose_is_quoted() -> None:
+def test_only_prose_is_quoted_from_code() -> None:
     passage = Passage(1, make_chunk("ferry/sqlite.py", "src", text=CODE, lines=(1, 11)))
 
     assert {(one.text, one.lines) for one in sentences(passage)} == {

@@ -39,7 +39,7 @@ def text_of(root: Path, path: str) -> str:
 
 
 def not_ignored_by_git(root: Path, paths: list[str]) -> list[str]:
-    """What git itself says."""
+    """Return the files that git itself lists."""
     environment = {"PATH": os.environ["PATH"], "HOME": str(root), "GIT_CONFIG_NOSYSTEM": "1"}
     subprocess.run(["git", "init", "-q", "."], cwd=root, check=True, env=environment)
     command = ["git", "ls-files", "-z", "--others", "--exclude-per-directory=.gitignore"]
@@ -57,7 +57,7 @@ def test_files_are_listed_by_their_relative_posix_path_in_order(tmp_path: Path) 
     assert (found.unreadable, found.refused) == ([], [])
 
 
-def test_folders_of_machines_are_left_out_and_those_of_agents_are_read(tmp_path: Path) -> None:
+def test_generated_folders_are_skipped_and_agent_folders_are_read(tmp_path: Path) -> None:
     kept = [".github/a.md", ".ce/a.md", ".serena/memories/a.md", ".claude/a.md", ".cursor/rules/a.mdc", ".cursorrules"]
     dropped = ["node_modules/a.js", "src/__pycache__/a.py", ".git/a", ".lore/a", ".hidden.md", "venv/a.py"]
     write_project(tmp_path, dict.fromkeys([*kept, *dropped], ""))
@@ -73,7 +73,7 @@ def test_folders_of_machines_are_left_out_and_those_of_agents_are_read(tmp_path:
     top=st.lists(st.sampled_from(PATTERNS), max_size=6),
     nested=st.lists(st.sampled_from(PATTERNS), max_size=4),
 )
-def test_what_git_ignores_is_ignored(top: list[str], nested: list[str]) -> None:
+def test_files_ignored_by_git_are_skipped(top: list[str], nested: list[str]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder).resolve()
         contents = dict.fromkeys(TREE, "x")
@@ -112,7 +112,7 @@ IGNORED = {
         (["*", "**", ".env", ".git/", ".lore/", "node_modules/"], ["out/"], ["b.log", "private.md", "src/c.log"]),
     ],
 )
-def test_what_git_ignores_is_taken_in_on_request(
+def test_files_ignored_by_git_can_be_included_by_configuration(
     tmp_path: Path, include: list[str], exclude: list[str], more: list[str]
 ) -> None:
     write_project(tmp_path, IGNORED)
@@ -122,7 +122,7 @@ def test_what_git_ignores_is_taken_in_on_request(
     assert [path for path in sorted(IGNORED) if not is_passed_over(tmp_path, path, exclude, include=include)] == found
 
 
-def test_a_folder_that_no_included_file_may_lie_in_is_not_walked(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_contain_an_included_file_is_not_walked(tmp_path: Path) -> None:
     write_project(tmp_path, {".gitignore": "*\n", "out/api/a.md": "", "big/b.md": ""})
     with without_permission(tmp_path / "big", tmp_path):
         found = scan(tmp_path, [], include=["out/api/*.md"])
@@ -130,7 +130,7 @@ def test_a_folder_that_no_included_file_may_lie_in_is_not_walked(tmp_path: Path)
     assert (list(found.files), found.unreadable) == (["out/api/a.md"], [])
 
 
-def test_a_broken_pattern_in_a_gitignore_is_passed_over_and_in_the_configuration_named(tmp_path: Path) -> None:
+def test_an_invalid_pattern_is_skipped_in_a_gitignore_and_reported_in_the_configuration(tmp_path: Path) -> None:
     write_project(tmp_path, {".gitignore": "[z-a]\n!\nb.md\n", "a.md": "", "b.md": ""})
 
     assert files(tmp_path) == ["a.md"]
@@ -138,13 +138,13 @@ def test_a_broken_pattern_in_a_gitignore_is_passed_over_and_in_the_configuration
         scan(tmp_path, ["[z-a]"])
 
 
-def test_configured_patterns_exclude_too_and_a_gitignore_may_take_them_back(tmp_path: Path) -> None:
+def test_configured_patterns_also_exclude_and_a_gitignore_can_reinclude(tmp_path: Path) -> None:
     write_project(tmp_path, {"a.md": "", "b.md": "", "c/.gitignore": "!b.md", "c/b.md": ""})
 
     assert files(tmp_path, ["b.md"]) == ["a.md", "c/b.md"]
 
 
-def test_links_out_of_the_project_are_reported_and_others_are_not_followed(tmp_path: Path) -> None:
+def test_symlinks_are_not_followed_and_those_leading_outside_the_project_are_reported(tmp_path: Path) -> None:
     root = write_project(tmp_path / "project", {"a.md": "", "b/c.md": "", ".gitignore": "ignored\n"}).resolve()
     write_project(tmp_path / "other", {"secret.md": ""})
     for name, target in {
@@ -164,14 +164,14 @@ def test_links_out_of_the_project_are_reported_and_others_are_not_followed(tmp_p
     ]
 
 
-def test_what_lore_writes_for_others_and_its_copies_are_no_files_of_the_project(tmp_path: Path) -> None:
+def test_files_generated_by_lore_and_their_copies_are_skipped(tmp_path: Path) -> None:
     names = [".ce/syntropy-index.json", ".ce/syntropy-index.json.old", ".ce/RULES.md", "sub/.ce/syntropy-index.json"]
     write_project(tmp_path, dict.fromkeys(names, ""))
 
     assert files(tmp_path) == [".ce/RULES.md", "sub/.ce/syntropy-index.json"]
 
 
-def test_a_fifo_is_no_file_and_nothing_waits_for_one(tmp_path: Path) -> None:
+def test_a_fifo_is_skipped_without_blocking(tmp_path: Path) -> None:
     write_project(tmp_path, {"a.md": ""})
     os.mkfifo(tmp_path / "pipe.md")
     os.mkfifo(tmp_path / ".gitignore")
@@ -193,7 +193,9 @@ def test_a_fifo_is_no_file_and_nothing_waits_for_one(tmp_path: Path) -> None:
         (b"x" * LIMIT, "x" * LIMIT),
     ],
 )
-def test_text_is_read_without_its_mark_and_with_plain_line_ends(tmp_path: Path, data: bytes, text: str) -> None:
+def test_text_is_read_without_byte_order_mark_and_with_normalized_line_ends(
+    tmp_path: Path, data: bytes, text: str
+) -> None:
     write_project(tmp_path, {"a.md": data})
 
     assert text_of(tmp_path, "a.md") == text
@@ -208,7 +210,7 @@ def test_text_is_read_without_its_mark_and_with_plain_line_ends(tmp_path: Path, 
         (b"\xff\xfea", "not valid UTF-16 at byte 2; save it as UTF-8"),
     ],
 )
-def test_what_is_no_text_is_refused_with_the_reason(tmp_path: Path, data: bytes, reason: str) -> None:
+def test_a_file_that_is_not_text_is_rejected_with_a_reason(tmp_path: Path, data: bytes, reason: str) -> None:
     write_project(tmp_path, {"a.md": data})
 
     with pytest.raises(Unreadable) as found:
@@ -217,7 +219,7 @@ def test_what_is_no_text_is_refused_with_the_reason(tmp_path: Path, data: bytes,
     assert str(found.value) == reason
 
 
-def test_a_file_that_changed_under_the_reader_is_refused(tmp_path: Path) -> None:
+def test_a_file_that_changes_while_it_is_read_is_rejected(tmp_path: Path) -> None:
     write_project(tmp_path, {"grown.md": "x" * (LIMIT + 1), "other/secret.md": "x"})
     (tmp_path / "link.md").symlink_to(tmp_path / "other/secret.md")
     entries = [FileEntry(path, 1, "") for path in ("grown.md", "gone.md", "link.md")]
@@ -227,7 +229,7 @@ def test_a_file_that_changed_under_the_reader_is_refused(tmp_path: Path) -> None
             read_text(tmp_path / entry.path, entry, LIMIT)
 
 
-def test_a_name_that_is_not_utf8_is_left_out(tmp_path: Path) -> None:
+def test_a_file_whose_name_is_not_utf8_is_skipped(tmp_path: Path) -> None:
     write_project(tmp_path, {"a.md": ""})
     (tmp_path / os.fsdecode(b"caf\xe9.md")).write_bytes(b"")
 
@@ -236,7 +238,7 @@ def test_a_name_that_is_not_utf8_is_left_out(tmp_path: Path) -> None:
 
 @contextmanager
 def as_nobody(root: Path) -> Iterator[None]:
-    """Run as a user whom permissions hold back, who owns the tree."""
+    """Run as an unprivileged user who owns the tree, so that permissions apply."""
     if os.geteuid() != 0:
         yield
         return
@@ -249,7 +251,7 @@ def as_nobody(root: Path) -> Iterator[None]:
         os.seteuid(0)
 
 
-def test_what_may_not_be_read_is_reported_and_the_rest_is_found() -> None:
+def test_unreadable_folders_are_reported_and_other_files_are_found() -> None:
     root = Path(tempfile.mkdtemp()).resolve()
     try:
         write_project(root, {"a.md": "a", "closed/b.md": "b", "secret.md": "c"})
@@ -267,7 +269,7 @@ def test_what_may_not_be_read_is_reported_and_the_rest_is_found() -> None:
         shutil.rmtree(root)
 
 
-def test_a_stamp_changes_with_the_text_even_if_its_time_is_set_back(tmp_path: Path) -> None:
+def test_a_stamp_changes_with_the_text_even_if_the_modification_time_is_reset(tmp_path: Path) -> None:
     write_project(tmp_path, {"a.md": "one", "b.md": "same"})
     before, info = scan(tmp_path, []), (tmp_path / "a.md").stat()
     (tmp_path / "a.md").write_text("two", encoding="utf-8")
@@ -281,7 +283,7 @@ def test_a_stamp_changes_with_the_text_even_if_its_time_is_set_back(tmp_path: Pa
     assert after.files["b.md"] == before.files["b.md"]
 
 
-def test_a_file_of_this_very_moment_has_no_stamp_to_be_trusted(tmp_path: Path) -> None:
+def test_a_file_modified_just_now_has_no_reliable_stamp(tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text("one", encoding="utf-8")
     os.utime(tmp_path / "a.md", ns=(0, 0))
 
@@ -290,8 +292,8 @@ def test_a_file_of_this_very_moment_has_no_stamp_to_be_trusted(tmp_path: Path) -
 
 @pytest.mark.parametrize("pattern", ["a**a**a**b", "*a*a*a*a*a*a*b", "/**/a*a*a*/b", "[!b]*[!b]*[!b]*c", "!*a*a*a*b"])
 @pytest.mark.parametrize("path", ["a" * 250, "a/" * 1000 + "a", "a" * 250 + "/b"])
-def test_no_pattern_makes_a_walk_hang(pattern: str, path: str) -> None:
-    """Python's `re` would take minutes to years for these; that the test ends is what it shows."""
+def test_pathological_patterns_do_not_hang_the_walk(pattern: str, path: str) -> None:
+    """Python's `re` would take minutes to years for these patterns; the test passes by terminating."""
     spec = lenient([pattern])
 
     assert verdict(spec, path) in (None, False, True)
@@ -299,7 +301,7 @@ def test_no_pattern_makes_a_walk_hang(pattern: str, path: str) -> None:
 
 
 @given(st.text("ab*?[]!/", max_size=12), st.text("ab/", max_size=12))
-def test_a_pattern_with_many_wildcards_means_the_same_as_to_pathspec(pattern: str, path: str) -> None:
+def test_a_pattern_with_many_wildcards_matches_as_in_pathspec(pattern: str, path: str) -> None:
     ours = lenient([pattern])
     theirs = GitIgnoreSpec.from_lines([pattern] if ours.patterns else [], backend="simple")
 

@@ -11,7 +11,7 @@ Piece = tuple[int, int, tuple[int, int] | None]
 
 
 def pieces(lines: list[str], sections: list[Section], limit: int = 64) -> list[Piece]:
-    """(first, last, columns) of what `fit` makes of the sections, with some 60 tokens behind a header of one."""
+    """Return (first, last, columns) of the pieces that `fit` makes, with about 60 tokens after a short header."""
     text = document("a.md", "\n".join(lines), title="T")
     return [(one.first, one.last, columns) for one, columns in fit(sections, text, counter(limit))]
 
@@ -20,13 +20,13 @@ def section(first: int, last: int, group: str = "g", **more: object) -> Section:
     return Section(first, last, "section", "x", group=group, **more)  # type: ignore[arg-type]
 
 
-def test_sections_that_are_no_crumbs_stay_apart() -> None:
+def test_sections_of_sufficient_length_are_not_joined() -> None:
     lines = [words(CRUMB_TOKENS)] * 2
 
     assert pieces(lines, [section(1, 1), section(2, 2)]) == [(1, 1, None), (2, 2, None)]
 
 
-def test_a_crumb_joins_the_section_below_before_the_one_above() -> None:
+def test_a_crumb_joins_the_section_below_rather_than_the_section_above() -> None:
     lines = [words(30), words(5), words(30)]
 
     assert pieces(lines, [section(1, 1), section(2, 2), section(3, 3)]) == [(1, 1, None), (2, 3, None)]
@@ -38,20 +38,20 @@ def test_a_crumb_joins_the_section_above_if_it_does_not_fit_below() -> None:
     assert pieces(lines, [section(1, 1), section(2, 2), section(3, 3)]) == [(1, 2, None), (3, 3, None)]
 
 
-def test_a_crumb_never_joins_another_group_unless_the_module_says_it_between_definitions() -> None:
+def test_a_crumb_joins_another_group_only_if_it_is_module_code_between_definitions() -> None:
     lines = [words(5), words(30)]
 
     assert pieces(lines, [section(1, 1, "a"), section(2, 2, "b")]) == [(1, 1, None), (2, 2, None)]
     assert pieces(lines, [Section(1, 1, "module", "m", group="a"), section(2, 2, "b")]) == [(1, 2, None)]
 
 
-def test_a_crumb_that_introduces_goes_with_what_follows_even_if_that_is_then_split() -> None:
+def test_an_introducing_crumb_joins_the_next_section_even_if_that_is_then_split() -> None:
     lines = [words(5), *[words(10)] * 6]
 
     assert pieces(lines, [section(1, 1, "a", introduces=True), section(2, 7, "b")]) == [(1, 4, None), (5, 7, None)]
 
 
-def test_joined_sections_keep_the_name_of_the_one_that_says_more_and_the_symbols_of_both() -> None:
+def test_joined_sections_keep_the_name_of_the_longer_section_and_the_symbols_of_both() -> None:
     text = document("a.py", f"{words(5)}\n{words(30)}")
     above = Section(1, 1, "method", "A.a", ("A", "a"), (Symbol("A.a", 1, 1),), group="A")
     below = Section(2, 2, "method", "A.b", ("A", "b"), (Symbol("A.b", 2, 2),), group="A")
@@ -61,31 +61,31 @@ def test_joined_sections_keep_the_name_of_the_one_that_says_more_and_the_symbols
     assert (joined.anchor, joined.heading, joined.names()) == ("A.b", ("A", "b"), ("A.a", "A.b"))
 
 
-def test_a_long_section_is_cut_at_a_blank_line_rather_than_where_it_is_full() -> None:
+def test_a_long_section_is_split_at_a_blank_line_before_the_limit() -> None:
     lines = [words(20), words(20), "", words(15), words(20), words(20)]
 
     assert pieces(lines, [section(1, 6)]) == [(1, 2, None), (4, 6, None)]
 
 
-def test_no_crumb_is_left_over_at_the_end_of_a_long_section() -> None:
+def test_a_long_section_leaves_no_crumb_at_its_end() -> None:
     lines = [words(10)] * 7
 
     assert pieces(lines, [section(1, 7)]) == [(1, 4, None), (5, 7, None)]
 
 
-def test_a_closing_bracket_never_begins_a_piece() -> None:
+def test_no_piece_begins_with_a_closing_bracket() -> None:
     lines = ["call(", *[f"    {words(13)}"] * 3, *[f"    {words(4)},"] * 1, ")", *[words(14)] * 3]
 
     assert all(not lines[first - 1].startswith(")") for first, _, _ in pieces(lines, [section(1, len(lines))]))
 
 
-def test_a_solid_range_that_fits_is_never_cut() -> None:
+def test_a_solid_range_that_fits_is_never_split() -> None:
     lines = [words(30), *[words(10)] * 4, words(30)]
 
     assert pieces(lines, [section(1, 6, solid=((2, 5),))]) == [(1, 1, None), (2, 5, None), (6, 6, None)]
 
 
-def test_a_solid_range_that_is_too_long_is_cut_and_stays_with_its_introduction() -> None:
+def test_a_solid_range_that_is_too_long_is_split_and_stays_with_its_introduction() -> None:
     lines = [words(5), *[words(10)] * 12]
 
     first, *rest = pieces(lines, [section(1, 13, solid=((2, 13),))])
@@ -95,7 +95,7 @@ def test_a_solid_range_that_is_too_long_is_cut_and_stays_with_its_introduction()
     assert rest[-1][1] == 13
 
 
-def test_a_line_that_is_too_long_is_cut_behind_a_sentence_into_ranges_that_follow_each_other() -> None:
+def test_a_long_line_is_split_after_a_sentence_into_consecutive_ranges() -> None:
     line = "One sentence that goes on for a while, with a comma. " * 20
 
     found = pieces([line], [section(1, 1)])
@@ -107,7 +107,7 @@ def test_a_line_that_is_too_long_is_cut_behind_a_sentence_into_ranges_that_follo
     assert all(line[:end].endswith(". ") for _, end in ranges)
 
 
-def test_one_endless_word_is_cut_too() -> None:
+def test_a_very_long_word_is_split() -> None:
     chunks = chunks_in("a.txt", "x.y_z-" * 1_000)
 
     assert "".join(one.text for one in chunks) == "x.y_z-" * 1_000
@@ -122,7 +122,7 @@ def test_a_long_header_in_any_script_leaves_room_for_the_passage() -> None:
         assert len(chunks) <= 6
 
 
-def test_a_model_that_takes_next_to_nothing_still_gets_pieces() -> None:
+def test_a_model_with_a_tiny_input_limit_still_gets_pieces() -> None:
     text = document("a.md", words(100), title=words(30))
 
     assert len(list(fit([section(1, 1)], text, counter(24)))) == 7

@@ -34,7 +34,7 @@ def test_the_keys_of_tickets_releases_and_prps_are_understood() -> None:
         ("---\ntitle: a---\n----\n---\n", 4),
     ],
 )
-def test_front_matter_stands_between_dashes_at_the_top(text: str, lines: int) -> None:
+def test_front_matter_is_between_dashes_at_the_top_of_the_file(text: str, lines: int) -> None:
     assert front_matter_lines(text) == lines
 
 
@@ -58,12 +58,12 @@ def test_text_without_front_matter_has_no_keys() -> None:
         ("- a\n- b", "front matter is not a list of `key: value`"),
     ],
 )
-def test_a_block_that_is_no_harmless_mapping_is_refused(block: str, message: str) -> None:
+def test_a_block_that_is_not_a_safe_mapping_is_rejected(block: str, message: str) -> None:
     with pytest.raises(FrontMatterError, match=message):
         read_front_matter(f"---\n{block}\n---\n")
 
 
-def test_an_alias_bomb_is_refused_before_it_is_built() -> None:
+def test_an_alias_bomb_is_rejected_before_it_is_expanded() -> None:
     levels = ["a0: &a0 [x, x]", *(f"a{n}: &a{n} [*a{n - 1}, *a{n - 1}]" for n in range(1, 40))]
 
     with pytest.raises(FrontMatterError):
@@ -83,11 +83,11 @@ def test_an_alias_bomb_is_refused_before_it_is_built() -> None:
         ("[a]", None),
     ],
 )
-def test_a_title_is_one_short_line(value: str, title: str | None) -> None:
+def test_a_title_is_a_single_short_line(value: str, title: str | None) -> None:
     assert read_front_matter(f"---\ntitle: {value}\n---\n").title == title
 
 
-def test_dates_are_dates_and_nothing_else() -> None:
+def test_only_valid_dates_are_read_as_dates() -> None:
     found = read_front_matter("---\ncreated: yesterday\ndate: '2024-05-06 and more'\nupdated: 12\n---\n")
 
     assert (found.created, found.updated) == ("2024-05-06 and more", None)

@@ -1,4 +1,4 @@
-"""Two legs and the path become one score; how much each leg says depends on the question."""
+"""Fusion combines both legs and the path into a score, weighted by the kind of query."""
 
 from __future__ import annotations
 
@@ -22,29 +22,27 @@ def found(*rows: tuple[float | None, float, float]) -> list[Candidate]:
 
 
 @given(st.lists(st.tuples(similarities, points, points), max_size=20), st.floats(0, 1))
-def test_parts_are_never_negative_and_at_most_their_share(
-    rows: list[tuple[float | None, float, float]], share: float
-) -> None:
+def test_each_part_is_between_zero_and_its_weight(rows: list[tuple[float | None, float, float]], share: float) -> None:
     for vector, keyword, path in fuse(found(*rows), share):
         assert 0 <= vector <= share + 1e-9
         assert 0 <= keyword <= 1 - share + 1e-9
         assert 0 <= path <= 1
 
 
-def test_each_part_is_a_share_of_the_best_of_its_kind() -> None:
+def test_each_part_is_relative_to_the_best_value_of_its_kind() -> None:
     assert fuse(found((0.8, 10, 0), (0.4, 5, 3)), 0.6) == [
         pytest.approx((0.6, 0.4, 0)),
         pytest.approx((0.3, 0.2, 1)),
     ]
 
 
-def test_a_chunk_without_a_vector_counts_as_the_least_similar() -> None:
+def test_a_chunk_without_an_embedding_counts_as_the_least_similar() -> None:
     parts = fuse(found((0.9, 1, 0), (0.3, 1, 0), (None, 1, 0)), 1.0)
 
     assert parts[2][0] == pytest.approx(parts[1][0])
 
 
-def test_words_that_one_chunk_holds_are_steep_and_words_that_all_hold_are_flat() -> None:
+def test_rare_words_separate_scores_and_words_in_every_chunk_do_not() -> None:
     assert flatness([9.0]) == pytest.approx(0.01)
     assert flatness([9.0] * 200) == pytest.approx(1.0)
     assert flatness([]) == 0.0
@@ -55,7 +53,7 @@ def share(text: str, scores: list[float]) -> float:
     return vector_share(parse(text), Candidates([], by_word=hits), HYBRID)
 
 
-def test_vectors_count_more_where_words_do_not_discriminate_and_less_for_exact_names() -> None:
+def test_vectors_weigh_more_for_common_words_and_less_for_exact_names() -> None:
     steep, usual, flat = [9.0] + [1.0] * 99, [9.0] + [4.0] * 99, [9.0] * 100
 
     assert share("how do retries back off", steep) < share("how do retries back off", usual)
@@ -64,5 +62,5 @@ def test_vectors_count_more_where_words_do_not_discriminate_and_less_for_exact_n
 
 
 @given(st.lists(st.floats(0, 100), max_size=120), st.sampled_from(["RetryPolicy", "how do retries back off"]))
-def test_neither_leg_is_ever_left_out(scores: list[float], text: str) -> None:
+def test_both_legs_always_count(scores: list[float], text: str) -> None:
     assert LEAST_SHARE <= share(text, sorted(scores, reverse=True)) <= MOST_SHARE

@@ -1,4 +1,4 @@
-"""The gate between readers and the moment in which the stores move on."""
+"""The gate between readers and the switch of the stores."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_readers_do_not_exclude_each_other() -> None:
     assert not both.broken
 
 
-def test_a_switch_waits_for_readers_and_goes_before_new_ones() -> None:
+def test_a_switch_waits_for_current_readers_and_precedes_new_readers() -> None:
     gate, order = Gate(), list[str]()
     reading, let_go = threading.Event(), threading.Event()
 
@@ -59,7 +59,7 @@ def test_a_switch_waits_for_readers_and_goes_before_new_ones() -> None:
     assert order == ["first reader", "switch", "second reader"]
 
 
-def test_an_error_inside_opens_the_gate_again() -> None:
+def test_an_error_inside_the_gate_releases_it() -> None:
     gate = Gate()
 
     for way in (gate.reading, gate.switching):

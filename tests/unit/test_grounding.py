@@ -1,4 +1,4 @@
-"""Passages are fenced, citations are checked, and nothing leads out of an answer."""
+"""Passages are fenced, citations are checked, and answers contain no external addresses."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from tests.harness.chunks import make_chunk
 PASSAGES = [Passage(1, make_chunk("a.md", text="Alpha.")), Passage(2, make_chunk("b.md", text="Beta."))]
 
 
-def test_citations_of_passages_that_do_not_exist_are_taken_out() -> None:
+def test_citations_of_missing_passages_are_removed() -> None:
     text, cited = grounded("Alpha is first [1]. Gamma [7]. Both [1, 2, 9].", PASSAGES)
 
     assert text == "Alpha is first [1]. Gamma . Both [1][2]."
     assert cited == [1, 2]
 
 
-def test_links_and_images_to_elsewhere_lose_their_address() -> None:
+def test_external_links_and_images_lose_their_address() -> None:
     text, _ = grounded("See [here](https://evil.example/?q=secret) ![x](http://evil.example/i.png) [1]", PASSAGES)
 
     assert "evil" not in text
@@ -35,5 +35,5 @@ def test_a_passage_cannot_forge_the_fence() -> None:
     assert text.count(f"</passage {marks.pop()}>") == 1
 
 
-def test_every_prompt_has_a_fence_of_its_own() -> None:
+def test_every_prompt_has_a_unique_fence() -> None:
     assert prompt("What?", PASSAGES) != prompt("What?", PASSAGES)

@@ -1,4 +1,4 @@
-"""Which group a file belongs to, and what the names of both seeds mean."""
+"""The group of a file, and the group names of both original systems."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ LAYOUT = {
 
 
 @pytest.mark.parametrize(("path", "group"), LAYOUT.items())
-def test_the_group_of_a_file_goes_by_where_it_lies(path: str, group: str | None) -> None:
+def test_the_group_of_a_file_depends_on_its_path(path: str, group: str | None) -> None:
     source = SourceSet(SourceContext((), lambda _: None), {}).owner(path)
 
     assert (source and group_of(path, source.type)) == group
 
 
-def test_a_project_that_keeps_its_specs_elsewhere_has_them_in_the_same_group() -> None:
+def test_specs_in_another_folder_are_in_the_same_group() -> None:
     assert group_of("specs/one.md", KnowledgeType.PRP) is Group.USER_PRPS
 
 
-def test_the_names_of_the_other_seed_are_unions_of_groups() -> None:
+def test_the_group_names_of_the_other_original_are_unions_of_groups() -> None:
     assert SOURCES["framework"] == (Group.SYSTEM_PATTERNS, Group.SYSTEM_PRPS, Group.SYSTEM_RULES)
     assert SOURCES["prp"] == (Group.SYSTEM_PRPS, Group.USER_PRPS)
     assert SOURCES["example"] == (Group.SYSTEM_PATTERNS, Group.USER_PATTERNS)

@@ -1,4 +1,4 @@
-"""HEAD of a project's repository, read from its files: equal to what git says."""
+"""The HEAD of a repository, read from its files, equals the HEAD that git reports."""
 
 from __future__ import annotations
 
@@ -27,30 +27,30 @@ def said(root: Path, *arguments: str) -> str:
     ).stdout.strip()
 
 
-def test_a_branch_and_its_commit(repository: Path) -> None:
+def test_a_branch_and_its_commit_are_read(repository: Path) -> None:
     assert head(repository) == Head("main", said(repository, "rev-parse", "HEAD"))
 
 
-def test_a_folder_within_the_repository(repository: Path) -> None:
+def test_head_is_found_from_a_folder_within_the_repository(repository: Path) -> None:
     (repository / "deep" / "er").mkdir(parents=True)
 
     assert head(repository / "deep" / "er") == head(repository)
 
 
-def test_a_branch_with_slashes_and_packed_refs(repository: Path) -> None:
+def test_a_branch_with_slashes_is_found_in_packed_refs(repository: Path) -> None:
     git(repository, "checkout", "-q", "-b", "feature/one/two")
     git(repository, "pack-refs", "--all")
 
     assert head(repository) == Head("feature/one/two", said(repository, "rev-parse", "HEAD"))
 
 
-def test_a_detached_head(repository: Path) -> None:
+def test_a_detached_head_is_read(repository: Path) -> None:
     git(repository, "checkout", "-q", "--detach")
 
     assert head(repository) == Head(None, said(repository, "rev-parse", "HEAD"))
 
 
-def test_a_worktree(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_the_head_of_a_worktree_is_read(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     other = tmp_path_factory.mktemp("worktree") / "other"
     git(repository, "worktree", "add", "-q", "-b", "side", str(other))
     commit(other, "second")
@@ -59,21 +59,21 @@ def test_a_worktree(repository: Path, tmp_path_factory: pytest.TempPathFactory) 
     assert head(repository).branch == "main"
 
 
-def test_a_repository_without_a_commit(tmp_path: Path) -> None:
+def test_a_repository_without_a_commit_is_accepted(tmp_path: Path) -> None:
     git(tmp_path, "init", "--quiet", "--initial-branch", "main")
 
     assert head(tmp_path) == Head("main", None)
 
 
 @pytest.mark.parametrize("content", ["", "ref: ", "ref: ../../etc/passwd", "ref: /etc/passwd", "not a commit", "\xff"])
-def test_a_broken_head_says_no_commit(tmp_path: Path, content: str) -> None:
+def test_a_broken_head_has_no_commit(tmp_path: Path, content: str) -> None:
     (tmp_path / ".git").mkdir()
     (tmp_path / ".git" / "HEAD").write_bytes(content.encode("latin-1"))
 
     assert head(tmp_path).commit is None
 
 
-def test_no_repository(tmp_path: Path) -> None:
+def test_a_folder_outside_a_repository_has_no_head(tmp_path: Path) -> None:
     assert head(tmp_path) == Head(None, None)
 
 
@@ -93,7 +93,7 @@ def endless(path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["", "HEAD", "packed-refs", "commondir", "refs/heads/main"])
 @pytest.mark.parametrize("hinder", [os.mkfifo, os.mkdir, link_to_a_device, link_to_a_file, endless])
-def test_a_fifo_a_device_a_link_or_an_endless_file_neither_blocks_nor_is_read(
+def test_fifos_devices_symlinks_and_endless_files_are_not_read(
     tmp_path: Path, name: str, hinder: Callable[[Path], None]
 ) -> None:
     if name:
@@ -108,7 +108,7 @@ def test_a_fifo_a_device_a_link_or_an_endless_file_neither_blocks_nor_is_read(
 @pytest.mark.parametrize(
     "ref", ["refs/../../secret", "secret", "refs/heads/a b", "refs/heads/\x1b[31m", "refs/" + "a" * 400]
 )
-def test_what_is_no_ref_is_neither_opened_nor_reported(tmp_path: Path, ref: str) -> None:
+def test_an_invalid_ref_is_neither_opened_nor_reported(tmp_path: Path, ref: str) -> None:
     (tmp_path / ".git").mkdir()
     (tmp_path / "secret").write_text("a" * 40)
     (tmp_path / ".git" / "secret").write_text("b" * 40)

@@ -14,7 +14,7 @@ def tree(files: Mapping[str, str], project: str = "project") -> Hierarchy:
 
 
 def bases(files: Mapping[str, str], project: str = "project") -> dict[str, tuple[str, ...]]:
-    """The bases of each class of the project by its full name."""
+    """Return the base classes of each class of the project by its full name."""
     nodes = tree(files, project).nodes.values()
     return {node.name: node.bases for node in nodes if node.source}
 
@@ -37,7 +37,7 @@ def test_python_bases_are_followed_through_absolute_relative_and_module_imports(
     }
 
 
-def test_reexports_through_packages_lead_to_the_definition() -> None:
+def test_reexports_through_packages_resolve_to_the_definition() -> None:
     files = {
         "app/__init__.py": "from .core import *\n",
         "app/core/__init__.py": "from .deep import Base\n",
@@ -52,7 +52,7 @@ def test_reexports_through_packages_lead_to_the_definition() -> None:
     }
 
 
-def test_imports_that_run_in_a_circle_end_outside_the_project() -> None:
+def test_circular_imports_resolve_to_no_class_of_the_project() -> None:
     files = {
         "a.py": "from b import X\nfrom b import *\nclass A(X): ...\nclass B(Y): ...\n",
         "b.py": "from a import X\nfrom a import *\n",
@@ -61,7 +61,7 @@ def test_imports_that_run_in_a_circle_end_outside_the_project() -> None:
     assert bases(files) == {"a.A": ("a.X",), "a.B": ("Y",)}
 
 
-def test_packages_without_an_init_file_are_found_by_their_path() -> None:
+def test_packages_without_an_init_file_are_resolved_by_path() -> None:
     files = {
         "app/models/base.py": "class Base: ...\n",
         "app/models/near.py": "from .base import Base\nclass Near(Base): ...\n",
@@ -80,7 +80,7 @@ def test_packages_without_an_init_file_are_found_by_their_path() -> None:
     }
 
 
-def test_a_project_that_is_itself_a_package_is_named_by_its_folder() -> None:
+def test_a_project_that_is_a_package_is_named_after_its_folder() -> None:
     files = {
         "__init__.py": "",
         "core.py": "class Base: ...\n",
@@ -111,7 +111,7 @@ def test_nested_classes_generics_and_several_bases_are_resolved() -> None:
     }
 
 
-def test_classes_of_the_same_name_in_two_files_are_both_there() -> None:
+def test_classes_with_the_same_name_in_two_files_are_both_kept() -> None:
     files = {
         "one/util.py": "class Tool: ...\n",
         "one/main.py": "from util import Tool\nclass A(Tool): ...\n",
@@ -143,7 +143,7 @@ def test_a_stub_and_its_module_describe_one_class() -> None:
     assert bases(files) == {"m.A": ()}
 
 
-def test_a_python_builtin_is_not_the_javascript_class_of_that_name() -> None:
+def test_a_python_builtin_does_not_resolve_to_a_javascript_class() -> None:
     files = {"a.js": "class Exception {}\n", "b.py": "class E(Exception): ...\n"}
 
     assert bases(files) == {"Exception": (), "b.E": ("builtins.Exception",)}
@@ -183,7 +183,7 @@ def test_javascript_bases_are_followed_through_default_and_named_imports() -> No
         "const {Base} = require('./missing');",
     ],
 )
-def test_an_import_that_resolves_to_nothing_matches_no_class_of_the_same_name(import_: str) -> None:
+def test_an_unresolved_import_does_not_match_a_class_of_the_same_name(import_: str) -> None:
     files = {
         "core/base.js": "export default class Base {}\n",
         "core/other.js": "export class Other {}\n",
@@ -197,7 +197,7 @@ def test_an_import_that_resolves_to_nothing_matches_no_class_of_the_same_name(im
     assert [node.name for node in found.subtree("Base")] == ["Base"]
 
 
-def test_a_class_is_followed_through_the_files_that_export_it_further() -> None:
+def test_a_class_is_followed_through_files_that_reexport_it() -> None:
     files = {
         "lib/real.js": "class Helper {}\nclass Real {}\nexport {Real as Shown};\nexport default wrap(Real);\n",
         "lib/plain.cjs": "class Plain {}\nclass Second {}\nmodule.exports = {Plain, Second};\n",
@@ -220,7 +220,7 @@ def test_a_class_is_followed_through_the_files_that_export_it_further() -> None:
     assert (found["F"], found["G"]) == (("Second",), ("One",))
 
 
-def test_a_class_name_may_hold_hyphens() -> None:
+def test_a_class_name_may_contain_hyphens() -> None:
     files = {
         "a.mjs": "class A extends Base { static config = {className: 'Neo.magic-move.my-text.A'} }\n",
         "b.mjs": "import A from './a.mjs';\n/** @class Neo.foo-bar.B */\nclass B extends A {}\n",
@@ -230,7 +230,7 @@ def test_a_class_name_may_hold_hyphens() -> None:
     assert tree(files).named("my-text.a") == ["Neo.magic-move.my-text.A"]
 
 
-def test_the_chain_of_a_class_goes_by_its_first_bases_to_the_one_outside_the_project() -> None:
+def test_the_chain_of_a_class_follows_its_first_base_classes_out_of_the_project() -> None:
     text = "class A(Exception): ...\nclass B(A, object): ...\nclass C(B): ...\n"
 
     assert tree({"m.py": text}).chain("m.C") == (
@@ -240,20 +240,20 @@ def test_the_chain_of_a_class_goes_by_its_first_bases_to_the_one_outside_the_pro
     )
 
 
-def test_a_cycle_of_bases_ends() -> None:
+def test_a_cycle_of_base_classes_terminates() -> None:
     found = tree({"m.py": "class A(B): ...\nclass B(A): ...\n"})
 
     assert [one.class_name for one in found.chain("m.A")] == ["m.B"]
     assert [node.name for node in found.subtree("m.A")] == ["m.A", "m.B"]
 
 
-def test_a_subtree_names_parents_before_children_and_each_class_once() -> None:
+def test_a_subtree_lists_parents_before_children_and_each_class_once() -> None:
     text = "class A: ...\nclass B(A): ...\nclass C(A): ...\nclass D(B, C): ...\nclass E: ...\n"
 
     assert [node.name for node in tree({"m.py": text}).subtree("m.A")] == ["m.A", "m.B", "m.C", "m.D"]
 
 
-def test_a_class_is_found_by_its_ending_in_any_case_and_the_nearest_names_are_offered() -> None:
+def test_a_class_is_found_by_suffix_in_any_case_and_similar_names_are_suggested() -> None:
     found = tree({"pkg/__init__.py": "", "pkg/m.py": "class EventBus: ...\nclass Other: ...\n"})
 
     assert found.named("pkg.m.EventBus") == ["pkg.m.EventBus"]
@@ -263,7 +263,7 @@ def test_a_class_is_found_by_its_ending_in_any_case_and_the_nearest_names_are_of
     assert found.nearest("bus") == ["pkg.m.EventBus"]
 
 
-def test_the_tree_survives_being_written_and_read() -> None:
+def test_the_class_tree_survives_a_round_trip() -> None:
     found = tree({"m.py": "class A(Exception): ...\nclass B(A): ...\n"})
 
     assert found.records() == [

@@ -1,4 +1,4 @@
-"""Which files are memories, and what they say: nothing that is wrong with one keeps the others from being sent."""
+"""The memory files that the hook finds and reads; one broken file does not affect the others."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def episode(text: str | bytes) -> Episode:
     return read_one
 
 
-def test_files_at_any_depth_are_found_those_beside_month_folders_too(tmp_path: Path) -> None:
+def test_files_are_found_at_any_depth_also_next_to_month_folders(tmp_path: Path) -> None:
     names = ["LEARNING/a.md", "LEARNING/2026-01/b.md", "LEARNING/ALGORITHM/2026-01/15/c.MD", "RESEARCH/d.markdown"]
 
     assert labels(found(tmp_path, dict.fromkeys(names, "text"))) == dict(
@@ -45,7 +45,7 @@ def test_files_at_any_depth_are_found_those_beside_month_folders_too(tmp_path: P
     )
 
 
-def test_beside_learning_and_research_nothing_is_read(tmp_path: Path) -> None:
+def test_only_learning_and_research_are_read(tmp_path: Path) -> None:
     files: dict[str, str | bytes] = {
         "LEARNING/a.md": "a",
         "STATE/b.md": "b",
@@ -57,7 +57,7 @@ def test_beside_learning_and_research_nothing_is_read(tmp_path: Path) -> None:
     assert list(labels(found(tmp_path, files))) == ["LEARNING/a.md"]
 
 
-def test_fr_009_the_group_is_learning_or_research_else_the_name_of_the_folder(tmp_path: Path) -> None:
+def test_fr_009_the_group_is_learning_research_or_the_name_of_the_folder(tmp_path: Path) -> None:
     files: dict[str, str | bytes] = {"Team Notes/x/a.md": "a", "Team Notes/Research/b.md": "b", "LEARNING/c.md": "c"}
 
     assert labels(found(tmp_path, files, "Team Notes/x", "Team Notes", "LEARNING")) == {
@@ -65,7 +65,7 @@ def test_fr_009_the_group_is_learning_or_research_else_the_name_of_the_folder(tm
     }  # fmt: skip
 
 
-def test_links_and_what_is_no_file_are_left_out(tmp_path: Path) -> None:
+def test_symlinks_and_special_files_are_skipped(tmp_path: Path) -> None:
     write_project(tmp_path, {"m/a.md": "a", "elsewhere/secret.md": "s"})
     (tmp_path / "m/link.md").symlink_to(tmp_path / "elsewhere/secret.md")
     (tmp_path / "m/folder").symlink_to(tmp_path / "elsewhere")
@@ -74,7 +74,7 @@ def test_links_and_what_is_no_file_are_left_out(tmp_path: Path) -> None:
     assert list(labels(find_memory_files([tmp_path / "m"]))) == ["m/a.md"]
 
 
-def test_a_missing_folder_and_an_odd_name_are_reported_and_others_are_read(tmp_path: Path) -> None:
+def test_a_missing_folder_and_an_unusual_name_are_reported_and_others_are_read(tmp_path: Path) -> None:
     write_project(tmp_path, {"m/a.md": "a"})
     (tmp_path / os.fsdecode(b"m/b\xff.md")).write_text("b")
 
@@ -92,7 +92,7 @@ def test_a_missing_folder_and_an_odd_name_are_reported_and_others_are_read(tmp_p
     assert seen.complete == []  # of a folder that was not seen whole nothing is taken for deleted
 
 
-def test_the_usual_folders_are_those_of_the_home_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_default_folders_are_in_the_home_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_project(tmp_path, {".claude/MEMORY/RESEARCH/a.md": "a"})
 
     monkeypatch.setenv("HOME", str(tmp_path))
@@ -109,7 +109,7 @@ def test_a_symlink_to_learning_or_research_is_not_followed(tmp_path: Path) -> No
     assert list(labels(find_memory_files([tmp_path / "m", tmp_path / "n"]))) == ["LEARNING/a.md"]
 
 
-def test_folders_are_those_of_the_command_line_then_of_the_configuration_then_of_the_environment(
+def test_folders_come_from_the_command_line_then_the_configuration_then_the_environment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
@@ -139,7 +139,7 @@ Retry with jitter.
 
 
 @pytest.mark.parametrize("text", [FRONT, FRONT.replace("\n", "\r\n"), "\ufeff" + FRONT], ids=["plain", "CRLF", "BOM"])
-def test_fr_012_the_front_matter_is_read_by_a_yaml_library(text: str) -> None:
+def test_fr_012_front_matter_is_parsed_by_a_yaml_library(text: str) -> None:
     one = episode(text)
 
     assert one.metadata == {
@@ -163,7 +163,7 @@ def test_fr_012_the_front_matter_is_read_by_a_yaml_library(text: str) -> None:
     ],
     ids=["broken", "tabs", "a list", "an alias", "1 MB", "without an end", "invalid UTF-8"],
 )
-def test_what_is_wrong_with_a_file_is_said_and_its_text_is_sent(text: str | bytes, note: str) -> None:
+def test_problems_of_a_file_are_reported_and_its_text_is_sent(text: str | bytes, note: str) -> None:
     reading = read(text)
 
     assert reading.episode is not None
@@ -172,7 +172,7 @@ def test_what_is_wrong_with_a_file_is_said_and_its_text_is_sent(text: str | byte
     assert note in reading.notes[0]
 
 
-def test_without_front_matter_nothing_is_wrong() -> None:
+def test_missing_front_matter_is_not_a_problem() -> None:
     assert read("# A title #\n\nText.\n") == Reading(
         Episode("A title", "# A title #\n\nText.", "learning", "LEARNING/a.md", episode("# A title #\n\nText.\n").mark,
                 {"file": "LEARNING/a.md"})
@@ -180,7 +180,7 @@ def test_without_front_matter_nothing_is_wrong() -> None:
     assert read("---\n\nA line above a text.\n").notes == ()
 
 
-def test_the_name_is_the_title_else_the_first_heading_else_that_of_the_file() -> None:
+def test_the_name_is_the_title_or_the_first_heading_or_the_file_name() -> None:
     texts = ["---\ntitle: One\n---\n# Two\n", "text\n## Two\n", "text\n"]
 
     assert [episode(one).name for one in texts] == ["One", "Two", "a"]
@@ -190,7 +190,7 @@ def test_the_name_is_the_title_else_the_first_heading_else_that_of_the_file() ->
     "value",
     ["0x" + "f" * 5000, "{a: 1, b: [2026-01-01]}", ".nan", ".inf", "true", "[1, {x: 2}]", "2026-01-01", '"\\u0000"'],
 )
-def test_values_that_no_server_would_take_become_text(value: str) -> None:
+def test_values_that_servers_reject_become_text(value: str) -> None:
     rating = episode(f"---\nrating: {value}\ntitle: {value}\n---\nBody.\n").metadata["rating"]
     values = rating if isinstance(rating, list) else [rating]
 
@@ -199,20 +199,20 @@ def test_values_that_no_server_would_take_become_text(value: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "---\nrating: 8\n---\n\n", "\ufeff\r\n"])
-def test_an_empty_file_is_left_out(text: str) -> None:
+def test_an_empty_file_is_skipped(text: str) -> None:
     assert read(text) == Reading(skipped="it is empty")
 
 
 @pytest.mark.parametrize("front", ["knowledge_server: lore", "group_id: learning\nsha256: abc"])
-def test_what_came_from_a_knowledge_server_is_not_sent_back(front: str) -> None:
+def test_a_file_that_came_from_a_knowledge_server_is_not_sent_back(front: str) -> None:
     assert read(f"---\n{front}\n---\nBody.\n") == Reading(skipped="it came from a knowledge server")
 
 
-def test_a_text_about_knowledge_is_no_loop() -> None:
+def test_a_text_that_mentions_a_knowledge_server_is_still_sent() -> None:
     assert read("What do I know of the knowledge graph? search_memory, mcp__lore__search.\n").episode
 
 
-def test_secrets_are_left_out_of_body_name_and_metadata_and_it_is_said() -> None:
+def test_secrets_are_redacted_from_body_name_and_metadata_and_reported() -> None:
     token = "ghp_" + "a1B2" * 9
     reading = read(f"---\nsource: {token}\ntags: [{token}]\n---\n# Key {token}\n\nIt is {token}.\n")
 
@@ -225,7 +225,7 @@ def sample(body: str, name: str = "A name") -> Episode:
     return Episode(name, body, "learning", "x", "mark", {"rating": 8})
 
 
-def test_a_short_episode_is_sent_as_it_is() -> None:
+def test_a_short_body_is_sent_unchanged() -> None:
     assert split_episode(sample("b" * 5000, "n" * 200), 5000, 200) == [sample("b" * 5000, "n" * 200)]
 
 
@@ -241,7 +241,7 @@ def test_fr_010_bodies_over_5000_characters_are_sent_in_linked_parts() -> None:
     assert pieces[1].body.split("\n\n")[1].startswith("Paragraph ")  # cut between paragraphs
 
 
-def test_fr_011_names_over_200_characters_are_shortened_at_a_word_and_stand_whole_in_the_body() -> None:
+def test_fr_011_names_over_200_characters_are_shortened_at_a_word_and_complete_in_the_body() -> None:
     name = "word " * 60 + "end"
     (one,) = split_episode(sample("Body.", name), 5000, 200)
 
@@ -251,7 +251,9 @@ def test_fr_011_names_over_200_characters_are_shortened_at_a_word_and_stand_whol
 
 
 @given(st.text(max_size=3000), st.text(min_size=1, max_size=400), st.integers(MIN_PART + 50, 900), st.integers(40, 200))
-def test_parts_are_the_whole_again_and_keep_the_limits(body: str, name: str, most_body: int, most_name: int) -> None:
+def test_parts_join_to_the_whole_text_and_respect_the_limits(
+    body: str, name: str, most_body: int, most_name: int
+) -> None:
     pieces = split_episode(sample(body, name), most_body, most_name)
     whole = body if len(name) <= most_name else f"{name}\n\n{body}"
     head = "" if len(pieces) == 1 else "Part {} of {} of memory mark.\n\n"
@@ -261,19 +263,19 @@ def test_parts_are_the_whole_again_and_keep_the_limits(body: str, name: str, mos
 
 
 def cut(data: bytes) -> int:
-    """How many parts a file becomes."""
+    """Return the number of parts that a file is split into."""
     assert not skip_reason(data)
     return len(split_episode(sample(data.decode()), 5000, 200))
 
 
-def test_the_work_of_cutting_a_file_grows_with_its_length() -> None:
+def test_splitting_a_file_takes_linear_work() -> None:
     paragraph = b"A paragraph of some length, to be cut.\n\n"
 
     assert steps(lambda: cut(paragraph * 10_000)) < 3 * steps(lambda: cut(paragraph * 5_000))
 
 
 @pytest.mark.long  # it measures time
-def test_a_file_of_10_mb_is_cut_in_a_moment() -> None:
+def test_a_file_of_10_mb_is_split_quickly() -> None:
     data = b"A paragraph of some length, to be cut.\n\n" * 250_000
 
     started = time.monotonic()

@@ -1,4 +1,4 @@
-"""What is sent, in which order, and what the state of the last sync has to do with it."""
+"""The plan of a hook run: the memories to send, their order, and the state of the last run."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def synced(folder: Path) -> UploadState:
-    """The state after all of the folder was sent."""
+    """Return the state after the whole folder was sent."""
     state = UploadState(folder / "state.json")
     for file in find_memory_files([folder]).files.values():
         state.files[file.path] = UploadedFile(
@@ -46,7 +46,7 @@ def sent(plan: UploadPlan) -> list[str]:
     return [file.label for file in plan.send]
 
 
-def test_what_is_new_is_sent_and_what_did_not_change_is_not(folder: Path) -> None:
+def test_new_files_are_sent_and_unchanged_files_are_not(folder: Path) -> None:
     assert sorted(sent(planned(folder, UploadState(folder / "s")))) == sorted(FILES)
     state = synced(folder)
     (folder / "LEARNING/new.md").write_text("delta")
@@ -55,7 +55,7 @@ def test_what_is_new_is_sent_and_what_did_not_change_is_not(folder: Path) -> Non
     assert planned(folder, state).tally.skipped == 3
 
 
-def test_a_changed_file_is_sent_again_whatever_its_times_say(folder: Path) -> None:
+def test_a_changed_file_is_sent_again_regardless_of_its_modification_time(folder: Path) -> None:
     state, file = synced(folder), folder / "LEARNING/a.md"
     before = file.stat()
     file.write_text("ALPHA")
@@ -64,7 +64,7 @@ def test_a_changed_file_is_sent_again_whatever_its_times_say(folder: Path) -> No
     assert sent(planned(folder, state)) == ["LEARNING/a.md"]
 
 
-def test_fr_015_all_sends_what_did_not_change_too(folder: Path) -> None:
+def test_fr_015_all_also_sends_unchanged_files(folder: Path) -> None:
     assert sorted(sent(planned(folder, synced(folder), everything=True))) == sorted(FILES)
 
 
@@ -86,7 +86,7 @@ def test_a_move_to_another_group_is_sent(folder: Path) -> None:
     assert sent(planned(folder, state)) == ["RESEARCH/a.md"]
 
 
-def test_only_what_is_gone_from_a_folder_that_was_seen_whole_is_removed(folder: Path) -> None:
+def test_files_are_removed_only_if_their_folder_was_read_completely(folder: Path) -> None:
     state = synced(folder)
     state.files["/elsewhere/x.md"] = UploadedFile("0", "learning", ("i",), 1)
     (folder / "LEARNING/a.md").unlink()
@@ -95,14 +95,14 @@ def test_only_what_is_gone_from_a_folder_that_was_seen_whole_is_removed(folder: 
     assert plan_for(find_memory_files([folder / "nothing"]), state).gone == []
 
 
-def test_what_says_nothing_any_more_is_removed(folder: Path) -> None:
+def test_a_file_that_no_longer_yields_a_memory_is_removed(folder: Path) -> None:
     state = synced(folder)
     (folder / "LEARNING/a.md").write_text("---\nknowledge_server: x\n---\nalpha")
 
     assert planned(folder, state).gone == [str(folder / "LEARNING/a.md")]
 
 
-def test_a_folder_whose_many_files_are_all_gone_at_once_is_not_believed(tmp_path: Path) -> None:
+def test_a_folder_that_is_suddenly_empty_causes_no_removals(tmp_path: Path) -> None:
     folder = write_project(tmp_path / "m", {f"LEARNING/{n}.md": str(n) for n in range(GUARDED)}).resolve()
     state = synced(folder)
     for file in (folder / "LEARNING").iterdir():
@@ -115,7 +115,7 @@ def test_a_folder_whose_many_files_are_all_gone_at_once_is_not_believed(tmp_path
     assert len(planned(folder, state, everything=True).gone) == GUARDED
 
 
-def test_files_that_cannot_be_read_are_reported_and_not_taken_for_deleted(
+def test_unreadable_files_are_reported_and_not_treated_as_deleted(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     state = synced(folder)
@@ -137,14 +137,14 @@ def file(source: str, name: str, modified: int) -> MemoryFile:
     return MemoryFile(f"{source}/{name}", name, "g", source, modified)
 
 
-def test_sources_take_turns_and_no_source_waits_for_another_to_be_done() -> None:
+def test_sources_take_turns() -> None:
     many = [file("/many", f"m{n}", n) for n in range(100)]
     few = [file("/few", f"f{n}", n) for n in range(2)]
 
     assert [one.label for one in in_turns([*many, *few], set())[:5]] == ["m99", "f1", "m98", "f0", "m97"]
 
 
-def test_what_failed_before_comes_after_all_others() -> None:
+def test_files_that_failed_before_come_last() -> None:
     files = [file("/a", "bad", 9), file("/a", "good", 1), file("/b", "other", 1)]
 
     assert [one.label for one in in_turns(files, {"/a/bad"})] == ["good", "other", "bad"]
@@ -158,7 +158,7 @@ def test_a_limit_leaves_the_rest_for_the_next_run(folder: Path) -> None:
     assert plan.waiting == 1
 
 
-def test_an_entry_that_is_not_whole_or_has_something_to_clear_away_is_taken_up_again(folder: Path) -> None:
+def test_an_incomplete_entry_or_a_pending_removal_is_resumed(folder: Path) -> None:
     state = synced(folder)
     path = str(folder / "LEARNING/a.md")
 
@@ -167,7 +167,7 @@ def test_an_entry_that_is_not_whole_or_has_something_to_clear_away_is_taken_up_a
         assert sent(planned(folder, state)) == ["LEARNING/a.md"]
 
 
-def test_the_state_is_read_as_it_was_written(tmp_path: Path) -> None:
+def test_the_state_survives_a_round_trip(tmp_path: Path) -> None:
     state = UploadState(tmp_path / "hook/s.json", "http://x", orphans=[{"id": "o"}], last={"pid": 1})
     make_folder(state.path.parent)
     entry = UploadedFile("d", "g", ("1", "2"), 3, ("0",), "it failed", "LEARNING", "2026-01-01")
@@ -185,7 +185,7 @@ def test_the_state_is_read_as_it_was_written(tmp_path: Path) -> None:
     ["", "{", "[]", '{"version": 2}', '{"version": 1, "server": "", "last": {}, "orphans": [], "files": {"a": {}}}',
      '{"version": 1, "server": "", "last": {}, "orphans": [], "files": {"a": {"digest": 1, "group": ""}}}', "\xff"],
 )  # fmt: skip
-def test_a_damaged_state_is_known_for_one_and_put_aside(tmp_path: Path, text: str) -> None:
+def test_a_damaged_state_is_recognized_and_set_aside(tmp_path: Path, text: str) -> None:
     path = tmp_path / "s.json"
     path.write_bytes(text.encode("latin-1"))
     state = read_state(path)
@@ -197,14 +197,14 @@ def test_a_damaged_state_is_known_for_one_and_put_aside(tmp_path: Path, text: st
     assert not read_state(path).is_damaged
 
 
-def test_a_state_that_cannot_be_written_is_an_error_of_storage(tmp_path: Path) -> None:
+def test_an_unwritable_state_raises_a_storage_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
 
     with pytest.raises(StorageError, match="Cannot write"):
         UploadState(tmp_path / "file/s.json").save()
 
 
-def test_ids_that_another_file_stands_for_are_in_use(tmp_path: Path) -> None:
+def test_ids_of_another_file_are_in_use(tmp_path: Path) -> None:
     state = UploadState(
         tmp_path / "s", files={"a": UploadedFile("d", "g", ("1",), 1), "b": UploadedFile("e", "g", ("2",), 1)}
     )
@@ -212,7 +212,7 @@ def test_ids_that_another_file_stands_for_are_in_use(tmp_path: Path) -> None:
     assert (state.is_used("1"), state.is_used("3")) == (True, False)
 
 
-def test_pauses_double_up_to_a_limit_with_chance_and_end() -> None:
+def test_pauses_double_with_jitter_up_to_a_limit_and_end() -> None:
     retries = RetryPolicy(attempts=7, first=0.5, longest=4, jitter=lambda: 0.5)
     failure = ServerUnreachable("x")
 
@@ -222,7 +222,7 @@ def test_pauses_double_up_to_a_limit_with_chance_and_end() -> None:
     assert {RetryPolicy().pause_after(failure) for _ in range(9)} != {RetryPolicy().pause_after(failure)}
 
 
-def test_a_time_that_the_server_names_is_waited_for_if_it_is_not_too_long() -> None:
+def test_the_pause_requested_by_the_server_is_made_unless_it_is_too_long() -> None:
     assert RetryPolicy().pause_after(ServerUnreachable("x", retry_after=20)) == 20
     assert RetryPolicy().pause_after(ServerUnreachable("x", retry_after=61)) is None
 
@@ -232,7 +232,7 @@ def target(url: str | None, environment: Mapping[str, str] | None = None) -> tup
     return found.url, found.name
 
 
-def test_memories_go_where_the_command_line_says_then_the_environment_else_to_lore_itself() -> None:
+def test_the_server_comes_from_the_command_line_then_the_environment_and_defaults_to_lore() -> None:
     both = {"LORE_HOOK_URL": "http://b/mcp", "MADEINOZ_KNOWLEDGE_MCP_URL": "http://c/mcp"}
 
     assert target("http://a/mcp", both)[0] == "http://a/mcp"
@@ -241,7 +241,7 @@ def test_memories_go_where_the_command_line_says_then_the_environment_else_to_lo
     assert target(None) == ("", "Lore")
 
 
-def test_secrets_of_an_address_and_the_token_are_shown_nowhere() -> None:
+def test_the_secrets_of_an_address_and_the_token_are_never_shown() -> None:
     environment = {"LORE_HOOK_TOKEN": "s3cret", "LORE_HOME": "/h"}
     address = "https://me:" + "hunter2@Kb.example:8443/mcp?key=abc"
     found = target_of(address, environment, Path("/p"))
@@ -267,18 +267,18 @@ def test_each_server_and_each_index_has_its_own_state() -> None:
 @pytest.mark.parametrize(
     "url", ["localhost:8000", "ftp://a/", "http://", "http://a:b/", "file:///etc/passwd", "http://["]
 )
-def test_what_is_no_address_is_refused(url: str) -> None:
+def test_an_invalid_address_is_rejected(url: str) -> None:
     with pytest.raises(ConfigError, match="Invalid knowledge server URL"):
         target(url)
 
 
-def test_a_token_that_no_header_can_hold_is_refused_without_being_shown() -> None:
+def test_a_token_that_is_invalid_in_a_header_is_rejected_without_being_shown() -> None:
     with pytest.raises(ConfigError, match="LORE_HOOK_TOKEN") as caught:
         target("http://a/", {"LORE_HOOK_TOKEN": "a\nb"})
     assert "a\nb" not in caught.value.message
 
 
-def test_the_numbers_are_told_in_a_line_and_as_data() -> None:
+def test_the_counts_are_reported_as_a_line_and_as_data() -> None:
     tally = Tally(found=20, succeeded=3, failed=1, skipped=14, removed=2)
 
     assert str(tally) == "18 processed, 3 succeeded, 1 failed, 14 skipped, 2 removed, 2 waiting"

@@ -1,4 +1,4 @@
-"""Queries for each database, and the words of each kind of server."""
+"""Queries for each database, and the parameters of each kind of server."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SPECIAL = '+ - && || ! ( ) { } [ ] ^ " ~ * ? : \\ /'
 
 
 @given(st.text(alphabet=st.one_of(st.sampled_from(SPECIAL), st.characters())))
-def test_unescaping_an_escaped_query_gives_it_back(query: str) -> None:
+def test_unescaping_reverses_escaping(query: str) -> None:
     assert re.sub(r"\\(.)", r"\1", escaped(query)) == query
 
 
@@ -40,27 +40,27 @@ def test_fr_005_every_special_character_of_lucene_is_escaped() -> None:
 
 
 @given(st.text())
-def test_fr_006_for_neo4j_a_query_stays_as_it_is(query: str) -> None:
+def test_fr_006_a_query_for_neo4j_is_unchanged(query: str) -> None:
     assert query_escaping({"MADEINOZ_KNOWLEDGE_DB": "neo4j"})(query) == query
 
 
 @pytest.mark.parametrize("name", ["falkordb", "falkorodb", "FalkorDB", " falkordb "])
-def test_fr_004_the_variable_decides_whether_queries_are_escaped(name: str) -> None:
+def test_fr_004_the_environment_variable_decides_whether_queries_are_escaped(name: str) -> None:
     assert query_escaping({"MADEINOZ_KNOWLEDGE_DB": name})("apt-28") == r"apt\-28"
 
 
 @pytest.mark.parametrize("environment", [{}, {"MADEINOZ_KNOWLEDGE_DB": ""}])
-def test_fr_017_without_the_variable_neo4j_is_meant(environment: dict[str, str]) -> None:
+def test_fr_017_the_default_database_is_neo4j(environment: dict[str, str]) -> None:
     assert query_escaping(environment)("apt-28") == "apt-28"
 
 
-def test_fr_018_another_database_is_refused_with_the_valid_values() -> None:
+def test_fr_018_an_unknown_database_is_rejected_with_the_valid_values() -> None:
     with pytest.raises(ConfigError, match="`mysql`") as caught:
         query_escaping({"MADEINOZ_KNOWLEDGE_DB": "mysql"})
     assert "neo4j, falkordb, falkorodb" in caught.value.hint
 
 
-def test_sc_009_the_spelling_changes_with_the_variable() -> None:
+def test_sc_009_the_escaping_follows_the_environment_variable() -> None:
     found = [query_escaping({"MADEINOZ_KNOWLEDGE_DB": name})("a:b") for name in ("neo4j", "falkordb", "neo4j")]
 
     assert found == ["a:b", r"a\:b", "a:b"]
@@ -92,7 +92,7 @@ def test_a_server_like_lore_gets_metadata_and_the_source() -> None:
     }  # fmt: skip
 
 
-def test_a_server_gets_only_what_it_takes() -> None:
+def test_a_server_gets_only_the_parameters_it_accepts() -> None:
     assert told(body=STRING) == {"name": "Name", "body": "Body"}
     assert told(body=STRING, metadata=STRING)["metadata"].endswith("sync_id: m4rk")
 
@@ -106,7 +106,7 @@ def knowledge(*replies: JSON, **tools: JSON) -> KnowledgeServer:
     return KnowledgeServer({name: {"properties": one} for name, one in tools.items()}, call, str)
 
 
-def test_the_limits_are_those_that_the_server_tells_else_the_usual_ones() -> None:
+def test_the_limits_come_from_the_server_or_are_the_defaults() -> None:
     usual = knowledge(add_memory={"name": STRING, "body": STRING})
     other = knowledge(add_memory={"name": STRING | {"maxLength": 80}, "body": STRING | {"maxLength": 100_000}})
 
@@ -114,7 +114,7 @@ def test_the_limits_are_those_that_the_server_tells_else_the_usual_ones() -> Non
 
 
 @pytest.mark.parametrize("tools", [{}, {"add_memory": {"name": STRING}}, {"add_memory": {"body": STRING}}])
-def test_a_server_that_takes_no_memories_is_told_from_one_that_does_not_answer(tools: dict[str, JSON]) -> None:
+def test_a_server_without_memories_is_distinguished_from_a_silent_server(tools: dict[str, JSON]) -> None:
     with pytest.raises(ServerUnusable):
         assert knowledge(**tools).limits
 
@@ -126,19 +126,19 @@ def test_a_server_that_takes_no_memories_is_told_from_one_that_does_not_answer(t
         ({"memory_id": 7}, "7"), ({"message": "queued"}, ""), ({"id": ""}, ""), ({"id": None, "uuid": "u"}, "u"),
     ],
 )  # fmt: skip
-def test_the_id_is_found_wherever_a_server_puts_it(reply: JSON, number: str) -> None:
+def test_the_id_is_found_in_every_kind_of_reply(reply: JSON, number: str) -> None:
     assert id_in(reply) == number
 
 
 @pytest.mark.parametrize(
     "reply", [{"error": "it broke"}, {"result": {"error": "it broke"}}, {"error": True, "message": "it broke"}]
 )
-def test_an_error_that_is_told_as_a_result_is_one(reply: JSON) -> None:
+def test_an_error_sent_as_a_result_is_recognized(reply: JSON) -> None:
     with pytest.raises(MemoryRefused, match="it broke"):
         checked(reply)
 
 
-def test_what_was_to_be_deleted_and_is_not_there_is_as_good_as_deleted() -> None:
+def test_deleting_a_missing_memory_succeeds() -> None:
     there: dict[str, Any] = {"add_memory": {}, "delete_episode": {"uuid": STRING}}
 
     anyio.run(knowledge({"error": "node not found"}, **there).delete, "u")
@@ -146,7 +146,7 @@ def test_what_was_to_be_deleted_and_is_not_there_is_as_good_as_deleted() -> None
         anyio.run(knowledge({"error": "no right"}, **there).delete, "u")
 
 
-def test_a_memory_is_recognised_by_its_own_mark_alone() -> None:
+def test_a_memory_is_recognized_only_by_its_own_mark() -> None:
     listed = {"episodes": [{"uuid": "1", "about": "sync_id: m4rk-12"}, {"uuid": "2", "about": "sync_id: m4rk-1; x"}]}
     there: dict[str, Any] = {"get_episodes": {"group_ids": {}, "max_episodes": {}}}
 

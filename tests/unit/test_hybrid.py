@@ -1,4 +1,4 @@
-"""The hybrid ranking knows code, types, inheritance, versions and age, and explains itself."""
+"""The hybrid ranking considers code, types, inheritance, versions and age, and explains its scores."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_a_guide_outranks_a_ticket_on_the_same_subject() -> None:
     assert sources(found) == ["docs/retries.md", "issues/issue-7.md"]
 
 
-def test_a_ticket_is_not_held_back_when_tickets_are_asked_for() -> None:
+def test_a_ticket_is_not_penalized_when_the_query_asks_for_tickets() -> None:
     ticket = candidate(make_chunk("issues/issue-7.md", "ticket"), 0.9, 10.0)
 
     terms = dict(ranked("retries", ticket, type_="ticket")[0].why)
@@ -81,7 +81,7 @@ def test_a_dotted_name_finds_the_class_before_its_ancestors() -> None:
     assert sources(found) == ["src/button/Base.mjs", "src/component/Base.mjs"]
 
 
-def test_ancestors_follow_their_class_in_order_and_say_what_lifted_them() -> None:
+def test_ancestors_follow_their_class_in_order_and_explain_their_score() -> None:
     own = make_chunk(
         "c.py",
         "src",
@@ -100,7 +100,7 @@ def test_ancestors_follow_their_class_in_order_and_say_what_lifted_them() -> Non
     assert boosted == [False, True, True]
 
 
-def test_what_only_imports_answers_nobody_but_who_asks_for_a_name() -> None:
+def test_chunks_with_only_imports_are_found_only_by_exact_names() -> None:
     imports = candidate(make_chunk("src/grid/Column.mjs", "src", kind="imports"), 0.9, 10.0)
     guide = candidate(make_chunk("docs/grid.md"), 0.5, 5.0)
 
@@ -108,7 +108,7 @@ def test_what_only_imports_answers_nobody_but_who_asks_for_a_name() -> None:
     assert "src/grid/Column.mjs" in sources(ranked("who imports GridColumn", imports, guide))
 
 
-def test_an_exact_version_brings_its_release_first() -> None:
+def test_an_exact_version_ranks_its_release_first() -> None:
     release = make_chunk("release-notes/v2.0.0.md", "release", heading=("v2.0.0",))
     guide = make_chunk("docs/upgrade.md")
 
@@ -126,7 +126,7 @@ def test_a_heading_of_a_change_log_counts_as_its_version() -> None:
     assert found[0].chunk == new
 
 
-def test_of_two_equal_tickets_the_newer_comes_first() -> None:
+def test_the_newer_of_two_equal_tickets_comes_first() -> None:
     old = make_chunk("issues/a.md", "ticket", updated="2024-01-01")
     new = make_chunk("issues/b.md", "ticket", updated="2026-01-01T10:00:00Z")
 
@@ -135,7 +135,7 @@ def test_of_two_equal_tickets_the_newer_comes_first() -> None:
     assert sources(found) == ["issues/b.md", "issues/a.md"]
 
 
-def test_a_file_with_many_fair_chunks_does_not_beat_one_with_the_best() -> None:
+def test_a_file_with_many_fair_chunks_does_not_outrank_the_file_with_the_best_chunk() -> None:
     crowd = [candidate(make_chunk("docs/long.md", anchor=str(n), lines=(n, n)), 0.5, 5.0) for n in range(1, 30)]
     best = candidate(make_chunk("docs/short.md"), 0.9, 10.0)
 
@@ -168,7 +168,7 @@ def test_a_changed_weight_changes_the_order() -> None:
     assert loud[0].source == "t.md"
 
 
-def test_a_question_for_the_reason_prefers_the_decision() -> None:
+def test_a_why_question_prefers_decision_records() -> None:
     code, adr = make_chunk("ferry/code.py", "src"), make_chunk("docs/adr/0001.md", "adr")
     both = (candidate(code, 0.9, 10.0), candidate(adr, 0.88, 9.8))
 

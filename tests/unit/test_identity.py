@@ -1,4 +1,4 @@
-"""A folder's project is identified by its whole remote or its whole path, and a claimed remote opens nothing."""
+"""A project is identified by its whole remote or path, and a claimed remote grants no access."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ LOCAL = Identity("~/notes/backend", "", "backend")
         " github.com:finance/backend\n",
     ],
 )
-def test_all_spellings_of_a_remote_are_one_identity(address: str) -> None:
+def test_all_spellings_of_a_remote_have_the_same_identity(address: str) -> None:
     assert normalised_remote(address) == REMOTE
 
 
@@ -51,7 +51,7 @@ def test_all_spellings_of_a_remote_are_one_identity(address: str) -> None:
         ("git@[::1]:app", "git@[::2]:app"),
     ],
 )
-def test_different_repositories_are_different_identities(one: str, other: str) -> None:
+def test_different_repositories_have_different_identities(one: str, other: str) -> None:
     assert normalised_remote(one) != normalised_remote(other)
 
 
@@ -72,11 +72,11 @@ def test_different_repositories_are_different_identities(one: str, other: str) -
         ("host:" + "x" * 600, ""),
     ],
 )
-def test_local_and_unusable_remotes(address: str, identity: str) -> None:
+def test_local_remotes_are_normalized_and_unusable_remotes_have_no_identity(address: str, identity: str) -> None:
     assert normalised_remote(address) == identity
 
 
-def test_a_clone_is_known_by_its_remote_and_a_plain_folder_by_its_path(tmp_path: Path) -> None:
+def test_a_clone_is_identified_by_its_remote_and_a_plain_folder_by_its_path(tmp_path: Path) -> None:
     clone, plain = tmp_path / "clone", tmp_path / "My App"
     plain.mkdir()
     git(tmp_path, "init", "-q", str(clone))
@@ -86,7 +86,7 @@ def test_a_clone_is_known_by_its_remote_and_a_plain_folder_by_its_path(tmp_path:
     assert identity_of(plain) == Identity(spelled(plain), "", "My App")
 
 
-def test_a_folder_below_home_is_the_same_for_all_machines() -> None:
+def test_a_folder_in_the_home_folder_has_the_same_identity_on_all_machines() -> None:
     assert spelled(Path.home() / "work" / "app") == "~/work/app"
     assert spelled(Path("/srv/app")) == "/srv/app"
     assert spelled(Path("/srv/a\nb")) == "/srv/a%0Ab"
@@ -94,7 +94,7 @@ def test_a_folder_below_home_is_the_same_for_all_machines() -> None:
 
 
 @pytest.mark.parametrize("kind", ["fifo", "device", "link", "folder", "include", "huge", "link to .git"])
-def test_a_hostile_git_folder_claims_nothing_and_hangs_nothing(tmp_path: Path, kind: str) -> None:
+def test_a_hostile_git_folder_neither_claims_an_identity_nor_hangs(tmp_path: Path, kind: str) -> None:
     outside = tmp_path / "outside"
     git(tmp_path, "init", "-q", str(outside))
     git(outside, "remote", "add", "origin", "git@github.com:finance/backend.git")
@@ -130,7 +130,7 @@ def test_a_linked_worktree_of_a_known_repository_is_the_same_folder(tmp_path: Pa
     assert identity_of(linked) == Identity(spelled(linked), "", "linked")
 
 
-def test_a_forged_worktree_is_a_folder_of_its_own(tmp_path: Path) -> None:
+def test_a_forged_worktree_is_a_separate_folder(tmp_path: Path) -> None:
     main, forged = tmp_path / "main", tmp_path / "forged"
     git(tmp_path, "init", "-q", str(main))
     git(main, "commit", "-q", "--allow-empty", "-m", "x")
@@ -141,11 +141,11 @@ def test_a_forged_worktree_is_a_folder_of_its_own(tmp_path: Path) -> None:
     assert identity_of(forged, {spelled(main)}) == Identity(spelled(forged), "", "forged")
 
 
-# --- which project a folder uses -------------------------------------------------------------------------------------
+# --- the project of a folder -----------------------------------------------------------------------------------------
 
 
 def begun(*identities: Identity, data: bytes | None = None) -> bytes:
-    """The registry after the first write in each of these folders."""
+    """Return the registry after the first write in each of these folders."""
     for identity in identities:
         name = read_registry(data).project_of(identity)
         data = index_with_use(index_with(data, name, f"folder-of-{name}"), name, identity)
@@ -153,7 +153,7 @@ def begun(*identities: Identity, data: bytes | None = None) -> bytes:
     return data
 
 
-def test_folders_of_the_same_name_are_different_projects() -> None:
+def test_folders_with_the_same_name_are_different_projects() -> None:
     registry = read_registry(begun(OURS, EVIL, LOCAL))
     used = [registry.project_of(one) for one in (OURS, EVIL, LOCAL)]
 
@@ -163,7 +163,7 @@ def test_folders_of_the_same_name_are_different_projects() -> None:
     assert [registry.candidates(one) for one in (OURS, EVIL, LOCAL)] == [[], [], []]
 
 
-def test_a_forged_remote_opens_nothing_and_a_person_can_confirm_it() -> None:
+def test_a_forged_remote_grants_no_access_until_the_user_confirms_it() -> None:
     data = begun(OURS)
     before = read_registry(data)
     name = before.project_of(FORGED)
@@ -186,7 +186,7 @@ def test_another_repository_at_the_same_path_does_not_inherit_its_project() -> N
     assert registry.project_of(EVIL._replace(remote="")) != registry.project_of(first)
 
 
-def test_a_folder_that_gets_a_remote_or_another_one_is_asked_about() -> None:
+def test_a_folder_whose_remote_is_added_or_changed_needs_confirmation() -> None:
     data = begun(LOCAL)
     pushed = LOCAL._replace(remote="github.com/me/backend")
     moved = pushed._replace(remote="gitlab.com/me/backend")
@@ -197,7 +197,7 @@ def test_a_folder_that_gets_a_remote_or_another_one_is_asked_about() -> None:
     assert read_registry(data).candidates(moved) == ["backend"]
 
 
-def test_a_project_without_an_origin_is_never_taken_and_always_offered() -> None:
+def test_a_project_without_an_origin_is_offered_but_never_used_without_confirmation() -> None:
     data = index_with(None, "backend", "backend")
     assert read_registry(data).project_of(OURS) != "backend"
     data = begun(OURS, data=data)
@@ -212,7 +212,7 @@ def test_a_project_without_an_origin_is_never_taken_and_always_offered() -> None
     assert registry.candidates(FORGED) == ["backend"]
 
 
-def test_a_deleted_projects_name_stays_its_own() -> None:
+def test_the_name_of_a_deleted_project_stays_reserved() -> None:
     data = index_with(begun(OURS), "backend", None)
 
     assert read_registry(data).project_of(OURS) == "backend"
@@ -220,14 +220,14 @@ def test_a_deleted_projects_name_stays_its_own() -> None:
     assert read_registry(data).project_of(FORGED) != "backend"
 
 
-def test_two_machines_that_use_one_name_for_two_projects_are_not_merged() -> None:
+def test_projects_of_two_machines_with_the_same_name_are_not_merged() -> None:
     assert merged_index(None, begun(OURS), begun(EVIL)) is None
     both = merged_index(None, begun(OURS), begun(OURS._replace(folder="/other/backend")))
     assert both is not None
     assert set(read_registry(both).folders) == {"~/work/backend", "/other/backend"}
 
 
-def test_a_registry_with_wrong_values_loses_only_these() -> None:
+def test_invalid_values_in_the_registry_are_dropped_and_the_others_kept() -> None:
     data = b'{"projects": {"a": "a"}, "origins": {"a": 1, "b": "x"}, "folders": {"f": 1, "g": {"project": "a"}}}'
     registry = read_registry(data)
 

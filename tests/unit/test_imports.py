@@ -1,4 +1,4 @@
-"""Imports say nothing by themselves: they stand with what they are for, and never alone."""
+"""Imports join the code that follows them and never form a chunk alone."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def chunks_of(path: str, text: str) -> list[Chunk]:
 
 
 def is_bare(chunk: Chunk) -> bool:
-    """Whether nothing is left of a chunk without its imports and comments."""
+    """Report whether a chunk contains only imports and comments."""
     pattern = _MODULE_IMPORT if chunk.source.endswith(".py") else _SCRIPT_IMPORT
     return "import" in chunk.text + chunk.text.replace("require", "import") and not pattern.sub("", chunk.text).strip()
 
@@ -59,7 +59,7 @@ def is_bare(chunk: Chunk) -> bool:
 @pytest.mark.parametrize("path", ["a.mjs", "a.ts", "a.tsx", "a.py"])
 @settings(max_examples=60, deadline=None, derandomize=True)
 @given(data=st.data())
-def test_no_chunk_only_imports_unless_the_imports_fill_it_or_the_file(path: str, data: st.DataObject) -> None:
+def test_a_chunk_has_only_imports_only_if_they_fill_the_chunk_or_the_file(path: str, data: st.DataObject) -> None:
     pieces = MODULE if path.endswith(".py") else SCRIPT
     names = data.draw(st.lists(st.sampled_from(sorted(pieces)), min_size=1, max_size=14))
     chunks = chunks_of(path, "".join(pieces[name] for name in names))
@@ -80,7 +80,7 @@ def test_no_chunk_only_imports_unless_the_imports_fill_it_or_the_file(path: str,
     ],
 )
 @pytest.mark.parametrize("count", [1, 5, 10, 13, 14, 15, 16, 20, 60])
-def test_the_last_imports_stand_with_what_follows_however_many_there_are(
+def test_the_last_imports_join_the_following_code_whatever_their_number(
     path: str, import_: str, rest: str, count: int
 ) -> None:
     text = "".join(import_.format(number) for number in range(count)) + "\n" + rest
@@ -100,21 +100,21 @@ def test_a_comment_above_imports_does_not_make_them_a_chunk() -> None:
 
 
 @pytest.mark.parametrize("line", ["let DragZone;", "setup();", "const NeoConfig = Neo.config;"])
-def test_a_line_beside_the_imports_does_not_make_them_a_chunk(line: str) -> None:
+def test_a_line_next_to_the_imports_does_not_make_them_a_chunk(line: str) -> None:
     text = SCRIPT["import"] * 3 + "\n" + line + "\n\n" + SCRIPT["doc"] + SCRIPT["class"]
 
     assert [one.kind for one in chunks_of("a.mjs", text)] == ["class"]
 
 
-def test_a_file_that_exports_what_it_imports_counts_as_imports() -> None:
+def test_a_file_of_reexports_counts_as_imports() -> None:
     assert [one.kind for one in chunks_of("all.mjs", SCRIPT["import"] * 3 + "export {Thing};\n")] == ["imports"]
 
 
-def test_a_file_that_only_imports_is_still_there() -> None:
+def test_a_file_with_only_imports_is_still_indexed() -> None:
     assert [(one.kind, one.lines) for one in chunks_of("all.py", MODULE["import"] * 3)] == [("imports", (1, 3))]
 
 
-def test_a_text_about_the_module_keeps_its_imports_if_both_fit() -> None:
+def test_a_module_docstring_keeps_its_imports_if_both_fit() -> None:
     text = MODULE["doc"] + "\n" + MODULE["import"] * 3 + "\n\n" + MODULE["long"]
 
     first = chunks_of("a.py", text)[0]

@@ -1,4 +1,4 @@
-"""Adding Lore to a client's configuration: what is there stays, to the letter."""
+"""Adding Lore to a client's configuration preserves the existing content exactly."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ CONFIGURATIONS = st.builds(
 
 @st.composite
 def written(draw: st.DrawFn) -> tuple[dict[str, Any], str]:
-    """A configuration, and a text of it as somebody may have written it."""
+    """Generate a configuration and a text of it in any style."""
     value = draw(CONFIGURATIONS)
     indent = draw(st.sampled_from([None, 0, 1, 2, 4, "\t"]))
     lines = json.dumps(value, indent=indent, ensure_ascii=draw(st.booleans())).split("\n")
@@ -44,7 +44,7 @@ def written(draw: st.DrawFn) -> tuple[dict[str, Any], str]:
 
 
 def is_within(old: str, new: str) -> bool:
-    """Whether `new` is `old` with something added, nothing taken away and nothing moved."""
+    """Report whether `new` is `old` with additions, but without removals or moves."""
     rest = iter(new)
     return all(character in rest for character in old)
 
@@ -66,7 +66,7 @@ def test_all_other_content_comments_and_layout_are_kept(given_: tuple[dict[str, 
 
 
 @given(written())
-def test_adding_twice_is_adding_once(given_: tuple[dict[str, Any], str]) -> None:
+def test_adding_the_entry_is_idempotent(given_: tuple[dict[str, Any], str]) -> None:
     once = add(given_[1])
 
     assert add(once.text).status == "present"
@@ -83,7 +83,7 @@ def test_other_tables_of_a_toml_file_are_kept(others: dict[str, Any]) -> None:
     assert tomllib.loads(merged.text) == {**kept, "mcp_servers": {"other": {"command": "x"}, "lore": ENTRY}}
 
 
-def test_the_entry_looks_as_the_rest_of_the_file_looks() -> None:
+def test_the_entry_follows_the_style_of_the_file() -> None:
     text = '{\n\t// mine\n\t"mcpServers": {\n\t\t"one": {"command": "x"} // the first\n\t}\n}\n'
 
     assert add(text).text == (
@@ -93,7 +93,7 @@ def test_the_entry_looks_as_the_rest_of_the_file_looks() -> None:
     )
 
 
-def test_a_file_on_one_line_stays_on_one_line() -> None:
+def test_a_single_line_file_stays_on_a_single_line() -> None:
     assert add('{"mcpServers": {}}').text == '{"mcpServers": {' + json.dumps({"lore": ENTRY})[1:-1] + "}}"
 
 
@@ -108,7 +108,7 @@ def test_an_empty_file_gets_the_entry(text: str) -> None:
 @pytest.mark.parametrize(
     "text", ['{"mcpServers": {"a": 1,},}', '{"mcpServers": {"a": 1, /* b */ }\n}', '{\n"a": 1,\n}']
 )
-def test_a_comma_behind_the_last_member_is_no_obstacle(text: str) -> None:
+def test_a_trailing_comma_is_accepted(text: str) -> None:
     merged = add(text)
 
     before = jsonc.loads(text)
@@ -116,31 +116,31 @@ def test_a_comma_behind_the_last_member_is_no_obstacle(text: str) -> None:
     assert jsonc.loads(merged.text) == merge(before, {KEY: {"lore": ENTRY}})
 
 
-def test_an_entry_that_says_the_same_is_there_whatever_a_user_added_to_it() -> None:
+def test_an_equivalent_entry_with_additions_of_the_user_counts_as_present() -> None:
     text = json.dumps({KEY: {"lore": {**ENTRY, "env": {"GEMINI_API_KEY": "x"}}}})
 
     assert add(text).status == "present"
 
 
-def test_an_entry_that_says_something_else_is_left_alone_and_shown() -> None:
+def test_a_different_entry_is_kept_and_shown() -> None:
     merged = add('{"mcpServers": {"lore": {"command": "other"}}}')
 
     assert (merged.status, merged.text, merged.existing) == ("different", "", {"command": "other"})
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"mcpServers": []}', '"x"', "{,}x", "[" * 100_000, '{"a": "\n"}', "/* {"])
-def test_what_is_no_configuration_is_refused_by_name(text: str) -> None:
+def test_an_invalid_configuration_is_rejected_with_its_name(text: str) -> None:
     with pytest.raises(ConfigError, match="the-file"):
         add(text)
 
 
 @pytest.mark.parametrize("text", ["[mcp_servers", "mcp_servers = 1", "a = 1\na = 2"])
-def test_what_is_no_toml_is_refused_by_name(text: str) -> None:
+def test_invalid_toml_is_rejected_with_its_name(text: str) -> None:
     with pytest.raises(ConfigError, match="the-file"):
         add(text, "toml", "mcp_servers")
 
 
-def test_servers_in_an_inline_table_are_kept_there() -> None:
+def test_servers_in_an_inline_table_stay_there() -> None:
     merged = add('# mine\nmcp_servers = { other = { command = "x" } }\n', "toml", "mcp_servers")
 
     assert tomllib.loads(merged.text)["mcp_servers"] == {"other": {"command": "x"}, "lore": ENTRY}
@@ -153,7 +153,7 @@ def test_servers_under_dotted_keys_are_kept() -> None:
     assert tomllib.loads(merged.text)["mcp_servers"] == {"other": {"command": "x"}, "lore": ENTRY}
 
 
-def test_a_text_that_would_not_be_right_afterwards_is_left_to_the_user() -> None:
+def test_a_file_that_cannot_be_edited_safely_is_left_to_the_user() -> None:
     assert add("{,}") == install.Merge("unsafe")
 
 
@@ -164,7 +164,7 @@ def test_windows_line_ends_of_a_toml_file_are_kept() -> None:
     assert "\n" not in merged.text.replace("\r\n", "")
 
 
-def test_a_file_keeps_its_rights_and_a_link_stays_a_link(tmp_path: Path) -> None:
+def test_a_file_keeps_its_permissions_and_a_symlink_stays_a_symlink(tmp_path: Path) -> None:
     real, link = tmp_path / "real.json", tmp_path / "link.json"
     real.write_text("{}")
     real.chmod(0o600)
@@ -178,7 +178,7 @@ def test_a_file_keeps_its_rights_and_a_link_stays_a_link(tmp_path: Path) -> None
     assert sorted(one.name for one in tmp_path.iterdir()) == ["link.json", "real.json"]
 
 
-def test_a_file_of_keys_is_at_no_moment_more_open_than_it_was(tmp_path: Path) -> None:
+def test_a_file_with_secrets_never_gets_wider_permissions(tmp_path: Path) -> None:
     file = tmp_path / "keys.json"
     file.write_text("{}")
     file.chmod(0o600)
@@ -193,7 +193,7 @@ def test_a_file_of_keys_is_at_no_moment_more_open_than_it_was(tmp_path: Path) ->
     assert (tmp_path / "created").stat().st_mode & 0o777 == 0o600
 
 
-def test_a_folder_in_the_place_of_the_file_is_told_by_name(tmp_path: Path) -> None:
+def test_a_folder_in_place_of_the_file_is_reported_by_name(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"\.mcp\.json"):
         install.read(tmp_path, ".mcp.json")
     with pytest.raises(StorageError, match=r"\.mcp\.json"):
@@ -201,7 +201,7 @@ def test_a_folder_in_the_place_of_the_file_is_told_by_name(tmp_path: Path) -> No
         install.write(tmp_path / "file" / ".mcp.json", "", ".mcp.json")
 
 
-def test_a_file_that_is_not_utf8_is_told_by_name(tmp_path: Path) -> None:
+def test_a_file_that_is_not_utf8_is_reported_by_name(tmp_path: Path) -> None:
     (tmp_path / "x.json").write_bytes(b"\xff\xfe{\x00")
 
     with pytest.raises(ConfigError, match=r"x\.json is not UTF-8"):

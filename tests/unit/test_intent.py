@@ -1,4 +1,4 @@
-"""The way a question is put says which kind of document it asks for."""
+"""The wording of a query shows which type of document it asks for."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from lore_server.query.intent import MOST_WORDS, wanted_types
         ("jobs that never end well", {"rule"}),
     ],
 )
-def test_the_form_of_a_question_asks_for_types(text: str, types: set[str]) -> None:
+def test_the_wording_of_a_query_selects_types(text: str, types: set[str]) -> None:
     assert {one.value for one in wanted_types(text)} == types
 
 
-def test_a_long_text_is_no_question_and_asks_for_nothing() -> None:
+def test_a_long_text_selects_no_types() -> None:
     assert wanted_types("why " * (MOST_WORDS + 1)) == frozenset()

@@ -13,7 +13,7 @@ BODY = words(30)
 
 
 def code(text: str) -> str:
-    """A module where BODY stands for a text that makes its piece no crumb."""
+    """Return a module with BODY replaced by a text that is long enough for its own chunk."""
     return dedent(text).strip("\n").replace("BODY", BODY)
 
 
@@ -47,7 +47,7 @@ NEO = code("""
     """)
 
 
-def test_a_neo_class_has_its_comment_its_config_and_each_method_with_its_jsdoc() -> None:
+def test_a_neo_class_gives_chunks_for_its_comment_config_and_methods_with_jsdoc() -> None:
     chunks = chunks_in("src/button/Base.mjs", NEO)
 
     assert outline(chunks) == [
@@ -57,7 +57,7 @@ def test_a_neo_class_has_its_comment_its_config_and_each_method_with_its_jsdoc()
     assert symbols(chunks) == [("Button",), ("Button.afterSetIconCls",)]
 
 
-def test_the_configured_class_name_is_the_full_name_and_the_import_says_where_the_base_is() -> None:
+def test_the_configured_class_name_is_the_full_name_and_imports_locate_the_base_class() -> None:
     facts = facts_of("src/button/Base.mjs", NEO)
 
     assert facts.classes == (ClassDefinition("Button", (8, 24), ("Component",), "Neo.button.Base"),)
@@ -70,7 +70,7 @@ def test_the_jsdoc_tag_names_a_class_that_has_no_config() -> None:
     assert facts_of("a.js", text).classes == (ClassDefinition("View", (4, 4), ("ns.Base",), "my.app.View"),)
 
 
-def test_functions_are_found_however_they_are_written() -> None:
+def test_functions_are_found_in_every_syntax() -> None:
     text = code("""
         /** BODY */
         export async function load() {}
@@ -134,7 +134,7 @@ def test_tsx_components_are_functions() -> None:
     assert [(one.kind, one.symbols) for one in chunks_in("Card.tsx", text)] == [("function", ("Card",))]
 
 
-def test_tests_carry_the_titles_of_the_suites_around_them() -> None:
+def test_tests_are_named_with_the_titles_of_their_suites() -> None:
     text = code("""
         import {test} from 'runner';
 
@@ -160,7 +160,7 @@ def test_tests_carry_the_titles_of_the_suites_around_them() -> None:
     ]
 
 
-def test_imports_of_each_form_are_understood() -> None:
+def test_every_form_of_import_is_parsed() -> None:
     text = code("""
         import Def, {Named, Other as Alias} from './a.js';
         import * as all from '../b.js';
@@ -175,14 +175,14 @@ def test_imports_of_each_form_are_understood() -> None:
     }
 
 
-def test_a_class_in_a_variable_counts_as_a_class() -> None:
+def test_a_class_expression_in_a_variable_is_a_class() -> None:
     text = "const Shape = class extends Base { area() { return 0; } };\n"
 
     assert facts_of("a.js", text).classes == (ClassDefinition("Shape", (1, 1), ("Base",)),)
     assert [(one.kind, one.symbols) for one in chunks_in("a.js", text)] == [("class", ("Shape",))]
 
 
-def test_definitions_that_share_a_line_do_not_take_the_lines_of_others() -> None:
+def test_definitions_on_a_shared_line_do_not_take_the_lines_of_others() -> None:
     text = code("""
         function a() {} function b() {}
         /** BODY */
@@ -195,7 +195,7 @@ def test_definitions_that_share_a_line_do_not_take_the_lines_of_others() -> None
 @pytest.mark.parametrize(
     "text", ["class A {\n  m( {\n", "const = ;\nfunction f() {}\n", "<<<<<<< HEAD\nlet x\n>>>>>>>\n"]
 )
-def test_broken_code_is_read_as_far_as_it_goes(text: str) -> None:
+def test_broken_code_is_parsed_as_far_as_possible(text: str) -> None:
     chunks = chunks_in("a.js", text)
 
     assert "\n".join(one.text for one in chunks) == text.strip("\n")

@@ -30,7 +30,7 @@ def chunks_of(text: str) -> list[Chunk]:
     return chunk(jsdoc(text), counter())[0]
 
 
-def test_each_documented_symbol_is_a_section_on_its_own_lines() -> None:
+def test_each_documented_symbol_is_a_section_with_its_own_lines() -> None:
     chunks = chunks_of(json.dumps(DOCLETS, indent=2))
 
     assert [(one.kind, one.lines[0], one.heading) for one in chunks] == [
@@ -42,7 +42,7 @@ def test_each_documented_symbol_is_a_section_on_its_own_lines() -> None:
     assert chunks[0].text == "class Neo.core.Base\n" + ("The base of all. " * 6).strip()
 
 
-def test_classes_are_known_by_their_long_names() -> None:
+def test_classes_have_their_long_names() -> None:
     assert parse(jsdoc(json.dumps(DOCLETS, indent=2))).facts.classes == (
         ClassDefinition("Neo.core.Base", (2, 6), (), "Neo.core.Base"),
         ClassDefinition("Neo.Button", (7, 15), ("Neo.core.Base",), "Neo.Button"),
@@ -69,7 +69,7 @@ Defined in Button.mjs:12"""
 
 
 @pytest.mark.parametrize("indent", [None, 4])
-def test_a_symbol_is_text_for_readers_however_the_json_is_laid_out(indent: int | None) -> None:
+def test_a_symbol_is_readable_text_for_any_layout_of_the_json(indent: int | None) -> None:
     chunks = chunks_of(json.dumps([PRESS, PRESS | {"longname": "Neo.Button#release"}], indent=indent))
 
     assert [one.symbols for one in chunks] == [("Neo.Button#press",), ("Neo.Button#release",)]
@@ -77,7 +77,7 @@ def test_a_symbol_is_text_for_readers_however_the_json_is_laid_out(indent: int |
     assert not any(mark in one.text for one in chunks for mark in ('"', "[", "/**"))
 
 
-def test_a_comment_without_description_is_shown_without_its_marks() -> None:
+def test_a_comment_without_description_is_shown_without_comment_marks() -> None:
     (chunk,) = chunks_of(
         json.dumps([{"kind": "member", "longname": "a.b", "comment": "/**\n * Of *b*.\n * More.\n */"}])
     )
@@ -97,7 +97,7 @@ def test_a_short_doclet_keeps_its_lines() -> None:
     assert [(one.lines, one.text) for one in chunks] == [((2, 2), "class A 1. Two. 3."), ((3, 3), "symbol B x")]
 
 
-def test_json_of_doclets_without_documentation_gives_no_chunk() -> None:
+def test_doclets_without_documentation_give_no_chunk() -> None:
     assert chunks_of(json.dumps([{"kind": "member", "longname": "a"}])) == []
 
 
@@ -112,20 +112,20 @@ def test_json_of_doclets_without_documentation_gives_no_chunk() -> None:
         ("src/all.json", False),
     ],
 )
-def test_the_output_of_jsdoc_is_claimed_where_it_is_written(path: str, is_claimed: bool) -> None:
+def test_jsdoc_output_is_recognized_by_its_path(path: str, is_claimed: bool) -> None:
     owner = SourceSet(SourceContext([path], lambda _: None), {}).owner(path)
 
     assert (owner is not None and owner.name == "jsdoc") == is_claimed
 
 
-def test_what_is_not_the_json_of_jsdoc_is_indexed_as_plain_text() -> None:
+def test_other_json_is_indexed_as_plain_text() -> None:
     warnings = [parse(jsdoc(text)).warning for text in ("[{]", '[{"a":' * 20_000, "[1" + "1" * 5_000, "{}", "")]
 
     assert warnings[:3] == ["not JSDoc's JSON; indexed as plain text"] * 3
     assert warnings[3:] == [None, None]
 
 
-def test_half_of_a_surrogate_pair_in_a_name_does_not_stop_the_run() -> None:
+def test_an_unpaired_surrogate_in_a_name_does_not_stop_the_run() -> None:
     (only,) = chunks_of('[{"kind": "class\\udfff", "longname": "A\\ud800", "description": "x"}]')
 
     assert (only.kind, only.heading) == ("class�", ("A�",))

@@ -1,4 +1,4 @@
-"""The activity log has the seed's fields, no content, and is in nobody's way."""
+"""The activity log has the documented fields, no content, and never hinders a call."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def lines(home: Path) -> list[dict[str, object]]:
     return [json.loads(line) for line in (home / ACTIVITY).read_text(encoding="utf-8").splitlines()]
 
 
-def test_a_call_is_one_line_with_the_fields_of_the_seed(tmp_path: Path) -> None:
+def test_a_call_is_logged_as_a_line_with_the_documented_fields(tmp_path: Path) -> None:
     log = ActivityLog(tmp_path)
 
     log.add(Activity("get_project_main", True, "t1", 1.23, project_id="My App\n"))
@@ -29,7 +29,7 @@ def test_a_call_is_one_line_with_the_fields_of_the_seed(tmp_path: Path) -> None:
     }  # fmt: skip
 
 
-def test_the_log_is_rotated_and_a_few_old_ones_are_kept(tmp_path: Path) -> None:
+def test_the_log_is_rotated_and_a_few_old_logs_are_kept(tmp_path: Path) -> None:
     log = ActivityLog(tmp_path, largest_bytes=500)
 
     for n in range(100):
@@ -40,7 +40,7 @@ def test_the_log_is_rotated_and_a_few_old_ones_are_kept(tmp_path: Path) -> None:
     assert all(path.stat().st_size < 700 for path in tmp_path.iterdir())
 
 
-def test_what_hinders_the_log_does_not_hinder_the_call(tmp_path: Path) -> None:
+def test_a_failure_of_the_log_does_not_fail_the_call(tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.write_text("mine", encoding="utf-8")
     obstacles: list[Callable[[Path], object]] = [lambda path: path.symlink_to(outside), os.mkfifo, os.mkdir]

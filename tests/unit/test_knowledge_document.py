@@ -1,4 +1,4 @@
-"""Knowledge documents: every byte is kept, a change touches its chapter and nothing else."""
+"""Knowledge documents keep every byte; a change affects only its chapter."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_a_document_is_read_with_its_front_matter_introduction_and_chapters() ->
     assert [one.lines for one in document.chapters] == [(11, 21), (22, 25), (26, 29), (30, 32)]
 
 
-def test_chapters_of_one_title_are_told_apart_by_their_index() -> None:
+def test_chapters_with_the_same_title_are_distinguished_by_index() -> None:
     document = KnowledgeDocument(GUIDE)
 
     assert document.chapter("Getting Started", 3).content == "Again."
@@ -120,25 +120,25 @@ def test_an_update_keeps_heading_level_subheadings_and_all_other_lines() -> None
     assert KnowledgeDocument(text).chapters[0].summary == "In short."
 
 
-def test_a_summary_that_the_content_begins_with_is_not_written_twice() -> None:
+def test_a_summary_that_begins_the_content_is_not_written_twice() -> None:
     text = update_chapter("## A\n", Which("A"), "In short.\n\nMore.", "In short.", NOW)
 
     assert text == "## A\n\nIn short.\n\nMore.\n"
 
 
-def test_the_heading_of_the_chapter_itself_may_come_along_with_its_content() -> None:
+def test_the_content_may_include_the_heading_of_its_chapter() -> None:
     assert update_chapter("## A\nold\n", Which("A"), "## A\n\nnew", None, NOW) == "## A\n\nnew\n"
 
 
 @pytest.mark.parametrize(
     "content", ["## Other\nx", "#### ok\n\n## B", "```\nno end", "x\0y", "half \ud800", "x" * 1_000_001]
 )
-def test_content_that_would_run_into_other_chapters_is_refused(content: str) -> None:
+def test_content_that_would_affect_other_chapters_is_rejected(content: str) -> None:
     with pytest.raises(InvalidContent):
         update_chapter(GUIDE, Which("Errors"), content, None, NOW)
 
 
-def test_subheadings_come_with_the_content_but_not_twice() -> None:
+def test_subheadings_are_written_with_the_content_but_not_twice() -> None:
     text = update_chapter("## A\n\n### Sub\n\nx\n", Which("A"), "a\n\n### New\n\nb", None, NOW)
 
     assert titles(text) == [(2, "A"), (3, "New"), (3, "Sub")]
@@ -169,7 +169,7 @@ def test_a_chapter_is_removed_with_its_subchapters() -> None:
 @pytest.mark.parametrize(
     "title", ["C#", "Foo #", "#", "a ## b ##", "`code` & <b>", "title: x", "日本語", "\\", "a" * 200]
 )
-def test_any_title_on_one_line_reads_as_it_was_given(title: str) -> None:
+def test_any_single_line_title_is_read_back_unchanged(title: str) -> None:
     text = new_document(title, "Intro.", [title[:50]], [NewChapter(title, "Text.")], NOW, [title], "2026-12-31")
 
     document = KnowledgeDocument(text)
@@ -180,7 +180,7 @@ def test_any_title_on_one_line_reads_as_it_was_given(title: str) -> None:
     assert [one.title for one in document.chapters] == [title]
 
 
-def test_a_whole_text_is_taken_to_the_byte_but_an_updated_that_its_writer_left_becomes_now() -> None:
+def test_a_whole_text_is_stored_byte_for_byte_except_for_an_unchanged_updated_date() -> None:
     left = GUIDE.replace("Install it.", "Install it twice.")
     chosen = left.replace("updated: 2024-01-01T12:00:00Z # by hand", "updated: yesterday")
 
@@ -190,7 +190,7 @@ def test_a_whole_text_is_taken_to_the_byte_but_an_updated_that_its_writer_left_b
     assert rewritten(GUIDE, "\ufeffnothing of it\r\n", NOW) == "\ufeffnothing of it\r\n"
 
 
-def test_a_whole_text_has_no_more_chapters_than_a_document_may_have_unless_it_had_them() -> None:
+def test_a_whole_text_may_exceed_the_chapter_limit_only_if_it_did_before() -> None:
     many = "".join(f"## {number}\n" for number in range(limits.CHAPTERS + 1))
 
     with pytest.raises(InvalidContent, match="up to 50 chapters"):
@@ -198,7 +198,7 @@ def test_a_whole_text_has_no_more_chapters_than_a_document_may_have_unless_it_ha
     assert rewritten(many, f"{many}text\n", NOW) == f"{many}text\n"
 
 
-def test_limits_are_those_of_the_seed() -> None:
+def test_limits_equal_those_of_the_original() -> None:
     def create(
         title: str = "t", introduction: str = "", keywords: int = 0, chapters: int = 0, summary: str = ""
     ) -> str:
@@ -236,11 +236,11 @@ def test_limits_are_those_of_the_seed() -> None:
         ["\ufeff## A"],
     ],
 )
-def test_what_stands_in_a_fence_is_no_chapter(lines: list[str]) -> None:
+def test_a_heading_in_a_fence_is_not_a_chapter(lines: list[str]) -> None:
     assert titles("\n".join(lines)) == [(2, "A")]
 
 
-def test_a_front_matter_that_cannot_be_read_is_left_as_it_is() -> None:
+def test_unreadable_front_matter_is_left_unchanged() -> None:
     text = "---\ntitle: [\nupdated: 2024\n---\n## A\n"
 
     assert KnowledgeDocument(text).metadata.problem
@@ -259,20 +259,20 @@ def test_a_front_matter_that_cannot_be_read_is_left_as_it_is() -> None:
         "\x00: a",
     ],
 )
-def test_bombs_tags_and_what_is_no_mapping_are_problems_and_not_errors(block: str) -> None:
+def test_hostile_front_matter_is_reported_as_a_problem_and_not_raised(block: str) -> None:
     metadata = KnowledgeDocument(f"---\n{block}\n---\n").metadata
 
     assert metadata.problem
     assert not metadata.extra
 
 
-def test_values_are_text_whatever_yaml_makes_of_them() -> None:
+def test_values_stay_text_whatever_their_yaml_type() -> None:
     metadata = KnowledgeDocument("---\ntitle: 2024-01-01\nkeywords: no, 1e3\nn: 0x10\n---\n").metadata
 
     assert (metadata.title, metadata.keywords, metadata.extra) == ("2024-01-01", ("no", "1e3"), {"n": "0x10"})
 
 
-def test_an_update_of_a_large_document_takes_time_in_proportion() -> None:
+def test_an_update_takes_time_proportional_to_the_document() -> None:
     text = "".join(f"## Chapter {n}\n\n{'word ' * 2000}\n- ```\n  x\n  ```\n\n" for n in range(50)) + "`" * 100_000
 
     assert titles(update_chapter(text, Which("Chapter 7"), "new", None, NOW))[7] == (2, "Chapter 7")
@@ -280,7 +280,7 @@ def test_an_update_of_a_large_document_takes_time_in_proportion() -> None:
 
 @given(TEXTS)
 @settings(max_examples=300)
-def test_parsing_keeps_the_text(text: str) -> None:
+def test_parsing_preserves_the_text(text: str) -> None:
     document = KnowledgeDocument(text)
 
     assert document.text == text
@@ -292,7 +292,7 @@ def test_parsing_keeps_the_text(text: str) -> None:
 @given(TEXTS, st.integers(0, 5), TEXTS)
 @example("---\nupdated: x\n---\n## A\n```\n## B", 0, "c")
 @settings(max_examples=300)
-def test_an_update_changes_the_lines_of_its_chapter_and_no_others(text: str, index: int, content: str) -> None:
+def test_an_update_changes_only_the_lines_of_its_chapter(text: str, index: int, content: str) -> None:
     before = KnowledgeDocument(text)
     if not before.chapters:
         return
@@ -320,7 +320,7 @@ def test_an_update_changes_the_lines_of_its_chapter_and_no_others(text: str, ind
 
 @given(TEXTS, st.text(min_size=1, max_size=20), TEXTS, st.sampled_from(["end", "before", "after"]), st.integers(0, 5))
 @settings(max_examples=300)
-def test_what_is_added_and_removed_again_leaves_the_other_chapters(
+def test_adding_and_removing_a_chapter_preserves_the_other_chapters(
     text: str, title: str, content: str, place: str, index: int
 ) -> None:
     before = titles(text)
@@ -338,7 +338,7 @@ def test_what_is_added_and_removed_again_leaves_the_other_chapters(
 
 @given(st.lists(st.text(max_size=30), max_size=4), st.text(max_size=60), st.text(min_size=1, max_size=60))
 @settings(max_examples=300)
-def test_front_matter_says_what_it_was_given(keywords: list[str], introduction: str, title: str) -> None:
+def test_front_matter_survives_a_round_trip(keywords: list[str], introduction: str, title: str) -> None:
     try:
         document = KnowledgeDocument(new_document(title, introduction, keywords, [], NOW))
     except LoreError:

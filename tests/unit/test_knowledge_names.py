@@ -1,4 +1,4 @@
-"""Names that callers choose become names of files that are safe, or are refused."""
+"""Names chosen by callers become safe file names or are rejected."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.harness.knowledge import HOSTILE_FILENAMES, HOSTILE_IDS, SAFE_FILENAM
 
 
 @pytest.mark.parametrize("name", HOSTILE_FILENAMES, ids=ascii)
-def test_a_name_that_is_a_path_or_no_name_is_refused(name: str) -> None:
+def test_a_path_or_an_invalid_name_is_rejected(name: str) -> None:
     with pytest.raises(InvalidFilename):
         document_name(name)
 
@@ -26,7 +26,7 @@ def test_a_name_with_special_characters_is_made_safe(name: str, safe: str) -> No
 
 
 @pytest.mark.parametrize("name", HOSTILE_IDS, ids=ascii)
-def test_a_project_id_that_cannot_be_read_is_refused(name: str) -> None:
+def test_an_unreadable_project_id_is_rejected(name: str) -> None:
     with pytest.raises(InvalidProjectId):
         checked_project_id(name)
 
@@ -34,19 +34,19 @@ def test_a_project_id_that_cannot_be_read_is_refused(name: str) -> None:
 @pytest.mark.parametrize(
     "name", ["My Project", "git@host:team/app.git", "../x", "日本語", "👩‍👩‍👧 app", "a;b|c", "-x", "x" * 200], ids=ascii
 )
-def test_a_project_id_holds_any_characters(name: str) -> None:
+def test_a_project_id_may_contain_any_characters(name: str) -> None:
     assert checked_project_id(f" {name} ") == name
 
 
-def test_one_id_in_two_forms_of_unicode_is_one_project() -> None:
+def test_two_unicode_forms_of_an_id_are_the_same_project() -> None:
     assert checked_project_id("cafe\u0301") == checked_project_id("caf\u00e9")
 
 
-def test_names_that_only_look_alike_are_two_files() -> None:
+def test_names_that_look_alike_are_different_files() -> None:
     assert len({document_name(name) for name in ("paypal", "p\u0430ypal", "日本", "中国", "?", "！")}) == 6
 
 
-def test_slugs_that_are_taken_are_numbered() -> None:
+def test_a_slug_that_is_in_use_gets_a_number() -> None:
     assert project_slug("My Project", set()) == "my-project"
     assert project_slug("my-project", {"my-project"}) == "my-project-1"
     assert project_slug("my project", {"my-project", "my-project-1"}) == "my-project-2"
@@ -69,30 +69,30 @@ def test_slugs_that_are_taken_are_numbered() -> None:
     ],
     ids=ascii,
 )
-def test_a_title_of_any_script_is_a_readable_name(title: str, file: str) -> None:
+def test_a_title_in_any_script_gives_a_readable_name(title: str, file: str) -> None:
     expected = unicodedata.normalize("NFC", file)
     assert {document_name(unicodedata.normalize(form, title)) for form in ("NFC", "NFD")} == {expected}
 
 
-def test_words_that_mix_scripts_and_letters_that_are_not_seen_are_marked() -> None:
+def test_mixed_scripts_and_invisible_letters_are_marked() -> None:
     for name in ("p\u0430ypal", "API設計", "日\u3164本"):
         assert re.fullmatch(r".+-[0-9a-f]{8}\.md", document_name(name)), ascii(name)
 
 
-def test_a_long_title_of_any_script_fits_every_file_system() -> None:
+def test_a_long_title_in_any_script_fits_every_file_system() -> None:
     names = {document_name(letter * 200 + end) for letter in "a日😀𠀀" for end in "xy"}
 
     assert len(names) == 8
     assert all(len(name.encode()) < 170 for name in names)
 
 
-def test_groups_keep_the_folders_that_they_had() -> None:
+def test_groups_keep_their_existing_folders() -> None:
     assert group_folder("日本語") == "x-77710aed.77710aed"
     assert group_folder("learning") == "learning"
 
 
 @given(st.text(max_size=255))
-def test_whatever_is_accepted_is_one_plain_file_name_and_stays_it(name: str) -> None:
+def test_every_accepted_name_is_a_plain_file_name_and_stable(name: str) -> None:
     try:
         made = document_name(name)
     except InvalidFilename:
@@ -105,5 +105,5 @@ def test_whatever_is_accepted_is_one_plain_file_name_and_stays_it(name: str) -> 
 
 
 @given(st.text())
-def test_a_slug_is_its_own_slug(text: str) -> None:
+def test_making_a_slug_is_idempotent(text: str) -> None:
     assert slug(slug(text)) == slug(text)

@@ -1,4 +1,4 @@
-"""Sections of a main document, and the index of projects."""
+"""Sections of the main document, and the list of projects."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def section_titles(text: str) -> list[str]:
     return [heading.title for heading in outline(text).headings if heading.level == 2]
 
 
-def test_a_section_is_replaced_with_what_is_below_it_and_line_ends_stay() -> None:
+def test_a_section_is_replaced_with_its_subsections_and_line_ends_are_kept() -> None:
     text = update_section(MAIN, "## Build", "ninja\n\n### New")
 
     assert text == "# App\r\n\r\n## Build\r\n\r\nninja\r\n\r\n### New\r\n\r\n" + MAIN[MAIN.index("## Test") :]
@@ -32,7 +32,7 @@ def test_sections_are_added_and_removed() -> None:
     assert remove_section(add_section("", "## New", "x"), "## New") == ""
 
 
-def test_what_is_no_section_or_exists_or_runs_into_others_is_refused() -> None:
+def test_invalid_existing_or_overlapping_sections_are_rejected() -> None:
     with pytest.raises(SectionNotFound):
         update_section(MAIN, "## no", "x")
     with pytest.raises(SectionExists):
@@ -49,7 +49,7 @@ def test_what_is_no_section_or_exists_or_runs_into_others_is_refused() -> None:
         update_section("## A\n## A\n", "## A", "x")
 
 
-def test_the_index_keeps_what_it_does_not_know_and_refuses_what_leads_out() -> None:
+def test_the_index_keeps_unknown_entries_and_rejects_paths_outside_the_folder() -> None:
     data = json.dumps(
         {"version": 1, "projects": {"a": "a", "b": "../b", "c": "/c", "d": ".git", "e": 5, "f": ""}}
     ).encode()
@@ -61,12 +61,12 @@ def test_the_index_keeps_what_it_does_not_know_and_refuses_what_leads_out() -> N
 
 
 @pytest.mark.parametrize("data", [b"{", b"[]", b'{"projects": []}', b"\xff", b"[" * 100_000])
-def test_an_index_that_cannot_be_read_is_an_error_and_not_an_empty_store(data: bytes) -> None:
+def test_an_unreadable_index_is_an_error_and_not_an_empty_store(data: bytes) -> None:
     with pytest.raises(StorageError):
         read_index(data)
 
 
-def test_two_sides_that_added_projects_are_merged_unless_they_share_a_folder() -> None:
+def test_projects_added_on_two_sides_are_merged_unless_they_share_a_folder() -> None:
     base = index_with(None, "a", "a")
     ours, theirs = index_with(base, "b", "b"), index_with(index_with(base, "c", "c"), "a", None)
 

@@ -1,4 +1,4 @@
-"""Calls share what they may share and nothing else: threads up to a number, and results of the same moment."""
+"""Calls share a limited number of threads and the result of an identical concurrent call."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lore_etl.core.errors import Busy, DeadlineExceeded
 from lore_server.execution.lanes import Lane, Together
 
 
-def test_a_lane_that_is_full_says_so_and_is_free_again_afterwards() -> None:
+def test_a_full_pool_rejects_calls_until_a_slot_is_free() -> None:
     lane, go_on, began = Lane[int]("test", 1, queue_seconds=0.01), threading.Event(), threading.Event()
 
     def slow() -> int:
@@ -30,7 +30,7 @@ def test_a_lane_that_is_full_says_so_and_is_free_again_afterwards() -> None:
     lane.close()
 
 
-def test_what_takes_too_long_is_given_up_and_keeps_its_slot_until_it_ends() -> None:
+def test_a_call_past_its_deadline_keeps_its_slot_until_it_ends() -> None:
     lane, go_on, ended = Lane[int]("test", 1, queue_seconds=0.01), threading.Event(), threading.Event()
 
     def slow() -> int:
@@ -47,7 +47,7 @@ def test_what_takes_too_long_is_given_up_and_keeps_its_slot_until_it_ends() -> N
     lane.close()
 
 
-def test_the_same_at_the_same_time_runs_once_and_all_get_the_result() -> None:
+def test_identical_concurrent_calls_run_once_and_share_the_result() -> None:
     together, go_on, began, runs = Together[int](), threading.Event(), threading.Event(), list[int]()
 
     def work() -> int:
@@ -68,7 +68,7 @@ def test_the_same_at_the_same_time_runs_once_and_all_get_the_result() -> None:
     assert len(runs) < 20
 
 
-def test_a_failure_is_everyone_s_and_the_next_one_tries_again() -> None:
+def test_a_failure_is_shared_and_the_next_call_tries_again() -> None:
     together, go_on, began = Together[int](), threading.Event(), threading.Event()
 
     def fail() -> int:

@@ -1,4 +1,4 @@
-"""Each leg by itself: what it found, in its order, and each file once."""
+"""Each leg alone: its results, their order, and each file once."""
 
 from __future__ import annotations
 
@@ -18,29 +18,29 @@ FOUND = Candidates(
 )
 
 
-def test_the_vector_leg_has_its_chunks_by_similarity() -> None:
+def test_the_vector_leg_orders_chunks_by_similarity() -> None:
     found = passages(FOUND, "vectors")
 
     assert [(one.chunk, one.score) for one in found] == [(TAIL, 0.9), (OTHER, 0.7), (HEAD, 0.4)]
     assert [one.source for one in found] == ["a.md", "b.py", "a.md"]
 
 
-def test_the_keyword_leg_has_only_the_chunks_that_hold_a_word() -> None:
+def test_the_keyword_leg_contains_only_chunks_with_a_query_word() -> None:
     assert [(one.chunk, one.score) for one in passages(FOUND, "keywords")] == [(HEAD, 7.0), (OTHER, 2.0)]
 
 
 @pytest.mark.parametrize("leg", LEGS)
-def test_a_score_is_made_of_its_leg_alone(leg: str) -> None:
+def test_a_score_depends_only_on_its_leg(leg: str) -> None:
     assert all(one.why == [(leg, one.score)] for one in passages(FOUND, leg))
 
 
 @pytest.mark.parametrize("leg", LEGS)
-def test_a_leg_that_found_nothing_has_no_passages(leg: str) -> None:
+def test_a_leg_without_results_has_no_passages(leg: str) -> None:
     assert passages(Candidates([]), leg) == []
     assert files([]) == []
 
 
-def test_a_file_is_its_best_passage_once_and_files_stay_in_order() -> None:
+def test_a_file_appears_once_with_its_best_passage_and_order_is_kept() -> None:
     found = files(passages(FOUND, "vectors"))
 
     assert [(one.source, one.chunk) for one in found] == [("a.md", TAIL), ("b.py", OTHER)]

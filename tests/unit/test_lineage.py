@@ -1,4 +1,4 @@
-"""Ancestors come along with the classes that a question finds, below the answers."""
+"""Ancestors accompany the classes that a query finds, below the results."""
 
 from __future__ import annotations
 
@@ -47,20 +47,20 @@ def others(count: int, best: float = 0.9) -> list[Candidate]:
 @pytest.mark.parametrize(
     "query", ["Neo.button.Base", "button.Base", "neo.button.base", "where is Neo.button.Base defined"]
 )
-def test_the_ancestors_of_a_class_that_is_named_come_right_below_it(query: str) -> None:
+def test_the_ancestors_of_a_named_class_come_directly_below_it(query: str) -> None:
     found = ranked(query, candidate(BUTTON, 0.9, 9.0), *others(12, 0.89))
     at = sources(found).index(BUTTON.source)
 
     assert sources(found)[at : at + 3] == [BUTTON.source, COMPONENT.source, CORE.source]
 
 
-def test_an_ancestor_that_was_found_itself_is_put_below_its_class_too() -> None:
+def test_an_ancestor_found_by_the_search_also_moves_below_its_class() -> None:
     found = ranked("Neo.button.Base", candidate(BUTTON, 0.7, 9.0), candidate(COMPONENT, 0.9, 9.9), *others(5, 0.8))
 
     assert sources(found)[:3] == [BUTTON.source, COMPONENT.source, CORE.source]
 
 
-def test_two_classes_that_are_named_stand_where_they_are() -> None:
+def test_two_named_classes_keep_their_ranks() -> None:
     both = candidate(BUTTON, 0.7, 9.0), candidate(COMPONENT, 0.9, 9.9)
 
     found = ranked("Neo.component.Base or Neo.button.Base", *both)
@@ -68,7 +68,7 @@ def test_two_classes_that_are_named_stand_where_they_are() -> None:
     assert sources(found) == [COMPONENT.source, CORE.source, BUTTON.source]
 
 
-def test_one_name_of_many_classes_brings_the_ancestors_of_the_best_only() -> None:
+def test_a_name_shared_by_classes_adds_only_the_ancestors_of_the_best() -> None:
     many = [class_chunk(f"Neo.kind{n}.Thing", [(f"Neo.parent{n}.P", f"src/parent{n}/P.mjs")]) for n in range(4)]
     asked = parse("Thing")
     passages = score(
@@ -81,7 +81,7 @@ def test_one_name_of_many_classes_brings_the_ancestors_of_the_best_only() -> Non
     assert found[:3] == ["src/kind0/Thing.mjs", "src/parent0/P.mjs", "src/kind1/Thing.mjs"]
 
 
-def test_ancestors_of_what_is_found_by_meaning_take_the_last_of_the_first_ten_places() -> None:
+def test_ancestors_of_unnamed_classes_take_the_last_of_the_first_ten_ranks() -> None:
     found = sources(ranked("buttons that can be pressed", candidate(BUTTON, 0.9, 9.0), *others(20, 0.8)))
     without = sources(ranked("buttons that can be pressed", candidate(BUTTON, 0.9, 9.0), *others(20, 0.8), boost=0))
 
@@ -90,7 +90,7 @@ def test_ancestors_of_what_is_found_by_meaning_take_the_last_of_the_first_ten_pl
     assert COMPONENT.source not in without
 
 
-def test_an_ancestor_that_is_among_the_first_ten_stays_where_it_is() -> None:
+def test_an_ancestor_among_the_first_ten_keeps_its_rank() -> None:
     three = candidate(BUTTON, 0.9, 9.0), candidate(COMPONENT, 0.85, 8.5), *others(20, 0.8)
 
     found = sources(ranked("buttons that can be pressed", *three))
@@ -105,7 +105,7 @@ def test_a_short_list_gets_its_ancestors_at_the_end() -> None:
     assert found == [BUTTON.source, "docs/0/a.md", "docs/1/a.md", COMPONENT.source, CORE.source]
 
 
-def test_a_class_further_down_and_a_class_of_a_test_bring_nobody() -> None:
+def test_low_ranked_classes_and_test_classes_add_no_ancestors() -> None:
     late = sources(ranked("pressed", *others(12, 0.9), candidate(BUTTON, 0.2, 1.0)))
     of_test = class_chunk("Neo.button.Base", CHAIN, "test")
     tested = sources(ranked("pressed", candidate(of_test, 0.9, 9.0), *others(2, 0.8)))
@@ -113,7 +113,7 @@ def test_a_class_further_down_and_a_class_of_a_test_bring_nobody() -> None:
     assert COMPONENT.source not in late + tested
 
 
-def test_only_ancestors_of_the_type_that_is_asked_for_come_along() -> None:
+def test_only_ancestors_of_the_requested_type_are_added() -> None:
     found = sources(ranked("Neo.button.Base", candidate(BUTTON, 0.9, 9.0), type_="guide"))
 
     assert found == [BUTTON.source]

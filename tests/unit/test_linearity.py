@@ -1,4 +1,4 @@
-"""Hostile shapes cost time in proportion to their length, and never an exception."""
+"""Hostile inputs take linear time and never raise."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def assert_linear(call: Callable[[int], object], size: int) -> None:
 
 
 def assert_quick(call: Callable[[int], object], size: int) -> None:
-    """By the clock: what takes long within one step is seen too. Other work on the machine disturbs it."""
+    """Measure elapsed time, which includes slow single steps but is disturbed by other work on the machine."""
     call(size // 50)
     twice = seconds(lambda: call(2 * size))
     if twice >= TOO_SHORT:  # other work only ever adds: the least of three is nearest the truth
@@ -134,7 +134,7 @@ def test_files_are_read_in_linear_time(path: str, name: str, is_linear: Check) -
 
 @both
 @pytest.mark.parametrize("piece", SECRETS)
-def test_secrets_are_looked_for_in_linear_time(piece: str, is_linear: Check) -> None:
+def test_secrets_are_searched_for_in_linear_time(piece: str, is_linear: Check) -> None:
     is_linear(lambda n: redact(piece * (n // len(piece))), 200_000)
 
 
@@ -154,7 +154,7 @@ def test_words_are_found_in_linear_time(piece: str, is_linear: Check) -> None:
 
 @both
 @pytest.mark.parametrize("piece", ["[", "{", "a: &a [", "- ", "? ", "' ", "*a ", "!!x "])
-def test_front_matter_is_refused_in_linear_time(piece: str, is_linear: Check) -> None:
+def test_front_matter_is_rejected_in_linear_time(piece: str, is_linear: Check) -> None:
     def read(n: int) -> None:
         with pytest.raises(FrontMatterError):
             read_front_matter("---\na: " + piece * (n // len(piece)) + "\n---\n")

@@ -1,4 +1,4 @@
-"""Whatever a model writes, an answer leads only where a cited passage leads, and holds no image and no HTML."""
+"""An answer contains no address outside its cited passages, no image and no HTML."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ SCHEME = re.compile(r"(?i)[a-z][a-z0-9+.-]*://|(?:java|vb)script:|mailto:|data:[
 
 
 class Lenient(MarkdownIt):
-    """Takes for a link what any other program might."""
+    """Recognize everything that some program might treat as a link."""
 
     def validateLink(self, url: str) -> bool:
         return True
@@ -57,7 +57,7 @@ def assert_leads_nowhere(text: str, cited: list[int]) -> None:
 
 @settings(max_examples=600, deadline=None)
 @given(st.lists(st.sampled_from(PIECES), max_size=24).map("".join))
-def test_no_answer_leads_out_whatever_is_written(text: str) -> None:
+def test_no_answer_contains_an_external_address(text: str) -> None:
     try:
         shown, cited = grounded(f"{text} [1]", PASSAGES)
     except ProviderError:
@@ -68,7 +68,7 @@ def test_no_answer_leads_out_whatever_is_written(text: str) -> None:
 
 @settings(max_examples=200, deadline=None)
 @given(st.lists(st.sampled_from([*PIECES, ". ", " [1]. ", " [2]\n"]), max_size=40))
-def test_no_part_of_an_answer_that_is_heard_leads_out(pieces: list[str]) -> None:
+def test_no_streamed_part_of_an_answer_contains_an_external_address(pieces: list[str]) -> None:
     heard: list[str] = []
     telling = Telling(PASSAGES, heard.append)
     for piece in pieces:
@@ -137,20 +137,20 @@ def test_a_link_loses_its_address_and_keeps_its_text(link: str) -> None:
         "Call `f(a)[1]`, **not** _g_; 5 * 3 \\* 2 &amp; more [1].",
     ],
 )
-def test_what_a_cited_passage_holds_and_what_is_no_link_stays_as_it_is(text: str) -> None:
+def test_addresses_from_cited_passages_and_plain_text_are_unchanged(text: str) -> None:
     assert grounded(text, PASSAGES)[0] == text
 
 
-def test_a_tag_of_a_passage_is_shown_as_code() -> None:
+def test_an_html_tag_from_a_passage_is_shown_as_code() -> None:
     assert grounded("A Vec<String> [1].", PASSAGES)[0] == "A Vec`<String>` [1]."
 
 
-def test_a_citation_that_was_made_a_link_is_a_citation() -> None:
+def test_a_citation_written_as_a_link_becomes_a_citation() -> None:
     assert grounded("So it is [1](https://evil.example).", PASSAGES) == ("So it is [1].", [1])
 
 
 @pytest.mark.parametrize("text", ["> " * 200 + "x", "[" * 3_000 + "x", "<a" * 5_000, "![" * 500 + "x" + "](y)" * 500])
-def test_what_is_nested_too_deeply_is_refused_or_harmless(text: str) -> None:
+def test_deeply_nested_text_is_rejected_or_harmless(text: str) -> None:
     try:
         shown, cited = grounded(f"{text} [1]", PASSAGES)
     except ProviderError:

@@ -1,4 +1,4 @@
-"""How much is logged: the command line, then the environment, then the default."""
+"""The log level comes from the command line, then the environment, then the default."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def as_before(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         ({"LORE_LOG_LEVEL": "debug"}, True, logging.DEBUG),
     ],
 )
-def test_the_level_of_the_environment_is_honoured(
+def test_the_log_level_can_be_set_in_the_environment(
     monkeypatch: pytest.MonkeyPatch, environment: dict[str, str], verbose: bool, level: int
 ) -> None:
     for name, value in environment.items():
@@ -46,7 +46,7 @@ def test_the_level_of_the_environment_is_honoured(
     assert logging.getLogger().level == logging.WARNING  # libraries
 
 
-def test_an_unknown_level_is_named_with_the_valid_ones(
+def test_an_unknown_level_is_reported_with_the_valid_levels(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("LORE_LOG_LEVEL", "loud")

@@ -1,4 +1,4 @@
-"""A log line is one line, and holds nothing that a terminal or a shell would act on."""
+"""A log message is a single line without control characters."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ CRAFTED = "key `touch x`\n$(touch y)\r\x1b[31mred\x9b\x07"
 
 
 @pytest.mark.parametrize("place", ["message", "error"])
-def test_what_a_project_chose_is_escaped(place: str) -> None:
+def test_text_from_a_project_is_escaped(place: str) -> None:
     try:
         raise ValueError(CRAFTED if place == "error" else "plain")
     except ValueError as error:

@@ -8,7 +8,7 @@ from tests.harness.texts import chunks_in, outline, words
 BODY = words(40)
 
 
-def test_each_section_stands_under_the_path_of_its_headings() -> None:
+def test_each_section_has_the_path_of_its_headings() -> None:
     text = f"# Guide\n{BODY}\n## Setup\n{BODY}\n### Linux\n{BODY}\n## Use\n{BODY}\n"
 
     assert outline(chunks_in("a.md", text)) == [
@@ -19,33 +19,33 @@ def test_each_section_stands_under_the_path_of_its_headings() -> None:
     ]
 
 
-def test_a_heading_that_skips_levels_hangs_below_the_nearest_higher_one() -> None:
+def test_a_heading_that_skips_levels_belongs_to_the_nearest_higher_heading() -> None:
     text = f"# A\n{BODY}\n#### D\n{BODY}\n## B\n{BODY}\n"
 
     assert [one.heading for one in chunks_in("a.md", text)] == [("A",), ("A", "D"), ("A", "B")]
 
 
-def test_underlined_headings_count_and_closing_marks_are_no_part_of_a_heading() -> None:
+def test_underlined_headings_are_read_and_closing_marks_are_removed() -> None:
     text = f"Top\n===\n{BODY}\n\nSub\n---\n{BODY}\n\n## Last ##\n{BODY}\n"
 
     assert [one.heading for one in chunks_in("a.md", text)] == [("Top",), ("Top", "Sub"), ("Top", "Last")]
 
 
-def test_a_hash_in_a_fence_a_quote_or_a_list_is_no_heading() -> None:
+def test_a_hash_in_a_fence_quote_or_list_is_not_a_heading() -> None:
     fence = "```sh\n# not a heading\nrun\n```"
     text = f"# A\n{BODY}\n{fence}\n\n> # quoted\n\n- # in a list\n"
 
     assert outline(chunks_in("a.md", text)) == [("section", (1, 10), ("A",))]
 
 
-def test_text_before_the_first_heading_is_a_section_of_its_own() -> None:
+def test_text_before_the_first_heading_is_a_separate_section() -> None:
     assert outline(chunks_in("a.md", f"{BODY}\n\n# A\n{BODY}\n")) == [
         ("section", (1, 1), ()),
         ("section", (3, 4), ("A",)),
     ]
 
 
-def test_front_matter_is_in_no_chunk_and_lines_still_count_from_the_top_of_the_file() -> None:
+def test_front_matter_is_in_no_chunk_and_lines_count_from_the_top_of_the_file() -> None:
     text = f"---\ntitle: T\n---\n\n# A\n{BODY}\n"
 
     (only,) = chunks_in("a.md", text)
@@ -53,7 +53,7 @@ def test_front_matter_is_in_no_chunk_and_lines_still_count_from_the_top_of_the_f
     assert (only.lines, only.text) == ((5, 6), f"# A\n{BODY}")
 
 
-def test_a_heading_is_never_left_without_the_text_below_it() -> None:
+def test_a_heading_is_never_separated_from_its_text() -> None:
     text = f"# A\n{words(200)}\n## B\n### C\n" + f"{words(10)}\n" * 25
 
     first, *rest = chunks_in("a.md", text)
@@ -63,7 +63,7 @@ def test_a_heading_is_never_left_without_the_text_below_it() -> None:
     assert rest[0].text.startswith("## B\n### C\nword word")
 
 
-def test_a_crumb_joins_the_section_below_it_and_the_last_one_the_section_above() -> None:
+def test_a_crumb_joins_the_section_below_and_the_last_crumb_the_section_above() -> None:
     text = f"# A\n{BODY}\n## Short\nFew words.\n## B\n{BODY}\n## End\nBye.\n"
 
     assert outline(chunks_in("a.md", text)) == [
@@ -72,7 +72,7 @@ def test_a_crumb_joins_the_section_below_it_and_the_last_one_the_section_above()
     ]
 
 
-def test_a_fence_and_a_table_that_fit_are_never_cut() -> None:
+def test_a_fence_or_table_that_fits_is_never_split() -> None:
     fence = "```py\n" + "\n\n".join(f"value_{n} = {n}" for n in range(25)) + "\n```"
     table = "| a | b |\n|---|---|\n" + "\n".join(f"| {n} | x |" for n in range(25))
     text = f"# A\n{words(120)}\n\n{fence}\n\n{words(100)}\n\n{table}\n\n{words(120)}\n"
@@ -84,7 +84,7 @@ def test_a_fence_and_a_table_that_fit_are_never_cut() -> None:
     assert [table in one.text for one in chunks].count(True) == 1
 
 
-def test_a_fence_that_is_too_long_is_cut_at_its_lines_and_stays_with_its_introduction() -> None:
+def test_a_long_fence_is_split_between_lines_and_stays_with_its_introduction() -> None:
     fence = "```py\n" + "\n".join(f"call({n}, {n})" for n in range(100)) + "\n```"
 
     first, *rest = chunks_in("a.md", f"# A\n\nRun this:\n\n{fence}\n")
@@ -93,7 +93,7 @@ def test_a_fence_that_is_too_long_is_cut_at_its_lines_and_stays_with_its_introdu
     assert "\n".join([first.text, *(one.text for one in rest)]) == f"# A\n\nRun this:\n\n{fence}"
 
 
-def test_a_ticket_has_its_body_and_each_comment_apart_with_the_date_of_the_comment() -> None:
+def test_the_body_and_each_dated_comment_of_a_ticket_are_separate_chunks() -> None:
     text = (
         f"# Crash\n{BODY}\n## Comments\n"
         f"### @ann-b - 2024-05-01T10:00:00Z\nShort.\n### @bob — 2024-05-02\n{BODY}\n#### Detail\n{BODY}\n"
@@ -109,7 +109,7 @@ def test_a_ticket_has_its_body_and_each_comment_apart_with_the_date_of_the_comme
     ]
 
 
-def test_the_same_heading_in_a_guide_is_no_comment() -> None:
+def test_the_heading_of_a_comment_is_an_ordinary_heading_in_a_guide() -> None:
     (only,) = chunks_in("a.md", f"# @ann - 2024-05-01\n{BODY}\n")
 
     assert (only.kind, only.created) == ("section", None)
@@ -120,7 +120,7 @@ def test_an_empty_file_gives_no_chunk() -> None:
 
 
 @pytest.mark.parametrize("body", ["", "\n", "\n \n\n"])
-def test_a_document_of_front_matter_only_is_found_by_what_that_says(body: str) -> None:
+def test_a_document_with_only_front_matter_is_indexed_with_its_values(body: str) -> None:
     (chunk,) = chunks_in("a.md", f"---\ntitle: Berths\ntags: [night]\n---\n{body}", title="Berths")
 
     assert (chunk.text, chunk.lines, chunk.title) == ("title: Berths\ntags: [night]", (2, 3), "Berths")

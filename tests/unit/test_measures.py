@@ -1,4 +1,4 @@
-"""Measures against values worked out by hand, intervals, and the paired test."""
+"""Measures checked against values computed by hand, intervals, and the paired test."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ values_between = st.floats(0, 1)
 
 
 def measured(grades: dict[str, int], run: list[str]) -> dict[str, float]:
-    """The measures of one question."""
+    """Return the measures of a single question."""
     return {name: found["q"] for name, found in per_question({"q": grades}, {"q": run}).items()}
 
 
@@ -27,25 +27,25 @@ def values(*numbers: float) -> dict[str, float]:
 # --- measures ----------------------------------------------------------------------------------------------------
 
 
-def test_a_perfect_run_has_one_everywhere() -> None:
+def test_a_perfect_run_scores_one_on_every_measure() -> None:
     assert measured({"a": 2, "b": 1}, ["a", "b", "c"]) == pytest.approx(dict.fromkeys(MEASURES, 1.0))
 
 
-def test_ndcg_counts_grades_and_discounts_by_the_logarithm_of_the_place() -> None:
+def test_ndcg_counts_grades_discounted_by_the_logarithm_of_the_rank() -> None:
     gained = 1 / log2(2 + 1) + 3 / log2(4 + 1)
     ideal = 3 / log2(1 + 1) + 1 / log2(2 + 1)
 
     assert measured({"a": 3, "b": 1}, ["x", "b", "y", "a"])["ndcg@10"] == pytest.approx(gained / ideal)
 
 
-def test_ndcg_reads_ten_places_and_its_ideal_no_more() -> None:
+def test_ndcg_and_its_ideal_use_ten_ranks() -> None:
     many = {f"d{number}": 1 for number in range(30)}
 
     assert measured(many, [f"d{number}" for number in range(10)])["ndcg@10"] == pytest.approx(1.0)
     assert measured({"a": 1}, [*"0123456789", "a"])["ndcg@10"] == 0
 
 
-def test_recall_is_the_share_of_what_is_relevant_whatever_its_grade() -> None:
+def test_recall_is_the_share_of_relevant_documents_of_any_grade() -> None:
     run = ["a", *(f"x{number}" for number in range(10)), "b"]
 
     found = measured({"a": 5, "b": 1, "c": 1, "no": 0}, run)
@@ -55,26 +55,26 @@ def test_recall_is_the_share_of_what_is_relevant_whatever_its_grade() -> None:
 
 
 @pytest.mark.parametrize(("place", "value"), [(1, 1.0), (2, 0.5), (10, 0.1), (11, 0.0)])
-def test_mrr_is_one_over_the_place_of_the_first_that_is_relevant(place: int, value: float) -> None:
+def test_mrr_is_the_reciprocal_rank_of_the_first_relevant_document(place: int, value: float) -> None:
     run = [f"x{number}" for number in range(1, place)] + ["a", "b"]
 
     assert measured({"a": 1, "b": 1}, run)["mrr@10"] == pytest.approx(value)
 
 
-def test_documents_that_nobody_judged_or_judged_below_zero_count_as_not_relevant() -> None:
+def test_unjudged_documents_and_negative_grades_count_as_not_relevant() -> None:
     assert measured({"a": 1, "bad": -1}, ["bad", "unjudged", "a"]) == measured({"a": 1}, ["x", "y", "a"])
 
 
-def test_the_order_of_the_run_counts_and_not_the_names_in_it() -> None:
+def test_the_order_of_the_run_counts_and_not_the_document_names() -> None:
     assert measured({"a": 1}, ["a", "z"])["mrr@10"] == measured({"z": 1}, ["z", "a"])["mrr@10"] == 1
 
 
 @pytest.mark.parametrize("runs", [{}, {"q": []}, {"q": ["x"]}, {"other": ["a"]}])
-def test_a_question_without_a_hit_has_zero_and_is_not_left_out(runs: dict[str, list[str]]) -> None:
+def test_a_question_without_a_hit_scores_zero_and_counts(runs: dict[str, list[str]]) -> None:
     assert per_question({"q": {"a": 1}}, runs) == {name: {"q": 0.0} for name in MEASURES}
 
 
-def test_a_question_without_anything_relevant_has_no_value() -> None:
+def test_a_question_without_relevant_documents_has_no_value() -> None:
     found = per_question({"q": {"a": 1}, "none": {}, "zero": {"a": 0}}, {"q": ["a"], "none": ["a"], "zero": ["a"]})
 
     assert found == {name: {"q": 1.0} for name in MEASURES}
@@ -95,14 +95,14 @@ def test_every_value_is_between_zero_and_one(grades: dict[str, int], run: list[s
 
 @settings(max_examples=30, deadline=None)
 @given(st.lists(values_between, max_size=60))
-def test_the_interval_holds_the_mean_and_is_the_same_every_time(numbers: list[float]) -> None:
+def test_the_interval_contains_the_mean_and_is_deterministic(numbers: list[float]) -> None:
     low, high = interval(numbers)
 
     assert low - 1e-9 <= (fmean(numbers) if numbers else 0.0) <= high + 1e-9
     assert interval(numbers) == (low, high)
 
 
-def test_the_interval_is_that_of_the_normal_law_where_there_are_many_values() -> None:
+def test_the_interval_approaches_the_normal_distribution_for_many_values() -> None:
     numbers = np.random.default_rng(7).random(1_000)
     reach = 1.96 * numbers.std(ddof=1) / len(numbers) ** 0.5
 
@@ -125,7 +125,7 @@ def test_equal_runs_do_not_differ() -> None:
     assert not compare(ours, ours).is_loss
 
 
-def test_a_clear_loss_is_significant_and_the_reverse_is_no_loss() -> None:
+def test_a_clear_loss_is_significant_and_the_reverse_is_not_a_loss() -> None:
     good, bad = values(*[0.8, 0.9, 0.7] * 10), values(*[0.6, 0.8, 0.6] * 10)
 
     lost, won = compare(bad, good), compare(good, bad)
@@ -138,7 +138,7 @@ def test_a_clear_loss_is_significant_and_the_reverse_is_no_loss() -> None:
     assert not won.is_loss
 
 
-def test_noise_around_nothing_is_not_significant() -> None:
+def test_noise_around_zero_is_not_significant() -> None:
     random = np.random.default_rng(3)
     ours, theirs = random.random(200), random.random(200)
 
@@ -149,19 +149,19 @@ def test_noise_around_nothing_is_not_significant() -> None:
     assert not found.is_loss
 
 
-def test_the_test_is_paired_so_that_a_small_steady_loss_shows_among_questions_that_differ_widely() -> None:
+def test_the_paired_test_detects_a_small_steady_loss_among_varied_questions() -> None:
     theirs = np.random.default_rng(5).random(50)
 
     assert compare(values(*(theirs - 0.02)), values(*theirs)).is_loss
 
 
-def test_five_questions_are_never_enough_and_six_may_be() -> None:
-    """Of five differences every sign by chance has 1/32, twice that on both sides."""
+def test_five_questions_are_never_significant_and_six_can_be() -> None:
+    """Five differences of the same sign occur by chance with probability 1/32, and 1/16 on both sides."""
     assert compare(values(*[0.0] * 5), values(*[1.0] * 5)).p == pytest.approx(2 / 32)
     assert compare(values(*[0.0] * 6), values(*[1.0] * 6)).is_loss
 
 
-def test_only_questions_of_both_runs_are_compared() -> None:
+def test_only_questions_in_both_runs_are_compared() -> None:
     ours, theirs = {"a": 0.5, "b": 0.5, "new": 0.0}, {"a": 0.5, "b": 0.5, "old": 1.0}
 
     assert compare(ours, theirs) == Comparison(0.0, (0.0, 0.0), 1.0)
@@ -170,7 +170,7 @@ def test_only_questions_of_both_runs_are_compared() -> None:
 
 @settings(max_examples=20, deadline=None)
 @given(st.lists(st.tuples(values_between, values_between), max_size=40))
-def test_a_p_value_is_one_and_the_same_share_every_time(pairs: list[tuple[float, float]]) -> None:
+def test_a_p_value_is_a_share_and_deterministic(pairs: list[tuple[float, float]]) -> None:
     ours, theirs = values(*(one for one, _ in pairs)), values(*(other for _, other in pairs))
 
     found = compare(ours, theirs)

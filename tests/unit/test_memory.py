@@ -1,4 +1,4 @@
-"""Memories as files: parts are the body again, front matter is the memory again, whatever is in them."""
+"""Memories as files: reading the files of any memory returns that memory."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ METADATA = st.dictionaries(TEXTS, SCALARS | st.lists(SCALARS, max_size=4), max_s
 
 @given(LONG, st.integers(1, 40))
 @example("\n\n" + "x" * 100, 40)
-def test_joined_parts_are_the_text_and_none_is_too_long_or_blank(text: str, most: int) -> None:
+def test_parts_join_to_the_text_and_are_neither_too_long_nor_blank(text: str, most: int) -> None:
     parts = parts_of(text, most)
 
     assert "".join(parts) == text
@@ -46,7 +46,7 @@ def test_joined_parts_are_the_text_and_none_is_too_long_or_blank(text: str, most
     ],
     ids=["paragraph", "paragraph of CRLF", "line", "word", "nowhere", "whole"],
 )
-def test_a_text_is_cut_after_a_paragraph_else_a_line_else_a_word(text: str, parts: list[str]) -> None:
+def test_a_text_is_split_after_a_paragraph_or_a_line_or_a_word(text: str, parts: list[str]) -> None:
     assert parts_of(text, 16) == parts
 
 
@@ -62,7 +62,7 @@ def test_a_memory_is_read_back_from_its_files(name: str, body: str, source: str,
     assert [file_place(file) for file in files] == [(memory.stem(), number) for number in range(1, len(files) + 1)]
 
 
-def test_parts_are_linked_in_their_order_and_each_says_whose_it_is() -> None:
+def test_parts_are_linked_in_order_and_name_their_memory() -> None:
     memory = Memory("Notes", "g", "A line of some words.\n\n" * 600, "here", {"rating": 5}, NOW)
     files = files_of(memory, memory.stem())
     fronts = [yaml.safe_load(text.split("---\n")[1]) for text in files.values()]
@@ -77,7 +77,7 @@ def test_parts_are_linked_in_their_order_and_each_says_whose_it_is() -> None:
     assert all(body.endswith("\n\n") and len(body) <= MEMORY_PART_CHARACTERS for body in bodies)
 
 
-def test_a_long_name_is_shortened_at_a_word_and_kept_whole() -> None:
+def test_a_long_name_is_shortened_at_a_word_and_also_stored_in_full() -> None:
     whole = "word " * 100
 
     memory = made(whole, "g", "x", "", {}, NOW).memory
@@ -89,7 +89,7 @@ def test_a_long_name_is_shortened_at_a_word_and_kept_whole() -> None:
     assert shortened("x" * 200, 200) == "x" * 200
 
 
-def test_secrets_are_left_out_and_counted() -> None:
+def test_secrets_are_redacted_and_counted() -> None:
     key = "AKIA" + "Q7XZ4M2N8P1R5T6V"
 
     memory, secrets = made(f"of {key}", "g", f"key {key}\n", f"from {key}", {"k": [key, 1], "l": key}, NOW)
@@ -108,18 +108,18 @@ def test_secrets_are_left_out_and_counted() -> None:
     ],
     ids=["name", "body", "NUL", "NUL in body", "half", "NUL in metadata", "half a key", "no number", "size", "long"],
 )  # fmt: skip
-def test_what_no_file_can_hold_is_refused(name: str, body: str, metadata: dict[str, str]) -> None:
+def test_text_that_cannot_be_stored_in_a_file_is_rejected(name: str, body: str, metadata: dict[str, str]) -> None:
     with pytest.raises(InvalidContent):
         made(name, "g", body, "", metadata, NOW)
 
 
 @pytest.mark.parametrize("group", HOSTILE_IDS, ids=ascii)
-def test_a_group_id_that_cannot_be_read_is_refused(group: str) -> None:
+def test_an_unreadable_group_id_is_rejected(group: str) -> None:
     with pytest.raises(InvalidGroupId):
         group_folder(group)
 
 
-def test_each_group_has_a_folder_of_its_own() -> None:
+def test_each_group_has_its_own_folder() -> None:
     names = (
         "learning Learning LEARNING C C++ C# c ../c a/b a-b CON con nul p\u0430ypal paypal x..y \u65e5\u672c".split()
     )
@@ -143,13 +143,13 @@ def test_no_two_groups_share_a_folder(one: str, other: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["no front matter", "---\nname: [\n---\nbody", "---\nmetadata: 1\n---\nx", ""])
-def test_a_file_that_somebody_put_there_is_a_memory_by_its_name(text: str) -> None:
+def test_a_file_added_by_hand_is_a_memory_named_after_the_file(text: str) -> None:
     memory = read_memory([text], "notes", "folder")
 
     assert (memory.name, memory.group_id) == ("notes", "folder")
 
 
-def test_what_was_edited_by_hand_can_be_told() -> None:
+def test_a_memory_edited_by_hand_is_detected() -> None:
     front = "name: 2024-01-01\nmetadata: {a: 2024-01-01, b: .nan, c: {d: 1}, 1: [x, null]}"
 
     memory = read_memory([f"---\n{front}\n---\nx"], "notes", "folder")

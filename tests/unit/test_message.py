@@ -1,4 +1,4 @@
-"""A line of input is a message, or it has an error that answers it."""
+"""A line of input is a valid message or is answered with an error."""
 
 from __future__ import annotations
 
@@ -59,7 +59,9 @@ def refusal(line: bytes) -> types.JSONRPCError:
         (b'{"id": 1, "id": 2, "jsonrpc": "2.0", "method": 5}', REQUEST, 2),
     ],
 )  # fmt: skip
-def test_what_is_no_message_is_answered_as_json_rpc_says(line: bytes, code: int, number: int | str | None) -> None:
+def test_an_invalid_message_is_answered_with_the_json_rpc_error(
+    line: bytes, code: int, number: int | str | None
+) -> None:
     reply = refusal(line)
 
     assert (reply.error.code, reply.id) == (code, number)
@@ -70,7 +72,7 @@ def test_a_broken_reply_and_a_blank_line_get_no_answer(line: bytes) -> None:
     assert read_message(line) is None
 
 
-def test_a_byte_order_mark_does_no_harm() -> None:
+def test_a_byte_order_mark_is_ignored() -> None:
     message = read_message(b'\xef\xbb\xbf{"jsonrpc": "2.0", "id": 1, "method": "ping"}\r\n')
 
     assert message == types.JSONRPCRequest(jsonrpc="2.0", id=1, method="ping")
@@ -85,7 +87,7 @@ def test_a_request_with_the_fields_of_a_reply_is_a_request() -> None:
 @trying(300)
 @given(VALUES.map(lambda value: json.dumps(value).encode()) | st.binary(max_size=40))
 @example(b'{"id": 1e400}')
-def test_every_line_is_a_message_or_gets_an_answer_that_can_be_sent(line: bytes) -> None:
+def test_every_line_is_a_message_or_gets_a_serializable_error(line: bytes) -> None:
     try:
         message = read_message(line)
     except Malformed as malformed:

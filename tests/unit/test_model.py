@@ -42,7 +42,7 @@ CHUNK = Chunk(
 
 
 def written(folder: Path) -> str:
-    """`chunks.jsonl` of a project."""
+    """Return the `chunks.jsonl` of a project."""
     index = open_index(folder)
     try:
         create(index, SyncReport(), silent)
@@ -51,14 +51,14 @@ def written(folder: Path) -> str:
         index.close()
 
 
-def test_the_chunks_of_a_small_project_are_what_they_were(tmp_path: Path) -> None:
-    """After a wanted change, copy what was written over the golden file and read the diff before committing it."""
+def test_the_chunks_of_a_small_project_equal_the_golden_file(tmp_path: Path) -> None:
+    """After an intended change, copy the output over the golden file and review the diff before committing."""
     project = write_project(tmp_path / "ferry-project", PROJECT)
 
     assert written(project) == GOLDEN.read_text(encoding="utf-8")
 
 
-def test_a_record_is_read_back_as_the_chunk_that_it_was() -> None:
+def test_a_chunk_survives_a_round_trip_through_its_record() -> None:
     sealed = CHUNK.sealed("c" * 64)
 
     assert Chunk.model_validate_json(canonical_json(sealed.record())) == sealed
@@ -68,21 +68,21 @@ def test_a_record_is_read_back_as_the_chunk_that_it_was() -> None:
 @pytest.mark.parametrize(
     "change", [{"lines": (3, 4)}, {"tags": ("x",)}, {"chain": ()}, {"title": "b"}, {"updated": "2024-01-02"}]
 )
-def test_metadata_has_a_hash_of_its_own(change: dict[str, object]) -> None:
+def test_metadata_has_its_own_hash(change: dict[str, object]) -> None:
     before, after = CHUNK.sealed("c"), CHUNK.model_copy(update=change).sealed("c")
 
     assert after.metadata_hash != before.metadata_hash
     assert after.content_hash == before.content_hash == "c"
 
 
-def test_sealing_again_changes_nothing() -> None:
+def test_sealing_is_idempotent() -> None:
     sealed = CHUNK.sealed("c")
 
     assert sealed.sealed("c") == sealed
     assert CHUNK.sealed("d").metadata_hash == sealed.metadata_hash
 
 
-def test_moved_lines_change_the_metadata_of_a_chunk_and_neither_its_id_nor_its_content(tmp_path: Path) -> None:
+def test_moved_lines_change_the_metadata_of_a_chunk_but_not_its_id_or_content(tmp_path: Path) -> None:
     def read(text: str) -> Chunk:
         return Chunk.model_validate_json(written(write_project(tmp_path, {"a.py": text})))
 
@@ -93,7 +93,7 @@ def test_moved_lines_change_the_metadata_of_a_chunk_and_neither_its_id_nor_its_c
     assert before.metadata_hash != after.metadata_hash
 
 
-def test_an_id_depends_on_scope_source_and_anchor_and_on_where_one_ends() -> None:
+def test_an_id_depends_on_scope_source_and_anchor_and_their_boundaries() -> None:
     ids = [chunk_id("p", "a", "b"), chunk_id("q", "a", "b"), chunk_id("p", "ab", ""), chunk_id("p", "a", "c")]
 
     assert len(set(ids)) == 4
@@ -101,11 +101,11 @@ def test_an_id_depends_on_scope_source_and_anchor_and_on_where_one_ends() -> Non
     assert all(len(one) == 32 and int(one, 16) >= 0 for one in ids)
 
 
-def test_canonical_json_has_one_spelling_for_one_value() -> None:
+def test_equal_values_have_the_same_canonical_json() -> None:
     assert canonical_json({"b": [1, "ü"], "a": None}) == canonical_json({"a": None, "b": [1, "ü"]})
     assert canonical_json({"b": [1, "ü"], "a": None}) == '{"a":null,"b":[1,"ü"]}'
 
 
-def test_what_no_store_takes_is_replaced() -> None:
+def test_characters_that_no_store_accepts_are_replaced() -> None:
     assert storable("a\0b\x1bc\ud800d ü漢🎉") == "a\N{REPLACEMENT CHARACTER}b�c�d ü漢🎉"
     assert json.loads(canonical_json(storable("\udfff"))) == "�"

@@ -1,4 +1,4 @@
-"""Files that somebody else may have placed are opened only if they are regular, with and without `O_NOFOLLOW`."""
+"""Files that others may have placed are opened only if they are regular, also without `O_NOFOLLOW`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SECRET = b"what belongs to the user"
 
 
 def as_on_windows(module: ModuleType, **views: ModuleType) -> ModuleType:
-    """Load a module again as it is on Windows, with these modules in place of those that it imports."""
+    """Reload a module as on Windows, with these modules in place of its imports."""
     spec = importlib.util.find_spec(module.__name__)
     assert spec is not None and spec.loader is not None
     loaded = importlib.util.module_from_spec(spec)
@@ -36,13 +36,13 @@ def windows_folders() -> ModuleType:
 
 @pytest.fixture(params=["Linux", "Windows"])
 def files(request: pytest.FixtureRequest) -> ModuleType:
-    """The module that opens files."""
+    """Return the module that opens files."""
     return nofollow if request.param == "Linux" else as_on_windows(nofollow)
 
 
 @pytest.fixture(params=["Linux", "Windows"])
 def folders(request: pytest.FixtureRequest) -> ModuleType:
-    """The module that opens folders."""
+    """Return the module that opens folders."""
     return open_folder if request.param == "Linux" else windows_folders()
 
 
@@ -72,7 +72,7 @@ def everything_in(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-def test_windows_takes_the_ways_without_descriptors_of_folders(home: Path) -> None:
+def test_windows_uses_the_implementation_without_folder_descriptors(home: Path) -> None:
     assert isinstance(open_folder.open_folder(home), open_folder.FolderByDescriptor)
     assert type(windows_folders().open_folder(home)).__name__ == "FolderByPath"
     assert as_on_windows(nofollow)._NOFOLLOW == 0
@@ -94,7 +94,7 @@ def test_a_regular_file_is_read_up_to_the_limit(files: ModuleType, outside: Path
     ids=["link to a file", "link to a folder", "link to nothing", "FIFO", "folder"],
 )
 @pytest.mark.parametrize("flags", [os.O_RDONLY, os.O_WRONLY | os.O_CREAT, os.O_WRONLY | os.O_APPEND])
-def test_what_is_no_regular_file_is_neither_opened_nor_created(
+def test_a_special_file_is_neither_opened_nor_created(
     files: ModuleType, home: Path, outside: Path, place: Callable[[Path, Path], object], flags: int
 ) -> None:
     place(home / "name", outside)
@@ -105,7 +105,7 @@ def test_what_is_no_regular_file_is_neither_opened_nor_created(
     assert everything_in(outside) == {"secret": SECRET}
 
 
-def test_a_file_that_is_missing_is_created_with_its_mode(files: ModuleType, home: Path) -> None:
+def test_a_missing_file_is_created_with_its_mode(files: ModuleType, home: Path) -> None:
     with open(files.open_regular(home / "new", os.O_WRONLY | os.O_CREAT, 0o600), "wb") as file:
         file.write(b"text")
 
@@ -113,8 +113,8 @@ def test_a_file_that_is_missing_is_created_with_its_mode(files: ModuleType, home
     assert stat.S_IMODE((home / "new").stat().st_mode) == 0o600
 
 
-def test_a_file_that_is_exchanged_for_a_link_during_the_open_is_refused(home: Path, outside: Path) -> None:
-    """Without `O_NOFOLLOW` the path is looked at before the open, and a thief is quick."""
+def test_a_file_replaced_with_a_symlink_during_the_open_is_rejected(home: Path, outside: Path) -> None:
+    """Without `O_NOFOLLOW` the path is checked before it is opened, and an attacker may replace it in between."""
     path = home / "name"
     path.write_bytes(b"harmless")
 
@@ -129,7 +129,7 @@ def test_a_file_that_is_exchanged_for_a_link_during_the_open_is_refused(home: Pa
         files.read_regular(path, 100)
 
 
-def test_a_folder_is_entered_and_its_files_are_written_and_removed(opened: Any, home: Path) -> None:
+def test_files_in_a_folder_can_be_written_and_removed(opened: Any, home: Path) -> None:
     below = opened.enter("notes", make=True)
     with open(below.open("draft", os.O_WRONLY | os.O_CREAT | os.O_EXCL), "wb") as file:
         file.write(b"text")
@@ -148,7 +148,7 @@ def test_a_folder_is_entered_and_its_files_are_written_and_removed(opened: Any, 
     assert list(home.iterdir()) == []
 
 
-def test_a_folder_is_not_entered_over_a_link(opened: Any, home: Path, outside: Path) -> None:
+def test_a_folder_is_not_entered_through_a_symlink(opened: Any, home: Path, outside: Path) -> None:
     (home / "notes").symlink_to(outside, target_is_directory=True)
 
     for make in (False, True):
@@ -156,7 +156,7 @@ def test_a_folder_is_not_entered_over_a_link(opened: Any, home: Path, outside: P
             opened.enter("notes", make)
 
 
-def test_a_link_in_a_folder_is_not_opened_but_can_be_removed(opened: Any, home: Path, outside: Path) -> None:
+def test_a_symlink_in_a_folder_is_not_opened_but_can_be_removed(opened: Any, home: Path, outside: Path) -> None:
     (home / "name").symlink_to(outside / "secret")
 
     with pytest.raises(OSError):
@@ -167,7 +167,7 @@ def test_a_link_in_a_folder_is_not_opened_but_can_be_removed(opened: Any, home: 
     assert everything_in(outside) == {"secret": SECRET}
 
 
-def test_a_folder_that_was_exchanged_for_a_link_is_not_written_through(
+def test_a_folder_replaced_with_a_symlink_is_not_written_to(
     opened: Any, home: Path, outside: Path, tmp_path: Path
 ) -> None:
     below = opened.enter("notes", make=True)
@@ -191,7 +191,7 @@ def test_a_folder_that_was_exchanged_for_a_link_is_not_written_through(
 
 
 @pytest.mark.parametrize("name", ["..", ".", "C:evil", "C:", "a\\b", "..\\up", "file:stream", "name.", "name "])
-def test_windows_takes_no_name_that_means_another_place(home: Path, outside: Path, name: str) -> None:
+def test_names_that_escape_the_folder_are_rejected_on_windows(home: Path, outside: Path, name: str) -> None:
     folder = windows_folders().open_folder(home)
 
     with pytest.raises(OSError, match="not the name of an entry"):
@@ -199,7 +199,7 @@ def test_windows_takes_no_name_that_means_another_place(home: Path, outside: Pat
 
 
 @pytest.mark.parametrize("tag", [0xA000_000C, 0xA000_0003])
-def test_symlinks_and_junctions_of_windows_lead_elsewhere(outside: Path, tag: int) -> None:
+def test_windows_symlinks_and_junctions_are_recognized(outside: Path, tag: int) -> None:
     info = outside.lstat()
     reported: Any = SimpleNamespace(st_mode=info.st_mode, st_reparse_tag=tag)
 
@@ -208,6 +208,6 @@ def test_symlinks_and_junctions_of_windows_lead_elsewhere(outside: Path, tag: in
 
 
 @pytest.mark.parametrize("name", [".git", ".GIT", ".git.", ".git ", "git~1", "GIT~12"])
-def test_every_spelling_of_the_git_folder_is_recognised(name: str) -> None:
+def test_every_spelling_of_the_git_folder_is_recognized(name: str) -> None:
     assert nofollow.names_git_folder(name)
     assert not nofollow.names_git_folder(f"x{name}")

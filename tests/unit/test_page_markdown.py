@@ -1,4 +1,4 @@
-"""Markdown as the page shows it: known tags and text, whatever somebody wrote."""
+"""The page renders any Markdown as a known set of elements and text."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ HOSTILE = [
 
 
 def every(nodes: list[Any]) -> Iterator[list[Any]]:
-    """All elements."""
+    """Return all elements."""
     for node in nodes:
         if not isinstance(node, str):
             yield node
@@ -61,7 +61,7 @@ def assert_harmless(elements: list[Any]) -> None:
         assert "href" not in attributes or is_safe(attributes["href"])
 
 
-def test_what_markdown_has_becomes_elements_and_headings_have_no_gaps() -> None:
+def test_markdown_becomes_elements_with_consecutive_heading_levels() -> None:
     text = (
         "# A\n\n#### B\n\n## C\n\n1. x\n2. *y* **z** ~~s~~ `c`\n\n> q\n\n- t\n\n| a | b |\n|---|--:|\n| 1 | 2 |\n\n"
         "```py more\nx = 1\n```\n\n---\n[l](guide.md 'title') ![alt](a.png) [![badge](b.png)](c)\n"
@@ -81,7 +81,7 @@ def test_what_markdown_has_becomes_elements_and_headings_have_no_gaps() -> None:
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-def test_what_is_hostile_stays_text_or_leads_nowhere(text: str) -> None:
+def test_hostile_markup_stays_text_or_loses_its_address(text: str) -> None:
     elements = elements_of(text)
 
     assert_harmless(elements)
@@ -90,12 +90,12 @@ def test_what_is_hostile_stays_text_or_leads_nowhere(text: str) -> None:
 
 @settings(max_examples=100, deadline=None)
 @given(st.lists(st.sampled_from([*HOSTILE, "[", "](", ")", "<", "`", "*", "> ", "- ", "\n", "\n\n", "    ", "|"])))
-def test_hostile_texts_in_any_mixture_are_harmless(parts: list[str]) -> None:
+def test_any_mixture_of_hostile_texts_is_harmless(parts: list[str]) -> None:
     assert_harmless(elements_of("".join(parts)))
 
 
 @pytest.mark.parametrize("text", ["*a " * 3000 + "b*" * 3000, "> " * 3000 + "a", "- " * 3000 + "a", "[" * 3000])
-def test_what_is_nested_without_end_is_shown_as_deep_as_a_page_goes(text: str) -> None:
+def test_deep_nesting_is_shown_up_to_a_limit(text: str) -> None:
     elements = elements_of(text)
 
     assert text_in(elements).strip().endswith(text.rstrip("*")[-1])
@@ -106,12 +106,12 @@ def test_what_is_nested_without_end_is_shown_as_deep_as_a_page_goes(text: str) -
     assert depth(elements) <= DEEPEST
 
 
-def test_quotes_in_quotes_are_shown_to_their_end() -> None:
+def test_nested_quotes_are_shown_completely() -> None:
     assert text_in(elements_of("> " * 25 + "the end")) == "the end"
     assert elements_of("> " * 40 + "the end") == [["pre", {}, ["code", {}, "> " * 40 + "the end"]]]
 
 
-def test_front_matter_is_told_apart_and_what_is_too_long_stays_text() -> None:
+def test_front_matter_is_separated_and_text_over_the_limit_stays_plain() -> None:
     head = '---\ntitle: "<b>x</b>"\nkeywords: [a]\nsupersedes: old\nvalid_until: 2026-01-01\n---\n'
     long = "line\n" * (LONGEST // 5 + 1)
 
@@ -128,7 +128,7 @@ def test_front_matter_is_told_apart_and_what_is_too_long_stays_text() -> None:
     assert len(rendered("x" * (LONGEST + 5))["rest"]) == 5
 
 
-def test_the_route_takes_a_text_as_json_and_says_what_else_is_wrong() -> None:
+def test_the_route_accepts_text_as_json_and_reports_other_input() -> None:
     async def post(**given: Any) -> httpx2.Response:
         async with httpx2.AsyncClient(transport=httpx2.ASGITransport(Starlette(routes=rendering_routes()))) as client:
             return await client.post(f"http://localhost{MARKDOWN}", **given)

@@ -1,4 +1,4 @@
-"""A question is taken apart into words, exact names and versions."""
+"""A query is parsed into words, exact names and versions."""
 
 from __future__ import annotations
 
@@ -30,23 +30,23 @@ def test_names_are_tokens_that_look_like_identifiers(text: str, names: tuple[str
     ("text", "versions"),
     [("v11.18.0", ("11.18.0",)), ("what changed in 2.0", ("2.0",)), ("V1.0.0-rc.1", ("1.0.0-rc.1",)), ("step 3", ())],
 )
-def test_versions_are_found_with_their_digits(text: str, versions: tuple[str, ...]) -> None:
+def test_versions_are_found_with_all_their_numbers(text: str, versions: tuple[str, ...]) -> None:
     assert parse(text).versions == versions
 
 
-def test_words_without_meaning_are_left_out_and_digits_are_kept() -> None:
+def test_stop_words_are_dropped_and_digits_are_kept() -> None:
     assert parse("How do I use utf8 in the Grid?").words == ("utf8", "grid")
 
 
-def test_words_of_other_scripts_are_kept() -> None:
+def test_words_in_other_scripts_are_kept() -> None:
     assert parse("очередь задач").words == ("очередь", "задач")
 
 
 @pytest.mark.parametrize("token", ["aB", "a_b", "a.b", "HTTPServer", "x/y"])
-def test_humps_and_marks_make_a_name(token: str) -> None:
+def test_camel_case_and_separators_make_a_name(token: str) -> None:
     assert looks_like_name(token)
 
 
 @pytest.mark.parametrize("token", ["word", "Word", "API"])
-def test_plain_words_are_no_names(token: str) -> None:
+def test_plain_words_are_not_names(token: str) -> None:
     assert not looks_like_name(token)

@@ -1,4 +1,4 @@
-"""Paths are compared part by part: `indexes/` is not below `index`."""
+"""Paths are compared by component: `indexes/` is not inside `index`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lore_server.services.memory_search import _memory_id
 
 
 @pytest.mark.parametrize("name", ["index.md", "indexes/a.md", "index-notes/b.md", "other/index/c.md"])
-def test_what_is_only_named_like_the_index_folder_is_watched(name: str) -> None:
+def test_a_folder_with_a_name_like_the_index_folder_is_watched(name: str) -> None:
     assert _Ours(Path("/project/index"))(Change.modified, f"/project/{name}")
 
 
@@ -36,10 +36,10 @@ def test_the_index_folder_itself_is_not_watched(name: str) -> None:
         (".", "anything/a.md", True),
     ],
 )
-def test_a_folder_that_cannot_be_read_hides_only_what_is_in_it(unreadable: str, path: str, is_hidden: bool) -> None:
+def test_an_unreadable_folder_hides_only_its_own_files(unreadable: str, path: str, is_hidden: bool) -> None:
     assert Scan(unreadable=[Problem(unreadable, "cannot be read")]).hides(path) is is_hidden
 
 
-def test_a_memory_is_known_by_its_whole_folder() -> None:
+def test_a_memory_is_recognized_by_its_whole_folder_name() -> None:
     assert _memory_id("@lore/memories/main/a.md") == "main/a"
     assert _memory_id("@lore/memories-of-others/a.md") is None

@@ -1,4 +1,4 @@
-"""Paths that callers name: what they may reach, and that nothing else is reached."""
+"""Paths named by callers reach only files inside the folder."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("path", HOSTILE.values(), ids=HOSTILE.keys())
-def test_a_path_that_is_not_made_of_plain_names_is_refused_with_advice(path: str) -> None:
+def test_a_path_with_special_components_is_rejected_with_a_hint(path: str) -> None:
     with pytest.raises(PathRefused) as caught:
         plain(path)
 
@@ -67,11 +67,11 @@ def test_a_path_that_is_not_made_of_plain_names_is_refused_with_advice(path: str
         "v1.2/..a.md",
     ],
 )
-def test_an_ordinary_name_of_any_language_is_taken_as_it_is(path: str) -> None:
+def test_an_ordinary_name_in_any_language_is_accepted_unchanged(path: str) -> None:
     assert plain(path) == path
 
 
-def test_a_path_leads_to_where_its_links_lead(tmp_path: Path) -> None:
+def test_a_path_is_resolved_through_its_symlinks(tmp_path: Path) -> None:
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "a.md").write_text("x")
     (tmp_path / "CLAUDE.md").symlink_to("docs/a.md")
@@ -84,7 +84,7 @@ def test_a_path_leads_to_where_its_links_lead(tmp_path: Path) -> None:
     assert leads_to(tmp_path, "docs", "none/b.md") == "docs/none/b.md"
 
 
-def test_no_link_of_a_file_or_a_folder_on_the_way_leads_out(tmp_path: Path) -> None:
+def test_no_symlink_on_the_path_leads_outside(tmp_path: Path) -> None:
     root, evil = tmp_path / "root", tmp_path / "root-evil"
     for folder in (root / ".ce" / "docs", root / ".cefoo", evil):
         folder.mkdir(parents=True)
@@ -105,7 +105,7 @@ def test_no_link_of_a_file_or_a_folder_on_the_way_leads_out(tmp_path: Path) -> N
     assert leads_to(root, "", "loop/x.md") == "loop/x.md"  # nothing is there
 
 
-def test_a_project_that_is_itself_reached_over_a_link_is_read(tmp_path: Path) -> None:
+def test_a_project_reached_through_a_symlink_is_read(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "real" / "a.md").write_text("x")
     (tmp_path / "link").symlink_to("real")
@@ -114,7 +114,7 @@ def test_a_project_that_is_itself_reached_over_a_link_is_read(tmp_path: Path) ->
 
 
 @given(st.lists(st.sampled_from(["..", ".", "", "a", ".ce", "link", "b.md", "\\", "/", "~", "%2e%2e", "\uff0e\uff0e"])))
-def test_whatever_is_named_is_inside_or_refused(parts: list[str]) -> None:
+def test_every_path_is_inside_or_rejected(parts: list[str]) -> None:
     root = Path("/nowhere/root")
     try:
         found = leads_to(root, ".ce", "/".join(parts))
@@ -123,7 +123,7 @@ def test_whatever_is_named_is_inside_or_refused(parts: list[str]) -> None:
     assert os.path.normpath(root / found).startswith(f"{root}/.ce/")
 
 
-def test_a_name_is_recognised_in_any_case() -> None:
+def test_a_name_is_recognized_in_any_case() -> None:
     assert has_part(".CE/RULES.md", ".ce")
     assert has_part("packages/a/.Ce/x.md", ".ce")
     assert not has_part(".cefoo/x.md", ".ce")

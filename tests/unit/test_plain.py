@@ -8,7 +8,7 @@ from tests.harness.texts import chunks_in, document, outline, words
 BODY = words(40)
 
 
-def test_the_level_of_an_rst_title_goes_by_the_order_in_which_its_underline_appears() -> None:
+def test_the_level_of_an_rst_title_depends_on_the_first_use_of_its_underline() -> None:
     text = f"Guide\n=====\n{BODY}\n\nSetup\n-----\n{BODY}\n\nLinux\n~~~~~\n{BODY}\n\nUse\n---\n{BODY}\n"
 
     assert outline(chunks_in("a.rst", text)) == [
@@ -19,7 +19,7 @@ def test_the_level_of_an_rst_title_goes_by_the_order_in_which_its_underline_appe
     ]
 
 
-def test_an_underline_that_is_too_short_or_a_transition_makes_no_rst_title() -> None:
+def test_a_short_underline_or_a_transition_is_not_an_rst_title() -> None:
     text = f"Long words\n===\n{BODY}\n\n-----\n\n{BODY}\n"
 
     assert outline(chunks_in("a.rst", text)) == [("section", (1, 7), ())]
@@ -31,13 +31,13 @@ def test_text_before_the_first_rst_title_is_kept() -> None:
     assert outline(chunks_in("a.rst", text)) == [("section", (1, 1), ()), ("section", (3, 5), ("Title",))]
 
 
-def test_an_rst_title_stays_with_the_text_of_the_first_section_below_it() -> None:
+def test_an_rst_title_joins_the_first_section_below_it() -> None:
     text = f"Top\n===\n\nSub\n---\n{BODY}\n"
 
     assert outline(chunks_in("a.rst", text)) == [("section", (1, 6), ("Top", "Sub"))]
 
 
-def test_other_text_is_cut_at_blank_lines() -> None:
+def test_other_text_is_split_at_blank_lines() -> None:
     paragraphs = [f"{words(75)}\n{words(20)}" for _ in range(5)]
 
     chunks = chunks_in("a.go", "\n\n".join(paragraphs))
@@ -49,7 +49,7 @@ def test_other_text_is_cut_at_blank_lines() -> None:
     ]
 
 
-def test_a_text_that_its_parser_gave_up_on_keeps_the_warning() -> None:
+def test_a_text_that_failed_to_parse_keeps_its_warning() -> None:
     broken = document("a.py", "def f(:\n    pass\n")
 
     _, facts, warning = chunk(broken, counter())

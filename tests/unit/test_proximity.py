@@ -1,4 +1,4 @@
-"""A passage that holds the words of a question close together says more about it."""
+"""A passage in which the query words are close together is more relevant."""
 
 from __future__ import annotations
 
@@ -15,32 +15,32 @@ def near(question: str, text: str) -> float:
     return proximities(question, [text])[0]
 
 
-def test_all_words_close_together_are_one_and_none_of_them_is_nothing() -> None:
+def test_adjacent_words_score_one_and_missing_words_score_zero() -> None:
     assert near("ferry dawn", "At dawn the ferry leaves.") == pytest.approx(1)
     assert near("ferry dawn", "Tides are kept in tables.") == 0
     assert near("ferry dawn", "") == 0
 
 
-def test_words_far_apart_count_as_the_best_place_that_holds_some_of_them() -> None:
+def test_distant_words_score_by_the_best_window_with_some_of_them() -> None:
     apart = near("ferry dawn", f"The ferry waits. {GAP} At dawn it leaves.")
 
     assert apart == pytest.approx(1 / 2)
     assert near("ferry dawn", f"ferry {GAP} ferry at dawn") == pytest.approx(1)
 
 
-def test_a_window_is_as_many_words_as_it_says() -> None:
+def test_a_window_has_the_given_number_of_words() -> None:
     inside, outside = ["filler"] * (WINDOW - 2), ["filler"] * (WINDOW - 1)
 
     assert near("ferry dawn", " ".join(["ferry", *inside, "dawn"])) == pytest.approx(1)
     assert near("ferry dawn", " ".join(["ferry", *outside, "dawn"])) == pytest.approx(1 / 2)
 
 
-def test_the_order_of_the_words_and_how_often_one_stands_there_do_not_count() -> None:
+def test_the_order_and_frequency_of_words_do_not_count() -> None:
     assert near("ferry dawn", "dawn ferry") == near("ferry dawn", "ferry dawn") == pytest.approx(1)
     assert near("ferry dawn", "ferry ferry ferry") == near("ferry dawn", "ferry") < 1
 
 
-def test_a_rare_word_weighs_more_than_one_that_every_text_holds() -> None:
+def test_a_rare_word_weighs_more_than_a_word_in_every_text() -> None:
     texts = ["the ferry leaves", "a lantern hangs", "ferry", "ferry", "ferry"]
 
     common, rare, *_ = proximities("ferry lantern", texts)
@@ -50,12 +50,12 @@ def test_a_rare_word_weighs_more_than_one_that_every_text_holds() -> None:
 
 
 @pytest.mark.parametrize("text", ["crossings", "Crossed", "crossing_time", "theCrossing"])
-def test_forms_of_a_word_and_parts_of_a_name_are_found(text: str) -> None:
+def test_word_forms_and_parts_of_names_are_found(text: str) -> None:
     assert len("cross") == STEM
     assert near("crossing", text) == pytest.approx(1)
 
 
-def test_without_words_or_without_texts_there_is_nothing() -> None:
+def test_without_words_or_texts_every_score_is_zero() -> None:
     assert proximities("", ["ferry"]) == [0.0]
     assert proximities("ferry", []) == []
 
@@ -64,7 +64,7 @@ vocabulary = st.sampled_from(["ferry", "dawn", "tide", "filler", "x"])
 
 
 @given(st.lists(vocabulary, max_size=4), st.lists(st.lists(vocabulary, max_size=60).map(" ".join), max_size=5))
-def test_every_text_has_a_share_and_as_much_as_any_part_of_it(words: list[str], texts: list[str]) -> None:
+def test_a_score_is_a_share_and_at_least_that_of_any_part_of_the_text(words: list[str], texts: list[str]) -> None:
     found = proximities(" ".join(words), texts)
 
     assert len(found) == len(texts)

@@ -14,11 +14,11 @@ BODY = f'        """{words(30)}"""'
 
 
 def code(text: str) -> str:
-    """A module where PASS and BODY stand for bodies that are no crumbs."""
+    """Return a module with PASS and BODY replaced by bodies that are long enough for their own chunks."""
     return dedent(text).strip("\n").replace("    PASS", PASS).replace("    BODY", BODY[4:])
 
 
-def test_module_class_methods_and_functions_are_chunks_with_their_names() -> None:
+def test_module_class_methods_and_functions_are_named_chunks() -> None:
     text = code("""
         '''What the module is for, in a sentence that is long enough to stand by itself and be found by what it says.'''
         import os
@@ -74,7 +74,7 @@ def test_comments_and_decorators_above_a_definition_belong_to_it() -> None:
     assert [one.lines for one in chunks_in("a.py", text)] == [(1, 2), (4, 11)]
 
 
-def test_the_head_of_a_class_is_never_left_without_its_first_method() -> None:
+def test_the_head_of_a_class_stays_with_its_first_method() -> None:
     method = "\n".join(f"        self.value_{n} = compute({n})" for n in range(60))
 
     first, *rest = chunks_in("a.py", f"class Big:\n    def __init__(self):\n{method}\n")
@@ -90,13 +90,13 @@ def test_a_class_keeps_its_name_when_a_short_head_is_joined_with_a_longer_method
     assert (only.kind, only.heading, only.symbols) == ("class", ("Small",), ("Small", "Small.run"))
 
 
-def test_small_classes_stay_apart_so_that_each_is_found_by_its_name() -> None:
+def test_small_classes_are_separate_chunks_so_that_each_is_found_by_name() -> None:
     text = "class AError(Exception):\n    pass\n\n\nclass BError(Exception):\n    pass\n"
 
     assert symbols(chunks_in("a.py", text)) == [("AError",), ("BError",)]
 
 
-def test_the_pieces_of_a_long_module_head_name_only_what_their_lines_define() -> None:
+def test_the_pieces_of_a_long_module_head_name_only_their_own_definitions() -> None:
     text = "\n".join(f"NAME_{n} = compute_value({n}, {n})" for n in range(30))
 
     chunks = chunks_in("a.py", text)
@@ -106,7 +106,7 @@ def test_the_pieces_of_a_long_module_head_name_only_what_their_lines_define() ->
     assert all(all(name in one.text for name in one.symbols) for one in chunks)
 
 
-def test_a_long_function_is_cut_where_it_is_least_nested_and_keeps_its_name() -> None:
+def test_a_long_function_is_split_where_nesting_is_lowest_and_keeps_its_name() -> None:
     block = "    for item in items:\n        first(item)\n        second(item)\n        third(item)\n"
     text = "def work(items):\n" + block * 20
 
@@ -144,7 +144,7 @@ def test_definitions_inside_if_try_and_with_blocks_are_found_and_elif_chains_do_
     assert [one.name for one in facts_of("a.py", chain).classes] == ["Deep"]
 
 
-def test_classes_carry_their_bases_and_nested_classes_their_path() -> None:
+def test_classes_have_their_base_classes_and_nested_classes_their_path() -> None:
     text = "class A(b.C, Generic[T], D[int], *rest, make(), metaclass=M):\n    class Inner(A):\n        pass\n"
 
     assert facts_of("a.py", text).classes == (
@@ -153,7 +153,7 @@ def test_classes_carry_their_bases_and_nested_classes_their_path() -> None:
     )
 
 
-def test_imports_say_what_each_local_name_means_and_the_outer_one_wins() -> None:
+def test_imports_map_local_names_and_the_outermost_import_wins() -> None:
     text = code("""
         import os.path
         import numpy as np
@@ -181,13 +181,13 @@ def test_imports_say_what_each_local_name_means_and_the_outer_one_wins() -> None
         ("-" * 100_000 + "1", "Python that cannot be parsed; indexed as plain text"),
     ],
 )
-def test_what_does_not_parse_is_indexed_as_plain_text_with_a_warning(text: str, warning: str) -> None:
+def test_invalid_python_is_indexed_as_plain_text_with_a_warning(text: str, warning: str) -> None:
     chunks, _, found = chunk(document("a.py", text), counter())
 
     assert found == warning
     assert {one.kind for one in chunks} == {"text"}
 
 
-def test_code_that_warns_when_parsed_is_no_problem_of_the_reader(recwarn: pytest.WarningsRecorder) -> None:
+def test_syntax_warnings_of_parsed_code_are_not_reported(recwarn: pytest.WarningsRecorder) -> None:
     assert symbols(chunks_in("a.py", 'NAME = "\\d" is 1\n')) == [("NAME",)]
     assert list(recwarn) == []

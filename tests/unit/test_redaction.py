@@ -1,4 +1,4 @@
-"""No secret of a documented format, and none whose name says that it is one, stays in a text; what looks alike does."""
+"""Secrets in documented formats or under telling names are redacted; similar text is not."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from tests.harness.secrets import Secret, secrets
 FORMATS = list(secrets(seed=1))
 
 
-def test_more_than_a_hundred_and_fifty_formats_are_tried() -> None:
+def test_more_than_a_hundred_and_fifty_formats_are_tested() -> None:
     assert len({one.name for one in FORMATS}) == len(FORMATS) > 150
 
 
 @pytest.mark.parametrize("secret", FORMATS, ids=lambda one: one.name)
-def test_a_secret_is_replaced_and_every_line_stays_in_its_place(secret: Secret) -> None:
+def test_a_secret_is_redacted_and_lines_keep_their_numbers(secret: Secret) -> None:
     text, count = redact(f"before\n{secret.text}\nafter\n")
 
     assert not [line for line in secret.lines if line in text]
@@ -28,7 +28,7 @@ def test_a_secret_is_replaced_and_every_line_stays_in_its_place(secret: Secret) 
     assert count >= 1
 
 
-def test_hardly_any_random_part_looks_like_words() -> None:
+def test_random_secrets_rarely_look_like_words() -> None:
     tried = [one for seed in range(2, 22) for one in secrets(seed)]
     missed = Counter(one.name for one in tried if any(line in redact(one.text)[0] for line in one.lines))
 
@@ -38,7 +38,7 @@ def test_hardly_any_random_part_looks_like_words() -> None:
 
 @pytest.mark.parametrize("secret", FORMATS[:60:7], ids=lambda one: one.name)
 @pytest.mark.parametrize("around", ["{}", "é漢 {} 漢", "`{}`", "- {}", "> {}", "\ufeff{}", "a\0b {}", "\ud800 {}"])
-def test_what_stands_around_a_secret_stays(secret: Secret, around: str) -> None:
+def test_the_text_around_a_secret_is_kept(secret: Secret, around: str) -> None:
     before, after = around.split("{}")
 
     text, _ = redact(f"{before}{secret.text}{after}")
@@ -48,14 +48,14 @@ def test_what_stands_around_a_secret_stays(secret: Secret, around: str) -> None:
     assert text.endswith(after)
 
 
-def test_redacting_again_changes_nothing() -> None:
+def test_redaction_is_idempotent() -> None:
     once = redact("\n".join(one.text for one in FORMATS))[0]
 
     assert redact(once) == (once, 0)
 
 
 @pytest.mark.parametrize("mark", ["\n", " ", "é"])
-def test_a_secret_is_found_wherever_a_long_text_is_cut(mark: str) -> None:
+def test_a_secret_is_found_wherever_a_long_text_is_split(mark: str) -> None:
     secret = next(one for one in FORMATS if one.name == "github pat")
     text = "".join(f"{mark * 997} {secret.value} " for _ in range(5 * BLOCK_BYTES // 1000))
 
@@ -63,7 +63,7 @@ def test_a_secret_is_found_wherever_a_long_text_is_cut(mark: str) -> None:
 
 
 @pytest.mark.parametrize("prefix", ["", "# ", " * ", "    "])
-def test_of_a_private_key_the_first_and_last_line_stay(prefix: str) -> None:
+def test_the_first_and_last_line_of_a_private_key_are_kept(prefix: str) -> None:
     key = next(one for one in FORMATS if one.name == "RSA key").value.split("\n")
 
     text, count = redact("\n".join(prefix + line for line in key))
@@ -83,14 +83,14 @@ def test_of_a_private_key_the_first_and_last_line_stay(prefix: str) -> None:
         ("aws_secret_access_key = ", "wJalrXUtnFEMI/K7MDENG/" + "bPxRfiCYEXAMPLEKEY", ""),
     ],
 )
-def test_weak_and_well_known_secrets_are_secrets_too(before: str, value: str, after: str) -> None:
+def test_weak_and_well_known_secrets_are_redacted(before: str, value: str, after: str) -> None:
     text, count = redact(before + value + after)
 
     assert value not in text
     assert (count, text.startswith(before), text.endswith(after)) == (1, True, True)
 
 
-def test_an_address_keeps_all_but_its_password() -> None:
+def test_only_the_password_of_an_address_is_redacted() -> None:
     assert redact("postgres://user:" + "aX3kd9Qz@db.example.org:5432/x")[0].endswith("]@db.example.org:5432/x")
 
 

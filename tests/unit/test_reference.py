@@ -1,4 +1,4 @@
-"""Tickets and releases that a question names by number, and documents of a kind that it asks for, come first."""
+"""Tickets and releases named by number, and types the query asks for, rank first."""
 
 from __future__ import annotations
 
@@ -43,30 +43,30 @@ def named(query: str) -> list[str]:
         ("issues 3 and up", ()),
     ],
 )
-def test_a_ticket_is_named_by_its_number(query: str, numbers: tuple[str, ...]) -> None:
+def test_a_query_names_a_ticket_by_its_number(query: str, numbers: tuple[str, ...]) -> None:
     assert tickets(query) == numbers
 
 
-def test_a_number_means_the_files_that_are_called_so_whole() -> None:
+def test_a_number_matches_only_whole_file_names() -> None:
     assert named("#8156") == ["issues/issue-8156.md", "pulls/pr-8156.md"]
     assert named("#42") == ["todo/0042-sort-rows.md"]
 
 
 @pytest.mark.parametrize("query", ["release 11.20", "version 11.20", "v11.20", "11.20", "what changed in v11.20"])
-def test_a_release_means_its_whole_series(query: str) -> None:
+def test_a_release_number_matches_its_whole_series(query: str) -> None:
     assert named(query) == ["notes/v11.20.0.md", "notes/v11.20.3.md"]
 
 
 @pytest.mark.parametrize("query", ["v11.20.0", "release 11.20.0", "11.20.0"])
-def test_a_whole_version_means_itself(query: str) -> None:
+def test_a_full_version_matches_only_itself(query: str) -> None:
     assert named(query) == ["notes/v11.20.0.md"]
 
 
-def test_a_version_in_passing_names_no_release() -> None:
+def test_a_version_mentioned_in_passing_names_no_release() -> None:
     assert named("does it run on Python 3.12") == []
 
 
-def test_a_ticket_shows_its_own_text_first_and_not_the_line_that_mentions_it() -> None:
+def test_a_ticket_shows_its_own_text_rather_than_a_mention_of_it() -> None:
     own = make_chunk("issues/issue-8156.md", "ticket", "The grid loses its focus", heading=("Grid",), anchor="1")
     line = make_chunk(own.source, "ticket", '- commit a1b2 "fix the grid (#8156)"', lines=(90, 90), anchor="2")
     notes = make_chunk("notes/v1.md", "release", "- fix the grid (#8156)")
@@ -86,7 +86,7 @@ def test_a_release_that_no_leg_found_comes_first() -> None:
 
 
 @pytest.mark.parametrize("heading", ["v11.20.0", "[11.20.3] - 2025-12-01"])
-def test_a_heading_of_the_series_counts_in_a_change_log(heading: str) -> None:
+def test_a_heading_of_the_series_matches_in_a_change_log(heading: str) -> None:
     ours = make_chunk("CHANGELOG.md", "release", heading=(heading,), anchor="1", lines=(50, 60))
     other = make_chunk("CHANGELOG.md", "release", heading=("v11.21.0",), anchor="2", lines=(1, 9))
 
@@ -108,7 +108,7 @@ def test_a_heading_of_the_series_counts_in_a_change_log(heading: str) -> None:
         "is there an issue that tracks the memory leak",
     ],
 )
-def test_a_question_for_a_ticket_is_answered_by_tickets(query: str) -> None:
+def test_a_query_for_a_ticket_ranks_tickets_first(query: str) -> None:
     code, ticket = make_chunk("src/grid/Body.mjs", "src"), make_chunk("issues/issue-7.md", "ticket")
     other = make_chunk("issues/issue-8.md", "ticket")
 
@@ -121,5 +121,5 @@ def test_a_question_for_a_ticket_is_answered_by_tickets(query: str) -> None:
     "query",
     ["what issues does the grid have", "how do I close a ticket", "which class renders the ticket view", "issue types"],
 )
-def test_a_question_that_only_speaks_of_tickets_asks_for_none(query: str) -> None:
+def test_a_query_that_only_mentions_tickets_does_not_prefer_them(query: str) -> None:
     assert sought_types(query) == frozenset()

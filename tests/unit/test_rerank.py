@@ -1,4 +1,4 @@
-"""A cross-encoder's opinion counts half in the order of what it read, and nothing else moves."""
+"""Reranking weighs the cross-encoder's score by half and moves only reranked results."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ def ranked(*scores: float) -> list[Ranked]:
     return [Ranked(name, score, make_chunk(name), [("vectors", score)]) for name, score in files]
 
 
-def test_the_opinion_of_the_model_can_turn_two_that_were_close() -> None:
+def test_the_cross_encoder_can_swap_two_close_results() -> None:
     found = blend(ranked(100, 98, 20), [0.1, 0.9, 0.2])
 
     assert [one.source for one in found] == ["1.md", "0.md", "2.md"]
 
 
-def test_equal_opinions_leave_the_order_as_it_was() -> None:
+def test_equal_scores_of_the_cross_encoder_keep_the_order() -> None:
     assert [one.source for one in blend(ranked(9, 5, 1), [0.5, 0.5, 0.5])] == ["0.md", "1.md", "2.md"]
 
 

@@ -19,11 +19,11 @@ def settings(folder: Path, toml: str, extra: str | None = None, name: str = "ext
     return load_settings(folder, folder / name)
 
 
-def test_without_a_file_everything_has_its_default(tmp_path: Path) -> None:
+def test_without_a_file_every_setting_has_its_default(tmp_path: Path) -> None:
     assert load_settings(tmp_path) == Settings()
 
 
-def test_a_second_file_is_merged_over_the_project_s_table_by_table(tmp_path: Path) -> None:
+def test_a_second_file_overrides_the_projects_file_table_by_table(tmp_path: Path) -> None:
     toml = "[index]\npath = 'x'\nexclude = ['a', 'b']\n[query.weights]\nguideMatch = 1\nagePenalty = 2\n"
     extra = json.dumps({"index": {"exclude": ["c"]}, "query": {"weights": {"guideMatch": 5}}})
 
@@ -33,8 +33,8 @@ def test_a_second_file_is_merged_over_the_project_s_table_by_table(tmp_path: Pat
     assert found.query.weights == {"guideMatch": 5, "agePenalty": 2}
 
 
-def test_a_configuration_that_says_the_same_is_the_same(tmp_path: Path) -> None:
-    """An owner is replaced where it runs with another configuration: comments make none."""
+def test_equivalent_configurations_are_equal(tmp_path: Path) -> None:
+    """An owner with another configuration is replaced, but comments do not make it another configuration."""
     files = {"bare": None, "comments": "# index\n[index]\n# path = 'x'\n[query]\n", "other": "[index]\npath = 'x'\n"}
     digests = {}
     for name, text in files.items():
@@ -50,7 +50,7 @@ def test_the_second_file_may_be_toml(tmp_path: Path) -> None:
     assert settings(tmp_path, "", "[server]\nport = 0\n", "extra.toml").server.port == 0
 
 
-def test_merging_changes_neither_side() -> None:
+def test_merging_modifies_neither_input() -> None:
     base, over = {"a": {"b": 1}, "c": {"d": 2}}, {"a": {"e": 3}, "c": 4}
 
     assert merge(base, over) == {"a": {"b": 1, "e": 3}, "c": 4}
@@ -82,7 +82,7 @@ def test_merging_changes_neither_side() -> None:
         ("[index\n", "lore.toml is not valid: ", None),
     ],
 )
-def test_a_wrong_key_or_value_is_named(tmp_path: Path, toml: str, message: str, hint: str | None) -> None:
+def test_a_wrong_key_or_value_is_reported_by_name(tmp_path: Path, toml: str, message: str, hint: str | None) -> None:
     with pytest.raises(ConfigError) as found:
         settings(tmp_path, "", toml, "lore.toml")
 
@@ -91,12 +91,12 @@ def test_a_wrong_key_or_value_is_named(tmp_path: Path, toml: str, message: str, 
 
 
 @pytest.mark.parametrize("text", ["{", "[" * 100_000, "\ud800".encode("utf-16", "surrogatepass").decode("latin-1"), ""])
-def test_a_second_file_that_is_no_json_is_named(tmp_path: Path, text: str) -> None:
+def test_a_second_file_with_invalid_json_is_reported_by_name(tmp_path: Path, text: str) -> None:
     with pytest.raises(ConfigError, match=r"extra\.json is not valid: "):
         settings(tmp_path, "", text)
 
 
-def test_a_second_file_must_hold_a_table(tmp_path: Path) -> None:
+def test_a_second_file_must_contain_a_table(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"extra\.json must contain a table at the top level\."):
         settings(tmp_path, "", "[1]")
 
@@ -111,7 +111,7 @@ def test_a_file_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("mark", ["lore.toml", ".git"])
-def test_the_project_is_the_nearest_marked_folder_upwards(tmp_path: Path, mark: str) -> None:
+def test_the_project_is_the_nearest_marked_parent_folder(tmp_path: Path, mark: str) -> None:
     inner = tmp_path / "a" / "b"
     inner.mkdir(parents=True)
     (tmp_path / "a" / mark).write_text("", encoding="utf-8")
@@ -119,7 +119,7 @@ def test_the_project_is_the_nearest_marked_folder_upwards(tmp_path: Path, mark: 
     assert find_project(inner) == find_project(tmp_path / "a") == (tmp_path / "a").resolve()
 
 
-def test_without_a_mark_the_project_is_the_folder_itself(tmp_path: Path) -> None:
+def test_without_a_marked_folder_the_project_is_the_current_folder(tmp_path: Path) -> None:
     outside = [one for one in (tmp_path, *tmp_path.parents) if (one / ".git").exists() or (one / "lore.toml").exists()]
 
     assert find_project(tmp_path) == (outside[0] if outside else tmp_path.resolve())

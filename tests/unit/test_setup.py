@@ -1,4 +1,4 @@
-"""What is written into a client's file, and the checks of the machine."""
+"""The entry written into a client's file, and the checks of the machine."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def put_on_path(folder: Path) -> Path:
     return folder / "bin"
 
 
-def test_a_shared_file_names_neither_this_machine_nor_this_folder_where_lore_is_on_path(tmp_path: Path) -> None:
+def test_a_shared_file_contains_no_machine_specific_path_if_lore_is_on_path(tmp_path: Path) -> None:
     put_on_path(tmp_path)
 
     for client in CLIENTS.values():
@@ -46,7 +46,7 @@ def test_a_shared_file_names_neither_this_machine_nor_this_folder_where_lore_is_
         assert not any(one.startswith("/") for one in entry.value["args"])
 
 
-def test_an_activated_environment_is_not_the_path_of_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_activated_environment_does_not_count_as_on_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     put_on_path(tmp_path)
     assert program.is_on_path()
 
@@ -54,14 +54,14 @@ def test_an_activated_environment_is_not_the_path_of_others(tmp_path: Path, monk
     assert not program.is_on_path()
 
 
-def test_a_path_of_this_machine_is_written_with_a_warning(tmp_path: Path) -> None:
+def test_a_machine_specific_path_is_written_with_a_warning(tmp_path: Path) -> None:
     entry = build(EntryRequest(CLIENTS["claude-code"], project(tmp_path)))
 
     assert entry.value == {"command": LORE, "args": ["mcp", "-C", "${CLAUDE_PROJECT_DIR:-.}"]}
     assert "a path on this machine" in entry.notes[0]
 
 
-def test_a_program_inside_the_project_is_written_by_its_place_in_it(
+def test_a_program_inside_the_project_is_written_as_a_relative_path(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     own = project(tmp_path) / ".venv" / "bin" / "lore"
@@ -79,7 +79,7 @@ def test_a_program_inside_the_project_is_written_by_its_place_in_it(
     }
 
 
-def test_the_users_file_serves_whichever_project_is_open_unless_one_is_named(tmp_path: Path) -> None:
+def test_the_users_file_applies_to_the_open_project_unless_a_project_is_named(tmp_path: Path) -> None:
     root = project(tmp_path)
 
     free = {name: build(EntryRequest(one, root, is_user=True)).value["args"] for name, one in CLIENTS.items()}
@@ -95,7 +95,7 @@ def test_the_users_file_serves_whichever_project_is_open_unless_one_is_named(tmp
     assert all(one == ["mcp", "-C", str(root)] for one in named.values())
 
 
-def test_a_folder_that_lore_would_not_find_by_itself_is_named(tmp_path: Path) -> None:
+def test_a_folder_that_lore_would_not_detect_is_named_explicitly(tmp_path: Path) -> None:
     below = project(tmp_path) / "packages" / "one"
     below.mkdir(parents=True)
 
@@ -103,7 +103,9 @@ def test_a_folder_that_lore_would_not_find_by_itself_is_named(tmp_path: Path) ->
     assert build(EntryRequest(CLIENTS["codex"], below)).value["args"] == ["mcp", "-C", "."]
 
 
-def test_each_clients_files_are_where_its_variables_say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_files_of_each_client_follow_its_environment_variables(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     home = tmp_path / "home"
     assert CLIENTS["claude-code"].file(tmp_path, is_user=True) == home / ".claude.json"
     assert CLIENTS["codex"].file(tmp_path, is_user=True) == home / ".codex" / "config.toml"
@@ -112,7 +114,7 @@ def test_each_clients_files_are_where_its_variables_say(tmp_path: Path, monkeypa
     assert CLIENTS["codex"].file(tmp_path, is_user=True) == tmp_path / "elsewhere" / "config.toml"
 
 
-def test_an_unknown_client_is_told_which_there_are() -> None:
+def test_an_unknown_client_is_reported_with_the_known_clients() -> None:
     with pytest.raises(InvalidArgument) as caught:
         client_named("emacs")
     assert "claude-code, cursor, vscode, gemini, codex" in caught.value.hint
@@ -128,7 +130,7 @@ def test_every_client_is_documented_with_its_files(client: object) -> None:
     assert one.root is None or f'"{one.root}"' in PAGE
 
 
-def test_both_commands_are_in_the_page_of_commands() -> None:
+def test_both_commands_are_on_the_commands_page() -> None:
     page = (ROOT / "docs" / "cli.md").read_text()
 
     assert "`lore install" in page
@@ -149,5 +151,5 @@ def test_both_commands_are_in_the_page_of_commands() -> None:
         ("0.9", "", True),
     ],
 )
-def test_a_version_is_judged_by_its_numbers(version: str, asked: str, fits: bool) -> None:
+def test_versions_are_compared_numerically(version: str, asked: str, fits: bool) -> None:
     assert machine.is_within(version, asked) is fits

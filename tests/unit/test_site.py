@@ -1,4 +1,4 @@
-"""Where `lore serve` listens, what follows from that, and what the page is told."""
+"""The address of `lore serve`, its consequences, and the settings that the page receives."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ def settings(**server: object) -> Settings:
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.1.2.3", "localhost", "LOCALHOST", "::1"])
-def test_only_this_machine_reaches_a_loopback_address(host: str) -> None:
+def test_a_loopback_address_is_local(host: str) -> None:
     assert is_loopback(host)
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.5", "kb.example", "localhost.example", "10.0.0.1", "::2"])
-def test_any_other_address_is_open(host: str) -> None:
+def test_any_other_address_is_public(host: str) -> None:
     assert not is_loopback(host)
 
 
-def test_the_command_line_goes_over_the_configuration() -> None:
+def test_the_command_line_overrides_the_configuration() -> None:
     server = listening(settings(host="192.168.1.5", port=1, allowed_hosts=["kb.example"]), "127.0.0.1", 0)
 
     assert (server.host, server.port, server.allowed_hosts) == ("127.0.0.1", 0, ["kb.example"])
@@ -40,18 +40,18 @@ def test_the_command_line_goes_over_the_configuration() -> None:
 
 
 @pytest.mark.parametrize("host", ["", "http://x", "a:80", "a/b", "a b", "-x", "*", "x" * 300, "é.example"])
-def test_what_is_no_address_is_refused(host: str) -> None:
+def test_an_invalid_address_is_rejected(host: str) -> None:
     with pytest.raises(ConfigError, match="is not a valid host"):
         listening(Settings(), host)
 
 
 @pytest.mark.parametrize("port", [-1, 65536])
-def test_what_is_no_port_is_refused(port: int) -> None:
+def test_an_invalid_port_is_rejected(port: int) -> None:
     with pytest.raises(ConfigError, match="is not a valid port"):
         listening(Settings(), None, port)
 
 
-def test_an_open_site_needs_a_token_says_so_and_answers_to_its_names_only(
+def test_a_public_site_requires_a_token_reports_it_and_accepts_only_its_host_names(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(ConfigError, match="no token yet"):
@@ -66,7 +66,7 @@ def test_an_open_site_needs_a_token_says_so_and_answers_to_its_names_only(
     assert site_of(tmp_path, Settings(), "192.168.1.5").hosts >= {"192.168.1.5"}
 
 
-def test_a_page_of_this_machine_is_handed_the_token_and_an_open_one_is_not(
+def test_a_local_page_receives_the_token_and_a_public_page_does_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("LORE_TOKEN", LONG)
@@ -76,10 +76,10 @@ def test_a_page_of_this_machine_is_handed_the_token_and_an_open_one_is_not(
     assert (told["token"], told["project"], told["root"]) == ("", "", "")
 
 
-def test_a_name_that_a_project_s_configuration_allows_is_not_trusted_with_the_token(
+def test_a_host_name_allowed_by_the_projects_configuration_does_not_receive_the_token(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Else a project could let its author's page in: that name leads to this machine whenever the author wants."""
+    """Otherwise a project could admit its author's page, whose host name may resolve to this machine at any time."""
     monkeypatch.setenv("LORE_TOKEN", LONG)
     site = site_of(tmp_path, settings(allowed_hosts=["evil.example"]))
     (tmp_path / "index.html").write_text('<meta name="lore-token" content="">')
@@ -95,7 +95,7 @@ def test_a_name_that_a_project_s_configuration_allows_is_not_trusted_with_the_to
     assert anyio.run(get, "http://evil.example:7317/api/x").status_code == 401
 
 
-def test_what_a_project_is_called_stays_text() -> None:
+def test_the_name_of_a_project_stays_text() -> None:
     page = '<meta name="lore-project" content="x"><meta name="lore-root" content=""><meta name="other" content="y">'
     hostile = '"><script>alert(1)</script><meta name="lore-token" content="'
 

@@ -46,12 +46,12 @@ TYPES = {
     "examples/button/app.mjs": "example", "sub/examples/a.py": "example", "examples/button/README.md": "example",
     "test/playwright/a.spec.mjs": "test", "src/a.test.ts": "test", "tests/unit/test_a.py": "test",
     "conftest.py": "test", "pkg/test_b.py": "test", "src/__tests__/a.js": "test",
-    # change logs of others, and what is not theirs
+    # change logs of other packages, and similar files
     "vendor/left-pad/CHANGELOG.md": None, "third_party/zlib/HISTORY.md": None, "docs/resources/lib/hl/CHANGES.md": None,
     "examples/toast/resources/lib/hl/CHANGES.md": None, "sub/node_modules/a/CHANGELOG.md": None,
     "vendor/left-pad/README.md": "guide", "packages/a/CHANGELOG.md": "release",
     "resources/release-notes/v1.md": "release",
-    # nothing to know
+    # other files
     "lib/a.min.js": None, "types/a.d.ts": None, "LICENSE.md": None, "package.json": None, "logo.png": None,
     "learn/tree.json": None, "a_pb2.py": None,
 }  # fmt: skip
@@ -69,13 +69,13 @@ def read(path: str, text: str, files: Mapping[str, str] | None = None) -> Docume
 
 
 @pytest.mark.parametrize(("path", "type_"), TYPES.items())
-def test_the_type_of_a_file_goes_by_where_it_lies(path: str, type_: str | None) -> None:
+def test_the_type_of_a_file_depends_on_its_path(path: str, type_: str | None) -> None:
     owner = sources().owner(path)
 
     assert (owner and owner.document(path, "text").type.value) == type_
 
 
-def test_a_nested_project_is_laid_out_as_one_at_the_top() -> None:
+def test_a_nested_project_has_the_same_layout_as_a_project_at_the_top() -> None:
     at_top = {path: type_ for path, type_ in TYPES.items() if not path.startswith((".cursor/", ".ce/", ".github/c"))}
     owners = {path: sources().owner(f"data/sample/{path}") for path in at_top}
 
@@ -86,7 +86,7 @@ def test_every_kind_of_knowledge_has_a_source() -> None:
     assert {kind.type for kind in REGISTRY} == set(KnowledgeType)
 
 
-def test_configured_patterns_replace_a_layout_and_win_over_others() -> None:
+def test_configured_patterns_replace_a_layout_and_take_precedence() -> None:
     found = sources({"adrs": ["notes/**"], "tickets": ["*.ticket.md"]})
 
     owners = [found.owner(path) for path in ("notes/CLAUDE.md", "a.ticket.md", "issues/1.md", "docs/adr/1.md")]
@@ -103,7 +103,7 @@ def test_an_unknown_source_and_a_broken_pattern_are_configuration_errors() -> No
     assert "tickets" in unknown.value.hint
 
 
-def test_navigation_gives_guides_their_titles_and_tells_articles() -> None:
+def test_navigation_provides_the_titles_of_guides_and_identifies_articles() -> None:
     entries = [
         {"name": "Getting started", "parentId": None, "id": "start"},
         {"name": "News", "parentId": "Blog", "id": "news/one"},
@@ -122,11 +122,11 @@ def test_navigation_gives_guides_their_titles_and_tells_articles() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{", '{"data": 5}', '{"data": null}', '{"data": {"id": 1}}', "[" * 20_000])
-def test_a_broken_navigation_is_no_navigation(text: str) -> None:
+def test_a_broken_navigation_is_ignored(text: str) -> None:
     assert read("learn/a.md", "# Heading\n", {"learn/tree.json": text}).title == "Heading"
 
 
-def test_a_change_of_its_navigation_entry_makes_a_guide_be_read_again() -> None:
+def test_a_changed_navigation_entry_causes_its_guide_to_be_read_again() -> None:
     def fingerprint(name: str) -> str:
         files = {"learn/tree.json": json.dumps({"data": [{"id": "a", "name": name}]})}
         owner = sources(files=files).owner("learn/a.md")
@@ -135,7 +135,7 @@ def test_a_change_of_its_navigation_entry_makes_a_guide_be_read_again() -> None:
     assert fingerprint("One") == fingerprint("One") != fingerprint("Two")
 
 
-def test_a_document_carries_what_its_front_matter_says() -> None:
+def test_a_document_has_the_values_of_its_front_matter() -> None:
     text = "---\ntitle: Crash\nlabels: [bug, ui]\nstate: OPEN\ncreatedAt: '2024-01-02T03:04:05Z'\n---\n# Other\n"
 
     assert read("issues/issue-7.md", text) == Document(
@@ -164,14 +164,14 @@ def test_a_document_carries_what_its_front_matter_says() -> None:
         ("state: " + "x" * 99, "x" * 40),
     ],
 )
-def test_a_ticket_has_the_state_that_its_front_matter_says(front: str, state: str | None) -> None:
+def test_a_ticket_has_the_state_from_its_front_matter(front: str, state: str | None) -> None:
     text = f"---\n{front}\n---\n# Crash\n"
 
     assert read("issues/issue-7.md", text).state == state
     assert read("docs/a.md", text).state is None
 
 
-def test_titles_go_by_what_readers_look_for() -> None:
+def test_titles_are_the_text_that_readers_look_for() -> None:
     titles = [
         read("issues/issue-7.md", "# Crash ##\n").title,
         read("release-notes/v1.2.0.md", "# Summer\n").title,
@@ -183,7 +183,7 @@ def test_titles_go_by_what_readers_look_for() -> None:
     assert titles == ["issue-7: Crash", "v1.2.0", "v1.2.0: Summer", "plain", "pkg/m.py"]
 
 
-def test_broken_front_matter_is_said_and_code_has_none() -> None:
+def test_broken_front_matter_is_reported_and_code_has_no_front_matter() -> None:
     with pytest.raises(FrontMatterError):
         read("a.md", "---\na: [\n---\n")
 

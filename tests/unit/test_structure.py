@@ -41,7 +41,7 @@ def nodes(module: str, *kinds: type[ast.AST]) -> Iterator[Any]:
 
 
 def catches_everything(handler: ast.ExceptHandler) -> bool:
-    """To clean up and raise again, or to raise what explains it, is not to catch."""
+    """Cleaning up and raising again, or raising an error that explains it, does not count as catching."""
     if isinstance(handler.body[-1], ast.Raise):
         return False
     names = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
@@ -53,7 +53,7 @@ def names_no_encoding(call: ast.Call) -> bool:
     return is_text and "encoding" not in {keyword.arg for keyword in call.keywords}
 
 
-def test_there_are_modules_to_look_at() -> None:
+def test_there_are_modules_to_check() -> None:
     assert {"lore_etl/core/model.py", "lore_server/cli/query_commands.py"} <= set(MODULES)
     assert set(MODULES) > BOUNDARIES
 
@@ -79,11 +79,11 @@ def test_only_the_outermost_boundaries_catch_everything() -> None:
     assert {place for place in found if place.partition(":")[0] not in BOUNDARIES} == set()
 
 
-def test_every_module_says_what_it_is_for() -> None:
+def test_every_module_has_a_docstring() -> None:
     assert [module for module in MODULES if parsed(module).body and not ast.get_docstring(parsed(module))] == []
 
 
-def test_text_files_name_their_encoding() -> None:
+def test_text_files_are_opened_with_an_encoding() -> None:
     calls = ((module, one) for module in MODULES for one in nodes(module, ast.Call))
 
     assert [f"{module}:{one.lineno}" for module, one in calls if names_no_encoding(one)] == []

@@ -1,4 +1,4 @@
-"""Which documents replaced which."""
+"""Which documents supersede which."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ def successor(source: str, *names: str) -> dict[str, str]:
     return dict(succession({source: names}, TITLES).successor)
 
 
-def test_a_document_is_meant_by_its_path_by_its_file_beside_or_by_its_title() -> None:
+def test_a_document_can_be_named_by_its_path_a_sibling_file_or_its_title() -> None:
     for name in ("docs/old.md", "docs/old", "old.md", "old", "./old.md", "The old way", " old "):
         assert successor("docs/new.md", name) == {"docs/old.md": "docs/new.md"}
     assert successor("docs/new.md", "../adr/0001-a.md") == {"adr/0001-a.md": "docs/new.md"}
 
 
-def test_what_is_not_there_or_elsewhere_or_the_document_itself_replaces_nothing() -> None:
+def test_a_missing_or_outside_document_or_the_document_itself_supersedes_nothing() -> None:
     for name in ("gone.md", "First", "new", "", "..", "/", "/docs/old.md"):
         assert successor("docs/new.md", name) == {}
 
 
-def test_the_last_of_a_chain_is_the_successor_of_all() -> None:
+def test_the_last_document_of_a_chain_is_the_successor_of_all() -> None:
     found = succession({"c.md": ["b"], "b.md": ["a"]}, {"a.md": "A", "b.md": "B", "c.md": "C"})
 
     assert found.successor == {"a.md": "c.md", "b.md": "c.md"}
     assert found.circles == ()
 
 
-def test_documents_that_replace_each_other_are_told_and_none_is_outdated() -> None:
+def test_documents_that_supersede_each_other_are_reported_and_not_outdated() -> None:
     found = succession({"a.md": ["b"], "b.md": ["a"], "c.md": ["a"]}, {"a.md": "A", "b.md": "B", "c.md": "C"})
 
     assert found.successor == {"a.md": "c.md", "b.md": "c.md"}  # c replaced a, and a replaced b

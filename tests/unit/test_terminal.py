@@ -1,4 +1,4 @@
-"""Nothing that a file, a name or an index holds can steer a terminal."""
+"""No text from a file, a name or an index can control a terminal."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ WRITERS = {
 
 
 @given(st.text())
-def test_a_visible_text_holds_no_control_character_but_line_feeds_and_tabs(text: str) -> None:
+def test_a_visible_text_contains_no_control_characters_except_line_feeds_and_tabs(text: str) -> None:
     shown = terminal.visible(text)
 
     assert not STEERING.search(shown)
@@ -38,7 +38,7 @@ HOSTILE = "a\x1b]0;owned\x07b\x1b[31mc\x9bd\x7fe\rf\x08g\u202eh\u2066i"
 @pytest.mark.parametrize(
     "printed", [output.line, output.note, terminal.out, terminal.err, lambda text: fail(OSError(text), False)]
 )
-def test_what_is_printed_is_visible(printed: object, capsys: pytest.CaptureFixture[str]) -> None:
+def test_printed_text_is_visible(printed: object, capsys: pytest.CaptureFixture[str]) -> None:
     assert callable(printed)
     printed(HOSTILE)
 
@@ -47,7 +47,7 @@ def test_what_is_printed_is_visible(printed: object, capsys: pytest.CaptureFixtu
     assert not STEERING.search(shown)
 
 
-def test_json_says_the_same_without_control_characters(capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_has_the_same_values_without_control_characters(capsys: pytest.CaptureFixture[str]) -> None:
     print_json({HOSTILE: [HOSTILE, "\u2028é漢[bold]"]})
 
     shown = capsys.readouterr().out
@@ -55,7 +55,7 @@ def test_json_says_the_same_without_control_characters(capsys: pytest.CaptureFix
     assert json.loads(shown) == {HOSTILE: [HOSTILE, "\u2028é漢[bold]"]}
 
 
-def test_logs_are_visible_with_their_traces(capsys: pytest.CaptureFixture[str]) -> None:
+def test_logs_and_tracebacks_are_visible(capsys: pytest.CaptureFixture[str]) -> None:
     configure_logging(verbose=False)
     try:
         raise ValueError(HOSTILE)

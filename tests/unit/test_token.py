@@ -1,4 +1,4 @@
-"""The token is made once, readable by its owner alone, and shown nowhere."""
+"""The token is created once, readable only by its owner, and never shown."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ def no_variable(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def index(tmp_path: Path) -> Path:
-    """An index folder that Lore created."""
+    """Return an index folder that Lore created."""
     claim(tmp_path / "index")
     return tmp_path / "index"
 
 
-def test_it_is_made_at_the_first_need_and_stays(tmp_path: Path) -> None:
+def test_the_token_is_created_at_first_use_and_kept(tmp_path: Path) -> None:
     first = token_of(tmp_path / "index")
 
     assert first == token_of(tmp_path / "index")
@@ -36,11 +36,11 @@ def test_it_is_made_at_the_first_need_and_stays(tmp_path: Path) -> None:
     assert {one.name for one in (tmp_path / "index").iterdir()} == {FILE, ".gitignore", MARK}
 
 
-def test_two_indexes_have_two_tokens(tmp_path: Path) -> None:
+def test_each_index_has_its_own_token(tmp_path: Path) -> None:
     assert token_of(tmp_path / "a").value != token_of(tmp_path / "b").value
 
 
-def test_all_who_need_it_first_at_the_same_time_get_the_same(tmp_path: Path) -> None:
+def test_concurrent_first_uses_get_the_same_token(tmp_path: Path) -> None:
     with ThreadPoolExecutor(16) as pool:
         found = list(pool.map(lambda _: token_of(tmp_path / "index").value, range(64)))
 
@@ -48,7 +48,7 @@ def test_all_who_need_it_first_at_the_same_time_get_the_same(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("mode", [0o644, 0o640, 0o604, 0o660])
-def test_one_that_others_may_read_came_with_the_project_and_is_replaced(index: Path, mode: int) -> None:
+def test_a_token_readable_by_others_is_replaced(index: Path, mode: int) -> None:
     known = index / FILE
     known.write_text("known-to-the-author-of-the-project\n")
     known.chmod(mode)
@@ -58,14 +58,14 @@ def test_one_that_others_may_read_came_with_the_project_and_is_replaced(index: P
 
 
 @pytest.mark.parametrize("content", ["", "short", "with a space in the middle of it", "é" * 30, "x" * 600])
-def test_one_that_no_header_can_carry_is_replaced(index: Path, content: str) -> None:
+def test_a_token_that_is_invalid_in_a_header_is_replaced(index: Path, content: str) -> None:
     (index / FILE).write_text(content)
     (index / FILE).chmod(0o600)
 
     assert token_of(index).value != content
 
 
-def test_a_link_in_its_place_is_not_followed(index: Path, tmp_path: Path) -> None:
+def test_a_symlink_in_place_of_the_token_is_not_followed(index: Path, tmp_path: Path) -> None:
     target = tmp_path / "target"
     target.write_text("somebody-elses-file-that-is-long-enough")
     (index / FILE).symlink_to(target)
@@ -75,7 +75,9 @@ def test_a_link_in_its_place_is_not_followed(index: Path, tmp_path: Path) -> Non
     assert target.read_text() == "somebody-elses-file-that-is-long-enough"
 
 
-def test_the_variable_comes_first_and_makes_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_environment_variable_takes_precedence_and_creates_no_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv(VARIABLE, "0123456789abcdef")
 
     assert token_of(tmp_path).value == "0123456789abcdef"
@@ -85,7 +87,7 @@ def test_the_variable_comes_first_and_makes_no_file(tmp_path: Path, monkeypatch:
 @pytest.mark.parametrize(
     "value", ["", "short", "x" * 15, "has a space in it, somewhere", "tab\tulator-0123456789", "é" * 20]
 )
-def test_a_variable_that_is_no_token_stops_the_start(
+def test_an_invalid_token_in_the_environment_prevents_the_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, value: str
 ) -> None:
     monkeypatch.setenv(VARIABLE, value)
@@ -95,7 +97,7 @@ def test_a_variable_that_is_no_token_stops_the_start(
     assert not value or value not in found.value.message + found.value.hint
 
 
-def test_where_none_is_to_be_made_a_missing_one_is_an_error(index: Path) -> None:
+def test_a_missing_token_that_must_not_be_created_is_an_error(index: Path) -> None:
     with pytest.raises(ConfigError, match="no token yet"):
         token_of(index, make=False)
 
@@ -103,14 +105,14 @@ def test_where_none_is_to_be_made_a_missing_one_is_an_error(index: Path) -> None
     assert token_of(index, make=False) == made
 
 
-def test_it_is_in_no_repr_and_its_place_is_told_instead(index: Path) -> None:
+def test_the_repr_shows_the_path_of_the_token_and_not_the_token(index: Path) -> None:
     token = token_of(index)
 
     assert token.value not in repr(token) + token.place
     assert os.fspath(index / FILE) in token.place
 
 
-def test_only_the_very_token_passes(index: Path) -> None:
+def test_only_the_exact_token_is_accepted(index: Path) -> None:
     token = token_of(index)
     value = token.value.encode()
 

@@ -1,4 +1,4 @@
-"""What a project's `lore.toml` may decide, and what only its user may."""
+"""The settings that a project's `lore.toml` may decide, and those that only the user may."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def project(tmp_path: Path) -> Iterator[Path]:
 
 
 def write(project: Path, values: dict[str, Any]) -> None:
-    """A `lore.toml` with these keys. JSON's notation of these values is TOML's, but for tables."""
+    """Return a `lore.toml` with these keys; except for tables, JSON and TOML write these values alike."""
     lines = []
     for name, value in values.items():
         below = {f"{name}.{one}": two for one, two in value.items()} if isinstance(value, dict) else {name: value}
@@ -101,7 +101,7 @@ def value_of(settings: Settings, name: str) -> Any:
 
 
 def keys_of_the_model() -> set[str]:
-    """Every key that a rule must cover: `section.key`, or a section that is not a table of fixed keys."""
+    """Return every key that needs a rule: `section.key`, or a section that is not a table of fixed keys."""
     found: set[str] = set()
     for section, field in Settings.model_fields.items():
         model = field.annotation
@@ -115,11 +115,11 @@ def keys_of_the_model() -> set[str]:
     return found
 
 
-def test_somebody_decided_for_every_key_who_may_set_it() -> None:
+def test_every_key_declares_who_may_set_it() -> None:
     assert set(RULES) == keys_of_the_model()
 
 
-def test_the_table_in_the_documentation_is_the_one_that_is_enforced() -> None:
+def test_the_documented_table_is_the_enforced_table() -> None:
     page = (ROOT / "docs" / "safety.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| `([a-z]+(?:\.\w+)?)` \| (.+?) \| (.+?) \|$", page, re.MULTILINE)
 
@@ -133,7 +133,7 @@ def test_each_restricted_key_has_hostile_examples() -> None:
 
 
 @pytest.mark.parametrize(("name", "value"), [(name, one) for name, values in HOSTILE.items() for one in values])
-def test_what_only_the_user_may_decide_is_ignored_in_a_project_and_named(project: Path, name: str, value: Any) -> None:
+def test_restricted_settings_of_a_project_are_ignored_and_reported(project: Path, name: str, value: Any) -> None:
     if "\0" in str(value):
         (project / "lore.toml").write_text('[index]\npath = "a\\u0000b"\n', encoding="utf-8")
     else:
@@ -148,7 +148,7 @@ def test_what_only_the_user_may_decide_is_ignored_in_a_project_and_named(project
 
 
 @pytest.mark.parametrize(("name", "value"), HARMLESS.items())
-def test_what_harms_nobody_a_project_sets_by_itself(project: Path, name: str, value: Any) -> None:
+def test_a_project_may_set_harmless_settings(project: Path, name: str, value: Any) -> None:
     write(project, {name: value})
 
     assert value_of(load_settings(project), name) == value
@@ -156,7 +156,7 @@ def test_what_harms_nobody_a_project_sets_by_itself(project: Path, name: str, va
 
 
 @pytest.mark.parametrize("name", sorted(HOSTILE))
-def test_the_same_value_counts_in_the_users_own_files(project: Path, tmp_path: Path, name: str) -> None:
+def test_the_same_value_is_accepted_in_the_users_files(project: Path, tmp_path: Path, name: str) -> None:
     value = next(one for one in HOSTILE[name] if not isinstance(one, str) or one.isprintable())
     wanted = 10**12 if name == "index.max_file_bytes" else value
     write(tmp_path, {name: value})
@@ -172,7 +172,7 @@ def _resolved(name: str, value: Any, folder: Path) -> Any:
     return str(folder / value) if str(value).startswith("./") or name == "database.ca_file" else value
 
 
-def test_an_approval_holds_for_exactly_what_was_shown(project: Path) -> None:
+def test_an_approval_applies_to_exactly_the_shown_values(project: Path) -> None:
     write(project, {"database.mode": "http", "database.host": "kb.example"})
     ignored = place_of(project).digest
     approve(project)
@@ -193,7 +193,7 @@ def test_an_approval_holds_for_exactly_what_was_shown(project: Path) -> None:
         assert load_settings(project).database == Settings().database
 
 
-def test_an_approval_is_for_one_project_and_can_be_withdrawn(project: Path, tmp_path: Path) -> None:
+def test_an_approval_applies_to_a_single_project_and_can_be_withdrawn(project: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.mkdir()
     for one in (project, other):
@@ -207,7 +207,7 @@ def test_an_approval_is_for_one_project_and_can_be_withdrawn(project: Path, tmp_
     assert load_settings(project).server.host == "127.0.0.1"
 
 
-def test_approvals_are_kept_outside_the_project_for_this_user_alone(project: Path) -> None:
+def test_approvals_are_stored_outside_the_project_readable_only_by_the_user(project: Path) -> None:
     write(project, {"server.host": "0.0.0.0"})
     before = sorted(project.rglob("*"))
     approve(project)
@@ -239,25 +239,25 @@ def test_later_layers_override_earlier_ones(project: Path, tmp_path: Path) -> No
     assert (found.ranking, found.nResults, found.rerank_depth) == ("classic", 20, 30)
 
 
-def test_the_users_file_cannot_give_all_projects_one_index_folder(project: Path) -> None:
+def test_the_users_file_cannot_set_the_same_index_folder_for_all_projects(project: Path) -> None:
     with configured_user("[index]\npath = '/tmp/shared'\n"), pytest.raises(ConfigError, match=r"all projects"):
         read_layers(project)
 
 
 @pytest.mark.parametrize("text", ["[querry]\n", "[index\n", "x = 1\n"])
-def test_a_mistake_in_the_users_file_is_named(project: Path, text: str) -> None:
+def test_a_mistake_in_the_users_file_is_reported(project: Path, text: str) -> None:
     with configured_user(text), pytest.raises(ConfigError, match=r"querry|config\.toml|`x`"):
         load_settings(project)
 
 
-def test_the_users_file_is_where_the_xdg_specification_says() -> None:
+def test_the_path_of_the_users_file_follows_the_xdg_specification() -> None:
     home = Path("~").expanduser()
 
     assert user_config({"XDG_CONFIG_HOME": "/x"}) == Path("/x/lore/config.toml")
     assert user_config({"XDG_CONFIG_HOME": "relative"}) == user_config({}) == Path(home, ".config/lore/config.toml")
 
 
-def test_a_project_file_that_is_no_regular_small_file_is_not_read(project: Path, tmp_path: Path) -> None:
+def test_a_project_file_that_is_not_a_small_regular_file_is_not_read(project: Path, tmp_path: Path) -> None:
     file, secret = project / "lore.toml", tmp_path / "secret.toml"
     secret.write_text("[canary-of-the-user]\n", encoding="utf-8")
 
@@ -274,7 +274,7 @@ def test_a_project_file_that_is_no_regular_small_file_is_not_read(project: Path,
         file.unlink()
 
 
-def test_a_key_that_a_stranger_chose_is_printed_harmlessly(project: Path) -> None:
+def test_an_untrusted_key_is_printed_safely(project: Path) -> None:
     (project / "lore.toml").write_text('"`touch x`\\n\\u001b]0;x\\u0007" = 1\n', encoding="utf-8")
 
     with pytest.raises(ConfigError) as caught:
@@ -283,10 +283,10 @@ def test_a_key_that_a_stranger_chose_is_printed_harmlessly(project: Path) -> Non
     assert caught.value.message == "Unknown configuration key `?touch?x????0?x?`."
 
 
-def test_a_model_is_a_folder_only_where_it_is_written_as_a_path(
+def test_a_model_is_a_folder_only_if_it_is_written_as_a_path(
     project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Else a project could bring a folder named like the user's model, with code in it."""
+    """Otherwise a project could contain a folder named like the user's model, with code in it."""
     (project / "someone" / "model").mkdir(parents=True)
     monkeypatch.chdir(project)
     kind = ModelKind("x", "1", "embedding.model")
@@ -295,7 +295,7 @@ def test_a_model_is_a_folder_only_where_it_is_written_as_a_path(
     assert origin("./someone/model", kind) == str(project / "someone" / "model")
 
 
-def test_a_path_in_the_users_file_starts_at_that_file(project: Path) -> None:
+def test_a_path_in_the_users_file_is_relative_to_that_file(project: Path) -> None:
     with configured_user("[query]\nreranker = './models/x'\n[embedding]\nmodel = '~/x'\n") as file:
         found = load_settings(project)
 
@@ -304,5 +304,5 @@ def test_a_path_in_the_users_file_starts_at_that_file(project: Path) -> None:
 
 
 @pytest.mark.parametrize("path", ["a", "a/b", "./a", "a/./b/", ".lore", "a..b", "...", "notes"])
-def test_plain_paths_in_the_project_are_inside_it(project: Path, path: str) -> None:
+def test_relative_paths_in_the_project_stay_inside_it(project: Path, path: str) -> None:
     assert is_inside(path, project)

@@ -1,4 +1,4 @@
-"""The user's state folder: where it is, and that nobody else can enter it."""
+"""The user's state folder: its path, and that no other user can access it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from lore_etl.config.user_folders import private_folder, user_state_folder
 
 
-def test_a_named_state_folder_goes_before_all_else(tmp_path: Path) -> None:
+def test_a_configured_state_folder_takes_precedence(tmp_path: Path) -> None:
     assert user_state_folder({"LORE_STATE": str(tmp_path), "XDG_STATE_HOME": "/else"}) == tmp_path
 
 
@@ -24,24 +24,24 @@ def test_a_named_state_folder_goes_before_all_else(tmp_path: Path) -> None:
         ("relative", "/home/me/.local/state/lore"),  # the XDG specification says to ignore it
     ],
 )
-def test_otherwise_it_is_the_platforms_place_for_state(named: str, expected: str) -> None:
+def test_the_default_is_the_state_folder_of_the_platform(named: str, expected: str) -> None:
     assert user_state_folder({"XDG_STATE_HOME": named, "HOME": "/home/me"}) == Path(expected)
 
 
-def test_the_temporary_folder_and_the_runtime_folder_of_a_shell_do_not_move_it() -> None:
+def test_the_temporary_and_runtime_folders_do_not_change_the_state_folder() -> None:
     home = {"HOME": "/home/me"}
 
     assert user_state_folder({**home, "TMPDIR": "/a", "XDG_RUNTIME_DIR": "/b"}) == user_state_folder(home)
 
 
-def test_a_private_folder_is_closed_to_others(tmp_path: Path) -> None:
+def test_a_private_folder_is_inaccessible_to_other_users(tmp_path: Path) -> None:
     folder = tmp_path / "a" / "b"
     folder.mkdir(mode=0o777, parents=True)
 
     assert stat.S_IMODE(private_folder(folder).stat().st_mode) == 0o700
 
 
-def test_a_link_is_no_private_folder(tmp_path: Path) -> None:
+def test_a_symlink_is_not_a_private_folder(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "real")
 

@@ -1,4 +1,4 @@
-"""Weights go by the names of the followed system, and a wrong name is told."""
+"""Weights are set by name, and an unknown name is reported."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def test_an_override_changes_only_its_weight() -> None:
     assert weights("classic", {"ticketPenalty": -20}) == {**CLASSIC, "ticketPenalty": -20}
 
 
-def test_an_unknown_weight_is_told_with_the_nearest() -> None:
+def test_an_unknown_weight_is_reported_with_the_most_similar_name() -> None:
     with pytest.raises(ConfigError) as caught:
         weights("hybrid", {"ticketPenalti": 1})
 

@@ -25,9 +25,9 @@ from lore_etl.stores.tokenizer import MAX_TERM, terms
         ("... --- !!!", ""),
     ],
 )
-def test_text_becomes_words_and_identifiers_whole_and_in_parts(text: str, expected: str) -> None:
+def test_text_becomes_words_and_identifiers_and_their_parts(text: str, expected: str) -> None:
     assert list(terms(text)) == expected.split()
 
 
-def test_endless_words_are_no_terms() -> None:
+def test_very_long_words_are_not_terms() -> None:
     assert list(terms("a" * (MAX_TERM + 1) + " b " + "c" * MAX_TERM)) == ["b", "c" * MAX_TERM]
