@@ -1,1 +1,1 @@
-"""Which files belong to the index."""
+"""Find, read and clean the files to index."""

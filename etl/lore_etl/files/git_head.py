@@ -16,7 +16,7 @@ _LARGEST, _LARGEST_PACKED = 4_096, 64_000_000
 
 @dataclass(frozen=True)
 class Head:
-    """Branch and commit: both None outside a repository; no branch if HEAD is detached, no commit before the first."""
+    """A branch and a commit; both None outside a repository. A detached HEAD has no branch, a new branch no commit."""
 
     branch: str | None = None
     commit: str | None = None

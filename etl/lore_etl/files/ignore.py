@@ -1,7 +1,7 @@
-"""Gitignore patterns. Like git, skip invalid ones in a `.gitignore`; in the configuration they are an error.
+"""Match gitignore patterns. Like git, skip invalid patterns in a `.gitignore`; in the configuration they are an error.
 
-Python's `re` backtracks: `a**a**a**b` took 137 s for one file name. So RE2, which is linear, matches patterns with many
-wildcards. pathspec's RE2 backend builds one automaton for a whole file and fails at 2,000 patterns.
+Python's `re` backtracks: `a**a**a**b` took 137 s for one file name. Therefore RE2, which is linear, matches patterns
+with many wildcards. pathspec's RE2 backend builds one automaton for a whole file and fails at 2,000 patterns.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def verdict(spec: GitIgnoreSpec, path: str) -> bool | None:
 
 
 class Included:
-    """The patterns of `index.include`: which files they match, and in which folders. Raises ConfigError."""
+    """The patterns of `index.include`. Raises ConfigError."""
 
     def __init__(self, patterns: Sequence[str]) -> None:
         self._spec = configured("index.include", patterns)
@@ -94,7 +94,7 @@ def _is_valid(pattern: str) -> bool:
         return False
 
 
-@lru_cache(maxsize=1024)  # every sync compiles the same ones
+@lru_cache(maxsize=1024)  # every sync compiles the same patterns
 def _spec(patterns: tuple[str, ...]) -> GitIgnoreSpec:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)  # `re` warns about nested brackets

@@ -1,4 +1,4 @@
-"""The indexed files: the project's own, and those that agents wrote for it in the knowledge folder."""
+"""Find and read the indexed files: the project's own, and the documents written by agents for it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lore_etl.core.model import Problem
 from lore_etl.files.scan import FileEntry, Scan, is_passed_over, read_text, scan, settle, stamp_of
 
 KNOWLEDGE = "@lore"
-"""The name under which what agents wrote appears beside the project's own folders."""
+"""The name of the folder under which documents written by agents appear in the index."""
 _TAKEN = f"`{KNOWLEDGE}` is reserved for documents that agents wrote; rename the folder"
 NOTHING_TO_INDEX = (
     "A sync found no files to index in this project.",
@@ -22,11 +22,11 @@ NOTHING_TO_INDEX = (
 
 
 class KnowledgeFolder(Protocol):
-    """The folder in which agents write about the project."""
+    """The folder with the documents written by agents about the project."""
 
     @property
     def home(self) -> Path:
-        """The knowledge folder of all projects. If it lies inside the project, it is not part of the project."""
+        """Return the knowledge folder of all projects. If it is inside the project, it is not part of the project."""
         ...
 
     def folder(self) -> Path | None:
@@ -35,7 +35,7 @@ class KnowledgeFolder(Protocol):
 
 
 class ProjectFiles:
-    """Finds and reads files by their path in the index. The index folder itself is left out."""
+    """The files of a project by their path in the index, without the index folder itself."""
 
     def __init__(
         self,
@@ -65,13 +65,13 @@ class ProjectFiles:
         return is_passed_over(self._root, path, self._exclude, self._skip, self._include)
 
     def scan_knowledge(self, known: Mapping[str, str]) -> Scan:
-        """Find the files that agents wrote, and combine them with the known stamps of the project's own files."""
+        """Find the documents written by agents, and combine them with the known stamps of the project's own files."""
         found = Scan({path: FileEntry(path, 0, stamp) for path, stamp in known.items() if not is_knowledge(path)})
         self._add_knowledge(found)
         return found
 
     def folders(self) -> list[Path]:
-        """The existing folders that are searched for files."""
+        """Return the existing folders that are searched for files."""
         try:
             more = self._knowledge()
         except LoreError:
@@ -79,11 +79,11 @@ class ProjectFiles:
         return [self._root, more] if more is not None and more.is_dir() else [self._root]
 
     def settle(self, found: Scan) -> None:
-        """Wait a clock tick for files that were just written, so that their stamps can be trusted from now on."""
+        """Wait a clock tick for files that were just written, so that their stamps are reliable."""
         settle(self.place, found)
 
     def place(self, path: str) -> Path:
-        """Return where the file with this path in the index is on disk."""
+        """Return the path on disk of a file by its path in the index."""
         folder = self._knowledge() if is_knowledge(path) else None
         return self._place(path, folder) or self._root / path
 
@@ -102,7 +102,7 @@ class ProjectFiles:
         return {path: stamp for path, stamp in found if stamp is not None}
 
     def _place(self, path: str, folder: Path | None) -> Path | None:
-        """Return where a file is, or None for a knowledge file without a knowledge folder."""
+        """Return the path on disk, or None for a knowledge file without a knowledge folder."""
         if not is_knowledge(path):
             return self._root / path
         return folder / path.removeprefix(KNOWLEDGE + "/") if folder else None
@@ -119,7 +119,7 @@ class ProjectFiles:
 
 
 def is_knowledge(path: str) -> bool:
-    """Return whether a path of the index names a file that agents wrote."""
+    """Return whether a path of the index is a document written by agents."""
     return path.startswith(KNOWLEDGE + "/")
 
 

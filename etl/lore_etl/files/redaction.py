@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 Span = tuple[int, int, str]
 """First byte, end, kind of secret."""
 RULES = Path(__file__).parent / "secrets.yml"
-_CODE_VERSION = 3  # raise it when the code below finds other secrets
+_CODE_VERSION = 3  # increase it when the code below finds other secrets
 BLOCK_BYTES = 48_000  # from 64 KiB on, the scanner needs quadratic time for thousands of matches
 OVERLAP_BYTES = 4_000  # longer than almost every secret
 LONG_LINE = 500  # the patterns for a key's lines need quadratic time
@@ -113,7 +113,7 @@ def _merged(spans: Iterable[Span]) -> Iterator[Span]:
 
 
 def is_secret(name: str, value: str) -> bool:
-    """Judge a value after a name such as `password` or `token`. The name is empty where syntax demands a password."""
+    """Judge a value after a name such as `password` or `token`. The name is empty if the syntax requires a password."""
     words = [word.lower() for word in _WORDS.findall(value)]
     letters = [word for word in words if not word.isdigit()]
     if not letters or all(word in _WEAK for word in letters):

@@ -1,4 +1,4 @@
-"""Finding and reading the files of a project: what git would ignore is ignored, what leads outside is refused."""
+"""Find and read the files of a project. Ignored files are skipped, and symlinks that lead outside are reported."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ RACY_NS = 20_000_000  # a file changed within a clock tick of the scan may chang
 
 @dataclass(frozen=True)
 class FileEntry:
-    """A file of the project: POSIX path relative to its root, and a stamp that changes when it does."""
+    """A file of the project: its POSIX path relative to the root, and a stamp that changes with the file."""
 
     path: str
     size: int
@@ -36,27 +36,27 @@ class FileEntry:
 
 @dataclass
 class Scan:
-    """What a walk found; `unreadable` are folders (or files) of which nothing is known."""
+    """The result of a walk; the contents of `unreadable` folders (or files) are unknown."""
 
     files: dict[str, FileEntry] = field(default_factory=dict)
     unreadable: list[Problem] = field(default_factory=list)
     refused: list[Problem] = field(default_factory=list)
 
     def hides(self, path: str) -> bool:
-        """Whether the file lies in a folder that could not be read: nothing is known of it."""
+        """Return whether the file is in a folder that could not be read, so that its state is unknown."""
         return any(PurePosixPath(path).is_relative_to(one.source) for one in self.unreadable)
 
     def add(self, other: Scan) -> None:
-        """What another walk found."""
+        """Add the result of another walk."""
         self.files = dict(sorted((self.files | other.files).items()))
         self.unreadable += other.unreadable
         self.refused += other.refused
 
 
 class _Rules:
-    """What applies in one folder: `index.exclude`, then the ignore files, the nearest last; and `index.include`.
+    """The rules for a folder: `index.exclude`, then the ignore files, the nearest last; and `index.include`.
 
-    `is_ignored`: git ignores the folder, so only what is included counts.
+    `is_ignored`: git ignores the folder, so only included files count.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class _Rules:
 
     @classmethod
     def configured(cls, exclude: Sequence[str], include: Sequence[str]) -> _Rules:
-        """The rules at the top of a project. Raises ConfigError."""
+        """Return the rules for the root of a project. Raises ConfigError."""
         return cls((("", configured("index.exclude", exclude)),), Included(include))
 
     def entering(self, folder: Path, relative: str) -> _Rules:
@@ -80,15 +80,15 @@ class _Rules:
         return _Rules((*self._specs, (relative, lenient(lines))), self._include, self._is_ignored)
 
     def inside(self, folder: str) -> _Rules:
-        """The rules for a folder that is not left out."""
+        """Return the rules for a folder that is not left out."""
         return _Rules(self._specs, self._include, self._is_ignored or self._ignores(folder + "/"))
 
     def leaves_out(self, relative: str, is_folder: bool) -> bool:
-        """Whether a file is left out, or a folder with everything in it."""
+        """Return whether a file, or a folder with everything in it, is left out."""
         path = relative + "/" if is_folder else relative
         if not self._is_ignored and not self._ignores(path):
             return False
-        if verdict(self._specs[0][1], path):  # what the user excludes is not taken back by what the user includes
+        if verdict(self._specs[0][1], path):  # `index.exclude` takes precedence over `index.include`
             return True
         return not (self._include.reaches(relative) if is_folder else self._include.holds(relative))
 
@@ -107,9 +107,9 @@ def scan(
     under: str = "",
     include: Sequence[str] = (),
 ) -> Scan:
-    """Walk a folder; symlinks are not followed, and those that leave it are reported. Raises ConfigError.
+    """Walk a folder without following symlinks, and report symlinks that lead outside. Raises ConfigError.
 
-    `under` is put before every path that is found. `include` takes in what a `.gitignore` leaves out.
+    `under` is a prefix for all found paths. `include` has patterns of files to find although git ignores them.
     """
     found = Scan()
     rules = _Rules.configured(exclude, include)
@@ -140,7 +140,7 @@ def scan(
 def is_passed_over(
     root: Path, path: str, exclude: Sequence[str], skip: Collection[Path] = (), include: Sequence[str] = ()
 ) -> bool:
-    """Whether `scan` would not come to the file at a path: it is ignored, excluded or hidden. Raises ConfigError."""
+    """Return whether `scan` skips a file because it is ignored, excluded or hidden. Raises ConfigError."""
     rules = _Rules.configured(exclude, include)
     folder, relative, parts = root, "", path.split("/")
     for number, part in enumerate(parts, start=1):
@@ -173,15 +173,15 @@ def _refuse_if_outside(root: Path, entry: os.DirEntry[str], path: str, found: Sc
     try:
         target = Path(os.path.realpath(entry.path))  # Path.resolve raises on a loop
     except OSError:
-        return  # it vanished while it was followed
+        return  # it has been deleted meanwhile
     if not target.is_relative_to(root):
         found.refused.append(Problem(path, "symlink leads outside the project; not followed"))
 
 
 def settle(place: Callable[[str], Path], found: Scan) -> None:
-    """Wait a clock tick for files that were just written, so that their stamps can be trusted from now on.
+    """Wait a clock tick for files that were just written, so that their stamps are reliable.
 
-    `place` says where the file of a path is.
+    `place` returns the path on disk of a file.
     """
     young = [path for path, entry in found.files.items() if not entry.stamp]
     if young:
@@ -190,7 +190,7 @@ def settle(place: Callable[[str], Path], found: Scan) -> None:
         try:
             info = place(path).lstat()
         except OSError:
-            continue  # gone again: reading it will say so
+            continue  # deleted meanwhile: reading it will report that
         found.files[path] = FileEntry(path, info.st_size, _stamp(info, time.time_ns()))
 
 
@@ -205,12 +205,12 @@ def _add(entry: os.DirEntry[str], path: str, now: int, found: Scan) -> None:
 
 
 def _stamp(info: os.stat_result, now: int) -> str:
-    """Changes when the file does: ctime and inode see an edit whose mtime was set back. Empty if it is too young."""
+    """Return a text that changes with the file; ctime and inode detect edits with an old mtime. Empty if too recent."""
     return "" if now - changed_ns(info) < RACY_NS else _whole_stamp(info)
 
 
 def stamp_of(path: Path) -> str | None:
-    """The stamp of one file as it is, however young; None where there is no regular file."""
+    """Return the stamp of a file, however recent its change; None if it is not a regular file."""
     try:
         info = path.lstat()
     except (OSError, ValueError):
@@ -223,14 +223,14 @@ def _whole_stamp(info: os.stat_result) -> str:
 
 
 class Unreadable(Exception):
-    """A file that cannot become text; the message is its line in the report."""
+    """The error for a file that cannot be read as text; its message appears in the report."""
 
 
 def read_text(file: Path, entry: FileEntry, max_bytes: int) -> str:
-    """The text of a file with `\\n` line ends and without a byte order mark.
+    """Return the text of a file with `\\n` line ends and without a byte order mark.
 
     Raises:
-        Unreadable: too large, binary, not UTF-8, or not permitted.
+        Unreadable: the file is too large, binary, not valid UTF-8 or UTF-16, or not accessible.
     """
     if entry.size > max_bytes:
         raise Unreadable(f"too large: {entry.size:,} bytes, the limit is {max_bytes:,} (index.max_file_bytes)")
@@ -242,10 +242,10 @@ def read_text(file: Path, entry: FileEntry, max_bytes: int) -> str:
 
 
 def text_of(data: bytes, max_bytes: int) -> str:
-    """The bytes of a file as text with `\\n` line ends and without a byte order mark.
+    """Return the content of a file as text with `\\n` line ends and without a byte order mark.
 
     Raises:
-        Unreadable: too large, binary or not UTF-8.
+        Unreadable: the content is too large, binary, or not valid UTF-8 or UTF-16.
     """
     if len(data) > max_bytes:
         raise Unreadable(f"too large: over {max_bytes:,} bytes (index.max_file_bytes)")
