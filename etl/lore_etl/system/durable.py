@@ -1,4 +1,4 @@
-"""Renames that replace a file in one step and survive a power cut."""
+"""Rename files atomically and durably, so that renames survive a power failure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _PAUSE_SECONDS = 0.01
 def replace(source: Path, target: Path) -> None:
     """Rename over the target. Raises OSError.
 
-    Windows refuses while another process has the target open, so the rename is repeated for a moment.
+    Windows refuses this while another process has the target open; then the rename is retried for two seconds.
     """
     deadline = time.monotonic() + (_PATIENCE_SECONDS if sys.platform == "win32" else 0)
     while True:
@@ -29,7 +29,7 @@ def replace(source: Path, target: Path) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make a rename in the folder durable. Windows opens no folders, and needs no such step on NTFS. Raises OSError."""
+    """Make a rename in the folder durable. Windows cannot open folders, and NTFS does not need this. Raises OSError."""
     if sys.platform == "win32":
         return
     descriptor = os.open(folder, os.O_RDONLY)

@@ -1,4 +1,4 @@
-"""Locks on open files: between processes, and released by the system when a process ends."""
+"""Lock open files between processes; the system releases the locks when a process ends."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ if sys.platform == "win32":
     from filelock import lock_descriptor, unlock_descriptor
 
     def try_lock(descriptor: int, shared: bool = False) -> bool:
-        """Lock the file unless another holder has it; return whether it is locked now. Raises OSError."""
-        return lock_descriptor(descriptor, blocking=False)  # `shared` locks do not exist here
+        """Lock the file unless another holder has locked it; return whether it is locked now. Raises OSError."""
+        return lock_descriptor(descriptor, blocking=False)  # Windows has no `shared` locks
 
     def close_locked(descriptor: int) -> None:
         """Release the lock and close the file."""
-        unlock_descriptor(descriptor)  # closing alone releases it too, but later
+        unlock_descriptor(descriptor)  # closing the file would release it too, but later
         os.close(descriptor)
 
 else:
     import fcntl
 
     def try_lock(descriptor: int, shared: bool = False) -> bool:
-        """Lock the file unless another holder has it; return whether it is locked now. Raises OSError."""
+        """Lock the file unless another holder has locked it; return whether it is locked now. Raises OSError."""
         try:
             fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
         except BlockingIOError:

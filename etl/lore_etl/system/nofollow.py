@@ -1,7 +1,7 @@
-"""Opening files that somebody else may have placed: a symlink is not followed, a FIFO or device never blocks or reads.
+"""Open untrusted files without following a symlink, and without blocking on or reading from a FIFO or device.
 
-Windows has no `O_NOFOLLOW`. There the path is examined before and after the open, and the opened file must be the one
-that the path names. Standard library only: the bridge imports it.
+Windows has no `O_NOFOLLOW`. There the path is checked before and after the open, and the opened file must be the file
+at the path. Standard library only, because the bridge imports this module.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from pathlib import Path
 _NOFOLLOW: int = getattr(os, "O_NOFOLLOW", 0)
 _FLAGS: int = _NOFOLLOW | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 _GIT = re.compile(r"(\.git|git~\d+)[. ]*", re.IGNORECASE)
-_NAME_SURROGATE = 0x2000_0000  # the bit of a reparse tag that makes a path lead elsewhere: symlinks and junctions
+_NAME_SURROGATE = 0x2000_0000  # the bit in the reparse tags of symlinks and junctions
 
 
 def open_regular(path: str | Path, flags: int = os.O_RDONLY, mode: int = 0o600, dir_fd: int | None = None) -> int:
-    """Return a descriptor of a regular file. Only the last component is checked for being a symlink.
+    """Return a descriptor of a regular file. Only the last component of the path is checked for a symlink.
 
     Raises:
-        OSError: there is no such file, or it is a symlink, a FIFO, a device or a folder.
+        OSError: the file does not exist, or is a symlink, a FIFO, a device or a folder.
     """
     try:
         descriptor = os.open(path, flags | _FLAGS, mode, dir_fd=dir_fd) if _NOFOLLOW else _checked(path, flags, mode)
@@ -43,17 +43,17 @@ def read_regular(path: Path, limit: int) -> bytes:
 
 
 def leads_elsewhere(info: os.stat_result) -> bool:
-    """Return whether the result of `lstat` is that of a symlink or of a junction of Windows."""
+    """Return whether the result of `lstat` is that of a symlink or of a Windows junction."""
     return stat.S_ISLNK(info.st_mode) or bool(getattr(info, "st_reparse_tag", 0) & _NAME_SURROGATE)
 
 
 def names_git_folder(name: str) -> bool:
-    """Return whether a name means `.git` on some system: in any case, with dots at its end, or shortened by Windows."""
+    """Return whether a system may read a name as `.git`: in any case, with trailing dots, or shortened by Windows."""
     return _GIT.fullmatch(name) is not None
 
 
 def _checked(path: str | Path, flags: int, mode: int) -> int:
-    """Open without `O_NOFOLLOW`: a file is created only where nothing is, and compared with what its path names."""
+    """Open without `O_NOFOLLOW`: create a file only if nothing exists there, and compare it with the path's file."""
     try:
         before = os.lstat(path)
         if leads_elsewhere(before):

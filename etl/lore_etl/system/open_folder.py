@@ -1,7 +1,7 @@
-"""A folder that is reached step by step without following a symlink, and the operations on its entries.
+"""Open folders step by step without following symlinks, for operations on their entries.
 
-Where the system can work relative to an open folder, a folder that is exchanged on the way leads nowhere. Windows
-cannot: there the folders on the way are compared with what they were, before each operation and after each open.
+On systems with operations relative to an open folder, exchanging a folder on the path has no effect. Windows lacks
+them: there the folders on the path are checked for an exchange before each operation and after each open.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ class OpenFolder(Protocol):
     """A folder; names are single components. Every method raises OSError."""
 
     def enter(self, name: str, make: bool = False) -> OpenFolder:
-        """Open a folder in it, made if need be; a symlink is not followed."""
+        """Open a folder in it, without following a symlink. With `make`, create the folder if necessary."""
         ...
 
     def open(self, name: str, flags: int, mode: int = 0o644) -> int:
-        """Return a descriptor of a regular file in it; a symlink is not followed."""
+        """Return a descriptor of a regular file in it, without following a symlink."""
         ...
 
     def facts(self, name: str) -> os.stat_result | None:
-        """Return what `lstat` reports, None if there is no such entry."""
+        """Return the result of `lstat`; None if the entry does not exist."""
         ...
 
     def entries(self) -> Iterator[os.DirEntry[str]]:
@@ -67,7 +67,6 @@ class FolderByDescriptor:
         self._descriptor = descriptor
 
     def enter(self, name: str, make: bool = False) -> OpenFolder:
-        """See `OpenFolder`."""
         flags = os.O_RDONLY | _DIRECTORY | _NOFOLLOW
         try:
             return FolderByDescriptor(os.open(name, flags, dir_fd=self._descriptor))
@@ -80,51 +79,42 @@ class FolderByDescriptor:
         return FolderByDescriptor(os.open(name, flags, dir_fd=self._descriptor))
 
     def open(self, name: str, flags: int, mode: int = 0o644) -> int:
-        """See `OpenFolder`."""
         return open_regular(name, flags, mode, dir_fd=self._descriptor)
 
     def facts(self, name: str) -> os.stat_result | None:
-        """See `OpenFolder`."""
         try:
             return os.stat(name, dir_fd=self._descriptor, follow_symlinks=False)
         except FileNotFoundError:
             return None
 
     def entries(self) -> Iterator[os.DirEntry[str]]:
-        """See `OpenFolder`."""
         with os.scandir(self._descriptor) as found:
             yield from found
 
     def replace(self, source: str, target: str) -> None:
-        """See `OpenFolder`."""
         os.replace(source, target, src_dir_fd=self._descriptor, dst_dir_fd=self._descriptor)
 
     def unlink(self, name: str) -> None:
-        """See `OpenFolder`."""
         os.unlink(name, dir_fd=self._descriptor)
 
     def rmdir(self, name: str) -> None:
-        """See `OpenFolder`."""
         os.rmdir(name, dir_fd=self._descriptor)
 
     def sync(self) -> None:
-        """See `OpenFolder`."""
         os.fsync(self._descriptor)
 
     def close(self) -> None:
-        """See `OpenFolder`."""
         os.close(self._descriptor)
 
 
 class FolderByPath:
-    """A folder where the system cannot work relative to an open one: `way` holds the folders that led here."""
+    """A folder on systems without operations relative to an open folder; `way` has the folders on its path."""
 
     def __init__(self, path: Path, way: tuple[tuple[Path, os.stat_result], ...]) -> None:
         self._path = path
         self._way = way
 
     def enter(self, name: str, make: bool = False) -> OpenFolder:
-        """See `OpenFolder`."""
         path = self._place(name)
         if make:
             with contextlib.suppress(FileExistsError):
@@ -135,7 +125,6 @@ class FolderByPath:
         return FolderByPath(path, (*self._way, (path, info)))
 
     def open(self, name: str, flags: int, mode: int = 0o644) -> int:
-        """See `OpenFolder`."""
         descriptor = open_regular(self._place(name), flags, mode)
         try:
             self._check()
@@ -145,40 +134,34 @@ class FolderByPath:
         return descriptor
 
     def facts(self, name: str) -> os.stat_result | None:
-        """See `OpenFolder`."""
         try:
             return self._place(name).lstat()
         except FileNotFoundError:
             return None
 
     def entries(self) -> Iterator[os.DirEntry[str]]:
-        """See `OpenFolder`."""
         self._check()
         with os.scandir(self._path) as found:
             yield from found
 
     def replace(self, source: str, target: str) -> None:
-        """See `OpenFolder`."""
         durable.replace(self._place(source), self._place(target))
 
     def unlink(self, name: str) -> None:
-        """See `OpenFolder`."""
         self._place(name).unlink()
 
     def rmdir(self, name: str) -> None:
-        """See `OpenFolder`."""
         self._place(name).rmdir()
 
     def sync(self) -> None:
-        """See `OpenFolder`."""
         durable.sync_folder(self._path)
 
     def close(self) -> None:
-        """See `OpenFolder`."""
+        """Do nothing: there is no descriptor."""
 
     def _place(self, name: str) -> Path:
-        """Return the path of an entry, when the way to it is as it was."""
-        # a drive, a stream of a file, another folder, another spelling of an entry
+        """Return the path of an entry, after a check that no folder on its path was exchanged."""
+        # rejects a drive, a stream of a file, another folder and other spellings of a name
         if PureWindowsPath(name).name != name or ":" in name or name.rstrip(". ") != name:
             raise OSError(errno.ELOOP, "not the name of an entry", name)
         self._check()

@@ -1,4 +1,4 @@
-"""To whom a file belongs. Windows knows no user ids and no modes: there the profile's folder keeps others out."""
+"""Check the owner of a file. Windows has no user ids or modes; there the profile folder is not open to others."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 
 
 def user_id() -> int:
-    """Return the id of this user, as `st_uid` reports it."""
+    """Return the id of this user, as in `st_uid`."""
     if sys.platform == "win32":
         return 0
     return os.geteuid()

@@ -1,4 +1,4 @@
-"""Processes: whether one runs, when it began, how to end one, and how to start one that outlives its parent."""
+"""Check, identify and end processes, and start processes that outlive their parent."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if sys.platform == "win32":
     _ACCESS_DENIED, _STILL_RUNNING = 5, 0x102  # ERROR_ACCESS_DENIED, WAIT_TIMEOUT
 
     def born(pid: int) -> str | None:
-        """Return when a process began: empty if that is unknown, None if there is no such process."""
+        """Return the start time of a process: empty if it is unknown, None if the process does not exist."""
         kernel = ctypes.WinDLL("kernel32", use_last_error=True)
         kernel.OpenProcess.restype = wintypes.HANDLE
         process = wintypes.HANDLE(kernel.OpenProcess(_QUERY_AND_WAIT, False, wintypes.DWORD(pid)))
@@ -27,7 +27,7 @@ if sys.platform == "win32":
             return "" if ctypes.get_last_error() == _ACCESS_DENIED else None
         try:
             if kernel.WaitForSingleObject(process, wintypes.DWORD(0)) != _STILL_RUNNING:
-                return None  # it has ended, and somebody still holds a handle of it
+                return None  # it has ended, but another process still has a handle of it
             began, *others = (wintypes.FILETIME() for _ in range(4))
             is_known = kernel.GetProcessTimes(process, ctypes.byref(began), *map(ctypes.byref, others))
             return str(began.dwHighDateTime << 32 | began.dwLowDateTime) if is_known else ""
@@ -37,18 +37,18 @@ if sys.platform == "win32":
 elif sys.platform == "linux":
 
     def born(pid: int) -> str | None:
-        """Return when a process began: empty if that is unknown, None if there is no such process."""
+        """Return the start time of a process: empty if it is unknown, None if the process does not exist."""
         try:
             text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
         except OSError:
             return None
-        state, *fields = text[text.rindex(")") + 2 :].split()  # the name may hold anything (proc(5))
+        state, *fields = text[text.rindex(")") + 2 :].split()  # the name may contain any character (proc(5))
         return None if state == "Z" else fields[18]
 
 else:
 
     def born(pid: int) -> str | None:
-        """Return when a process began: empty if that is unknown, None if there is no such process."""
+        """Return the start time of a process: empty if it is unknown, None if the process does not exist."""
         command = ["ps", "-o", "stat=,lstart=", "-p", str(pid)]
         environment = {**os.environ, "LC_ALL": "C"}
         done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
@@ -57,18 +57,18 @@ else:
 
 
 def is_running(pid: int, began: str) -> bool:
-    """Return whether a process with this id runs and began then; a time that is unknown counts as equal."""
+    """Return whether a process with this id and start time runs; an unknown time counts as equal."""
     now = born(pid)
     return now is not None and (not began or not now or now == began)
 
 
 def terminate(pid: int) -> None:
-    """Ask a process to end; Windows ends it at once. Nothing happens if there is no such process."""
+    """Request a process to end; Windows ends it immediately. A missing process is ignored."""
     _send(pid, signal.SIGTERM)
 
 
 def kill(pid: int) -> None:
-    """End a process at once. Nothing happens if there is no such process."""
+    """End a process immediately. A missing process is ignored."""
     if sys.platform == "win32":
         _send(pid, signal.SIGTERM)
     else:
@@ -88,13 +88,13 @@ def detached() -> dict[str, Any]:
 
 
 def inheriting(descriptors: tuple[int, ...]) -> dict[str, Any]:
-    """Return the arguments of `subprocess.Popen` for a child that inherits descriptors, which Windows cannot."""
+    """Return the arguments of `subprocess.Popen` for a child that inherits descriptors; on Windows there are none."""
     return {} if sys.platform == "win32" else {"pass_fds": descriptors}
 
 
 def wait_for_parent(parent: int, pause_seconds: float) -> None:
-    """Return when the process that started this one has ended."""
-    if sys.platform == "win32":  # keeps the id of the parent when it has ended
+    """Wait for the end of the process that started this one."""
+    if sys.platform == "win32":  # Windows keeps the id of a parent that has ended
         began = born(parent) or ""
         while is_running(parent, began):
             time.sleep(pause_seconds)
@@ -104,7 +104,7 @@ def wait_for_parent(parent: int, pause_seconds: float) -> None:
 
 
 def cpu_count() -> int:
-    """Return how many cores this process may use."""
+    """Return the number of cores that this process may use."""
     if sys.platform == "linux":
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -1,4 +1,4 @@
-"""Sockets: which kinds there are, and how an address is kept from other processes."""
+"""Check for Unix sockets, and reserve the address of a TCP socket."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ HAS_UNIX_SOCKETS = hasattr(socket, "AF_UNIX")
 
 
 def reserve_address(listener: socket.socket) -> None:
-    """Set the option of a TCP socket by which a server can start again at once, and nobody can share its port."""
+    """Set the option of a TCP socket that lets a server restart immediately but no other process share its port."""
     if sys.platform == "win32":  # SO_REUSEADDR would let any process take the port over
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_EXCLUSIVEADDRUSE, 1)
     else:

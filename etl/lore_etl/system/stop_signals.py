@@ -1,4 +1,4 @@
-"""The signals by which a user or the system asks a server to end: SIGINT and SIGTERM, on Windows also Ctrl-Break."""
+"""Wait for the signals that request a server to end: SIGINT and SIGTERM, on Windows also Ctrl-Break."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LOOK_SECONDS = 0.2
 
 async def wait_for_stop_signal() -> None:
     """Return at the first signal. The main thread must run the event loop."""
-    if sys.platform == "win32":  # its event loop takes no signal handlers
+    if sys.platform == "win32":  # its event loop does not support signal handlers
         asked = threading.Event()
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGBREAK):
             signal.signal(number, lambda *_: asked.set())
