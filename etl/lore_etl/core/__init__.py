@@ -1,1 +1,1 @@
-"""Shared by everything: errors, the model of documents and chunks, safe file access."""
+"""Code shared by all packages: errors, the model of documents and chunks, and text and file utilities."""

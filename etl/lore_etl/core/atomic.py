@@ -1,4 +1,4 @@
-"""Write files atomically: a reader, or the state after a crash, sees either the old content or the new."""
+"""Write files atomically: readers see, and a crash leaves, either the old or the new content."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from lore_etl.system.durable import replace, sync_folder
 
 
 def write_atomically(path: Path, parts: Iterable[str | bytes], hint: str | None = None, mode: int = 0o666) -> None:
-    """Write a temporary file beside the target, make it durable, then rename it. `hint` is for the error.
+    """Write a temporary file beside the target, make it durable, then rename it. `hint` is that of the error.
 
     The file is created with `mode`, restricted by the umask.
 
@@ -28,10 +28,10 @@ def write_atomically(path: Path, parts: Iterable[str | bytes], hint: str | None 
 
 
 def replace_content(path: Path, parts: Iterable[str | bytes], mode: int, is_durable: bool = False) -> None:
-    """Write a temporary file beside the target and rename it; durable if a power cut must not lose it.
+    """Write a temporary file beside the target and rename it; with `is_durable`, sync its content to disk first.
 
     Raises:
-        OSError: the target is unchanged.
+        OSError: the file cannot be written; the target is unchanged.
     """
     temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
     try:
@@ -48,7 +48,7 @@ def replace_content(path: Path, parts: Iterable[str | bytes], mode: int, is_dura
 
 
 def put_aside(path: Path) -> None:
-    """Rename a damaged SQLite file and its companions. A remaining log would be replayed into the next file."""
+    """Rename a damaged SQLite file with its log files, because a remaining log would be replayed into the next file."""
     for suffix in ("", "-wal", "-shm"):
         file = path.with_name(path.name + suffix)
         if file.exists():
@@ -56,5 +56,5 @@ def put_aside(path: Path) -> None:
 
 
 def remove_folder(folder: Path) -> None:
-    """Delete the folder of a derived store."""
+    """Delete the folder of a derived store, ignoring errors."""
     shutil.rmtree(folder, ignore_errors=True)

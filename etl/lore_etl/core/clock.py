@@ -1,4 +1,4 @@
-"""Times as text. Every timestamp that Lore writes or reads back is spelled here."""
+"""Format and parse all timestamps that Lore writes."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ _SECONDS = "%Y-%m-%dT%H:%M:%SZ"
 
 
 def timestamp(at: float | None = None) -> str:
-    """Return a moment (seconds since the epoch, by default now) such as `2026-01-31T12:00:00Z`."""
+    """Return a time (seconds since the epoch, by default now) as text, such as `2026-01-31T12:00:00Z`."""
     return time.strftime(_SECONDS, time.gmtime(at))
 
 
 def precise_timestamp() -> str:
-    """Return the present time in milliseconds, such as `2026-01-31T12:00:00.123Z`."""
+    """Return the present time with milliseconds, such as `2026-01-31T12:00:00.123Z`."""
     return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def local_timestamp() -> str:
-    """Return the present time for a reader at this machine, such as `2026-01-31T14:00:00+0200`."""
+    """Return the present time in the local time zone, such as `2026-01-31T14:00:00+0200`."""
     return time.strftime("%Y-%m-%dT%H:%M:%S%z")
 
 

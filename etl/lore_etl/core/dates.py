@@ -10,10 +10,10 @@ EXPECTED = "a date such as 2026-12-31, or a time with a zone such as 2026-12-31T
 
 
 def last_day(value: object) -> datetime.date | None:
-    """Return the day of a date, or the local day of a time with a zone; None for an empty value.
+    """Return the day of a date, or the local day of a time with a time zone; None for an empty value.
 
     Raises:
-        ValueError: it is neither; the message names the expected form.
+        ValueError: the value is neither; the message describes the expected form.
     """
     if value is None or value == "":
         return None
@@ -39,7 +39,7 @@ def day_or_none(value: object) -> datetime.date | None:
 
 
 def problem_of(value: object) -> str | None:
-    """Return what is wrong with a file's `valid_until`, if anything."""
+    """Return the problem with a file's `valid_until`; None if it is valid."""
     try:
         last_day(value)
     except ValueError as error:

@@ -18,7 +18,7 @@ MAX_BYTES = 64_000
 LONGEST_TAG, LONGEST_PATH = 100, 300  # characters
 MAX_DEPTH = 20  # libyaml recurses on the C stack, so a deeply nested text would end the process
 _LOADER = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader
-# strings, lists and mappings and nothing else: `title: 2024-01-01` is a title, `title: no` as well
+# only strings, lists and mappings: `title: 2024-01-01` and `title: no` are texts
 TEXT_LOADER = yaml.CBaseLoader if yaml.__with_libyaml__ else yaml.BaseLoader
 _OPEN = re.compile(r"\A\ufeff?---[ \t]*(?:\r\n|\r|\n)")
 _CLOSE = re.compile(r"(?<=[\r\n])(?:---|\.\.\.)[ \t]*(?:\r\n|\r|\n|\Z)")
@@ -37,7 +37,7 @@ _TAG_KEYS = (
 
 
 class FrontMatterError(Exception):
-    """The block between the dashes is not a YAML mapping. The message names the line, `reason` is the parser's."""
+    """The front matter is not a YAML mapping. The message has the line, `reason` is the parser's reason."""
 
     def __init__(self, message: str, reason: str = "") -> None:
         super().__init__(message)
@@ -46,7 +46,7 @@ class FrontMatterError(Exception):
 
 @dataclass(frozen=True)
 class FrontMatter:
-    """The keys that Lore knows, the number of lines of the block, and all its values."""
+    """The keys known to Lore, the number of lines of the block, and all its values."""
 
     title: str | None = None
     tags: tuple[str, ...] = ()
@@ -59,7 +59,7 @@ class FrontMatter:
 
 
 def front_matter_lines(text: str) -> int:
-    """Return the number of lines of the front matter, dashes included; 0 if there is none."""
+    """Return the number of lines of the front matter, including its `---` lines; 0 without front matter."""
     return len(lines_of(text[: _end(text)]))
 
 
@@ -103,7 +103,7 @@ def _tags(values: object) -> Iterator[str]:
 
 
 def front_matter_values(text: str, as_text: bool = False) -> JSON:
-    """Return the values of the front matter. `as_text` keeps each scalar a string, and refuses tags and other keys.
+    """Return the values of the front matter. `as_text` keeps scalars as text, and rejects tags and other keys.
 
     Raises:
         FrontMatterError: the block is not a YAML mapping.

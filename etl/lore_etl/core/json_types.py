@@ -1,8 +1,8 @@
-"""The type of JSON whose shape is only known at run time."""
+"""The type of a JSON object whose shape is only known at run time."""
 
 from __future__ import annotations
 
 from typing import Any
 
 JSON = dict[str, Any]
-"""A JSON object. Check its values where you read them; replies have types of their own in `replies/records.pyi`."""
+"""A JSON object. Check its values when you read them; replies have their own types in `replies/records.pyi`."""

@@ -15,7 +15,7 @@ from lore_etl.core.json_types import JSON
 
 Scalar = str | int | float | bool
 Value = Scalar | Sequence[Scalar]
-"""What the metadata of a memory holds."""
+"""A value in the metadata of a memory."""
 
 
 class KnowledgeType(StrEnum):
@@ -37,7 +37,7 @@ class KnowledgeType(StrEnum):
 
 @dataclass(frozen=True)
 class Document:
-    """A source file as read: text with `\\n` line ends, what its source knows of it, and its whole front matter."""
+    """A document as read: its text with `\\n` line ends, the facts from its source, and its whole front matter."""
 
     source: str
     type: KnowledgeType
@@ -54,7 +54,7 @@ class Document:
 
     @property
     def lines(self) -> list[str]:
-        """The lines without their ends. Line n of an editor is `lines[n - 1]`."""
+        """Return the lines without their ends. Line n of an editor is `lines[n - 1]`."""
         return self.text.split("\n")
 
 
@@ -68,12 +68,12 @@ class Ancestor(BaseModel):
 
 
 class Chunk(BaseModel):
-    """The unit that is embedded and found: one record of `chunks.jsonl`.
+    """A chunk, the unit that is embedded and retrieved: a record of `chunks.jsonl`.
 
     `lines` is 1-based and inclusive, and `text` is exactly those lines joined by `\\n`. Only a single line
-    that is longer than the model's input is cut within: then `columns` holds the half-open character range.
-    `valid_until` is a day (ISO 8601), `superseded_by` the source of the document that replaced this one, `state` what a
-    ticket says of itself (`open`, `closed`).
+    that is longer than the model's input is split: then `columns` is the half-open character range. `valid_until` is a
+    day (ISO 8601), `superseded_by` the source of the document that supersedes this one, and `state` the state of a
+    ticket (`open`, `closed`).
     """
 
     model_config = ConfigDict(frozen=True, populate_by_name=True)
@@ -111,7 +111,7 @@ class Chunk(BaseModel):
 
 
 def position_of(chunk: Chunk) -> int:
-    """Return the sort key of a chunk in its file: line, then column. It depends on nothing else."""
+    """Return the sort key of a chunk in its file, computed only from its line and column."""
     return (chunk.lines[0] << 32) + (chunk.columns[0] if chunk.columns else 0)
 
 
@@ -140,8 +140,8 @@ class Member(NamedTuple):
 class FileFacts:
     """The facts of a file besides its chunks.
 
-    Its classes, its imported and exported names (as (module, name in it)), the members of its classes by their
-    local names, and the documents that it supersedes.
+    They are its classes, its imported and exported names (as (module, name in it)), the members of its classes by
+    their local names, and the documents that it supersedes.
     """
 
     classes: tuple[ClassDefinition, ...] = ()
@@ -153,7 +153,7 @@ class FileFacts:
 
 @dataclass(frozen=True)
 class Problem:
-    """A file that was not indexed, or only in part, and the reason."""
+    """A file that was not indexed, or only partly, and the reason."""
 
     source: str
     reason: str
@@ -161,7 +161,7 @@ class Problem:
 
 @dataclass
 class SyncReport:
-    """The result of one sync. Counts are chunks unless the name says otherwise."""
+    """The result of a sync. Counts are numbers of chunks, except `files`; `duration` is in seconds."""
 
     created: int = 0
     updated: int = 0
@@ -176,7 +176,7 @@ class SyncReport:
     duration: float = 0.0
 
     def then(self, later: SyncReport) -> SyncReport:
-        """Combine two consecutive reports: counts of work add up, counts of the state are the later ones."""
+        """Combine two consecutive reports: the sum of the counts of work, and the later counts of the state."""
         done = {name: getattr(self, name) + getattr(later, name) for name in _DONE}
         warnings = list(dict.fromkeys((*self.warnings, *later.warnings)))
         duration = round(self.duration + later.duration, 3)
@@ -184,11 +184,11 @@ class SyncReport:
 
 
 _DONE = ("created", "updated", "deleted", "embedded")
-"""What a run did, in chunks; the other counts say what is."""
+"""The fields that count a run's work in chunks; the other counts describe the state."""
 
 
 Progress = Callable[[str, int, int], None]
-"""Called with (stage, done, total) between steps; must be cheap. An error it raises ends the run consistently."""
+"""A function called with (stage, done, total) between steps; must be fast. If it raises, the run ends consistently."""
 
 
 def silent(stage: str, done: int, total: int) -> None:

@@ -1,4 +1,4 @@
-"""Split a long text into parts that give the text again when joined. Pure."""
+"""Split a long text into parts whose concatenation is the text. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _BORDERS = (
 
 
 def parts_of(text: str, most: int) -> list[str]:
-    """Return parts of up to `most` characters, cut after a paragraph, else a line, else a word, else anywhere."""
+    """Return parts of at most `most` characters, cut after a paragraph, else a line, else a word, else anywhere."""
     parts, start = [], 0
     while len(text) - start > most:
         end = _border(text, start, start + most)

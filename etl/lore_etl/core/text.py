@@ -1,16 +1,16 @@
-"""Text that files and stores can hold, on one line, of a limited length. Pure."""
+"""Clean and shorten texts for files, stores and lists. Pure."""
 
 from __future__ import annotations
 
 import re
 
-SURROGATES = "\ud800-\udfff"  # a range for character classes: JSON and file names can hold them, UTF-8 cannot
+SURROGATES = "\ud800-\udfff"  # a range for character classes: JSON and file names can contain surrogates, UTF-8 cannot
 _SURROGATE = re.compile(f"[{SURROGATES}]")
 _UNSTORABLE = re.compile(f"[\x00-\x1f\x7f{SURROGATES}]")
 
 
 def is_encodable(text: str) -> bool:
-    """Return whether UTF-8 can encode the text: it holds no lone surrogate."""
+    """Return whether UTF-8 can encode the text, which means that it contains no lone surrogate."""
     return not _SURROGATE.search(text)
 
 
@@ -30,12 +30,15 @@ def one_line(text: str) -> str:
 
 
 def clip(text: str, limit: int) -> str:
-    """Return the text on one line, at most `limit` characters, cut between words and then marked with `…`."""
+    """Return the text on one line of at most `limit` characters; a longer text is cut between words and ends in `…`."""
     return shortened(one_line(text), limit, " ,;:")
 
 
 def shortened(text: str, limit: int, trimmed: str | None = None) -> str:
-    """Return a line, or as many of its first words as fit with `…`, which no `trimmed` character or space precedes."""
+    """Return a line of at most `limit` characters; a longer line is cut between words and ends in `…`.
+
+    Characters in `trimmed` (default: white space) are removed before the `…`.
+    """
     if len(text) <= limit:
         return text
     cut = text[: limit - 1]
