@@ -64,7 +64,7 @@ def identity_of(root: Path, known: Container[str] = ()) -> Identity:
 
 def spelled(folder: Path) -> str:
     """Return the path of a folder as the registry records it: printable, and as `~/…` below the home folder."""
-    home = Path(os.path.expanduser("~"))  # noqa: PTH111 - Path.home() raises where nobody's home is known
+    home = Path(os.path.expanduser("~"))  # noqa: PTH111 - Path.home() raises if the home folder is unknown
     path = folder.as_posix() if not folder.is_relative_to(home) else f"~/{folder.relative_to(home).as_posix()}"
     text = path.removesuffix("/.")
     return "".join(quote(letter, errors="surrogateescape") if has_unseen(letter) else letter for letter in text)

@@ -106,7 +106,7 @@ class History:
         return len(changed)
 
     def recover(self) -> int:
-        """Commit what a killed process wrote and remove its leftovers; return the number of committed files."""
+        """Commit the changes of a killed process and remove its leftovers; return the number of committed files."""
         message = FOREIGN
         if left_off := self._lock.left_off():
             message = INTERRUPTED + left_off.removeprefix(INTERRUPTED)
