@@ -40,7 +40,7 @@ class Opened(NamedTuple):
 
 @dataclass(frozen=True)
 class StoreStatus:
-    """The state of the folder and of its repository; `problem` is git's error if the state cannot be read."""
+    """The state of the folder and of its repository; `problem` is the error if the state cannot be read."""
 
     storage_path: str
     exists: bool

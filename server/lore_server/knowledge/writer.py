@@ -58,7 +58,7 @@ class Writer:
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[int]:
-        """Lock the folder after recovering a killed writer's changes; yield the number of files committed for that."""
+        """Lock the folder and recover a killed writer's changes; yield the number of files committed for that."""
         folder = self._history.home / ".git"
         if folder.is_symlink():
             raise InvalidPath("`.git` of the knowledge folder is a symlink.")
