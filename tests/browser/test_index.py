@@ -286,5 +286,5 @@ def test_the_file_filter_reports_that_it_is_incomplete_while_files_load(reader: 
         for route in held:
             route.continue_()
         held.clear()
-        page.wait_for_function("() => new Promise((done) => requestAnimationFrame(done)).then(() => true)")
+        page.evaluate("new Promise((done) => requestAnimationFrame(done))")
     expect(page.locator(".files tbody tr")).to_have_count(1)

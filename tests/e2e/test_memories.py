@@ -80,7 +80,7 @@ def test_the_command_line_adds_searches_and_deletes_memories(project: Path, home
     assert next(home.glob("projects/*/memories/main/*.md")).read_bytes().endswith("---\nGröße\r\n".encode())
 
     assert f"id: {first}" in lore("search", '"C++"', "-g", "Build")[1]
-    assert lore("delete", first) == (0, f"Forgotten: C++ flags\nid: {first}\n")
+    assert lore("delete", first) == (0, f"Deleted: C++ flags\nid: {first}\n")
     assert lore("search", "C++", "-g", "Build") == (1, "Nothing found.\n")
     assert lore("add", "x", "-f", "nowhere.md")[0] == 74
     assert lore("add", "x", given=b"\xff")[0] == 74

@@ -15,6 +15,8 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, ConsoleMessage, Page, Request, expect, sync_playwright
 
+from tests.harness.owners import wait_until
+
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 ARGUMENTS = [
     "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
@@ -108,7 +110,8 @@ class Reader:
     def settled(self) -> None:
         """Wait until every request of the loading page has finished and its result is drawn."""
         expect(self.page.locator("#pill-text")).not_to_have_text("…")
-        self.page.wait_for_function("(window.asking ?? 0) === 0")
+        # evaluate, unlike wait_for_function, never runs into the page's Content-Security-Policy
+        wait_until(lambda: bool(self.page.evaluate("(window.asking ?? 0) === 0")))
 
     def shifts(self, limit: float = 0.02) -> list[str]:
         """Return the layout shifts since the page was loaded if their sum exceeds the limit."""
