@@ -1,4 +1,4 @@
-"""Answers come with checked citations from Gemini, and with quotes and the reason when Gemini does not help."""
+"""Answers have checked citations from Gemini, or quotes and a reason if Gemini is unavailable."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def ask(sample: Path, contract: Contract, fake: FakeGemini, **settings: Any) -> 
         app.close()
 
 
-def test_without_a_key_the_answer_is_quotes_with_citations(app: App) -> None:
+def test_without_a_key_the_answer_consists_of_quotes_with_citations(app: App) -> None:
     reply = app.call("ask_knowledge_base", {"query": QUESTION})
 
     assert reply["mode"] == "extractive"
@@ -43,7 +43,7 @@ def test_without_a_key_the_answer_is_quotes_with_citations(app: App) -> None:
     assert [one["n"] for one in reply["citations"]] == list(range(1, len(reply["citations"]) + 1))
 
 
-def test_every_quote_stands_in_its_file_at_its_lines(app: App, sample: Path) -> None:
+def test_every_quote_occurs_in_its_file_at_its_lines(app: App, sample: Path) -> None:
     reply = app.call("ask_knowledge_base", {"query": QUESTION})
 
     for one in reply["citations"]:
@@ -53,7 +53,7 @@ def test_every_quote_stands_in_its_file_at_its_lines(app: App, sample: Path) -> 
         assert set(one["quote"].split()) <= words | {"", *one["quote"].strip('"').split()[-1:]}
 
 
-def test_gemini_answers_with_citations_that_exist(sample: Path, contract: Contract, key: str) -> None:
+def test_gemini_answers_have_valid_citations(sample: Path, contract: Contract, key: str) -> None:
     with gemini.serving(gemini.text("It doubles each time [1]. It is capped [2, 99].")) as fake:
         reply = ask(sample, contract, fake)
 
@@ -62,7 +62,7 @@ def test_gemini_answers_with_citations_that_exist(sample: Path, contract: Contra
     assert "degraded" not in reply
 
 
-def test_the_model_gets_the_passages_fenced_and_the_key_in_its_header_only(
+def test_the_model_gets_fenced_passages_and_the_key_only_in_a_header(
     sample: Path, contract: Contract, key: str
 ) -> None:
     with gemini.serving(gemini.text("Yes [1].")) as fake:
@@ -77,7 +77,7 @@ def test_the_model_gets_the_passages_fenced_and_the_key_in_its_header_only(
 
 
 @pytest.mark.parametrize("code", [429, 500, 503])
-def test_a_passing_failure_is_tried_again(sample: Path, contract: Contract, key: str, code: int) -> None:
+def test_a_temporary_failure_is_retried(sample: Path, contract: Contract, key: str, code: int) -> None:
     with gemini.serving(gemini.status(code), gemini.text("It doubles [1].")) as fake:
         reply = ask(sample, contract, fake)
 
@@ -99,7 +99,7 @@ def test_a_passing_failure_is_tried_again(sample: Path, contract: Contract, key:
     ],
     ids=["429", "500", "400", "garbage", "closed", "blocked", "blank", "uncited", "wrong citation"],
 )
-def test_when_the_model_fails_quotes_and_references_are_returned_with_the_reason(
+def test_if_the_model_fails_quotes_and_references_are_returned_with_the_reason(
     sample: Path, contract: Contract, key: str, script: gemini.Reply, reason: str
 ) -> None:
     with gemini.serving(script) as fake:
@@ -112,7 +112,7 @@ def test_when_the_model_fails_quotes_and_references_are_returned_with_the_reason
     assert not {"hidden-detail", KEY, "Traceback"} & set(str(reply).replace("=", " ").split())
 
 
-def test_a_model_that_never_replies_is_given_up_in_time(sample: Path, contract: Contract, key: str) -> None:
+def test_a_model_that_never_replies_times_out(sample: Path, contract: Contract, key: str) -> None:
     holder: list[FakeGemini] = []
     with gemini.serving(gemini.silence(lambda: holder[0])) as fake:
         holder.append(fake)
@@ -122,7 +122,7 @@ def test_a_model_that_never_replies_is_given_up_in_time(sample: Path, contract: 
     assert "in time" in reply["degraded"]
 
 
-def test_the_model_may_say_that_the_passages_do_not_answer(sample: Path, contract: Contract, key: str) -> None:
+def test_the_model_may_report_that_the_passages_do_not_answer(sample: Path, contract: Contract, key: str) -> None:
     with gemini.serving(gemini.text("NOT_IN_PASSAGES")) as fake:
         reply = ask(sample, contract, fake)
 
@@ -131,21 +131,19 @@ def test_the_model_may_say_that_the_passages_do_not_answer(sample: Path, contrac
     assert reply["references"]
 
 
-def test_no_request_is_made_when_answers_by_a_model_are_switched_off(
-    sample: Path, contract: Contract, key: str
-) -> None:
+def test_no_request_is_made_if_synthesized_answers_are_disabled(sample: Path, contract: Contract, key: str) -> None:
     with gemini.serving(gemini.text("Yes [1].")) as fake:
         reply = ask(sample, contract, fake, provider="none")
 
     assert (reply["mode"], fake.requests) == ("extractive", [])
 
 
-def test_asking_an_index_that_is_missing_is_an_error_and_not_an_empty_answer(hash_app: App) -> None:
+def test_asking_a_missing_index_is_an_error_and_not_an_empty_answer(hash_app: App) -> None:
     with pytest.raises(IndexMissing):
         hash_app.call("ask_knowledge_base", {"query": "x"})
 
 
-def test_the_clients_own_variable_for_another_endpoint_is_honoured(
+def test_the_endpoint_variable_of_the_gemini_client_is_respected(
     sample: Path, contract: Contract, key: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with gemini.serving(gemini.text("It doubles [1].")) as fake:

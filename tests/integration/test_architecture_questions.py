@@ -1,4 +1,4 @@
-"""The three uses of the original system, on a project in its style: discovery, forensics, architecture."""
+"""The use cases of the original system on a similar project: discovery, forensics, architecture."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PAGES = ("Cart", "Order", "Customer", "Invoice", "Stock", "Login", "Search", "Ra
 
 
 def script(full_name: str, base: str | None, about: str) -> str:
-    """A class as Neo.mjs writes it, below imports of its own."""
+    """Return a class in the style of Neo.mjs, with its imports."""
     name = full_name.rpartition(".")[2]
     root = "../" * full_name.count(".")
     up = f"import Parent from '{root}{base.replace('.', '/')}.mjs';\n" if base else ""
@@ -43,7 +43,7 @@ def script(full_name: str, base: str | None, about: str) -> str:
 
 
 def page(name: str) -> str:
-    """A view of an application."""
+    """Return a view of an application."""
     return (
         f"import Base from '../../../src/component/Base.mjs';\n\n/**\n * The {name} page of the shop.\n"
         f" * @class Shop.view.{name}View\n */\nclass {name}View extends Base {{\n    open() {{\n"
@@ -60,7 +60,7 @@ def ticket(number: int, title: str, state: str, text: str) -> str:
 
 
 def neo_style() -> dict[str, str]:
-    """Sources, guides, tickets and releases as that project keeps them."""
+    """Return sources, guides, tickets and releases in the layout of that project."""
     scripts = {f"src/{name.replace('.', '/')}.mjs": script(name, *more) for name, more in CLASSES.items()}
     views = {f"apps/shop/view/{name}View.mjs": page(name) for name in PAGES}
     guides = {
@@ -110,12 +110,12 @@ def sources(app: App, query: str, type_: str = "all") -> list[str]:
     return [one["source"] for one in results(app, query, type_)]
 
 
-def test_discovery_brings_the_guide_first(neo: App) -> None:
+def test_discovery_ranks_the_guide_first(neo: App) -> None:
     assert sources(neo, "How do I use the Grid component?", "guide")[0] == "learn/guides/Grids.md"
     assert sources(neo, "How do I use the Grid component?")[0] == "learn/guides/Grids.md"
 
 
-def test_forensics_brings_the_tickets_with_their_state(neo: App) -> None:
+def test_forensics_returns_tickets_with_their_state(neo: App) -> None:
     found = results(neo, "VDOM collision logic changes", "ticket")[:2]
 
     assert {one["source"]: one["state"] for one in found} == {
@@ -126,7 +126,7 @@ def test_forensics_brings_the_tickets_with_their_state(neo: App) -> None:
     assert "[ticket, open]" in shown
 
 
-def test_architecture_brings_the_workers_their_base_and_the_base_of_all(neo: App) -> None:
+def test_architecture_returns_the_workers_and_their_base_classes(neo: App) -> None:
     for type_ in ("src", "all"):
         found = sources(neo, "worker thread communication patterns", type_)
 
@@ -143,12 +143,12 @@ def test_architecture_brings_the_workers_their_base_and_the_base_of_all(neo: App
         ("Shop.view.CartView", ["apps/shop/view/CartView.mjs", "src/component/Base.mjs", "src/core/Base.mjs"]),
     ],
 )
-def test_a_class_name_brings_the_class_and_its_ancestors_in_order(neo: App, name: str, chain: list[str]) -> None:
+def test_a_class_name_returns_the_class_and_its_ancestors_in_order(neo: App, name: str, chain: list[str]) -> None:
     assert sources(neo, name)[:3] == chain
 
 
 @pytest.mark.parametrize("subject", ["grid", "button", "scroll bar", "worker", "cart page", "login page"])
-def test_no_hit_for_a_component_only_imports(neo: App, subject: str) -> None:
+def test_no_result_for_a_component_contains_only_imports(neo: App, subject: str) -> None:
     for one in results(neo, f"how does the {subject} component work"):
         passage = neo.call("get_document_by_id", {"id": one["id"]})
         assert passage["kind"] != "imports"
@@ -159,7 +159,7 @@ def test_a_question_for_a_ticket_is_answered_by_that_ticket(neo: App) -> None:
     assert sources(neo, "which ticket introduced buffered rows")[0] == "issues/issue-8157.md"
 
 
-def test_the_number_of_a_ticket_brings_its_own_text(neo: App) -> None:
+def test_a_ticket_number_returns_the_text_of_that_ticket(neo: App) -> None:
     first = results(neo, "#8156")[0]
 
     assert (first["source"], first["state"]) == ("issues/issue-8156.md", "closed")

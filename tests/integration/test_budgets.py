@@ -1,4 +1,4 @@
-"""Every reply stays within its budget of tokens, and its cursors bring all the rest, each thing exactly once."""
+"""Every reply stays within its token budget, and its cursors return every remaining item exactly once."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def app(tmp_path_factory: pytest.TempPathFactory, contract: Contract) -> Iterato
 
 
 def parts(app: App, operation: str, max_tokens: int, **arguments: Any) -> Iterator[JSON]:
-    """All replies of a call: one after the other by cursor, with a larger budget where one is asked for."""
+    """Return all replies of a call, following its cursors and raising the budget if a reply requests it."""
     given: JSON = arguments
     while True:
         try:
@@ -79,7 +79,7 @@ def parts(app: App, operation: str, max_tokens: int, **arguments: Any) -> Iterat
 
 
 def joined(replies: Iterator[JSON], *names: str) -> list[Any]:
-    """What all replies hold of a list, or of several."""
+    """Return the items of a list, or of several lists, from all replies."""
     return [one for reply in replies for name in names for one in reply[name]]
 
 
@@ -106,7 +106,7 @@ def test_all_files_are_listed_once(app: App, max_tokens: int) -> None:
 
 @PROPERTY
 @given(BUDGETS, st.sampled_from([path for path, text in FILES.items() if text]))
-def test_a_file_comes_whole_with_each_of_its_chunks_once(app: App, max_tokens: int, path: str) -> None:
+def test_a_whole_file_is_returned_with_each_of_its_chunks_once(app: App, max_tokens: int, path: str) -> None:
     replies = list(parts(app, "get_source", max_tokens, path=path))
     ids = [one["id"] for reply in replies for one in reply["chunks"]]
     listed = joined(parts(app, "list_documents", 20_000, source=path), "documents")
@@ -119,7 +119,7 @@ def test_a_file_comes_whole_with_each_of_its_chunks_once(app: App, max_tokens: i
 
 @PROPERTY
 @given(BUDGETS)
-def test_a_part_of_a_file_says_which_lines_it_is(app: App, max_tokens: int) -> None:
+def test_a_part_of_a_file_has_its_line_numbers(app: App, max_tokens: int) -> None:
     lines = FILES["pkg/many.py"].split("\n")
 
     for reply in parts(app, "get_source", max_tokens, path="pkg/many.py"):
@@ -129,7 +129,7 @@ def test_a_part_of_a_file_says_which_lines_it_is(app: App, max_tokens: int) -> N
 
 @PROPERTY
 @given(BUDGETS)
-def test_a_huge_class_comes_with_each_subclass_and_member_once(app: App, max_tokens: int) -> None:
+def test_a_huge_class_is_returned_with_each_subclass_and_member_once(app: App, max_tokens: int) -> None:
     replies = list(parts(app, "get_class_hierarchy", max_tokens, root="pkg.huge.Huge"))
     classes = [one["class"] for one in joined(iter(replies), "classes")]
     members = [one["name"] for one in joined(iter(replies), "members")]
@@ -148,7 +148,7 @@ def test_all_classes_are_listed_once(app: App, max_tokens: int) -> None:
 
 @PROPERTY
 @given(BUDGETS, st.sampled_from(["worker", "word quoted slash", "class Huge", '"' * 1500 + " text"]), st.booleans())
-def test_a_search_brings_every_file_once(app: App, max_tokens: int, query: str, explain: bool) -> None:
+def test_a_search_returns_every_file_once(app: App, max_tokens: int, query: str, explain: bool) -> None:
     replies = list(parts(app, "query_documents", max_tokens, query=query, explain=explain))
     found = [one["source"] for one in joined(iter(replies), "results")]
 
@@ -157,7 +157,7 @@ def test_a_search_brings_every_file_once(app: App, max_tokens: int, query: str, 
 
 @PROPERTY
 @given(BUDGETS)
-def test_a_long_passage_comes_whole_with_each_symbol_tag_and_ancestor_once(app: App, max_tokens: int) -> None:
+def test_a_long_passage_is_returned_in_full_with_each_symbol_tag_and_ancestor_once(app: App, max_tokens: int) -> None:
     app.index.catalogue.apply([(LONG_CHUNK, False)], [])
     try:
         replies = list(parts(app, "get_document_by_id", max_tokens, id=LONG_CHUNK.id))
@@ -170,7 +170,7 @@ def test_a_long_passage_comes_whole_with_each_symbol_tag_and_ancestor_once(app: 
     assert [Ancestor(**one) for one in joined(iter(replies), "chain")] == list(LONG_CHUNK.chain)
 
 
-def test_each_member_of_a_class_comes_with_its_kind_and_its_own_lines(tmp_path: Path, contract: Contract) -> None:
+def test_each_member_of_a_class_has_its_kind_and_lines(tmp_path: Path, contract: Contract) -> None:
     files = {
         "a.py": "class Small:\n    size = len(())\n\n    # runs\n    @wrapped\n    async def run(self) -> int:\n"
         "        return self.size\n\n    class Inner:\n        depth: int = 1\n",
@@ -203,7 +203,7 @@ def test_each_member_of_a_class_comes_with_its_kind_and_its_own_lines(tmp_path: 
     assert found["Typed"] == {"size": ("attribute", [2, 2]), "run": ("method", [4, 4])}
 
 
-def test_what_was_cut_is_said_with_how_to_get_it(app: App) -> None:
+def test_a_truncated_reply_tells_how_to_get_the_rest(app: App) -> None:
     reply = app.call("list_documents", {"max_tokens": 300})
 
     assert re.fullmatch(
@@ -211,7 +211,7 @@ def test_what_was_cut_is_said_with_how_to_get_it(app: App) -> None:
     )
 
 
-def test_a_page_that_only_its_limit_ended_was_not_cut(app: App) -> None:
+def test_a_page_ended_by_its_limit_is_not_marked_as_truncated(app: App) -> None:
     reply = app.call("list_documents", {"limit": 2})
 
     assert "truncated" not in reply
@@ -219,7 +219,7 @@ def test_a_page_that_only_its_limit_ended_was_not_cut(app: App) -> None:
 
 
 @pytest.mark.parametrize("cursor", ["x", "!!", "MTA", "LTE6YQ", "MTphYmM", "é", "OTk5OTk5OTk5OTk5OTk5OTk5OTk5OmE"])
-def test_a_cursor_that_is_not_ours_is_refused(app: App, cursor: str) -> None:
+def test_an_invalid_cursor_is_rejected(app: App, cursor: str) -> None:
     for operation, arguments in (
         ("list_documents", {}), ("list_sources", {}), ("get_class_hierarchy", {}), ("query_documents", {"query": "a"}),
         ("get_source", {"path": "pkg/many.py"}),
@@ -228,7 +228,7 @@ def test_a_cursor_that_is_not_ours_is_refused(app: App, cursor: str) -> None:
             app.call(operation, {**arguments, "cursor": cursor})
 
 
-def test_a_cursor_of_another_question_is_refused(app: App) -> None:
+def test_a_cursor_of_another_query_is_rejected(app: App) -> None:
     given = app.call("query_documents", {"query": "worker", "limit": 1})["next_cursor"]
 
     with pytest.raises(InvalidArgument) as caught:

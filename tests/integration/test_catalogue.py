@@ -32,7 +32,7 @@ def put(catalogue: Catalogue, *chunks: Chunk, has_vector: bool = True) -> None:
     catalogue.apply(((chunk, has_vector) for chunk in chunks), ())
 
 
-def test_chunks_come_back_as_they_were_put_in(catalogue: Catalogue) -> None:
+def test_chunks_are_read_back_unchanged(catalogue: Catalogue) -> None:
     chunk = make_chunk("a.py", "src", "text ☂ \0", chain=(("Base", "b.py"),), tags=("x",), symbols=("f",))
 
     put(catalogue, chunk)
@@ -41,7 +41,7 @@ def test_chunks_come_back_as_they_were_put_in(catalogue: Catalogue) -> None:
     assert catalogue.held() == {chunk.id: Held(chunk.content_hash, chunk.metadata_hash, True)}
 
 
-def test_the_chunks_of_a_file_are_ordered_by_line_and_column_however_they_came_in(catalogue: Catalogue) -> None:
+def test_the_chunks_of_a_file_are_ordered_by_line_and_column(catalogue: Catalogue) -> None:
     wanted = [piece("a.md", 1), piece("a.md", 9), piece("a.md", 10, 0), piece("a.md", 10, 800), piece("a.md", 70_000)]
 
     for chunk in reversed(wanted):
@@ -51,7 +51,7 @@ def test_the_chunks_of_a_file_are_ordered_by_line_and_column_however_they_came_i
     assert catalogue.page(None, None, 10, 0) == (5, wanted)
 
 
-def test_pages_are_filtered_by_type_and_source_and_say_how_many_there_are(catalogue: Catalogue) -> None:
+def test_pages_are_filtered_by_type_and_source_and_include_the_total(catalogue: Catalogue) -> None:
     a, b = [piece("a.md", n) for n in range(1, 6)], [piece("b.md", n, type_="ticket") for n in range(1, 4)]
     put(catalogue, *b, *a)
 
@@ -63,14 +63,14 @@ def test_pages_are_filtered_by_type_and_source_and_say_how_many_there_are(catalo
 
 
 @pytest.mark.parametrize("count", [499, 500, 501, 5_461, 40_000])
-def test_any_number_of_ids_may_be_asked_for_at_once(catalogue: Catalogue, count: int) -> None:
+def test_any_number_of_ids_can_be_requested_at_once(catalogue: Catalogue, count: int) -> None:
     chunk = piece("a.md", 1)
     put(catalogue, chunk)
 
     assert catalogue.chunks([*(f"unknown{n}" for n in range(count - 1)), chunk.id, chunk.id]) == {chunk.id: chunk}
 
 
-def test_a_change_is_seen_whole_or_not_at_all(catalogue: Catalogue) -> None:
+def test_a_change_is_atomic(catalogue: Catalogue) -> None:
     put(catalogue, piece("a.md", 1))
 
     def failing() -> Iterator[tuple[Chunk, bool]]:
@@ -127,7 +127,7 @@ def test_meta_values_are_set_and_removed(catalogue: Catalogue) -> None:
     assert (catalogue.meta("model"), catalogue.meta("dirty")) == ("m", None)
 
 
-def test_file_rows_are_replaced_and_taken_out(catalogue: Catalogue) -> None:
+def test_file_rows_are_replaced_and_removed(catalogue: Catalogue) -> None:
     row = FileRow("a.md", "stamp", "hash", "recipe", "{}", "[]")
     catalogue.replace_files([row, FileRow("b.md", "s", "h", "r", "{}", "[]")], [])
     newer = FileRow("a.md", "later", "hash", "recipe", "{}", "[]")
@@ -173,7 +173,7 @@ def read_all(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES.keys())
-def test_damage_is_reported_when_it_is_met_and_remembered_until_a_sync(
+def test_damage_is_reported_when_found_and_remembered_until_a_sync(
     tmp_path: Path, damage: Callable[[Path], object]
 ) -> None:
     damage(filled_file(tmp_path))
@@ -196,7 +196,7 @@ def test_garbage_in_the_write_ahead_log_is_ignored(tmp_path: Path) -> None:
     catalogue.close()
 
 
-def test_a_locked_database_is_no_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_locked_database_is_not_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     catalogue = Catalogue(tmp_path, busy_seconds=0)
     blocker = sqlite3.connect(tmp_path / CATALOGUE, isolation_level=None)
     blocker.execute("BEGIN IMMEDIATE")
@@ -210,7 +210,7 @@ def test_a_locked_database_is_no_damage(tmp_path: Path, monkeypatch: pytest.Monk
     catalogue.close()
 
 
-def test_a_catalogue_of_another_form_is_built_anew_and_not_guessed_at(tmp_path: Path) -> None:
+def test_a_catalogue_with_another_schema_version_is_reported_as_damaged(tmp_path: Path) -> None:
     Catalogue(tmp_path).close()
     with closing(sqlite3.connect(tmp_path / CATALOGUE)) as connection:
         connection.execute("PRAGMA user_version = 99")

@@ -1,4 +1,4 @@
-"""`chroma run` as a process of ours: the server of Rust, ended with us, and never one of somebody else."""
+"""The `chroma run` process that Lore starts: it ends with Lore, and other processes are left alone."""
 
 from __future__ import annotations
 
@@ -57,11 +57,11 @@ def process(folder: Path) -> Iterator[ChromaProcess]:
     started.stop()
 
 
-# --- what runs ---------------------------------------------------------------------------------------------------
+# --- the process -------------------------------------------------------------------------------------------------
 
 
 @needs_proc
-def test_the_server_is_the_one_of_rust_and_holds_nothing_of_the_python_one(process: ChromaProcess) -> None:
+def test_the_server_is_the_rust_server_without_the_python_server(process: ChromaProcess) -> None:
     mapped = Path(f"/proc/{process.pid}/maps").read_text(encoding="utf-8")
     command = Path(f"/proc/{process.pid}/cmdline").read_text(encoding="utf-8").split("\0")
 
@@ -108,8 +108,8 @@ print("sentence_transformers" in sys.modules or "transformers" in sys.modules)
 
 
 @pytest.mark.parametrize("mode", ["embedded", "server"])
-def test_models_that_a_collection_names_are_never_loaded(tmp_path: Path, mode: str) -> None:
-    """Chroma's client loads them from a collection's schema at every write, whatever embedding function it is given."""
+def test_models_named_by_a_collection_are_never_loaded(tmp_path: Path, mode: str) -> None:
+    """Chroma's client loads the models in a collection's schema at every write, whatever its embedding function."""
     with chroma_running(tmp_path / "vectors") as server:
         made = server.ask(
             "POST",
@@ -125,7 +125,7 @@ def test_models_that_a_collection_names_are_never_loaded(tmp_path: Path, mode: s
 
 
 @pytest.mark.parametrize("backend", [EmbeddedChroma, ChildChroma], ids=["embedded", "server"])
-def test_a_collection_that_measures_otherwise_is_refused(tmp_path: Path, backend: type[FolderBackend]) -> None:
+def test_a_collection_with_another_distance_measure_is_rejected(tmp_path: Path, backend: type[FolderBackend]) -> None:
     with chroma_running(tmp_path / "vectors") as server:
         server.ask(
             "POST",
@@ -138,7 +138,7 @@ def test_a_collection_that_measures_otherwise_is_refused(tmp_path: Path, backend
         VectorStore(backend(tmp_path / "vectors", DatabaseSettings()))
 
 
-def test_the_environment_and_a_file_of_the_project_say_nothing_to_the_server(
+def test_the_environment_and_project_files_do_not_configure_the_server(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hostile = {
@@ -167,7 +167,7 @@ def test_the_environment_and_a_file_of_the_project_say_nothing_to_the_server(
 
 
 @needs_proc
-def test_the_server_inherits_neither_the_lock_of_the_index_nor_its_files(tmp_path: Path) -> None:
+def test_the_server_inherits_neither_the_index_lock_nor_open_files(tmp_path: Path) -> None:
     write_project(tmp_path, {"a.md": "# Alpha\n\nThe zebra text.\n"})
     with closing(open_index(tmp_path, SERVER)) as index:
         sync(index)
@@ -179,10 +179,10 @@ def test_the_server_inherits_neither_the_lock_of_the_index_nor_its_files(tmp_pat
     assert {one.relative_to(index.folder).parts[0] for one in inside} <= {"vectors-1", LOG}
 
 
-# --- its life ----------------------------------------------------------------------------------------------------
+# --- life cycle --------------------------------------------------------------------------------------------------
 
 
-def test_a_port_that_another_chroma_has_is_left_to_it(folder: Path, tmp_path: Path) -> None:
+def test_a_port_used_by_another_chroma_server_is_not_taken_over(folder: Path, tmp_path: Path) -> None:
     with chroma_running(tmp_path / "other") as other:
         with chroma_running(tmp_path / "free") as free:
             port = free.port
@@ -195,7 +195,7 @@ def test_a_port_that_another_chroma_has_is_left_to_it(folder: Path, tmp_path: Pa
         assert other.collections() == {}
 
 
-def test_a_server_that_does_not_start_is_reported_with_what_it_said(folder: Path, tmp_path: Path) -> None:
+def test_a_server_that_does_not_start_is_reported_with_its_output(folder: Path, tmp_path: Path) -> None:
     with chroma_running(tmp_path / "other") as other, pytest.raises(DatabaseUnavailable) as caught:
         ChromaProcess.start(folder, tmp_path / LOG, ports=[other.port])
 
@@ -203,14 +203,14 @@ def test_a_server_that_does_not_start_is_reported_with_what_it_said(folder: Path
     assert LOG in caught.value.hint
 
 
-def test_a_folder_is_served_once(folder: Path, tmp_path: Path, process: ChromaProcess) -> None:
+def test_a_folder_is_served_by_a_single_server(folder: Path, tmp_path: Path, process: ChromaProcess) -> None:
     with pytest.raises(DatabaseUnavailable, match="Another Chroma process is using this folder"):
         ChromaProcess.start(folder, tmp_path / LOG)
 
     assert process.is_running()
 
 
-def test_a_log_is_kept_and_does_not_grow_for_ever(folder: Path, tmp_path: Path) -> None:
+def test_the_log_is_kept_and_bounded_in_size(folder: Path, tmp_path: Path) -> None:
     (tmp_path / LOG).write_bytes(b"x" * 2_000_000)
 
     ChromaProcess.start(folder, tmp_path / LOG).stop()
@@ -235,7 +235,7 @@ sys.stdin.read()
 
 
 @pytest.mark.parametrize("backend", [ChildChroma, EmbeddedChroma], ids=["server", "embedded"])
-def test_a_killed_lore_leaves_no_server_and_the_next_finds_every_row(
+def test_a_killed_lore_leaves_no_server_and_the_next_lore_finds_every_row(
     folder: Path, backend: type[FolderBackend]
 ) -> None:
     with child(HOLD, folder) as lore:
@@ -251,7 +251,7 @@ def test_a_killed_lore_leaves_no_server_and_the_next_finds_every_row(
         store.close()
 
 
-def test_a_server_that_hangs_when_its_lore_is_killed_is_killed_by_the_next(folder: Path) -> None:
+def test_a_hanging_server_of_a_killed_lore_is_killed_by_the_next_lore(folder: Path) -> None:
     with child(HOLD, folder) as lore:
         assert lore.stdout and lore.stdout.readline() == "filled\n"
         left = pid_of(folder)
@@ -277,7 +277,7 @@ sys.stdin.read()
 
 
 @pytest.mark.parametrize("note", ["the process of somebody else", "another process under its number", "garbage", None])
-def test_a_process_that_is_not_known_to_be_ours_is_never_ended(folder: Path, note: str | None) -> None:
+def test_a_process_that_lore_did_not_start_is_never_killed(folder: Path, note: str | None) -> None:
     with child(HOLD_LOCK, folder / LOCK) as stranger:
         assert stranger.stdout and stranger.stdout.readline() == "held\n"
         texts = {
@@ -294,7 +294,7 @@ def test_a_process_that_is_not_known_to_be_ours_is_never_ended(folder: Path, not
         assert stranger.poll() is None
 
 
-def test_a_note_of_a_server_that_is_gone_ends_nobody(folder: Path) -> None:
+def test_the_record_of_an_ended_server_kills_no_process(folder: Path) -> None:
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as stranger:
         (folder / NOTE).write_text(json.dumps({"pid": stranger.pid, "born": born(stranger.pid)}), encoding="utf-8")
         FileLock(folder / LOCK).acquire().lock.release()
@@ -305,11 +305,11 @@ def test_a_note_of_a_server_that_is_gone_ends_nobody(folder: Path) -> None:
         stranger.communicate(b"\n", timeout=10)
 
 
-# --- when it dies ------------------------------------------------------------------------------------------------
+# --- crashes -----------------------------------------------------------------------------------------------------
 
 
 def kill_server(folder: Path, is_alive: Callable[[], bool]) -> None:
-    """Kill it, and wait until its parent can know."""
+    """Kill the process and wait until its parent can detect it."""
     os.kill(pid_of(folder), signal.SIGKILL)
     while is_alive():
         os.sched_yield()
@@ -340,7 +340,7 @@ def test_a_call_to_a_dead_server_is_an_error_and_never_an_empty_result(folder: P
         assert again.missing([row[0] for row in rows_of(30)], vectors_of(30)) == []
 
 
-def test_a_server_that_hangs_is_given_up_and_ended(folder: Path) -> None:
+def test_a_hanging_server_times_out_and_is_killed(folder: Path) -> None:
     store = served(folder)
     store.add(rows_of(30), vectors_of(30))
     backend: Any = store._backend
@@ -359,7 +359,7 @@ def test_a_server_that_hangs_is_given_up_and_ended(folder: Path) -> None:
         assert again.count() == 30
 
 
-def test_a_search_after_the_server_was_killed_starts_it_again_and_is_right(tmp_path: Path) -> None:
+def test_a_search_after_a_kill_restarts_the_server_and_is_correct(tmp_path: Path) -> None:
     write_project(tmp_path, {f"docs/{n}.md": f"# Page {n}\n\nsubject{n} lighthouse\n" for n in range(30)})
     with closing(open_index(tmp_path, SERVER)) as index:
         sync(index)
@@ -375,7 +375,7 @@ def test_a_search_after_the_server_was_killed_starts_it_again_and_is_right(tmp_p
 
 
 class KillServerAt:
-    """A progress callback that kills the server at the nth step."""
+    """Return a progress callback that kills the server at the nth step."""
 
     def __init__(self, index: Index, step: int) -> None:
         self.index, self.left = index, step
@@ -388,8 +388,8 @@ class KillServerAt:
             kill_server(newest, self.index.has_open_vectors if is_in_use else lambda: born(pid) is not None)
 
 
-def test_a_sync_whose_server_is_killed_at_any_step_is_finished_by_the_next(tmp_path: Path) -> None:
-    """70 rows, more than half of them replaced every third time: both a load in place and a new generation."""
+def test_a_sync_whose_server_is_killed_at_any_step_is_completed_by_the_next_sync(tmp_path: Path) -> None:
+    """Of 70 rows, every third sync replaces more than half: this covers loads in place and new generations."""
     from tests.integration.test_interruption import become
 
     failed = 0
@@ -409,7 +409,7 @@ def test_a_sync_whose_server_is_killed_at_any_step_is_finished_by_the_next(tmp_p
 
 
 @pytest.mark.parametrize("restarts", [1, pytest.param(20, marks=pytest.mark.long)])
-def test_killed_and_restarted_again_and_again_it_finds_every_row(folder: Path, restarts: int) -> None:
+def test_every_row_is_found_after_repeated_kills_and_restarts(folder: Path, restarts: int) -> None:
     """chroma#7090, #5925: "Error loading hnsw index" after a restart with more than a thousand rows."""
     rows, vectors = rows_of(250 * restarts + 2_000), vectors_of(250 * restarts + 2_000)
     held = 2_000
@@ -425,10 +425,10 @@ def test_killed_and_restarted_again_and_again_it_finds_every_row(folder: Path, r
             assert again.missing([row[0] for row in rows[:held]], vectors[:held]) == []
 
 
-# --- one way after the other -------------------------------------------------------------------------------------
+# --- switching modes ---------------------------------------------------------------------------------------------
 
 
-def test_what_one_mode_wrote_the_other_reads_without_writing_it_again(tmp_path: Path) -> None:
+def test_each_mode_reads_the_data_of_the_other_without_rewriting_it(tmp_path: Path) -> None:
     write_project(tmp_path, {f"docs/{n}.md": f"# Page {n}\n\nsubject{n} lighthouse\n" for n in range(30)})
     for settings in (Settings(), SERVER, Settings()):
         with closing(open_index(tmp_path, settings)) as index:

@@ -1,4 +1,4 @@
-"""Whose an index folder is: Lore uses only what it created for this user, and follows no link in it."""
+"""Lore uses only index folders that it created for this user, and follows no symlink in them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def project(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def outside(tmp_path: Path) -> Path:
-    """A folder of the user's, with files that nobody may touch."""
+    """Return a folder of the user with files that must not be touched."""
     folder = tmp_path / "home"
     for name in ("file", "folder/file"):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -60,7 +60,7 @@ LINKED = [
 
 @pytest.mark.parametrize("name", LINKED)
 @pytest.mark.parametrize("make", [os.symlink, os.link])
-def test_links_in_a_folder_that_came_along_lead_nowhere(
+def test_symlinks_in_a_foreign_index_folder_are_not_followed(
     project: Path, outside: Path, name: str, make: Callable[[Path, Path], None]
 ) -> None:
     target = outside / ("folder" if name in ("keywords", "vectors-1") and make is os.symlink else "file")
@@ -78,7 +78,7 @@ def test_links_in_a_folder_that_came_along_lead_nowhere(
 
 @pytest.mark.parametrize("name", LINKED)
 @pytest.mark.parametrize("make", [os.symlink, os.link, lambda _, path: os.mkfifo(path)])
-def test_links_that_a_checkout_put_into_our_own_folder_lead_nowhere(
+def test_symlinks_added_to_our_index_folder_by_a_checkout_are_not_followed(
     project: Path, outside: Path, name: str, make: Callable[[Path, Path], None]
 ) -> None:
     link = synced(project) / name
@@ -102,7 +102,7 @@ def test_links_that_a_checkout_put_into_our_own_folder_lead_nowhere(
     assert everything_in(outside) == before
 
 
-def test_a_folder_that_is_a_link_is_not_entered(project: Path, outside: Path) -> None:
+def test_an_index_folder_that_is_a_symlink_is_not_entered(project: Path, outside: Path) -> None:
     (project / ".lore").symlink_to(outside)
     before = everything_in(outside)
 
@@ -117,7 +117,7 @@ def test_a_folder_that_is_a_link_is_not_entered(project: Path, outside: Path) ->
 
 
 @pytest.mark.parametrize("path", ["link/index", "link/deep/er/index", "link"])
-def test_no_link_on_the_way_to_the_folder_is_followed(project: Path, outside: Path, path: str) -> None:
+def test_symlinks_on_the_path_to_the_folder_are_not_followed(project: Path, outside: Path, path: str) -> None:
     (project / "link").symlink_to(outside)
     before = sorted(outside.rglob("*"))
 
@@ -131,7 +131,7 @@ def test_no_link_on_the_way_to_the_folder_is_followed(project: Path, outside: Pa
 
 
 def test_a_folder_of_another_name_is_never_renamed(project: Path) -> None:
-    """`index.path` may name a folder of the user's by mistake."""
+    """`index.path` may name another folder of the user by mistake."""
     with (
         closing(open_index(project, Settings(index=IndexSettings(path="docs")))) as index,
         pytest.raises(ForeignIndex),
@@ -155,7 +155,7 @@ def test_only_one_folder_is_set_aside(project: Path) -> None:
     assert everything_in(project) == {**PAGE, ".lore.foreign/one": "one", ".lore/two": "two"}
 
 
-def test_an_empty_folder_is_taken(project: Path) -> None:
+def test_an_empty_folder_is_used(project: Path) -> None:
     (project / ".lore").mkdir()
 
     synced(project)
@@ -163,7 +163,7 @@ def test_an_empty_folder_is_taken(project: Path) -> None:
     assert sorted(path.name for path in project.iterdir()) == [".lore", "docs"]
 
 
-def test_a_creation_that_was_killed_is_completed(project: Path) -> None:
+def test_an_interrupted_creation_is_completed(project: Path) -> None:
     (project / ".lore").mkdir()
     (project / ".lore" / claim.MARK).touch()
 
@@ -172,7 +172,7 @@ def test_a_creation_that_was_killed_is_completed(project: Path) -> None:
     assert not (project / ".lore.foreign").exists()
 
 
-def test_a_folder_of_a_crafted_mark_is_not_ours(project: Path) -> None:
+def test_a_folder_with_a_forged_mark_is_not_ours(project: Path) -> None:
     mine = (synced(project) / claim.MARK).read_text()
     other = project.parent / "other"
     shutil.copytree(project, other)  # as a stranger would who learned the mark
@@ -191,7 +191,7 @@ def test_a_folder_that_others_can_write_to_is_not_ours(project: Path) -> None:
     assert not claim.is_ours(folder)
 
 
-def test_a_project_that_was_moved_keeps_its_index(project: Path) -> None:
+def test_a_moved_project_keeps_its_index(project: Path) -> None:
     synced(project)
     moved = project.rename(project.parent / "moved")
 
@@ -218,7 +218,7 @@ def test_a_copy_is_rebuilt_or_adopted(project: Path) -> None:
         assert sync(index).embedded == 0
 
 
-def test_what_was_set_aside_can_be_adopted(project: Path) -> None:
+def test_a_folder_set_aside_can_be_adopted(project: Path) -> None:
     folder = synced(project)
     (folder / claim.MARK).unlink()  # as an earlier version left it
     with closing(open_index(project)) as index:
@@ -232,7 +232,7 @@ def test_what_was_set_aside_can_be_adopted(project: Path) -> None:
     assert not (project / ".lore.foreign").exists()
 
 
-def test_nothing_that_leads_out_is_adopted(project: Path, outside: Path) -> None:
+def test_a_folder_with_links_leading_outside_is_not_adopted(project: Path, outside: Path) -> None:
     (project / ".lore").mkdir()
     (project / ".lore" / "owner.log").symlink_to(outside / "file")
 
@@ -240,8 +240,8 @@ def test_nothing_that_leads_out_is_adopted(project: Path, outside: Path) -> None
         claim.adopt(project / ".lore")
 
 
-def test_two_names_of_one_file_inside_the_folder_are_no_way_out(project: Path) -> None:
-    """So does a token look whose writer was killed."""
+def test_hard_links_within_the_folder_do_not_lead_outside(project: Path) -> None:
+    """A token whose writer was killed also has two names."""
     folder = synced(project)
     (folder / "token").write_text("x")
     os.link(folder / "token", folder / "token.1")
@@ -260,8 +260,8 @@ sys.stdin.read()
 """
 
 
-def test_a_foreign_folder_that_a_process_uses_stays_where_it_is(project: Path) -> None:
-    """It may be that of a Lore in a container, or with another folder for state."""
+def test_a_foreign_folder_in_use_by_a_process_is_not_set_aside(project: Path) -> None:
+    """The process may be a Lore in a container or with another state folder."""
     (project / ".lore").mkdir()
     (project / ".lore" / "catalogue.sqlite").touch()
     with child(HOLD, project / ".lore") as holder:
@@ -283,7 +283,7 @@ print(is_ours(Path(sys.argv[1])), flush=True)
 """
 
 
-def test_processes_that_create_it_at_once_agree(project: Path) -> None:
+def test_processes_that_create_the_folder_concurrently_agree(project: Path) -> None:
     folder = project / ".lore"
     with child(CREATE, folder) as one, child(CREATE, folder) as two, child(CREATE, folder) as three:
         for process in (one, two, three):
@@ -296,7 +296,7 @@ def test_processes_that_create_it_at_once_agree(project: Path) -> None:
     assert not (project / ".lore.foreign").exists()
 
 
-def test_records_are_for_this_user_alone(project: Path) -> None:
+def test_records_are_readable_only_by_the_user(project: Path) -> None:
     folder = claim.record_folder(synced(project))
 
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
@@ -304,7 +304,7 @@ def test_records_are_for_this_user_alone(project: Path) -> None:
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{}", '{"path": 1}', "\xff"])
-def test_a_damaged_record_is_none(project: Path, content: str) -> None:
+def test_a_damaged_record_is_ignored(project: Path, content: str) -> None:
     folder = synced(project)
     (claim.record_folder(folder) / "record.json").write_bytes(content.encode("latin-1"))
 

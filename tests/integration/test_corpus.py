@@ -1,4 +1,4 @@
-"""Records as documents: typed and chunked as files, each its own document, embedded once."""
+"""Records of a corpus are typed and chunked as files, each as its own document."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def load(index: Index, records: Sequence[CorpusRecord] = RECORDS) -> SyncReport:
 
 
 def chunks(index: Index, *records: CorpusRecord) -> list[Chunk]:
-    """The chunks of these records, loaded alone."""
+    """Return the chunks of these records after loading only them."""
     load(index, records)
     return chunks_of(index)
 
@@ -53,10 +53,10 @@ def found(index: Index, question: str) -> set[str]:
     return {one.chunk.source for one in retrieve(index, question, None, 10).found if one.keyword}
 
 
-# --- what a record is read as ------------------------------------------------------------------------------------
+# --- types of records --------------------------------------------------------------------------------------------
 
 
-def test_all_stores_hold_the_records_and_every_one_is_found_by_word_and_by_vector(index: Index) -> None:
+def test_all_stores_contain_the_records_and_each_is_found_by_word_and_by_vector(index: Index) -> None:
     sources, report = load_records(index, RECORDS)
 
     ids, vectors, words = held_everywhere(index)
@@ -76,13 +76,13 @@ def test_all_stores_hold_the_records_and_every_one_is_found_by_word_and_by_vecto
         ("CLAUDE.md", "rule"), ("blog/a.md", "blog"), ("styles/a.scss", "src"),
     ],
 )  # fmt: skip
-def test_a_record_with_a_path_has_the_type_of_that_file(index: Index, path: str, type_: str) -> None:
+def test_a_record_with_a_path_has_the_type_of_a_file_at_that_path(index: Index, path: str, type_: str) -> None:
     (only,) = chunks(index, CorpusRecord("7", "# Alpha\n\nSomething of it.\n", path=path))
 
     assert (only.type.value, only.source) == (type_, path)
 
 
-def test_a_record_with_a_path_is_chunked_as_a_sync_chunks_that_file(index: Index, tmp_path: Path) -> None:
+def test_a_record_with_a_path_is_chunked_like_a_file_at_that_path(index: Index, tmp_path: Path) -> None:
     files = {
         "docs/guide.md": "---\ntitle: The harbour\ntags: [sea]\n---\n# Harbour\n\n## Tides\n\n" + "It rises. " * 90,
         "src/app/__init__.py": "",
@@ -104,13 +104,13 @@ def test_a_record_with_a_path_is_chunked_as_a_sync_chunks_that_file(index: Index
     assert [one.class_name for one in index.hierarchy.chain("app.ship.Ship")] == ["app.vessel.Vessel"]
 
 
-def test_front_matter_that_cannot_be_read_costs_no_document_and_moves_no_line(index: Index) -> None:
+def test_unreadable_front_matter_loses_no_document_and_shifts_no_lines(index: Index) -> None:
     (only,) = chunks(index, CorpusRecord("7", "---\ntitle: [\n---\n# Broken\n\nIt is there.\n", path="notes/broken.md"))
 
     assert (only.text, only.title, only.lines) == ("# Broken\n\nIt is there.", "Broken", (4, 6))
 
 
-def test_a_record_with_a_language_is_code_of_it(index: Index) -> None:
+def test_a_record_with_a_language_is_code_in_that_language(index: Index) -> None:
     (python,) = chunks(index, CorpusRecord("c0", PYTHON, "Vessels", language="Python"))
 
     assert (python.type, python.source, python.title) == (KnowledgeType.SRC, "c0", "Vessels")
@@ -119,13 +119,13 @@ def test_a_record_with_a_language_is_code_of_it(index: Index) -> None:
     assert (other.type, other.symbols) == (KnowledgeType.SRC, ())
 
 
-def test_any_other_record_is_a_text_under_its_title(index: Index) -> None:
+def test_any_other_record_is_a_text_with_its_title(index: Index) -> None:
     (only,) = chunks(index, CorpusRecord("MED-10", "# not a heading\nThe ferry crosses.", "Crossings"))
 
     assert (only.type, only.source, only.title, only.heading) == (KnowledgeType.GUIDE, "MED-10", "Crossings", ())
 
 
-def test_an_id_that_only_looks_like_a_path_keeps_its_title_and_a_path_that_was_given_is_one(index: Index) -> None:
+def test_only_an_explicit_path_replaces_the_title_of_a_record(index: Index) -> None:
     guessed = CorpusRecord("St._Louis", "A city.", "St. Louis", path="St._Louis")
     given = CorpusRecord("7", "x = 1", "Nice", path="lib/a.lua")
 
@@ -135,10 +135,10 @@ def test_an_id_that_only_looks_like_a_path_keeps_its_title_and_a_path_that_was_g
     assert (code.type, code.title, code.source) == (KnowledgeType.SRC, "lib/a.lua", "lib/a.lua")
 
 
-# --- one document each -------------------------------------------------------------------------------------------
+# --- separate documents ------------------------------------------------------------------------------------------
 
 
-def test_records_of_one_path_stay_documents_of_their_own(index: Index) -> None:
+def test_records_with_the_same_path_are_separate_documents(index: Index) -> None:
     parts = [
         CorpusRecord("one", "def dawn():\n    return 'ferry'\n", path="src/a.py"),
         CorpusRecord("two", "def dusk():\n    return 'tide'\n", path="src/a.py"),
@@ -153,7 +153,7 @@ def test_records_of_one_path_stay_documents_of_their_own(index: Index) -> None:
     assert [one.symbols for one in chunks_of(index)] == [("dawn",), ("dusk",), ("noon",)]
 
 
-def test_a_record_that_is_called_like_the_second_of_a_path_is_not_lost(index: Index) -> None:
+def test_a_record_named_like_the_second_record_of_a_path_is_not_lost(index: Index) -> None:
     texts = [
         CorpusRecord("src/a.py#2", "tide", path="src/a.py#2"),
         *(CorpusRecord(n, f"ferry {n}", path="src/a.py") for n in "xy"),
@@ -164,7 +164,7 @@ def test_a_record_that_is_called_like_the_second_of_a_path_is_not_lost(index: In
     assert len(set(sources.values())) == len({one.source for one in chunks_of(index)}) == 3
 
 
-def test_a_record_without_any_text_is_a_document_that_nothing_finds(index: Index) -> None:
+def test_a_record_without_text_is_a_document_that_no_search_finds(index: Index) -> None:
     sources, report = load_records(index, [CorpusRecord("empty", " \n"), *RECORDS])
 
     assert "empty" in sources
@@ -172,7 +172,7 @@ def test_a_record_without_any_text_is_a_document_that_nothing_finds(index: Index
     assert "empty" not in {one.source for one in chunks_of(index)}
 
 
-# --- nothing twice -----------------------------------------------------------------------------------------------
+# --- repeated loads ----------------------------------------------------------------------------------------------
 
 
 def test_a_second_load_reads_and_embeds_nothing(tmp_path: Path, model: HashModel) -> None:
@@ -192,7 +192,7 @@ def test_a_second_load_reads_and_embeds_nothing(tmp_path: Path, model: HashModel
     second.close()
 
 
-def test_a_changed_record_is_embedded_alone(index: Index, model: HashModel) -> None:
+def test_only_a_changed_record_is_embedded(index: Index, model: HashModel) -> None:
     load(index)
     before = len(model.embedder.embedded)
 
@@ -203,7 +203,7 @@ def test_a_changed_record_is_embedded_alone(index: Index, model: HashModel) -> N
     assert found(index, "ferry at dusk") == {"4983"}
 
 
-def test_the_index_holds_exactly_the_records_that_were_loaded_last(index: Index) -> None:
+def test_the_index_contains_exactly_the_records_of_the_last_load(index: Index) -> None:
     load(index)
 
     report = load(index, RECORDS[:1])
@@ -214,13 +214,13 @@ def test_the_index_holds_exactly_the_records_that_were_loaded_last(index: Index)
     assert unfindable(index) == []
 
 
-def test_a_record_that_is_now_of_another_language_is_cut_anew(index: Index) -> None:
+def test_a_record_whose_language_changed_is_chunked_again(index: Index) -> None:
     assert chunks(index, CorpusRecord("c0", PYTHON, language="cobol"))[0].symbols == ()
     assert "Vessel" in chunks(index, CorpusRecord("c0", PYTHON, language="python"))[0].symbols
 
 
 @pytest.mark.parametrize("name", [CATALOGUE, CHUNKS])
-def test_a_file_that_was_damaged_is_made_anew_without_embedding(tmp_path: Path, model: HashModel, name: str) -> None:
+def test_a_damaged_file_is_rebuilt_without_embedding(tmp_path: Path, model: HashModel, name: str) -> None:
     first = open_index(tmp_path / "bench", model=model)
     load(first)
     first.close()
@@ -236,10 +236,10 @@ def test_a_file_that_was_damaged_is_made_anew_without_embedding(tmp_path: Path, 
     index.close()
 
 
-def test_chunks_of_a_load_that_was_cut_short_are_not_taken_for_those_of_the_one_before(
+def test_chunks_of_an_interrupted_load_are_not_mistaken_for_those_of_the_previous_load(
     tmp_path: Path, index: Index
 ) -> None:
-    """The other records' chunks were written, and then the process was killed."""
+    """The process was killed after the chunks of the other records were written."""
     other = open_index(tmp_path / "other")
     load(other, RECORDS[:1])
     load(index, RECORDS[1:])
@@ -252,10 +252,10 @@ def test_chunks_of_a_load_that_was_cut_short_are_not_taken_for_those_of_the_one_
     assert found(index, "harbour master") == set()
 
 
-# --- what is written ---------------------------------------------------------------------------------------------
+# --- stored text -------------------------------------------------------------------------------------------------
 
 
-def test_secrets_are_taken_out_of_texts_and_titles(index: Index, model: HashModel) -> None:
+def test_secrets_are_redacted_from_texts_and_titles(index: Index, model: HashModel) -> None:
     secret = "AKIA" + "ABCDEFGHIJKLMNOP"
 
     load(
@@ -271,13 +271,13 @@ def test_secrets_are_taken_out_of_texts_and_titles(index: Index, model: HashMode
     assert all(secret.encode() not in file.read_bytes() for file in index.folder.rglob("*") if file.is_file())
 
 
-def test_line_ends_of_any_kind_are_lines(index: Index) -> None:
+def test_every_kind_of_line_end_separates_lines(index: Index) -> None:
     (only,) = chunks(index, CorpusRecord("1", "one\r\ntwo\rthree\nfour"))
 
     assert (only.text, only.lines) == ("one\ntwo\nthree\nfour", (1, 4))
 
 
-def test_control_characters_do_no_harm(index: Index) -> None:
+def test_control_characters_are_harmless(index: Index) -> None:
     load(index, [CorpusRecord("1", "the ferry\x00 crosses\x1b at dawn", "A\ttitle\x07")])
 
     assert found(index, "ferry") == {"1"}

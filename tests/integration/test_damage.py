@@ -1,4 +1,4 @@
-"""Damage to an index at rest: a search answers rightly or says what to do, and a sync heals it without the model."""
+"""Damage to a stored index: a search is correct or reports it, and a sync repairs it without the model."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ CLASS = "class Lamp:\n    '''Shines.'''\n"
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A synced project. It is not copied: an index whose files are copies is read anew, and nothing would be shown."""
+    """Return a synced project; a copy would not do, because an index of copied files is read again."""
     pages = {f"docs/{n}.md": f"# Page {n}\n\nsubject{n} lighthouse word{n % 7}\n" for n in range(PAGES)}
     return write_project(tmp_path_factory.mktemp("damage") / "project", {**pages, "src/lamp.py": CLASS})
 
 
 @pytest.fixture
 def project(shared: Path) -> Path:
-    """The project with a sound index at rest: each test heals what it damages."""
+    """Return the project with an intact, closed index: each test repairs the damage it does."""
     if not (shared / ".lore" / "embeddings.sqlite").exists():
         shutil.rmtree(shared / ".lore", ignore_errors=True)
     with closing(open_index(shared)) as index:
@@ -135,7 +135,7 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
 
 
 def answer(index: Index) -> tuple[str, bool] | str:
-    """The best hit by words and whether it is the best by meaning too, or the hint of the error."""
+    """Return the best keyword result and whether it is also the best vector result, or the hint of the error."""
     try:
         candidates = retrieve(index, QUERY, None, 20)
         assert candidates.degraded is None
@@ -155,7 +155,7 @@ def names(index: Index) -> list[str] | str:
 
 @pytest.mark.parametrize("searched_before", [True, False], ids=["search first", "sync first"])
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES.keys())
-def test_a_search_is_right_or_refused_and_a_sync_heals_without_the_model(
+def test_a_search_is_correct_or_rejected_and_a_sync_repairs_without_the_model(
     project: Path, damage: Callable[[Path], object], searched_before: bool
 ) -> None:
     damage(project / ".lore")
@@ -177,7 +177,7 @@ def test_a_search_is_right_or_refused_and_a_sync_heals_without_the_model(
         assert answer(again) == ("docs/77.md", True)
 
 
-def test_records_that_only_a_reader_finds_broken_are_healed_by_the_next_sync(project: Path) -> None:
+def test_broken_records_found_by_a_reader_are_repaired_by_the_next_sync(project: Path) -> None:
     sql(project / ".lore" / "catalogue.sqlite", "UPDATE chunk SET record = 'x'")
     with closing(open_index(project)) as index:
         assert "lore sync" in answer(index)
@@ -189,7 +189,7 @@ def test_records_that_only_a_reader_finds_broken_are_healed_by_the_next_sync(pro
         assert (report.embedded, answer(index)) == (0, ("docs/77.md", True))
 
 
-def test_a_healed_index_equals_a_fresh_one(project: Path) -> None:
+def test_a_repaired_index_equals_a_fresh_index(project: Path) -> None:
     lore = project / ".lore"
     garble(lore / "catalogue.sqlite")
     chunks_without(lore, 0.5)
@@ -203,7 +203,7 @@ def test_a_healed_index_equals_a_fresh_one(project: Path) -> None:
         assert_equals_fresh(index)
 
 
-def test_without_vectors_and_their_cache_everything_is_embedded_again(project: Path) -> None:
+def test_if_vectors_and_their_cache_are_lost_everything_is_embedded_again(project: Path) -> None:
     shutil.rmtree(vectors(project / ".lore"))
     garble(project / ".lore" / "embeddings.sqlite")
 
@@ -212,7 +212,7 @@ def test_without_vectors_and_their_cache_everything_is_embedded_again(project: P
         assert answer(index) == ("docs/77.md", True)
 
 
-def test_a_lost_catalogue_never_lends_its_vectors_to_another_model(tmp_path: Path) -> None:
+def test_after_the_catalogue_is_lost_its_vectors_are_not_used_for_another_model(tmp_path: Path) -> None:
     write_project(tmp_path, {f"docs/{n}.md": f"# Page {n}\n\nsubject{n}\n" for n in range(20)})
     with closing(open_index(tmp_path)) as index:
         sync(index)
@@ -224,8 +224,8 @@ def test_a_lost_catalogue_never_lends_its_vectors_to_another_model(tmp_path: Pat
     assert (report.rebuilt, report.embedded) == ("the model of its vectors is unknown", 20)
 
 
-def test_an_index_that_was_copied_answers_as_it_is(tmp_path: Path) -> None:
-    """A copy has other times on its files; their content decides."""
+def test_a_copied_index_answers_without_a_sync(tmp_path: Path) -> None:
+    """The files of a copy have other modification times; their content decides."""
     project = write_project(tmp_path / "one", {"a.md": "# Alpha\n\nThe zebra text.\n"})
     index = open_index(project)
     sync(index)

@@ -1,4 +1,4 @@
-"""Chroma on somebody's server and in Chroma Cloud: the real client, the real server, and a gate between them."""
+"""Chroma on a configured server and in Chroma Cloud, with the real client and server."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ SECRET = "ck-s3cret-T0ken"
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    """A Chroma that somebody runs, with a second tenant and database."""
+    """Run a Chroma server with a second tenant and database."""
     with chroma_running(tmp_path_factory.mktemp("somebody") / "chroma") as running:
         running.ask("POST", "/api/v2/tenants", {"name": "acme"})
         running.ask("POST", "/api/v2/tenants/acme/databases", {"name": "team"})
@@ -64,12 +64,12 @@ def name_of(index: Index, generation: int) -> str:
 
 
 def mine(server: Running, index: Index, **place: str) -> dict[str, int]:
-    """The collections of an index on the server."""
+    """Return the collections of an index on the server."""
     prefix = name_of(index, 0)[:-1]
     return {name: rows for name, rows in server.collections(**place).items() if name.startswith(prefix)}
 
 
-# --- somebody's server -------------------------------------------------------------------------------------------
+# --- a configured server -----------------------------------------------------------------------------------------
 
 
 def test_an_index_on_a_server_is_synced_searched_rebuilt_and_deleted(project: Path, server: Running) -> None:
@@ -97,7 +97,7 @@ def test_an_index_on_a_server_is_synced_searched_rebuilt_and_deleted(project: Pa
         assert mine(server, index) == {}
 
 
-def test_two_projects_on_one_server_do_not_meet(tmp_path: Path, server: Running) -> None:
+def test_two_projects_on_a_server_are_separate(tmp_path: Path, server: Running) -> None:
     one = write_project(tmp_path / "one", {"a.md": "# Alpha\n\nThe zebra text.\n"})
     two = write_project(tmp_path / "two", {"b.md": "# Beta\n\nThe heron text.\n"})
     with closing(open_index(one, at(server.port))) as first, closing(open_index(two, at(server.port))) as second:
@@ -125,7 +125,7 @@ def test_a_copied_index_does_not_touch_the_collection_of_the_original(project: P
         assert unfindable(index) == []
 
 
-def test_a_collection_that_vanished_from_the_server_is_found_out_and_made_again(project: Path, server: Running) -> None:
+def test_a_collection_missing_from_the_server_is_detected_and_created_again(project: Path, server: Running) -> None:
     with closing(open_index(project, at(server.port))) as index:
         sync(index)
         name = name_of(index, 1)
@@ -143,7 +143,7 @@ def test_a_collection_that_vanished_from_the_server_is_found_out_and_made_again(
         assert_equals_fresh(index, Settings())
 
 
-def test_headers_reach_the_server_with_every_request_and_their_secrets_nobody_else(
+def test_headers_are_sent_with_every_request_and_their_secrets_only_to_the_server(
     project: Path, gate: Gate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CHROMA_TOKEN", SECRET)
@@ -159,7 +159,7 @@ def test_headers_reach_the_server_with_every_request_and_their_secrets_nobody_el
             assert not path.is_file() or SECRET.encode() not in path.read_bytes()
 
 
-def test_what_is_sent_to_a_server_is_vectors_types_and_paths_and_never_a_text(project: Path, gate: Gate) -> None:
+def test_only_vectors_types_and_paths_are_sent_to_a_server_and_never_text(project: Path, gate: Gate) -> None:
     with closing(open_index(project, at(gate.port))) as index:
         sync(index)
         retrieve(index, "subject7 lighthouse", None, 10)
@@ -171,7 +171,7 @@ def test_what_is_sent_to_a_server_is_vectors_types_and_paths_and_never_a_text(pr
     assert {key for body in bodies for one in body.get("metadatas") or () for key in one} == {"type", "source"}
 
 
-def test_only_a_configured_server_is_asked(project: Path, gate: Gate) -> None:
+def test_only_a_configured_server_is_contacted(project: Path, gate: Gate) -> None:
     with closing(open_index(project, Settings())) as index:
         sync(index)
         retrieve(index, "subject7", None, 10)
@@ -179,7 +179,7 @@ def test_only_a_configured_server_is_asked(project: Path, gate: Gate) -> None:
     assert gate.requests == []
 
 
-def test_what_an_evaluation_indexes_for_a_while_stays_on_this_machine(
+def test_the_temporary_index_of_an_evaluation_stays_on_this_machine(
     project: Path, gate: Gate, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("LORE_CACHE", str(tmp_path / "cache"))
@@ -193,7 +193,7 @@ def test_what_an_evaluation_indexes_for_a_while_stays_on_this_machine(
 
 
 @pytest.mark.parametrize("status", [401, 403])
-def test_a_wrong_token_is_reported_as_such_without_showing_it(
+def test_a_wrong_token_is_reported_without_being_shown(
     project: Path, gate: Gate, monkeypatch: pytest.MonkeyPatch, status: int
 ) -> None:
     monkeypatch.setenv("CHROMA_TOKEN", SECRET)
@@ -219,7 +219,7 @@ def test_a_wrong_token_is_reported_as_such_without_showing_it(
         (404, '{"error":"elsewhere"}', "replied with HTTP 404"),
     ],
 )
-def test_whatever_answers_instead_is_reported_and_the_index_keeps_what_it_has(
+def test_an_unexpected_server_is_reported_and_the_index_is_kept(
     project: Path, gate: Gate, status: int, body: str, message: str
 ) -> None:
     with closing(open_index(project, at(gate.port))) as index:
@@ -239,7 +239,7 @@ def test_whatever_answers_instead_is_reported_and_the_index_keeps_what_it_has(
         assert_equals_fresh(index, Settings())
 
 
-def test_while_a_server_is_away_words_are_searched_and_a_sync_is_an_error(tmp_path: Path, project: Path) -> None:
+def test_while_a_server_is_unavailable_keyword_search_works_and_a_sync_fails(tmp_path: Path, project: Path) -> None:
     with chroma_running(tmp_path / "chroma") as running:
         port = running.port
         with closing(open_index(project, at(port))) as index:
@@ -256,7 +256,7 @@ def test_while_a_server_is_away_words_are_searched_and_a_sync_is_an_error(tmp_pa
             assert not index.has_open_vectors()
 
 
-def test_a_server_that_never_answers_is_given_up(project: Path) -> None:
+def test_a_server_that_never_answers_times_out(project: Path) -> None:
     with (
         silent_server() as port,
         closing(open_index(project, at(port, timeout_seconds=0.3))) as index,
@@ -266,7 +266,9 @@ def test_a_server_that_never_answers_is_given_up(project: Path) -> None:
 
 
 @pytest.mark.parametrize("place", [{"tenant": "nobody"}, {"database": "nothing"}])
-def test_a_tenant_or_database_that_is_not_there_is_named(project: Path, server: Running, place: dict[str, str]) -> None:
+def test_a_missing_tenant_or_database_is_reported_by_name(
+    project: Path, server: Running, place: dict[str, str]
+) -> None:
     with closing(open_index(project, at(server.port, **place))) as index, pytest.raises(DatabaseUnavailable) as caught:
         sync(index)
 
@@ -274,7 +276,7 @@ def test_a_tenant_or_database_that_is_not_there_is_named(project: Path, server: 
     assert "database.tenant" in caught.value.hint
 
 
-def test_a_tenant_and_a_database_of_ones_own_are_used(project: Path, server: Running) -> None:
+def test_a_configured_tenant_and_database_are_used(project: Path, server: Running) -> None:
     with closing(open_index(project, at(server.port, tenant="acme", database="team"))) as index:
         sync(index)
 
@@ -282,7 +284,7 @@ def test_a_tenant_and_a_database_of_ones_own_are_used(project: Path, server: Run
         assert list(mine(server, index, tenant="acme", database="team").values()) == [PAGES]
 
 
-def test_tls_is_spoken_and_the_certificate_checked(tmp_path: Path, server: Running) -> None:
+def test_tls_is_used_and_the_certificate_checked(tmp_path: Path, server: Running) -> None:
     certificate = self_signed(tmp_path)
     with gate_before(server.port, certificate) as gate:
         trusted = DatabaseSettings(mode="http", host="127.0.0.1", port=gate.port, ssl=True, ca_file=str(certificate))
@@ -300,7 +302,7 @@ def test_tls_is_spoken_and_the_certificate_checked(tmp_path: Path, server: Runni
         generations_of(tmp_path, trusted.model_copy(update={"ca_file": str(tmp_path / "absent.pem")})).open(1)
 
 
-# --- Chroma Cloud, as far as a server of our own can play it -----------------------------------------------------
+# --- Chroma Cloud, simulated by a local server -------------------------------------------------------------------
 
 
 def cloud(port: int, **more: Any) -> Settings:
@@ -310,14 +312,14 @@ def cloud(port: int, **more: Any) -> Settings:
 
 @pytest.fixture
 def key(monkeypatch: pytest.MonkeyPatch, gate: Gate) -> str:
-    """The gate lets through who shows the key as Chroma Cloud wants it shown."""
+    """Let requests through the gate if they carry the key as Chroma Cloud expects it."""
     monkeypatch.setenv("CHROMA_API_KEY", SECRET)
     refused = (403, '{"error":"AuthError","message":"Forbidden"}')
     gate.refuse = lambda headers: None if headers.get("x-chroma-token") == SECRET else refused
     return SECRET
 
 
-def test_the_cloud_gets_the_key_with_every_request_and_the_configured_place(
+def test_the_cloud_gets_the_key_with_every_request_and_the_configured_tenant_and_database(
     project: Path, server: Running, gate: Gate, key: str
 ) -> None:
     with closing(open_index(project, cloud(gate.port, tenant="acme", database="team"))) as index:
@@ -333,7 +335,9 @@ def test_the_cloud_gets_the_key_with_every_request_and_the_configured_place(
         delete_all(index)
 
 
-def test_without_a_tenant_and_database_the_key_decides(project: Path, server: Running, gate: Gate, key: str) -> None:
+def test_without_a_configured_tenant_and_database_the_key_decides(
+    project: Path, server: Running, gate: Gate, key: str
+) -> None:
     with closing(open_index(project, cloud(gate.port))) as index:
         sync(index)
 
@@ -341,7 +345,7 @@ def test_without_a_tenant_and_database_the_key_decides(project: Path, server: Ru
         assert list(mine(server, index).values()) == [PAGES]
 
 
-def test_the_quotas_of_the_cloud_are_kept(tmp_path: Path, gate: Gate, key: str) -> None:
+def test_the_quotas_of_the_cloud_are_respected(tmp_path: Path, gate: Gate, key: str) -> None:
     settings = cloud(gate.port).database
     rows, vectors = rows_of(1_000), vectors_of(1_000)
     with closing(generations_of(tmp_path, settings).open(1)) as store:
@@ -361,7 +365,7 @@ def test_the_quotas_of_the_cloud_are_kept(tmp_path: Path, gate: Gate, key: str) 
     assert max(body[one] for body in bodies for one in ("limit", "n_results") if body.get(one)) <= 300
 
 
-def test_a_wrong_key_is_reported_without_showing_it(
+def test_a_wrong_key_is_reported_without_being_shown(
     project: Path, gate: Gate, key: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CHROMA_API_KEY", "ck-wrong")
@@ -425,7 +429,7 @@ def test_the_database_is_started_and_stopped_in_every_mode(
         ({"mode": "cloud", "headers": {"X-A": "b"}}, "database.headers", "Remove it"),
     ],
 )
-def test_what_does_not_fit_together_is_found_at_the_start_and_names_the_key_and_the_fix(
+def test_conflicting_settings_are_reported_at_the_start_with_key_and_fix(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, values: dict[str, Any], key: str, fix: str
 ) -> None:
     monkeypatch.delenv("CHROMA_API_KEY", raising=False)
@@ -437,7 +441,7 @@ def test_what_does_not_fit_together_is_found_at_the_start_and_names_the_key_and_
     assert list(tmp_path.iterdir()) == []
 
 
-def test_addresses_have_the_usual_ports_and_keep_their_secrets_out_of_their_text() -> None:
+def test_addresses_have_default_ports_and_do_not_show_their_secrets() -> None:
     environment = {"CHROMA_API_KEY": SECRET, "CHROMA_TOKEN": SECRET}
     plain = DatabaseSettings(mode="http", host="a.example", headers={"Authorization": "env:CHROMA_TOKEN"})
 
@@ -451,7 +455,7 @@ def test_addresses_have_the_usual_ports_and_keep_their_secrets_out_of_their_text
     assert SECRET not in repr((found, http_address(plain, environment)))
 
 
-def test_the_key_of_the_environment_is_sent_to_no_server_that_was_not_configured_for_it(
+def test_the_key_of_the_environment_is_sent_only_to_a_server_configured_for_it(
     project: Path, gate: Gate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("CHROMA_API_KEY", "CHROMA_CLIENT_AUTH_CREDENTIALS", "CHROMA_SERVER_HEADERS"):
@@ -463,6 +467,6 @@ def test_the_key_of_the_environment_is_sent_to_no_server_that_was_not_configured
     assert SECRET not in str(gate.headers)
 
 
-def test_an_index_folder_that_cannot_be_written_is_reported(tmp_path: Path, server: Running) -> None:
+def test_an_unwritable_index_folder_is_reported(tmp_path: Path, server: Running) -> None:
     with pytest.raises(StorageError):
         generations_of(tmp_path / "absent", at(server.port).database).open(1)

@@ -1,4 +1,4 @@
-"""One suite for the stand-in and the real embedder; the compiled model against its original; no network."""
+"""The contract of embedders, the compiled model against its original, and no network access."""
 
 from __future__ import annotations
 
@@ -69,11 +69,11 @@ def test_vectors_have_the_stated_dimension_and_length_one(embedder: Embedder) ->
     assert np.linalg.norm(embedder.embed_query(TEXTS[0])) == pytest.approx(1, abs=1e-4)
 
 
-def test_the_same_text_gives_the_same_vector_every_time(embedder: Embedder) -> None:
+def test_the_same_text_always_gives_the_same_vector(embedder: Embedder) -> None:
     assert np.array_equal(embedder.embed(TEXTS), embedder.embed(TEXTS))
 
 
-def test_a_text_gets_the_same_vector_alone_and_in_a_batch_and_the_order_is_kept(embedder: Embedder) -> None:
+def test_a_text_gets_the_same_vector_alone_and_in_a_batch(embedder: Embedder) -> None:
     many = [f"{text} {n}" for n in range(15) for text in TEXTS]
 
     together = embedder.embed(many)
@@ -93,7 +93,7 @@ def test_any_text_gets_a_finite_vector_of_length_one(embedder: Embedder, text: s
         assert np.linalg.norm(vector) == pytest.approx(1, abs=1e-4)
 
 
-def test_a_text_beyond_the_limit_is_read_up_to_it(embedder: Embedder) -> None:
+def test_a_text_beyond_the_limit_is_read_up_to_the_limit(embedder: Embedder) -> None:
     if isinstance(embedder, HashEmbedder):
         assert embedder.embed(["word " * 100_000]).shape == (1, embedder.dimension)
         return
@@ -104,7 +104,7 @@ def test_a_text_beyond_the_limit_is_read_up_to_it(embedder: Embedder) -> None:
     assert np.abs(whole - cut).max() < 1e-5
 
 
-def test_sixteen_threads_at_once_get_what_one_gets(embedder: Embedder) -> None:
+def test_sixteen_concurrent_threads_get_the_same_vectors(embedder: Embedder) -> None:
     expected = embedder.embed(TEXTS)
     question = embedder.embed_query(TEXTS[0])
 
@@ -116,13 +116,13 @@ def test_sixteen_threads_at_once_get_what_one_gets(embedder: Embedder) -> None:
         assert all(pool.map(work, range(16)))
 
 
-def test_texts_that_share_meaning_are_nearer_than_those_that_do_not(embedder: Embedder) -> None:
+def test_texts_with_similar_meaning_are_closer_than_others(embedder: Embedder) -> None:
     question, near, far = embedder.embed(["how to stop a worker", "stop a worker like this", "ferry at dawn"])
 
     assert question @ near > question @ far
 
 
-def test_the_counter_counts_what_the_model_reads(embedder: Embedder) -> None:
+def test_the_token_counter_agrees_with_the_model(embedder: Embedder) -> None:
     counter = embedder.tokens()
 
     assert (counter.limit, counter.count("hello world")) == (254, 2)
@@ -149,7 +149,7 @@ WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "ferry", "crosses"
 
 @pytest.fixture(scope="module")
 def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A BERT of random weights with a vocabulary of a few words, saved as sentence-transformers does."""
+    """Save a BERT with random weights and a small vocabulary in the format of sentence-transformers."""
     import torch
     from sentence_transformers import SentenceTransformer, models
     from transformers import BertConfig, BertModel, BertTokenizer
@@ -175,7 +175,7 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache"
 
 
-def test_a_model_is_named_by_its_folder_and_serves_what_its_original_gives(tiny_model: Path, own_cache: Path) -> None:
+def test_a_model_in_a_folder_gives_the_vectors_of_its_original(tiny_model: Path, own_cache: Path) -> None:
     from sentence_transformers import SentenceTransformer
 
     model = ConfiguredModel(EmbeddingSettings(model=str(tiny_model)))
@@ -195,7 +195,7 @@ def test_a_model_is_named_by_its_folder_and_serves_what_its_original_gives(tiny_
 
 
 @pytest.mark.long
-def test_a_model_that_is_compiled_again_is_the_same_model(tiny_model: Path, own_cache: Path) -> None:
+def test_a_model_compiled_again_is_the_same_model(tiny_model: Path, own_cache: Path) -> None:
     chosen = EmbeddingSettings(model=str(tiny_model))
     before = ConfiguredModel(chosen).fingerprint()
     shutil.rmtree(own_cache)
@@ -204,7 +204,7 @@ def test_a_model_that_is_compiled_again_is_the_same_model(tiny_model: Path, own_
 
 
 @pytest.mark.long
-def test_changed_weights_are_another_model(tiny_model: Path, own_cache: Path, tmp_path: Path) -> None:
+def test_changed_weights_make_another_model(tiny_model: Path, own_cache: Path, tmp_path: Path) -> None:
     from safetensors.numpy import load_file, save_file
 
     shutil.copytree(tiny_model, tmp_path / "model")
@@ -218,12 +218,12 @@ def test_changed_weights_are_another_model(tiny_model: Path, own_cache: Path, tm
 
 
 @pytest.mark.parametrize("name", ["/no/such/folder", "./nor-this", "~/nor-that"])
-def test_a_folder_that_is_not_there_is_a_mistake_in_the_configuration(name: str, own_cache: Path) -> None:
+def test_a_missing_folder_is_a_configuration_error(name: str, own_cache: Path) -> None:
     with pytest.raises(ConfigError, match=r"embedding\.model"):
         prepared(name)
 
 
-def test_a_folder_that_is_no_model_is_reported_with_the_reason(tmp_path: Path, own_cache: Path) -> None:
+def test_a_folder_without_a_model_is_reported_with_the_reason(tmp_path: Path, own_cache: Path) -> None:
     (tmp_path / "empty").mkdir()
 
     with pytest.raises(ProviderError, match="cannot be compiled"):
@@ -247,7 +247,7 @@ index.close()
 """
 
 
-def test_the_guard_of_the_next_test_kills_what_connects(tmp_path: Path) -> None:
+def test_the_guard_of_the_next_test_kills_processes_that_connect(tmp_path: Path) -> None:
     done = run("import socket; socket.create_connection(('127.0.0.1', 9))", environment=guarded(tmp_path / "guard"))
 
     assert (done.returncode, "network: " in done.stderr) == (86, True)
@@ -272,8 +272,8 @@ print(ConfiguredModel(EmbeddingSettings()).open().embed_query("harbour").shape)
 """
 
 
-def test_the_models_runtime_leaves_nothing_in_the_home_folder_and_reports_to_nobody(tmp_path: Path) -> None:
-    """ONNX Runtime keeps a device id and what it will send to Microsoft below ~/.cache unless it is told not to."""
+def test_the_model_runtime_writes_nothing_to_the_home_folder_and_sends_no_telemetry(tmp_path: Path) -> None:
+    """By default ONNX Runtime stores a device id and pending telemetry for Microsoft in ~/.cache."""
     own = {"HOME": str(tmp_path), "LORE_CACHE": str(cache_folder())}
     environment = {key: value for key, value in os.environ.items() if key != "ORT_DISABLE_TELEMETRY"}
 

@@ -1,4 +1,4 @@
-"""The cache of vectors on real SQLite: what it gives back, what it forgets, and that damage costs only time."""
+"""The embedding cache on real SQLite: lookups, eviction, and recovery from damage."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def cache(tmp_path: Path) -> Iterator[EmbeddingCache]:
     opened.close()
 
 
-def test_vectors_come_back_bit_for_bit_also_after_opening_again(cache: EmbeddingCache, tmp_path: Path) -> None:
+def test_vectors_are_read_back_bit_for_bit_also_after_reopening(cache: EmbeddingCache, tmp_path: Path) -> None:
     cache.put(hashes(3), vectors_of(3))
     cache.close()
 
@@ -44,7 +44,7 @@ def test_vectors_come_back_bit_for_bit_also_after_opening_again(cache: Embedding
     assert np.array_equal(np.stack(list(got.values())), vectors_of(3))
 
 
-def test_another_model_or_dimension_gets_nothing(cache: EmbeddingCache, tmp_path: Path) -> None:
+def test_another_model_or_dimension_finds_no_vectors(cache: EmbeddingCache, tmp_path: Path) -> None:
     cache.put(hashes(1), vectors_of(1))
 
     for fingerprint, dimension in (("model two", DIMENSION), ("model one", DIMENSION + 1)):
@@ -53,7 +53,7 @@ def test_another_model_or_dimension_gets_nothing(cache: EmbeddingCache, tmp_path
         other.close()
 
 
-def test_vectors_that_nobody_wants_are_dropped_once_they_are_many(cache: EmbeddingCache) -> None:
+def test_unused_vectors_are_dropped_once_there_are_many(cache: EmbeddingCache) -> None:
     cache.put(hashes(1_600), vectors_of(1_600))
 
     cache.keep_only(set(hashes(600)))
@@ -63,9 +63,7 @@ def test_vectors_that_nobody_wants_are_dropped_once_they_are_many(cache: Embeddi
     assert list(cache.get(hashes(1_600))) == hashes(100)
 
 
-def test_a_vector_that_is_not_of_length_one_was_damaged_and_is_computed_again(
-    cache: EmbeddingCache, tmp_path: Path
-) -> None:
+def test_a_vector_whose_length_is_not_one_is_computed_again(cache: EmbeddingCache, tmp_path: Path) -> None:
     cache.put(hashes(2), vectors_of(2))
     connection = sqlite3.connect(tmp_path / CACHE)
     connection.execute("UPDATE vector SET value = ? WHERE content = ?", (b"\xff" * 4 * DIMENSION, hashes(2)[0]))
@@ -91,7 +89,7 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
 
 
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES.keys())
-def test_a_damaged_file_is_put_aside_and_the_cache_starts_empty(
+def test_a_damaged_file_is_set_aside_and_the_cache_starts_empty(
     cache: EmbeddingCache, tmp_path: Path, damage: Callable[[Path], object]
 ) -> None:
     cache.put(hashes(2_000), vectors_of(2_000))
@@ -106,7 +104,7 @@ def test_a_damaged_file_is_put_aside_and_the_cache_starts_empty(
     again.close()
 
 
-def test_a_full_disk_is_reported_as_such(cache: EmbeddingCache) -> None:
+def test_a_full_disk_is_reported(cache: EmbeddingCache) -> None:
     cache.put(hashes(1), vectors_of(1))
     cache._opened().execute("PRAGMA max_page_count = 1")  # SQLite's own way to be full
 

@@ -1,4 +1,4 @@
-"""One evaluation in this process, with the stand-in model: what is indexed, what counts as found, what is kept."""
+"""An evaluation with the stand-in model: indexing, relevance, saved reports, comparison."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ QUESTIONS = {
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Evaluations of this test; the tokenizer is taken from the machine's own cache before."""
+    """Return the evaluations of this test, after loading the tokenizer from the machine's own cache."""
     counter()
     monkeypatch.setenv("LORE_CACHE", str(tmp_path / "cache"))
     return tmp_path / "cache"
@@ -67,14 +67,14 @@ def evaluated(
 
 
 def runs(folder: Path, model: HashModel, ranking: str) -> dict[str, list[str]]:
-    """The documents that each question finds, best first."""
+    """Return the documents found for each question, best first."""
     chosen = read_set(folder)
     with opened(chosen, folder, Settings(), model=model) as bench:
         ranked = bench.rank(chosen.questions, bench.retrieve(chosen.questions), ranking)
         return bench.runs(chosen.questions, ranked)
 
 
-# --- a set with documents of its own -----------------------------------------------------------------------------
+# --- a set with its own documents --------------------------------------------------------------------------------
 
 
 def test_every_ranking_has_every_measure_of_every_question(folder: Path, model: HashModel) -> None:
@@ -86,7 +86,7 @@ def test_every_ranking_has_every_measure_of_every_question(folder: Path, model: 
         assert all(each.keys() == {f"q-{one}" for one in SUBJECTS} for each in values.values())
 
 
-def test_words_that_only_the_answer_has_bring_it_first_in_both_legs_and_the_hybrid(
+def test_words_found_only_in_the_answer_rank_it_first_in_both_legs_and_the_hybrid(
     folder: Path, model: HashModel
 ) -> None:
     means = evaluated(folder, folder, model, ["hybrid", "vectors", "keywords"]).summary()
@@ -96,13 +96,11 @@ def test_words_that_only_the_answer_has_bring_it_first_in_both_legs_and_the_hybr
         assert means[ranking]["intervals"] == {name: [1.0, 1.0] for name in MEASURES}
 
 
-def test_only_the_rankings_that_were_asked_for_are_measured(folder: Path, model: HashModel) -> None:
+def test_only_the_requested_rankings_are_measured(folder: Path, model: HashModel) -> None:
     assert list(evaluated(folder, folder, model, ["keywords"]).values) == ["keywords"]
 
 
-def test_what_is_found_is_the_document_of_the_set_once_whatever_it_is_indexed_as(
-    tmp_path: Path, model: HashModel
-) -> None:
+def test_each_document_of_the_set_is_found_once_however_it_is_indexed(tmp_path: Path, model: HashModel) -> None:
     long = "\n\n".join(f"{words(60, 'dawn')} paragraph{number}" for number in range(12))
     documents = [
         {"_id": "17", "text": long, "metadata": {"path": "docs/dawn.md"}},
@@ -117,7 +115,7 @@ def test_what_is_found_is_the_document_of_the_set_once_whatever_it_is_indexed_as
         assert len(found) == len(set(found))
 
 
-def test_a_second_evaluation_embeds_nothing_and_finds_the_same(folder: Path, model: HashModel) -> None:
+def test_a_second_evaluation_embeds_nothing_and_gives_the_same_result(folder: Path, model: HashModel) -> None:
     first = evaluated(folder, folder, model)
     embedded = len(model.embedder.embedded)
 
@@ -125,7 +123,7 @@ def test_a_second_evaluation_embeds_nothing_and_finds_the_same(folder: Path, mod
     assert embedded == len(model.embedder.embedded) == len(SUBJECTS)
 
 
-def test_the_splits_of_a_set_share_what_was_embedded_and_sets_with_a_dot_in_their_name_do_not(
+def test_splits_of_a_set_share_embeddings_but_sets_with_a_dot_in_their_name_do_not(
     folder: Path, tmp_path: Path, cache: Path, model: HashModel
 ) -> None:
     (folder / "qrels.dev.tsv").write_text(qrels([("q-tide", "tide", 1)]), encoding="utf-8")
@@ -137,7 +135,7 @@ def test_the_splits_of_a_set_share_what_was_embedded_and_sets_with_a_dot_in_thei
     assert sorted(kept) == ["harbour", "harbour.2"]
 
 
-def test_the_folder_of_the_set_and_the_project_stay_as_they_are(folder: Path, tmp_path: Path, model: HashModel) -> None:
+def test_the_folder_of_the_set_and_the_project_are_not_modified(folder: Path, tmp_path: Path, model: HashModel) -> None:
     root = write_project(tmp_path / "project", {"a.md": "# Alpha\n"})
     before = {path: path.read_bytes() for base in (folder, root) for path in base.rglob("*") if path.is_file()}
 
@@ -146,7 +144,7 @@ def test_the_folder_of_the_set_and_the_project_stay_as_they_are(folder: Path, tm
     assert before == {path: path.read_bytes() for base in (folder, root) for path in base.rglob("*") if path.is_file()}
 
 
-def test_weights_that_were_configured_count_for_the_configured_ranking_only(tmp_path: Path, model: HashModel) -> None:
+def test_configured_weights_apply_only_to_the_configured_ranking(tmp_path: Path, model: HashModel) -> None:
     settings = Settings(query=QuerySettings(ranking="classic", weights={"guideMatch": 7}))
     with scratch_index("any", settings, model) as index:
         bench = Bench(QueryService(index), settings, lambda question, one: one.source)
@@ -155,7 +153,7 @@ def test_weights_that_were_configured_count_for_the_configured_ranking_only(tmp_
         assert bench.weights("hybrid") == HYBRID
 
 
-def test_a_question_that_cannot_be_embedded_is_an_error_and_not_half_a_search(folder: Path, model: HashModel) -> None:
+def test_a_question_that_cannot_be_embedded_is_an_error(folder: Path, model: HashModel) -> None:
     model.embedder.refuses.append("harbour master?")
     with open(folder / "queries.jsonl", "a", encoding="utf-8") as file:
         file.write(jsonl([{"_id": "odd", "text": "who is the harbour master?"}]))
@@ -166,7 +164,7 @@ def test_a_question_that_cannot_be_embedded_is_an_error_and_not_half_a_search(fo
         evaluated(folder, folder, model)
 
 
-def test_a_cache_folder_that_cannot_be_made_is_told(
+def test_a_cache_folder_that_cannot_be_created_is_an_error(
     folder: Path, monkeypatch: pytest.MonkeyPatch, model: HashModel
 ) -> None:
     monkeypatch.setenv("LORE_CACHE", str(folder / "queries.jsonl"))
@@ -175,10 +173,10 @@ def test_a_cache_folder_that_cannot_be_made_is_told(
         evaluated(folder, folder, model)
 
 
-# --- a set that is asked of the project's own index --------------------------------------------------------------
+# --- a set for the project's own index ---------------------------------------------------------------------------
 
 
-def test_without_a_corpus_the_projects_own_files_are_what_is_found(tmp_path: Path, model: HashModel) -> None:
+def test_without_a_corpus_the_projects_own_files_are_searched(tmp_path: Path, model: HashModel) -> None:
     root = write_project(
         tmp_path / "project", {f"docs/{one}.md": f"# {one}\n\n{text}\n" for one, text in SUBJECTS.items()}
     )
@@ -194,7 +192,7 @@ def test_without_a_corpus_the_projects_own_files_are_what_is_found(tmp_path: Pat
     assert evaluated(folder, root, model, ["keywords"]).summary()["keywords"]["recall@10"] == 1.0
 
 
-def test_an_answer_that_is_not_in_the_index_is_a_miss(tmp_path: Path, model: HashModel) -> None:
+def test_a_relevant_document_missing_from_the_index_is_a_miss(tmp_path: Path, model: HashModel) -> None:
     root = write_project(tmp_path / "project", {"docs/tide.md": f"# Tide\n\n{SUBJECTS['tide']}\n"})
     index = open_index(root, model=model)
     sync(index)
@@ -214,7 +212,7 @@ def test_an_answer_that_is_not_in_the_index_is_a_miss(tmp_path: Path, model: Has
 
 @pytest.fixture
 def project(tmp_path: Path, model: HashModel) -> Path:
-    """A synced repository in which two tickets led to one changed file each."""
+    """Return a synced repository with two tickets that each changed a file."""
     tickets = {f"issues/issue-{number}.md": f"# {QUESTIONS[one]}\n" for number, one in ((1, "ferry"), (2, "tide"))}
     root = write_project(tmp_path / "project", {**tickets, "lore.toml": ""})
     commit(root, "Begin")
@@ -227,7 +225,7 @@ def project(tmp_path: Path, model: HashModel) -> Path:
     return root
 
 
-def test_tickets_are_asked_for_the_files_that_their_commits_changed_and_find_no_tickets(
+def test_a_ticket_question_expects_the_files_changed_by_its_commits_and_no_tickets(
     project: Path, model: HashModel
 ) -> None:
     found = evaluated(None, project, model)
@@ -242,7 +240,7 @@ def test_a_history_has_no_splits(project: Path, model: HashModel) -> None:
         evaluated(None, project, model, split="dev")
 
 
-def test_a_history_without_tickets_leaves_the_index_to_others(tmp_path: Path, model: HashModel) -> None:
+def test_a_history_without_tickets_releases_the_index(tmp_path: Path, model: HashModel) -> None:
     root = write_project(tmp_path / "project", {"a.md": "# Alpha\n"})
     commit(root, "Begin")
     index = open_index(root, model=model)
@@ -260,7 +258,7 @@ def test_a_history_without_tickets_leaves_the_index_to_others(tmp_path: Path, mo
 
 @pytest.fixture
 def excerpts(tmp_path: Path) -> Path:
-    """Two documents of one passage each, and a question to the first."""
+    """Return two documents with a passage each, and a question about the first."""
     folder = tmp_path / "excerpts"
     for one in ("ferry", "tide"):
         write_project(folder, {f"corpora/{one}.txt": SUBJECTS[one]})
@@ -271,7 +269,7 @@ def excerpts(tmp_path: Path) -> Path:
     return folder
 
 
-def test_an_excerpt_set_measures_how_much_the_best_five_passages_hold(excerpts: Path, model: HashModel) -> None:
+def test_an_excerpt_set_measures_the_coverage_of_the_best_five_passages(excerpts: Path, model: HashModel) -> None:
     found = evaluated(excerpts, excerpts, model)
 
     wanted, given = 7, len(SUBJECTS["ferry"]) + len(SUBJECTS["tide"])
@@ -292,11 +290,11 @@ def test_the_classic_ranking_has_no_passages_to_judge(excerpts: Path, model: Has
 
 
 def report(name: str = "harbour", **values: dict[str, float]) -> Report:
-    """Of one measure; ranking -> question -> value."""
+    """Return a report with a single measure, from a mapping ranking -> question -> value."""
     return Report(name, 2, {ranking: {"ndcg@10": each} for ranking, each in values.items()})
 
 
-def test_a_saved_report_is_read_as_it_was(tmp_path: Path, folder: Path, model: HashModel) -> None:
+def test_a_saved_report_is_read_back_unchanged(tmp_path: Path, folder: Path, model: HashModel) -> None:
     found = evaluated(folder, folder, model)
 
     reports.save(found, tmp_path / "run.json")
@@ -311,19 +309,19 @@ def test_a_saved_report_is_read_as_it_was(tmp_path: Path, folder: Path, model: H
      '{"name": "x", "questions": 1, "values": {"hybrid": {"ndcg@10": {"q": null}}}}',
      '{"name": "x", "questions": "many", "values": {}}'],
 )  # fmt: skip
-def test_what_is_no_saved_report_is_told(tmp_path: Path, content: str) -> None:
+def test_an_invalid_saved_report_is_an_error(tmp_path: Path, content: str) -> None:
     (tmp_path / "run.json").write_text(content)
 
     with pytest.raises(InvalidArgument, match=r"run\.json is not a saved evaluation"):
         reports.load(tmp_path / "run.json")
 
 
-def test_a_saved_report_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_a_missing_saved_report_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(InvalidArgument, match=r"Cannot read run\.json"):
         reports.load(tmp_path / "run.json")
 
 
-def test_a_comparison_is_of_the_rankings_measures_and_questions_that_both_have() -> None:
+def test_a_comparison_covers_the_rankings_measures_and_questions_of_both_reports() -> None:
     ours = report(hybrid={"a": 0.5, "b": 1.0}, vectors={"a": 1.0})
     theirs = report(hybrid={"a": 0.5, "b": 0.5, "c": 0.0}, keywords={"a": 1.0})
 
@@ -334,12 +332,12 @@ def test_a_comparison_is_of_the_rankings_measures_and_questions_that_both_have()
 
 
 @pytest.mark.parametrize("theirs", [report(hybrid={"c": 0.0}), report(keywords={"a": 1.0}), report()])
-def test_reports_that_have_nothing_in_common_are_not_taken_for_equal(theirs: Report) -> None:
+def test_reports_with_nothing_in_common_do_not_count_as_equal(theirs: Report) -> None:
     with pytest.raises(InvalidArgument, match="no questions in common"):
         report(hybrid={"a": 0.5}).against(theirs)
 
 
-def test_the_rankings_of_one_report_are_compared_on_the_same_questions() -> None:
+def test_the_rankings_of_a_report_are_compared_on_the_same_questions() -> None:
     found = report(hybrid={"a": 0.75, "b": 1.0}, vectors={"a": 0.5, "b": 0.5}).between("hybrid", "vectors")
 
     assert found["ndcg@10"].difference == 0.375

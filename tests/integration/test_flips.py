@@ -1,4 +1,4 @@
-"""Going back and forth between two states of a tree, as branches do, wears nothing out."""
+"""Switching repeatedly between two states of a tree does not degrade the index."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ LONG = [pytest.param(share, FILES, DEFAULT_LIMITS, marks=pytest.mark.long) for s
 
 
 @pytest.mark.parametrize(("share", "count", "limits"), [(0.5, FEW, SMALL), *LONG])
-def test_twenty_flips_leave_everything_findable_and_the_index_small(
+def test_after_twenty_switches_everything_is_found_and_the_index_is_small(
     tmp_path: Path, share: float, count: int, limits: LoadLimits
 ) -> None:
     model = HashModel()

@@ -1,4 +1,4 @@
-"""Garbage in the middle of a database: one sync repairs all of it, and a search never misses anything silently."""
+"""Garbage in a database file: a single sync repairs it, and no search silently loses results."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ os._exit(9)
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A synced project; each test damages it, heals it and so leaves it sound."""
+    """Return a synced project that each test damages and repairs."""
     project = write_project(tmp_path_factory.mktemp("garbage") / "project", FILES)
     with closing(open_index(project)) as index:
         sync(index)
@@ -50,14 +50,14 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def overwrite(path: Path, percent: int, garbage: bytes, length: int = PAGE) -> None:
-    """Write garbage into the middle of a file, as a failing disk does."""
+    """Write garbage into the middle of a file, like a failing disk."""
     with open(path, "r+b") as file:
         file.seek(path.stat().st_size * percent // 100)
         file.write((garbage * length)[: min(length, path.stat().st_size - file.tell())])
 
 
 def found(index: Index) -> list[str] | str:
-    """The sources that one word finds, or the hint of the error."""
+    """Return the sources found for a word, or the hint of the error."""
     try:
         candidates = retrieve(index, "lighthouse", None, DOCUMENTS + 1)
         return sorted(one.chunk.source for one in candidates.found if one.keyword)
@@ -66,7 +66,7 @@ def found(index: Index) -> list[str] | str:
 
 
 def heal(project: Path) -> list[str]:
-    """Sync once; the index must then be as if built anew, without the model. Returns the warnings."""
+    """Sync once without the model, check that the index equals a fresh index, and return the warnings."""
     model = HashModel()
     with closing(open_index(project, model=model)) as index:
         report = sync(index)
@@ -78,7 +78,7 @@ def heal(project: Path) -> list[str]:
 
 @pytest.mark.parametrize("length", [300, 3 * PAGE])
 @pytest.mark.parametrize("garbage", GARBAGE.values(), ids=GARBAGE.keys())
-def test_one_sync_repairs_a_catalogue_with_garbage_at_any_position(project: Path, garbage: bytes, length: int) -> None:
+def test_a_sync_repairs_a_catalogue_with_garbage_at_any_position(project: Path, garbage: bytes, length: int) -> None:
     complete = sorted(path for path in FILES if path.startswith("docs/"))
     for percent in POSITIONS:
         overwrite(project / ".lore" / CATALOGUE, percent, garbage, length)
@@ -89,7 +89,7 @@ def test_one_sync_repairs_a_catalogue_with_garbage_at_any_position(project: Path
 
 
 @pytest.mark.parametrize("percent", POSITIONS)
-def test_one_sync_repairs_a_catalogue_whose_log_a_killed_process_left(project: Path, percent: int) -> None:
+def test_a_sync_repairs_a_catalogue_with_the_log_of_a_killed_process(project: Path, percent: int) -> None:
     catalogue = project / ".lore" / CATALOGUE
     killed = subprocess.run([sys.executable, "-c", KILLED, catalogue], check=False, capture_output=True, text=True)
     assert (killed.returncode, killed.stderr) == (9, "")
@@ -101,7 +101,7 @@ def test_one_sync_repairs_a_catalogue_whose_log_a_killed_process_left(project: P
     heal(project)
 
 
-def test_a_running_process_repairs_a_catalogue_that_is_overwritten_under_it(project: Path) -> None:
+def test_a_running_process_repairs_a_catalogue_overwritten_by_another(project: Path) -> None:
     for percent in POSITIONS:
         with closing(open_index(project)) as index:
             assert sync(index).unchanged
@@ -110,7 +110,7 @@ def test_a_running_process_repairs_a_catalogue_that_is_overwritten_under_it(proj
             assert_equals_fresh(index)
 
 
-def test_damage_that_a_reader_met_is_repaired_by_the_next_sync_of_the_same_process(project: Path) -> None:
+def test_damage_found_by_a_reader_is_repaired_by_the_next_sync_of_the_same_process(project: Path) -> None:
     with closing(open_index(project)) as index:
         sync(index)
         with index.catalogue.transaction() as connection:  # a write of ours, so the file is as we left it
@@ -124,7 +124,7 @@ def test_damage_that_a_reader_met_is_repaired_by_the_next_sync_of_the_same_proce
 
 
 def test_an_unchanged_catalogue_is_not_checked_again(project: Path) -> None:
-    """A check reads every row, and nothing that is sound may be taken for damaged."""
+    """A check reads every row, so it must not run for an intact catalogue."""
     with closing(open_index(project)) as index:
         sync(index)
     catalogue = project / ".lore" / CATALOGUE
@@ -140,7 +140,7 @@ def test_an_unchanged_catalogue_is_not_checked_again(project: Path) -> None:
 
 @pytest.mark.parametrize("length", [300, 3 * PAGE])
 @pytest.mark.parametrize("name", [CACHE, CHUNKS])
-def test_one_sync_repairs_garbage_in_the_cache_and_in_the_chunks(tmp_path: Path, name: str, length: int) -> None:
+def test_a_sync_repairs_garbage_in_the_cache_and_in_the_chunks(tmp_path: Path, name: str, length: int) -> None:
     project = write_project(tmp_path / "project", FILES)
     with closing(open_index(project)) as index:
         sync(index)
@@ -155,7 +155,7 @@ def test_one_sync_repairs_garbage_in_the_cache_and_in_the_chunks(tmp_path: Path,
 
 @pytest.mark.parametrize("value", [7, None, b"\xa5", "\xa5"])
 @pytest.mark.parametrize("column", ["model", "content", "value"])
-def test_a_cache_with_values_of_another_kind_is_no_hindrance(tmp_path: Path, column: str, value: object) -> None:
+def test_a_cache_with_values_of_another_type_is_accepted(tmp_path: Path, column: str, value: object) -> None:
     project = write_project(tmp_path / "project", {"a.md": FILES["docs/1.md"]})
     with closing(open_index(project)) as index:
         sync(index)

@@ -1,4 +1,4 @@
-"""GeminiEmbedder through the real client, against a local server that speaks the wire format of batchEmbedContents."""
+"""GeminiEmbedder with the real client against a local server with the format of batchEmbedContents."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def text_of(request: dict[str, Any]) -> str:
 
 
 def values_of(text: str, dimension: int = DIMENSION) -> list[float]:
-    """A vector that tells texts apart and is not of length 1, as the API's shortened ones are not."""
+    """Return a vector that differs by text; like the API's shortened vectors its length is not 1."""
     return [3.0 + len(text), *(float(ord(character)) for character in text.ljust(dimension - 1)[: dimension - 1])]
 
 
@@ -47,7 +47,7 @@ def embeddings(dimension: int = DIMENSION, fewer: int = 0) -> Reply:
 
 
 def refusing(word: str) -> Reply:
-    """A 400 for every request that holds the word."""
+    """Answer every request that contains the word with status 400."""
 
     def reply(handler: BaseHTTPRequestHandler, body: dict[str, Any]) -> None:
         is_bad = any(word in text_of(one) for one in body["requests"])
@@ -60,7 +60,7 @@ def embedder(url: str) -> GeminiEmbedder:
     return GeminiEmbedder(MODEL, url, first_delay=0.01)
 
 
-def test_the_request_is_what_the_api_expects_and_vectors_have_length_one() -> None:
+def test_the_request_matches_the_api_and_vectors_have_length_one() -> None:
     with serving(embeddings()) as server:
         found = embedder(server.url).embed(["one", "two"])
 
@@ -76,7 +76,7 @@ def test_the_request_is_what_the_api_expects_and_vectors_have_length_one() -> No
     assert np.allclose(np.linalg.norm(found, axis=1), 1, atol=1e-6)
 
 
-def test_a_question_is_embedded_as_a_question() -> None:
+def test_a_query_is_embedded_as_a_query() -> None:
     with serving(embeddings()) as server:
         found = embedder(server.url).embed_query("where?")
 
@@ -85,7 +85,7 @@ def test_a_question_is_embedded_as_a_question() -> None:
 
 
 @pytest.mark.parametrize("count", [0, 1, BATCH - 1, BATCH, BATCH + 1, 2 * BATCH + 1])
-def test_many_texts_go_in_batches_and_keep_their_order(count: int) -> None:
+def test_texts_are_sent_in_batches_and_keep_their_order(count: int) -> None:
     texts = [f"text number {n}" for n in range(count)]
     with serving(embeddings()) as server:
         found = embedder(server.url).embed(texts)
@@ -99,7 +99,7 @@ def test_many_texts_go_in_batches_and_keep_their_order(count: int) -> None:
 
 
 @pytest.mark.parametrize("code", [429, 500, 503])
-def test_a_passing_failure_is_tried_again(code: int) -> None:
+def test_a_temporary_failure_is_retried(code: int) -> None:
     with serving(status(code), status(code), embeddings()) as server:
         found = embedder(server.url).embed(["one"])
 
@@ -108,7 +108,7 @@ def test_a_passing_failure_is_tried_again(code: int) -> None:
 
 
 @pytest.mark.parametrize("code", [429, 500, 403])
-def test_a_lasting_failure_is_reported_as_unavailable_after_few_tries_and_leaks_nothing(code: int) -> None:
+def test_a_lasting_failure_is_reported_as_unavailable_after_a_few_retries_without_secrets(code: int) -> None:
     with serving(status(code)) as server, pytest.raises(ProviderUnavailable) as caught:
         embedder(server.url).embed(["one"])
 
@@ -129,13 +129,13 @@ UNUSABLE = {
 
 
 @pytest.mark.parametrize("reply", UNUSABLE.values(), ids=UNUSABLE.keys())
-def test_a_reply_that_cannot_be_used_is_reported(reply: Reply) -> None:
+def test_an_unusable_reply_is_reported(reply: Reply) -> None:
     with serving(reply) as server, pytest.raises(ProviderUnavailable):
         embedder(server.url).embed(["one", "two"])
 
 
 @pytest.mark.parametrize("value", [0.0, float("nan"), float("inf")])
-def test_a_vector_without_a_direction_is_the_fault_of_its_text(value: float) -> None:
+def test_a_zero_vector_is_reported_as_a_failure_of_its_text(value: float) -> None:
     body = json.dumps({"embeddings": [{"values": [value] * DIMENSION}]}).encode()
     with serving(lambda handler, _: send(handler, 200, body)) as server, pytest.raises(ProviderError) as caught:
         embedder(server.url).embed(["one"])
@@ -143,7 +143,7 @@ def test_a_vector_without_a_direction_is_the_fault_of_its_text(value: float) -> 
     assert not isinstance(caught.value, ProviderUnavailable)
 
 
-def test_without_a_key_the_configuration_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_key_the_configuration_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("GEMINI_API_KEY")
 
     with pytest.raises(ConfigError, match="GEMINI_API_KEY"):
@@ -163,7 +163,7 @@ def open_gemini(project: Path, url: str) -> Index:
     return Index(project.resolve(), settings)
 
 
-def test_a_project_is_indexed_with_gemini_and_a_refused_text_costs_only_itself(project: Path) -> None:
+def test_a_text_refused_by_gemini_does_not_prevent_indexing_the_others(project: Path) -> None:
     with serving(refusing("number7\n")) as server, closing(open_gemini(project, server.url)) as index:
         pages = {**PAGES, "docs/7.md": "# Page 7\n\nlighthouse number7\n\nmore\n"}
         write_project(project, pages)
@@ -175,7 +175,7 @@ def test_a_project_is_indexed_with_gemini_and_a_refused_text_costs_only_itself(p
         assert (len(chunks), len(vectors), len(words)) == (40, 39, 40)
 
 
-def test_an_api_that_is_down_ends_the_sync_at_once_and_the_next_goes_on(project: Path) -> None:
+def test_an_unavailable_api_ends_the_sync_immediately_and_the_next_sync_resumes(project: Path) -> None:
     with serving(status(403)) as server, closing(open_gemini(project, server.url)) as index:
         with pytest.raises(ProviderUnavailable) as caught:
             sync(index)

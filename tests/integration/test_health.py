@@ -1,4 +1,4 @@
-"""Health is found out by use, part for part; it creates nothing, and only good news is remembered."""
+"""Health is checked by use, per part; it creates nothing, and only good results are cached."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_an_empty_index_is_degraded(tmp_path: Path, contract: Contract) -> None:
 
 
 @pytest.mark.parametrize(("lost", "part"), [("vectors-1", "database"), ("keywords", "keywords")])
-def test_a_lost_store_is_named_while_other_parts_are_judged_for_themselves(
+def test_a_lost_store_is_reported_and_other_parts_are_checked_independently(
     project: Path, contract: Contract, lost: str, part: str
 ) -> None:
     synced(project, contract).close()
@@ -82,7 +82,7 @@ def test_a_lost_store_is_named_while_other_parts_are_judged_for_themselves(
     assert {name for name, status in parts(record).items() if status == "failed"} == {part}
 
 
-def test_a_model_that_fails_is_found_by_a_probe(project: Path, contract: Contract) -> None:
+def test_a_failing_model_is_detected_by_a_probe(project: Path, contract: Contract) -> None:
     synced(project, contract).close()
     app = App(project, Settings(), contract, HashModel(refuses=["embedding model work"]))
     record = health(app)
@@ -91,7 +91,7 @@ def test_a_model_that_fails_is_found_by_a_probe(project: Path, contract: Contrac
     assert (record["status"], parts(record)["embedding"]) == ("unhealthy", "failed")
 
 
-def test_listing_works_while_the_model_is_broken(project: Path, contract: Contract) -> None:
+def test_listing_works_while_the_model_is_unavailable(project: Path, contract: Contract) -> None:
     synced(project, contract).close()
     app = App(project, Settings(), contract, HashModel(refuses=[""]))
     total = app.call("list_documents", {})["total"]
@@ -101,7 +101,7 @@ def test_listing_works_while_the_model_is_broken(project: Path, contract: Contra
     assert (total, state) == (2, "started")
 
 
-def test_bad_news_is_looked_at_again_each_time(project: Path, contract: Contract) -> None:
+def test_a_failed_check_is_repeated_each_time(project: Path, contract: Contract) -> None:
     app = App(project, Settings(), contract, HashModel())
     before = health(app)["status"]
     app.call("manage_knowledge_base", {"action": "sync"})
@@ -123,7 +123,7 @@ def test_the_database_can_be_stopped_and_started(project: Path, contract: Contra
     assert found
 
 
-def test_only_the_probe_of_a_good_model_is_kept_and_a_refresh_repeats_it(project: Path, contract: Contract) -> None:
+def test_only_a_successful_model_probe_is_cached_and_a_refresh_repeats_it(project: Path, contract: Contract) -> None:
     model = HashModel()
     app = App(project, Settings(), contract, model)
     app.call("manage_knowledge_base", {"action": "sync"})
@@ -138,7 +138,7 @@ def test_only_the_probe_of_a_good_model_is_kept_and_a_refresh_repeats_it(project
     assert second["index_age_seconds"] > first["index_age_seconds"] + 1_000_000
 
 
-def test_a_build_that_ends_makes_health_look_again_at_everything(project: Path, contract: Contract) -> None:
+def test_all_checks_are_repeated_after_a_build(project: Path, contract: Contract) -> None:
     model = HashModel()
     app = App(project, Settings(), contract, model)
     app.call("manage_knowledge_base", {"action": "sync"})
@@ -156,7 +156,7 @@ def test_a_build_that_ends_makes_health_look_again_at_everything(project: Path, 
     assert parts(after)["embedding"] == "failed"
 
 
-def test_a_store_that_is_lost_after_a_good_check_is_noticed_by_the_next(project: Path, contract: Contract) -> None:
+def test_a_store_lost_after_a_successful_check_is_detected_by_the_next_check(project: Path, contract: Contract) -> None:
     app = synced(project, contract)
     before = health(app)["status"]
     shutil.rmtree(project / ".lore" / "keywords")

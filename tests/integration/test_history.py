@@ -1,4 +1,4 @@
-"""A set from a real git repository: commits that name a ticket say which files it changed."""
+"""Evaluation sets from a git repository: commits that name a ticket show which files it changed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TICKETS = {
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """A repository with two tickets and nothing that was done for them."""
+    """Return a repository with two tickets and no commits for them."""
     root = write_project(tmp_path / "harbour", {**TICKETS, "src/ferry.py": "SPEED = 1\n"})
     commit(root, "Begin")
     return root
@@ -43,7 +43,7 @@ def opened() -> Iterator[list[Index]]:
 
 
 def change(root: Path, message: str, *paths: str) -> None:
-    """A commit that changes these files."""
+    """Commit a change of these files."""
     for path in paths:
         file = root / path
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -53,17 +53,17 @@ def change(root: Path, message: str, *paths: str) -> None:
 
 
 def history(root: Path, opened: list[Index]) -> EvaluationSet:
-    """The set of the synced project."""
+    """Return the evaluation set of the synced project."""
     write_project(root, {})
     opened.append(open_index(root, model=HashModel()))
     sync(opened[0], allow_mass_delete=True)
     return set_from_git(root, opened[0])
 
 
-# --- which commit names which ticket -----------------------------------------------------------------------------
+# --- commits that name tickets -----------------------------------------------------------------------------------
 
 
-def test_a_ticket_is_asked_for_the_files_of_all_commits_that_name_it(project: Path, opened: list[Index]) -> None:
+def test_a_ticket_question_expects_the_files_of_all_commits_that_name_it(project: Path, opened: list[Index]) -> None:
     change(project, "Leave at dawn\n\nFixes #12.", "src/ferry.py", "docs/tide.md")
     change(project, "More for #12", "src/berth.py")
     change(project, "Nothing of a ticket", "src/other.py")
@@ -75,7 +75,7 @@ def test_a_ticket_is_asked_for_the_files_of_all_commits_that_name_it(project: Pa
     assert found.records is None
 
 
-def test_a_ticket_goes_by_its_key_in_any_case_or_by_its_number(project: Path, opened: list[Index]) -> None:
+def test_a_ticket_is_named_by_its_key_in_any_case_or_by_its_number(project: Path, opened: list[Index]) -> None:
     change(project, "HARB-7 lights", "src/light.py")
     change(project, "A horn (#7)", "src/horn.py")
 
@@ -83,22 +83,20 @@ def test_a_ticket_goes_by_its_key_in_any_case_or_by_its_number(project: Path, op
 
 
 @pytest.mark.parametrize("stem", ["harb-9", "HARB-9_the_horn", "2-HARB-9", "fix-HARB-9-horn"])
-def test_a_tickets_key_is_found_anywhere_in_its_files_name(project: Path, opened: list[Index], stem: str) -> None:
+def test_the_key_of_a_ticket_may_be_anywhere_in_its_file_name(project: Path, opened: list[Index], stem: str) -> None:
     write_project(project, {f"issues/{stem}.md": "# Horn\n\nIt is silent.\n"})
     change(project, "HARB-9: a louder horn", "src/horn.py")
 
     assert history(project, opened).judgements == {f"issues/{stem}.md": {"src/horn.py": 1}}
 
 
-def test_one_commit_may_name_several_tickets(project: Path, opened: list[Index]) -> None:
+def test_a_commit_may_name_several_tickets(project: Path, opened: list[Index]) -> None:
     change(project, "For #12 and HARB-7", "src/ferry.py")
 
     assert history(project, opened).judgements == {one: {"src/ferry.py": 1} for one in sorted(TICKETS)}
 
 
-def test_a_number_that_two_tickets_share_names_neither_and_their_keys_name_each(
-    project: Path, opened: list[Index]
-) -> None:
+def test_a_number_shared_by_two_tickets_names_neither_but_their_keys_do(project: Path, opened: list[Index]) -> None:
     write_project(project, {"issues/BOAT-7.md": "# Boats\n\nThere are too few.\n"})
     change(project, "Which one is #7", "src/either.py")
     change(project, "BOAT-7: build some", "src/boat.py")
@@ -120,16 +118,16 @@ def test_a_number_that_two_tickets_share_names_neither_and_their_keys_name_each(
         ("#12abc", set()),
     ],
 )
-def test_a_message_names_tickets_by_a_number_behind_a_hash_and_by_a_key_in_capitals(
+def test_a_message_names_tickets_by_a_number_after_a_hash_sign_or_a_key_in_capitals(
     message: str, found: set[str]
 ) -> None:
     assert names(message) == found
 
 
-# --- what counts as an answer ------------------------------------------------------------------------------------
+# --- expected answers --------------------------------------------------------------------------------------------
 
 
-def test_a_sweeping_commit_says_nothing_of_a_ticket(project: Path, opened: list[Index]) -> None:
+def test_a_commit_that_changes_very_many_files_is_ignored(project: Path, opened: list[Index]) -> None:
     change(project, "Rename everything #12", *(f"src/file{number}.py" for number in range(MOST_FILES + 1)))
     change(project, "Just not too many #12", *(f"src/file{number}.py" for number in range(MOST_FILES)))
 
@@ -138,7 +136,7 @@ def test_a_sweeping_commit_says_nothing_of_a_ticket(project: Path, opened: list[
     }
 
 
-def test_files_that_are_gone_or_were_never_indexed_are_no_answers(project: Path, opened: list[Index]) -> None:
+def test_deleted_and_unindexed_files_are_not_expected_answers(project: Path, opened: list[Index]) -> None:
     change(project, "For #12", "src/gone.py", "src/moved.py", "src/kept.py", "data/table.bin")
     (project / "src" / "gone.py").unlink()
     git(project, "mv", "src/moved.py", "src/new.py")
@@ -147,21 +145,21 @@ def test_files_that_are_gone_or_were_never_indexed_are_no_answers(project: Path,
     assert history(project, opened).judgements == {"issues/issue-12.md": {"src/kept.py": 1}}
 
 
-def test_tickets_and_releases_are_no_answers(project: Path, opened: list[Index]) -> None:
+def test_tickets_and_releases_are_not_expected_answers(project: Path, opened: list[Index]) -> None:
     change(project, "Close #12", "issues/issue-12.md", "CHANGELOG.md", "src/ferry.py")
 
     assert history(project, opened).judgements == {"issues/issue-12.md": {"src/ferry.py": 1}}
 
 
 @pytest.mark.parametrize("type_", list(KnowledgeType))
-def test_of_what_a_search_finds_tickets_and_releases_do_not_count(type_: KnowledgeType) -> None:
+def test_tickets_and_releases_among_the_results_do_not_count(type_: KnowledgeType) -> None:
     hit = Ranked("a.md", 1.0, make_chunk("a.md", type_.value))
     is_file = type_ not in (KnowledgeType.TICKET, KnowledgeType.RELEASE)
 
     assert file_not_ticket(Question("q", "q"), hit) == ("a.md" if is_file else None)
 
 
-def test_names_in_any_script_and_with_spaces_are_read_as_they_are(project: Path, opened: list[Index]) -> None:
+def test_file_names_in_any_script_and_with_spaces_are_read_unchanged(project: Path, opened: list[Index]) -> None:
     change(project, "For #12", "docs/Überfahrt früh.md", "docs/한국어.md")
 
     assert set(history(project, opened).judgements["issues/issue-12.md"]) == {
@@ -170,7 +168,7 @@ def test_names_in_any_script_and_with_spaces_are_read_as_they_are(project: Path,
     }
 
 
-def test_of_a_project_in_a_part_of_a_repository_only_that_part_counts(tmp_path: Path, opened: list[Index]) -> None:
+def test_for_a_project_in_a_subfolder_only_that_subfolder_counts(tmp_path: Path, opened: list[Index]) -> None:
     root = write_project(tmp_path / "all" / "harbour", TICKETS)
     commit(root.parent, "Begin")
     (root.parent / "other.py").write_text("x = 1\n")
@@ -180,7 +178,7 @@ def test_of_a_project_in_a_part_of_a_repository_only_that_part_counts(tmp_path: 
     assert history(root, opened).judgements == {"issues/issue-12.md": {"ferry.py": 1}}
 
 
-def test_a_merge_is_left_out_and_what_it_merged_is_not(project: Path) -> None:
+def test_a_merge_is_skipped_but_the_merged_commits_count(project: Path) -> None:
     git(project, "checkout", "--quiet", "-b", "side")
     change(project, "For #12", "src/side.py")
     git(project, "checkout", "--quiet", "-")
@@ -194,7 +192,7 @@ def test_a_merge_is_left_out_and_what_it_merged_is_not(project: Path) -> None:
     assert found["For #12"] == ("src/side.py",)
 
 
-def test_a_message_may_have_lines_and_a_commit_no_files(project: Path) -> None:
+def test_a_message_may_have_several_lines_and_a_commit_no_files(project: Path) -> None:
     commit(project, "Nothing\n\nat all\n#12")
 
     newest = next(commits(project))
@@ -202,10 +200,10 @@ def test_a_message_may_have_lines_and_a_commit_no_files(project: Path) -> None:
     assert (newest.message, newest.files) == ("Nothing\n\nat all\n#12\n", ())
 
 
-# --- where there is no set ---------------------------------------------------------------------------------------
+# --- missing histories -------------------------------------------------------------------------------------------
 
 
-def test_a_project_that_was_never_synced_is_told(project: Path, opened: list[Index]) -> None:
+def test_a_project_that_was_never_synced_is_an_error(project: Path, opened: list[Index]) -> None:
     opened.append(open_index(project))
 
     with pytest.raises(IndexMissing):
@@ -213,7 +211,7 @@ def test_a_project_that_was_never_synced_is_told(project: Path, opened: list[Ind
 
 
 @pytest.mark.parametrize("prepare", [lambda root: None, lambda root: git(root, "init", "--quiet")])
-def test_a_project_without_history_is_told(
+def test_a_project_without_history_is_an_error(
     tmp_path: Path, opened: list[Index], prepare: Callable[[Path], None]
 ) -> None:
     root = write_project(tmp_path / "bare", TICKETS)
@@ -223,7 +221,9 @@ def test_a_project_without_history_is_told(
         history(root, opened)
 
 
-def test_a_history_that_names_no_ticket_is_told_and_how_tickets_are_found(project: Path, opened: list[Index]) -> None:
+def test_a_history_without_tickets_is_an_error_that_explains_how_tickets_are_found(
+    project: Path, opened: list[Index]
+) -> None:
     change(project, "For #99 and NOPE-1", "src/ferry.py")
 
     with pytest.raises(NotFound) as caught:
@@ -232,7 +232,7 @@ def test_a_history_that_names_no_ticket_is_told_and_how_tickets_are_found(projec
     assert "ABC-12" in caught.value.hint
 
 
-def test_a_machine_without_git_is_told(project: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_machine_without_git_is_an_error(project: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
 
     with pytest.raises(StorageError, match="git cannot be run"):
@@ -250,7 +250,7 @@ def test_a_machine_without_git_is_told(project: Path, monkeypatch: pytest.Monkey
         "remote.origin.uploadpack={program}",
     ],
 )
-def test_a_repository_cannot_choose_a_program_that_git_runs(tmp_path: Path, config: str) -> None:
+def test_a_repository_cannot_make_git_run_a_program(tmp_path: Path, config: str) -> None:
     root, program, mark = tmp_path / "project", tmp_path / "program", tmp_path / "was-run"
     program.write_text(f"#!/bin/sh\ntouch {mark}\n")
     program.chmod(0o755)

@@ -1,4 +1,4 @@
-"""The hook and a stateful server of somebody else in another process: nothing twice, nothing lost, whatever fails."""
+"""The hook against a stateful server in another process: no duplicates and no losses after any failure."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def server(one_server: MemoryServer) -> MemoryServer:
 
 
 class Hook:
-    """Runs the sync on a folder as the command does, in this process; `pauses` are those it would have made."""
+    """Runs the sync of a folder like the command, in this process; `pauses` records the pauses it requests."""
 
     def __init__(self, folder: Path, url: str) -> None:
         self.folder = folder / "m"
@@ -103,14 +103,14 @@ def bodies(server: MemoryServer) -> list[str]:
 ALL = ["# Beta\n\nb", "# Gamma\n\nc", MEMORY.split("---\n")[2].strip()]
 
 
-def test_fr_001_a_session_is_opened_by_a_post_of_json_rpc_to_the_address(hook: Hook, server: MemoryServer) -> None:
+def test_fr_001_a_session_is_opened_by_a_json_rpc_post_to_the_address(hook: Hook, server: MemoryServer) -> None:
     hook.run()
     begun = next(one for one in server.asked if one["method"] == "initialize")
 
     assert (begun["path"], begun["jsonrpc"], begun["session"]) == ("/mcp/", "2.0", None)
 
 
-def test_fr_002_every_request_after_the_first_carries_the_id_of_the_session(hook: Hook, server: MemoryServer) -> None:
+def test_fr_002_every_request_after_the_first_carries_the_session_id(hook: Hook, server: MemoryServer) -> None:
     hook.run()
     asked = server.asked
     after = asked[[one["method"] for one in asked].index("initialize") + 1 :]
@@ -122,7 +122,7 @@ def test_fr_002_every_request_after_the_first_carries_the_id_of_the_session(hook
     assert after[0]["session"]
 
 
-def test_fr_003_replies_that_are_server_sent_events_are_read(hook: Hook, server: MemoryServer) -> None:
+def test_fr_003_replies_as_server_sent_events_are_read(hook: Hook, server: MemoryServer) -> None:
     assert hook.run() == Tally(found=3, succeeded=3)
     assert all("text/event-stream" in one["accept"] for one in server.asked if "accept" in one)
     ids = [entry.ids[0] for entry in hook.state.files.values()]
@@ -152,7 +152,7 @@ def test_fr_007_failed_requests_are_retried_with_exponential_backoff(
     assert reason in caplog.text
 
 
-def test_fr_007_refused_connections_are_retried_until_the_server_is_there(hook: Hook) -> None:
+def test_fr_007_refused_connections_are_retried_until_the_server_is_available(hook: Hook) -> None:
     port = free_port()
     hook.url = f"http://127.0.0.1:{port}/mcp/"
     with ExitStack() as stack:
@@ -163,21 +163,21 @@ def test_fr_007_refused_connections_are_retried_until_the_server_is_there(hook: 
     assert hook.pauses == [0.5, 1.0]
 
 
-def test_the_pause_that_a_busy_server_asks_for_is_made(hook: Hook, server: MemoryServer) -> None:
+def test_the_pause_requested_by_a_busy_server_is_made(hook: Hook, server: MemoryServer) -> None:
     server.set({"do": "429", "wait": 7})
 
     assert hook.run().succeeded == 3
     assert hook.pauses == [7.0]
 
 
-def test_a_server_that_asks_for_too_much_time_is_left_for_the_next_run(hook: Hook, server: MemoryServer) -> None:
+def test_a_server_that_requests_too_long_a_pause_is_left_for_the_next_run(hook: Hook, server: MemoryServer) -> None:
     server.set({"do": "503", "wait": 3600}, {"do": "503", "wait": 3600})
 
     assert hook.run() == Tally(found=3, failed=3)
     assert hook.run() == Tally(found=3, succeeded=3)
 
 
-def test_fr_008_what_was_sent_is_known_by_path_and_hash_and_not_sent_again(hook: Hook, server: MemoryServer) -> None:
+def test_fr_008_sent_files_are_recognized_by_path_and_hash_and_not_sent_again(hook: Hook, server: MemoryServer) -> None:
     hook.run()
 
     assert hook.run() == Tally(found=3, skipped=3)
@@ -217,7 +217,7 @@ def test_fr_011_no_name_over_200_characters_is_sent_and_nothing_is_lost(hook: Ho
     assert sent["episode_body"] == f"{name.strip()}\n\nBody."
 
 
-def test_fr_012_metadata_of_the_front_matter_arrives(hook: Hook, server: MemoryServer) -> None:
+def test_fr_012_front_matter_metadata_is_sent(hook: Hook, server: MemoryServer) -> None:
     server.set(style="plain")
     hook.run()
 
@@ -228,7 +228,7 @@ def test_fr_012_metadata_of_the_front_matter_arrives(hook: Hook, server: MemoryS
     }  # fmt: skip
 
 
-def test_fr_013_without_a_server_nothing_is_lost_and_the_next_run_sends_it(
+def test_fr_013_without_a_server_nothing_is_lost_and_the_next_run_sends_everything(
     hook: Hook, server: MemoryServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     url, hook.url = hook.url, f"http://127.0.0.1:{free_port()}/mcp/"
@@ -240,7 +240,7 @@ def test_fr_013_without_a_server_nothing_is_lost_and_the_next_run_sends_it(
     assert bodies(server) == ALL
 
 
-def test_fr_015_all_sends_everything_again_and_leaves_nothing_twice(hook: Hook, server: MemoryServer) -> None:
+def test_fr_015_all_sends_everything_again_without_duplicates(hook: Hook, server: MemoryServer) -> None:
     hook.run()
     before = {one["uuid"] for one in server.episodes}
 
@@ -250,7 +250,7 @@ def test_fr_015_all_sends_everything_again_and_leaves_nothing_twice(hook: Hook, 
     assert before.isdisjoint(one["uuid"] for one in server.episodes)
 
 
-def test_sc_003_all_new_files_arrive_at_the_first_attempt(hook: Hook, server: MemoryServer) -> None:
+def test_sc_003_all_new_files_are_sent_at_the_first_attempt(hook: Hook, server: MemoryServer) -> None:
     for number in range(25):
         hook.write(f"RESEARCH/2026-0{number % 5}/{number}.md", f"# Finding {number}\n\nText {number}.")
 
@@ -266,9 +266,7 @@ def test_sc_004_equal_content_is_sent_once(hook: Hook, server: MemoryServer) -> 
     assert bodies(server) == ALL
 
 
-def test_a_copy_keeps_what_it_says_on_the_server_when_the_other_is_deleted_or_edited(
-    hook: Hook, server: MemoryServer
-) -> None:
+def test_a_copy_stays_on_the_server_when_the_original_is_deleted_or_edited(hook: Hook, server: MemoryServer) -> None:
     for name in ("LEARNING/copy.md", "LEARNING/2026-02/copy.md"):
         hook.write(name, MEMORY)
     hook.run()
@@ -280,7 +278,7 @@ def test_a_copy_keeps_what_it_says_on_the_server_when_the_other_is_deleted_or_ed
 
 
 @pytest.mark.parametrize("database", ["neo4j", "falkordb"])
-def test_sc_005_special_characters_are_found_on_each_database(hook: Hook, server: MemoryServer, database: str) -> None:
+def test_sc_005_special_characters_are_found_in_each_database(hook: Hook, server: MemoryServer, database: str) -> None:
     server.set(database=database)
     hook.write("RESEARCH/cti.md", '# CTI\n\nThe group apt-28 (also known as "Fancy Bear") uses a/b:c.')
     hook.run()
@@ -303,7 +301,7 @@ def test_sc_006_a_session_with_a_healthy_server_is_opened_at_the_first_attempt(
     assert hook.pauses == []
 
 
-def test_the_limit_of_the_command_line_goes_before_that_of_the_configuration(
+def test_the_limit_of_the_command_line_overrides_the_configuration(
     hook: Hook, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("LORE_HOME", str(tmp_path / "home"))
@@ -328,9 +326,7 @@ Hook(Path(sys.argv[1]), sys.argv[2]).run()
 """
 
 
-def test_a_hook_that_is_killed_sends_nothing_twice_and_loses_nothing(
-    hook: Hook, server: MemoryServer, tmp_path: Path
-) -> None:
+def test_a_killed_hook_sends_nothing_twice_and_loses_nothing(hook: Hook, server: MemoryServer, tmp_path: Path) -> None:
     server.set({"do": "late"})
     with child(SYNC, tmp_path.resolve(), server.url):
         wait_until(lambda: len(server.episodes) == 1)  # it has arrived, and the hook does not know: then it is killed
@@ -341,7 +337,7 @@ def test_a_hook_that_is_killed_sends_nothing_twice_and_loses_nothing(
 
 
 @pytest.mark.long
-def test_a_hook_that_is_killed_at_any_moment_sends_nothing_twice_and_loses_nothing(
+def test_a_hook_killed_at_any_moment_sends_nothing_twice_and_loses_nothing(
     hook: Hook, server: MemoryServer, tmp_path: Path
 ) -> None:
     chance = random.Random(7)
@@ -367,7 +363,7 @@ async def _health(target: Target, seconds: float) -> None:
         return
 
 
-def test_sc_007_a_running_server_is_found_healthy_within_5_seconds_and_a_silent_one_is_not_waited_for_longer(
+def test_sc_007_a_health_check_takes_at_most_5_seconds_also_for_a_silent_server(
     server: MemoryServer,
 ) -> None:
     target = target_of(server.url, {}, Path("/"))
@@ -378,7 +374,7 @@ def test_sc_007_a_running_server_is_found_healthy_within_5_seconds_and_a_silent_
         anyio.run(_health, target, 0.2)
 
 
-def test_sc_008_the_state_is_kept_from_run_to_run(hook: Hook, server: MemoryServer) -> None:
+def test_sc_008_the_state_is_kept_between_runs(hook: Hook, server: MemoryServer) -> None:
     hook.run()
     hook.write("LEARNING/new.md", "# New\n\nn")
     hook.write("RESEARCH/c.md", "# Gamma\n\nc, changed")
@@ -388,7 +384,7 @@ def test_sc_008_the_state_is_kept_from_run_to_run(hook: Hook, server: MemoryServ
     assert bodies(server) == ["# Beta\n\nb", "# Gamma\n\nc, changed", ALL[2], "# New\n\nn"]
 
 
-def test_deleted_files_are_removed_and_moved_ones_are_only_noted(hook: Hook, server: MemoryServer) -> None:
+def test_deleted_files_are_removed_and_moved_files_are_only_recorded(hook: Hook, server: MemoryServer) -> None:
     hook.run()
     (hook.folder / "LEARNING/jitter.md").rename(hook.folder / "LEARNING/2026-01/renamed.md")
     (hook.folder / "RESEARCH/c.md").unlink()
@@ -399,7 +395,7 @@ def test_deleted_files_are_removed_and_moved_ones_are_only_noted(hook: Hook, ser
     assert sorted(hook.state.files) == [str(hook.folder / "LEARNING/2026-01" / one) for one in ("b.md", "renamed.md")]
 
 
-def test_when_the_whole_folder_moved_nothing_is_sent_and_a_later_deletion_is_noticed(
+def test_after_the_whole_folder_moves_nothing_is_sent_and_later_deletions_are_noticed(
     hook: Hook, server: MemoryServer
 ) -> None:
     hook.run()
@@ -413,7 +409,7 @@ def test_when_the_whole_folder_moved_nothing_is_sent_and_a_later_deletion_is_not
 
 
 @pytest.mark.parametrize("lists", [True, False])
-def test_a_server_that_tells_no_ids_is_asked_for_them_when_something_is_to_be_deleted(
+def test_a_server_that_returns_no_ids_is_queried_for_them_before_a_deletion(
     hook: Hook, server: MemoryServer, lists: bool
 ) -> None:
     server.set(tells_ids=False, lists=lists)
@@ -424,7 +420,7 @@ def test_a_server_that_tells_no_ids_is_asked_for_them_when_something_is_to_be_de
     assert bodies(server) == [ALL[0], "# Gamma\n\nchanged", ALL[2]]
 
 
-def test_what_a_server_cannot_delete_is_remembered_and_said(
+def test_memories_that_a_server_cannot_delete_are_remembered_and_reported(
     hook: Hook, server: MemoryServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     server.set(deletes=False)
@@ -439,7 +435,7 @@ def test_what_a_server_cannot_delete_is_remembered_and_said(
     assert len(hook.state.orphans) == 1
 
 
-def test_one_file_that_the_server_refuses_keeps_none_of_the_others(hook: Hook, server: MemoryServer) -> None:
+def test_a_file_rejected_by_the_server_does_not_block_the_others(hook: Hook, server: MemoryServer) -> None:
     server.set({"do": "refuse"})
 
     assert hook.run() == Tally(found=3, succeeded=2, failed=1)
@@ -449,7 +445,7 @@ def test_one_file_that_the_server_refuses_keeps_none_of_the_others(hook: Hook, s
     assert bodies(server) == ALL
 
 
-def test_one_file_that_breaks_the_server_keeps_none_of_the_others(hook: Hook, server: MemoryServer) -> None:
+def test_a_file_that_breaks_the_server_does_not_block_the_others(hook: Hook, server: MemoryServer) -> None:
     server.set(*[{"do": "500"}] * 3)
 
     assert hook.run(attempts=3) == Tally(found=3, succeeded=2, failed=1)
@@ -457,14 +453,14 @@ def test_one_file_that_breaks_the_server_keeps_none_of_the_others(hook: Hook, se
     assert bodies(server) == ALL
 
 
-def test_a_server_that_breaks_at_everything_is_left_alone(hook: Hook, server: MemoryServer) -> None:
+def test_a_run_ends_early_if_the_server_fails_on_every_file(hook: Hook, server: MemoryServer) -> None:
     server.set(*[{"do": "500"}] * 20)
 
     assert hook.run(attempts=2) == Tally(found=3, failed=3)
     assert len(server.calls()) == 4
 
 
-def test_a_session_that_the_server_forgot_is_opened_anew(hook: Hook, server: MemoryServer) -> None:
+def test_a_session_lost_by_the_server_is_opened_again(hook: Hook, server: MemoryServer) -> None:
     async def run() -> None:
         target = target_of(server.url, {}, Path("/"))
         async with connected(target, str) as knowledge:
@@ -476,7 +472,7 @@ def test_a_session_that_the_server_forgot_is_opened_anew(hook: Hook, server: Mem
 
 
 @pytest.mark.parametrize("attempt", range(3))
-def test_a_file_in_parts_goes_on_where_it_was_broken_off(hook: Hook, server: MemoryServer, attempt: int) -> None:
+def test_an_interrupted_file_in_parts_is_resumed(hook: Hook, server: MemoryServer, attempt: int) -> None:
     hook.write("LEARNING/a.md", "\n\n".join(f"Paragraph {number}. " + "word " * 99 for number in range(40)))
     server.set({"do": "500"}, {"do": "half"}, {"do": "drop"})
 
@@ -487,7 +483,7 @@ def test_a_file_in_parts_goes_on_where_it_was_broken_off(hook: Hook, server: Mem
     assert len(names) == len(set(names)) == 8
 
 
-def test_a_token_is_sent_and_a_server_that_wants_one_is_not_asked_again_and_again(
+def test_a_token_is_sent_and_a_server_that_requires_a_token_is_not_retried(
     hook: Hook, server: MemoryServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
@@ -509,7 +505,7 @@ def test_each_kind_of_server_gets_all_memories(hook: Hook, server: MemoryServer,
     assert bodies(server) == ALL
 
 
-def test_what_answers_and_is_no_knowledge_server_is_told_so(hook: Hook, server: MemoryServer) -> None:
+def test_a_server_that_is_not_a_knowledge_server_is_reported(hook: Hook, server: MemoryServer) -> None:
     hook.url = server.url.replace("/mcp/", "/control")
 
     with pytest.raises((ServerUnusable, ServerUnreachable)):
@@ -517,7 +513,7 @@ def test_what_answers_and_is_no_knowledge_server_is_told_so(hook: Hook, server: 
     assert hook.run() == Tally(found=3, failed=3)
 
 
-def test_after_the_state_was_lost_what_the_server_has_is_found_and_not_sent_again(
+def test_after_the_state_is_lost_memories_on_the_server_are_found_and_not_sent_again(
     hook: Hook, server: MemoryServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     hook.run()
@@ -531,7 +527,7 @@ def test_after_the_state_was_lost_what_the_server_has_is_found_and_not_sent_agai
 
 
 @pytest.mark.parametrize("obstacle", ["the folder is a file", "the lock is a folder", "the temporary file is a folder"])
-def test_where_the_state_cannot_be_written_nothing_is_sent(hook: Hook, server: MemoryServer, obstacle: str) -> None:
+def test_if_the_state_cannot_be_written_nothing_is_sent(hook: Hook, server: MemoryServer, obstacle: str) -> None:
     state = hook.state_file
     if obstacle == "the folder is a file":
         state.parent.write_text("a file", encoding="utf-8")
@@ -547,7 +543,7 @@ def test_where_the_state_cannot_be_written_nothing_is_sent(hook: Hook, server: M
     assert server.calls() == []
 
 
-def test_a_limit_is_shared_fairly_and_the_next_runs_take_the_rest(hook: Hook, server: MemoryServer) -> None:
+def test_a_limit_is_shared_fairly_and_the_next_runs_send_the_rest(hook: Hook, server: MemoryServer) -> None:
     for number in range(8):
         hook.write(f"LEARNING/{number}.md", f"text {number}")
 
@@ -558,9 +554,7 @@ def test_a_limit_is_shared_fairly_and_the_next_runs_take_the_rest(hook: Hook, se
     assert "# Gamma\n\nc" in [one["episode_body"] for one in server.calls()[:4]]
 
 
-def test_a_memory_that_came_from_the_server_is_skipped_and_taken_as_soon_as_it_is_one_s_own(
-    hook: Hook, server: MemoryServer
-) -> None:
+def test_a_memory_from_the_server_is_skipped_until_it_is_the_users_own(hook: Hook, server: MemoryServer) -> None:
     hook.write("LEARNING/loop.md", "---\nknowledge_server: graph\n---\nFound there.")
 
     assert hook.run() == Tally(found=4, succeeded=3, skipped=1)
@@ -569,7 +563,7 @@ def test_a_memory_that_came_from_the_server_is_skipped_and_taken_as_soon_as_it_i
     assert hook.run() == Tally(found=4, succeeded=1, skipped=3)
 
 
-def test_malformed_files_are_reported_and_sent_as_far_as_they_can_be_read(
+def test_malformed_files_are_reported_and_their_readable_part_is_sent(
     hook: Hook, server: MemoryServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     hook.write("LEARNING/broken.md", "---\na: [\n---\nBroken.")
@@ -585,5 +579,5 @@ def test_malformed_files_are_reported_and_sent_as_far_as_they_can_be_read(
 @pytest.mark.parametrize(
     ("header", "seconds"), [("7", 7), ("0", 0), ("-1", 0), ("soon", 0), ("", 0), ("Mon, 01 Jan 2001 00:00:00 GMT", 0)]
 )
-def test_a_retry_after_header_is_understood_or_ignored(header: str, seconds: float) -> None:
+def test_a_retry_after_header_is_parsed_or_ignored(header: str, seconds: float) -> None:
     assert retry_seconds(header) == seconds

@@ -1,4 +1,4 @@
-"""What a client may do to the HTTP server by being slow, or many, or odd: over real sockets."""
+"""The HTTP server withstands slow, numerous and unusual requests over real sockets."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def head(length: int, *headers: str) -> bytes:
 
 
 def rest(connection: socket.socket) -> bytes:
-    """What comes until the server hangs up; fails if it never does."""
+    """Return everything received until the server closes the connection; fail if it never does."""
     found = b""
     with contextlib.suppress(ConnectionResetError):
         while part := connection.recv(65_536):
@@ -83,7 +83,7 @@ def status_of(reply: bytes) -> int:
     [b"", b"P", b"POST / HT", head(9)[:-2], head(1000), head(1000) + QUERY, b"\r\n"],
     ids=["nothing", "a byte", "half a line", "half a head", "no body", "half a body", "a blank line"],
 )
-def test_a_request_that_does_not_arrive_is_given_up_with_a_reply(address: tuple[str, int], sent: bytes) -> None:
+def test_an_incomplete_request_times_out_with_a_reply(address: tuple[str, int], sent: bytes) -> None:
     with connected(address) as slow:
         slow.sendall(sent)
         reply = rest(slow)
@@ -93,7 +93,7 @@ def test_a_request_that_does_not_arrive_is_given_up_with_a_reply(address: tuple[
 
 
 @pytest.mark.parametrize("start", [b"", head(10_000), head(len(QUERY)) + QUERY], ids=["head", "body", "next request"])
-def test_a_byte_now_and_then_does_not_hold_a_connection(address: tuple[str, int], start: bytes) -> None:
+def test_a_slowly_sent_request_does_not_keep_a_connection(address: tuple[str, int], start: bytes) -> None:
     with connected(address) as slow:
         slow.sendall(start)
         drip = threading.Event()
@@ -110,7 +110,7 @@ def test_a_byte_now_and_then_does_not_hold_a_connection(address: tuple[str, int]
         thread.join()
 
 
-def test_too_many_connections_are_refused_and_the_others_are_served(address: tuple[str, int]) -> None:
+def test_excess_connections_are_refused_and_the_others_are_served(address: tuple[str, int]) -> None:
     with contextlib.ExitStack() as stack, httpx2.Client(base_url="http://{}:{}".format(*address)) as client:
         assert client.post(PATH, json={"query": "zebra"}).status_code == 200
         idle = [stack.enter_context(connected(address)) for _ in range(2 * Quick.max_connections)]
@@ -142,7 +142,7 @@ PIECES = st.lists(
 @example("application/json", "; charset")
 @example("application/json", "; =;=")
 @example("application/json", '; charset="')
-def test_no_media_type_is_an_error_of_the_server(address: tuple[str, int], start: str, more: str) -> None:
+def test_no_media_type_causes_a_server_error(address: tuple[str, int], start: str, more: str) -> None:
     kind = (start + more).strip()
     for path in (PATH, "/mcp", "/page/markdown"):
         headers = {b"Content-Type": kind.encode("latin-1"), b"Accept": b"application/json, text/event-stream"}
@@ -155,14 +155,14 @@ def test_no_media_type_is_an_error_of_the_server(address: tuple[str, int], start
 
 @trying(15, database=None)
 @given(st.sampled_from(["Accept", "Authorization", "Origin", "Cookie", "Accept-Encoding", "If-None-Match"]), PIECES)
-def test_no_header_is_an_error_of_the_server(address: tuple[str, int], name: str, value: str) -> None:
+def test_no_header_causes_a_server_error(address: tuple[str, int], name: str, value: str) -> None:
     for method, path in (("POST", PATH), ("POST", "/mcp"), ("GET", "/"), ("GET", "/assets/app.js")):
         headers = {b"Content-Type": b"application/json", name.encode(): value.encode("latin-1")}
         reply = httpx2.request(method, "http://{}:{}{}".format(*address, path), content=QUERY, headers=headers)
         assert reply.status_code < 500, reply.text
 
 
-def test_the_server_knows_both_spellings_of_its_mcp_address(address: tuple[str, int]) -> None:
+def test_the_server_accepts_both_spellings_of_its_mcp_address(address: tuple[str, int]) -> None:
     hello = {
         "jsonrpc": "2.0", "id": 1, "method": "initialize",
         "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}},

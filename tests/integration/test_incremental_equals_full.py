@@ -1,4 +1,4 @@
-"""Whatever happens to a tree, and however often a sync is cut short: the index equals a fresh one of the same tree."""
+"""After any changes and interrupted syncs, the index equals a fresh index of the same tree."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ TEXTS = PROSE | PYTHON | SCRIPT | ODD
 
 
 class Project(RuleBasedStateMachine):
-    """A tree that changes, and one index that follows it."""
+    """A changing tree and an index that is synced with it."""
 
     @initialize()
     def start(self) -> None:
@@ -127,10 +127,10 @@ def explore(examples: int, steps: int) -> None:
     run_state_machine_as_test(Project, settings=quick)
 
 
-def test_an_index_that_followed_its_tree_equals_a_fresh_one() -> None:
+def test_an_incrementally_updated_index_equals_a_fresh_index() -> None:
     explore(examples=8, steps=12)
 
 
 @pytest.mark.long
-def test_an_index_that_followed_its_tree_for_long_equals_a_fresh_one() -> None:
+def test_an_index_updated_over_a_long_time_equals_a_fresh_index() -> None:
     explore(examples=200, steps=40)

@@ -1,4 +1,4 @@
-"""Taking a project in: what is found, what is written, and that it can be repeated."""
+"""Setting up Lore for a project: the findings, the written files, and repeated runs."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def opened(folder: Path, contract: Contract, files: JSON) -> App:
 
 @pytest.fixture(scope="module")
 def taken(tmp_path_factory: pytest.TempPathFactory, contract: Contract) -> Iterator[tuple[App, JSON]]:
-    """A project that was taken in, and what was said; tests leave it as it is."""
+    """Return a project after init, with the report; tests do not modify it."""
     app = opened(tmp_path_factory.mktemp("taken") / "project", contract, framework())
     yield app, init(app)
     app.close()
@@ -63,7 +63,7 @@ def written(app: App) -> JSON:
     return value
 
 
-def test_29_3_init_indexes_by_itself_and_says_what_it_found_wrote_and_missed(taken: tuple[App, JSON]) -> None:
+def test_29_3_init_indexes_the_project_and_reports_found_written_and_missing_files(taken: tuple[App, JSON]) -> None:
     app, reply = taken
 
     assert {one["role"]: one["path"] for one in reply["found"]} == {
@@ -112,7 +112,7 @@ def test_a_second_run_changes_nothing(taken: tuple[App, JSON]) -> None:
     assert app.freshness.record()["state"] == "fresh"
 
 
-def test_a_configuration_that_is_there_is_never_touched(tmp_path: Path, contract: Contract) -> None:
+def test_an_existing_configuration_is_never_changed(tmp_path: Path, contract: Contract) -> None:
     app = opened(tmp_path / "project", contract, {**framework(1), "lore.toml": "[index]\n"})
 
     reply = init(app, sync=False)
@@ -125,9 +125,7 @@ def test_a_configuration_that_is_there_is_never_touched(tmp_path: Path, contract
     app.close()
 
 
-def test_a_project_without_any_of_the_folders_is_told_so_and_gets_no_index_file(
-    tmp_path: Path, contract: Contract
-) -> None:
+def test_a_project_without_the_folders_is_reported_and_gets_no_index_file(tmp_path: Path, contract: Contract) -> None:
     app = opened(tmp_path / "project", contract, {"README.md": "# Read me\n"})
 
     reply = init(app)
@@ -140,7 +138,7 @@ def test_a_project_without_any_of_the_folders_is_told_so_and_gets_no_index_file(
     app.close()
 
 
-def test_29_3_no_stale_index_every_sync_brings_the_file_up_to_date_and_drift_is_told(app: App) -> None:
+def test_29_3_no_stale_index_every_sync_updates_the_file_and_drift_is_reported(app: App) -> None:
     init(app)
     root = app.index.root
     (root / "ce/validate.py").unlink()
@@ -172,7 +170,7 @@ def test_29_3_no_stale_index_every_sync_brings_the_file_up_to_date_and_drift_is_
         ("[]", "damaged"),
     ],
 )
-def test_a_file_that_is_not_ours_is_kept_beside_the_new_one(
+def test_a_foreign_index_file_is_kept_next_to_the_new_file(
     tmp_path: Path, contract: Contract, content: str, word: str
 ) -> None:
     app = opened(tmp_path / "project", contract, {**framework(1), INDEX: content})
@@ -189,7 +187,7 @@ def test_a_file_that_is_not_ours_is_kept_beside_the_new_one(
     app.close()
 
 
-def test_a_sync_writes_no_new_file_leaves_another_tool_s_and_mends_a_damaged_one(app: App) -> None:
+def test_a_sync_creates_no_index_file_keeps_a_foreign_file_and_repairs_a_damaged_file(app: App) -> None:
     target = app.index.root / INDEX
     sync(app)
     assert not target.exists()
@@ -206,7 +204,7 @@ def test_a_sync_writes_no_new_file_leaves_another_tool_s_and_mends_a_damaged_one
     assert app.freshness.record()["state"] == "fresh"
 
 
-def test_nothing_is_written_over_a_link_out_of_the_project(tmp_path: Path, contract: Contract) -> None:
+def test_nothing_is_written_through_a_symlink_out_of_the_project(tmp_path: Path, contract: Contract) -> None:
     outside = write_project(tmp_path / "outside", {"PRPs/PRP-1.md": "# One\n"})
     app = opened(tmp_path / "project", contract, {"PRPs/PRP-2.md": "# Two\n"})
     (app.index.root / ".ce").symlink_to(outside)
@@ -222,7 +220,7 @@ def test_nothing_is_written_over_a_link_out_of_the_project(tmp_path: Path, contr
     app.close()
 
 
-def test_a_link_in_place_of_the_file_is_refused_and_said(app: App, tmp_path: Path) -> None:
+def test_a_symlink_in_place_of_the_file_is_rejected_and_reported(app: App, tmp_path: Path) -> None:
     target = tmp_path / "target.json"
     target.write_text("{}", encoding="utf-8")
     (app.index.root / INDEX).symlink_to(target)
@@ -235,7 +233,7 @@ def test_a_link_in_place_of_the_file_is_refused_and_said(app: App, tmp_path: Pat
     assert (app.index.root / INDEX).is_symlink()
 
 
-def test_a_folder_that_may_not_be_written_is_an_error_that_says_what_to_do(tmp_path: Path, contract: Contract) -> None:
+def test_an_unwritable_folder_is_an_error_with_a_hint(tmp_path: Path, contract: Contract) -> None:
     app = opened(tmp_path / "project", contract, {"README.md": "# A\n"})
     with without_permission(app.index.root, app.index.root, 0o555), pytest.raises(StorageError) as error:
         init(app)
@@ -245,7 +243,7 @@ def test_a_folder_that_may_not_be_written_is_an_error_that_says_what_to_do(tmp_p
     app.close()
 
 
-def test_what_leads_out_of_the_project_is_not_looked_at(tmp_path: Path) -> None:
+def test_symlinks_out_of_the_project_are_not_followed(tmp_path: Path) -> None:
     root = write_project(tmp_path / "project", {"src/a.py": ""})
     write_project(tmp_path / "project-evil", {"b.py": ""})
     (root / "out").symlink_to("../project-evil")
@@ -260,7 +258,7 @@ def test_what_leads_out_of_the_project_is_not_looked_at(tmp_path: Path) -> None:
     assert [path for path in beyond if exists(root, path)] == []
 
 
-def test_a_server_takes_in_its_own_project_only(taken: tuple[App, JSON], tmp_path: Path) -> None:
+def test_a_server_sets_up_only_its_own_project(taken: tuple[App, JSON], tmp_path: Path) -> None:
     app, _ = taken
     for other in (tmp_path, "/", "..", "a\0b", "~nobody-of-that-name/x", str(app.index.root) + "-evil"):
         with pytest.raises(InvalidArgument, match="a different folder") as error:
@@ -272,7 +270,7 @@ def test_a_server_takes_in_its_own_project_only(taken: tuple[App, JSON], tmp_pat
     assert init(app, project_root=str(link), sync=False)["kept"] == ["lore.toml", INDEX]
 
 
-def test_a_sync_that_takes_longer_goes_on_as_a_job_and_brings_the_file_up_to_date_at_its_end(app: App) -> None:
+def test_a_long_sync_continues_as_a_job_and_updates_the_file_at_its_end(app: App) -> None:
     reply = init(app, wait_seconds=0)
     ended = app.call("get_job", {"id": reply["job"]["id"], "wait_seconds": WAIT})
 
@@ -281,7 +279,7 @@ def test_a_sync_that_takes_longer_goes_on_as_a_job_and_brings_the_file_up_to_dat
     assert init(app, sync=False)["groups"]["user_prps"] == 3
 
 
-def test_29_3_an_index_that_fails_does_not_break_init_and_is_told_and_goes_on_when_repeated(app: App) -> None:
+def test_29_3_a_failing_index_does_not_break_init_is_reported_and_resumes_when_repeated(app: App) -> None:
     sync(app)
     for path in list(app.index.root.rglob("*.md")):
         path.rename(path.with_suffix(".away"))
@@ -297,7 +295,7 @@ def test_29_3_an_index_that_fails_does_not_break_init_and_is_told_and_goes_on_wh
     assert (second["job"]["state"], second["drift"]["total"], second["written"]) == ("done", 0, [INDEX])
 
 
-def test_while_the_index_is_being_deleted_it_is_busy(app: App) -> None:
+def test_an_index_that_is_being_deleted_is_busy(app: App) -> None:
     init(app)
     with app.index.gate.reading():  # a delete waits for readers
         app.call("manage_knowledge_base", {"action": "delete", "confirm": True, "wait_seconds": 0})
@@ -305,7 +303,7 @@ def test_while_the_index_is_being_deleted_it_is_busy(app: App) -> None:
             init(app)
 
 
-def test_29_3_corrupt_files_are_reported_and_the_rest_is_taken_in(tmp_path: Path, contract: Contract) -> None:
+def test_29_3_corrupt_files_are_reported_and_the_rest_is_indexed(tmp_path: Path, contract: Contract) -> None:
     secret = "gh" + "p_" + "a1B2" * 9
     files = {
         **framework(1),
@@ -343,7 +341,7 @@ def test_29_3_corrupt_files_are_reported_and_the_rest_is_taken_in(tmp_path: Path
     app.close()
 
 
-def test_a_folder_that_cannot_be_read_is_reported_and_its_group_is_empty(app: App) -> None:
+def test_an_unreadable_folder_is_reported_and_its_group_is_empty(app: App) -> None:
     with without_permission(app.index.root / ".serena/memories", app.index.root):
         reply = init(app)
 
@@ -352,7 +350,7 @@ def test_a_folder_that_cannot_be_read_is_reported_and_its_group_is_empty(app: Ap
     assert [one.partition(":")[0] for one in reply["warnings"]] == [".serena/memories has no entries"]
 
 
-def test_29_3_progress_is_told_while_the_project_is_indexed(app: App) -> None:
+def test_29_3_progress_is_reported_while_the_project_is_indexed(app: App) -> None:
     stages: list[str] = []
 
     app.call("init_project", {"wait_seconds": WAIT}, Listener(lambda stage, done, total: stages.append(stage)))
@@ -360,7 +358,7 @@ def test_29_3_progress_is_told_while_the_project_is_indexed(app: App) -> None:
     assert {"reading", "embedding"} <= set(stages)
 
 
-def test_29_3_an_index_file_over_10_mb_is_warned_of(tmp_path: Path, contract: Contract) -> None:
+def test_29_3_an_index_file_over_10_mb_causes_a_warning(tmp_path: Path, contract: Contract) -> None:
     front = "---\nimplementations:\n" + "".join(f"- gone/{'x' * 180}{n}.py\n" for n in range(200)) + "---\n"
     app = opened(
         tmp_path / "project", contract, {**framework(0), **{f"PRPs/executed/PRP-{n}.md": front for n in range(66)}}
@@ -376,7 +374,7 @@ def test_29_3_an_index_file_over_10_mb_is_warned_of(tmp_path: Path, contract: Co
     app.close()
 
 
-def test_files_that_an_older_lore_indexed_are_missing_until_a_sync_and_that_is_said(app: App) -> None:
+def test_files_indexed_by_an_older_lore_are_missing_until_a_sync_and_this_is_reported(app: App) -> None:
     sync(app)
     catalogue = app.index.catalogue
     old = replace(catalogue.files()["PRPs/executed/PRP-10-task.md"], facts="{}", recipe="prps:of an older Lore")
@@ -391,7 +389,7 @@ def test_files_that_an_older_lore_indexed_are_missing_until_a_sync_and_that_is_s
     assert init(app)["warnings"] == []
 
 
-def test_what_a_killed_writer_left_is_removed(app: App) -> None:
+def test_temporary_files_of_a_killed_writer_are_removed(app: App) -> None:
     leftover = app.index.root / ".ce/.lore-1-0.tmp"
     leftover.write_text("{", encoding="utf-8")
 

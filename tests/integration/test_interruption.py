@@ -1,4 +1,4 @@
-"""A sync that is stopped anywhere, by an error, a kill or a full disk: the next one makes everything right."""
+"""A sync interrupted by an error, a kill or a full disk is completed by the next sync."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MANY = 560  # more than a small disk holds
 
 
 def tree(version: int, size: int = SECTIONS) -> dict[str, str]:
-    """The files of the nth version: one large file of which much changes, small ones that come, go and change."""
+    """Return the files of the nth version: a large file with many changes, and small files that come, go and change."""
     keep = 0.2 if version % 3 == 0 else 0.9  # every third time more than half is replaced
     changed = [version if n > keep * size else 0 for n in range(size)]
     sections = (f"## Part {n}\n\nsubject{n} v{changed[n]} {WORDS}\n" for n in range(size))
@@ -49,11 +49,11 @@ def become(root: Path, version: int, size: int = SECTIONS) -> None:
 
 
 class Stopped(Exception):
-    """What the progress callback raises."""
+    """Raised by the progress callback."""
 
 
 class StopAt:
-    """A progress callback that raises at the nth step."""
+    """Return a progress callback that raises at the nth step."""
 
     def __init__(self, step: int) -> None:
         self.left = step
@@ -65,7 +65,7 @@ class StopAt:
 
 
 @pytest.mark.parametrize("reopened", [True, False], ids=["another process goes on", "the same index goes on"])
-def test_a_sync_stopped_at_any_step_is_finished_by_the_next_which_embeds_nothing_twice(
+def test_a_sync_stopped_at_any_step_is_completed_by_the_next_without_embedding_twice(
     tmp_path: Path, reopened: bool
 ) -> None:
     model = HashModel()
@@ -93,7 +93,7 @@ def test_a_sync_stopped_at_any_step_is_finished_by_the_next_which_embeds_nothing
     assert {stop.partition(" ")[0] for stop in stops} == {"reading", "indexing", "embedding"}
 
 
-def test_what_is_searched_after_an_interruption_is_right_or_says_that_it_is_partial(tmp_path: Path) -> None:
+def test_a_search_after_an_interruption_is_correct_or_reported_as_partial(tmp_path: Path) -> None:
     become(tmp_path, 0)
     for step in range(1, 30):
         with closing(open_index(tmp_path, limits=SMALL)) as index:
@@ -115,7 +115,7 @@ def test_what_is_searched_after_an_interruption_is_right_or_says_that_it_is_part
 
 # --- kills -------------------------------------------------------------------------------------------------------
 
-# imports everything, opens nothing, and forks a process for each sync: a kill costs no new start
+# imports everything, opens nothing, and forks a process for each sync, so that a kill needs no restart
 ZYGOTE = """
 import os, sys
 from pathlib import Path
@@ -154,7 +154,7 @@ def start_sync(zygote: subprocess.Popen[str]) -> int:
 
 
 def kill(pid: int) -> bool:
-    """False if the sync had ended already."""
+    """Return False if the sync had already ended."""
     try:
         os.kill(pid, signal.SIGKILL)
     except ProcessLookupError:
@@ -186,7 +186,7 @@ def kill_and_check(root: Path, zygote: subprocess.Popen[str], kills: int) -> Non
     assert struck > kills / 2
 
 
-def test_a_killed_sync_is_finished_by_the_next_without_a_manual_step(
+def test_a_killed_sync_is_completed_by_the_next_without_a_manual_step(
     tmp_path: Path, zygote: subprocess.Popen[str]
 ) -> None:
     kill_and_check(tmp_path / "project", zygote, kills=10)
@@ -197,7 +197,7 @@ def test_a_hundred_kills_lose_nothing(tmp_path: Path, zygote: subprocess.Popen[s
     kill_and_check(tmp_path / "project", zygote, kills=100)
 
 
-def test_syncs_killed_one_after_another_are_made_up_for_by_one(tmp_path: Path, zygote: subprocess.Popen[str]) -> None:
+def test_several_killed_syncs_are_completed_by_a_single_sync(tmp_path: Path, zygote: subprocess.Popen[str]) -> None:
     root, dice = tmp_path / "project", random.Random(11)
     for version in range(8):
         become(root, version)
@@ -216,7 +216,7 @@ def test_syncs_killed_one_after_another_are_made_up_for_by_one(tmp_path: Path, z
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A disk of its own; only root may mount one."""
+    """Return a separate small disk; mounting it requires root."""
     folder = tmp_path / "disk"
     folder.mkdir()
     command = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(folder)]
@@ -249,16 +249,14 @@ def test_a_full_disk_is_reported_and_the_next_sync_recovers(tmp_path: Path, smal
 
 
 class closing_quietly(closing[Index]):
-    """On a full disk the close may say so as well."""
+    """Ignore the error of a full disk, which closing may also report."""
 
     def __exit__(self, *error: object) -> None:
         with suppress(StorageError):
             super().__exit__(*error)
 
 
-def test_a_disk_that_fills_up_later_leaves_what_was_synced_searchable_once_there_is_space(
-    tmp_path: Path, small_disk: Path
-) -> None:
+def test_after_a_full_disk_synced_files_are_searchable_once_there_is_space(tmp_path: Path, small_disk: Path) -> None:
     root = tmp_path / "project"
     become(root, 0, MANY)
     resize(small_disk, 60_000)
@@ -277,7 +275,7 @@ def test_a_disk_that_fills_up_later_leaves_what_was_synced_searchable_once_there
         assert_equals_fresh(index)
 
 
-def test_an_interrupted_guard_changes_nothing(tmp_path: Path) -> None:
+def test_repeated_rejected_syncs_change_nothing(tmp_path: Path) -> None:
     become(tmp_path, 0)
     with closing(open_index(tmp_path)) as index:
         sync(index)

@@ -1,4 +1,4 @@
-"""Where the database lives is taken from Lore's own configuration, never from the environment or the project."""
+"""Chroma's settings come only from Lore's configuration, never from the environment or the project."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ NONSENSE = {"CHROMA_SERVER_HTTP_PORT": "in words", "CHROMA_HTTP_KEEPALIVE_SECS":
 
 
 @pytest.mark.parametrize("mode", ["embedded", "server"])
-def test_what_is_no_setting_of_chroma_s_does_not_stop_lore(tmp_path: Path, mode: str) -> None:
-    """Chroma reads both when it is imported."""
+def test_unknown_settings_for_chroma_do_not_stop_lore(tmp_path: Path, mode: str) -> None:
+    """Chroma reads both the environment and the file when it is imported."""
     write_project(tmp_path, {"a.md": "# Alpha\n\nThe zebra text.\n", "lore.toml": f"[database]\nmode = '{mode}'\n"})
     (tmp_path / ".env").write_text("".join(f"{key}={value}\n" for key, value in NONSENSE.items()))
 
@@ -36,7 +36,7 @@ def test_what_is_no_setting_of_chroma_s_does_not_stop_lore(tmp_path: Path, mode:
 
 
 @pytest.mark.parametrize("through", ["the environment", "a .env in the project"])
-def test_settings_of_chroma_from_outside_have_no_effect(tmp_path: Path, through: str) -> None:
+def test_external_chroma_settings_have_no_effect(tmp_path: Path, through: str) -> None:
     write_project(tmp_path, {"a.md": "# Alpha\n\nThe zebra text.\n"})
     environment = HOSTILE if through == "the environment" else {}
     if not environment:

@@ -1,4 +1,4 @@
-"""Builds as jobs: they are waited for, joined, followed, cancelled; searches go on and see whole files."""
+"""Builds as jobs: waiting, joining, progress and cancellation, with consistent searches meanwhile."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ JSON = dict[str, Any]
 
 
 class Held(HashEmbedder):
-    """Embeds only while it is let: a test decides when a build goes on."""
+    """An embedder that waits until the test lets it continue."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -49,7 +49,7 @@ class Held(HashEmbedder):
 
 
 class HeldModel(HashModel):
-    """A model whose embedder a test can hold."""
+    """A model whose embedder a test can pause."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -75,7 +75,7 @@ def manage(app: App, action: str = "sync", **more: Any) -> JSON:
 
 
 def held_sync(app: App, model: HeldModel) -> JSON:
-    """A sync that has begun to embed and waits there."""
+    """Return a sync that waits while it embeds."""
     model.embedder.hold()
     job = manage(app, wait_seconds=0)
     assert model.embedder.reached.wait(30)
@@ -86,14 +86,14 @@ def ended(app: App, id_: str = "latest") -> JSON:
     return app.call("get_job", {"id": id_, "wait_seconds": 60})
 
 
-def test_a_short_job_is_done_when_the_call_returns(app: App) -> None:
+def test_a_short_job_is_complete_when_the_call_returns(app: App) -> None:
     job = manage(app, wait_seconds=60)
 
     assert (job["state"], job["report"]["created"]) == ("done", 5)
     assert job == app.call("get_job", {"id": job["id"]})
 
 
-def test_a_long_job_gives_its_id_and_goes_on(app: App, model: HeldModel) -> None:
+def test_a_long_job_returns_its_id_and_continues(app: App, model: HeldModel) -> None:
     job = held_sync(app, model)
     running = app.call("get_job", {"id": job["id"]})
     health = app.call("healthcheck", {})
@@ -106,7 +106,7 @@ def test_a_long_job_gives_its_id_and_goes_on(app: App, model: HeldModel) -> None
 
 
 @pytest.mark.long  # it measures time
-def test_a_job_that_is_not_waited_for_holds_up_nobody(app: App, model: HeldModel) -> None:
+def test_a_job_without_a_waiting_caller_blocks_nobody(app: App, model: HeldModel) -> None:
     started = time.monotonic()
     held_sync(app, model)
     returned = time.monotonic() - started
@@ -115,7 +115,7 @@ def test_a_job_that_is_not_waited_for_holds_up_nobody(app: App, model: HeldModel
     assert returned < 10
 
 
-def test_a_second_request_joins_and_sees_what_changed_after_the_first_began(app: App, model: HeldModel) -> None:
+def test_a_second_request_joins_the_job_and_includes_later_changes(app: App, model: HeldModel) -> None:
     first = held_sync(app, model)
     write_project(app.index.root, {"docs/late.md": "# Late\n\nWritten while the first pass was running.\n"})
     second = manage(app, wait_seconds=0)
@@ -134,7 +134,7 @@ def test_another_kind_of_job_has_to_wait(app: App, model: HeldModel) -> None:
         manage(app, "delete", confirm=True)
 
 
-def test_a_cancelled_job_ends_at_its_next_step_and_the_index_is_consistent(app: App, model: HeldModel) -> None:
+def test_a_cancelled_job_ends_at_its_next_step_and_leaves_a_consistent_index(app: App, model: HeldModel) -> None:
     manage(app, wait_seconds=60)
     write_project(app.index.root, {"docs/0.md": "# Page 0\n\nEdited text.\n", "docs/new.md": "# New\n\nNew text.\n"})
     job = held_sync(app, model)
@@ -151,7 +151,7 @@ def test_a_cancelled_job_ends_at_its_next_step_and_the_index_is_consistent(app: 
     assert_equals_fresh(app.index)
 
 
-def test_a_job_after_a_cancelled_one_starts_anew(app: App, model: HeldModel) -> None:
+def test_a_job_after_a_cancelled_job_starts_from_the_beginning(app: App, model: HeldModel) -> None:
     job = held_sync(app, model)
     app.call("cancel_job", {"id": "latest"})
     model.embedder.free.set()
@@ -184,9 +184,7 @@ def test_the_last_job_outlives_the_process(app: App, contract: Contract) -> None
     other.close()
 
 
-def test_a_question_that_is_embedded_slowly_stops_neither_a_switch_nor_other_searches(
-    app: App, model: HeldModel
-) -> None:
+def test_a_slowly_embedded_query_blocks_neither_a_switch_nor_other_searches(app: App, model: HeldModel) -> None:
     manage(app, wait_seconds=60)
     model.embedder.hold()
     slow: list[JSON] = []
@@ -204,7 +202,7 @@ def test_a_question_that_is_embedded_slowly_stops_neither_a_switch_nor_other_sea
     assert slow[0]["total"]
 
 
-def test_nobody_waits_behind_a_cancelled_job_that_does_not_reach_its_next_step(app: App, model: HeldModel) -> None:
+def test_callers_do_not_wait_for_a_cancelled_job_that_is_stuck(app: App, model: HeldModel) -> None:
     first = held_sync(app, model)
     app.call("cancel_job", {"id": first["id"]})
     second = manage(app, wait_seconds=0)
@@ -220,7 +218,7 @@ def test_nobody_waits_behind_a_cancelled_job_that_does_not_reach_its_next_step(a
     assert [ended(app, one["id"])["state"] for one in (first, third)] == ["cancelled", "cancelled"]
 
 
-def test_a_job_waits_for_the_cancelled_one_before_it(app: App, model: HeldModel) -> None:
+def test_a_job_waits_for_the_cancelled_job_before_it(app: App, model: HeldModel) -> None:
     first = held_sync(app, model)
     app.call("cancel_job", {"id": first["id"]})
     second = manage(app, wait_seconds=0)
@@ -257,13 +255,13 @@ threading.Event().wait(60)
 
 
 def killed_sync(project: Path, *resumed: str) -> str:
-    """The id of a sync whose process was killed while it embedded."""
+    """Return the id of a sync whose process was killed while it embedded."""
     done = run(KILLED, project, *resumed)
     assert done.returncode == -9, done.stderr
     return done.stdout.strip()
 
 
-def test_a_job_whose_process_was_killed_is_resumed_for_those_who_wait_for_it(app: App) -> None:
+def test_a_job_whose_process_was_killed_is_resumed_for_waiting_callers(app: App) -> None:
     id_ = killed_sync(app.index.root)
 
     latest = app.call("get_job", {"id": "latest"})
@@ -275,7 +273,7 @@ def test_a_job_whose_process_was_killed_is_resumed_for_those_who_wait_for_it(app
     assert_equals_fresh(app.index)
 
 
-def test_a_sync_after_the_kill_is_the_job_that_others_wait_for(app: App) -> None:
+def test_a_sync_after_the_kill_continues_the_awaited_job(app: App) -> None:
     id_ = killed_sync(app.index.root)
 
     again = manage(app, wait_seconds=60)
@@ -284,7 +282,7 @@ def test_a_sync_after_the_kill_is_the_job_that_others_wait_for(app: App) -> None
     assert app.call("get_job", {"id": id_}) == again
 
 
-def test_a_job_of_another_kind_after_the_kill_is_not_taken_for_it(app: App) -> None:
+def test_a_job_of_another_kind_after_the_kill_does_not_continue_it(app: App) -> None:
     id_ = killed_sync(app.index.root)
 
     assert manage(app, "create", wait_seconds=60)["id"] != id_
@@ -297,7 +295,7 @@ def test_an_interrupted_job_that_is_cancelled_is_not_resumed(app: App) -> None:
     assert ended(app, id_)["state"] == "cancelled"
 
 
-def test_a_job_that_kills_its_process_is_not_resumed_for_ever(app: App) -> None:
+def test_a_job_that_kills_its_process_is_not_resumed_forever(app: App) -> None:
     id_ = killed_sync(app.index.root)
     for _ in range(3):
         assert killed_sync(app.index.root, id_) == id_
@@ -308,7 +306,7 @@ def test_a_job_that_kills_its_process_is_not_resumed_for_ever(app: App) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"record": {"id": 1}}', '{"record": []}', "[" * 9_000])
-def test_a_broken_record_of_the_last_job_is_no_job(app: App, text: str) -> None:
+def test_a_broken_record_of_the_last_job_is_ignored(app: App, text: str) -> None:
     manage(app, wait_seconds=60)
     assert app.jobs.stop()
     (app.index.folder / "job.json").write_text(text, encoding="utf-8")
@@ -319,7 +317,7 @@ def test_a_broken_record_of_the_last_job_is_no_job(app: App, text: str) -> None:
     other.close()
 
 
-def test_an_unknown_job_is_not_found(app: App) -> None:
+def test_an_unknown_job_raises_not_found(app: App) -> None:
     for id_ in ("latest", "no-such-job"):
         with pytest.raises(JobNotFound):
             app.call("get_job", {"id": id_})
@@ -327,14 +325,14 @@ def test_an_unknown_job_is_not_found(app: App) -> None:
             app.call("cancel_job", {"id": id_})
 
 
-def test_delete_needs_a_confirmation_before_it_becomes_a_job(app: App) -> None:
+def test_delete_requires_confirmation_before_it_becomes_a_job(app: App) -> None:
     with pytest.raises(ConfirmationRequired):
         manage(app, "delete")
     with pytest.raises(JobNotFound):
         app.call("get_job", {"id": "latest"})
 
 
-def test_who_waits_hears_every_stage(app: App) -> None:
+def test_waiting_callers_are_notified_of_every_stage(app: App) -> None:
     heard: list[str] = []
 
     app.call(
@@ -344,7 +342,7 @@ def test_who_waits_hears_every_stage(app: App) -> None:
     assert "embedding" in heard
 
 
-def test_sixteen_who_wait_leave_room_for_a_search(app: App, model: HeldModel) -> None:
+def test_sixteen_waiting_callers_do_not_block_a_search(app: App, model: HeldModel) -> None:
     manage(app, wait_seconds=60)
     write_project(app.index.root, {"docs/x.md": "# X\n\nSomething to embed.\n"})
     job = held_sync(app, model)
@@ -360,7 +358,7 @@ def test_sixteen_who_wait_leave_room_for_a_search(app: App, model: HeldModel) ->
     assert found
 
 
-def test_closing_ends_a_running_job_and_keeps_what_it_did(app: App, model: HeldModel, contract: Contract) -> None:
+def test_closing_ends_a_running_job_and_keeps_its_results(app: App, model: HeldModel, contract: Contract) -> None:
     held_sync(app, model)
     closing = threading.Thread(target=app.close)
     closing.start()
@@ -374,7 +372,7 @@ def test_closing_ends_a_running_job_and_keeps_what_it_did(app: App, model: HeldM
     other.close()
 
 
-def test_replies_name_the_job_that_runs(app: App, model: HeldModel) -> None:
+def test_replies_name_the_running_job(app: App, model: HeldModel) -> None:
     manage(app, wait_seconds=60)
     write_project(app.index.root, {"docs/x.md": "# X\n\nSomething to embed.\n"})
     job = held_sync(app, model)
@@ -388,8 +386,10 @@ def test_replies_name_the_job_that_runs(app: App, model: HeldModel) -> None:
     assert "job" not in after
 
 
-def test_a_search_during_a_sync_sees_all_of_a_files_change_or_nothing_of_it(tmp_path: Path, contract: Contract) -> None:
-    """Every section is of the same edition, and there are always as many: else half of a change was seen."""
+def test_a_search_during_a_sync_sees_a_files_change_completely_or_not_at_all(
+    tmp_path: Path, contract: Contract
+) -> None:
+    """All sections must have the same edition and their number must not vary: otherwise half a change was seen."""
     sections = 300
 
     def write(number: int) -> None:

@@ -1,4 +1,4 @@
-"""The keyword store on real tantivy: identifiers, prose, other scripts, hostile text, damaged files."""
+"""The keyword index on real tantivy: identifiers, prose, other scripts, hostile text, damaged files."""
 
 from __future__ import annotations
 
@@ -72,11 +72,11 @@ def ids_of(store: KeywordStore, query: str, type_: str | None = None) -> list[st
         ("Fluß", "umlaut.md"),
     ],
 )
-def test_a_word_or_a_part_of_an_identifier_finds_its_chunk_first(filled: KeywordStore, query: str, source: str) -> None:
+def test_a_word_or_a_part_of_an_identifier_ranks_its_chunk_first(filled: KeywordStore, query: str, source: str) -> None:
     assert ids_of(filled, query)[:1] == [make_chunk(source).id]
 
 
-def test_path_title_heading_and_symbols_are_searched_besides_the_text(tmp_path: Path) -> None:
+def test_path_title_heading_and_symbols_are_searched_as_well_as_the_text(tmp_path: Path) -> None:
     store = KeywordStore(tmp_path)
     chunk = make_chunk(
         "src/ferry/berth.py", title="Harbour", heading=("Docking",), symbols=("Pilot",), tags=("urgent",)
@@ -111,7 +111,7 @@ def test_a_type_filter_returns_only_that_type(tmp_path: Path) -> None:
     assert dict(store.search("ferry", 5, "guide"))[guide.id] == pytest.approx(dict(store.search("ferry", 5))[guide.id])
 
 
-def test_a_replaced_chunk_is_found_by_its_new_words_only(tmp_path: Path) -> None:
+def test_a_replaced_chunk_is_found_only_by_its_new_words(tmp_path: Path) -> None:
     store = KeywordStore(tmp_path)
     store.replace([make_chunk("a.md", text="lighthouse")], ())
     store.publish()
@@ -123,7 +123,7 @@ def test_a_replaced_chunk_is_found_by_its_new_words_only(tmp_path: Path) -> None
     assert store.count() == 1
 
 
-def test_one_commit_takes_chunks_out_and_unknown_ids_are_no_error(tmp_path: Path) -> None:
+def test_a_commit_removes_chunks_and_ignores_unknown_ids(tmp_path: Path) -> None:
     store = KeywordStore(tmp_path)
     one, two = make_chunk("a.md", text="ferry"), make_chunk("b.md", text="ferry")
     store.replace([one, two], ())
@@ -136,7 +136,7 @@ def test_one_commit_takes_chunks_out_and_unknown_ids_are_no_error(tmp_path: Path
     assert ids_of(store, "ferry") == [two.id]
 
 
-def test_what_was_committed_is_there_after_opening_again(tmp_path: Path) -> None:
+def test_committed_chunks_exist_after_reopening(tmp_path: Path) -> None:
     KeywordStore(tmp_path).replace((make_chunk(f"{n}.md", text=f"word{n}") for n in range(3_000)), ())
 
     again = KeywordStore(tmp_path)
@@ -146,7 +146,7 @@ def test_what_was_committed_is_there_after_opening_again(tmp_path: Path) -> None
     assert ids_of(again, "word2999")[:1] == [make_chunk("2999.md").id]
 
 
-def test_a_chunk_that_cannot_be_read_leaves_the_store_as_it_was(tmp_path: Path) -> None:
+def test_an_unreadable_chunk_leaves_the_store_unchanged(tmp_path: Path) -> None:
     store = KeywordStore(tmp_path)
     store.replace([make_chunk("a.md", text="ferry")], ())
     store.publish()
@@ -219,14 +219,14 @@ def test_damaged_files_are_reported(tmp_path: Path, damage: Callable[[Path], obj
     assert "lore sync" in caught.value.hint
 
 
-def test_a_store_without_a_seal_is_read_as_it_was_committed(tmp_path: Path) -> None:
+def test_a_store_without_a_seal_is_read_as_last_committed(tmp_path: Path) -> None:
     KeywordStore(tmp_path).replace([make_chunk("a.md", text="ferry")], ())
     integrity.unseal(tmp_path)
 
     assert ids_of(KeywordStore(tmp_path), "ferry") == [make_chunk("a.md").id]
 
 
-def test_scores_are_those_of_a_search_and_only_of_the_chunks_asked_for(filled: KeywordStore) -> None:
+def test_scores_equal_those_of_a_search_and_cover_only_the_requested_chunks(filled: KeywordStore) -> None:
     found = dict(filled.search("workers shut connections path", 20))
     some = sorted(found)[:2]
 
@@ -237,18 +237,18 @@ def test_scores_are_those_of_a_search_and_only_of_the_chunks_asked_for(filled: K
     assert filled.scores("what is it", "path", ["unknown"]) == {}
 
 
-def test_the_path_is_scored_by_itself(filled: KeywordStore) -> None:
+def test_the_path_is_scored_separately(filled: KeywordStore) -> None:
     ids = [make_chunk(source).id for source in TEXTS]
 
     assert list(filled.scores("camel", "path", ids)) == [make_chunk("camel.js").id]
 
 
-def test_words_that_few_chunks_hold_are_rare(filled: KeywordStore) -> None:
+def test_words_in_few_chunks_are_rare(filled: KeywordStore) -> None:
     rarity = filled.rarity(["the", "expanduser", "nowhere"])
 
     assert rarity["the"] < rarity["expanduser"] < rarity["nowhere"]
 
 
-def test_the_words_of_every_question_are_left_out_unless_there_are_no_others(filled: KeywordStore) -> None:
+def test_stop_words_are_dropped_unless_there_are_no_other_words(filled: KeywordStore) -> None:
     assert ids_of(filled, "what were the connections") == ids_of(filled, "connections")
     assert ids_of(filled, "were")

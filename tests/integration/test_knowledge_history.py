@@ -1,4 +1,4 @@
-"""Every write is in git's own history, whatever its message holds; it can be shown, compared and taken back."""
+"""Every write is a git commit that can be listed, shown, compared and reverted."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def chapter(store: KnowledgeStore, title: str, filename: str = "guide") -> str:
         "<a> \x7f",
     ],
 )
-def test_any_text_survives_in_a_message(store: KnowledgeStore, title: str) -> None:
+def test_any_text_survives_in_a_commit_message(store: KnowledgeStore, title: str) -> None:
     create(store)
 
     store.add_chapter(PROJECT, "guide", NewChapter(title, "x"), Author(title, title))
@@ -55,7 +55,7 @@ def test_any_text_survives_in_a_message(store: KnowledgeStore, title: str) -> No
 
 @given(st.text(max_size=60), st.text(max_size=30), st.text(max_size=30))
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_any_message_and_author_make_a_commit_that_git_reads(
+def test_any_message_and_author_make_a_valid_git_commit(
     tmp_path_factory: pytest.TempPathFactory, message: str, agent: str, session: str
 ) -> None:
     store = KnowledgeStore(tmp_path_factory.mktemp("home"))
@@ -66,7 +66,7 @@ def test_any_message_and_author_make_a_commit_that_git_reads(
     git(store.home, "fsck", "--strict")
 
 
-def test_the_history_is_told_of_all_of_a_project_of_a_document_and_of_what_is_gone(store: KnowledgeStore) -> None:
+def test_history_covers_everything_a_project_a_document_and_deleted_documents(store: KnowledgeStore) -> None:
     store.write_main(PROJECT, "x", AGENT)
     create(store)
     create(store, "other")
@@ -94,7 +94,7 @@ def test_the_history_is_told_of_all_of_a_project_of_a_document_and_of_what_is_go
         store.past.log("never")
 
 
-def test_a_commit_is_shown_with_its_patch_and_two_are_compared(store: KnowledgeStore) -> None:
+def test_a_commit_is_shown_with_its_patch_and_two_commits_are_compared(store: KnowledgeStore) -> None:
     first = create(store).commit
     second = store.update_chapter(PROJECT, "guide", Which("First"), "changed", AGENT).commit
     assert first and second
@@ -114,7 +114,7 @@ def test_a_commit_is_shown_with_its_patch_and_two_are_compared(store: KnowledgeS
 
 
 @pytest.mark.parametrize("name", ["", "0" * 40, "HEAD", "--all", "main", "abc..def", "g123", "\0"])
-def test_what_is_no_commit_is_told_so(store: KnowledgeStore, name: str) -> None:
+def test_an_unknown_commit_raises_commit_not_found(store: KnowledgeStore, name: str) -> None:
     reads: list[Callable[[], object]] = [
         lambda: store.past.show(name), lambda: store.past.diff(None), lambda: store.past.at(name),
     ]  # fmt: skip
@@ -131,7 +131,7 @@ def test_what_is_no_commit_is_told_so(store: KnowledgeStore, name: str) -> None:
             act()
 
 
-def test_a_commit_is_taken_back_by_a_new_one_and_later_changes_stay(store: KnowledgeStore) -> None:
+def test_a_commit_is_reverted_by_a_new_commit_and_later_changes_stay(store: KnowledgeStore) -> None:
     create(store)
     changed = store.update_chapter(PROJECT, "guide", Which("First"), "bad", AGENT).commit
     store.update_chapter(PROJECT, "guide", Which("Second"), "good", AGENT)
@@ -147,7 +147,7 @@ def test_a_commit_is_taken_back_by_a_new_one_and_later_changes_stay(store: Knowl
     assert_sound(store.home)
 
 
-def test_what_was_changed_since_is_not_taken_back(store: KnowledgeStore) -> None:
+def test_a_commit_whose_lines_changed_since_is_not_reverted(store: KnowledgeStore) -> None:
     create(store)
     changed = store.update_chapter(PROJECT, "guide", Which("First"), "one", AGENT).commit
     store.update_chapter(PROJECT, "guide", Which("First"), "two", AGENT)
@@ -159,7 +159,7 @@ def test_what_was_changed_since_is_not_taken_back(store: KnowledgeStore) -> None
     assert len(messages(store.home)) == 3
 
 
-def test_a_deleted_project_comes_back_and_a_begun_one_keeps_its_later_documents(store: KnowledgeStore) -> None:
+def test_reverting_restores_a_deleted_project_and_keeps_later_documents_of_a_new_project(store: KnowledgeStore) -> None:
     begun = create(store).commit
     create(store, "later")
     assert begun
@@ -175,7 +175,7 @@ def test_a_deleted_project_comes_back_and_a_begun_one_keeps_its_later_documents(
     assert_sound(store.home)
 
 
-def test_a_document_that_comes_back_brings_its_project_along(store: KnowledgeStore) -> None:
+def test_restoring_a_document_restores_its_project(store: KnowledgeStore) -> None:
     create(store)
     deleted = store.delete_document(PROJECT, "guide", AGENT).commit
     store.delete_project(PROJECT, AGENT)
@@ -187,7 +187,7 @@ def test_a_document_that_comes_back_brings_its_project_along(store: KnowledgeSto
     assert [one.filename for one in store.listing.documents(PROJECT)] == ["guide.md"]
 
 
-def test_what_somebody_wrote_past_lore_is_in_the_history_before_it_is_replaced(store: KnowledgeStore) -> None:
+def test_external_changes_are_committed_before_they_are_replaced(store: KnowledgeStore) -> None:
     path = store.home / create(store).path
     path.write_text("by hand", encoding="utf-8")
 
@@ -199,7 +199,7 @@ def test_what_somebody_wrote_past_lore_is_in_the_history_before_it_is_replaced(s
     assert_sound(store.home)
 
 
-def test_opening_commits_what_was_left_and_removes_what_is_temporary(store: KnowledgeStore) -> None:
+def test_opening_commits_uncommitted_files_and_removes_temporary_files(store: KnowledgeStore) -> None:
     written = create(store)
     path = store.home / written.path
     path.write_text("half way", encoding="utf-8")
@@ -218,7 +218,7 @@ def test_opening_commits_what_was_left_and_removes_what_is_temporary(store: Know
     assert_sound(store.home)
 
 
-def test_the_next_write_finishes_what_a_killed_one_began(store: KnowledgeStore) -> None:
+def test_the_next_write_completes_a_killed_write(store: KnowledgeStore) -> None:
     path = store.home / create(store).path
     path.write_text("half way", encoding="utf-8")
     (store.home / ".git" / "lore.lock").write_text("killed", encoding="utf-8")
@@ -230,7 +230,7 @@ def test_the_next_write_finishes_what_a_killed_one_began(store: KnowledgeStore) 
     assert_sound(store.home)
 
 
-def test_an_index_that_could_not_be_written_is_brought_up_by_the_next_write(store: KnowledgeStore) -> None:
+def test_a_git_index_that_could_not_be_written_is_updated_by_the_next_write(store: KnowledgeStore) -> None:
     create(store)
     lock = store.home / ".git" / "index.lock"
     with store.writer.writing():
@@ -244,7 +244,7 @@ def test_an_index_that_could_not_be_written_is_brought_up_by_the_next_write(stor
     assert_sound(store.home)
 
 
-def test_the_users_configuration_hooks_and_environment_do_not_count(
+def test_the_users_git_configuration_hooks_and_environment_are_ignored(
     store: KnowledgeStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hooks = tmp_path / "hooks"
@@ -272,7 +272,7 @@ def test_the_users_configuration_hooks_and_environment_do_not_count(
     assert_sound(store.home)
 
 
-def test_attributes_in_the_folder_do_not_change_a_byte(store: KnowledgeStore) -> None:
+def test_git_attributes_in_the_folder_do_not_change_a_byte(store: KnowledgeStore) -> None:
     create(store)
     (store.home / ".gitattributes").write_text("* text=auto eol=crlf ident\n", encoding="utf-8")
     store.sync(AGENT)
@@ -284,7 +284,7 @@ def test_attributes_in_the_folder_do_not_change_a_byte(store: KnowledgeStore) ->
     assert_sound(store.home)
 
 
-def test_without_git_reading_works_and_a_write_says_what_is_missing(
+def test_without_git_reading_works_and_a_write_reports_that_git_is_missing(
     store: KnowledgeStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     create(store)
@@ -299,7 +299,7 @@ def test_without_git_reading_works_and_a_write_says_what_is_missing(
     assert not again.reader.main(PROJECT).exists
 
 
-def test_history_goes_on_after_git_packed_it(store: KnowledgeStore) -> None:
+def test_history_continues_after_git_packs_it(store: KnowledgeStore) -> None:
     first = create(store).commit
     git(store.home, "gc", "-q", "--prune=now")
     git(store.home, "pack-refs", "--all")
@@ -311,7 +311,7 @@ def test_history_goes_on_after_git_packed_it(store: KnowledgeStore) -> None:
     assert_sound(store.home)
 
 
-def test_status_and_sync_tell_of_what_is_not_committed(store: KnowledgeStore) -> None:
+def test_status_and_sync_report_uncommitted_changes(store: KnowledgeStore) -> None:
     path = store.home / create(store).path
     (path.parent / "by hand.md").write_text("x", encoding="utf-8")
 

@@ -1,4 +1,4 @@
-"""Whatever is written in whatever order, folder, history and a plain dictionary agree, and nothing is lost."""
+"""After any sequence of writes, the folder, the history and a plain dictionary agree."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def text_of(documents: DocumentReader, project: str, name: str) -> str | None:
 
 
 class Writers(RuleBasedStateMachine):
-    """The model is what every document's text should be, and what it was after every commit."""
+    """Compare with a model that has the expected text of every document, now and after every commit."""
 
     commits = Bundle("commits")
 
@@ -192,5 +192,5 @@ TestWriters.settings = settings(max_examples=8, stateful_step_count=15, deadline
 
 
 @pytest.mark.long
-def test_long_stories_of_writes_agree_with_the_model() -> None:
+def test_long_sequences_of_writes_agree_with_the_model() -> None:
     run_state_machine_as_test(Writers, settings=settings(max_examples=150, stateful_step_count=40, deadline=None))

@@ -1,4 +1,4 @@
-"""Several processes write to one folder, and some are killed: no write is lost, the history stays one line."""
+"""Several processes write to the same folder and some are killed; no acknowledged write is lost."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from lore_server.knowledge.store import KnowledgeStore
 from tests.harness.knowledge import AGENT, PROJECT, assert_sound, create, git, is_linear, messages
 from tests.harness.processes import child
 
-# each write counts in a document by `expected_version`, and again from the start if somebody else was faster
+# each write increments a counter in a document with `expected_version`, and retries after a conflict
 COUNTER = """
 import sys
 from pathlib import Path
@@ -41,7 +41,7 @@ while done < count:
     done += 1
 print("done", flush=True)
 """
-# writes the numbers from `start` on, each told after it is acknowledged; forks, so that a kill costs no new start
+# writes the numbers from `start` on and prints each acknowledged number; forks, so that a kill needs no restart
 WRITER = """
 import os, sys
 from pathlib import Path
@@ -92,7 +92,7 @@ def count_together(home: Path, processes: int, writes: int, names: list[str]) ->
 
 
 @pytest.mark.parametrize("names", [["guide"], ["a", "b", "c"]], ids=["one document", "many"])
-def test_processes_that_write_at_the_same_time_lose_nothing(tmp_path: Path, names: list[str]) -> None:
+def test_processes_that_write_concurrently_lose_nothing(tmp_path: Path, names: list[str]) -> None:
     count_together(tmp_path / "home", 3, 6, names)
 
 
@@ -103,7 +103,7 @@ def test_four_processes_write_a_hundred_times_each_and_lose_nothing(tmp_path: Pa
 
 
 def kill_writers(home: Path, kills: int) -> None:
-    """After each kill the last acknowledged write is there, or the one that was being made, and all is in order."""
+    """Check after each kill that the last acknowledged or the interrupted write exists and the folder is consistent."""
     store = KnowledgeStore(home)
     create(store)
     store.add_chapter(PROJECT, "guide", NewChapter("Count", "0"), AGENT)
@@ -135,10 +135,10 @@ def kill_writers(home: Path, kills: int) -> None:
     assert all(line.startswith(("Update knowledge", INTERRUPTED)) for line in messages(home))
 
 
-def test_a_killed_writer_loses_nothing_that_it_acknowledged(tmp_path: Path) -> None:
+def test_a_killed_writer_loses_no_acknowledged_write(tmp_path: Path) -> None:
     kill_writers(tmp_path / "home", 6)
 
 
 @pytest.mark.long
-def test_fifty_killed_writers_lose_nothing_that_they_acknowledged(tmp_path: Path) -> None:
+def test_fifty_killed_writers_lose_no_acknowledged_write(tmp_path: Path) -> None:
     kill_writers(tmp_path / "home", 50)

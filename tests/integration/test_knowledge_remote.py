@@ -1,4 +1,4 @@
-"""A remote that is ahead, behind, diverged, unreachable or read-only never costs a local commit."""
+"""A remote that is ahead, behind, diverged, unreachable or read-only never loses a local commit."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.harness.knowledge import AGENT, PROJECT, assert_sound, bare_remote, c
 
 
 class Pair:
-    """Two machines with one remote; both begin with the same document."""
+    """Return two machines that share a remote and begin with the same document."""
 
     def __init__(self, folder: Path) -> None:
         self.ours = KnowledgeStore(folder / "ours")
@@ -54,7 +54,7 @@ def test_a_write_is_pushed_in_the_background(pair: Pair) -> None:
     assert pair.ours.status().remote.state == "up to date"
 
 
-def test_a_remote_that_is_ahead_is_followed_at_the_start(pair: Pair) -> None:
+def test_commits_of_a_remote_that_is_ahead_are_fetched_at_the_start(pair: Pair) -> None:
     pair.update(pair.ours, "First", "from elsewhere")
     create(pair.ours, "new")
     pair.ours.delete_document(PROJECT, "new", AGENT)
@@ -72,7 +72,7 @@ def test_a_remote_that_is_ahead_is_followed_at_the_start(pair: Pair) -> None:
     assert_sound(theirs.home)
 
 
-def test_a_remote_that_is_behind_gets_what_was_not_pushed(pair: Pair) -> None:
+def test_unpushed_commits_are_pushed_to_a_remote_that_is_behind(pair: Pair) -> None:
     pair.forget_remote(pair.ours)
     pair.ours = KnowledgeStore(pair.ours.home)
     pair.update(pair.ours, "First", "not pushed")
@@ -85,7 +85,7 @@ def test_a_remote_that_is_behind_gets_what_was_not_pushed(pair: Pair) -> None:
     assert git(pair.remote, "rev-parse", "main") == git(pair.ours.home, "rev-parse", "main")
 
 
-def test_a_remote_can_be_followed_without_waiting_for_it(pair: Pair) -> None:
+def test_a_remote_can_be_fetched_in_the_background(pair: Pair) -> None:
     pair.update(pair.ours, "First", "from elsewhere")
     told = list[str]()
     theirs = KnowledgeStore(pair.theirs.home, changed=lambda: told.append("changed"))
@@ -109,7 +109,7 @@ def diverge(pair: Pair, ours: str, theirs: str) -> KnowledgeStore:
     return KnowledgeStore(store.home)
 
 
-def test_histories_that_diverged_in_different_lines_are_merged_and_pushed(pair: Pair) -> None:
+def test_histories_that_changed_different_lines_are_merged_and_pushed(pair: Pair) -> None:
     store = diverge(pair, "First", "Second")
 
     assert store.open() == (0, True, None)
@@ -124,7 +124,7 @@ def test_histories_that_diverged_in_different_lines_are_merged_and_pushed(pair: 
     assert_sound(pair.theirs.home)
 
 
-def test_histories_that_contradict_each_other_are_left_and_reported_and_writing_goes_on(pair: Pair) -> None:
+def test_conflicting_histories_are_kept_and_reported_and_writing_continues(pair: Pair) -> None:
     store = diverge(pair, "First", "First")
     before = messages(store.home)
 
@@ -142,7 +142,7 @@ def test_histories_that_contradict_each_other_are_left_and_reported_and_writing_
     assert_sound(store.home)
 
 
-def test_a_write_that_comes_second_is_merged_before_it_is_pushed(pair: Pair) -> None:
+def test_a_write_after_a_remote_commit_is_merged_before_it_is_pushed(pair: Pair) -> None:
     pair.update(pair.theirs, "Second", "theirs")
 
     pair.update(pair.ours, "First", "ours")
@@ -151,7 +151,7 @@ def test_a_write_that_comes_second_is_merged_before_it_is_pushed(pair: Pair) -> 
     assert pair.ours.status().remote.state == "up to date"
 
 
-def test_a_remote_that_was_rewritten_costs_no_local_commit(pair: Pair, tmp_path: Path) -> None:
+def test_a_rewritten_remote_loses_no_local_commit(pair: Pair, tmp_path: Path) -> None:
     pair.update(pair.ours, "First", "ours")
     git(tmp_path, "clone", "-q", str(pair.remote), "rewriter")
     git(tmp_path / "rewriter", "commit", "-q", "--amend", "-m", "rewritten")
@@ -167,7 +167,7 @@ def test_a_remote_that_was_rewritten_costs_no_local_commit(pair: Pair, tmp_path:
 @pytest.mark.parametrize(
     "address", ["/nowhere/at/all.git", "ssh://127.0.0.1:1/x.git", "http://127.0.0.1:1/x.git", "ext::sh -c id"]
 )
-def test_a_remote_that_cannot_be_reached_is_reported_and_hinders_nothing(pair: Pair, address: str) -> None:
+def test_an_unreachable_remote_is_reported_and_does_not_block_writes(pair: Pair, address: str) -> None:
     git(pair.ours.home, "remote", "set-url", "origin", address)
     store = KnowledgeStore(pair.ours.home)
 
@@ -183,7 +183,7 @@ def test_a_remote_that_cannot_be_reached_is_reported_and_hinders_nothing(pair: P
     assert store.status().remote.problem is None
 
 
-def test_a_remote_that_may_only_be_read_is_reported_and_hinders_nothing(pair: Pair) -> None:
+def test_a_read_only_remote_is_reported_and_does_not_block_writes(pair: Pair) -> None:
     hook = pair.remote / "hooks" / "pre-receive"
     hook.parent.mkdir(exist_ok=True)
     hook.write_text("#!/bin/sh\necho 'read only' >&2\nexit 1\n", encoding="utf-8")
@@ -197,7 +197,7 @@ def test_a_remote_that_may_only_be_read_is_reported_and_hinders_nothing(pair: Pa
     assert content(pair.ours, "First") == "kept"
 
 
-def test_links_that_a_remote_brings_are_not_taken_over(pair: Pair, tmp_path: Path) -> None:
+def test_symlinks_from_a_remote_are_not_accepted(pair: Pair, tmp_path: Path) -> None:
     git(tmp_path, "clone", "-q", str(pair.remote), "evil")
     evil = tmp_path / "evil"
     (evil / "projects" / "my-app" / "knowledge" / "link.md").symlink_to("/etc/passwd")
@@ -211,7 +211,7 @@ def test_links_that_a_remote_brings_are_not_taken_over(pair: Pair, tmp_path: Pat
     assert [one.filename for one in pair.ours.listing.documents(PROJECT)] == ["guide.md"]
 
 
-def test_an_empty_remote_gets_everything_and_an_empty_folder_takes_everything(tmp_path: Path) -> None:
+def test_an_empty_remote_receives_everything_and_an_empty_folder_fetches_everything(tmp_path: Path) -> None:
     first = KnowledgeStore(tmp_path / "first")
     create(first)
     remote = bare_remote(tmp_path / "remote.git", first.home)

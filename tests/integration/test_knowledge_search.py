@@ -1,4 +1,4 @@
-"""One question over the framework, PRPs, examples and memories."""
+"""A question searches the framework, PRPs, examples and memories together."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ FILES = {
 
 @pytest.fixture(scope="module")
 def app(tmp_path_factory: pytest.TempPathFactory, contract: Contract) -> Iterator[App]:
-    """A project in which code speaks of the same things far more often. Tests read it and leave it as it is."""
+    """Return a project whose code mentions the same words far more often; tests do not modify it."""
     root = tmp_path_factory.mktemp("unified") / "project"
     app = App(write_project(root, FILES).resolve(), FEW, contract, HashModel(), home=root.parent / "home")
     app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 60})
@@ -57,7 +57,7 @@ def paths(reply: dict[str, Any]) -> list[str]:
     return [one["path"] for one in reply["results"]]
 
 
-def test_a_crowd_of_other_files_pushes_nothing_out(app: App) -> None:
+def test_many_other_files_do_not_displace_results(app: App) -> None:
     everywhere = app.call("query_documents", {"query": "lantern lit", "limit": 100, "max_tokens": 100_000})
     found = search(app, "lantern lit", limit=100, max_tokens=100_000)
 
@@ -74,7 +74,7 @@ def test_a_crowd_of_other_files_pushes_nothing_out(app: App) -> None:
     assert not any(one.startswith(("src/", "docs/")) for one in paths(found))
 
 
-def test_a_group_is_searched_to_its_last_entry_however_many_neighbours_of_its_kind_match(app: App) -> None:
+def test_every_entry_of_a_group_is_searched_even_if_many_others_match(app: App) -> None:
     assert paths(search(app, "how things work in part", sources=["system_prps"]))[0].startswith(".ce/PRPs/")
     assert search(app, "lantern", sources=["system_prps"])["total_found"] == 2
     assert paths(search(app, "lantern", sources=["system_rules"])) == [".ce/RULES.md"]
@@ -101,7 +101,7 @@ def test_every_source_can_be_searched_by_itself(app: App, name: str) -> None:
     assert all(map(here, paths(found)))
 
 
-def test_all_four_sources_are_searched_if_nothing_is_said_and_each_result_says_where_it_is_from(app: App) -> None:
+def test_all_four_sources_are_searched_by_default_and_each_result_names_its_source(app: App) -> None:
     found = search(app, "lantern", limit=100, max_tokens=100_000)
 
     assert found["sources_searched"] == list(DEFAULT) == ["framework", "prp", "example", "memory"]
@@ -115,7 +115,7 @@ def test_all_four_sources_are_searched_if_nothing_is_said_and_each_result_says_w
     assert {one["source_type"] for one in by_first if one["path"].startswith(".ce/PRPs/")} == {"prp"}
 
 
-def test_a_result_has_its_excerpt_score_tags_and_who_names_it(app: App) -> None:
+def test_a_result_has_its_excerpt_score_tags_and_references(app: App) -> None:
     found = search(app, "API errors problem record", sources=["example"])["results"][0]
 
     assert found["path"] == "examples/patterns/api-errors.md"
@@ -126,7 +126,7 @@ def test_a_result_has_its_excerpt_score_tags_and_who_names_it(app: App) -> None:
     assert found["score"] > 1
 
 
-def test_tags_narrow_without_losing_anything(app: App) -> None:
+def test_a_tag_filter_returns_every_matching_result(app: App) -> None:
     assert set(paths(search(app, "lantern", tags=["light"]))) == {
         "PRPs/executed/PRP-40-lantern.md", "examples/patterns/lantern.py", ".serena/memories/lamps.md",
     }  # fmt: skip
@@ -135,7 +135,7 @@ def test_tags_narrow_without_losing_anything(app: App) -> None:
     assert len(paths(search(app, "lantern", tags=["overview", "night shift"]))) == 2
 
 
-def test_the_total_is_counted_before_the_limit_and_a_cursor_brings_the_rest(app: App) -> None:
+def test_the_total_is_counted_before_the_limit_and_a_cursor_returns_the_rest(app: App) -> None:
     whole = search(app, "lantern task", limit=100, max_tokens=100_000)
     seen, cursor = [], None
     while True:
@@ -152,7 +152,7 @@ def test_the_total_is_counted_before_the_limit_and_a_cursor_brings_the_rest(app:
 
 
 @pytest.mark.parametrize("budget", [300, 500, 2_000])
-def test_a_reply_stays_in_its_budget_and_says_what_was_cut(app: App, budget: int) -> None:
+def test_a_reply_stays_within_its_budget_and_reports_truncation(app: App, budget: int) -> None:
     found = search(app, "lantern task", limit=100, max_tokens=budget)
 
     assert len(str(found)) <= budget * 3.2
@@ -170,14 +170,14 @@ def test_every_score_is_explained(app: App) -> None:
 
 
 @pytest.mark.parametrize("query", ["", "   ", "\n"])
-def test_an_empty_question_is_refused_with_advice(app: App, query: str) -> None:
+def test_an_empty_question_is_rejected_with_a_hint(app: App, query: str) -> None:
     with pytest.raises(InvalidArgument, match="`query` is empty") as caught:
         search(app, query)
 
     assert "a question" in caught.value.hint.lower()
 
 
-def test_an_unknown_source_is_refused_with_those_there_are(app: App) -> None:
+def test_an_unknown_source_is_rejected_with_the_known_sources(app: App) -> None:
     with pytest.raises(InvalidArgument, match="blog") as caught:
         search(app, "lantern", sources=["prp", "blog"])
 
@@ -186,7 +186,7 @@ def test_an_unknown_source_is_refused_with_those_there_are(app: App) -> None:
         search(app, "lantern", limit=101)
 
 
-def test_where_nothing_is_found_it_says_where_else_to_look(tmp_path: Path, contract: Contract) -> None:
+def test_a_search_without_results_suggests_where_else_to_search(tmp_path: Path, contract: Contract) -> None:
     write_project(
         tmp_path, {"PRPs/PRP-1.md": "---\ntags: [a]\n---\n# One\n\nThe lantern.\n", "README.md": "# R\n\nText.\n"}
     )
@@ -204,14 +204,14 @@ def test_where_nothing_is_found_it_says_where_else_to_look(tmp_path: Path, contr
     assert "query_documents" in nowhere["suggestion"]
 
 
-def test_without_an_index_it_says_what_to_do(hash_app: App) -> None:
+def test_without_an_index_a_search_fails_with_a_hint(hash_app: App) -> None:
     with pytest.raises(IndexMissing) as caught:
         search(hash_app, "lantern")
 
     assert "lore sync" in caught.value.hint
 
 
-def test_what_changed_in_the_last_thirty_days_is_lifted_by_a_clock_that_is_given(tmp_path: Path) -> None:
+def test_changes_of_the_last_thirty_days_are_boosted_according_to_the_given_clock(tmp_path: Path) -> None:
     write_project(tmp_path, {f"PRPs/PRP-{n}.md": f"# Same {n}\n\nThe lantern is lit.\n" for n in (1, 2)})
     long_ago = time.time() - 31 * DAY_SECONDS
     os.utime(tmp_path / "PRPs/PRP-1.md", (long_ago, long_ago))
@@ -233,7 +233,7 @@ def test_what_changed_in_the_last_thirty_days_is_lifted_by_a_clock_that_is_given
     index.close()
 
 
-def test_an_edit_is_found_after_the_sync_and_said_to_be_changed_before(tmp_path: Path, contract: Contract) -> None:
+def test_an_edit_is_found_after_the_sync_and_reported_as_changed_before(tmp_path: Path, contract: Contract) -> None:
     write_project(tmp_path, {"PRPs/PRP-1.md": "# One\n\nThe lantern.\n"})
     app = App(tmp_path.resolve(), Settings(), contract, HashModel(), home=tmp_path / "home")
     app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 60})
@@ -250,7 +250,7 @@ def test_an_edit_is_found_after_the_sync_and_said_to_be_changed_before(tmp_path:
     assert "zebra" in after["results"][0]["excerpt"]
 
 
-def test_classes_bring_no_file_of_another_source_along(tmp_path: Path, contract: Contract) -> None:
+def test_class_relations_add_no_files_of_other_sources(tmp_path: Path, contract: Contract) -> None:
     files = {
         "src/base.py": "class Base:\n    def lantern(self) -> None:\n        return\n",
         "examples/child.py": "from src.base import Base\n\n\nclass Child(Base):\n    x = 1\n",
@@ -266,7 +266,7 @@ def test_classes_bring_no_file_of_another_source_along(tmp_path: Path, contract:
     assert "src/base.py" in {one["source"] for one in everywhere["results"]}
 
 
-def test_what_agents_remember_is_among_the_memories_and_says_how_it_is_read(tmp_path: Path, contract: Contract) -> None:
+def test_memories_of_agents_are_found_with_a_hint_on_how_to_read_them(tmp_path: Path, contract: Contract) -> None:
     write_project(tmp_path / "project", {"PRPs/PRP-1.md": "# One\n\nThe lantern.\n"})
     app = App((tmp_path / "project").resolve(), Settings(), contract, HashModel(), home=tmp_path / "home")
     app.call(

@@ -1,4 +1,4 @@
-"""A new machine with a remote: the first use has what the others wrote, and all machines share one history."""
+"""A new machine with a remote: its first use fetches, and all machines share the same history."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def remote(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def machine(tmp_path: Path, remote: Path) -> Machine:
-    """A knowledge folder that somebody prepared as `git init` with that branch does, and gave the remote."""
+    """Prepare a knowledge folder like `git init` with that branch, and add the remote."""
 
     def prepared(name: str, branch: str) -> KnowledgeStore:
         git(tmp_path, "init", "-q", "-b", branch, name)
@@ -68,7 +68,7 @@ def test_the_first_use_finds_what_another_machine_wrote(
 
 
 @pytest.mark.parametrize("first_call", ["list", "write"])
-def test_any_first_call_fetches(tmp_path: Path, machine: Machine, first_call: str) -> None:
+def test_the_first_call_of_any_operation_fetches(tmp_path: Path, machine: Machine, first_call: str) -> None:
     first = library(machine("first", "main"), tmp_path / PROJECT).store
     first.write_main(PROJECT, "From the first machine.", AGENT)
     assert first.close(30)
@@ -85,7 +85,7 @@ def test_any_first_call_fetches(tmp_path: Path, machine: Machine, first_call: st
 def test_a_remote_whose_head_has_another_name_does_not_split_the_history(
     tmp_path: Path, remote: Path, machine: Machine
 ) -> None:
-    """Both machines have commits on a branch of their own name already; the remote's HEAD decides."""
+    """Both machines already have commits on differently named branches; the remote's HEAD decides."""
     git(remote, "symbolic-ref", "HEAD", "refs/heads/master")
     first, second = machine("first", "master"), machine("second", "main")
     first.write_main(PROJECT, "First.", AGENT)
@@ -107,7 +107,9 @@ def test_a_remote_whose_head_has_another_name_does_not_split_the_history(
     assert second.status().remote.state == "up to date"
 
 
-def test_an_empty_remote_gets_one_branch_from_all(tmp_path: Path, remote: Path, machine: Machine) -> None:
+def test_all_machines_push_to_the_same_branch_of_an_empty_remote(
+    tmp_path: Path, remote: Path, machine: Machine
+) -> None:
     git(remote, "symbolic-ref", "HEAD", "refs/heads/nowhere")
     first, second = machine("first", "main"), machine("second", "master")
     first.write_main(PROJECT, "First.", AGENT)
@@ -119,7 +121,7 @@ def test_an_empty_remote_gets_one_branch_from_all(tmp_path: Path, remote: Path, 
     assert len(heads(remote)) == 1
 
 
-def test_a_remote_that_is_not_reached_at_first_is_reported_and_fetched_later(
+def test_an_initially_unreachable_remote_is_reported_and_fetched_later(
     tmp_path: Path, remote: Path, machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("lore_server.services.knowledge_library.RETRY_SECONDS", -1.0)
@@ -135,7 +137,7 @@ def test_a_remote_that_is_not_reached_at_first_is_reported_and_fetched_later(
     assert "note" not in second.main()
 
 
-def test_why_histories_diverged_is_known_to_the_next_process_until_it_is_solved(
+def test_the_reason_for_a_divergence_is_kept_for_the_next_process_until_resolved(
     tmp_path: Path, machine: Machine
 ) -> None:
     first = machine("first", "main")

@@ -1,4 +1,4 @@
-"""The knowledge folder: what is written is there and committed, what is hostile is refused, links are not followed."""
+"""The knowledge folder: writes are committed, hostile names rejected, symlinks not followed."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ def store(tmp_path: Path) -> KnowledgeStore:
     return KnowledgeStore(tmp_path / "home")
 
 
-def test_the_folder_is_named_by_the_environment() -> None:
+def test_the_folder_can_be_set_in_the_environment() -> None:
     assert knowledge_home({"LORE_HOME": "/a", "KNOWLEDGE_MCP_HOME": "/b"}) == Path("/a")
     assert knowledge_home({"LORE_HOME": "", "KNOWLEDGE_MCP_HOME": "/b"}) == Path("/b")
     assert knowledge_home({}) == Path.home() / ".lore"
 
 
-def test_reading_what_is_not_there_makes_nothing(store: KnowledgeStore) -> None:
+def test_reading_a_missing_document_creates_nothing(store: KnowledgeStore) -> None:
     assert store.reader.projects() == []
     assert not store.reader.project(PROJECT).exists
     assert store.reader.main(PROJECT) == type(store.reader.main(PROJECT))(PROJECT, False, "", None, None)
@@ -66,7 +66,7 @@ def test_reading_what_is_not_there_makes_nothing(store: KnowledgeStore) -> None:
     assert not store.home.exists()
 
 
-def test_what_is_missing_is_told_by_its_own_error_and_makes_no_project(store: KnowledgeStore) -> None:
+def test_missing_projects_and_documents_have_their_own_errors_and_create_no_project(store: KnowledgeStore) -> None:
     with pytest.raises(ProjectNotFound):
         store.delete_project(PROJECT, AGENT)
     with pytest.raises(ProjectNotFound):
@@ -87,7 +87,7 @@ def test_what_is_missing_is_told_by_its_own_error_and_makes_no_project(store: Kn
     assert len(messages(store.home)) == 1
 
 
-def test_the_layout_is_the_seeds_and_each_write_is_one_commit_by_its_author(store: KnowledgeStore) -> None:
+def test_the_layout_matches_the_original_and_each_write_is_a_commit_by_its_author(store: KnowledgeStore) -> None:
     store.write_main(PROJECT, "# App\n", AGENT)
     written = create(store, "API Guide", "A", "B")
     store.update_chapter(PROJECT, "API Guide", Which("A"), "new", AGENT, "short")
@@ -115,7 +115,7 @@ def test_the_layout_is_the_seeds_and_each_write_is_one_commit_by_its_author(stor
     assert_sound(store.home)
 
 
-def test_a_document_is_given_back_to_the_byte_and_its_version_is_gits(store: KnowledgeStore) -> None:
+def test_a_document_is_returned_byte_for_byte_with_its_git_version(store: KnowledgeStore) -> None:
     create(store)
     text = "\ufeff---\r\ntitle: x\r\n---\r\n\r\n## A\r\nno final line end \u2028 \x0c"
 
@@ -128,7 +128,7 @@ def test_a_document_is_given_back_to_the_byte_and_its_version_is_gits(store: Kno
     assert git(store.home, "status", "--porcelain") == ""
 
 
-def test_bytes_that_are_no_text_survive_a_change_of_a_chapter(store: KnowledgeStore) -> None:
+def test_bytes_that_are_not_text_survive_a_change_of_a_chapter(store: KnowledgeStore) -> None:
     path = store.home / create(store).path
     path.write_bytes(b"\xff\xfe broken\n\n## A\n\nx\n\n## B\n\n\xe9\n")
 
@@ -138,7 +138,7 @@ def test_bytes_that_are_no_text_survive_a_change_of_a_chapter(store: KnowledgeSt
     assert "\ufffd" in store.reader.document(PROJECT, "guide").document.text
 
 
-def test_a_write_on_what_was_changed_meanwhile_is_a_conflict(store: KnowledgeStore) -> None:
+def test_a_write_to_a_document_changed_meanwhile_is_a_conflict(store: KnowledgeStore) -> None:
     first = create(store).version
     second = store.update_chapter(PROJECT, "guide", Which("First"), "mine", AGENT, expected_version=first).version
 
@@ -156,7 +156,7 @@ def test_a_write_on_what_was_changed_meanwhile_is_a_conflict(store: KnowledgeSto
     assert store.reader.document(PROJECT, "guide").info.version == second
 
 
-def test_an_empty_version_expects_that_there_is_no_document_yet(store: KnowledgeStore) -> None:
+def test_an_empty_version_expects_a_new_document(store: KnowledgeStore) -> None:
     store.write_main(PROJECT, "first", AGENT, "")
 
     with pytest.raises(Conflict):
@@ -165,7 +165,7 @@ def test_an_empty_version_expects_that_there_is_no_document_yet(store: Knowledge
     assert store.reader.main(PROJECT).content == "first"
 
 
-def test_a_write_that_changes_nothing_is_no_commit(store: KnowledgeStore) -> None:
+def test_a_write_without_changes_makes_no_commit(store: KnowledgeStore) -> None:
     version = store.write_main(PROJECT, "x", AGENT).version
 
     again = store.write_main(PROJECT, "x", AGENT)
@@ -174,7 +174,7 @@ def test_a_write_that_changes_nothing_is_no_commit(store: KnowledgeStore) -> Non
     assert len(messages(store.home)) == 1
 
 
-def test_projects_with_one_slug_have_folders_of_their_own(store: KnowledgeStore) -> None:
+def test_projects_with_the_same_slug_have_separate_folders(store: KnowledgeStore) -> None:
     for name in ("My App", "my-app", "my app!", "日本"):
         store.write_main(name, name, AGENT)
 
@@ -185,7 +185,7 @@ def test_projects_with_one_slug_have_folders_of_their_own(store: KnowledgeStore)
     assert [store.reader.main(name).content for name in ("My App", "my-app", "my app!")] == ["My App", "", "my app!"]
 
 
-def test_the_folder_of_a_deleted_project_is_only_its_own_again(store: KnowledgeStore) -> None:
+def test_the_folder_of_a_deleted_project_is_reused_only_for_that_project(store: KnowledgeStore) -> None:
     store.write_main("app", "x", AGENT)
     store.delete_project("app", AGENT)
 
@@ -195,7 +195,7 @@ def test_the_folder_of_a_deleted_project_is_only_its_own_again(store: KnowledgeS
     assert [(one.id, one.slug) for one in store.reader.projects()] == [("App", "app-1"), ("app", "app")]
 
 
-def test_a_document_is_created_once(store: KnowledgeStore) -> None:
+def test_a_document_can_be_created_only_once(store: KnowledgeStore) -> None:
     create(store, "API Guide")
 
     for name in ("api-guide", "Api Guide.md", "api-guide.md"):
@@ -207,7 +207,7 @@ def test_a_document_is_created_once(store: KnowledgeStore) -> None:
 
 
 @pytest.mark.parametrize("name", HOSTILE_FILENAMES, ids=ascii)
-def test_hostile_file_names_are_refused_by_every_method(store: KnowledgeStore, name: str) -> None:
+def test_hostile_file_names_are_rejected_by_every_method(store: KnowledgeStore, name: str) -> None:
     create(store, "ok")
 
     for act in (
@@ -221,7 +221,7 @@ def test_hostile_file_names_are_refused_by_every_method(store: KnowledgeStore, n
             act()
 
 
-def test_names_that_are_made_safe_are_found_by_what_they_were(store: KnowledgeStore) -> None:
+def test_sanitized_names_are_found_by_their_original_form(store: KnowledgeStore) -> None:
     for name in dict.fromkeys(SAFE_FILENAMES.values()):
         create(store, next(given for given, safe in SAFE_FILENAMES.items() if safe == name))
 
@@ -231,7 +231,7 @@ def test_names_that_are_made_safe_are_found_by_what_they_were(store: KnowledgeSt
 
 
 @pytest.mark.parametrize("name", HOSTILE_IDS, ids=ascii)
-def test_hostile_project_ids_are_refused(store: KnowledgeStore, name: str) -> None:
+def test_hostile_project_ids_are_rejected(store: KnowledgeStore, name: str) -> None:
     for act in (
         lambda: store.write_main(name, "x", AGENT),
         lambda: store.reader.main(name),
@@ -241,7 +241,7 @@ def test_hostile_project_ids_are_refused(store: KnowledgeStore, name: str) -> No
             act()
 
 
-def test_links_in_the_folder_are_not_followed(store: KnowledgeStore, tmp_path: Path) -> None:
+def test_symlinks_in_the_folder_are_not_followed(store: KnowledgeStore, tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "main.md").write_text("secret", encoding="utf-8")
@@ -278,7 +278,7 @@ def test_links_in_the_folder_are_not_followed(store: KnowledgeStore, tmp_path: P
     assert {path.read_text(encoding="utf-8") for path in outside.iterdir()} == {"secret"}
 
 
-def test_a_git_folder_that_leads_elsewhere_is_refused(tmp_path: Path) -> None:
+def test_a_git_folder_that_points_elsewhere_is_rejected(tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.mkdir()
     (home / ".git").write_text("gitdir: ../elsewhere\n", encoding="utf-8")
@@ -287,7 +287,7 @@ def test_a_git_folder_that_leads_elsewhere_is_refused(tmp_path: Path) -> None:
         KnowledgeStore(home).write_main(PROJECT, "x", AGENT)
 
 
-def test_what_only_looks_like_a_document_is_not_listed_and_is_no_trap(store: KnowledgeStore) -> None:
+def test_files_that_only_look_like_documents_are_neither_listed_nor_opened(store: KnowledgeStore) -> None:
     folder = (store.home / create(store).path).parent
     (folder / "folder.md").mkdir()
     os.mkfifo(folder / "pipe.md")
@@ -301,7 +301,7 @@ def test_what_only_looks_like_a_document_is_not_listed_and_is_no_trap(store: Kno
             store.write_document(PROJECT, name, "x", AGENT)
 
 
-def test_a_git_folder_that_is_a_link_is_refused(tmp_path: Path) -> None:
+def test_a_git_folder_that_is_a_symlink_is_rejected(tmp_path: Path) -> None:
     home, outside = tmp_path / "home", tmp_path / "outside"
     home.mkdir()
     outside.mkdir()
@@ -312,7 +312,7 @@ def test_a_git_folder_that_is_a_link_is_refused(tmp_path: Path) -> None:
     assert not list(outside.iterdir())
 
 
-def test_a_folder_that_is_no_repository_yet_becomes_one_with_all_that_is_in_it(tmp_path: Path) -> None:
+def test_a_folder_without_a_repository_becomes_a_repository_with_all_its_files(tmp_path: Path) -> None:
     home = seed_store(tmp_path / "seed")
     shutil.rmtree(home / ".git")
 
@@ -322,7 +322,7 @@ def test_a_folder_that_is_no_repository_yet_becomes_one_with_all_that_is_in_it(t
     assert_sound(home)
 
 
-def test_a_folder_of_the_seed_opens_unchanged_and_is_written_as_it_is(tmp_path: Path) -> None:
+def test_a_folder_of_the_original_opens_unchanged_and_keeps_its_layout(tmp_path: Path) -> None:
     home = seed_store(tmp_path / "seed")
     before = {path: path.read_bytes() for path in home.rglob("*") if path.is_file() and ".git" not in path.parts}
     store = KnowledgeStore(home)
@@ -369,7 +369,7 @@ def test_a_damaged_index_is_an_error_and_nothing_is_overwritten(store: Knowledge
     assert (store.home / "index.json").read_text(encoding="utf-8") == "{"
 
 
-def test_a_listing_sees_what_changed_in_place(store: KnowledgeStore) -> None:
+def test_a_listing_includes_changes_made_in_place(store: KnowledgeStore) -> None:
     path = store.home / create(store).path
     assert store.listing.documents(PROJECT)[0].title == "Guide"
     for title in ("Aaaaa", "Bbbbb", "Ccccc"):
@@ -377,7 +377,7 @@ def test_a_listing_sees_what_changed_in_place(store: KnowledgeStore) -> None:
         assert store.listing.documents(PROJECT)[0].title == title
 
 
-def test_threads_of_one_process_queue_as_processes_do_and_give_up_at_the_deadline(tmp_path: Path) -> None:
+def test_threads_queue_like_processes_and_time_out_at_the_deadline(tmp_path: Path) -> None:
     store = KnowledgeStore(tmp_path / "home", wait_seconds=0.05)
     with store.writer.writing():
         for other in (store, KnowledgeStore(store.home, wait_seconds=0.05)):
@@ -397,7 +397,7 @@ def test_threads_of_one_process_queue_as_processes_do_and_give_up_at_the_deadlin
     assert len(store.reader.document(PROJECT, "guide").document.chapters) == 10
 
 
-def test_somebodys_own_git_in_the_folder_is_waited_for_and_not_broken(tmp_path: Path) -> None:
+def test_a_concurrent_git_command_of_the_user_is_waited_for(tmp_path: Path) -> None:
     store = KnowledgeStore(tmp_path / "home", wait_seconds=0.05)
     create(store)
     lock = store.home / ".git" / "index.lock"
@@ -411,7 +411,7 @@ def test_somebodys_own_git_in_the_folder_is_waited_for_and_not_broken(tmp_path: 
     assert_sound(store.home)
 
 
-def test_a_branch_that_git_holds_for_a_moment_is_waited_for(store: KnowledgeStore) -> None:
+def test_a_branch_locked_briefly_by_git_is_waited_for(store: KnowledgeStore) -> None:
     main = store.home / create(store).path.replace("knowledge/guide.md", "main.md")
     lock = store.home / ".git" / "refs" / "heads" / "main.lock"
     lock.touch()

@@ -1,4 +1,4 @@
-"""The line handler with a real server behind a real socket: whatever a client sends, everything gets its reply."""
+"""The line handler with a real server on a real socket: every line from a client gets its reply."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def server(tmp_path_factory: pytest.TempPathFactory, contract: Contract) -> Iter
 
 
 def converse(mcp: Server[Any], sent: list[bytes], replies: int) -> list[JSON]:
-    """The replies to these lines after a handshake; fails if there are fewer than that many."""
+    """Return the replies to these lines after a handshake; fail if there are too few."""
 
     async def run() -> list[JSON]:
         ours, theirs = socket.socketpair()
@@ -104,7 +104,7 @@ def test_every_request_gets_exactly_one_reply(server: Server[Any], requests: lis
 
 @trying(5, database=None)
 @given(st.lists(st.binary(min_size=1, max_size=30).filter(lambda line: b"\n" not in line and b"{" not in line)))
-def test_every_line_that_is_no_message_gets_an_error_without_an_id(server: Server[Any], lines: list[bytes]) -> None:
+def test_every_invalid_line_gets_an_error_without_an_id(server: Server[Any], lines: list[bytes]) -> None:
     lines = [line for line in lines if line.strip()]
 
     replies = converse(server, [*lines, b'{"jsonrpc": "2.0", "id": "last", "method": "ping"}'], len(lines) + 1)
@@ -113,7 +113,7 @@ def test_every_line_that_is_no_message_gets_an_error_without_an_id(server: Serve
     assert {one["error"]["code"] for one in replies if one["id"] is None} <= {-32700, -32600}
 
 
-def test_a_line_that_is_too_long_is_refused_and_the_next_ones_are_answered(
+def test_a_line_that_is_too_long_is_rejected_and_the_next_lines_are_answered(
     server: Server[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "LONGEST_LINE", 200_000)
@@ -124,7 +124,7 @@ def test_a_line_that_is_too_long_is_refused_and_the_next_ones_are_answered(
     assert [one["id"] for one in replies] == [None, None, "last"]
 
 
-def test_a_reply_that_cannot_be_written_is_an_error_for_its_request(contract: Contract) -> None:
+def test_a_reply_that_cannot_be_serialized_becomes_an_error_for_its_request(contract: Contract) -> None:
     half = {"source": "\ud800", "type": "guide", "lines": 1}
     params = {"name": "list_sources", "arguments": {}}
     line = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).encode()

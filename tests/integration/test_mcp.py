@@ -1,4 +1,4 @@
-"""The MCP face, through the official client, in the protocol of 2026-07-28 and in the one with a handshake."""
+"""The MCP interface with the official client, in the protocol of 2026-07-28 and with a handshake."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def text_of(content: object) -> str:
 def asked(
     app: App, mode: str, question: Callable[[Client], Awaitable[Any]], toolsets: tuple[str, ...] | None = None
 ) -> Any:
-    """What a client of the app gets."""
+    """Return the result that a client of the app gets."""
 
     async def run() -> Any:
         async with Client(
@@ -75,7 +75,7 @@ def asked(
 
 
 def failure(app: App, mode: str, question: Callable[[Client], Awaitable[Any]], **more: Any) -> MCPError:
-    """The protocol's error that a client of the app gets."""
+    """Return the protocol error that a client of the app gets."""
 
     async def refused(client: Client) -> MCPError:
         with pytest.raises(MCPError) as caught:
@@ -106,9 +106,7 @@ TOOLSETS = ("query", "documents", "manage", "projects", "memories", "docs")
 
 
 @pytest.mark.parametrize("toolsets", [None, *((one,) for one in TOOLSETS), ("query", "projects"), TOOLSETS])
-def test_the_instructions_speak_of_the_tools_that_are_offered_and_of_no_others(
-    app: App, toolsets: tuple[str, ...] | None
-) -> None:
+def test_the_instructions_mention_only_the_offered_tools(app: App, toolsets: tuple[str, ...] | None) -> None:
     async def told(client: Client) -> tuple[str, set[str]]:
         return client.instructions or "", {one.name for one in (await client.list_tools()).tools}
 
@@ -124,7 +122,7 @@ def test_the_instructions_speak_of_the_tools_that_are_offered_and_of_no_others(
 
 
 @BOTH
-def test_every_reply_fits_the_published_schema_and_has_a_short_text_beside_its_data(app: App, mode: str) -> None:
+def test_every_reply_matches_its_schema_and_has_a_short_text_with_its_data(app: App, mode: str) -> None:
     document = app.call("list_documents", {"source": "docs/guide.md"})["documents"][0]["id"]
 
     async def all_of_them(client: Client) -> None:
@@ -140,7 +138,7 @@ def test_every_reply_fits_the_published_schema_and_has_a_short_text_beside_its_d
 
 
 @BOTH
-def test_what_a_client_is_told_of_tools_is_valid_and_complete(app: App, mode: str) -> None:
+def test_the_tool_definitions_for_clients_are_valid_and_complete(app: App, mode: str) -> None:
     listed = asked(app, mode, lambda client: client.list_tools())
 
     for tool in listed.tools:
@@ -156,7 +154,7 @@ def test_what_a_client_is_told_of_tools_is_valid_and_complete(app: App, mode: st
     assert [tool.name for tool in listed.tools] == [one.id for one in app.contract if one.toolset in DEFAULT_TOOLSETS]
 
 
-def test_lists_and_the_handbook_may_be_cached_and_what_is_indexed_may_not(app: App) -> None:
+def test_lists_and_the_handbook_may_be_cached_but_indexed_content_may_not(app: App) -> None:
     async def look(client: Client) -> list[tuple[int | None, str | None]]:
         results = (
             await client.list_tools(), await client.list_prompts(), await client.list_resources(),
@@ -169,7 +167,7 @@ def test_lists_and_the_handbook_may_be_cached_and_what_is_indexed_may_not(app: A
 
 
 @BOTH
-def test_only_the_tools_of_the_chosen_toolsets_are_listed_and_called(app: App, mode: str) -> None:
+def test_only_the_tools_of_the_chosen_toolsets_are_listed_and_callable(app: App, mode: str) -> None:
     listed = asked(app, mode, lambda client: client.list_tools(), ("query",))
     other = failure(app, mode, lambda client: client.call_tool("healthcheck", {}), toolsets=("query",))
     unknown = failure(app, mode, lambda client: client.call_tool("nope", {}), toolsets=("query",))
@@ -181,9 +179,7 @@ def test_only_the_tools_of_the_chosen_toolsets_are_listed_and_called(app: App, m
 
 
 @BOTH
-def test_where_no_toolset_was_chosen_every_tool_can_be_called_and_only_the_default_ones_are_listed(
-    app: App, mode: str
-) -> None:
+def test_without_a_chosen_toolset_every_tool_is_callable_and_only_default_tools_are_listed(app: App, mode: str) -> None:
     async def question(client: Client) -> tuple[set[str], JSON]:
         listed = {app.contract[tool.name].toolset for tool in (await client.list_tools()).tools}
         return listed, (await client.call_tool("list_projects", {})).structured_content
@@ -195,7 +191,7 @@ def test_where_no_toolset_was_chosen_every_tool_can_be_called_and_only_the_defau
 
 
 @pytest.mark.parametrize("toolsets", [("query", "nope"), ()])
-def test_an_unknown_toolset_is_told_with_the_known_ones(contract: Contract, toolsets: tuple[str, ...]) -> None:
+def test_an_unknown_toolset_is_reported_with_the_known_toolsets(contract: Contract, toolsets: tuple[str, ...]) -> None:
     with pytest.raises(ConfigError) as caught:
         build_server(contract, Calls(contract, lambda *_: {}), problem, toolsets)
 
@@ -203,7 +199,7 @@ def test_an_unknown_toolset_is_told_with_the_known_ones(contract: Contract, tool
 
 
 @BOTH
-def test_an_error_is_told_as_data_and_as_text_with_what_to_do(app: App, mode: str) -> None:
+def test_an_error_is_returned_as_data_and_as_text_with_a_hint(app: App, mode: str) -> None:
     result = asked(app, mode, lambda client: client.call_tool("get_class_hierarchy", {"root": "Bose"}))
 
     assert result.is_error
@@ -213,7 +209,7 @@ def test_an_error_is_told_as_data_and_as_text_with_what_to_do(app: App, mode: st
 
 
 @BOTH
-def test_the_handbook_is_a_resource_that_knows_every_tool_type_and_common_error(app: App, mode: str) -> None:
+def test_the_handbook_is_a_resource_that_covers_every_tool_type_and_common_error(app: App, mode: str) -> None:
     listed = asked(app, mode, lambda client: client.list_resources())
     read = asked(app, mode, lambda client: client.read_resource("lore://handbook")).contents[0]
 
@@ -241,7 +237,7 @@ def _codes(kind: type[LoreError]) -> Iterator[str]:
 
 
 @BOTH
-def test_the_index_at_a_glance_is_a_resource(app: App, mode: str) -> None:
+def test_the_summary_of_the_index_is_a_resource(app: App, mode: str) -> None:
     read = asked(app, mode, lambda client: client.read_resource("lore://index")).contents[0]
 
     assert isinstance(read, types.TextResourceContents)
@@ -260,7 +256,7 @@ def test_the_index_at_a_glance_is_a_resource(app: App, mode: str) -> None:
         ("lore://source/pkg/base.py", "text/x-python", FILES["pkg/base.py"]),
     ],
 )
-def test_a_file_is_read_by_its_path(app: App, mode: str, uri: str, mime: str, text: str) -> None:
+def test_a_file_resource_is_read_by_its_path(app: App, mode: str, uri: str, mime: str, text: str) -> None:
     contents = asked(app, mode, lambda client: client.read_resource(uri)).contents
 
     assert [(one.uri, one.mime_type) for one in contents] == [(uri, mime)]
@@ -268,7 +264,7 @@ def test_a_file_is_read_by_its_path(app: App, mode: str, uri: str, mime: str, te
 
 
 @BOTH
-def test_a_long_file_comes_in_parts_each_of_which_says_how_to_read_on(app: App, mode: str) -> None:
+def test_a_long_file_is_returned_in_parts_that_link_to_the_next_part(app: App, mode: str) -> None:
     async def whole(client: Client) -> list[str]:
         uri, parts = "lore://source/docs/long.md", []
         while True:
@@ -287,7 +283,7 @@ def test_a_long_file_comes_in_parts_each_of_which_says_how_to_read_on(app: App, 
 
 
 @BOTH
-def test_a_passage_is_read_by_its_id_and_says_where_it_stands(app: App, mode: str) -> None:
+def test_a_passage_is_read_by_its_id_and_has_its_path_and_lines(app: App, mode: str) -> None:
     row = app.call("list_documents", {"source": "docs/guide.md"})["documents"][0]
 
     text, about = asked(app, mode, lambda client: client.read_resource(f"lore://document/{row['id']}")).contents
@@ -309,7 +305,7 @@ def test_a_passage_is_read_by_its_id_and_says_where_it_stands(app: App, mode: st
         ("file:///etc/passwd", "There is no resource"),
     ],
 )
-def test_what_is_not_there_is_the_protocols_error_with_our_hint(app: App, mode: str, uri: str, told: str) -> None:
+def test_a_missing_resource_is_a_protocol_error_with_a_hint(app: App, mode: str, uri: str, told: str) -> None:
     error = failure(app, mode, lambda client: client.read_resource(uri))
 
     assert error.code == (types.INVALID_PARAMS if mode == "auto" else -32002)
@@ -320,12 +316,12 @@ def test_what_is_not_there_is_the_protocols_error_with_our_hint(app: App, mode: 
 
 @BOTH
 @pytest.mark.parametrize("uri", ["lore://source/", "lore://source/%FF", "lore://source/docs/guide.md?cursor=x"])
-def test_a_uri_that_cannot_be_read_is_a_wrong_argument(app: App, mode: str, uri: str) -> None:
+def test_an_invalid_uri_is_a_wrong_argument(app: App, mode: str, uri: str) -> None:
     assert failure(app, mode, lambda client: client.read_resource(uri)).code == types.INVALID_PARAMS
 
 
 @BOTH
-def test_templates_name_what_can_be_read(app: App, mode: str) -> None:
+def test_templates_list_the_readable_resources(app: App, mode: str) -> None:
     listed = asked(app, mode, lambda client: client.list_resource_templates())
 
     assert [one.uri_template for one in listed.resource_templates] == ["lore://document/{id}", "lore://source/{path}"]
@@ -352,7 +348,7 @@ def test_arguments_are_completed_from_the_index(
 
 
 @BOTH
-def test_nothing_is_completed_where_nothing_is_indexed(hash_app: App, mode: str) -> None:
+def test_without_an_index_nothing_is_completed(hash_app: App, mode: str) -> None:
     ref = types.PromptReference(name="explain_class")
 
     done = asked(hash_app, mode, lambda client: client.complete(ref, {"name": "class_name", "value": ""}))
@@ -361,7 +357,7 @@ def test_nothing_is_completed_where_nothing_is_indexed(hash_app: App, mode: str)
 
 
 @BOTH
-def test_prompts_say_what_to_do_with_tools_that_exist(app: App, mode: str) -> None:
+def test_prompts_mention_only_existing_tools(app: App, mode: str) -> None:
     async def filled(client: Client) -> dict[str, str]:
         texts = {}
         for prompt in (await client.list_prompts()).prompts:
@@ -400,7 +396,9 @@ def test_prompts_say_what_to_do_with_tools_that_exist(app: App, mode: str) -> No
         ("what_changed_since", {"since": "v1'; rm -rf ~; '"}, "commit, tag or version"),
     ],
 )
-def test_a_wrong_argument_of_a_prompt_is_named(app: App, mode: str, name: str, arguments: JSON, told: str) -> None:
+def test_a_wrong_argument_of_a_prompt_is_reported_by_name(
+    app: App, mode: str, name: str, arguments: JSON, told: str
+) -> None:
     error = failure(app, mode, lambda client: client.get_prompt(name, arguments))
 
     assert error.code == types.INVALID_PARAMS
@@ -408,7 +406,7 @@ def test_a_wrong_argument_of_a_prompt_is_named(app: App, mode: str, name: str, a
 
 
 class Slow:
-    """Stands where the app does: a call that tells its progress and ends when it is let go."""
+    """An app with a call that reports progress and ends when the test releases it."""
 
     def __init__(self) -> None:
         self.arguments: JSON = {}
@@ -438,7 +436,7 @@ class Slow:
 
 @BOTH
 @pytest.mark.parametrize("name", ["manage_knowledge_base", "get_job"])
-def test_a_client_that_follows_progress_waits_longer_and_sees_numbers_that_only_grow(
+def test_a_client_that_requests_progress_waits_longer_and_sees_increasing_numbers(
     contract: Contract, mode: str, name: str
 ) -> None:
     slow, seen = Slow(), list[tuple[float, float | None, str | None]]()
@@ -463,7 +461,7 @@ def test_a_client_that_follows_progress_waits_longer_and_sees_numbers_that_only_
 
 
 @BOTH
-def test_who_gives_a_call_up_ends_the_waiting_and_not_the_server(contract: Contract, mode: str) -> None:
+def test_cancelling_a_call_ends_the_wait_but_not_the_server(contract: Contract, mode: str) -> None:
     slow = Slow()
 
     async def run() -> str:
@@ -478,7 +476,7 @@ def test_who_gives_a_call_up_ends_the_waiting_and_not_the_server(contract: Contr
     assert anyio.run(run) == "query_documents"
 
 
-def test_giving_up_a_sync_does_not_cancel_its_job(tmp_path: Path, contract: Contract) -> None:
+def test_cancelling_a_sync_call_does_not_cancel_its_job(tmp_path: Path, contract: Contract) -> None:
     write_project(tmp_path.resolve(), {f"docs/{n}.md": f"# Page {n}\n\nText {n}.\n" for n in range(300)})
     app = App(tmp_path.resolve(), Settings(), contract, HashModel())
 

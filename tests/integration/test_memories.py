@@ -1,4 +1,4 @@
-"""The memories of a project: once in their group, one commit each, whoever writes at the same time or is killed."""
+"""The memories of a project: unique in their group, each write a commit, also under concurrency and kills."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.harness.knowledge import AGENT, PROJECT, assert_sound, create, git, m
 from tests.harness.processes import child
 
 LONG = "".join(f"Line {number} of something long.\n\n" for number in range(900))
-# adds one memory, which another process adds at the same moment
+# adds a memory that another process adds at the same moment
 ADDER = """
 import sys
 from pathlib import Path
@@ -64,7 +64,7 @@ def files(home: Path) -> list[str]:
     return sorted(path.relative_to(home).as_posix() for path in home.glob("projects/*/memories/**/*.md"))
 
 
-def test_a_memory_is_a_file_beside_the_projects_knowledge_and_one_commit_by_its_author(
+def test_a_memory_is_a_file_with_the_projects_knowledge_and_a_commit_by_its_author(
     home: Path, memories: MemoryStore
 ) -> None:
     create(KnowledgeStore(home))
@@ -91,7 +91,9 @@ def test_the_same_body_in_the_same_group_is_not_written_again_under_another_name
     assert len(messages(home)) == 4
 
 
-def test_a_long_memory_is_one_commit_one_id_and_goes_with_all_its_parts(home: Path, memories: MemoryStore) -> None:
+def test_a_long_memory_has_a_single_commit_and_id_and_is_deleted_with_all_its_parts(
+    home: Path, memories: MemoryStore
+) -> None:
     done = add(memories, body=LONG)
 
     assert len(done.kept.paths) == len(files(home)) == 6
@@ -103,7 +105,7 @@ def test_a_long_memory_is_one_commit_one_id_and_goes_with_all_its_parts(home: Pa
     assert_sound(home)
 
 
-def test_a_newer_text_replaces_the_old_one_in_one_commit(home: Path, memories: MemoryStore) -> None:
+def test_a_newer_text_replaces_the_old_text_in_a_single_commit(home: Path, memories: MemoryStore) -> None:
     old = add(memories, body=LONG)
 
     new = add(memories, body="new", replaces=old.kept.id)
@@ -114,7 +116,7 @@ def test_a_newer_text_replaces_the_old_one_in_one_commit(home: Path, memories: M
     assert len(messages(home)) == 3
 
 
-def test_what_replaces_another_and_is_there_already_only_deletes_that(home: Path, memories: MemoryStore) -> None:
+def test_replacing_a_memory_with_an_existing_memory_only_deletes_it(home: Path, memories: MemoryStore) -> None:
     one, other = add(memories, "one", "1"), add(memories, "other", "2")
 
     done = add(memories, "three", "1", replaces=other.kept.id)
@@ -124,7 +126,9 @@ def test_what_replaces_another_and_is_there_already_only_deletes_that(home: Path
     assert messages(home)[-1].endswith("Forgot 'other'")
 
 
-def test_a_memory_that_replaces_itself_is_described_anew_or_stays(home: Path, memories: MemoryStore) -> None:
+def test_a_memory_that_replaces_itself_updates_its_metadata_or_stays_unchanged(
+    home: Path, memories: MemoryStore
+) -> None:
     first = add(memories)
 
     same = add(memories, replaces=first.kept.id)
@@ -138,7 +142,7 @@ def test_a_memory_that_replaces_itself_is_described_anew_or_stays(home: Path, me
     assert files(home) == list(rated.kept.paths)
 
 
-def test_what_was_edited_by_hand_is_neither_overwritten_nor_taken_for_what_it_was(
+def test_a_memory_edited_by_hand_is_neither_overwritten_nor_treated_as_unchanged(
     home: Path, memories: MemoryStore
 ) -> None:
     first = add(memories)
@@ -160,9 +164,7 @@ def test_what_was_edited_by_hand_is_neither_overwritten_nor_taken_for_what_it_wa
     "name",
     ["", "g", "g/", "/", "g/nothing-000000000000", "../knowledge/guide", "g/../g/x", "g/.hidden", "g\0/x", "link/x"],
 )
-def test_an_id_that_is_no_memorys_is_not_found_and_nothing_is_touched(
-    home: Path, memories: MemoryStore, name: str
-) -> None:
+def test_an_unknown_memory_id_is_not_found_and_nothing_is_changed(home: Path, memories: MemoryStore, name: str) -> None:
     create(KnowledgeStore(home))
     add(memories)
     (home / "projects/my-app/memories/link").symlink_to(home / "projects/my-app/knowledge")
@@ -173,7 +175,7 @@ def test_an_id_that_is_no_memorys_is_not_found_and_nothing_is_touched(
     assert git(home, "rev-parse", "HEAD") == before
 
 
-def test_links_in_the_folder_of_memories_are_not_followed(home: Path, memories: MemoryStore, tmp_path: Path) -> None:
+def test_symlinks_in_the_folder_of_memories_are_not_followed(home: Path, memories: MemoryStore, tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
     add(memories)
@@ -189,7 +191,7 @@ def test_links_in_the_folder_of_memories_are_not_followed(home: Path, memories: 
     assert not list(outside.iterdir())
 
 
-def test_two_processes_that_add_the_same_at_once_have_one_memory(home: Path) -> None:
+def test_two_processes_that_add_the_same_memory_concurrently_create_it_once(home: Path) -> None:
     with ExitStack() as stack:
         running = [stack.enter_context(child(ADDER, home, name)) for name in ("one", "two")]
         for one in running:
@@ -207,7 +209,7 @@ def test_two_processes_that_add_the_same_at_once_have_one_memory(home: Path) -> 
     assert_sound(home)
 
 
-def test_what_a_killed_writer_left_of_a_memory_becomes_whole_when_it_is_added_again(
+def test_a_memory_left_incomplete_by_a_killed_writer_is_completed_when_added_again(
     home: Path, memories: MemoryStore
 ) -> None:
     line = "word " * 50 + "\n"

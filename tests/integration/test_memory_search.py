@@ -1,4 +1,4 @@
-"""Memories are found by what they say, in their groups, at once, whatever the question is made of."""
+"""Memories are found by their text, in their groups, immediately, for any question."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ NOTHING = ["?", '"', "\\", "*:*", "NOT", "a" * 2000, "\N{ZERO WIDTH SPACE}x"]
 
 
 def memories(call: Call) -> None:
-    """In three groups; one has many that say the same."""
+    """Add memories in three groups, many of them equal in one group."""
     metadata = {"rating": 5, "tags": ["cti", 28]}
     call("add_memory", name="Actors", body="apt-28 was here.", group_id="research", source="R/a.md", metadata=metadata)
     call("add_memory", name="Flags", body="Use -O2 with C++ here.", group_id="Build")
@@ -43,7 +43,7 @@ def memories(call: Call) -> None:
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory, contract: Contract) -> Iterator[App]:
-    """An application whose index looks no further than ten candidates."""
+    """Return an application whose index considers at most ten candidates."""
     folder = tmp_path_factory.mktemp("memories").resolve()
     settings = Settings.model_validate({"query": {"nResults": 10}})
     app = App(write_project(folder / "ferry", FILES), settings, contract, HashModel(), home=folder / "home")
@@ -81,16 +81,16 @@ def names(reply: JSON) -> list[str]:
 
 
 @pytest.mark.parametrize(("query", "name"), QUESTIONS.items(), ids=ascii)
-def test_a_question_is_text_whatever_is_in_it(search: Call, query: str, name: str) -> None:
+def test_any_question_is_treated_as_plain_text(search: Call, query: str, name: str) -> None:
     assert names(search(query))[0] == name
 
 
 @pytest.mark.parametrize("query", NOTHING, ids=lambda query: ascii(query[:9]))
-def test_a_question_without_words_is_no_error(search: Call, query: str) -> None:
+def test_a_question_without_words_is_not_an_error(search: Call, query: str) -> None:
     assert "degraded" not in search(query)
 
 
-def test_a_memory_is_told_with_all_that_is_known_of_it(search: Call) -> None:
+def test_a_memory_is_returned_with_all_its_metadata(search: Call) -> None:
     found = search("apt-28")["results"][0]
 
     assert found.pop("score") > 0
@@ -107,7 +107,7 @@ def test_the_tags_of_the_metadata_are_searched_too(search: Call) -> None:
     assert names(search("cti"))[0] == "Actors"
 
 
-def test_a_memory_in_parts_is_one_result_with_the_part_that_answers(search: Call) -> None:
+def test_a_memory_in_parts_is_a_single_result_with_the_matching_part(search: Call) -> None:
     found = search("zeppelin", limit=50)
 
     assert names(found).count("Long") == 1
@@ -116,7 +116,7 @@ def test_a_memory_in_parts_is_one_result_with_the_part_that_answers(search: Call
     assert found["results"][0]["path"].endswith(".2.md")
 
 
-def test_only_the_wanted_groups_are_searched_and_a_small_one_as_deep_as_a_large_one(search: Call) -> None:
+def test_only_the_requested_groups_are_searched_each_completely(search: Call) -> None:
     assert names(search("zebra", limit=5)) != ["Other"]
     assert search("zebra", group_ids=["research"])["results"][0]["name"] == "Other"
     several = names(search("zebra", group_ids=["Build", "research"], limit=50))
@@ -127,7 +127,7 @@ def test_only_the_wanted_groups_are_searched_and_a_small_one_as_deep_as_a_large_
         assert search("C++", group_ids=[group])["total"] == 0
 
 
-def test_other_files_of_that_type_are_found_where_no_group_is_wanted(search: Call) -> None:
+def test_without_a_group_other_files_of_type_memory_are_found(search: Call) -> None:
     style = search("tabs and blanks")["results"][0]
 
     assert (style["id"], style["group_id"], style["path"]) == (None, None, ".serena/memories/style.md")
@@ -135,7 +135,7 @@ def test_other_files_of_that_type_are_found_where_no_group_is_wanted(search: Cal
     assert "Ferry" not in names(search("apt-28"))
 
 
-def test_all_memories_come_once_in_pages_within_the_budget(search: Call) -> None:
+def test_all_memories_are_returned_once_in_pages_within_the_budget(search: Call) -> None:
     whole = search("zebra", limit=100, max_tokens=100_000)
     paged: list[str] = []
     cursor: dict[str, str] | None = {}
@@ -149,7 +149,7 @@ def test_all_memories_come_once_in_pages_within_the_budget(search: Call) -> None
     assert len(paged) == whole["total"] > 10
 
 
-def test_long_metadata_is_cut_and_counted(call: Call) -> None:
+def test_long_metadata_is_truncated_and_counted(call: Call) -> None:
     call("add_memory", name="x", body="zebra", metadata={f"key {n}": "value " * 10 for n in range(20)})
     found = call("search_memories", query="zebra")["results"][0]
 
@@ -157,7 +157,7 @@ def test_long_metadata_is_cut_and_counted(call: Call) -> None:
     assert len(found["metadata"]) >= 4
 
 
-def test_a_group_id_that_cannot_be_one_is_refused_in_the_plain_form(call: Call) -> None:
+def test_an_invalid_group_id_is_rejected_in_the_plain_form(call: Call) -> None:
     with pytest.raises(LoreError) as caught:
         call("search_memories", query="x", group_ids=["../\0"])
 
@@ -169,7 +169,7 @@ def test_a_group_id_that_cannot_be_one_is_refused_in_the_plain_form(call: Call) 
 # --- without an index, and while it changes --------------------------------------------------------------------------
 
 
-def test_without_an_index_memories_are_found_by_words_and_the_reply_says_so(app: App, call: Call) -> None:
+def test_without_an_index_memories_are_found_by_words_and_the_reply_reports_it(app: App, call: Call) -> None:
     assert call("search_memories", query="apt-28")["results"] == []
     memories(call)
 
@@ -184,7 +184,7 @@ def test_without_an_index_memories_are_found_by_words_and_the_reply_says_so(app:
     assert not app.index.exists()
 
 
-def test_what_is_added_is_found_and_what_is_deleted_is_not_any_more(app: App, call: Call) -> None:
+def test_added_memories_are_found_and_deleted_memories_are_not(app: App, call: Call) -> None:
     call("manage_knowledge_base", action="sync", wait_seconds=60)
     first = call("add_memory", name="Lamp", body="Whale oil burns.")
     indexed(app, call)
@@ -202,7 +202,7 @@ def test_what_is_added_is_found_and_what_is_deleted_is_not_any_more(app: App, ca
     assert "Lamp" not in names(call("search_memories", query="paraffin"))
 
 
-def test_what_was_edited_by_hand_says_so_until_it_is_indexed(app: App, call: Call, home: Path) -> None:
+def test_a_memory_edited_by_hand_is_marked_until_it_is_indexed(app: App, call: Call, home: Path) -> None:
     path = home / call("add_memory", name="Lamp", body="Whale oil burns.")["path"]
     call("manage_knowledge_base", action="sync", wait_seconds=60)
     path.write_text(path.read_text(encoding="utf-8") + "By hand.\n", encoding="utf-8")
@@ -210,7 +210,7 @@ def test_what_was_edited_by_hand_says_so_until_it_is_indexed(app: App, call: Cal
     assert call("search_memories", query="whale")["results"][0]["changed"] is True
 
 
-def test_every_call_is_in_the_activity_log_and_no_content_is(call: Call, home: Path) -> None:
+def test_every_call_is_in_the_activity_log_without_content(call: Call, home: Path) -> None:
     done = call("add_memory", name="secret name", body="secret body")
     call("search_memories", query="secret query")
     with pytest.raises(LoreError):

@@ -1,4 +1,4 @@
-"""A model that cannot be loaded: searches use words and say why, builds fail soon, and no hub is asked by a search."""
+"""A model that cannot be loaded: searches use keywords, builds fail quickly, searches contact no hub."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.harness.projects import write_project
 
 
 class Hub(BaseHTTPRequestHandler):
-    """A hub that knows no model; counts who asks."""
+    """A hub without models that counts requests."""
 
     asked: list[str]
 
@@ -43,7 +43,7 @@ class Hub(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
-    """The paths that a hub was asked for."""
+    """Return the paths requested from the hub."""
     asked: list[str] = []
     server = ThreadingHTTPServer(("127.0.0.1", 0), type("Asked", (Hub,), {"asked": asked}))
     thread = threading.Thread(target=server.serve_forever)
@@ -72,7 +72,7 @@ def configured(name: str) -> Settings:
 
 @pytest.fixture
 def project(tmp_path: Path, contract: Contract) -> Path:
-    """A project that was indexed with a model that worked."""
+    """Return a project that was indexed with a working model."""
     project = write_project(tmp_path.resolve() / "project", {"a.md": "# Alpha\n\nThe lighthouse.\n"})
     with closing(App(project, Settings(), contract, HashModel())) as app:
         app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 60})
@@ -86,7 +86,7 @@ def damaged(folder: Path) -> str:
 
 
 @pytest.mark.parametrize("kind", ["a name of the hub", "a folder that is not there", "a damaged folder"])
-def test_a_search_falls_back_to_words_and_says_why(
+def test_a_search_falls_back_to_keywords_and_reports_the_reason(
     project: Path, contract: Contract, hub: list[str], tmp_path: Path, kind: str
 ) -> None:
     name = {
@@ -104,7 +104,7 @@ def test_a_search_falls_back_to_words_and_says_why(
     assert hub == []
 
 
-def test_a_sync_asks_the_hub_once_and_the_reason_is_given_by_later_searches(
+def test_a_sync_contacts_the_hub_once_and_later_searches_report_the_reason(
     project: Path, contract: Contract, hub: list[str]
 ) -> None:
     heard: list[str] = []
@@ -121,7 +121,7 @@ def test_a_sync_asks_the_hub_once_and_the_reason_is_given_by_later_searches(
     assert heard == ["downloading the model"]
 
 
-def test_a_hub_that_never_answers_costs_a_bounded_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_hub_that_never_answers_times_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(model_cache, "HUB_SECONDS", 0.2)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         _point_at(monkeypatch, silent.getsockname()[1])
@@ -141,7 +141,7 @@ def test_a_build_that_prepares_a_model_can_be_cancelled(tmp_path: Path, monkeypa
         ConfiguredModel(EmbeddingSettings(model=damaged(tmp_path / "model"))).prepare(cancel, may_download=True)
 
 
-def test_damaged_prepared_files_are_reported_as_that(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_damaged_compiled_model_files_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LORE_CACHE", str(tmp_path / "cache"))
     folder = model_cache.compiled_folder("x", damaged(tmp_path / "x"), _kind())
     folder.mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""The table of operations: the contract and the services must match, and a new tool needs one line in it."""
+"""The table of operations: contract and services must match, and a new tool needs a single line."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ ECHO = {
 
 @pytest.fixture
 def with_echo(contract: Contract) -> Contract:
-    """The contract with one operation more."""
+    """Return the contract with an additional operation."""
     document = copy.deepcopy(contract.document)
     document["paths"]["/echo"] = {"get": ECHO}
     return Contract(document)
@@ -78,7 +78,7 @@ def opened(root: Path, contract: Contract) -> App:
 
 @pytest.fixture
 def app(tmp_path: Path, with_echo: Contract, monkeypatch: pytest.MonkeyPatch) -> Iterator[App]:
-    """An application with the operation, which took a section of the contract, a method and a line in the table."""
+    """Return an application with the operation: a section of the contract, a method and a line in the table."""
 
     def echo(*, text: str, times: int, end: str = "", listener: Listener) -> JSON:
         listener.text("heard")
@@ -130,12 +130,12 @@ def test_an_added_operation_is_a_route_over_http(app: App) -> None:
     assert anyio.run(got).json() == {"echo": "abab"}
 
 
-def test_an_operation_without_a_line_in_the_table_stops_the_start(tmp_path: Path, with_echo: Contract) -> None:
+def test_an_operation_without_a_line_in_the_table_prevents_the_start(tmp_path: Path, with_echo: Contract) -> None:
     with pytest.raises(ConfigError, match="Contract and operations differ: echo"):
         opened(tmp_path, with_echo)
 
 
-def test_a_line_without_an_operation_stops_the_start(
+def test_a_line_without_an_operation_prevents_the_start(
     tmp_path: Path, contract: Contract, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(OPERATIONS, "echo", entry(lambda its: lambda: {}, shown))
@@ -161,7 +161,7 @@ def required_that_may_be_missing(*, text: str, times: int, end: str) -> JSON:
 
 
 @pytest.mark.parametrize("method", [too_few, too_many, by_position, required_that_may_be_missing])
-def test_a_method_with_other_parameters_than_the_contract_stops_the_start(
+def test_a_method_whose_parameters_differ_from_the_contract_prevents_the_start(
     tmp_path: Path, with_echo: Contract, monkeypatch: pytest.MonkeyPatch, method: Any
 ) -> None:
     monkeypatch.setitem(OPERATIONS, "echo", entry(lambda its: method, shown))

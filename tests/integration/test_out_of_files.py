@@ -1,4 +1,4 @@
-"""A process at its limit of open files says so: nothing is taken for damaged, and nothing is rebuilt."""
+"""A process at its limit of open files reports that; nothing counts as damaged or is rebuilt."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One process owns an index: the second is told who does, and a dead owner blocks nobody."""
+"""A single process owns an index: others learn its name, and a dead owner blocks nobody."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def holding(folder: Path) -> str:
     return HOLD.replace("FOLDER", repr(str(folder)))
 
 
-def test_a_second_process_is_told_who_holds_the_index(tmp_path: Path) -> None:
+def test_a_second_process_learns_who_owns_the_index(tmp_path: Path) -> None:
     with child(holding(tmp_path)) as holder:
         assert holder.stdout and holder.stdout.readline() == "held\n"
 
@@ -55,7 +55,7 @@ def test_a_second_process_is_told_who_holds_the_index(tmp_path: Path) -> None:
         assert second.stdout.endswith(" 75\n")
 
 
-def test_a_killed_holder_blocks_nobody(tmp_path: Path) -> None:
+def test_a_killed_owner_blocks_nobody(tmp_path: Path) -> None:
     with child(holding(tmp_path)) as holder:
         assert holder.stdout and holder.stdout.readline() == "held\n"
         holder.kill()
@@ -67,7 +67,7 @@ def test_a_killed_holder_blocks_nobody(tmp_path: Path) -> None:
 
 
 @pytest.mark.long  # it measures time
-def test_neither_a_holder_nor_its_death_is_waited_for(tmp_path: Path) -> None:
+def test_taking_an_index_does_not_wait_for_its_owner(tmp_path: Path) -> None:
     with child(holding(tmp_path)) as holder:
         assert holder.stdout and holder.stdout.readline() == "held\n"
         ownership, started = Ownership(tmp_path), time.monotonic()
@@ -83,7 +83,7 @@ def test_neither_a_holder_nor_its_death_is_waited_for(tmp_path: Path) -> None:
         ownership.release()
 
 
-def test_a_holder_that_lets_go_can_be_followed(tmp_path: Path) -> None:
+def test_an_index_can_be_opened_after_its_owner_releases_it(tmp_path: Path) -> None:
     first, second = Ownership(tmp_path), Ownership(tmp_path)
     first.take()
     with pytest.raises(Busy, match=str(os.getpid())):
@@ -107,7 +107,7 @@ def test_an_index_opened_in_one_thread_can_be_closed_in_another(tmp_path: Path) 
     other.close()
 
 
-def test_two_indexes_of_one_folder_exclude_each_other_also_within_a_process(tmp_path: Path) -> None:
+def test_two_indexes_of_a_folder_exclude_each_other_also_within_a_process(tmp_path: Path) -> None:
     first, second = (Index(tmp_path.resolve(), Settings(), HashModel()) for _ in range(2))
     first.own()
 
@@ -118,7 +118,7 @@ def test_two_indexes_of_one_folder_exclude_each_other_also_within_a_process(tmp_
 
 
 @pytest.mark.parametrize("note", ["garbage", "[]", "{}", ""])
-def test_a_broken_note_hides_only_the_name_of_the_holder(tmp_path: Path, note: str) -> None:
+def test_a_broken_owner_record_hides_only_the_name_of_the_owner(tmp_path: Path, note: str) -> None:
     first = Ownership(tmp_path)
     first.take()
     note_of(tmp_path).write_text(note, encoding="utf-8")
@@ -129,7 +129,7 @@ def test_a_broken_note_hides_only_the_name_of_the_holder(tmp_path: Path, note: s
     first.release()
 
 
-def test_what_a_crash_left_half_written_is_cleared_away(tmp_path: Path) -> None:
+def test_half_written_files_of_a_crash_are_removed(tmp_path: Path) -> None:
     folder = tmp_path / ".lore"
     claim(folder)
     (folder / "chunks.jsonl.123.tmp").write_text("half", encoding="utf-8")
@@ -159,7 +159,7 @@ index.close()
 """
 
 
-def test_of_several_processes_that_start_on_an_empty_folder_one_works_and_the_others_step_aside(tmp_path: Path) -> None:
+def test_only_one_of_several_processes_starting_on_an_empty_folder_owns_it(tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text("# A\n\nferry\n", encoding="utf-8")
     with child(RACE, tmp_path) as one, child(RACE, tmp_path) as two, child(RACE, tmp_path) as three:
         processes = (one, two, three)

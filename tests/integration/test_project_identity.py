@@ -1,4 +1,4 @@
-"""Projects of the same name share nothing, and what a folder's `.git` claims opens nothing."""
+"""Projects with the same name share nothing, and a folder's `.git` grants no access by itself."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def home(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def opened(tmp_path: Path, home: Path, contract: Contract) -> Iterator[Open]:
-    """Opens the project in a folder with a remote, over one knowledge folder."""
+    """Open the project in a folder with a remote, with a shared knowledge folder."""
     apps = list[App]()
 
     def open_project(folder: str, remote: str = "") -> tuple[App, Call]:
@@ -58,7 +58,7 @@ def write_secret(call: Call) -> None:
 
 
 def seen(app: App, call: Call) -> str:
-    """Whatever the project can read without naming another project's id."""
+    """Return everything the project can read without naming the id of another project."""
     call("manage_knowledge_base", action="sync", wait_seconds=60)
     replies: list[Any] = [
         call("get_project_main"),
@@ -93,7 +93,7 @@ def seen(app: App, call: Call) -> str:
         ("evil/other", "/srv/git/backend.git"),
     ],
 )
-def test_nothing_is_read_or_written_across_projects_of_the_same_name(
+def test_nothing_is_read_or_written_across_projects_with_the_same_name(
     opened: Open, home: Path, folder: str, remote: str
 ) -> None:
     _, ours = opened("finance/backend", REMOTE)
@@ -113,8 +113,8 @@ def test_nothing_is_read_or_written_across_projects_of_the_same_name(
     assert_sound(home)
 
 
-def test_a_process_that_started_first_does_not_keep_the_name(opened: Open) -> None:
-    """The forged project looks while the name is free; then the real one writes."""
+def test_a_process_does_not_keep_a_name_resolved_before_the_first_write(opened: Open) -> None:
+    """The forged project reads while the name is unused; then the real project writes."""
     app, theirs = opened("evil/backend", REMOTE)
     assert theirs("list_projects")["current"] == "backend"
     _, ours = opened("finance/backend", REMOTE)
@@ -123,7 +123,7 @@ def test_a_process_that_started_first_does_not_keep_the_name(opened: Open) -> No
     assert "blue card" not in seen(app, theirs)
 
 
-def test_a_name_that_another_folder_takes_between_resolving_and_writing_is_not_shared(
+def test_a_name_taken_by_another_folder_between_resolving_and_writing_is_not_shared(
     opened: Open, home: Path, tmp_path: Path
 ) -> None:
     opened("evil/backend", REMOTE)
@@ -144,7 +144,7 @@ def test_a_name_that_another_folder_takes_between_resolving_and_writing_is_not_s
     assert late.named(None) != name
 
 
-def test_a_clone_is_told_of_the_knowledge_and_shares_it_once_confirmed(
+def test_a_clone_is_offered_the_knowledge_and_shares_it_after_confirmation(
     opened: Open, home: Path, tmp_path: Path
 ) -> None:
     _, ours = opened("work/backend", REMOTE)
@@ -177,7 +177,7 @@ def test_a_clone_is_told_of_the_knowledge_and_shares_it_once_confirmed(
     assert_sound(home)
 
 
-def test_knowledge_of_the_time_before_is_kept_offered_and_taken_over_with_its_history(
+def test_knowledge_of_an_earlier_version_is_kept_offered_and_adopted_with_its_history(
     opened: Open, home: Path, tmp_path: Path
 ) -> None:
     seed_store(home)
@@ -202,8 +202,8 @@ def test_knowledge_of_the_time_before_is_kept_offered_and_taken_over_with_its_hi
     assert_sound(home)
 
 
-def test_an_index_of_the_time_before_loses_what_is_not_confirmed(opened: Open, home: Path) -> None:
-    """The index held another project's documents; the next sync drops them, and an adoption brings them back."""
+def test_an_index_of_an_earlier_version_drops_unconfirmed_documents(opened: Open, home: Path) -> None:
+    """The index contained documents of another project; the next sync drops them, and adopting restores them."""
     _, ours = opened("finance/backend", "")
     write_secret(ours)
     index = home / "index.json"
@@ -221,7 +221,7 @@ def test_an_index_of_the_time_before_loses_what_is_not_confirmed(opened: Open, h
     assert "blue card" not in str(theirs("query_documents", query="launch code of the zeppelin"))
 
 
-def test_a_linked_worktree_shares_without_being_asked(opened: Open, tmp_path: Path) -> None:
+def test_a_linked_worktree_shares_knowledge_without_confirmation(opened: Open, tmp_path: Path) -> None:
     _, ours = opened("work/backend", REMOTE)
     write_secret(ours)
     root = tmp_path.resolve() / "work" / "backend"

@@ -1,4 +1,4 @@
-"""The operations of projects: which project is meant, versions, errors, history, search, the activity log."""
+"""The operations on projects: identity, versions, errors, history, search, the activity log."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def write(call: Call, filename: str = "guide", *titles: str, **more: Any) -> JSO
     return call("create_knowledge_file", filename=filename, title=filename, chapters=chapters, **more)
 
 
-# --- which project, and what is touched ------------------------------------------------------------------------------
+# --- identity of projects --------------------------------------------------------------------------------------------
 
 
 def test_without_an_id_the_folder_is_the_project(call: Call) -> None:
@@ -78,7 +78,7 @@ def test_without_an_id_the_git_remote_is_the_project(root: Path, call: Call) -> 
     assert call("list_projects")["current"] == "other"
 
 
-def test_looking_makes_nothing(call: Call, home: Path) -> None:
+def test_reading_creates_nothing(call: Call, home: Path) -> None:
     for name in ("list_projects", "get_project_main", "list_knowledge_files", "get_server_info", "get_storage_status"):
         call(name)
     call("search_knowledge", query="x")
@@ -86,7 +86,7 @@ def test_looking_makes_nothing(call: Call, home: Path) -> None:
     assert not home.exists()
 
 
-def test_what_is_no_use_of_the_tools_leaves_the_folder_alone(call: Call, home: Path) -> None:
+def test_a_health_check_does_not_touch_the_knowledge_folder(call: Call, home: Path) -> None:
     seed_store(home)
     before = {path: path.stat().st_mtime_ns for path in home.rglob("*")}
     call("healthcheck")
@@ -94,7 +94,7 @@ def test_what_is_no_use_of_the_tools_leaves_the_folder_alone(call: Call, home: P
     assert {path: path.stat().st_mtime_ns for path in home.rglob("*")} == before
 
 
-def test_a_folder_of_the_seed_opens_unchanged_once_confirmed(call: Call, home: Path, root: Path) -> None:
+def test_a_folder_of_the_original_opens_unchanged_after_confirmation(call: Call, home: Path, root: Path) -> None:
     seed_store(home)
     Adoption(Library(home, root)).adopt("My App", Author())
     files = {path: path.read_bytes() for path in (home / "projects").rglob("*.md")}
@@ -113,7 +113,7 @@ def test_a_folder_of_the_seed_opens_unchanged_once_confirmed(call: Call, home: P
 # --- versions --------------------------------------------------------------------------------------------------------
 
 
-def test_a_write_on_an_older_version_is_a_conflict_and_changes_nothing(call: Call) -> None:
+def test_a_write_with_an_older_version_is_a_conflict_and_changes_nothing(call: Call) -> None:
     first = write(call)["version"]
     second = call("update_chapter", filename="guide", chapter_index=0, new_content="a", expected_version=first)
     record = failed(call, "update_chapter", filename="guide", chapter_index=0, new_content="b", expected_version=first)
@@ -122,7 +122,7 @@ def test_a_write_on_an_older_version_is_a_conflict_and_changes_nothing(call: Cal
     assert call("get_knowledge_file", filename="guide")["version"] == second["version"]
 
 
-def test_many_threads_that_expect_a_version_lose_no_update(call: Call) -> None:
+def test_concurrent_writes_with_an_expected_version_lose_no_update(call: Call) -> None:
     call("update_project_main", content="")
 
     def add(name: str) -> None:
@@ -143,7 +143,7 @@ def test_many_threads_that_expect_a_version_lose_no_update(call: Call) -> None:
     assert sorted(call("get_project_main")["content"].split()) == [str(number) for number in range(8)]
 
 
-def test_a_whole_text_is_replaced_and_what_it_was_is_read_by_its_commit(call: Call) -> None:
+def test_a_replaced_text_can_be_read_by_its_commit(call: Call) -> None:
     first = write(call, "guide", "First")
     text = call("get_knowledge_file", filename="guide")["document"]["full_content"]
     call("update_project_main", content="now")
@@ -160,7 +160,7 @@ def test_a_whole_text_is_replaced_and_what_it_was_is_read_by_its_commit(call: Ca
     assert failed(call, "write_knowledge_file", filename="no", content="x")["code"] == "DOCUMENT_NOT_FOUND"
 
 
-def test_a_list_says_what_no_longer_holds_as_the_search_does(call: Call) -> None:
+def test_a_list_marks_outdated_documents_as_the_search_does(call: Call) -> None:
     write(call, "old", valid_until="2020-01-01")
     write(call, "new", supersedes=["old.md"])
     write(call, "next", supersedes=["new"], valid_until="2999-01-01")
@@ -207,7 +207,7 @@ def test_sections_of_the_main_document_are_changed_one_by_one(call: Call) -> Non
 # --- history ---------------------------------------------------------------------------------------------------------
 
 
-def test_history_tells_who_wrote_what_and_a_commit_can_be_taken_back(call: Call, home: Path) -> None:
+def test_history_names_the_author_of_each_change_and_a_commit_can_be_reverted(call: Call, home: Path) -> None:
     write(call, author="claude", session="s-1")
     call("delete_knowledge_file", filename="guide", author="ann")
     history = call("get_knowledge_history", filename="guide")["commits"]
@@ -224,7 +224,7 @@ def test_history_tells_who_wrote_what_and_a_commit_can_be_taken_back(call: Call,
     assert_sound(home)
 
 
-def test_a_deleted_project_comes_back_whole(call: Call) -> None:
+def test_a_deleted_project_can_be_restored_completely(call: Call) -> None:
     write(call)
     call("update_project_main", content="x")
     done = call("delete_project", project_id="My App")
@@ -240,7 +240,7 @@ def test_a_deleted_project_comes_back_whole(call: Call) -> None:
 
 
 @pytest.mark.parametrize("name", HOSTILE_FILENAMES)
-def test_hostile_file_names_are_refused_and_touch_nothing(call: Call, home: Path, tmp_path: Path, name: str) -> None:
+def test_hostile_file_names_are_rejected_and_change_nothing(call: Call, home: Path, tmp_path: Path, name: str) -> None:
     record = failed(call, "create_knowledge_file", filename=name, title="x")
 
     assert record["code"] in ("INVALID_FILENAME", "INVALID_INPUT")
@@ -250,7 +250,7 @@ def test_hostile_file_names_are_refused_and_touch_nothing(call: Call, home: Path
 
 
 @pytest.mark.parametrize(("name", "file"), SAFE_FILENAMES.items())
-def test_odd_file_names_are_made_safe(call: Call, name: str, file: str) -> None:
+def test_unusual_file_names_are_made_safe(call: Call, name: str, file: str) -> None:
     assert call("create_knowledge_file", filename=name, title="x")["filename"] == file
     assert call("get_knowledge_file", filename=name)["document"]["filename"] == file
 
@@ -268,7 +268,7 @@ def test_a_document_of_an_earlier_version_keeps_its_name(call: Call, home: Path)
 
 
 @pytest.mark.parametrize("name", HOSTILE_IDS)
-def test_hostile_project_ids_are_refused(call: Call, home: Path, name: str) -> None:
+def test_hostile_project_ids_are_rejected(call: Call, home: Path, name: str) -> None:
     record = failed(call, "update_project_main", project_id=name, content="x")
 
     assert record["code"] in ("INVALID_PROJECT_ID", "INVALID_INPUT")
@@ -276,7 +276,7 @@ def test_hostile_project_ids_are_refused(call: Call, home: Path, name: str) -> N
 
 
 @pytest.mark.parametrize("name", ["../../etc", "a/b", "C:\\x", "con", "--help", "日本語", "🎉", "a" * 200])
-def test_any_other_id_is_a_project_in_a_folder_of_its_own(call: Call, home: Path, name: str) -> None:
+def test_any_other_id_is_a_project_in_its_own_folder(call: Call, home: Path, name: str) -> None:
     call("update_project_main", project_id=name, content="x")
 
     assert call("get_project_main", project_id=name)["content"] == "x"
@@ -295,7 +295,7 @@ def test_a_symlink_in_the_folder_is_not_followed(call: Call, home: Path, tmp_pat
     assert secret.read_text() == SECRET
 
 
-def test_a_bomb_in_front_matter_is_told_and_the_document_is_found_all_the_same(call: Call, home: Path) -> None:
+def test_an_alias_bomb_in_front_matter_is_reported_and_the_document_is_still_found(call: Call, home: Path) -> None:
     write(call)
     bomb = "---\na: &a [x, x]\nb: &b [*a, *a]\n---\n\n## Here\n\nneedle\n"
     (home / "projects" / "my-app" / "knowledge" / "bomb.md").write_text(bomb)
@@ -341,7 +341,7 @@ def test_a_bomb_in_front_matter_is_told_and_the_document_is_found_all_the_same(c
         ("get_knowledge_file", {"filename": "nope"}, "DOCUMENT_NOT_FOUND"),
     ],
 )
-def test_errors_have_the_codes_of_the_seed(call: Call, name: str, arguments: JSON, code: str) -> None:
+def test_errors_have_the_codes_of_the_original(call: Call, name: str, arguments: JSON, code: str) -> None:
     write(call)
     record = failed(call, name, **arguments)
 
@@ -350,7 +350,7 @@ def test_errors_have_the_codes_of_the_seed(call: Call, name: str, arguments: JSO
     assert set(record) == {"success", "error", "code", "context", "message", "hint", "trace_id"}
 
 
-def test_an_error_fits_its_schema(call: Call, contract: Contract) -> None:
+def test_an_error_matches_its_schema(call: Call, contract: Contract) -> None:
     schema = contract.document["components"]["schemas"]["KnowledgeError"]
     for record in (
         failed(call, "get_knowledge_file", filename="nope" * 200, project_id="p"),
@@ -361,7 +361,7 @@ def test_an_error_fits_its_schema(call: Call, contract: Contract) -> None:
         jsonschema.validate(record, schema)
 
 
-def test_a_folder_that_cannot_be_is_told(root: Path, tmp_path: Path, contract: Contract) -> None:
+def test_an_unusable_knowledge_folder_is_reported(root: Path, tmp_path: Path, contract: Contract) -> None:
     (tmp_path / "file").write_text("")
     app = App(root, Settings(), contract, HashModel(), home=tmp_path / "file" / "home")
     try:
@@ -373,7 +373,7 @@ def test_a_folder_that_cannot_be_is_told(root: Path, tmp_path: Path, contract: C
     assert problem(caught.value)["code"] == "INVALID_PATH"
 
 
-def test_a_damaged_list_of_projects_is_told_in_the_envelope(call: Call, home: Path, contract: Contract) -> None:
+def test_a_damaged_list_of_projects_is_reported_as_an_error_reply(call: Call, home: Path, contract: Contract) -> None:
     write(call)
     (home / "index.json").write_text("{")
 
@@ -386,7 +386,7 @@ def test_a_damaged_list_of_projects_is_told_in_the_envelope(call: Call, home: Pa
 # --- search ----------------------------------------------------------------------------------------------------------
 
 
-def test_titles_and_keywords_count_more_than_text(call: Call) -> None:
+def test_titles_and_keywords_weigh_more_than_text(call: Call) -> None:
     call("create_knowledge_file", filename="c", title="C", introduction="About retry, retry and retry.")
     call("create_knowledge_file", filename="b", title="B", keywords=["retry"])
     call("create_knowledge_file", filename="a", title="Retry")
@@ -397,7 +397,7 @@ def test_titles_and_keywords_count_more_than_text(call: Call) -> None:
     assert found["results"][2]["matching_chapters"][0]["chapter"] == "(Document Introduction)"
 
 
-def test_a_document_with_more_of_the_words_comes_first_and_rare_words_count_more(call: Call) -> None:
+def test_documents_with_more_words_of_the_query_come_first_and_rare_words_weigh_more(call: Call) -> None:
     for number in range(5):
         call("create_knowledge_file", filename=f"n{number}", title="N", introduction="common common common")
     call("create_knowledge_file", filename="both", title="N", introduction="common rare")
@@ -405,7 +405,7 @@ def test_a_document_with_more_of_the_words_comes_first_and_rare_words_count_more
     assert call("search_knowledge", query="common rare")["results"][0]["file"] == "both.md"
 
 
-def test_context_is_about_sixty_characters_on_each_side_and_a_few_places(call: Call) -> None:
+def test_context_is_about_sixty_characters_on_each_side_of_a_few_matches(call: Call) -> None:
     text = " ".join(f"{'word ' * 30}needle" for _ in range(9))
     call("create_knowledge_file", filename="x", title="X", chapters=[{"title": "T", "content": text}])
 
@@ -414,7 +414,7 @@ def test_context_is_about_sixty_characters_on_each_side_and_a_few_places(call: C
     assert all(len(one) <= 130 and one.startswith("…") and one.endswith("…") for one in contexts)
 
 
-def test_what_was_just_written_changed_or_deleted_is_found_so(call: Call) -> None:
+def test_writes_changes_and_deletions_are_visible_to_the_next_search(call: Call) -> None:
     write(call, "one", "Alpha")
     assert call("search_knowledge", query="alpha")["total_documents"] == 1
     call("update_chapter", filename="one", chapter_index=0, new_content="beta")
@@ -423,7 +423,7 @@ def test_what_was_just_written_changed_or_deleted_is_found_so(call: Call) -> Non
     assert call("search_knowledge", query="alpha beta")["total_documents"] == 0
 
 
-def test_what_somebody_writes_past_lore_is_found(call: Call, home: Path) -> None:
+def test_external_changes_are_found(call: Call, home: Path) -> None:
     write(call, "one", "Alpha")
     call("search_knowledge", query="alpha")
     path = home / "projects" / "my-app" / "knowledge" / "one.md"
@@ -433,7 +433,7 @@ def test_what_somebody_writes_past_lore_is_found(call: Call, home: Path) -> None
     assert call("search_knowledge", query="omega")["total_documents"] == 1
 
 
-def test_all_documents_are_counted_and_the_limit_is_kept(call: Call) -> None:
+def test_all_documents_are_counted_and_the_limit_is_respected(call: Call) -> None:
     for number in range(4):
         write(call, f"n{number}", "Same")
     found = call("search_knowledge", query="same", limit=2)
@@ -441,13 +441,13 @@ def test_all_documents_are_counted_and_the_limit_is_kept(call: Call) -> None:
     assert (found["total_documents"], found["total_matches"], len(found["results"])) == (4, 4, 2)
 
 
-def test_a_projects_documents_are_not_found_from_another(call: Call) -> None:
+def test_the_documents_of_a_project_are_not_found_from_another_project(call: Call) -> None:
     write(call, "one", "Alpha")
 
     assert call("search_knowledge", query="alpha", project_id="other")["total_documents"] == 0
 
 
-def test_the_chapters_of_a_document_can_be_read_one_after_the_other(call: Call) -> None:
+def test_the_chapters_of_a_document_can_be_read_in_sequence(call: Call) -> None:
     chapters = [{"title": f"Part {n}", "content": f"Text {n}."} for n in range(3)]
     call("create_knowledge_file", filename="guide", title="Guide", introduction="x", chapters=chapters)
 
@@ -463,7 +463,7 @@ def test_the_chapters_of_a_document_can_be_read_one_after_the_other(call: Call) 
 # --- the activity log ------------------------------------------------------------------------------------------------
 
 
-def test_every_call_is_logged_with_its_trace_and_without_content(call: Call, home: Path) -> None:
+def test_every_call_is_logged_with_its_trace_id_and_without_content(call: Call, home: Path) -> None:
     call("create_knowledge_file", filename="guide", title=SECRET, introduction=SECRET)
     call("search_knowledge", query=SECRET)
     missing = failed(call, "get_chapter", filename="guide", chapter_title="Nope")
@@ -485,7 +485,7 @@ def test_every_call_is_logged_with_its_trace_and_without_content(call: Call, hom
     assert all(row["duration"] >= 0 and row["project_id"] == "My App" for row in rows)
 
 
-def test_a_log_that_cannot_be_written_is_in_no_ones_way(call: Call, home: Path) -> None:
+def test_an_unwritable_log_does_not_fail_a_call(call: Call, home: Path) -> None:
     write(call)
     (home / "activity.log").unlink()
     os.mkfifo(home / "activity.log")

@@ -1,4 +1,4 @@
-"""Searching the sample project with the real model: the right file first, only the type that was asked for."""
+"""Searching the sample project with the real model."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_with_all_types_a_guide_outranks_a_ticket_on_the_same_subject(app: App, 
     assert types.index("guide") < types.index("ticket")
 
 
-def test_a_search_for_a_class_brings_its_parents_along_below_it(app: App) -> None:
+def test_a_search_for_a_class_also_returns_its_parents_below_it(app: App) -> None:
     reply = search(app, "SQLiteStore", explain=True)
     boosted = [one["source"] for one in reply["results"] if "inheritanceBoost" in {why["term"] for why in one["why"]}]
 
@@ -77,7 +77,7 @@ def test_the_explained_terms_add_up_to_the_score(app: App) -> None:
         assert sum(why["value"] for why in one["why"]) == pytest.approx(one["score"], abs=0.02)
 
 
-def test_every_excerpt_stands_in_its_file_at_its_lines(app: App, sample: Path) -> None:
+def test_every_excerpt_occurs_in_its_file_at_its_lines(app: App, sample: Path) -> None:
     for one in search(app, "worker", limit=50, max_tokens=20_000)["results"]:
         first, last = one["lines"]
         passage = (sample / one["source"]).read_text().split("\n")[first - 1 : last]
@@ -86,7 +86,7 @@ def test_every_excerpt_stands_in_its_file_at_its_lines(app: App, sample: Path) -
 
 
 @pytest.mark.parametrize("max_tokens", [200, 500, 2000])
-def test_a_reply_that_was_cut_says_so(app: App, max_tokens: int) -> None:
+def test_a_truncated_reply_is_marked(app: App, max_tokens: int) -> None:
     reply = search(app, "worker", limit=100, max_tokens=max_tokens)
 
     assert "truncated" in reply
@@ -94,7 +94,7 @@ def test_a_reply_that_was_cut_says_so(app: App, max_tokens: int) -> None:
     assert reply["total"] > len(reply["results"])
 
 
-def test_the_reply_is_fresh_until_a_file_changes_and_says_how_many_did(tmp_path: Path, contract: Contract) -> None:
+def test_the_reply_is_fresh_until_a_file_changes_and_counts_changed_files(tmp_path: Path, contract: Contract) -> None:
     write_project(tmp_path, {"a.md": "# Alpha\n\nText of alpha.\n", "b.md": "# Beta\n\nText of beta.\n"})
     app = App(tmp_path.resolve(), Settings(), contract, HashModel())
     app.call("manage_knowledge_base", {"action": "sync"})
@@ -112,7 +112,7 @@ def test_the_reply_is_fresh_until_a_file_changes_and_says_how_many_did(tmp_path:
     assert (again["state"], again["changed_files"]) == ("fresh", 0)
 
 
-def test_a_file_that_cannot_be_read_does_not_make_every_reply_stale(tmp_path: Path, contract: Contract) -> None:
+def test_an_unreadable_file_does_not_make_every_reply_stale(tmp_path: Path, contract: Contract) -> None:
     write_project(tmp_path, {"a.md": "# Alpha\n\nText.\n", "bad.md": b"caf\xe9"})
     app = App(tmp_path.resolve(), Settings(), contract, HashModel())
     reports = [app.call("manage_knowledge_base", {"action": "sync"}) for _ in range(2)]
@@ -125,7 +125,7 @@ def test_a_file_that_cannot_be_read_does_not_make_every_reply_stale(tmp_path: Pa
     assert (before, after) == ("fresh", "stale")
 
 
-def test_a_file_that_was_written_in_the_same_moment_as_the_sync_is_fresh(tmp_path: Path, contract: Contract) -> None:
+def test_a_file_written_at_the_moment_of_the_sync_is_fresh(tmp_path: Path, contract: Contract) -> None:
     app = App(tmp_path.resolve(), Settings(), contract, HashModel())
     states = []
     for n in range(5):
@@ -137,7 +137,7 @@ def test_a_file_that_was_written_in_the_same_moment_as_the_sync_is_fresh(tmp_pat
     assert states == ["fresh"] * 5
 
 
-def test_chunks_without_a_vector_are_found_by_their_words_and_the_reply_is_partial(
+def test_chunks_without_an_embedding_are_found_by_words_and_the_reply_is_partial(
     tmp_path: Path, contract: Contract
 ) -> None:
     write_project(tmp_path, {"a.md": "# Alpha\n\nThe zebra text.\n", "b.md": "# Beta\n\nThe poison text.\n"})
@@ -151,7 +151,7 @@ def test_chunks_without_a_vector_are_found_by_their_words_and_the_reply_is_parti
     assert (reply["freshness"]["state"], reply["freshness"]["pending_vectors"]) == ("partial", 1)
 
 
-def test_an_index_of_another_model_refuses_and_says_how_to_go_on(tmp_path: Path, contract: Contract) -> None:
+def test_an_index_of_another_model_is_an_error_with_a_hint(tmp_path: Path, contract: Contract) -> None:
     write_project(tmp_path, {"a.md": "# Alpha\n\nText.\n"})
     index = open_index(tmp_path, model=HashModel("one"))
     sync(index)
@@ -165,7 +165,7 @@ def test_an_index_of_another_model_refuses_and_says_how_to_go_on(tmp_path: Path,
     assert "lore sync" in caught.value.hint
 
 
-def test_searching_where_nothing_was_synced_is_an_error_and_creates_nothing(tmp_path: Path, contract: Contract) -> None:
+def test_searching_without_an_index_is_an_error_and_creates_nothing(tmp_path: Path, contract: Contract) -> None:
     app = App(tmp_path.resolve(), Settings(), contract, HashModel())
 
     with pytest.raises(IndexMissing):
@@ -203,13 +203,13 @@ def test_the_classic_ranking_can_be_chosen(sample: Path, contract: Contract) -> 
 @pytest.mark.parametrize(
     "query", ['"unclosed', "a AND (b", "type:ticket OR *", "\\", "+-!(){}[]^~*?:/", "\x00 nul", "🦊"]
 )
-def test_hostile_query_text_is_only_text(app: App, query: str) -> None:
+def test_hostile_query_text_is_treated_as_plain_text(app: App, query: str) -> None:
     reply = search(app, query)
 
     assert reply["query"] == query
 
 
-def test_the_default_model_is_the_one_of_the_package() -> None:
+def test_the_default_model_is_the_packaged_model() -> None:
     fingerprint = ConfiguredModel(Settings().embedding).fingerprint()
 
     assert fingerprint.startswith("all-MiniLM-L6-v2:")

@@ -1,4 +1,4 @@
-"""Documents by path: read as they are now, and nothing that is not for reading."""
+"""Documents are read by path as they are now; files that are not documents cannot be read."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def reader(root: Path, **docs: Any) -> DocReader:
 
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A project with what is for reading and what is not. Tests read it and leave it as it is."""
+    """Return a project with readable and unreadable documents; tests do not modify it."""
     folder = tmp_path_factory.mktemp("reading") / "root"
     files: dict[str, str | bytes] = {
         **framework(),
@@ -59,7 +59,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_a_document_of_the_framework_is_read_by_its_path_below_its_folder(root: Path) -> None:
+def test_a_framework_document_is_read_by_its_path_within_the_framework_folder(root: Path) -> None:
     text = (root / ".ce/PRPs/system/executed/PRP-1-validation.md").read_text()
 
     found: dict[str, Any] = {**reader(root).system(path="PRPs/system/executed/PRP-1-validation.md", max_tokens=BUDGET)}
@@ -77,14 +77,14 @@ def test_a_document_of_the_framework_is_read_by_its_path_below_its_folder(root: 
     assert changed.endswith("Z")
 
 
-def test_a_path_as_a_search_tells_it_is_taken_too(root: Path) -> None:
+def test_a_path_from_a_search_result_is_accepted(root: Path) -> None:
     with_folder = reader(root).system(path=".ce/RULES.md", max_tokens=BUDGET)
 
     assert with_folder["content"] == reader(root).system(path="RULES.md", max_tokens=BUDGET)["content"]
     assert with_folder["source"] == ".ce/RULES.md"
 
 
-def test_a_document_of_the_project_is_read_by_its_path(root: Path) -> None:
+def test_a_project_document_is_read_by_its_path(root: Path) -> None:
     found = reader(root).user(path="examples/patterns/api-errors.md", max_tokens=BUDGET)
 
     assert found["metadata"]["tags"] == ["api", "error", "fastapi"]
@@ -93,7 +93,7 @@ def test_a_document_of_the_project_is_read_by_its_path(root: Path) -> None:
     assert reader(root).user(path="AGENTS.md", max_tokens=BUDGET)["source"] == "CLAUDE.md"
 
 
-def test_a_page_of_the_framework_is_read_without_its_ending(root: Path) -> None:
+def test_a_framework_page_is_read_without_its_file_extension(root: Path) -> None:
     found = reader(root).framework(doc_path="research/01-prp-system", max_tokens=BUDGET)
 
     assert found["source"] == ".ce/docs/research/01-prp-system.md"
@@ -102,7 +102,7 @@ def test_a_page_of_the_framework_is_read_without_its_ending(root: Path) -> None:
     assert with_suffix["content"] == found["content"]
 
 
-def test_where_the_pages_are_can_be_said(root: Path, tmp_path: Path) -> None:
+def test_the_folder_of_the_pages_can_be_configured(root: Path, tmp_path: Path) -> None:
     assert reader(root, framework="docs/").framework(doc_path="keys", max_tokens=BUDGET)["source"] == "docs/keys.md"
     with pytest.raises(FrameworkNotFound, match="nowhere") as caught:
         reader(root, framework="nowhere").framework(doc_path="keys", max_tokens=BUDGET)
@@ -115,7 +115,7 @@ def test_where_the_pages_are_can_be_said(root: Path, tmp_path: Path) -> None:
         reader(write_project(tmp_path, {"docs/a.md": "# A\n"})).framework(doc_path="a", max_tokens=BUDGET)
 
 
-def test_the_framework_has_no_pages_but_its_folder(tmp_path: Path) -> None:
+def test_without_pages_a_framework_path_is_relative_to_its_folder(tmp_path: Path) -> None:
     write_project(tmp_path, {".ce/notes/a.md": "# A\n"})
 
     assert reader(tmp_path).framework(doc_path="notes/a", max_tokens=BUDGET)["source"] == ".ce/notes/a.md"
@@ -133,7 +133,7 @@ NOT_FOR_READING = [
 
 
 @pytest.mark.parametrize("path", OUTSIDE_SYSTEM)
-def test_nothing_outside_of_the_framework_is_read_as_its_document(root: Path, path: str) -> None:
+def test_nothing_outside_the_framework_is_read_as_a_framework_document(root: Path, path: str) -> None:
     with pytest.raises(PathRefused) as caught:
         reader(root).system(path=path, max_tokens=BUDGET)
 
@@ -141,9 +141,7 @@ def test_nothing_outside_of_the_framework_is_read_as_its_document(root: Path, pa
 
 
 @pytest.mark.parametrize("path", [*OUTSIDE_USER, *NOT_FOR_READING])
-def test_nothing_outside_and_nothing_that_is_not_indexed_is_read_as_a_document_of_the_project(
-    root: Path, path: str
-) -> None:
+def test_outside_and_unindexed_files_are_not_read_as_project_documents(root: Path, path: str) -> None:
     with pytest.raises(PathRefused) as caught:
         reader(root).user(path=path, max_tokens=BUDGET)
 
@@ -151,7 +149,7 @@ def test_nothing_outside_and_nothing_that_is_not_indexed_is_read_as_a_document_o
     assert "Secret" not in caught.value.message
 
 
-def test_who_asks_the_wrong_tool_is_told_the_right_one(root: Path) -> None:
+def test_a_request_to_the_wrong_tool_names_the_right_tool(root: Path) -> None:
     with pytest.raises(PathRefused) as caught:
         reader(root).user(path=".ce/RULES.md", max_tokens=BUDGET)
 
@@ -159,12 +157,12 @@ def test_who_asks_the_wrong_tool_is_told_the_right_one(root: Path) -> None:
 
 
 @pytest.mark.parametrize("path", ["PRPs", "docs/pipe.md", "PRPs/executed/PRP-10-TASK.md", "x" * 300 + ".md"])
-def test_what_is_no_file_of_that_very_name_is_not_found(root: Path, path: str) -> None:
+def test_only_a_file_of_exactly_that_name_is_found(root: Path, path: str) -> None:
     with pytest.raises(DocumentNotFound):
         reader(root).user(path=path, max_tokens=BUDGET)
 
 
-def test_the_nearest_paths_are_named_as_the_same_tool_takes_them(root: Path) -> None:
+def test_similar_paths_are_suggested_in_the_form_that_the_tool_accepts(root: Path) -> None:
     def hint(read: Any, path: str, name: str = "path") -> str:
         with pytest.raises(DocumentNotFound) as caught:
             read(**{name: path}, max_tokens=BUDGET)
@@ -181,21 +179,21 @@ def test_the_nearest_paths_are_named_as_the_same_tool_takes_them(root: Path) -> 
     assert "knowledge_search" in hint(found.user, "zzzzzzzzzzzzzzzzzzz")
 
 
-def test_secrets_are_not_handed_out(root: Path) -> None:
+def test_secrets_are_redacted(root: Path) -> None:
     found = reader(root).user(path="docs/keys.md", max_tokens=BUDGET)
 
     assert KEY not in str(found)
     assert "[redacted aws-key]" in found["content"]
 
 
-def test_a_broken_front_matter_is_not_believed_and_its_text_is_read(root: Path) -> None:
+def test_broken_front_matter_is_ignored_and_the_text_is_read(root: Path) -> None:
     found = reader(root).user(path="docs/broken.md", max_tokens=BUDGET)
 
     assert found["content"] == "---\ntags: [a\n---\n# Broken\n\nText.\n"
     assert found["metadata"]["title"] == "Broken"
 
 
-def test_a_long_document_comes_in_parts_each_character_once(tmp_path: Path) -> None:
+def test_a_long_document_is_returned_in_parts_with_each_character_once(tmp_path: Path) -> None:
     text = "# Long\n\n" + "".join(f"Line {number} of the document.\n" for number in range(400))
     write_project(tmp_path, {"docs/long.md": text})
     read, parts, cursor = reader(tmp_path), [], None
@@ -214,7 +212,7 @@ def test_a_long_document_comes_in_parts_each_character_once(tmp_path: Path) -> N
         read.user(path="docs/long.md", max_tokens=400, cursor="MC4xOmFiY2RlZg")
 
 
-def test_an_edit_is_read_at_once_without_a_sync(tmp_path: Path) -> None:
+def test_an_edit_is_read_immediately_without_a_sync(tmp_path: Path) -> None:
     write_project(tmp_path, {"PRPs/executed/PRP-TEST.md": "# My PRP\n"})
     read = reader(tmp_path)
     before = read.user(path="PRPs/executed/PRP-TEST.md", max_tokens=BUDGET)
@@ -233,7 +231,7 @@ while True:
 """
 
 
-def test_a_link_that_another_process_puts_in_the_way_meanwhile_is_not_followed(tmp_path: Path) -> None:
+def test_a_symlink_created_by_another_process_meanwhile_is_not_followed(tmp_path: Path) -> None:
     root = write_project(tmp_path / "root", {"docs/a.md": "# A\n"})
     write_project(tmp_path / "evil", {"a.md": "# Secret\n"})
     read = reader(root)

@@ -1,4 +1,4 @@
-"""A question that was just asked is not searched for again, unless the index has changed since."""
+"""The result of a recent query is reused unless the index has changed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def index(tmp_path: Path) -> Iterator[Index]:
     index.close()
 
 
-def test_the_same_question_is_searched_for_once(index: Index) -> None:
+def test_the_same_query_is_searched_once(index: Index) -> None:
     queries = QueryService(index)
     first = queries.find("zebra", "all")
 
@@ -32,7 +32,7 @@ def test_the_same_question_is_searched_for_once(index: Index) -> None:
     assert queries.find("okapi", "all") is not first
 
 
-def test_after_a_sync_it_is_searched_for_anew(index: Index) -> None:
+def test_a_query_is_searched_again_after_a_sync(index: Index) -> None:
     queries = QueryService(index)
     first = queries.find("zebra", "all")
     (index.root / "c.md").write_text("# Gamma\n\nAnother zebra text.\n")
@@ -46,7 +46,7 @@ def test_after_a_sync_it_is_searched_for_anew(index: Index) -> None:
     assert {one.source for one in queries.find("zebra", "all").ranked} == {one.source for one in first.ranked}
 
 
-def test_while_a_load_is_at_it_nothing_is_kept(index: Index) -> None:
+def test_no_result_is_kept_during_a_load(index: Index) -> None:
     queries = QueryService(index)
     kept = queries.find("zebra", "all")
     index.catalogue.set_meta(dirty="1")
@@ -56,7 +56,7 @@ def test_while_a_load_is_at_it_nothing_is_kept(index: Index) -> None:
     assert queries.find("zebra", "all") is not first
 
 
-def test_only_the_last_questions_are_kept(index: Index) -> None:
+def test_only_the_latest_queries_are_kept(index: Index) -> None:
     queries = QueryService(index)
     first, second = queries.find("zebra 0", "all"), queries.find("zebra 1", "all")
     for number in range(2, KEPT + 1):

@@ -1,4 +1,4 @@
-"""No secret of a project's files reaches the index, and what an older version let in leaves with the next sync."""
+"""No secret of a project's files reaches the index, and the next sync removes those of older versions."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def project(tmp_path: Path) -> Path:
     return write_project(tmp_path / "leaky", {**files, "src/app.py": "\n".join(one.text for one in FORMATS)})
 
 
-def test_no_file_of_the_index_holds_a_secret(project: Path) -> None:
+def test_no_file_of_the_index_contains_a_secret(project: Path) -> None:
     index = open_index(project, model=HashModel())
     report = sync(index)
     index.close()
@@ -37,7 +37,7 @@ def test_no_file_of_the_index_holds_a_secret(project: Path) -> None:
 
 
 @pytest.mark.parametrize("others", [0, 600], ids=["everywhere", "in a few of many files"])
-def test_what_an_older_version_let_in_is_gone_after_the_next_sync(
+def test_secrets_indexed_by_an_older_version_are_removed_by_the_next_sync(
     project: Path, monkeypatch: pytest.MonkeyPatch, others: int
 ) -> None:
     write_project(project, {f"docs/plain{n}.md": f"# Plain {n}\n\nNothing to hide.\n" for n in range(others)})

@@ -1,4 +1,4 @@
-"""Cross-encoders of a few random weights, compiled as real ones are, against their originals; no network."""
+"""Small random cross-encoders, compiled like real models, against their originals; no network access."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ PASSAGES = [
 
 
 def bert(folder: Path, labels: int = 1, head: bool = True) -> Path:
-    """A BERT that reads pairs, with token types and the sigmoid that a model without an activation gets."""
+    """Save a BERT for pairs, with token types and the default activation, a sigmoid."""
     import torch
     from transformers import BertConfig, BertForSequenceClassification, BertModel, BertTokenizer
 
@@ -51,7 +51,7 @@ def bert(folder: Path, labels: int = 1, head: bool = True) -> Path:
 
 
 def qwen(folder: Path) -> Path:
-    """One without token types or an activation, padded on the left, with a prompt before each query."""
+    """Save a model without token types or activation, padded on the left, with a prompt before each query."""
     import torch
     from sentence_transformers import CrossEncoder as Original
     from transformers import BertTokenizer, Qwen3Config, Qwen3ForSequenceClassification
@@ -103,13 +103,13 @@ print(scores.tolist(), "torch" in sys.modules, sum("lore_etl.models.export_reran
 
 @pytest.fixture(scope="module")
 def opened(model: Path, own_cache: Path, tmp_path_factory: pytest.TempPathFactory) -> list[list[str]]:
-    """What two processes say that open the model at once: its scores, whether they loaded torch, what they compiled."""
+    """Open the model in two processes; return the scores, whether torch was loaded, and the compiled files of each."""
     offline = guarded(tmp_path_factory.mktemp("offline") / "guard") | {"HF_HUB_OFFLINE": "0"}
     with child(OPEN, model, environment=offline) as one, child(OPEN, model, environment=offline) as other:
         return [process.communicate(timeout=300)[0].rsplit(" ", 2) for process in (one, other)]
 
 
-def test_two_processes_compile_a_folder_s_model_once_without_torch_of_their_own_or_the_network(
+def test_two_processes_compile_a_model_once_without_torch_or_the_network(
     opened: list[list[str]],
 ) -> None:
     assert opened[0][0] == opened[1][0]
@@ -119,12 +119,12 @@ def test_two_processes_compile_a_folder_s_model_once_without_torch_of_their_own_
 
 @pytest.fixture(scope="module")
 def served(model: Path, opened: list[list[str]]) -> CrossEncoder:
-    """The model that they compiled."""
+    """Return the model that the processes compiled."""
     return open_cross_encoder(str(model), threads=2)
 
 
 @pytest.mark.parametrize("query", QUERIES, ids=lambda text: ascii(text)[:12])
-def test_the_compiled_model_scores_as_its_original_does(model: Path, served: CrossEncoder, query: str) -> None:
+def test_the_compiled_model_gives_the_scores_of_its_original(model: Path, served: CrossEncoder, query: str) -> None:
     from sentence_transformers import CrossEncoder as Original
 
     expected = Original(str(model), device="cpu").predict([(query, one) for one in PASSAGES])
@@ -136,7 +136,7 @@ def test_the_compiled_model_scores_as_its_original_does(model: Path, served: Cro
     assert np.ptp(found) > 10 * TOLERANCE
 
 
-def test_a_passage_gets_the_same_score_alone_and_among_others_and_the_order_is_kept(served: CrossEncoder) -> None:
+def test_a_passage_gets_the_same_score_alone_and_among_others(served: CrossEncoder) -> None:
     many = [f"{text} {'b ' * (n % 7)}" for n in range(20) for text in PASSAGES]
 
     together = served.score("the ferry", many)
@@ -151,7 +151,7 @@ def test_no_passages_get_no_scores(served: CrossEncoder) -> None:
     assert (found.dtype, found.shape) == (np.float32, (0,))
 
 
-def test_many_threads_at_once_get_what_one_gets(served: CrossEncoder) -> None:
+def test_concurrent_threads_get_the_same_scores(served: CrossEncoder) -> None:
     expected = served.score("the ferry", PASSAGES)
 
     with ThreadPoolExecutor(8) as pool:
@@ -169,7 +169,7 @@ def test_a_compiled_model_is_not_compiled_again(model: Path, served: CrossEncode
     assert {path: path.stat().st_mtime_ns for path in own_cache.rglob("*")} == before
 
 
-# --- what is refused ---------------------------------------------------------------------------------------------
+# --- rejected models ---------------------------------------------------------------------------------------------
 
 
 def assert_refused(name: str, reason: str) -> None:
@@ -181,15 +181,15 @@ def assert_refused(name: str, reason: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["/no/such/folder", "./nor-this", "~/nor-that"])
-def test_a_folder_that_is_not_there_is_a_mistake_in_the_configuration(name: str, own_cache: Path) -> None:
+def test_a_missing_folder_is_a_configuration_error(name: str, own_cache: Path) -> None:
     assert_refused(name, f"there is no folder {name}")
 
 
-def test_a_name_that_the_hub_does_not_have_is_a_mistake_in_the_configuration(own_cache: Path) -> None:
+def test_a_model_name_unknown_to_the_hub_is_a_configuration_error(own_cache: Path) -> None:
     assert_refused("no such model", "a model on the hub named no such model")
 
 
-def test_a_model_of_several_labels_is_refused(tmp_path: Path) -> None:
+def test_a_model_with_several_labels_is_rejected(tmp_path: Path) -> None:
     from lore_etl.models.export_reranker import Unfit, export
 
     model = bert(tmp_path / "model", labels=3)
@@ -200,7 +200,7 @@ def test_a_model_of_several_labels_is_refused(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [model]
 
 
-def test_a_model_whose_scores_would_be_random_is_refused(tmp_path: Path) -> None:
+def test_a_model_without_trained_scores_is_rejected(tmp_path: Path) -> None:
     from lore_etl.models.export_reranker import Unfit, export
 
     embedding_model = bert(tmp_path / "model", head=False)
@@ -211,7 +211,7 @@ def test_a_model_whose_scores_would_be_random_is_refused(tmp_path: Path) -> None
     assert not (tmp_path / "compiled").exists()
 
 
-def test_a_folder_that_is_no_model_is_refused_with_the_reason(tmp_path: Path) -> None:
+def test_a_folder_without_a_model_is_rejected_with_the_reason(tmp_path: Path) -> None:
     from lore_etl.models.export_reranker import Unfit, export
 
     (tmp_path / "empty").mkdir()
@@ -221,7 +221,7 @@ def test_a_folder_that_is_no_model_is_refused_with_the_reason(tmp_path: Path) ->
 
 
 def searched(root: Path, reranker: str, depth: int = 5) -> SearchOutcome:
-    """A question asked of a small project with this reranker."""
+    """Search a small project with this reranker."""
     index = open_index(root, Settings(query=QuerySettings(reranker=reranker, rerank_depth=depth)))
     try:
         sync(index)
@@ -230,7 +230,7 @@ def searched(root: Path, reranker: str, depth: int = 5) -> SearchOutcome:
         index.close()
 
 
-def test_a_configured_cross_encoder_reads_the_best_files_and_says_so(
+def test_a_configured_cross_encoder_reranks_the_best_files_and_explains_it(
     model: Path, served: CrossEncoder, tmp_path: Path
 ) -> None:
     root = write_project(
@@ -245,7 +245,7 @@ def test_a_configured_cross_encoder_reads_the_best_files_and_says_so(
     assert not any("reranker" in dict(one.why) for one in (*read.ranked[5:], *plain.ranked))
 
 
-def test_a_reranker_that_is_not_there_fails_every_search_with_the_key(own_cache: Path, tmp_path: Path) -> None:
+def test_a_missing_reranker_fails_every_search_and_names_the_setting(own_cache: Path, tmp_path: Path) -> None:
     root = write_project(tmp_path, {"a.md": "# Ferry\n\nthe ferry\n", "b.md": "# Boat\n\nthe ferry boat\n"})
 
     with pytest.raises(ConfigError, match=r"query\.reranker"):

@@ -1,4 +1,4 @@
-"""A process that runs for long leaks nothing: no descriptors, no threads, no memory."""
+"""A long-running process leaks no descriptors, threads or memory."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ ONE_HEAP = {"MALLOC_ARENA_MAX": "1"}  # else glibc opens up to eight heaps per c
     ("pages", "syncs", "requests"),
     [(60, 30, 200), pytest.param(1_100, MANY_SYNCS, MANY_REQUESTS, marks=pytest.mark.long)],
 )
-def test_syncs_and_requests_leave_no_descriptor_thread_or_memory_behind(
+def test_syncs_and_requests_leak_no_descriptors_threads_or_memory(
     tmp_path: Path, pages: int, syncs: int, requests: int
 ) -> None:
     environment = {"LORE_HOME": str(tmp_path / "home"), **ONE_HEAP}
@@ -52,5 +52,5 @@ def test_syncs_and_requests_leave_no_descriptor_thread_or_memory_behind(
 
 
 def growth(values: Sequence[int]) -> int:
-    """How far the values rise above the first."""
+    """Return how far the values rise above the first value."""
     return max(values) - values[0]

@@ -1,4 +1,4 @@
-"""An answer that is heard while it is written says nothing that the checked answer does not say."""
+"""A streamed answer contains only text that the checked answer contains."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def key(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def hear(sample: Path, contract: Contract, fake: FakeGemini, **settings: Any) -> tuple[list[str], dict[str, Any]]:
-    """What was told while it was written, and the reply."""
+    """Return the streamed pieces and the reply."""
     told: list[str] = []
     answer = AnswerSettings(base_url=fake.url, **{"timeout_seconds": 5, "attempts": 2, **settings})
     app = App(sample, Settings(answer=answer), contract, LOADED)
@@ -35,7 +35,7 @@ def hear(sample: Path, contract: Contract, fake: FakeGemini, **settings: Any) ->
         app.close()
 
 
-def test_the_pieces_together_are_the_answer_and_the_reply_is_as_without_listening(
+def test_the_pieces_join_to_the_answer_and_the_reply_is_the_same_as_without_streaming(
     sample: Path, contract: Contract
 ) -> None:
     whole = "It doubles each time [1]. It is capped [2, 99]. See [the docs. All](https://evil.example/x) too [1]. End."
@@ -64,7 +64,7 @@ def test_the_pieces_together_are_the_answer_and_the_reply_is_as_without_listenin
         "Nested [[1](https://evil.example/x) , 66] and [1]. Tail without a citation.",
     ],
 )
-def test_no_piece_shows_a_link_or_a_passage_that_does_not_exist_however_the_text_is_cut(
+def test_no_piece_contains_a_link_or_an_invalid_citation_however_the_text_is_split(
     sample: Path, contract: Contract, whole: str, size: int
 ) -> None:
     with gemini.serving(gemini.stream(*(whole[n : n + size] for n in range(0, len(whole), size)))) as fake:
@@ -92,7 +92,7 @@ def test_no_piece_shows_a_link_or_a_passage_that_does_not_exist_however_the_text
     ],
     ids=["429", "garbage", "closed", "blocked", "blank", "uncited", "cut at once", "error at once"],
 )
-def test_where_nothing_was_told_yet_the_quotes_are_told_one_by_one(
+def test_quotes_are_streamed_if_the_model_fails_before_its_first_text(
     sample: Path, contract: Contract, script: gemini.Reply, reason: str
 ) -> None:
     with gemini.serving(script) as fake:
@@ -113,7 +113,7 @@ def test_where_nothing_was_told_yet_the_quotes_are_told_one_by_one(
     ],
     ids=["cut", "error", "ends without an end"],
 )
-def test_a_stream_that_breaks_ends_in_quotes_that_only_the_reply_tells(
+def test_a_stream_that_breaks_ends_with_quotes_only_in_the_reply(
     sample: Path, contract: Contract, script: gemini.Reply, reason: str
 ) -> None:
     with gemini.serving(script) as fake:
@@ -125,14 +125,14 @@ def test_a_stream_that_breaks_ends_in_quotes_that_only_the_reply_tells(
     assert "hidden-detail" not in str(reply)
 
 
-def test_a_failure_that_passes_is_tried_again_before_anything_is_told(sample: Path, contract: Contract) -> None:
+def test_a_temporary_failure_before_the_first_piece_is_retried(sample: Path, contract: Contract) -> None:
     with gemini.serving(gemini.status(503), gemini.stream("It doubles [1].")) as fake:
         told, reply = hear(sample, contract, fake)
 
     assert (told, reply["mode"], len(fake.requests)) == (["It doubles [1]."], "synthesized", 2)
 
 
-def test_a_stream_that_stalls_is_given_up_in_time(sample: Path, contract: Contract) -> None:
+def test_a_stalled_stream_times_out(sample: Path, contract: Contract) -> None:
     holder: list[FakeGemini] = []
     with gemini.serving(gemini.stalls_after(lambda: holder[0], "It doubles [1]. ", "Then")) as fake:
         holder.append(fake)
@@ -142,7 +142,7 @@ def test_a_stream_that_stalls_is_given_up_in_time(sample: Path, contract: Contra
     assert "in time" in reply["degraded"]
 
 
-def test_a_stream_that_drips_for_ever_is_given_up_in_time(sample: Path, contract: Contract) -> None:
+def test_an_endless_slow_stream_times_out(sample: Path, contract: Contract) -> None:
     holder: list[FakeGemini] = []
     with gemini.serving(gemini.drips(lambda: holder[0])) as fake:
         holder.append(fake)
@@ -151,7 +151,7 @@ def test_a_stream_that_drips_for_ever_is_given_up_in_time(sample: Path, contract
     assert "in time" in reply["degraded"]
 
 
-def test_a_model_that_finds_no_answer_in_the_passages_is_told_as_one_sentence(sample: Path, contract: Contract) -> None:
+def test_a_model_that_finds_no_answer_gives_a_single_sentence(sample: Path, contract: Contract) -> None:
     with gemini.serving(gemini.stream("NOT_IN", "_PASSAGES", "\n")) as fake:
         told, reply = hear(sample, contract, fake)
 
@@ -159,7 +159,7 @@ def test_a_model_that_finds_no_answer_in_the_passages_is_told_as_one_sentence(sa
     assert "do not answer" in reply["answer"]
 
 
-def test_who_stops_listening_ends_the_writing(sample: Path, contract: Contract) -> None:
+def test_generation_ends_when_the_client_disconnects(sample: Path, contract: Contract) -> None:
     def leave(text: str) -> None:
         raise Cancelled("The client disconnected.")
 

@@ -1,4 +1,4 @@
-"""The sync from files to stores: what did not change costs nothing, what went away is gone everywhere."""
+"""The sync from files to stores: unchanged files cost nothing, deleted files disappear everywhere."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def edit(index: Index, path: str, content: str | bytes) -> SyncReport:
 
 
 def stamps_below(folder: Path) -> dict[str, tuple[int, int]]:
-    """Size and time of every file but the lock and the holder's note, which name the process."""
+    """Return size and time of every file except the lock and the owner record, which contain the process id."""
     return {
         str(path.relative_to(folder)): (path.stat().st_size, path.stat().st_mtime_ns)
         for path in folder.rglob("*")
@@ -69,7 +69,7 @@ def found_sources(index: Index, query: str) -> set[str]:
     return {one.chunk.source for one in retrieve(index, query, None, 10).found if one.keyword}
 
 
-# --- what did not change -----------------------------------------------------------------------------------------
+# --- unchanged files ---------------------------------------------------------------------------------------------
 
 
 def test_the_first_sync_embeds_every_chunk_and_all_stores_agree(index: Index, model: HashModel) -> None:
@@ -120,7 +120,7 @@ def test_touching_a_file_embeds_nothing_and_keeps_the_chunks(index: Index, proje
     assert (project / ".lore" / chunkfile.CHUNKS).stat() == before
 
 
-def test_an_edit_that_sets_the_time_back_is_noticed(index: Index, project: Path) -> None:
+def test_an_edit_that_resets_the_modification_time_is_noticed(index: Index, project: Path) -> None:
     sync(index)
     old = (project / "docs/tide.md").stat()
     text = (project / "docs/tide.md").read_text(encoding="utf-8").replace("harbour", "HARBOUR")
@@ -145,7 +145,7 @@ def test_editing_one_file_embeds_only_its_changed_chunks(index: Index, model: Ha
     assert_equals_fresh(index)
 
 
-def test_deleting_a_file_takes_its_chunks_out_of_all_three_places(index: Index, project: Path) -> None:
+def test_deleting_a_file_removes_its_chunks_from_all_three_stores(index: Index, project: Path) -> None:
     sync(index)
     gone = {chunk.id for chunk in chunks_of(index, "docs/tide.md")}
     (project / "docs/tide.md").unlink()
@@ -157,7 +157,7 @@ def test_deleting_a_file_takes_its_chunks_out_of_all_three_places(index: Index, 
     assert_equals_fresh(index)
 
 
-def test_a_line_at_the_top_changes_only_metadata_and_all_lines_are_right_afterwards(
+def test_a_line_added_at_the_top_changes_only_metadata_and_line_numbers_are_correct(
     index: Index, project: Path
 ) -> None:
     sync(index)
@@ -172,7 +172,7 @@ def test_a_line_at_the_top_changes_only_metadata_and_all_lines_are_right_afterwa
     assert_equals_fresh(index)
 
 
-def test_a_renamed_file_is_found_under_its_new_name_only(index: Index, project: Path) -> None:
+def test_a_renamed_file_is_found_only_by_its_new_name(index: Index, project: Path) -> None:
     sync(index)
     (project / "docs/tide.md").rename(project / "docs/high-water.md")
     settle(project)
@@ -183,7 +183,7 @@ def test_a_renamed_file_is_found_under_its_new_name_only(index: Index, project: 
     assert_equals_fresh(index)
 
 
-def test_a_changed_base_class_updates_the_chains_below_it_without_embedding(index: Index) -> None:
+def test_a_changed_base_class_updates_its_subclasses_without_embedding(index: Index) -> None:
     sync(index)
     renamed = str(FILES["src/ship.py"]).replace("(Vessel)", "(Steamer)").replace("import Vessel", "import Steamer")
 
@@ -199,7 +199,7 @@ def test_a_changed_base_class_updates_the_chains_below_it_without_embedding(inde
     assert_equals_fresh(index)
 
 
-def test_an_empty_package_file_that_comes_or_goes_renames_the_classes_of_the_package(
+def test_adding_or_removing_an_empty_package_file_renames_the_classes_of_the_package(
     index: Index, project: Path
 ) -> None:
     sync(index)
@@ -214,7 +214,7 @@ def test_an_empty_package_file_that_comes_or_goes_renames_the_classes_of_the_pac
     assert_equals_fresh(index)
 
 
-def test_a_file_that_moves_to_another_type_is_found_under_the_new_type_only(index: Index, project: Path) -> None:
+def test_a_file_that_moves_to_another_type_is_found_only_with_the_new_type(index: Index, project: Path) -> None:
     sync(index)
     index.close()
     tickets = Settings(sources={"tickets": ["docs/tide.md"]})
@@ -244,7 +244,7 @@ def test_the_same_content_in_many_files_is_embedded_once_and_found_everywhere(tm
     index.close()
 
 
-def test_more_than_half_replaced_builds_a_new_generation_beside_the_old(tmp_path: Path) -> None:
+def test_replacing_more_than_half_of_the_chunks_builds_a_new_generation(tmp_path: Path) -> None:
     index = open_index(write_project(tmp_path, {f"docs/{n}.md": f"# Page {n}\n\nfirst{n}\n" for n in range(600)}))
     sync(index)
     write_project(tmp_path, {f"docs/{n}.md": f"# Page {n}\n\nsecond{n}\n" for n in range(400)})
@@ -268,7 +268,7 @@ UNREADABLE = {
 
 
 @pytest.mark.parametrize(("content", "reason"), UNREADABLE.values(), ids=UNREADABLE.keys())
-def test_a_file_that_becomes_unreadable_keeps_its_chunks_and_is_reported_until_it_is_mended(
+def test_an_unreadable_file_keeps_its_chunks_and_is_reported_until_it_is_repaired(
     index: Index, content: bytes, reason: str
 ) -> None:
     sync(index)
@@ -285,7 +285,7 @@ def test_a_file_that_becomes_unreadable_keeps_its_chunks_and_is_reported_until_i
     assert_equals_fresh(index)
 
 
-def test_a_folder_that_cannot_be_read_keeps_its_chunks_and_is_reported(index: Index, project: Path) -> None:
+def test_an_unreadable_folder_keeps_its_chunks_and_is_reported(index: Index, project: Path) -> None:
     sync(index)
     before = held_everywhere(index)
 
@@ -299,7 +299,7 @@ def test_a_folder_that_cannot_be_read_keeps_its_chunks_and_is_reported(index: In
     assert sync(index).failed == []
 
 
-def test_a_file_without_permission_keeps_its_chunks_and_is_forgiven_once_it_can_be_read(
+def test_a_file_without_permission_keeps_its_chunks_and_is_reported_until_it_is_readable(
     index: Index, project: Path
 ) -> None:
     sync(index)
@@ -325,7 +325,7 @@ def test_broken_front_matter_is_reported_each_time_and_the_text_is_indexed(index
     assert found_sources(index, "fog closes") == {"docs/fog.md"}
 
 
-def test_a_configured_source_that_matches_nothing_warns_every_time(project: Path) -> None:
+def test_a_configured_source_that_matches_nothing_always_causes_a_warning(project: Path) -> None:
     index = open_index(project, Settings(sources={"adrs": ["decisions/*.md"]}))
 
     for report in (sync(index), sync(index)):
@@ -333,7 +333,7 @@ def test_a_configured_source_that_matches_nothing_warns_every_time(project: Path
     index.close()
 
 
-def test_a_symlink_that_leaves_the_project_is_reported_and_not_followed(index: Index, project: Path) -> None:
+def test_a_symlink_out_of_the_project_is_reported_and_not_followed(index: Index, project: Path) -> None:
     (project.parent / "secret.md").write_text("# Canary\n", encoding="utf-8")
     (project / "docs/link.md").symlink_to(project.parent / "secret.md")
 
@@ -348,7 +348,7 @@ def test_a_symlink_that_leaves_the_project_is_reported_and_not_followed(index: I
     ["docs/with space.md", "docs/new\nline.md", "docs/quote'\".md", "docs/☂ umbrella.md", "docs/e\u0301.md",
      "docs/-rf.md", "docs/%s%n.md", "docs/" + "long" * 50 + ".md"],
 )  # fmt: skip
-def test_files_with_odd_names_are_indexed_under_them(tmp_path: Path, name: str) -> None:
+def test_files_with_unusual_names_are_indexed_by_their_names(tmp_path: Path, name: str) -> None:
     index = open_index(write_project(tmp_path, {name: "# Odd\n\nlighthouse keeper\n"}))
 
     assert sync(index).failed == []
@@ -360,7 +360,7 @@ def test_files_with_odd_names_are_indexed_under_them(tmp_path: Path, name: str) 
     index.close()
 
 
-def test_a_name_that_is_not_utf8_costs_no_neighbour(index: Index, project: Path) -> None:
+def test_a_file_name_that_is_not_utf8_does_not_affect_other_files(index: Index, project: Path) -> None:
     (Path(os.fsdecode(os.fsencode(project) + b"/docs/\xff\xfe.md"))).write_text("# Odd\n", encoding="utf-8")
     settle(project)
 
@@ -369,7 +369,7 @@ def test_a_name_that_is_not_utf8_costs_no_neighbour(index: Index, project: Path)
     assert {chunk.source for chunk in chunks_of(index)} == set(FILES)
 
 
-def test_an_empty_project_has_an_empty_index_and_a_search_says_so(tmp_path: Path) -> None:
+def test_an_empty_project_has_an_empty_index_and_a_search_reports_it(tmp_path: Path) -> None:
     index = open_index(tmp_path)
 
     for report in (sync(index), sync(index)):
@@ -382,7 +382,7 @@ def test_an_empty_project_has_an_empty_index_and_a_search_says_so(tmp_path: Path
 # --- the guard ---------------------------------------------------------------------------------------------------
 
 
-def test_a_sync_that_would_lose_much_is_refused_and_changes_nothing(index: Index, project: Path) -> None:
+def test_a_sync_that_would_delete_much_is_rejected_and_changes_nothing(index: Index, project: Path) -> None:
     sync(index)
     before = stamps_below(project / ".lore")
     shutil.move(project / "src", project.parent / "elsewhere")
@@ -398,7 +398,7 @@ def test_a_sync_that_would_lose_much_is_refused_and_changes_nothing(index: Index
     assert_equals_fresh(index)
 
 
-def test_files_that_come_back_after_the_guard_are_as_before(index: Index, project: Path) -> None:
+def test_files_restored_after_a_rejected_sync_are_indexed_as_before(index: Index, project: Path) -> None:
     sync(index)
     shutil.move(project / "src", project.parent / "elsewhere")
     with pytest.raises(GuardTripped):
@@ -411,7 +411,7 @@ def test_files_that_come_back_after_the_guard_are_as_before(index: Index, projec
     assert (report.deleted, report.embedded, report.created) == (0, 0, 0)
 
 
-def test_emptying_a_single_file_is_an_edit_whatever_its_share(tmp_path: Path) -> None:
+def test_emptying_a_single_file_is_an_edit_regardless_of_its_share_of_the_index(tmp_path: Path) -> None:
     index = open_index(write_project(tmp_path, {"a.md": "# A\n\nferry\n"}))
     sync(index)
     (tmp_path / "a.md").unlink()
@@ -423,7 +423,7 @@ def test_emptying_a_single_file_is_an_edit_whatever_its_share(tmp_path: Path) ->
 # --- models ------------------------------------------------------------------------------------------------------
 
 
-def test_a_chunk_that_cannot_be_embedded_is_reported_and_made_up_for_by_the_next_sync(project: Path) -> None:
+def test_a_chunk_that_cannot_be_embedded_is_reported_and_retried_by_the_next_sync(project: Path) -> None:
     model = HashModel(refuses=["harbour master", "late again"])
     index = open_index(project, model=model)
 
@@ -442,9 +442,7 @@ def test_a_chunk_that_cannot_be_embedded_is_reported_and_made_up_for_by_the_next
     index.close()
 
 
-def test_another_model_is_refused_by_searches_until_a_sync_built_a_generation_of_its_own(
-    index: Index, project: Path
-) -> None:
+def test_searches_fail_after_a_change_of_model_until_a_sync_builds_its_generation(index: Index, project: Path) -> None:
     sync(index)
     index.close()
     other = open_index(project, model=HashModel("another"))
@@ -461,7 +459,7 @@ def test_another_model_is_refused_by_searches_until_a_sync_built_a_generation_of
     other.close()
 
 
-def test_going_back_to_an_earlier_model_costs_no_embedding(index: Index, project: Path) -> None:
+def test_returning_to_an_earlier_model_embeds_nothing(index: Index, project: Path) -> None:
     sync(index)
     index.close()
     other = open_index(project, model=HashModel("another"))
@@ -475,10 +473,10 @@ def test_going_back_to_an_earlier_model_costs_no_embedding(index: Index, project
     back.close()
 
 
-# --- the steps one by one ----------------------------------------------------------------------------------------
+# --- single steps ------------------------------------------------------------------------------------------------
 
 
-def test_create_alone_writes_files_and_no_stores_and_embed_alone_fills_them(index: Index, project: Path) -> None:
+def test_create_writes_only_chunk_files_and_embed_fills_the_stores(index: Index, project: Path) -> None:
     created = create_only(index)
 
     assert (created.embedded, created.files) == (0, len(FILES))
@@ -490,7 +488,7 @@ def test_create_alone_writes_files_and_no_stores_and_embed_alone_fills_them(inde
     assert sync(index).embedded == 0
 
 
-def test_delete_empties_everything_and_the_next_sync_brings_it_back_without_embedding(index: Index) -> None:
+def test_delete_empties_everything_and_the_next_sync_restores_it_without_embedding(index: Index) -> None:
     sync(index)
     before = state_of(index)
 
@@ -505,17 +503,19 @@ def test_delete_empties_everything_and_the_next_sync_brings_it_back_without_embe
     assert state_of(index) == before
 
 
-def test_an_index_that_was_deleted_can_be_deleted_again(index: Index) -> None:
+def test_deleting_an_index_twice_succeeds(index: Index) -> None:
     sync(index)
     delete_all(index)
 
     assert delete_all(index).deleted == 0
 
 
-# --- the same tree gives the same bytes --------------------------------------------------------------------------
+# --- reproducible bytes ------------------------------------------------------------------------------------------
 
 
-def test_order_locale_time_zone_hash_seed_and_working_folder_change_no_byte(project: Path, tmp_path: Path) -> None:
+def test_order_locale_time_zone_hash_seed_and_working_folder_do_not_change_a_byte(
+    project: Path, tmp_path: Path
+) -> None:
     code = """
 import os, sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Fitting the weights: what helps on questions that were held out is believed, and only then written."""
+"""Fitting the weights: a fit is written only if it improves held-out questions."""
 
 from __future__ import annotations
 
@@ -32,14 +32,12 @@ def fitted(folder: Path, settings: Settings = FEW) -> Fit:
 # --- the fit -----------------------------------------------------------------------------------------------------
 
 
-def test_every_weight_that_is_tried_is_one_of_the_hybrid_ranking_and_its_default_is_among_the_steps_or_between() -> (
-    None
-):
+def test_every_fitted_weight_belongs_to_the_hybrid_ranking_and_its_steps_span_the_default() -> None:
     assert set(STEPS) <= set(HYBRID)
     assert all(min(steps) <= HYBRID[name] <= max(steps) for name, steps in STEPS.items())
 
 
-def test_a_weight_that_helps_everywhere_is_found_and_holds_on_questions_it_never_saw(tmp_path: Path) -> None:
+def test_a_weight_that_helps_everywhere_is_found_and_helps_on_held_out_questions(tmp_path: Path) -> None:
     found = fitted(tuning_set(tmp_path / "set", 40, is_random=False))
 
     assert found.generalises
@@ -50,14 +48,14 @@ def test_a_weight_that_helps_everywhere_is_found_and_holds_on_questions_it_never
     assert found.held_out.p < 0.01
 
 
-def test_what_fits_by_chance_does_not_generalise(tmp_path: Path) -> None:
+def test_a_fit_by_chance_does_not_generalize(tmp_path: Path) -> None:
     found = fitted(tuning_set(tmp_path / "set", 40, is_random=True))
 
     assert not found.generalises
     assert found.after >= found.before
 
 
-def test_a_fit_starts_from_the_weights_that_are_configured_and_names_only_what_it_changed(tmp_path: Path) -> None:
+def test_a_fit_starts_from_the_configured_weights_and_reports_only_changes(tmp_path: Path) -> None:
     folder = tuning_set(tmp_path / "set", 40, is_random=False)
     best = fitted(folder)
     configured = Settings(query=QuerySettings(nResults=10, weights=best.weights))
@@ -71,8 +69,8 @@ def test_a_fit_starts_from_the_weights_that_are_configured_and_names_only_what_i
 
 
 @pytest.mark.parametrize("answered", [SMALLEST_SET - 1, 5])
-def test_a_set_too_small_to_tell_a_gain_from_chance_is_refused(tmp_path: Path, answered: int) -> None:
-    """Questions that nothing answers do not make it larger."""
+def test_a_set_too_small_to_distinguish_a_gain_from_chance_is_rejected(tmp_path: Path, answered: int) -> None:
+    """Unanswerable questions do not count towards the size of a set."""
     folder = tuning_set(tmp_path / "set", 40, is_random=False, answered=answered)
 
     with pytest.raises(InvalidArgument, match=f"{answered} questions are too few") as caught:
@@ -88,7 +86,7 @@ def test_questions_without_an_answer_do_not_count_in_a_fit(tmp_path: Path) -> No
     assert found.after <= 1
 
 
-def test_where_another_ranking_is_configured_its_weights_are_not_mixed_with_those_of_the_hybrid(tmp_path: Path) -> None:
+def test_the_weights_of_another_configured_ranking_are_not_mixed_with_those_of_the_hybrid(tmp_path: Path) -> None:
     settings = Settings(query=QuerySettings(ranking="classic"))
 
     with pytest.raises(ConfigError, match=r"query\.ranking"):
@@ -124,7 +122,7 @@ def written(file: Path, before: str | None) -> str:
         "[query.weights]\nproximity = 1\nticketPenalty = -3\n[answer]\nprovider = 'none'\n[query]\nnResults = 50\n",
     ],
 )
-def test_weights_are_put_into_a_configuration_of_any_form_and_every_other_key_stays(
+def test_weights_are_written_to_any_configuration_and_all_other_keys_are_kept(
     tmp_path: Path, before: str | None
 ) -> None:
     file = tmp_path / "lore.toml"
@@ -138,7 +136,7 @@ def test_weights_are_put_into_a_configuration_of_any_form_and_every_other_key_st
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
-def test_comments_order_and_line_ends_stay(tmp_path: Path, end: str) -> None:
+def test_comments_order_and_line_ends_are_kept(tmp_path: Path, end: str) -> None:
     lines = [
         "# ours", "[query] # how", "nResults = 50   # few", "", "[query.weights]", "proximity = 1 # near",
         "# tickets are old", "ticketPenalty = -3", "", "[answer]", "provider = 'none'", "",
@@ -150,7 +148,7 @@ def test_comments_order_and_line_ends_stay(tmp_path: Path, end: str) -> None:
 
 
 @pytest.mark.parametrize("before", ["[query", "query = 3\n", "[query]\nweights = 3\n", b"\xff\xfe"])
-def test_a_configuration_that_is_not_valid_is_told_and_stays_as_it_is(tmp_path: Path, before: str | bytes) -> None:
+def test_an_invalid_configuration_is_reported_and_not_changed(tmp_path: Path, before: str | bytes) -> None:
     file = tmp_path / "lore.toml"
     content = before.encode() if isinstance(before, str) else before
     file.write_bytes(content)
@@ -161,6 +159,6 @@ def test_a_configuration_that_is_not_valid_is_told_and_stays_as_it_is(tmp_path: 
     assert file.read_bytes() == content
 
 
-def test_a_configuration_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+def test_an_unwritable_configuration_is_reported(tmp_path: Path) -> None:
     with pytest.raises(StorageError, match=r"lore\.toml"):
         write(tmp_path / "gone" / "lore.toml", CHANGED)

@@ -1,4 +1,4 @@
-"""The vector store on real Chroma, in this process and as a real `chroma run`: limits, lies, and damaged files."""
+"""The vector store on real Chroma, in this process and with `chroma run`: limits and damaged files."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Open = Callable[..., VectorStore]
 
 @pytest.fixture(params=[EmbeddedChroma, pytest.param(ChildChroma, marks=pytest.mark.long)], ids=["embedded", "server"])
 def open_store(request: pytest.FixtureRequest) -> Open:
-    """Opens a folder of vectors in either of the two ways; every time in both where a test asks for it, see `both`."""
+    """Opens a folder of vectors in this process or with a server; tests marked `both` run with each."""
 
     def opened(folder: Path, at_least: int = 0, settings: DatabaseSettings = SETTINGS) -> VectorStore:
         return VectorStore(request.param(folder, settings), at_least)
@@ -58,7 +58,7 @@ def store(tmp_path: Path, open_store: Open) -> Iterator[VectorStore]:
 
 @pytest.fixture(scope="module")
 def big(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A closed store of 3,000 rows, more than Chroma keeps in its log: its HNSW files are on disk."""
+    """Return a closed store of 3,000 rows, more than fit in Chroma's log, so that its HNSW files are on disk."""
     folder = tmp_path_factory.mktemp("big") / "vectors"
     filled = VectorStore(EmbeddedChroma(folder, SETTINGS))
     filled.add(rows_of(3_000), vectors_of(3_000))
@@ -80,7 +80,7 @@ BELOW = [pytest.param(count, marks=pytest.mark.long) for count in (CHROMA_LIMIT 
 
 
 @pytest.mark.parametrize("count", [*BELOW, CHROMA_LIMIT + 1])
-def test_any_number_of_rows_is_added_read_updated_and_deleted_around_the_limit_of_a_batch(
+def test_any_number_of_rows_around_the_batch_limit_is_added_read_updated_and_deleted(
     tmp_path: Path, open_store: Open, count: int
 ) -> None:
     store = open_store(
@@ -113,7 +113,7 @@ def test_each_row_is_found_by_its_own_vector_with_similarity_one(store: VectorSt
 
 
 @both
-def test_adding_an_existing_row_leaves_it_as_it_is(store: VectorStore) -> None:
+def test_adding_an_existing_row_does_not_change_it(store: VectorStore) -> None:
     rows, vectors = rows_of(3), vectors_of(3)
     store.add(rows, vectors)
 
@@ -125,7 +125,7 @@ def test_adding_an_existing_row_leaves_it_as_it_is(store: VectorStore) -> None:
 
 
 @both
-def test_healing_a_row_replaces_its_vector_and_metadata(store: VectorStore) -> None:
+def test_repairing_a_row_replaces_its_vector_and_metadata(store: VectorStore) -> None:
     rows, vectors = rows_of(3), vectors_of(4)
     store.add(rows, vectors[:3])
 
@@ -136,7 +136,7 @@ def test_healing_a_row_replaces_its_vector_and_metadata(store: VectorStore) -> N
     assert store.search(vectors[3], 1)[0][0] == rows[0][0]
 
 
-def test_a_row_that_is_not_there_is_missing_and_healing_brings_it_back(store: VectorStore) -> None:
+def test_a_missing_row_is_reported_and_repairing_restores_it(store: VectorStore) -> None:
     rows, vectors = rows_of(50), vectors_of(50)
     store.add(rows, vectors)
     store.delete([rows[3][0], rows[9][0]])
@@ -147,7 +147,7 @@ def test_a_row_that_is_not_there_is_missing_and_healing_brings_it_back(store: Ve
     assert store.missing(ids, vectors) == []
 
 
-def test_deleting_unknown_rows_is_no_error(store: VectorStore) -> None:
+def test_deleting_unknown_rows_is_not_an_error(store: VectorStore) -> None:
     store.add(rows_of(2), vectors_of(2))
 
     store.delete(["unknown.0"])
@@ -178,13 +178,13 @@ def test_a_type_filter_returns_only_rows_of_that_type_best_first(store: VectorSt
 
 
 @both
-def test_more_results_than_there_are_rows_may_be_asked_for(store: VectorStore) -> None:
+def test_more_results_than_rows_may_be_requested(store: VectorStore) -> None:
     assert store.search(vectors_of(1)[0], 10) == []
     store.add(rows_of(3), vectors_of(3))
     assert len(store.search(vectors_of(1)[0], 1_000)) == 3
 
 
-def test_equal_texts_are_all_held_and_none_counts_as_missing(store: VectorStore) -> None:
+def test_equal_texts_are_all_stored_and_not_reported_as_missing(store: VectorStore) -> None:
     rows = rows_of(600)
     vectors = np.repeat(vectors_of(1), 600, axis=0)
 
@@ -194,7 +194,7 @@ def test_equal_texts_are_all_held_and_none_counts_as_missing(store: VectorStore)
     assert store.count() == 600
 
 
-def test_texts_that_are_almost_equal_do_not_count_as_missing_for_the_rounding_of_their_distances(
+def test_almost_equal_texts_are_not_reported_as_missing_because_of_rounded_distances(
     store: VectorStore,
 ) -> None:
     vectors = (np.ones((60, 768)) + 1e-3 * np.random.default_rng(1).random((60, 768))).astype(np.float32)
@@ -236,7 +236,7 @@ def test_a_closed_store_is_sealed_and_opens_with_the_same_rows(copy: Path, open_
     assert integrity.is_sealed(copy)
 
 
-def test_a_write_breaks_the_seal_until_it_is_sealed_again(store: VectorStore, tmp_path: Path) -> None:
+def test_a_write_breaks_the_seal_until_the_store_is_sealed_again(store: VectorStore, tmp_path: Path) -> None:
     folder = tmp_path / "vectors"
     assert integrity.is_sealed(folder)
 
@@ -247,7 +247,7 @@ def test_a_write_breaks_the_seal_until_it_is_sealed_again(store: VectorStore, tm
     assert integrity.is_sealed(folder)
 
 
-def test_a_store_without_its_seal_is_probed_and_opens_if_it_is_sound(copy: Path, open_store: Open) -> None:
+def test_a_store_without_its_seal_is_probed_and_opens_if_it_is_intact(copy: Path, open_store: Open) -> None:
     (copy / integrity.SEAL).unlink()
 
     store = open_store(copy, at_least=3_000)
@@ -257,7 +257,7 @@ def test_a_store_without_its_seal_is_probed_and_opens_if_it_is_sound(copy: Path,
 
 
 @both
-def test_a_search_under_way_is_finished_before_the_store_closes(tmp_path: Path, open_store: Open) -> None:
+def test_a_running_search_finishes_before_the_store_closes(tmp_path: Path, open_store: Open) -> None:
     store = open_store(tmp_path / "vectors")
     store.add(rows_of(2_000), vectors_of(2_000))
     started, outcomes = threading.Barrier(9), list[str]()
@@ -317,7 +317,7 @@ def test_damaged_files_are_reported_before_they_are_opened(
 
 
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES.keys())
-def test_damage_without_a_seal_to_compare_with_is_reported_or_costs_no_row(
+def test_damage_without_a_seal_is_reported_or_loses_no_row(
     copy: Path, open_store: Open, damage: Callable[[Path], None]
 ) -> None:
     damage(copy)
@@ -333,7 +333,7 @@ def test_damage_without_a_seal_to_compare_with_is_reported_or_costs_no_row(
 
 
 @both
-def test_after_a_failed_open_a_new_store_can_be_made_at_the_same_place(copy: Path, open_store: Open) -> None:
+def test_after_a_failed_open_a_new_store_can_be_created_at_the_same_path(copy: Path, open_store: Open) -> None:
     garble(copy / "chroma.sqlite3")
     with pytest.raises(IndexDamaged):
         open_store(copy)
@@ -370,13 +370,13 @@ for backend in (EmbeddedChroma, ChildChroma):
     assert (done.stdout, done.returncode) == ("3000\n3000\n", 0)
 
 
-def test_a_seal_that_is_no_seal_counts_as_none(copy: Path) -> None:
+def test_an_invalid_seal_counts_as_missing(copy: Path) -> None:
     for content in ("garbage", "[1, 2]", json.dumps(None)):
         (copy / integrity.SEAL).write_text(content, encoding="utf-8")
         assert integrity.changed(copy) is None
 
 
-def test_similarities_are_exact_for_the_rows_asked_for_and_leave_unknown_rows_out(store: VectorStore) -> None:
+def test_similarities_are_exact_for_the_requested_rows_and_omit_unknown_rows(store: VectorStore) -> None:
     rows, vectors = rows_of(30), vectors_of(30)
     store.add(rows, vectors)
 

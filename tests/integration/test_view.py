@@ -1,4 +1,4 @@
-"""The view of the framework's knowledge is made of the index, and follows it."""
+"""The view of the framework's knowledge is computed from the index and follows its changes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def keys(view: View) -> dict[str, list[str]]:
     return {group.value: [one.key for one in rows] for group, rows in view.entries().by_group.items()}
 
 
-def test_29_3_the_scanner_indexes_all_sources_with_every_field_of_the_seed(index: Index) -> None:
+def test_29_3_the_scanner_indexes_all_sources_with_every_field_of_the_original(index: Index) -> None:
     found = View(index).entries()
 
     records = {one.key: one.record() for one in found.all}
@@ -62,7 +62,7 @@ def test_29_3_the_scanner_indexes_all_sources_with_every_field_of_the_seed(index
     assert [one.line for one in found.by_path[".ce/RULES.md"]] == [3, 4, 6]
 
 
-def test_files_of_the_same_name_are_both_there(tmp_path: Path) -> None:
+def test_files_with_the_same_name_are_both_listed(tmp_path: Path) -> None:
     paths = ["PRPs/PRP-1.md", "PRPs/a/PRP-1-b.md", "PRPs/c/PRP-1-b.md", "PRPs/d/PRP-1-b.md"]
     index = open_index(write_project(tmp_path, {path: "# Text\n" for path in paths}))
     sync(index)
@@ -93,7 +93,7 @@ def test_the_view_follows_the_index_and_not_the_files(index: Index, tmp_path: Pa
     assert after.all == View(index).entries().all
 
 
-def test_what_was_kept_is_read_again_after_five_minutes(index: Index) -> None:
+def test_the_cached_view_is_read_again_after_five_minutes(index: Index) -> None:
     now = [0.0]
     view = View(index, lambda: now[0])
     first = view.entries()
@@ -108,7 +108,7 @@ def test_what_was_kept_is_read_again_after_five_minutes(index: Index) -> None:
     assert again == first
 
 
-def test_how_long_it_is_kept_can_be_said(tmp_path: Path) -> None:
+def test_the_cache_time_of_the_view_can_be_configured(tmp_path: Path) -> None:
     now = [0.0]
     index = open_index(write_project(tmp_path, framework()), Settings(docs=DocsSettings(cache_seconds=10)))
     sync(index)

@@ -1,4 +1,4 @@
-"""What agents write is part of the project's index at once, and what it supersedes comes after it."""
+"""Documents written by agents are indexed immediately, and superseded documents rank below their successors."""
 
 from __future__ import annotations
 
@@ -52,10 +52,10 @@ def sources(call: Call, query: str, **more: Any) -> list[str]:
     return [one["source"] for one in call("query_documents", query=query, **more)["results"]]
 
 
-# --- at once ---------------------------------------------------------------------------------------------------------
+# --- immediate indexing ----------------------------------------------------------------------------------------------
 
 
-def test_a_document_is_found_by_a_search_and_an_answer_after_it_was_written(app: App, call: Call) -> None:
+def test_a_written_document_is_found_by_a_search_and_an_answer(app: App, call: Call) -> None:
     sync(call)
     note(call, "lanterns", "Lanterns burn whale oil on this ship.")
     indexed(app, call)
@@ -69,7 +69,7 @@ def test_a_document_is_found_by_a_search_and_an_answer_after_it_was_written(app:
     assert call("query_documents", query="lanterns")["freshness"]["state"] == "fresh"
 
 
-def test_changes_of_chapters_main_document_and_deletions_are_followed(app: App, call: Call) -> None:
+def test_changes_of_chapters_and_the_main_document_and_deletions_are_indexed(app: App, call: Call) -> None:
     sync(call)
     note(call, "lanterns", "Lanterns burn whale oil.")
     call("update_chapter", filename="lanterns", chapter_title="Notes", new_content="Lanterns burn paraffin.")
@@ -85,7 +85,7 @@ def test_changes_of_chapters_main_document_and_deletions_are_followed(app: App, 
     assert {one["source"] for one in call("list_sources")["sources"]} == set(PAGES)
 
 
-def test_only_what_was_written_is_looked_at(app: App, call: Call, root: Path) -> None:
+def test_only_written_documents_are_read(app: App, call: Call, root: Path) -> None:
     sync(call)
     commit = app.index.catalogue.meta("synced_at")
     write_project(root, {"docs/retries.md": "# Retries\n\nNow about lighthouses.\n", "docs/new.md": "# New\n"})
@@ -111,7 +111,7 @@ def test_before_the_first_sync_nothing_is_indexed_and_then_everything(app: App, 
     assert sources(call, "lanterns")[0] == "@lore/knowledge/lanterns.md"
 
 
-def test_after_the_index_was_deleted_a_write_does_not_bring_it_back(app: App, call: Call) -> None:
+def test_a_write_does_not_restore_a_deleted_index(app: App, call: Call) -> None:
     sync(call)
     call("manage_knowledge_base", action="delete", confirm=True, wait_seconds=60)
     note(call, "lanterns", "Lanterns burn whale oil.")
@@ -120,7 +120,7 @@ def test_after_the_index_was_deleted_a_write_does_not_bring_it_back(app: App, ca
     assert call("list_sources")["total"] == 0
 
 
-def test_documents_of_other_projects_stay_theirs(app: App, call: Call) -> None:
+def test_documents_of_other_projects_are_not_indexed(app: App, call: Call) -> None:
     sync(call)
     note(call, "lanterns", "Lanterns burn whale oil.", project_id="another ship")
     indexed(app, call)
@@ -139,10 +139,10 @@ def test_a_write_during_a_sync_is_indexed_after_it(app: App, call: Call, root: P
     assert call("list_sources")["total"] == len(PAGES) + 41
 
 
-# --- which files -----------------------------------------------------------------------------------------------------
+# --- selection of files ----------------------------------------------------------------------------------------------
 
 
-def test_what_was_edited_by_hand_counts_as_changed(app: App, call: Call, tmp_path: Path) -> None:
+def test_a_document_edited_by_hand_counts_as_changed(app: App, call: Call, tmp_path: Path) -> None:
     note(call, "lanterns", "Lanterns burn whale oil.")
     sync(call)
     file = next((tmp_path / "home" / "projects").rglob("lanterns.md"))
@@ -166,7 +166,7 @@ def test_a_knowledge_folder_inside_the_project_is_not_indexed_twice(root: Path, 
         app.close()
 
 
-def test_a_folder_of_the_same_name_is_left_out_and_told(call: Call, root: Path) -> None:
+def test_a_folder_with_the_same_name_is_skipped_and_reported(call: Call, root: Path) -> None:
     write_project(root, {"@lore/main.md": "# Mine\n"})
 
     report = sync(call)
@@ -174,7 +174,7 @@ def test_a_folder_of_the_same_name_is_left_out_and_told(call: Call, root: Path) 
     assert report["files"] == len(PAGES)
 
 
-def test_a_damaged_list_of_projects_keeps_what_is_indexed_and_is_told(call: Call, tmp_path: Path) -> None:
+def test_a_damaged_list_of_projects_keeps_the_indexed_documents_and_is_reported(call: Call, tmp_path: Path) -> None:
     note(call, "lanterns", "Lanterns burn whale oil.")
     sync(call)
     (tmp_path / "home" / "index.json").write_text("{", encoding="utf-8")
@@ -184,7 +184,7 @@ def test_a_damaged_list_of_projects_keeps_what_is_indexed_and_is_told(call: Call
     assert sources(call, "lanterns")[0] == "@lore/knowledge/lanterns.md"
 
 
-def test_secrets_do_not_get_into_the_index_and_patterns_of_the_project_do_not_change_the_type(
+def test_secrets_are_not_indexed_and_patterns_of_the_project_do_not_change_the_type(
     root: Path, tmp_path: Path, contract: Contract
 ) -> None:
     settings = Settings.model_validate({"sources": {"guides": ["**/*.md"]}})
@@ -200,7 +200,7 @@ def test_secrets_do_not_get_into_the_index_and_patterns_of_the_project_do_not_ch
         app.close()
 
 
-def test_what_the_configuration_excludes_is_not_indexed(root: Path, tmp_path: Path, contract: Contract) -> None:
+def test_excluded_files_are_not_indexed(root: Path, tmp_path: Path, contract: Contract) -> None:
     app = App(
         root, Settings.model_validate({"index": {"exclude": ["@lore/"]}}), contract, HashModel(), home=tmp_path / "home"
     )
@@ -213,10 +213,10 @@ def test_what_the_configuration_excludes_is_not_indexed(root: Path, tmp_path: Pa
         app.close()
 
 
-# --- what is outdated ------------------------------------------------------------------------------------------------
+# --- outdated documents ----------------------------------------------------------------------------------------------
 
 
-def test_what_is_superseded_comes_after_its_successor_and_says_so(app: App, call: Call) -> None:
+def test_a_superseded_document_ranks_below_its_successor_and_is_marked(app: App, call: Call) -> None:
     sync(call)
     note(call, "lanterns", "Lanterns burn whale oil. Lanterns burn whale oil at night.")
     note(call, "lights", "Lanterns are electric now.", supersedes=["lanterns"])
@@ -236,7 +236,7 @@ def test_what_is_superseded_comes_after_its_successor_and_says_so(app: App, call
     assert {one["source"]: one.get("outdated") for one in references}["@lore/knowledge/lanterns.md"] is not None
 
 
-def test_a_successor_that_has_none_of_the_words_comes_along(app: App, call: Call) -> None:
+def test_a_successor_without_any_query_word_is_also_returned(app: App, call: Call) -> None:
     sync(call)
     note(call, "lanterns", "Lanterns burn whale oil.")
     note(call, "electricity", "Bulbs.", supersedes=["lanterns.md"])
@@ -245,7 +245,7 @@ def test_a_successor_that_has_none_of_the_words_comes_along(app: App, call: Call
     assert sources(call, "whale oil lanterns")[:2] == ["@lore/knowledge/electricity.md", "@lore/knowledge/lanterns.md"]
 
 
-def test_when_the_successor_is_deleted_the_document_holds_again(app: App, call: Call) -> None:
+def test_a_document_is_valid_again_when_its_successor_is_deleted(app: App, call: Call) -> None:
     sync(call)
     note(call, "lanterns", "Lanterns burn whale oil.")
     note(call, "lights", "Lanterns are electric now.", supersedes=["lanterns"])
@@ -256,7 +256,7 @@ def test_when_the_successor_is_deleted_the_document_holds_again(app: App, call: 
     assert (found["source"], found.get("outdated")) == ("@lore/knowledge/lanterns.md", None)
 
 
-def test_what_is_over_loses_points_and_says_until_when_it_was_valid(app: App, call: Call) -> None:
+def test_an_expired_document_loses_score_and_shows_its_last_day(app: App, call: Call) -> None:
     sync(call)
     note(call, "offer", "Berths cost ten crowns.", valid_until="2020-12-31")
     note(call, "prices", "Berths cost twelve crowns.", valid_until="2999-12-31")
@@ -269,7 +269,7 @@ def test_what_is_over_loses_points_and_says_until_when_it_was_valid(app: App, ca
 
 
 @pytest.mark.parametrize("said", ["soon", "2020", "2020-13-01", "2020-01-01T00:00:00"])
-def test_a_last_day_that_is_not_a_date_is_refused_or_reported(call: Call, root: Path, said: str) -> None:
+def test_a_last_day_that_is_not_a_date_is_rejected_or_reported(call: Call, root: Path, said: str) -> None:
     with pytest.raises(InvalidContent, match="is not a date"):
         note(call, "offer", "Berths cost ten crowns.", valid_until=said)
     note(call, "offer", "Berths cost ten crowns.")
@@ -301,7 +301,7 @@ def test_files_of_the_project_can_supersede_each_other_too(call: Call, root: Pat
     assert call("get_document_by_id", id=found[1]["id"])["superseded_by"] == "docs/adr/0002.md"
 
 
-def test_documents_that_supersede_each_other_are_warned_of_at_each_sync(call: Call, root: Path) -> None:
+def test_documents_that_supersede_each_other_cause_a_warning_at_each_sync(call: Call, root: Path) -> None:
     write_project(
         root,
         {name: f"---\nsupersedes: {other}\n---\n\n# {name}\n" for name, other in (("a.md", "b.md"), ("b.md", "a.md"))},
@@ -312,7 +312,7 @@ def test_documents_that_supersede_each_other_are_warned_of_at_each_sync(call: Ca
         assert any("a.md, b.md" in one for one in sync(call)["warnings"])
 
 
-def test_the_search_among_documents_knows_it_too(call: Call) -> None:
+def test_the_document_search_also_considers_succession(call: Call) -> None:
     note(call, "lanterns", "Lanterns burn whale oil. Lanterns, lanterns.")
     note(call, "lights", "No more lanterns.", supersedes=["lanterns"])
     note(call, "offer", "Lanterns for two crowns.", valid_until="2020-12-31")
