@@ -45,7 +45,7 @@ def heads(remote: Path) -> list[str]:
 
 @pytest.mark.parametrize("ours", BRANCHES)
 @pytest.mark.parametrize("theirs", BRANCHES)
-def test_the_first_use_finds_what_another_machine_wrote(
+def test_the_first_use_finds_documents_of_another_machine(
     tmp_path: Path, remote: Path, machine: Machine, ours: str, theirs: str
 ) -> None:
     git(remote, "symbolic-ref", "HEAD", f"refs/heads/{theirs}")

@@ -156,7 +156,7 @@ def test_deleting_unknown_rows_is_not_an_error(store: VectorStore) -> None:
     assert store.count() == 2
 
 
-def test_updating_unknown_rows_creates_none(store: VectorStore) -> None:
+def test_updating_unknown_rows_creates_no_rows(store: VectorStore) -> None:
     store.add(rows_of(1), vectors_of(1))
 
     store.update([("unknown.0", "guide", "a.md")])
