@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 import tempfile
@@ -33,6 +34,17 @@ settings.load_profile("default run")
 MEMORY = in_memory()
 if MEMORY and "TMPDIR" not in os.environ:
     os.environ["TMPDIR"] = tempfile.tempdir = str(MEMORY)
+
+
+@pytest.fixture(autouse=True)
+def log_levels() -> Iterator[None]:
+    """Restore levels and handlers: a test that configures logging would silence another's."""
+    loggers = [logging.getLogger(), *map(logging.getLogger, ("lore_etl", "lore_server"))]
+    before = [(logger, logger.level, list(logger.handlers)) for logger in loggers]
+    yield
+    for logger, level, handlers in before:
+        logger.setLevel(level)
+        logger.handlers[:] = handlers
 
 
 @pytest.fixture(autouse=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
 
 import pytest
 
@@ -11,15 +10,9 @@ from lore_server.console.logs import LEVEL_VARIABLES, configure_logging
 
 
 @pytest.fixture(autouse=True)
-def as_before(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    loggers = [logging.getLogger(), *map(logging.getLogger, ("lore_etl", "lore_server"))]
-    before = [(one, one.level, list(one.handlers)) for one in loggers]
+def no_level_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in LEVEL_VARIABLES:
         monkeypatch.delenv(name, raising=False)
-    yield
-    for one, level, handlers in before:
-        one.setLevel(level)
-        one.handlers[:] = handlers
 
 
 @pytest.mark.parametrize(
