@@ -19,7 +19,9 @@ def ignore_project_modules() -> None:
     here = os.path.realpath(os.getcwd())
     named = [folder for folder in os.environ.pop("PYTHONPATH", "").split(os.pathsep) if folder]
     kept = [folder for folder in named if _holds_packages(folder, here)]
-    dropped = {os.path.realpath(folder) for folder in named if folder not in kept} | {here}
+    dropped = {os.path.realpath(folder) for folder in named if folder not in kept}
+    if os.path.realpath(sys.path[0]) == here:  # `python -m`; an editable install may have the same folder further on
+        del sys.path[0]
     sys.path[:] = [folder for folder in sys.path if os.path.realpath(folder) not in dropped]
     if kept:
         os.environ["PYTHONPATH"] = os.pathsep.join(kept)
