@@ -38,7 +38,7 @@ log = logging.getLogger(__name__)
 class LoadLimits:
     """The sizes that control how chunks are loaded into the stores."""
 
-    embed_batch: int = 256  # at most as many chunks must be embedded again after an interruption
+    embed_batch: int = 256  # the maximum number of chunks to embed again after an interruption
     rebuild_minimum: int = 500  # vectors; with fewer, a lookup of every row is cheap and finds lost rows
 
 

@@ -129,7 +129,7 @@ class App:
         if operation.is_waiting:
             return work()
         if listener == NOBODY and _gives_all_the_same(operation):
-            moment = self.index.gate.switches, self.jobs.running_id()  # nobody gets what was found before a change
+            moment = self.index.gate.switches, self.jobs.running_id()  # a change of the index starts a new search
             return self._together.run((operation.id, json.dumps(accepted, sort_keys=True), moment), in_lane)
         return in_lane()
 
@@ -147,7 +147,7 @@ class App:
     def state(self) -> JSON:
         """Return the latest `job`, and the `freshness` of the index or the `problem` that makes it unavailable."""
         state: JSON = {}
-        with suppress(LoreError):  # there was none yet; a damaged catalogue is the `problem` below
+        with suppress(LoreError):  # there is no job yet, or the catalogue is damaged: that is the `problem` below
             state["job"] = self.jobs.get(id=LATEST, wait_seconds=0)
         try:
             self.index.require()
@@ -174,7 +174,7 @@ class App:
         self.jobs.stop()
         self._calls.close()
         self._library.close()
-        self._calls_out.close(wait=False)  # a model elsewhere may take a minute, and its answer reaches nobody any more
+        self._calls_out.close(wait=False)  # no client waits for a remote model any more
         self.index.close()
 
 

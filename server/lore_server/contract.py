@@ -20,7 +20,7 @@ from lore_etl.core.text import is_encodable, one_line
 
 Schema = JSON
 KNOWLEDGE_TOOLSETS = ("projects", "memories")
-MOST_BODY_BYTES = 1_048_576  # of a request, where an operation does not take more
+MOST_BODY_BYTES = 1_048_576  # of a request, unless the operation accepts more
 METHODS = ("get", "post", "put", "delete")
 _BESIDE = Path(__file__).parent / "openapi.yaml"  # in a wheel
 _ABOVE = Path(__file__).parents[2] / "openapi.yaml"  # in a checkout
@@ -100,7 +100,7 @@ class Operation:
             if "default" in schema:
                 given.setdefault(name, schema["default"])
             if schema.get("type") == "integer" and name in given:
-                given[name] = int(given[name])  # JSON Schema calls 1.0 an integer too
+                given[name] = int(given[name])  # JSON Schema also accepts 1.0 as an integer
             if isinstance(given.get(name), str) and not is_encodable(given[name]):
                 raise InvalidArgument(f"`{name}` is not valid Unicode.")
         return given

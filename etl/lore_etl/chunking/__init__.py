@@ -11,7 +11,7 @@ from lore_etl.chunking.section import Parsed, Section, trimmed
 from lore_etl.chunking.tokens import TokenCounter
 from lore_etl.core.model import Chunk, Document, FileFacts, chunk_id, sha256
 
-CHUNKER_VERSION = "7"  # raise it with every change that gives the same file other chunks or another digest
+CHUNKER_VERSION = "7"  # increase it with every change that produces different chunks or digests for the same file
 SCOPE = "project"
 _PARSERS = {
     "markdown": markdown.parse,

@@ -14,11 +14,11 @@ from lore_etl.core.model import Document, KnowledgeType
 
 PROSE_TOKENS = 208  # header and passage: 256 mixes too many subjects, 160 cuts too many passages in two
 CODE_TYPES = frozenset({KnowledgeType.SRC, KnowledgeType.EXAMPLE, KnowledgeType.TEST})  # use the whole input
-CRUMB_TOKENS = 24  # a smaller piece has too few words to be found alone
+CRUMB_TOKENS = 24  # a smaller piece has too few words to be found by itself
 MIN_ROOM = 16  # tokens of a passage, even for models with short inputs and for long headings
 BLANK_WEIGHT = 4  # a cut at a blank line is worth one level of indentation
 _TELLING = {"class": 3, "module": 1, IMPORTS: 0}  # which kind names a merged piece; other definitions have rank 2
-_QUOTES = ('"', "'", 'r"')  # a piece that begins with one describes the module
+_QUOTES = ('"', "'", 'r"')  # a piece that begins with a quote describes the module
 _COMMENTS = ("//", "/*", "*", "#")
 Piece = tuple[Section, Span | None]
 
@@ -75,7 +75,7 @@ def _parted(section: Section, lines: list[str], budget: _Budget) -> Iterator[Sec
     rest = [number for number in range(section.first, section.last + 1) if not section.is_importing(number)]
     told = next((lines[number - 1].lstrip() for number in rest if lines[number - 1].strip()), "")
     if sum(budget.cost(number, number) for number in rest) < CRUMB_TOKENS and not told.startswith(_QUOTES):
-        yield replace(section, kind=IMPORTS, introduces=True)  # a `let x;` beside them adds little
+        yield replace(section, kind=IMPORTS, introduces=True)  # a `let x;` next to them adds little
         return
     if budget.fits(section):
         yield section

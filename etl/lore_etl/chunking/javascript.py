@@ -15,8 +15,8 @@ from lore_etl.chunking.section import Parsed, Span, Symbol
 from lore_etl.core.model import Document
 
 MAX_LINE = 20_000  # longer lines are generated
-MAX_OPEN_COMMENTS = 20  # each one makes tree-sitter read to the end of the file
-MAX_DEPTH = 6  # of test suites within test suites
+MAX_OPEN_COMMENTS = 20  # each occurrence makes tree-sitter read to the end of the file
+MAX_DEPTH = 6  # nesting of test suites
 _FUNCTIONS = {"function_declaration", "generator_function_declaration", "function_signature"}
 _TYPES = {"interface_declaration": "interface", "type_alias_declaration": "type", "enum_declaration": "enum"}
 _SUITE_CALLS = {"describe", "suite", "context"}

@@ -11,7 +11,7 @@ from lore_etl.chunking.plain import parse_plain
 from lore_etl.chunking.section import Parsed, Symbol
 from lore_etl.core.model import ClassDefinition, Document, FileFacts, Member
 
-MAX_PARTS = 20  # of a dotted base
+MAX_PARTS = 20  # parts of a dotted base class
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _BLOCKS = (
     ast.If | ast.Try | ast.TryStar | ast.ExceptHandler | ast.With | ast.AsyncWith | ast.For | ast.AsyncFor | ast.While
@@ -22,7 +22,7 @@ def parse(document: Document) -> Parsed:
     """Parse a Python module into sections and classes. Invalid code becomes plain text, with a warning."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # warnings about other people's code help nobody here
+            warnings.simplefilter("ignore")  # warnings about the code of a project are not useful here
             tree = ast.parse(document.text)
     except SyntaxError as error:
         return parse_plain(document, f"Python syntax error at line {error.lineno}; indexed as plain text")

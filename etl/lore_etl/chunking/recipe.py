@@ -5,7 +5,7 @@ from __future__ import annotations
 from lore_etl.core.model import Chunk
 
 RECIPE_VERSION = "2"
-HEADER_BYTES = 160  # about 40 tokens; no script takes more than one per byte, so most of 256 remain
+HEADER_BYTES = 160  # about 40 tokens; no script takes more than one token per byte, so most of the 256 remain
 
 
 def embedding_input(chunk: Chunk) -> str:

@@ -46,7 +46,7 @@ class Layers(NamedTuple):
 
 def user_config(environment: Mapping[str, str]) -> Path:
     """Return the user's configuration file: `$XDG_CONFIG_HOME/lore/config.toml`, else `~/.config/lore/config.toml`."""
-    named = Path(environment.get("XDG_CONFIG_HOME", ""))  # XDG: ignore relative ones
+    named = Path(environment.get("XDG_CONFIG_HOME", ""))  # XDG: ignore relative paths
     usual = Path(os.path.expanduser("~/.config"))  # noqa: PTH111 - Path.expanduser raises where there is no home
     return (named if named.is_absolute() else usual) / "lore" / "config.toml"
 

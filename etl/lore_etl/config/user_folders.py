@@ -28,7 +28,7 @@ def user_state_folder(environment: Mapping[str, str] = os.environ) -> Path:
     if sys.platform == "win32":
         return Path(environment.get("LOCALAPPDATA") or home / "AppData" / "Local") / "lore"
     named = environment.get("XDG_STATE_HOME", "")
-    base = Path(named) if Path(named).is_absolute() else home / ".local" / "state"  # XDG: ignore relative ones
+    base = Path(named) if Path(named).is_absolute() else home / ".local" / "state"  # XDG: ignore relative paths
     return base / "lore"
 
 

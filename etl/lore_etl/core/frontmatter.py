@@ -18,7 +18,7 @@ MAX_BYTES = 64_000
 LONGEST_TAG, LONGEST_PATH = 100, 300  # characters
 MAX_DEPTH = 20  # libyaml recurses on the C stack, so a deeply nested text would end the process
 _LOADER = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader
-# only strings, lists and mappings: `title: 2024-01-01` and `title: no` are texts
+# only strings, lists and mappings: `title: 2024-01-01` and `title: no` are strings
 TEXT_LOADER = yaml.CBaseLoader if yaml.__with_libyaml__ else yaml.BaseLoader
 _OPEN = re.compile(r"\A\ufeff?---[ \t]*(?:\r\n|\r|\n)")
 _CLOSE = re.compile(r"(?<=[\r\n])(?:---|\.\.\.)[ \t]*(?:\r\n|\r|\n|\Z)")

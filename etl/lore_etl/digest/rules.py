@@ -13,7 +13,7 @@ LONGEST = 200  # characters
 _DEMANDS = re.compile(r"\b(?:MANDATORY|REQUIRED|FORBIDDEN)\b|[✅❌]")
 _RIGHT = re.compile(
     r"✅\N{VARIATION SELECTOR-16}?"
-)  # the sign for wrong stays; without it, the rule would say the opposite
+)  # the sign for wrong is kept; without it, the rule would have the opposite meaning
 _LEAST = 6  # characters; a bare sign or word heads a list and is not a rule
 
 

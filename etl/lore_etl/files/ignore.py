@@ -18,7 +18,7 @@ from pathspec import GitIgnoreSpec
 from lore_etl.core.errors import ConfigError
 
 _QUANTIFIER = re.compile("[*+]")
-MAX_QUANTIFIERS = 3  # the folder above and two wildcards: at most 255 * 255 / 2 steps for a file name
+MAX_QUANTIFIERS = 3  # the parent folder and two wildcards: at most 255 * 255 / 2 steps for a file name
 
 
 def configured(key: str, patterns: Iterable[str]) -> GitIgnoreSpec:

@@ -16,7 +16,7 @@ from torch.export import Dim
 TOLERANCE = 1e-4
 SAMPLES = ["x", "How does a worker shut down?", "def run(self): return self._jobs.pop()", "word " * 600]
 INPUTS = ("input_ids", "attention_mask", "token_type_ids")
-ONE_FILE_BYTES = 1_500_000_000  # protobuf ends at 2 GB; the weights of larger models get a file of their own
+ONE_FILE_BYTES = 1_500_000_000  # protobuf is limited to 2 GB; the weights of larger models are in a separate file
 
 
 class _Steps(torch.nn.Module):  # type: ignore[misc]

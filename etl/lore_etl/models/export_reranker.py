@@ -14,7 +14,7 @@ from lore_etl.models.export import SAMPLES, TOLERANCE, building, write_graph, wr
 from lore_etl.models.model_cache import UNFIT
 from lore_etl.models.onnx_models import OnnxCrossEncoder
 
-MOST_TOKENS = 8192  # some models state no limit of their own
+MOST_TOKENS = 8192  # for models without a stated limit
 PAIRS = [(SAMPLES[1], passage) for passage in (*SAMPLES, "")]
 
 

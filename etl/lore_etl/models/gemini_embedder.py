@@ -16,11 +16,11 @@ from lore_etl.chunking.tokens import TokenCounter
 from lore_etl.core.errors import ConfigError, ProviderError, ProviderUnavailable
 from lore_etl.models.model_cache import DEFAULT_MODEL, prepared
 
-BATCH = 100  # the API refuses more contents in one request
+BATCH = 100  # the maximum of the API for one request
 DIMENSION = 768
 INPUT_TOKENS = 512  # counted with the default model's tokenizer: Gemini's is not public
 TIMEOUT_MS = 60_000
-REFUSED_INPUT = 400  # any other status says nothing of the texts
+REFUSED_INPUT = 400  # any other status is unrelated to the texts
 
 
 class GeminiEmbedder:

@@ -28,7 +28,7 @@ BUNDLED = {
 EXPORT_SECONDS = 900
 STEP_SECONDS = 1.0
 HUB_SECONDS = 10.0
-UNFIT = 3  # the status of a child process that says the named model is not of the wanted kind
+UNFIT = 3  # the exit status of a child process if the model is not of the required kind
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class ModelKind:
     """A kind of compiled model: its module, its format, and its configuration key."""
 
     exporter: str
-    version: str  # changes with the compiled form
+    version: str  # increase it when the compiled form changes
     key: str
     hint: str | None = None
 

@@ -18,8 +18,8 @@ from lore_etl.stores.chroma.vector_store import VectorStore
 if TYPE_CHECKING:
     from lore_etl.models.embedder import Vectors
 
-SPREAD = 1e-3  # of the length of a vector
-WRITES = 2  # a row that is not found after as many writes will not be found after more
+SPREAD = 1e-3  # share of the length of a vector
+WRITES = 2  # more writes do not make a missing row searchable
 
 
 def row_of(chunk: Chunk) -> tuple[str, str, str]:

@@ -183,7 +183,7 @@ def _read(run: _Run, entry: FileEntry, source: Source, tokens: TokenCounter) -> 
     try:
         text = run.index.files.read(entry, run.index.settings.index.max_file_bytes)
     except Unreadable as error:
-        # its chunks stay; the marked stamp and the missing hash make the next sync read it again
+        # its chunks are kept; the marked stamp and the missing hash make the next sync read it again
         row = old or FileRow(path, "", "", "", "{}", "[]")
         notes = canonical_json([["failed", str(error)]])
         run.rows[path] = FileRow(path, UNREAD + entry.stamp, "", row.recipe, row.facts, notes)

@@ -20,7 +20,7 @@ from lore_etl.stores.catalogue import Held
 from lore_etl.stores.chunkfile import ChunkLine
 from lore_etl.stores.integrity import is_sealed
 
-REBUILD_SHARE = 0.5  # replacing more in place loses vectors: in a sample up to 500 of 500
+REBUILD_SHARE = 0.5  # replacing a larger share in place loses vectors: in a sample up to 500 of 500
 
 
 @dataclass

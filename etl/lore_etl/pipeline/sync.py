@@ -124,7 +124,7 @@ def _delete_everything(index: Index, report: SyncReport) -> None:
     index.release_vectors()
     generation = index.generation
     index.catalogue.set_meta(dirty="1", chunks=None, layout=None, loaded=None)
-    index.reset_keywords()  # first: without words the index counts as empty, so no search finds a part of it
+    index.reset_keywords()  # first: without keywords the index counts as empty, so no search finds a part of it
     index.catalogue.apply((), list(index.catalogue.held()), model=None)
     index.catalogue.replace_files((), list(index.catalogue.stamps()))
     for name in (chunkfile.CHUNKS, chunkfile.HIERARCHY):

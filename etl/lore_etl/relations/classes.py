@@ -14,7 +14,7 @@ from lore_etl.core.json_types import JSON
 from lore_etl.core.model import Ancestor, ClassDefinition, FileFacts
 
 MAX_DEPTH = 64
-MAX_IMPORTS = 100  # imports that one name is followed through
+MAX_IMPORTS = 100  # maximum number of imports to follow for a name
 _ALIASES = ("@/", "~/")  # npm packages cannot have such names
 _JS_ENDINGS = (
     "",
@@ -261,7 +261,7 @@ class _Names:
         if PurePosixPath(path).stem == "__init__":
             own.append("__init__")
         if level >= len(own):
-            own = list(PurePosixPath(path).parts)  # outside packages with an `__init__.py`, folders give the name
+            own = list(PurePosixPath(path).parts)  # without `__init__.py`, the folders determine the name
         return ".".join([*own[: max(0, len(own) - level)], *filter(None, [inner])])
 
     def _local(self, path: str, name: str, seen: set[tuple[str, str]]) -> str | None:

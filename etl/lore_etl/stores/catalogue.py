@@ -22,8 +22,8 @@ from lore_etl.core.model import Chunk, canonical_json, position_of, row_id_of
 from lore_etl.stores.soundness import check_catalogue, is_damage, stamp
 
 CATALOGUE = "catalogue.sqlite"
-SUSPECT = "catalogue.suspect"  # marks damage that a reader found; the next sync rebuilds the catalogue
-SEAL = "catalogue.seal"  # the stamp of the file as Lore left it; a file with another stamp is checked
+SUSPECT = "catalogue.suspect"  # marks damage found by a reader; the next sync rebuilds the catalogue
+SEAL = "catalogue.seal"  # the stamp of the file when Lore closed it; a file with another stamp is checked
 VARIABLES = 500  # older versions of SQLite allow at most 999 variables in a statement
 SCHEMA_VERSION = 1
 IDLE_CONNECTIONS = 4  # each holds two file descriptors; further concurrent calls open their own connections

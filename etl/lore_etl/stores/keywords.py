@@ -18,7 +18,7 @@ from lore_etl.stores.tokenizer import query_terms, terms
 
 WRITER_BYTES = 64_000_000
 MAX_QUERY_TERMS = 512
-DEEPER = 8  # factor for the number of hits, if too few of them are in the wanted chunks
+DEEPER = 8  # factor for the number of hits, if too few of them are in the requested chunks
 Field = Literal["words", "path"]
 _REPEATED = 2  # how often the words of title, headings, symbols and path count among the words of a chunk
 

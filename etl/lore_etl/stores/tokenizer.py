@@ -41,7 +41,7 @@ def query_terms(text: str) -> list[str]:
     return list(dict.fromkeys(terms(" ".join(telling)))) or list(dict.fromkeys(terms(text)))
 
 
-@lru_cache(maxsize=1 << 14)  # a text repeats its words
+@lru_cache(maxsize=1 << 14)  # most words occur several times in a text
 def _terms_of(token: str) -> tuple[str, ...]:
     found = [token.casefold()]
     for segment in filter(None, _SEGMENT.split(token)):

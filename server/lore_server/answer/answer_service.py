@@ -85,7 +85,7 @@ class AnswerService:
             except ProviderError as error:
                 log.warning("answer model failed: %s", error.message)
                 reason = f"{error.message}; quoting passages instead"
-            hear = unheard if telling.has_told else hear  # quotes would read as the end of what was begun
+            hear = unheard if telling.has_told else hear  # quotes would look like the rest of the streamed answer
         return {**reply, **self._extractive(found, passages, hear), "degraded": (reason or "")[:300]}
 
     def _writer(self) -> tuple[AnswerModel | None, str | None]:

@@ -9,7 +9,7 @@ from lore_server.replies import budget
 if TYPE_CHECKING:
     from lore_server.replies.records import AnswerRecord
 
-ANSWER_CHARACTERS = 12_000  # half of what a reply may take
+ANSWER_CHARACTERS = 12_000  # half of the maximum of a reply
 
 
 def bounded(reply: AnswerRecord) -> AnswerRecord:

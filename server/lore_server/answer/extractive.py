@@ -12,9 +12,9 @@ from lore_server.answer.pack import Passage
 from lore_server.answer.sentences import Sentence, sentences
 from lore_server.query.parse import Query
 
-MOST_SENTENCES = 60  # embedded, some 3 ms each
+MOST_SENTENCES = 60  # sentences to embed, about 3 ms each
 QUOTED = 4
-SAME = 0.6  # share of words from which two sentences say the same
+SAME = 0.6  # the share of common words at which two sentences count as equal
 _WORD = re.compile(r"[^\W_]+")
 Embed = Callable[[Sequence[str]], NDArray[np.float32]]
 

@@ -44,7 +44,7 @@ class GeminiWriter:
                     text += piece
                     hear(piece)
             finally:
-                self._client.close()  # also ends the reading of a reply that is given up
+                self._client.close()  # also stops reading an abandoned reply
         if not text.strip():
             raise ProviderError("the answer model's reply was empty")
         return text.strip()
@@ -71,7 +71,7 @@ def _config(instruction: str) -> types.GenerateContentConfig:
         system_instruction=instruction,
         temperature=0.1,
         max_output_tokens=2048,
-        automatic_continuation=False,  # its own further attempts would come on top of ours
+        automatic_continuation=False,  # otherwise the client would repeat each of our attempts
     )
 
 

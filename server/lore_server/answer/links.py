@@ -12,9 +12,9 @@ from markdown_it.token import Token
 from lore_etl.core.errors import ProviderError
 
 REMOVED = "(link removed)"
-ROUNDS = 20  # what is taken out of the text may leave a new link behind
-NESTED = 30  # blocks and marks; the parser does not look at what is deeper
-DEEPEST = 12  # brackets
+ROUNDS = 20  # removing a part of the text can create a new link
+NESTED = 30  # maximum nesting of blocks and marks; the parser ignores deeper content
+DEEPEST = 12  # maximum nesting of brackets
 _ADDRESS = re.compile(
     r"""(?ix) (?: [a-z][a-z0-9+.-]*:/{2} | www\. | (?:java|vb|live)script: | data:(?=[\w.+-]*[/;,]) | mailto: | file:/ )
     [^\s<>"'`\[\]()\\]* | [\w.+-]+@[\w-]+(?:\.[\w-]+)*\.[a-z]{2,}[^\s<>"'`\[\]()\\]*"""
@@ -57,7 +57,7 @@ def _depth(text: str) -> int:
 
 class _AnswerMarkdown(MarkdownIt):
     def validateLink(self, url: str) -> bool:
-        return True  # what other programs might follow is a link, too
+        return True  # texts that other programs may show as links count as well
 
 
 @cache

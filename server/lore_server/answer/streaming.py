@@ -11,7 +11,7 @@ from lore_server.answer.pack import Passage
 from lore_server.execution.progress import unheard
 
 _END = re.compile(r"[.!?:](?:\s*\[[\d,\s]+\])*\s+|\n+")
-LONGEST = 400  # a bracket that stays open for longer is taken for text
+LONGEST = 400  # characters; a bracket that stays open for longer is text
 
 
 class Telling:
@@ -48,7 +48,7 @@ class Telling:
         try:
             shown, _ = grounded(self._written[:settled], self._passages)
         except ProviderError:
-            return  # the answer will be refused
+            return  # the final check will refuse the answer
         if len(shown) > len(self._told) and shown.startswith(self._told):
             self._tell(shown)
 

@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 
 from lore_server.framework.view_entry import ViewEntry
 
-COMMON = frozenset({"readme", "index", "main", "__init__", "conftest", "template"})  # not specific to one pattern
+COMMON = frozenset({"readme", "index", "main", "__init__", "conftest", "template"})  # not specific to any pattern
 
 
 def references(patterns: Iterable[ViewEntry], prps: Iterable[ViewEntry]) -> Mapping[str, tuple[str, ...]]:

@@ -24,12 +24,12 @@ FROM_SERVER = "knowledge_server"
 """The key that marks a file whose text came from a knowledge server: it is not sent back."""
 WRITTEN_BY_LORE = frozenset({"group_id", "sha256"})
 MARK_DIGITS = 32
-MIN_PART = 200  # characters of a part besides its first line
-MAX_NUMBER = 1 << 63  # every server accepts smaller ones
+MIN_PART = 200  # characters of a part, in addition to its first line
+MAX_NUMBER = 1 << 63  # every server accepts smaller bodies
 _OPEN = re.compile(r"---[ \t]*\n")
 _CLOSE = re.compile(r"^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.MULTILINE)
 _KEY = re.compile(r"[\w-]+[ \t]*:")
-_UNSTORABLE = re.compile(f"[\x00-\x08\x0b-\x1f\x7f{SURROGATES}]")  # as in `storable`, but tabs and line feeds stay
+_UNSTORABLE = re.compile(f"[\x00-\x08\x0b-\x1f\x7f{SURROGATES}]")  # as in `storable`, but tabs and line feeds are kept
 _HEADING = re.compile(r"^#{1,6}[ \t]+(\S.*)$", re.MULTILINE)
 
 

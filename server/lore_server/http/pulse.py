@@ -17,7 +17,7 @@ from lore_server.http.events import QUIET_SECONDS, STEP_SECONDS, Events, Stream,
 
 STATE = "/page/state"
 IDLE_SECONDS = 0.5  # between two checks while no job runs
-HEARTBEAT_SECONDS = 5.0  # the page considers a server dead if it is silent for longer
+HEARTBEAT_SECONDS = 5.0  # after a longer silence, the page considers the server dead
 READING = 4  # threads for all pages together
 
 

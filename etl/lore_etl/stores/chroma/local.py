@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from lore_etl.stores.chroma.vector_store import VectorStore
 
 PROBE_SECONDS = 60
-BUSY_SECONDS = 300  # long: a dead child is noticed anyway, a live one may be writing a thousand rows to its index
+BUSY_SECONDS = 300  # a live child may be writing a thousand rows to its index; a dead child is detected sooner
 DATABASE = "chroma.sqlite3"  # Chroma changes it whenever it is opened
 
 

@@ -31,7 +31,7 @@ _BEHIND = "lore-index-behind"
 _IMPORT = ("fast-import", "--quiet")
 FILE_MODES = ("100644", "100755")
 _LEFT_BY_KILLED = ("objects/??/tmp_obj_lore_*", "fast_import_crash_*")  # the first pattern: by earlier versions of Lore
-_FEW = 500  # as many paths fit into the arguments of a command
+_FEW = 500  # the maximum number of paths in the arguments of one command
 _IGNORED = ("activity.log*", TEMPORARY)
 _RAW = "* -text -ident -filter !eol !working-tree-encoding\n"  # git must not change a byte of a document
 
