@@ -1,4 +1,4 @@
-# The commands that people and CI use. Everything happens in .venv; nothing else is needed but Python 3.11.
+# The commands for people and CI. Everything is installed in .venv; only Python 3.11 is required.
 PYTHON ?= python3.11
 BIN := .venv/bin
 LORE := $(BIN)/lore
@@ -28,31 +28,31 @@ demo: install
 	@printf '{"mcpServers": {"lore": {"command": "%s", "args": ["mcp", "-C", "%s", "-c", "%s"]}}}\n' \
 		"$(CURDIR)/$(LORE)" "$(CURDIR)" "$(CURDIR)/data/demo.toml"
 
-# The official MCP Inspector, a client that is not ours; 0.15 is the newest that runs on Node.js 20.
+# The official MCP Inspector, an independent client; 0.15 is the newest version that runs on Node.js 20.
 inspector: install
 	@if command -v npm >/dev/null; then test -d .venv/inspector || \
 		npm install --silent --no-audit --no-fund --ignore-scripts --prefix .venv/inspector \
 		@modelcontextprotocol/inspector@0.15.0; else echo "no npm: the Inspector's tests are skipped" >&2; fi
 
-# The official conformance suite of MCP needs Node.js 22, which the npm package `node` brings along by its own script.
+# The official conformance suite of MCP needs Node.js 22, which the install script of the npm package `node` downloads.
 conformance: install
 	@if command -v npm >/dev/null; then test -d .venv/conformance/node_modules/@modelcontextprotocol || { \
 		npm install --silent --no-audit --no-fund --prefix .venv/conformance node@22 && \
 		npm install --silent --no-audit --no-fund --ignore-scripts --prefix .venv/conformance \
 		@modelcontextprotocol/conformance@0.1.16; }; else echo "no npm: the conformance suite is skipped" >&2; fi
 
-# Both are run to their end, and either fails the whole.
+# Both run to the end, and a failure of either fails this target.
 test: install inspector
 	@$(MAKE) --no-print-directory --keep-going --jobs=2 lint suite
 
-# A worker that has nothing left takes half of what the other has, in one piece: few modules are shared between them.
+# An idle worker takes half of the remaining tests of the other in one block, so they share few modules.
 suite: install
 	$(BIN)/python -m pytest -q -n 2 --dist worksteal $(OPTIONS)
 
 test-all: install lint inspector conformance
 	$(BIN)/python -m pytest -q -m "long or not long" --hypothesis-profile=long
 
-# Slower, so `make test` does without it. The floor is in pyproject.toml.
+# Slower, so not part of `make test`. The floor is in pyproject.toml.
 coverage: install inspector
 	$(BIN)/python -m pytest -q -n 2 --dist worksteal --cov --cov-report=term
 

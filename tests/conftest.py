@@ -29,7 +29,7 @@ from tests.harness.projects import SAMPLE, copy_project
 from tests.harness.trying import LONG
 
 for profile in (LONG, "default run"):
-    settings.register_profile(profile, deadline=None)  # a busy machine is not a fault
+    settings.register_profile(profile, deadline=None)  # a slow run on a busy machine is not a failure
 settings.load_profile("default run")
 MEMORY = in_memory()
 if MEMORY and "TMPDIR" not in os.environ:

@@ -335,7 +335,7 @@ def test_a_call_to_a_dead_server_is_an_error_and_never_an_empty_result(folder: P
 
     assert not store.is_alive()
     store.close()
-    assert not integrity.is_sealed(folder)  # what it died of may be in its files: the next open looks at them first
+    assert not integrity.is_sealed(folder)  # its files may be the reason for the crash: the next open checks them first
     with closing(served(folder, at_least=30)) as again:
         assert again.missing([row[0] for row in rows_of(30)], vectors_of(30)) == []
 
@@ -344,7 +344,7 @@ def test_a_hanging_server_times_out_and_is_killed(folder: Path) -> None:
     store = served(folder)
     store.add(rows_of(30), vectors_of(30))
     backend: Any = store._backend
-    backend._chroma._session.timeout = 0.3  # in place of minutes
+    backend._chroma._session.timeout = 0.3  # instead of minutes
     pid = pid_of(folder)
     os.kill(pid, signal.SIGSTOP)
 
@@ -352,7 +352,7 @@ def test_a_hanging_server_times_out_and_is_killed(folder: Path) -> None:
         store.count()
 
     assert not store.is_alive()
-    os.kill(pid, signal.SIGCONT)  # only so that the test need not wait until it is killed
+    os.kill(pid, signal.SIGCONT)  # only so that the test does not wait until it is killed
     store.close()
     assert born(pid) is None
     with closing(served(folder, at_least=30)) as again:

@@ -90,7 +90,7 @@ def test_symlinks_added_to_our_index_folder_by_a_checkout_are_not_followed(
     before = everything_in(outside)
 
     with closing(open_index(project)) as index:
-        if name == "index.id":  # without its mark it is a folder like any other that came along
+        if name == "index.id":  # without its mark it is a folder of unknown origin
             index.own()
             assert os.path.lexists(project / ".lore.foreign" / name)
         else:
@@ -175,7 +175,7 @@ def test_an_interrupted_creation_is_completed(project: Path) -> None:
 def test_a_folder_with_a_forged_mark_is_not_ours(project: Path) -> None:
     mine = (synced(project) / claim.MARK).read_text()
     other = project.parent / "other"
-    shutil.copytree(project, other)  # as a stranger would who learned the mark
+    shutil.copytree(project, other)  # like a stranger who knows the mark
 
     assert (other / ".lore" / claim.MARK).read_text() == mine
     assert claim.is_ours(project / ".lore")
@@ -220,7 +220,7 @@ def test_a_copy_is_rebuilt_or_adopted(project: Path) -> None:
 
 def test_a_folder_set_aside_can_be_adopted(project: Path) -> None:
     folder = synced(project)
-    (folder / claim.MARK).unlink()  # as an earlier version left it
+    (folder / claim.MARK).unlink()  # like the folder of an earlier version
     with closing(open_index(project)) as index:
         index.own()
     shutil.rmtree(folder)

@@ -400,7 +400,7 @@ def test_the_database_is_started_and_stopped_in_every_mode(
         assert f"{PAGES} vectors" in states[0]["detail"]
         found = retrieve(index, "subject7 lighthouse", None, 10)
         assert found.by_meaning[0][0] == found.by_word[0][0]
-    assert server.collections() is not None  # others' servers run on
+    assert server.collections() is not None  # Lore does not stop servers of others
 
 
 # --- the configuration -------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from tests.harness.models import HashModel
 from tests.harness.projects import SMALL, open_index, write_project
 
 FILES = 600
-FEW = 150  # with limits to match
+FEW = 150  # with smaller limits
 
 
 def pages(version: str, share: float, count: int) -> dict[str, str | bytes]:

@@ -113,7 +113,7 @@ def test_a_running_process_repairs_a_catalogue_overwritten_by_another(project: P
 def test_damage_found_by_a_reader_is_repaired_by_the_next_sync_of_the_same_process(project: Path) -> None:
     with closing(open_index(project)) as index:
         sync(index)
-        with index.catalogue.transaction() as connection:  # a write of ours, so the file is as we left it
+        with index.catalogue.transaction() as connection:  # a write by Lore, so the seal matches the file
             connection.execute("UPDATE chunk SET record = 'x'")
         assert "lore sync" in found(index)
 
@@ -130,7 +130,7 @@ def test_an_unchanged_catalogue_is_not_checked_again(project: Path) -> None:
     catalogue = project / ".lore" / CATALOGUE
     seal = (project / ".lore" / SEAL).read_text(encoding="utf-8")
     with closing(sqlite3.connect(catalogue)) as connection, connection:
-        connection.execute("UPDATE file SET notes = 'x'")  # only a check reads this
+        connection.execute("UPDATE file SET notes = 'x'")  # only the check of the catalogue reads this
     with closing(open_index(project)) as index:
         assert "lore sync" in found(index)
     assert heal(project)

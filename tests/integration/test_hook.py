@@ -126,7 +126,7 @@ def test_fr_003_replies_as_server_sent_events_are_read(hook: Hook, server: Memor
     assert hook.run() == Tally(found=3, succeeded=3)
     assert all("text/event-stream" in one["accept"] for one in server.asked if "accept" in one)
     ids = [entry.ids[0] for entry in hook.state.files.values()]
-    assert sorted(ids) == sorted(one["uuid"] for one in server.episodes)  # told in an event
+    assert sorted(ids) == sorted(one["uuid"] for one in server.episodes)  # reported in an event
 
 
 @pytest.mark.parametrize(
@@ -147,8 +147,8 @@ def test_fr_007_failed_requests_are_retried_with_exponential_backoff(
     server.set(*[fault] * 2)
 
     assert hook.run(seconds=0.5) == Tally(found=3, succeeded=3)
-    assert hook.pauses == [0.5, 0.5 if fault["do"] == "half" else 1.0]  # what had arrived was found: that went well
-    assert bodies(server) == ALL  # nothing lost, nothing twice, although some arrived and their answers did not
+    assert hook.pauses == [0.5, 0.5 if fault["do"] == "half" else 1.0]  # memories that had arrived are no failure
+    assert bodies(server) == ALL  # nothing is lost or sent twice, although some replies were lost
     assert reason in caplog.text
 
 
@@ -329,7 +329,7 @@ Hook(Path(sys.argv[1]), sys.argv[2]).run()
 def test_a_killed_hook_sends_nothing_twice_and_loses_nothing(hook: Hook, server: MemoryServer, tmp_path: Path) -> None:
     server.set({"do": "late"})
     with child(SYNC, tmp_path.resolve(), server.url):
-        wait_until(lambda: len(server.episodes) == 1)  # it has arrived, and the hook does not know: then it is killed
+        wait_until(lambda: len(server.episodes) == 1)  # the memory has arrived, but the hook is killed before it knows
 
     assert hook.run() == Tally(found=3, succeeded=3)
     assert bodies(server) == ALL

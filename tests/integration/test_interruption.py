@@ -23,14 +23,14 @@ from tests.harness.models import HashModel
 from tests.harness.processes import child
 from tests.harness.projects import SMALL, open_index, write_project
 
-WORDS = " ".join(f"word{n}" for n in range(12))  # enough for a chunk of its own
+WORDS = " ".join(f"word{n}" for n in range(12))  # enough for a separate chunk
 SECTIONS = 70  # three batches of embedding, and enough rows for a new generation, with the limits `SMALL`
-MANY = 560  # more than a small disk holds
+MANY = 560  # more than a small disk can store
 
 
 def tree(version: int, size: int = SECTIONS) -> dict[str, str]:
     """Return the files of the nth version: a large file with many changes, and small files that come, go and change."""
-    keep = 0.2 if version % 3 == 0 else 0.9  # every third time more than half is replaced
+    keep = 0.2 if version % 3 == 0 else 0.9  # every third sync replaces more than half
     changed = [version if n > keep * size else 0 for n in range(size)]
     sections = (f"## Part {n}\n\nsubject{n} v{changed[n]} {WORDS}\n" for n in range(size))
     return {

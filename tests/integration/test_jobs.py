@@ -146,7 +146,7 @@ def test_a_cancelled_job_ends_at_its_next_step_and_leaves_a_consistent_index(app
 
     assert (cancelled["state"], after["state"]) == ("running", "cancelled")
     assert after["problem"]["code"] == "CANCELLED"
-    assert reply["results"][0]["source"] == "docs/0.md"  # by words: its vector is not there yet
+    assert reply["results"][0]["source"] == "docs/0.md"  # by keywords: its vector does not exist yet
     assert reply["freshness"]["state"] == "partial"
     assert_equals_fresh(app.index)
 
@@ -419,7 +419,7 @@ def test_a_search_during_a_sync_sees_a_files_change_completely_or_not_at_all(
     reader.join()
     app.close()
 
-    counts = {count for _, count in seen}  # short sections share chunks, in each edition the same
+    counts = {count for _, count in seen}  # short sections share chunks, the same chunks in each edition
     assert len(counts) == 1
     assert counts.pop() > 5
     assert 3 <= len({edition for edition, _ in seen}) <= 7

@@ -234,7 +234,7 @@ def test_a_git_index_that_could_not_be_written_is_updated_by_the_next_write(stor
     create(store)
     lock = store.home / ".git" / "index.lock"
     with store.writer.writing():
-        lock.touch()  # as somebody's own git would at this moment
+        lock.touch()  # like another git process at this moment
         store.writer.commit({"projects/my-app/main.md": b"x"}, "x", AGENT)
     assert messages(store.home)[-1] == "x"
     assert git(store.home, "status", "--porcelain") != ""

@@ -153,7 +153,7 @@ class Writers(RuleBasedStateMachine):
             return multiple()
         for project, name in changed:
             key = (project, name)
-            if before.get(key) in (after.get(key), was.get(key)):  # nothing else happened to it
+            if before.get(key) in (after.get(key), was.get(key)):  # no other step changed it
                 assert self.content(key) == was.get(key)
             found = self.content(key)
             self.model.pop(key, None)

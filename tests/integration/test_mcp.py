@@ -13,7 +13,7 @@ import anyio.to_thread
 import mcp_types as types
 import pytest
 from jsonschema import Draft202012Validator
-from mcp.client._memory import InMemoryTransport as wired  # as over a pipe: messages, not calls
+from mcp.client._memory import InMemoryTransport as wired  # like a pipe: messages, not calls
 from mcp.client.client import Client
 from mcp.shared.exceptions import MCPError
 from mcp_types import TextContent, TextResourceContents
@@ -423,7 +423,7 @@ class Slow:
             ):  # fmt: skip
                 listener.progress(stage, done, total)
             self.told.set()
-            for _ in range(3000):  # as a wait does: a look at each step, until it is let go
+            for _ in range(3000):  # like a wait: checks each step until the test releases it
                 if self.go.wait(0.01):
                     break
                 listener.progress("reading", 4, 4)

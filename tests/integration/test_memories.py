@@ -216,7 +216,7 @@ def test_a_memory_left_incomplete_by_a_killed_writer_is_completed_when_added_aga
     add(memories)
     with child(KILLED, home, "writer") as writer:
         assert writer.communicate(line, timeout=60)[0] == "ready\n"
-    assert len(files(home)) == 1 + 4  # of 52; they are written one after the other
+    assert len(files(home)) == 1 + 4  # of 52; they are written one after another
 
     done = add(memories, "writer", line * 1000)
 

@@ -61,7 +61,7 @@ def test_only_the_latest_queries_are_kept(index: Index) -> None:
     first, second = queries.find("zebra 0", "all"), queries.find("zebra 1", "all")
     for number in range(2, KEPT + 1):
         queries.find(f"zebra {number}", "all")
-        assert queries.find("zebra 1", "all") is second  # who is asked again stays
+        assert queries.find("zebra 1", "all") is second  # a value that is requested again is kept
 
     assert queries.find("zebra 1", "all") is second
     assert queries.find("zebra 0", "all") is not first

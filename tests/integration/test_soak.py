@@ -23,10 +23,10 @@ limit, *numbers = map(int, sys.argv[2:])
 resource.setrlimit(resource.RLIMIT_NOFILE, (limit, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
 print(json.dumps(asdict(soak(Path(sys.argv[1]), *numbers))))
 """
-POOLED_FILES = 18  # pools may still open these: 4 connections to the catalogue, two files each, and 10 of Chroma
-POOLED_THREADS = 11  # one for each of Chroma's connections, and one that was joined but has not quite ended
+POOLED_FILES = 18  # pools may still open these: 4 connections to the catalogue with two files each, and 10 of Chroma
+POOLED_THREADS = 11  # a thread for each of Chroma's connections, and a joined thread that has not quite ended
 KILOBYTES_PER_SYNC, KILOBYTES_PER_REQUEST = 50, 5
-ONE_HEAP = {"MALLOC_ARENA_MAX": "1"}  # else glibc opens up to eight heaps per core for new threads, as if by a leak
+ONE_HEAP = {"MALLOC_ARENA_MAX": "1"}  # otherwise glibc opens up to eight heaps per core, which looks like a leak
 
 
 @pytest.mark.parametrize(

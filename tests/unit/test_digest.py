@@ -78,7 +78,7 @@ def test_invalid_front_matter_falls_back_to_the_other_sources_of_tags() -> None:
     text = "---\ntags: [a\n---\n# Title\n\nThe paragraph that says something.\n\n## Topic\n"
     document = source_of(MEMORY).document(MEMORY, "\n" + text)
 
-    found = digest(replace(document, text=text))  # as a sync reads what has broken front matter
+    found = digest(replace(document, text=text))  # like a sync that reads a file with invalid front matter
 
     assert found is not None
     assert found.tags == ("topic",)
@@ -210,4 +210,4 @@ def test_hostile_lines_are_digested_in_linear_time(piece: str) -> None:
         document = source_of(path).document(path, "\n" + text)
         started = time.process_time()
         digest(document)
-        assert time.process_time() - started < 10  # a bound against what never ends: what is quadratic takes minutes
+        assert time.process_time() - started < 10  # a limit against endless runs: quadratic code takes minutes

@@ -89,7 +89,7 @@ def test_a_missing_folder_and_an_unusual_name_are_reported_and_others_are_read(t
         "its name is not UTF-8",
         "its name is not UTF-8",
     ]
-    assert seen.complete == []  # of a folder that was not seen whole nothing is taken for deleted
+    assert seen.complete == []  # if a folder could not be read completely, no file in it counts as deleted
 
 
 def test_the_default_folders_are_in_the_home_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

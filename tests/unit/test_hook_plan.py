@@ -121,7 +121,7 @@ def test_unreadable_files_are_reported_and_not_treated_as_deleted(
     state = synced(folder)
     found = find_memory_files([folder])
     (folder / "LEARNING/a.md").unlink()
-    (folder / "LEARNING/a.md").symlink_to(folder / "LEARNING/b.md")  # put there since the walk
+    (folder / "LEARNING/a.md").symlink_to(folder / "LEARNING/b.md")  # created since the walk
     os.truncate(folder / "RESEARCH/c.md", MAX_BYTES + 1)
 
     plan = plan_for(found, state)

@@ -43,7 +43,7 @@ _SCRIPT_IMPORT = re.compile(r"\bimport\b[^;'\"]*['\"][^'\"]*['\"];|const \w+ = r
 _MODULE_IMPORT = re.compile(
     r"if TYPE_CHECKING:|try:|except ImportError:|(?:from [\w.]+ )?import (?:\([^)]*\)|[\w. ]+)|#.*"
 )
-FULL = 200  # tokens, beside which a file's imports leave room for little else
+FULL = 200  # tokens, most of which the imports of a file need
 
 
 def chunks_of(path: str, text: str) -> list[Chunk]:

@@ -20,11 +20,11 @@ from tests.harness.models import counter
 from tests.harness.steps import steps
 from tests.harness.texts import facts_of
 
-MAX_SECONDS = 10  # of the processor: a bound against what never ends, not a target
-MAX_RATIO = 3  # of the steps for twice as much; 2 is linear, 4 quadratic
-MAX_TIMES = 4  # of the seconds for twice as much
-TOO_SHORT = 1.0  # seconds in which a ratio says nothing
-COUNTED = 20  # steps are counted for a part of the size: that is exact, but slow
+MAX_SECONDS = 10  # seconds of processor time: a limit against endless runs, not a target
+MAX_RATIO = 3  # ratio of the steps for twice the input; 2 is linear, 4 quadratic
+MAX_TIMES = 4  # ratio of the seconds for twice the input
+TOO_SHORT = 1.0  # seconds; the ratio of shorter times is meaningless
+COUNTED = 20  # steps are counted for a part of the size, because counting is exact but slow
 SHAPES: dict[tuple[str, str], Callable[[int], str]] = {
     ("a.md", "brackets"): lambda n: "[" * n,
     ("a.md", "spaces in a heading"): lambda n: "#" + " " * n + "x",
@@ -93,7 +93,7 @@ SECRETS = [
 
 
 def seconds(call: Callable[[], object]) -> float:
-    gc.disable()  # what a collection costs depends on everything else that lives in the process
+    gc.disable()  # the cost of a collection depends on all other objects in the process
     try:
         start = time.process_time()
         call()
@@ -103,7 +103,7 @@ def seconds(call: Callable[[], object]) -> float:
 
 
 def assert_linear(call: Callable[[int], object], size: int) -> None:
-    call(size // 50)  # load what is loaded once
+    call(size // 50)  # load everything that is loaded only once
     assert seconds(lambda: call(2 * size)) < MAX_SECONDS
     few = size // COUNTED
     assert steps(lambda: call(2 * few)) < MAX_RATIO * steps(lambda: call(few))
@@ -113,7 +113,7 @@ def assert_quick(call: Callable[[int], object], size: int) -> None:
     """Measure elapsed time, which includes slow single steps but is disturbed by other work on the machine."""
     call(size // 50)
     twice = seconds(lambda: call(2 * size))
-    if twice >= TOO_SHORT:  # other work only ever adds: the least of three is nearest the truth
+    if twice >= TOO_SHORT:  # other processes only add time: the minimum of three is the best estimate
         once = min(seconds(lambda: call(size)) for _ in range(3))
         assert min(twice, seconds(lambda: call(2 * size))) < MAX_TIMES * once
 

@@ -183,7 +183,7 @@ def test_a_folder_replaced_with_a_symlink_is_not_written_to(
         try:
             act()
         except OSError:
-            continue  # refused; where descriptors are used it happened in the folder that was opened
+            continue  # refused; with descriptors, the operation happened in the opened folder
 
     below.close()
     shutil.rmtree(tmp_path / "moved")

@@ -102,7 +102,7 @@ def test_no_symlink_on_the_path_leads_outside(tmp_path: Path) -> None:
     for path in ("out/file.md", "out/PRPs/x.md", "near/x.md"):
         with pytest.raises(PathRefused):
             leads_to(root, ".ce", path)
-    assert leads_to(root, "", "loop/x.md") == "loop/x.md"  # nothing is there
+    assert leads_to(root, "", "loop/x.md") == "loop/x.md"  # no file exists
 
 
 def test_a_project_reached_through_a_symlink_is_read(tmp_path: Path) -> None:

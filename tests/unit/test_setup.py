@@ -88,7 +88,7 @@ def test_the_users_file_applies_to_the_open_project_unless_a_project_is_named(tm
     assert free == {
         "claude-code": ["mcp"],
         "cursor": ["mcp", "-C", "${workspaceFolder}"],
-        "vscode": ["mcp", "-C", str(root)],  # it knows of no folder there
+        "vscode": ["mcp", "-C", str(root)],  # this client has no folder there
         "gemini": ["mcp"],
         "codex": ["mcp"],
     }

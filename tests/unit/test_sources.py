@@ -46,7 +46,7 @@ TYPES = {
     "examples/button/app.mjs": "example", "sub/examples/a.py": "example", "examples/button/README.md": "example",
     "test/playwright/a.spec.mjs": "test", "src/a.test.ts": "test", "tests/unit/test_a.py": "test",
     "conftest.py": "test", "pkg/test_b.py": "test", "src/__tests__/a.js": "test",
-    # change logs of other packages, and similar files
+    # changelogs of other packages, and similar files
     "vendor/left-pad/CHANGELOG.md": None, "third_party/zlib/HISTORY.md": None, "docs/resources/lib/hl/CHANGES.md": None,
     "examples/toast/resources/lib/hl/CHANGES.md": None, "sub/node_modules/a/CHANGELOG.md": None,
     "vendor/left-pad/README.md": "guide", "packages/a/CHANGELOG.md": "release",

@@ -15,7 +15,7 @@ from tests.harness.projects import ROOT
 MAX_MODULE_LINES = 400
 MAX_FUNCTION_LINES = 60
 PACKAGES = {"lore_etl": ROOT / "etl" / "lore_etl", "lore_server": ROOT / "server" / "lore_server"}
-BOUNDARIES = {  # where the last resort may catch everything: the top of an interface, of a thread, of a check
+BOUNDARIES = {  # only here may a last resort catch everything: at the top of an interface, a thread or a check
     f"lore_server/{module}.py"
     for module in (
         "answer/timeout", "cli/command", "cli/hook_commands", "http/events", "mcp/lines", "mcp/resources", "mcp/tools",
