@@ -90,7 +90,7 @@ class Operation:
         """Validate the arguments and fill in the defaults.
 
         Raises:
-            InvalidArgument: names the argument, what is wrong and what would be right.
+            InvalidArgument: names the argument, the problem and the valid values.
         """
         given = dict(arguments)
         error = best_match(self._input.iter_errors(given))

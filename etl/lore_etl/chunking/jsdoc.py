@@ -42,7 +42,7 @@ def parse(document: Document) -> Parsed:
 
 
 def _values(text: str) -> Iterator[tuple[object, Span]]:
-    """Return the elements of the JSON array with their lines. Raises ValueError, RecursionError."""
+    """Return the elements of the JSON array, each with its lines. Raises ValueError, RecursionError."""
     decoder = json.JSONDecoder()
     position = text.find("[") + 1
     line, counted = 1, 0

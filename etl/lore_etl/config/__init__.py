@@ -1,1 +1,1 @@
-"""The configuration: its layers, its schema, and who may set each key."""
+"""The configuration: its layers, its schema, and the keys that a project may set."""

@@ -1,6 +1,6 @@
 """The configuration as a checked model.
 
-`lore_etl.config.layers` merges its files; `lore_etl.config.policy` says who may set each key.
+`lore_etl.config.layers` merges its files; `lore_etl.config.policy` defines who may set each key.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from lore_etl.system.durable import replace, sync_folder
 
 
 def write_atomically(path: Path, parts: Iterable[str | bytes], hint: str | None = None, mode: int = 0o666) -> None:
-    """Write a temporary file beside the target, make it durable, then rename it. `hint` is that of the error.
+    """Write a temporary file beside the target, make it durable, then rename it. `hint` is the hint of the error.
 
     The file is created with `mode`, restricted by the umask.
 

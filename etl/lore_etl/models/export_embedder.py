@@ -1,6 +1,6 @@
 """Compile a sentence-transformers model to ONNX: `python -m lore_etl.models.export_embedder MODEL FOLDER`.
 
-Importing sentence-transformers takes seconds and hundreds of megabytes, so this runs once, in a process of its own.
+Importing sentence-transformers takes seconds and hundreds of megabytes, so this runs once, in a separate process.
 """
 
 from __future__ import annotations

@@ -70,7 +70,7 @@ def prepared(name: str, progress: Progress = silent) -> PreparedModel:
 
     Raises:
         ConfigError: there is no such model on this machine.
-        ProviderUnavailable: it cannot be had or compiled.
+        ProviderUnavailable: it cannot be downloaded or compiled.
     """
     name = name or DEFAULT_MODEL
     folder = compiled(name, model_source(name), KIND, progress)
@@ -91,7 +91,7 @@ def model_source(name: str) -> str:
 def origin(name: str, kind: ModelKind) -> str:
     """Return a folder with the model, or a name on the hub (which is contacted only if the user named such a model).
 
-    A name is a path only if it is written as one: a folder of that name in the current project is never loaded.
+    A name is a path only if it is written like a path: a folder of that name in the current project is never loaded.
 
     Raises:
         ConfigError: the name is a path, and there is no such folder.

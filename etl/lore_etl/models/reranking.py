@@ -33,7 +33,7 @@ def prepared(name: str) -> Path:
     """Return the folder of the compiled model, compiling it in a child process if necessary.
 
     Raises:
-        ConfigError: there is no such model, or it is no cross-encoder that gives one score.
+        ConfigError: there is no such model, or it is not a cross-encoder with a single score.
         ProviderError: it cannot be compiled.
     """
     return compiled(name, origin(name, KIND), KIND)

@@ -243,7 +243,7 @@ class _Names:
         return None
 
     def _file(self, path: str, module: list[str]) -> str | None:
-        """Return the file of a module: the one beside a script, else any."""
+        """Return the file of a module: the file next to a script, otherwise any."""
         folder = dirname(path)
         beside = join(folder, *module)
         if f"{folder}/__init__.py".lstrip("/") not in self.paths:

@@ -30,7 +30,7 @@ QUOTE_CHARACTERS = 300
 
 
 class WrittenAnswer(TypedDict):
-    """The text of an answer, and what it cites."""
+    """The text of an answer, and its citations."""
 
     answer: str
     mode: str

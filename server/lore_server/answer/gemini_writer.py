@@ -34,7 +34,7 @@ class GeminiWriter:
         """Return the model's text, passing it on piece by piece if there is a listener.
 
         Raises:
-            ProviderError: it failed, was blocked, cut or said nothing; the message never holds the key.
+            ProviderError: it failed, was blocked, or its reply was cut or empty; the message never contains the key.
         """
         pieces = self._whole(instruction, prompt) if hear is unheard else self._streamed(instruction, prompt)
         text = ""

@@ -34,7 +34,7 @@ def grounded(text: str, passages: Sequence[Passage]) -> tuple[str, list[int]]:
     """Keep only citations of these passages and links from cited ones; return the text and the cited numbers.
 
     Raises:
-        ProviderError: it is nested too deeply to be sure.
+        ProviderError: its nesting is too deep for a reliable check.
     """
     known = {one.number: one.chunk.text for one in passages}
     for _ in range(ROUNDS):

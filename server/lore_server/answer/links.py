@@ -33,7 +33,7 @@ def without_links(text: str, sources: Sequence[str]) -> str:
     """Return the Markdown without HTML, images and addresses that none of the sources contains.
 
     Raises:
-        ProviderError: it is nested too deeply to be sure.
+        ProviderError: its nesting is too deep for a reliable check.
     """
     if _depth(text) > DEEPEST:
         raise ProviderError("the answer model nested its brackets too deeply")

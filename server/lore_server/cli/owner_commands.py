@@ -75,7 +75,7 @@ def adopt(session: Session) -> None:
 
 
 def _make_room(index: Path) -> None:
-    """Remove our empty index folder to make room for the one that was set aside."""
+    """Remove our empty index folder to make room for the folder that was set aside."""
     if (index / CATALOGUE).exists() or not claim.aside_of(index).exists():
         raise Conflict(
             f"{index} is already in use.", "To use the folder that was set aside, stop Lore and delete this one first."

@@ -52,7 +52,7 @@ class Output:
         return drift(entries.all, cache(partial(exists, self._index.root)), changed)
 
     def create(self) -> list[str]:
-        """Write the file in any case; keep a foreign or damaged one beside it. Return the remarks on the file.
+        """Write the file in any case; a foreign or damaged file is kept next to it. Return the remarks on the file.
 
         Raises:
             InvalidPath: `.ce` or the file is a symlink, or of the wrong kind.

@@ -68,7 +68,7 @@ class KnowledgeDocument:
 
     @cached_property
     def chapters(self) -> tuple[Chapter, ...]:
-        """Return all chapters, in the order of the document; a sub-heading starts a chapter of its own."""
+        """Return all chapters, in the order of the document; a sub-heading starts a separate chapter."""
         seen: dict[str, int] = {}
         found = []
         for index, heading in enumerate(self.headings):

@@ -122,7 +122,7 @@ def read_memory(texts: Sequence[str], stem: str, folder: str) -> Memory:
 
 
 def number_of_parts(text: str) -> int:
-    """Return the number of a memory's parts, according to the text of one of them."""
+    """Return the number of a memory's parts, according to the text of one part."""
     number = _read_front(text).get("of", 1)
     return number if isinstance(number, int) else 1
 

@@ -37,7 +37,7 @@ class Registry:
     folders: Mapping[str, Use]
 
     def project_of(self, identity: Identity) -> str:
-        """Return the project of a folder: the recorded project while the remote is the same, else one of its own.
+        """Return the project of a folder: the recorded project if its remote is unchanged, otherwise a new project.
 
         A remote alone never opens existing knowledge: a person must confirm it by `lore knowledge adopt`.
         """

@@ -27,7 +27,7 @@ def size(value: object) -> int:
 
 
 def room(max_tokens: int, reply: Mapping[str, object]) -> int:
-    """Return the characters left in the budget beside the reply so far and the line about omitted parts."""
+    """Return the characters left in the budget after the reply so far and the line about omitted parts."""
     return max_tokens * CHARACTERS_PER_TOKEN - size(reply) - REST
 
 

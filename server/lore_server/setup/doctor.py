@@ -43,7 +43,7 @@ def examine(session: Session, only: Collection[str] = ()) -> Report:
 
 
 def _before(session: Session, here: Examined) -> Iterator[Check]:
-    """Yield the checks of what the index needs, without importing anything heavy."""
+    """Yield the checks of the index's requirements, without importing anything heavy."""
     yield "python", machine.python
     yield "platform", machine.platform
     yield "program", machine.program

@@ -155,7 +155,7 @@ class History:
     def _advance(self, command: Sequence[str], data: bytes, changes: Changes, message: str) -> bytes:
         """Write files, then let a git command move the branch, and update the index. Return the command's output.
 
-        The files are written before the branch moves, so that after a kill `recover` can commit what is missing.
+        The files are written before the branch moves, so that after a kill `recover` can commit the missing changes.
         """
         keep = [self._lock.descriptor]
         with self._marked(message), self.git.start(*command, keep=keep) as moving:
