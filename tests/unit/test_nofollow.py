@@ -73,7 +73,7 @@ def everything_in(folder: Path) -> dict[str, bytes]:
 
 
 def test_windows_uses_the_implementation_without_folder_descriptors(home: Path) -> None:
-    assert isinstance(open_folder.open_folder(home), open_folder.FolderByDescriptor)
+    assert type(open_folder.open_folder(home)) is open_folder.OpenFolder
     assert type(windows_folders().open_folder(home)).__name__ == "FolderByPath"
     assert as_on_windows(nofollow)._NOFOLLOW == 0
 

@@ -11,7 +11,6 @@ import errno
 import os
 from collections.abc import Iterator
 from pathlib import Path, PureWindowsPath
-from typing import Protocol
 
 from lore_etl.system import durable
 from lore_etl.system.nofollow import leads_elsewhere, open_regular
@@ -20,95 +19,59 @@ _DIRECTORY: int = getattr(os, "O_DIRECTORY", 0)
 _NOFOLLOW: int = getattr(os, "O_NOFOLLOW", 0)
 
 
-class OpenFolder(Protocol):
-    """A folder; names are single components. Every method raises OSError."""
-
-    def enter(self, name: str, make: bool = False) -> OpenFolder:
-        """Open a folder in it, without following a symlink. With `make`, create the folder if necessary."""
-        ...
-
-    def open(self, name: str, flags: int, mode: int = 0o644) -> int:
-        """Return a descriptor of a regular file in it, without following a symlink."""
-        ...
-
-    def facts(self, name: str) -> os.stat_result | None:
-        """Return the result of `lstat`; None if the entry does not exist."""
-        ...
-
-    def entries(self) -> Iterator[os.DirEntry[str]]:
-        """Return its entries, in any order."""
-        ...
-
-    def replace(self, source: str, target: str) -> None:
-        """Rename an entry over another one."""
-        ...
-
-    def unlink(self, name: str) -> None:
-        """Delete a file or a symlink."""
-        ...
-
-    def rmdir(self, name: str) -> None:
-        """Delete an empty folder."""
-        ...
-
-    def sync(self) -> None:
-        """Make renames and deletions in it durable."""
-        ...
-
-    def close(self) -> None:
-        """Release it."""
-        ...
-
-
-class FolderByDescriptor:
-    """An open folder of Linux or macOS."""
+class OpenFolder:
+    """An open folder of Linux or macOS; names are single components. Every method raises OSError."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
 
     def enter(self, name: str, make: bool = False) -> OpenFolder:
-        flags = os.O_RDONLY | _DIRECTORY | _NOFOLLOW
-        try:
-            return FolderByDescriptor(os.open(name, flags, dir_fd=self._descriptor))
-        except FileNotFoundError:
-            if not make:
-                raise
-        with contextlib.suppress(FileExistsError):
-            os.mkdir(name, dir_fd=self._descriptor)
-        self.sync()
-        return FolderByDescriptor(os.open(name, flags, dir_fd=self._descriptor))
+        """Open a folder in it, without following a symlink. With `make`, create the folder if necessary."""
+        if make:
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(name, dir_fd=self._descriptor)
+                self.sync()
+        return OpenFolder(os.open(name, os.O_RDONLY | _DIRECTORY | _NOFOLLOW, dir_fd=self._descriptor))
 
     def open(self, name: str, flags: int, mode: int = 0o644) -> int:
+        """Return a descriptor of a regular file in it, without following a symlink."""
         return open_regular(name, flags, mode, dir_fd=self._descriptor)
 
     def facts(self, name: str) -> os.stat_result | None:
+        """Return the result of `lstat`; None if the entry does not exist."""
         try:
             return os.stat(name, dir_fd=self._descriptor, follow_symlinks=False)
         except FileNotFoundError:
             return None
 
     def entries(self) -> Iterator[os.DirEntry[str]]:
+        """Return its entries, in any order."""
         with os.scandir(self._descriptor) as found:
             yield from found
 
     def replace(self, source: str, target: str) -> None:
+        """Rename an entry over another one."""
         os.replace(source, target, src_dir_fd=self._descriptor, dst_dir_fd=self._descriptor)
 
     def unlink(self, name: str) -> None:
+        """Delete a file or a symlink."""
         os.unlink(name, dir_fd=self._descriptor)
 
     def rmdir(self, name: str) -> None:
+        """Delete an empty folder."""
         os.rmdir(name, dir_fd=self._descriptor)
 
     def sync(self) -> None:
+        """Make renames and deletions in it durable."""
         os.fsync(self._descriptor)
 
     def close(self) -> None:
+        """Release it."""
         os.close(self._descriptor)
 
 
-class FolderByPath:
-    """A folder on systems without operations relative to an open folder; `way` has the folders on its path."""
+class FolderByPath(OpenFolder):
+    """The same on systems without operations relative to an open folder; `way` has the folders on its path."""
 
     def __init__(self, path: Path, way: tuple[tuple[Path, os.stat_result], ...]) -> None:
         self._path = path
@@ -177,7 +140,7 @@ class FolderByPath:
 def open_folder(path: Path) -> OpenFolder:
     """Open a folder, which may itself be a symlink. Raises OSError."""
     if os.open in os.supports_dir_fd and _NOFOLLOW:
-        return FolderByDescriptor(os.open(path, os.O_RDONLY | _DIRECTORY))
+        return OpenFolder(os.open(path, os.O_RDONLY | _DIRECTORY))
     real = path.resolve(strict=True)
     if not real.is_dir():
         raise NotADirectoryError(errno.ENOTDIR, "not a folder", str(path))
