@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import socket
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+import threading
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 import anyio
 
-from lore_etl.core.errors import Busy, StorageError
+from lore_etl.core.errors import Busy, LoreError, StorageError
 from lore_etl.core.json_types import JSON
 from lore_etl.system.sockets import reserve_address
 from lore_server.console import terminal
@@ -27,31 +28,48 @@ if TYPE_CHECKING:
     from lore_server.owner.session import Session
 
 
+class LoadedApp:
+    """The application of this process, loaded in the background: it takes a second, and the first call waits for it."""
+
+    def __init__(self, load: Callable[[], App]) -> None:
+        self._load = load
+        self._loading = threading.Lock()
+        self._app: App | None = None
+        threading.Thread(target=self._begin, name="loading", daemon=True).start()
+
+    def call(self, operation: str, arguments: JSON, listener: Listener) -> JSON:
+        """Run an operation. Raises LoreError, also if the application cannot be loaded."""
+        return self._loaded().call(operation, arguments, listener)
+
+    def close(self) -> None:
+        """Close the application, if it is loaded."""
+        if self._app is not None:
+            self._app.close()
+
+    def _loaded(self) -> App:
+        with self._loading:
+            self._app = self._app or self._load()
+            return self._app
+
+    def _begin(self) -> None:
+        with contextlib.suppress(LoreError):  # raised again for the first call, which can report it
+            self._loaded()
+
+
 def serve_stdio(session: Session, toolsets: list[str] | None) -> None:
     """Serve MCP on standard input and output with the index in this process, loading it after the handshake."""
-    from lore_server.cli.lazy import Lazy
     from lore_server.mcp.lines import serve_stdio as run
     from lore_server.mcp.mcp_server import build_server
 
     contract, root, settings = load_contract(), session.root, session.settings
 
-    def build() -> Any:
+    def load() -> App:
         from lore_server.app import App
 
         return App(root, settings, contract)
 
-    loaded = Lazy(build)
-
-    def call(operation: str, arguments: JSON, listener: Listener) -> JSON:
-        result: JSON = loaded.get().call(operation, arguments, listener)
-        return result
-
-    try:
-        loaded.begin()
-        run(build_server(contract, Calls(contract, call), problem, toolsets))
-    finally:
-        if loaded.is_built():
-            loaded.get().close()
+    with contextlib.closing(LoadedApp(load)) as app:
+        run(build_server(contract, Calls(contract, app.call), problem, toolsets))
 
 
 def serve_http(session: Session, host: str | None, port: int | None, toolsets: list[str] | None) -> None:

@@ -6,7 +6,6 @@ import logging
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
 
 from lore_etl.config.layers import read_layers
 from lore_etl.config.project import find_project, place_of
@@ -22,18 +21,6 @@ from lore_server.execution.progress import Listener
 from lore_server.owner.remote_calls import OwnerCalls, step_aside
 
 log = logging.getLogger(__name__)
-
-
-class Answering(Protocol):
-    """An executor of operations for the shell."""
-
-    def call(self, operation: str, arguments: JSON, progress: Progress) -> JSON:
-        """Run an operation and return its result. Raises LoreError."""
-        ...
-
-    def close(self) -> None:
-        """Release the connection or the index."""
-        ...
 
 
 class Direct:
@@ -63,7 +50,7 @@ class Session:
     as_json: bool = False
     verbose: bool = False
     no_daemon: bool = False
-    _answering: Answering | None = field(default=None, repr=False)
+    _answering: OwnerCalls | Direct | None = field(default=None, repr=False)
 
     @property
     def root(self) -> Path:
@@ -115,15 +102,14 @@ class Session:
             self._answering.close()
         self._answering = None
 
-    def _found(self, operation: str) -> Answering:
+    def _found(self, operation: str) -> OwnerCalls | Direct:
         from lore_server.contract import load_contract
 
-        where = place_of(self.root, self.config_file)
-        if self.no_daemon or not (self.has_index or load_contract()[operation].changes_state):
-            if self.no_daemon:
-                self.hold_index()
-            return Direct(self.root, self.settings)
-        return OwnerCalls(where)
+        if self.no_daemon:
+            self.hold_index()
+        elif self.has_index or load_contract()[operation].changes_state:
+            return OwnerCalls(place_of(self.root, self.config_file))
+        return Direct(self.root, self.settings)
 
     def call(self, operation: str, **arguments: object) -> JSON:
         """Run one operation and print its result."""
