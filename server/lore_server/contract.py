@@ -21,6 +21,7 @@ from lore_etl.core.text import is_encodable, one_line
 Schema = JSON
 KNOWLEDGE_TOOLSETS = ("projects", "memories")
 MOST_BODY_BYTES = 1_048_576  # of a request, unless the operation accepts more
+LONGEST_NUMBER = 20  # characters
 METHODS = ("get", "post", "put", "delete")
 _BESIDE = Path(__file__).parent / "openapi.yaml"  # in a wheel
 _ABOVE = Path(__file__).parents[2] / "openapi.yaml"  # in a checkout
@@ -85,6 +86,15 @@ class Operation:
     def compile(self) -> None:
         """Build both validators now instead of at the first call."""
         _ = self._input, self._output
+
+    def parsed(self, name: str, text: str) -> object:
+        """Convert an argument's text to its type; `accept` refuses a text that does not convert."""
+        kind = self.input_schema["properties"].get(name, {}).get("type")
+        if kind == "boolean" and text in ("true", "false"):
+            return text == "true"
+        if kind == "integer" and len(text) <= LONGEST_NUMBER and text.removeprefix("-").isdecimal():
+            return int(text)
+        return text
 
     def accept(self, arguments: Mapping[str, Any]) -> JSON:
         """Validate the arguments and fill in the defaults.

@@ -153,3 +153,16 @@ def test_an_unknown_operation_is_reported_with_the_known_operations(contract: Co
         _ = contract["nope"]
 
     assert "query_documents" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "value"),
+    [
+        ("limit", "-7", -7), ("limit", "7.0", "7.0"), ("limit", "9" * 5000, "9" * 5000),
+        ("everything", "true", True), ("everything", "1", "1"), ("since", "7", "7"), ("unknown", "7", "7"),
+    ],
+)  # fmt: skip
+def test_a_text_is_converted_to_its_type_in_the_contract_if_possible(
+    contract: Contract, name: str, text: str, value: object
+) -> None:
+    assert contract["get_knowledge_history"].parsed(name, text) == value

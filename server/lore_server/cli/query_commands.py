@@ -191,7 +191,7 @@ def _chosen(toolsets: str) -> list[str] | None:
 
 def _arguments(operation: str, pairs: list[str], json_args: str | None) -> JSON:
     """Merge `key=value` pairs into a JSON object; the contract determines which values are numbers."""
-    schemas = load_contract()[operation].input_schema["properties"]
+    known = load_contract()[operation]
     try:
         given = json.loads(json_args) if json_args else {}
     except (ValueError, RecursionError) as error:
@@ -202,14 +202,5 @@ def _arguments(operation: str, pairs: list[str], json_args: str | None) -> JSON:
         key, separator, value = pair.partition("=")
         if not separator:
             raise InvalidArgument(f"`{pair}` is not in the form key=value.")
-        given[key] = _value(value, schemas.get(key, {}).get("type"))
+        given[key] = known.parsed(key, value)
     return given
-
-
-def _value(text: str, kind: str | None) -> object:
-    """Convert a text to the type in the contract; the contract refuses texts that do not convert."""
-    if kind == "boolean" and text in ("true", "false"):
-        return text == "true"
-    if kind == "integer" and text.removeprefix("-").isdecimal():
-        return int(text)
-    return text
