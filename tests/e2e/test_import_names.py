@@ -9,6 +9,7 @@ import pytest
 
 from tests.harness.commands import LORE, start_lore
 from tests.harness.owners import stop_owners
+from tests.harness.projects import ROOT
 from tests.harness.stdio import StdioClient
 
 NAMES = [
@@ -50,3 +51,11 @@ def test_a_projects_modules_are_never_imported(project: Path, tmp_path: Path, mo
     assert done["sync"].returncode == 0, done["sync"].stderr
     assert all("guide.md" in done[name].stdout for name in ("search lighthouse", "search lighthouse --no-daemon"))
     assert "guide.md" in str(reply)
+
+
+@pytest.mark.parametrize("folder", ["server", "etl"])
+def test_an_editable_install_works_inside_the_folders_of_its_own_packages(folder: str) -> None:
+    done = start_lore("-h", cwd=ROOT / folder)
+
+    assert done.returncode == 0, done.stderr
+    assert "Usage: lore" in done.stdout
