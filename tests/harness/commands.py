@@ -29,16 +29,19 @@ OWNER, PROBE = "lore_server.owner.owner_main", "lore_etl.stores.chroma.client"
 IMPORTED = [
     *(f"lore_server.cli.{name}" for name in COMMANDS), "lore_server.owner.process", "lore_server.http.application",
     "lore_server.mcp.mcp_server", "uvicorn", "lore_etl.stores.keywords", "lore_etl.models.onnx_models",
-    "lore_server.evaluation.measures", "lore_server.answer.gemini_writer", PROBE,
+    "lore_server.evaluation.measures", "lore_server.answer.gemini_writer", PROBE, "chromadb.api.rust",
+    "chromadb.telemetry.product.posthog", "lore_etl.stores.embedding_cache", "platformdirs.unix",
 ]  # fmt: skip
 PARENT = """
-import gc, importlib, json, os, runpy, select, signal, socket, sys
+import atexit, gc, importlib, json, os, runpy, select, signal, socket, sys, threading
+from lore_etl.files.redaction import redact
 from lore_etl.sources import SourceSet
 from lore_etl.sources.source import SourceContext
 from lore_server.cli.main import main
 for name in sys.argv[3:]:
     importlib.import_module(name)
 SourceSet(SourceContext([], lambda _: None), {})  # compiles its patterns
+redact("-")  # compiles the rules for secrets
 
 door, python = socket.socket(fileno=int(sys.argv[1])), sys.argv[2]
 signal.signal(signal.SIGCHLD, signal.SIG_IGN)
@@ -72,10 +75,21 @@ os.environ.clear()
 os.environ.update(given["environment"])
 sys.argv, sys.executable = given["command"], python
 signal.alarm(given["seconds"])
-if not given["module"]:
-    sys.exit(main())
-os.setsid()
-runpy.run_module(given["module"], run_name="__main__", alter_sys=True)
+try:
+    if given["module"]:
+        os.setsid()
+        runpy.run_module(given["module"], run_name="__main__", alter_sys=True)
+    code = 0 if given["module"] else main()
+except SystemExit as ended:
+    code = ended.code
+if not isinstance(code, int | None):
+    sys.exit(code)
+# End as Python does, but without the deletion of every module, which takes longer than most commands.
+threading._shutdown()
+atexit._run_exitfuncs()
+sys.stdout.flush()
+sys.stderr.flush()
+os._exit(code or 0)
 """
 PYTHON = """#!{python} -IS
 import json, os, signal, socket, sys
