@@ -5,12 +5,13 @@ from __future__ import annotations
 from itertools import pairwise
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from lore_etl.core.frontmatter import front_matter_lines
 from lore_etl.core.model import Chunk, Document, KnowledgeType
 from tests.harness.texts import chunks_in, document, input_tokens
+from tests.harness.trying import trying
 
 INPUT_TOKENS = 256
 PIECES = [
@@ -37,7 +38,7 @@ TITLES = ["Title", "한국어 제목 " * 40, "." * 300]
 
 
 @pytest.mark.parametrize("path", PATHS)
-@settings(max_examples=300, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+@trying(100, derandomize=True)
 @given(parts=TEXTS, title=st.sampled_from(TITLES), is_ticket=st.booleans())
 def test_chunks_cover_every_line_of_their_file_exactly_once(
     path: str, parts: list[str], title: str, is_ticket: bool
