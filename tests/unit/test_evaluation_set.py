@@ -145,3 +145,45 @@ def test_an_unanswerable_question_contains_no_name_from_the_corpus(
 
 def test_every_question_for_a_version_contains_the_version(questions: list[Question]) -> None:
     assert all(re.search(r"\bv?\d+\.\d+\.\d+\b", one["text"]) for one in of_kind(questions, "version"))
+
+
+def answers() -> list[Question]:
+    lines = (EVALUATION / "answers.jsonl").read_text(encoding="utf-8").splitlines()
+    return [json.loads(line) for line in lines]
+
+
+def section(path: str, heading: str) -> str:
+    """Return the text of a Markdown section, without the sections below it."""
+    text = (ROOT / path).read_text(encoding="utf-8")
+    parts = re.split(r"^#{1,6} +(.+)$", text, flags=re.MULTILINE)
+    return "\n".join(body for title, body in zip(parts[1::2], parts[2::2], strict=True) if title == heading)
+
+
+def test_questions_for_answers_are_unique_and_separate_from_the_others(questions: list[Question]) -> None:
+    texts = [one["text"] for one in [*questions, *answers()]]
+    ids = [one["_id"] for one in [*questions, *answers()]]
+
+    assert len(answers()) == 40
+    assert len(set(texts)) == len(texts)
+    assert len(set(ids)) == len(ids)
+    assert all(one["metadata"]["split"] == "answers" for one in answers())
+
+
+def test_the_evidence_for_an_answer_is_where_it_is_judged_to_be(corpus: dict[str, str]) -> None:
+    for one in answers():
+        kind = one["metadata"]["kind"]
+        assert {place["source"] for place in one["evidence"]} <= set(corpus), one["_id"]
+        assert bool(one["evidence"]) == (kind != "unanswerable"), one["_id"]
+        if kind == "prose":
+            (place,) = one["evidence"]
+            text = " ".join(section(place["source"], place["heading"]).split())
+            assert one["says"] and all(said in text for said in one["says"]), one["_id"]
+
+
+def test_an_unanswerable_question_for_answers_contains_no_name_from_the_corpus(corpus: dict[str, str]) -> None:
+    text = "\n".join((ROOT / path).read_text(encoding="utf-8") for path in corpus)
+    names = set(re.findall(r"\w*(?:_\w|[a-z][A-Z])\w*", text))
+
+    for one in answers():
+        if one["metadata"]["kind"] == "unanswerable":
+            assert names.isdisjoint(re.findall(r"\w+", one["text"])), one["text"]
