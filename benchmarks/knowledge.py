@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks.main_job import row
-from lore_server.knowledge.chapter_edit import NewChapter, Which
+from lore_server.knowledge.chapter_edit import NewChapter, Which, new_document, update_chapter
 from lore_server.knowledge.git.commits import Author
 from lore_server.knowledge.store import KnowledgeStore
 
@@ -35,7 +35,10 @@ def percentiles(act: Callable[[int], object], calls: int) -> str:
 def fill(store: KnowledgeStore, documents: int) -> str:
     """Create one document as callers do, copy it, commit the copies with a sync, and return the sync's duration."""
     chapters = tuple(NewChapter(f"Chapter {n}", WORDS) for n in range(CHAPTERS))
-    path = store.home / store.create_document(PROJECT, "doc-0", "A", "B", ("c",), chapters, AUTHOR).path
+    path = (
+        store.home
+        / store.create_document(PROJECT, "doc-0", new_document("A", "B", ("c",), chapters, store.now()), AUTHOR).path
+    )
     for number in range(1, documents):
         (path.parent / f"doc-{number}.md").write_bytes(path.read_bytes().replace(b"title: A", b"title: A%d" % number))
     started = time.perf_counter()
@@ -76,12 +79,18 @@ def main() -> None:
         row(
             "update a chapter",
             percentiles(
-                lambda n: store.update_chapter(PROJECT, f"doc-{n % documents}", chapter, f"text {n}", AUTHOR), calls
+                lambda n: store.edit(PROJECT, f"doc-{n % documents}", update_chapter(chapter, f"text {n}"), AUTHOR),
+                calls,
             ),
         )
         row(
             "create a document",
-            percentiles(lambda n: store.create_document(PROJECT, f"new-{n}", "A", "B", (), (), AUTHOR), calls),
+            percentiles(
+                lambda n: store.create_document(
+                    PROJECT, f"new-{n}", new_document("A", "B", (), (), store.now()), AUTHOR
+                ),
+                calls,
+            ),
         )
         row("list after a write", percentiles(lambda n: listed_after(store, n), calls // 4))
         row("delete a document", percentiles(lambda n: store.delete_document(PROJECT, f"new-{n}", AUTHOR), calls))
@@ -92,7 +101,7 @@ def main() -> None:
 
 def listed_after(store: KnowledgeStore, number: int) -> None:
     """Write a document and list the documents."""
-    store.update_chapter(PROJECT, "doc-1", Which("Chapter 1"), f"again {number}", AUTHOR)
+    store.edit(PROJECT, "doc-1", update_chapter(Which("Chapter 1"), f"again {number}"), AUTHOR)
     store.listing.documents(PROJECT)
 
 

@@ -6,7 +6,7 @@ import json
 import subprocess
 from pathlib import Path
 
-from lore_server.knowledge.chapter_edit import NewChapter
+from lore_server.knowledge.chapter_edit import NewChapter, new_document
 from lore_server.knowledge.git.commits import Author
 from lore_server.knowledge.store import KnowledgeStore
 from lore_server.knowledge.writer import Written
@@ -65,7 +65,9 @@ def is_linear(home: Path) -> bool:
 def create(store: KnowledgeStore, filename: str = "guide", *titles: str, project: str = PROJECT) -> Written:
     """Create a document with chapters of these titles."""
     chapters = tuple(NewChapter(title, f"Text of {title}.") for title in titles or ("First", "Second"))
-    return store.create_document(project, filename, "Guide", "Intro.", ("one",), chapters, AGENT)
+    return store.create_document(
+        project, filename, new_document("Guide", "Intro.", ("one",), chapters, store.now()), AGENT
+    )
 
 
 def bare_remote(folder: Path, *homes: Path) -> Path:

@@ -21,7 +21,7 @@ from hypothesis.stateful import (
 )
 
 from lore_etl.core.errors import Conflict, DocumentNotFound, FileExists, ProjectNotFound
-from lore_server.knowledge.chapter_edit import NewChapter, Which
+from lore_server.knowledge.chapter_edit import NewChapter, Which, new_document, update_chapter
 from lore_server.knowledge.reader import DocumentReader
 from lore_server.knowledge.store import KnowledgeStore
 from tests.harness.knowledge import AGENT, assert_sound, git, is_linear
@@ -84,7 +84,9 @@ class Writers(RuleBasedStateMachine):
     def create(self, project: str, name: str, text: str) -> object:
         chapters = (NewChapter("One", text), NewChapter("Two", "two"))
         try:
-            written = self.store.create_document(project, name, name, text, (), chapters, AGENT)
+            written = self.store.create_document(
+                project, name, new_document(name, text, (), chapters, self.store.now()), AGENT
+            )
         except FileExists:
             assert (project, name) in self.model
             return multiple()
@@ -93,9 +95,9 @@ class Writers(RuleBasedStateMachine):
         return self.did(written.commit)
 
     @rule(target=commits, project=PROJECTS, name=NAMES, title=st.sampled_from(["One", "Two"]), text=WORDS)
-    def update_chapter(self, project: str, name: str, title: str, text: str) -> object:
+    def change_chapter(self, project: str, name: str, title: str, text: str) -> object:
         try:
-            written = self.store.update_chapter(project, name, Which(title), text, AGENT)
+            written = self.store.edit(project, name, update_chapter(Which(title), text), AGENT)
         except (DocumentNotFound, ProjectNotFound):
             assert (project, name) not in self.model
             return multiple()
@@ -113,19 +115,6 @@ class Writers(RuleBasedStateMachine):
             assert (project, name) not in self.model
             return multiple()
         del self.model[project, name]
-        return self.did(written.commit)
-
-    @rule(target=commits, project=PROJECTS, name=NAMES, new=NAMES)
-    def rename(self, project: str, name: str, new: str) -> object:
-        try:
-            written = self.store.rename_document(project, name, new, AGENT)
-        except (DocumentNotFound, ProjectNotFound):
-            assert (project, name) not in self.model
-            return multiple()
-        except FileExists:
-            assert {(project, name), (project, new)} <= set(self.model) and name != new
-            return multiple()
-        self.model[project, new] = self.model.pop((project, name))
         return self.did(written.commit)
 
     @rule(target=commits, project=PROJECTS)

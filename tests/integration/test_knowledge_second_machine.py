@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from lore_server.knowledge.chapter_edit import rewrite
 from lore_server.knowledge.store import KnowledgeStore
+from lore_server.knowledge.write_request import WriteRequest
 from lore_server.services.knowledge_library import Library
 from lore_server.services.project_service import ProjectService
 from tests.harness.knowledge import AGENT, PROJECT, assert_sound, bare_remote, create, git, is_linear, messages
@@ -77,7 +79,7 @@ def test_the_first_call_of_any_operation_fetches(tmp_path: Path, machine: Machin
     if first_call == "list":
         assert [one["project_id"] for one in second.all()["projects"]] == [PROJECT]
     else:
-        second.write(content="From the second machine.")
+        second.write(content="From the second machine.", request=WriteRequest())
     assert second.main()["exists"] is True
     assert is_linear(tmp_path / "second")
 
@@ -147,7 +149,7 @@ def test_the_reason_for_a_divergence_is_kept_for_the_next_process_until_resolved
     second.open()
     git(second.home, "remote", "rename", "origin", "away")
     for store, text in ((first, "one"), (KnowledgeStore(second.home), "two")):
-        store.write_document(PROJECT, "guide", f"# {text}\n", AGENT)
+        store.edit(PROJECT, "guide", rewrite(f"# {text}\n"), AGENT)
         assert store.close(30)
     git(second.home, "remote", "rename", "away", "origin")
     assert KnowledgeStore(second.home).sync(AGENT).pushed is False

@@ -25,8 +25,9 @@ from lore_etl.core.errors import (
     ProjectNotFound,
     StorageError,
 )
-from lore_server.knowledge.chapter_edit import NewChapter, Which
+from lore_server.knowledge.chapter_edit import NewChapter, Which, add_chapter, remove_chapter, rewrite, update_chapter
 from lore_server.knowledge.git.commits import Author
+from lore_server.knowledge.sections import add_section, remove_section, update_section
 from lore_server.knowledge.store import KnowledgeStore
 from tests.harness.knowledge import (
     AGENT,
@@ -70,11 +71,11 @@ def test_missing_projects_and_documents_have_their_own_errors_and_create_no_proj
     with pytest.raises(ProjectNotFound):
         store.delete_project(PROJECT, AGENT)
     with pytest.raises(ProjectNotFound):
-        store.update_section(PROJECT, "## A", "x", AGENT)
+        store.edit(PROJECT, None, update_section("## A", "x"), AGENT)
     with pytest.raises(ProjectNotFound):
         store.delete_document(PROJECT, "guide", AGENT)
     with pytest.raises(ProjectNotFound):
-        store.update_chapter(PROJECT, "guide", Which("A"), "x", AGENT)
+        store.edit(PROJECT, "guide", update_chapter(Which("A"), "x"), AGENT)
     with pytest.raises(InvalidContent):
         store.write_main(PROJECT, "x\0", AGENT)
     assert store.reader.projects() == []
@@ -83,21 +84,20 @@ def test_missing_projects_and_documents_have_their_own_errors_and_create_no_proj
     with pytest.raises(DocumentNotFound):
         store.delete_document(PROJECT, "nope", AGENT)
     with pytest.raises(ChapterNotFound):
-        store.update_chapter(PROJECT, "guide", Which("None"), "x", AGENT)
+        store.edit(PROJECT, "guide", update_chapter(Which("None"), "x"), AGENT)
     assert len(messages(store.home)) == 1
 
 
 def test_the_layout_matches_the_original_and_each_write_is_a_commit_by_its_author(store: KnowledgeStore) -> None:
     store.write_main(PROJECT, "# App\n", AGENT)
     written = create(store, "API Guide", "A", "B")
-    store.update_chapter(PROJECT, "API Guide", Which("A"), "new", AGENT, "short")
-    store.add_chapter(PROJECT, "api-guide.md", NewChapter("C", "c"), AGENT, "before", Which("A"))
-    store.remove_chapter(PROJECT, "api-guide", Which("B"), AGENT)
-    store.add_section(PROJECT, "## Build", "make", AGENT)
-    store.update_section(PROJECT, "## Build", "ninja", AGENT)
-    store.remove_section(PROJECT, "## Build", AGENT)
-    store.rename_document(PROJECT, "api-guide", "Other", AGENT)
-    store.delete_document(PROJECT, "other", AGENT)
+    store.edit(PROJECT, "API Guide", update_chapter(Which("A"), "new", "short"), AGENT)
+    store.edit(PROJECT, "api-guide.md", add_chapter(NewChapter("C", "c"), "before", Which("A")), AGENT)
+    store.edit(PROJECT, "api-guide", remove_chapter(Which("B")), AGENT)
+    store.edit(PROJECT, None, add_section("## Build", "make"), AGENT)
+    store.edit(PROJECT, None, update_section("## Build", "ninja"), AGENT)
+    store.edit(PROJECT, None, remove_section("## Build"), AGENT)
+    store.delete_document(PROJECT, "api-guide", AGENT)
     store.delete_project(PROJECT, AGENT)
 
     assert written.path == "projects/my-app/knowledge/api-guide.md"
@@ -107,9 +107,9 @@ def test_the_layout_matches_the_original_and_each_write_is_a_commit_by_its_autho
         "Added chapter 'C' to api-guide.md", "Removed chapter 'B' from api-guide.md",
         "Added section '## Build' to main.md",
         "Updated section '## Build' in main.md", "Removed section '## Build' from main.md",
-        "Renamed api-guide.md to other.md", "Deleted other.md", "Deleted project",
+        "Deleted api-guide.md", "Deleted project",
     ]  # fmt: skip
-    assert git(store.home, "log", "--format=%an %ae %cn") == "claude lore@localhost Lore\n" * 11
+    assert git(store.home, "log", "--format=%an %ae %cn") == "claude lore@localhost Lore\n" * 10
     assert {one.session for one in store.past.log()} == {"session-1"}
     assert sorted(path.name for path in store.home.iterdir()) == [".git", ".gitignore", "index.json", "projects"]
     assert_sound(store.home)
@@ -119,7 +119,7 @@ def test_a_document_is_returned_byte_for_byte_with_its_git_version(store: Knowle
     create(store)
     text = "\ufeff---\r\ntitle: x\r\n---\r\n\r\n## A\r\nno final line end \u2028 \x0c"
 
-    written = store.write_document(PROJECT, "guide", text, AGENT)
+    written = store.edit(PROJECT, "guide", rewrite(text), AGENT)
 
     stored = store.reader.document(PROJECT, "guide")
     assert stored.document.text == text
@@ -132,7 +132,7 @@ def test_bytes_that_are_not_text_survive_a_change_of_a_chapter(store: KnowledgeS
     path = store.home / create(store).path
     path.write_bytes(b"\xff\xfe broken\n\n## A\n\nx\n\n## B\n\n\xe9\n")
 
-    store.update_chapter(PROJECT, "guide", Which("A"), "new", AGENT)
+    store.edit(PROJECT, "guide", update_chapter(Which("A"), "new"), AGENT)
 
     assert path.read_bytes() == b"\xff\xfe broken\n\n## A\n\nnew\n\n## B\n\n\xe9\n"
     assert "\ufffd" in store.reader.document(PROJECT, "guide").document.text
@@ -140,13 +140,12 @@ def test_bytes_that_are_not_text_survive_a_change_of_a_chapter(store: KnowledgeS
 
 def test_a_write_to_a_document_changed_meanwhile_is_a_conflict(store: KnowledgeStore) -> None:
     first = create(store).version
-    second = store.update_chapter(PROJECT, "guide", Which("First"), "mine", AGENT, expected_version=first).version
+    second = store.edit(PROJECT, "guide", update_chapter(Which("First"), "mine"), AGENT, expected_version=first).version
 
     writes: list[Callable[[], object]] = [
-        lambda: store.update_chapter(PROJECT, "guide", Which("First"), "yours", AGENT, expected_version=first),
-        lambda: store.write_document(PROJECT, "guide", "yours", AGENT, first),
+        lambda: store.edit(PROJECT, "guide", update_chapter(Which("First"), "yours"), AGENT, expected_version=first),
+        lambda: store.edit(PROJECT, "guide", rewrite("yours"), AGENT, first),
         lambda: store.delete_document(PROJECT, "guide", AGENT, first),
-        lambda: store.rename_document(PROJECT, "guide", "new", AGENT, first),
         lambda: store.write_main(PROJECT, "yours", AGENT, first),
     ]
     for act in writes:
@@ -201,9 +200,6 @@ def test_a_document_can_be_created_only_once(store: KnowledgeStore) -> None:
     for name in ("api-guide", "Api Guide.md", "api-guide.md"):
         with pytest.raises(FileExists):
             create(store, name)
-    create(store, "other")
-    with pytest.raises(FileExists):
-        store.rename_document(PROJECT, "other", "api guide", AGENT)
 
 
 @pytest.mark.parametrize("name", HOSTILE_FILENAMES, ids=ascii)
@@ -214,7 +210,7 @@ def test_hostile_file_names_are_rejected_by_every_method(store: KnowledgeStore, 
         lambda: create(store, name),
         lambda: store.reader.document(PROJECT, name),
         lambda: store.delete_document(PROJECT, name, AGENT),
-        lambda: store.rename_document(PROJECT, "ok", name, AGENT),
+        lambda: store.edit(PROJECT, name, rewrite("x"), AGENT),
         lambda: store.past.log(PROJECT, name),
     ):
         with pytest.raises(InvalidFilename):
@@ -264,7 +260,7 @@ def test_symlinks_in_the_folder_are_not_followed(store: KnowledgeStore, tmp_path
         lambda: store.listing.documents("other"),
         lambda: store.write_main(PROJECT, "x", AGENT),
         lambda: store.write_main("other", "x", AGENT),
-        lambda: store.write_document(PROJECT, "link", "x", AGENT),
+        lambda: store.edit(PROJECT, "link", rewrite("x"), AGENT),
         lambda: create(store, "new", project="other"),
         lambda: store.delete_project("other", AGENT),
     ):
@@ -298,7 +294,7 @@ def test_files_that_only_look_like_documents_are_neither_listed_nor_opened(store
         with pytest.raises(InvalidPath):
             store.reader.document(PROJECT, name)
         with pytest.raises(InvalidPath):
-            store.write_document(PROJECT, name, "x", AGENT)
+            store.edit(PROJECT, name, rewrite("x"), AGENT)
 
 
 def test_a_git_folder_that_is_a_symlink_is_rejected(tmp_path: Path) -> None:
@@ -338,8 +334,8 @@ def test_a_folder_of_the_original_opens_unchanged_and_keeps_its_layout(tmp_path:
     assert before == {path: path.read_bytes() for path in before}
     assert len(messages(home)) == 1
 
-    store.update_section("My App", "## Build", "ninja", AGENT)
-    store.update_chapter("My App", "api-guide", Which("Errors"), "Some.", AGENT)
+    store.edit("My App", None, update_section("## Build", "ninja"), AGENT)
+    store.edit("My App", "api-guide", update_chapter(Which("Errors"), "Some."), AGENT)
     store.write_main("git@host:team/other.git", "x", AGENT)
 
     assert (home / "projects" / "git-host-team-other-git" / "main.md").read_text(encoding="utf-8") == "x"
@@ -354,7 +350,7 @@ def test_hostile_front_matter_is_listed_with_its_problem_and_can_be_edited(store
     path.write_text(f"---\ntitle: x\n{front}\n---\n\n## A\n\nold\n", encoding="utf-8")
 
     assert store.listing.documents(PROJECT)[0].metadata.problem
-    store.update_chapter(PROJECT, "guide", Which("A"), "new", AGENT)
+    store.edit(PROJECT, "guide", update_chapter(Which("A"), "new"), AGENT)
 
     assert path.read_text(encoding="utf-8") == f"---\ntitle: x\n{front}\n---\n\n## A\n\nnew\n"
 
@@ -387,7 +383,7 @@ def test_threads_queue_like_processes_and_time_out_at_the_deadline(tmp_path: Pat
     store = KnowledgeStore(tmp_path / "home")
     create(store)
     threads = [
-        threading.Thread(target=store.add_chapter, args=(PROJECT, "guide", NewChapter(f"T{n}", "x"), AGENT))
+        threading.Thread(target=store.edit, args=(PROJECT, "guide", add_chapter(NewChapter(f"T{n}", "x")), AGENT))
         for n in range(8)
     ]
     for thread in threads:

@@ -17,7 +17,7 @@ from lore_server.knowledge.chapter_edit import (
     add_chapter,
     new_document,
     remove_chapter,
-    rewritten,
+    rewrite,
     update_chapter,
 )
 from lore_server.knowledge.document import KnowledgeDocument
@@ -112,7 +112,7 @@ def test_chapters_with_the_same_title_are_distinguished_by_index() -> None:
 
 
 def test_an_update_keeps_heading_level_subheadings_and_all_other_lines() -> None:
-    text = update_chapter(GUIDE, Which("Getting Started", 0), "New text.", "In short.", NOW)
+    text = update_chapter(Which("Getting Started", 0), "New text.", "In short.").change(GUIDE, NOW)
 
     expected = GUIDE.replace("updated: 2024-01-01T12:00:00Z # by hand", f"updated: {NOW}")
     begin, end = expected.index("First paragraph"), expected.index("### Setup")
@@ -121,13 +121,13 @@ def test_an_update_keeps_heading_level_subheadings_and_all_other_lines() -> None
 
 
 def test_a_summary_that_begins_the_content_is_not_written_twice() -> None:
-    text = update_chapter("## A\n", Which("A"), "In short.\n\nMore.", "In short.", NOW)
+    text = update_chapter(Which("A"), "In short.\n\nMore.", "In short.").change("## A\n", NOW)
 
     assert text == "## A\n\nIn short.\n\nMore.\n"
 
 
 def test_the_content_may_include_the_heading_of_its_chapter() -> None:
-    assert update_chapter("## A\nold\n", Which("A"), "## A\n\nnew", None, NOW) == "## A\n\nnew\n"
+    assert update_chapter(Which("A"), "## A\n\nnew").change("## A\nold\n", NOW) == "## A\n\nnew\n"
 
 
 @pytest.mark.parametrize(
@@ -135,32 +135,32 @@ def test_the_content_may_include_the_heading_of_its_chapter() -> None:
 )
 def test_content_that_would_affect_other_chapters_is_rejected(content: str) -> None:
     with pytest.raises(InvalidContent):
-        update_chapter(GUIDE, Which("Errors"), content, None, NOW)
+        update_chapter(Which("Errors"), content).change(GUIDE, NOW)
 
 
 def test_subheadings_are_written_with_the_content_but_not_twice() -> None:
-    text = update_chapter("## A\n\n### Sub\n\nx\n", Which("A"), "a\n\n### New\n\nb", None, NOW)
+    text = update_chapter(Which("A"), "a\n\n### New\n\nb").change("## A\n\n### Sub\n\nx\n", NOW)
 
     assert titles(text) == [(2, "A"), (3, "New"), (3, "Sub")]
     with pytest.raises(SectionExists):
-        update_chapter(text, Which("A"), "### Sub\n\nagain", None, NOW)
+        update_chapter(Which("A"), "### Sub\n\nagain").change(text, NOW)
 
 
 def test_chapters_are_added_at_the_end_before_and_after_with_the_level_of_their_reference() -> None:
     chapter = NewChapter("New", "Text.")
 
-    assert titles(add_chapter(GUIDE, chapter, NOW))[-1] == (2, "New")
-    assert titles(add_chapter(GUIDE, chapter, NOW, "before", Which("Errors")))[2] == (2, "New")
-    assert titles(add_chapter(GUIDE, chapter, NOW, "after", Which("Getting Started", 0)))[2] == (2, "New")
-    assert titles(add_chapter(GUIDE, chapter, NOW, "after", Which("Setup")))[2] == (3, "New")
+    assert titles(add_chapter(chapter).change(GUIDE, NOW))[-1] == (2, "New")
+    assert titles(add_chapter(chapter, "before", Which("Errors")).change(GUIDE, NOW))[2] == (2, "New")
+    assert titles(add_chapter(chapter, "after", Which("Getting Started", 0)).change(GUIDE, NOW))[2] == (2, "New")
+    assert titles(add_chapter(chapter, "after", Which("Setup")).change(GUIDE, NOW))[2] == (3, "New")
     with pytest.raises(SectionExists):
-        add_chapter(GUIDE, NewChapter("Errors", ""), NOW)
+        add_chapter(NewChapter("Errors", "")).change(GUIDE, NOW)
     with pytest.raises(InvalidArgument):
-        add_chapter(GUIDE, chapter, NOW, "before")
+        add_chapter(chapter, "before").change(GUIDE, NOW)
 
 
 def test_a_chapter_is_removed_with_its_subchapters() -> None:
-    text = remove_chapter(GUIDE, Which("Getting Started", 0), NOW)
+    text = remove_chapter(Which("Getting Started", 0)).change(GUIDE, NOW)
 
     assert titles(text) == [(2, "Errors"), (2, "Getting Started")]
     assert text.endswith(GUIDE[GUIDE.index("## Errors") :])
@@ -184,18 +184,20 @@ def test_a_whole_text_is_stored_byte_for_byte_except_for_an_unchanged_updated_da
     left = GUIDE.replace("Install it.", "Install it twice.")
     chosen = left.replace("updated: 2024-01-01T12:00:00Z # by hand", "updated: yesterday")
 
-    assert rewritten(GUIDE, GUIDE, NOW) == GUIDE
-    assert rewritten(GUIDE, left, NOW) == left.replace("updated: 2024-01-01T12:00:00Z # by hand", f"updated: {NOW}")
-    assert rewritten(GUIDE, chosen, NOW) == chosen
-    assert rewritten(GUIDE, "\ufeffnothing of it\r\n", NOW) == "\ufeffnothing of it\r\n"
+    assert rewrite(GUIDE).change(GUIDE, NOW) == GUIDE
+    assert rewrite(left).change(GUIDE, NOW) == left.replace(
+        "updated: 2024-01-01T12:00:00Z # by hand", f"updated: {NOW}"
+    )
+    assert rewrite(chosen).change(GUIDE, NOW) == chosen
+    assert rewrite("\ufeffnothing of it\r\n").change(GUIDE, NOW) == "\ufeffnothing of it\r\n"
 
 
 def test_a_whole_text_may_exceed_the_chapter_limit_only_if_it_did_before() -> None:
     many = "".join(f"## {number}\n" for number in range(limits.CHAPTERS + 1))
 
     with pytest.raises(InvalidContent, match="up to 50 chapters"):
-        rewritten(GUIDE, many, NOW)
-    assert rewritten(many, f"{many}text\n", NOW) == f"{many}text\n"
+        rewrite(many).change(GUIDE, NOW)
+    assert rewrite(f"{many}text\n").change(many, NOW) == f"{many}text\n"
 
 
 def test_limits_equal_those_of_the_original() -> None:
@@ -219,9 +221,9 @@ def test_limits_equal_those_of_the_original() -> None:
             create(*bad)
     full = create(chapters=50)
     with pytest.raises(InvalidContent):
-        add_chapter(full, NewChapter("more", "x"), NOW)
+        add_chapter(NewChapter("more", "x")).change(full, NOW)
     with pytest.raises(InvalidContent):
-        update_chapter(full, Which("c1"), "### more", None, NOW)
+        update_chapter(Which("c1"), "### more").change(full, NOW)
 
 
 @pytest.mark.parametrize(
@@ -244,7 +246,7 @@ def test_unreadable_front_matter_is_left_unchanged() -> None:
     text = "---\ntitle: [\nupdated: 2024\n---\n## A\n"
 
     assert KnowledgeDocument(text).metadata.problem
-    assert update_chapter(text, Which("A"), "b", None, NOW) == text + "\nb\n"
+    assert update_chapter(Which("A"), "b").change(text, NOW) == text + "\nb\n"
 
 
 @pytest.mark.parametrize(
@@ -275,7 +277,7 @@ def test_values_stay_text_whatever_their_yaml_type() -> None:
 def test_an_update_takes_time_proportional_to_the_document() -> None:
     text = "".join(f"## Chapter {n}\n\n{'word ' * 2000}\n- ```\n  x\n  ```\n\n" for n in range(50)) + "`" * 100_000
 
-    assert titles(update_chapter(text, Which("Chapter 7"), "new", None, NOW))[7] == (2, "Chapter 7")
+    assert titles(update_chapter(Which("Chapter 7"), "new").change(text, NOW))[7] == (2, "Chapter 7")
 
 
 @given(TEXTS)
@@ -298,7 +300,7 @@ def test_an_update_changes_only_the_lines_of_its_chapter(text: str, index: int, 
         return
     index %= len(before.chapters)
     try:
-        after = KnowledgeDocument(update_chapter(text, Which(index=index), content, None, NOW))
+        after = KnowledgeDocument(update_chapter(Which(index=index), content).change(text, NOW))
     except LoreError:
         return
     first, last = before.chapters[index].lines
@@ -327,9 +329,9 @@ def test_adding_and_removing_a_chapter_preserves_the_other_chapters(
     index %= len(before) or 1
     contents = [one.content for one in KnowledgeDocument(text).chapters]
     try:
-        added = add_chapter(text, NewChapter(title, content), NOW, place, Which(index=index))  # type: ignore[arg-type]
+        added = add_chapter(NewChapter(title, content), place, Which(index=index)).change(text, NOW)  # type: ignore[arg-type]
         at = [one for _, one in titles(added)].index(" ".join(title.split()))
-        after = remove_chapter(added, Which(index=at), NOW)
+        after = remove_chapter(Which(index=at)).change(added, NOW)
     except LoreError:
         return
     assert titles(after) == before

@@ -11,6 +11,7 @@ from lore_etl.core.headings import outline
 from lore_server.knowledge.registry import index_with, merged_index, read_index
 from lore_server.knowledge.sections import add_section, remove_section, update_section
 
+NOW = "2026-01-02T03:04:05.000Z"
 MAIN = "# App\r\n\r\n## Build\r\n\r\nmake\r\n\r\n### Deep\r\n\r\nx\r\n\r\n```\r\n## no\r\n```\r\n\r\n## Test\r\n\r\nx"
 
 
@@ -19,34 +20,38 @@ def section_titles(text: str) -> list[str]:
 
 
 def test_a_section_is_replaced_with_its_subsections_and_line_ends_are_kept() -> None:
-    text = update_section(MAIN, "## Build", "ninja\n\n### New")
+    text = update_section("## Build", "ninja\n\n### New").change(MAIN, NOW)
 
     assert text == "# App\r\n\r\n## Build\r\n\r\nninja\r\n\r\n### New\r\n\r\n" + MAIN[MAIN.index("## Test") :]
 
 
 def test_sections_are_added_and_removed() -> None:
-    assert section_titles(add_section(MAIN, "## New", "x")) == ["Build", "Test", "New"]
-    assert section_titles(add_section(MAIN, "## New", "x", "before", "## Build")) == ["New", "Build", "Test"]
-    assert section_titles(add_section(MAIN, "## New", "", "after", "## Build")) == ["Build", "New", "Test"]
-    assert remove_section(MAIN, "## Build") == "# App\r\n\r\n" + MAIN[MAIN.index("## Test") :]
-    assert remove_section(add_section("", "## New", "x"), "## New") == ""
+    assert section_titles(add_section("## New", "x").change(MAIN, NOW)) == ["Build", "Test", "New"]
+    assert section_titles(add_section("## New", "x", "before", "## Build").change(MAIN, NOW)) == [
+        "New",
+        "Build",
+        "Test",
+    ]
+    assert section_titles(add_section("## New", "", "after", "## Build").change(MAIN, NOW)) == ["Build", "New", "Test"]
+    assert remove_section("## Build").change(MAIN, NOW) == "# App\r\n\r\n" + MAIN[MAIN.index("## Test") :]
+    assert remove_section("## New").change(add_section("## New", "x").change("", NOW), NOW) == ""
 
 
 def test_invalid_existing_or_overlapping_sections_are_rejected() -> None:
     with pytest.raises(SectionNotFound):
-        update_section(MAIN, "## no", "x")
+        update_section("## no", "x").change(MAIN, NOW)
     with pytest.raises(SectionExists):
-        add_section(MAIN, "## Build", "x")
+        add_section("## Build", "x").change(MAIN, NOW)
     for header in ("Build", "# Build", "### Deep", "##", "## " + "x" * 200, ""):
         with pytest.raises(InvalidArgument):
-            update_section(MAIN, header, "x")
+            update_section(header, "x").change(MAIN, NOW)
     for content in ("## Other", "# Other", "```", "\0"):
         with pytest.raises(InvalidContent):
-            update_section(MAIN, "## Build", content)
+            update_section("## Build", content).change(MAIN, NOW)
     with pytest.raises(InvalidContent):
-        add_section("```\nopen", "## New", "x")
+        add_section("## New", "x").change("```\nopen", NOW)
     with pytest.raises(InvalidArgument):
-        update_section("## A\n## A\n", "## A", "x")
+        update_section("## A", "x").change("## A\n## A\n", NOW)
 
 
 def test_the_index_keeps_unknown_entries_and_rejects_paths_outside_the_folder() -> None:

@@ -10,7 +10,7 @@ from lore_etl.core.headings import heading_line
 from lore_server.knowledge import limits
 from lore_server.knowledge.document import CHAPTER_LEVELS, KnowledgeDocument
 from lore_server.knowledge.metadata import Value, with_values, write_metadata
-from lore_server.knowledge.part_editor import PartEditor, PartKind, Place
+from lore_server.knowledge.part_editor import Edit, PartEditor, PartKind, Place
 
 CHAPTERS = PartKind("chapter", "document", CHAPTER_LEVELS, CHAPTER_LEVELS, has_front_matter=True, most=limits.CHAPTERS)
 
@@ -29,6 +29,13 @@ class Which:
 
     title: str | None = None
     index: int | None = None
+
+    def __str__(self) -> str:
+        return f"'{self.title}'" if self.title is not None else f"{self.index}"
+
+    def position(self, document: KnowledgeDocument) -> int:
+        """Return the index of the chapter in a document. Raises ChapterNotFound, InvalidArgument."""
+        return document.position(self.title, self.index)
 
 
 def new_document(
@@ -61,24 +68,28 @@ def new_document(
     return limits.checked_text("".join(parts), limits.DOCUMENT_BYTES, "document")
 
 
-def rewritten(old: str, new: str, now: str) -> str:
-    """Return the new text unchanged, except that an `updated` field equal to the old one is set to `now`.
+def rewrite(new: str) -> Edit:
+    """Replace the whole text, except that an `updated` field equal to the old one is set to the present time.
 
     Raises:
         InvalidContent: the text is too long, has too many chapters, or gets a `valid_until` that is not a date.
     """
-    limits.checked_text(new, limits.DOCUMENT_BYTES, "document")
-    before, after = KnowledgeDocument(old), KnowledgeDocument(new)
-    day = after.metadata.valid_until
-    if day and day != before.metadata.valid_until:
-        limits.checked_day(day)
-    if len(after.headings) > len(before.headings):
-        CHAPTERS.checked_count(len(after.headings))
-    updated = after.metadata.updated
-    return with_values(new, {"updated": now}) if new != old and updated and updated == before.metadata.updated else new
+
+    def change(old: str, now: str) -> str:
+        limits.checked_text(new, limits.DOCUMENT_BYTES, "document")
+        before, after = KnowledgeDocument(old), KnowledgeDocument(new)
+        day, updated = after.metadata.valid_until, after.metadata.updated
+        if day and day != before.metadata.valid_until:
+            limits.checked_day(day)
+        if len(after.headings) > len(before.headings):
+            CHAPTERS.checked_count(len(after.headings))
+        is_dated = new != old and updated and updated == before.metadata.updated
+        return with_values(new, {"updated": now}) if is_dated else new
+
+    return Edit("Updated", change)
 
 
-def update_chapter(text: str, which: Which, content: str, summary: str | None, now: str) -> str:
+def update_chapter(which: Which, content: str, summary: str | None = None) -> Edit:
     """Replace the content of a chapter; its heading and its sub-chapters stay.
 
     A `summary`, if given, becomes the first paragraph.
@@ -87,26 +98,38 @@ def update_chapter(text: str, which: Which, content: str, summary: str | None, n
         ChapterNotFound: the chapter does not exist.
         InvalidContent, SectionExists: see `PartEditor.update`.
     """
-    document = KnowledgeDocument(text)
-    return _editor(document, now).update(document.position(which.title, which.index), content, summary or "")
+
+    def change(text: str, now: str) -> str:
+        document = KnowledgeDocument(text)
+        return _editor(document, now).update(which.position(document), content, summary or "")
+
+    return Edit(f"Updated chapter {which} in", change)
 
 
-def add_chapter(text: str, chapter: NewChapter, now: str, place: Place = "end", reference: Which | None = None) -> str:
+def add_chapter(chapter: NewChapter, place: Place = "end", reference: Which | None = None) -> Edit:
     """Add a chapter at the end, or before or after the reference, with the reference's level.
 
     Raises:
         ChapterNotFound: the reference does not exist.
         InvalidArgument, InvalidContent, SectionExists: see `PartEditor.add`.
     """
-    document, name = KnowledgeDocument(text), limits.checked_title(chapter.title, "chapter title")
-    position = document.position(reference.title, reference.index) if reference and place != "end" else None
-    return _editor(document, now).add(name, chapter.content, chapter.summary, place, position)
+
+    def change(text: str, now: str) -> str:
+        document, name = KnowledgeDocument(text), limits.checked_title(chapter.title, "chapter title")
+        position = reference.position(document) if reference and place != "end" else None
+        return _editor(document, now).add(name, chapter.content, chapter.summary, place, position)
+
+    return Edit(f"Added chapter '{chapter.title}' to", change)
 
 
-def remove_chapter(text: str, which: Which, now: str) -> str:
+def remove_chapter(which: Which) -> Edit:
     """Remove a chapter with its sub-chapters. Raises ChapterNotFound."""
-    document = KnowledgeDocument(text)
-    return _editor(document, now).remove(document.position(which.title, which.index))
+
+    def change(text: str, now: str) -> str:
+        document = KnowledgeDocument(text)
+        return _editor(document, now).remove(which.position(document))
+
+    return Edit(f"Removed chapter {which} from", change)
 
 
 def _editor(document: KnowledgeDocument, now: str) -> PartEditor:

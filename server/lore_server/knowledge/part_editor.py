@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from lore_etl.core.errors import InvalidArgument, InvalidContent, SectionExists
 from lore_etl.core.frontmatter import front_matter_lines
@@ -15,6 +15,13 @@ from lore_server.knowledge.document import stripped, summary_of
 from lore_server.knowledge.metadata import with_values
 
 Place = Literal["end", "before", "after"]
+
+
+class Edit(NamedTuple):
+    """A change to a text: its description, to which the file name is added, and a function of the text and the time."""
+
+    what: str
+    change: Callable[[str, str], str]
 
 
 @dataclass(frozen=True)

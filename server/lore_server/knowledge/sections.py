@@ -8,29 +8,41 @@ from lore_etl.core.errors import InvalidArgument, SectionNotFound
 from lore_etl.core.headings import heading_of, outline
 from lore_etl.core.text import one_line
 from lore_server.knowledge import limits
-from lore_server.knowledge.part_editor import PartEditor, PartKind, Place
+from lore_server.knowledge.part_editor import Edit, PartEditor, PartKind, Place
 
 SECTIONS = PartKind("section", "main document", range(2, 3), range(1, 3), has_front_matter=False)
 _HEADER = re.compile(r"^##\s+\S")
 
 
-def update_section(text: str, header: str, content: str) -> str:
+def update_section(header: str, content: str) -> Edit:
     """Replace the text below a header. Raises SectionNotFound, InvalidContent."""
-    editor = PartEditor(SECTIONS, outline(text))
-    return editor.update(_position(editor, header), content)
+
+    def change(text: str, _: str) -> str:
+        editor = PartEditor(SECTIONS, outline(text))
+        return editor.update(_position(editor, header), content)
+
+    return Edit(f"Updated section '{header.strip()}' in", change)
 
 
-def add_section(text: str, header: str, content: str, place: Place = "end", reference: str | None = None) -> str:
+def add_section(header: str, content: str, place: Place = "end", reference: str | None = None) -> Edit:
     """Add a section at the end, or before or after another. Raises SectionNotFound; see also `PartEditor.add`."""
-    editor, title = PartEditor(SECTIONS, outline(text)), _title(header)
-    position = _position(editor, reference) if reference is not None and place != "end" else None
-    return editor.add(title, content, "", place, position)
+
+    def change(text: str, _: str) -> str:
+        editor, title = PartEditor(SECTIONS, outline(text)), _title(header)
+        position = _position(editor, reference) if reference is not None and place != "end" else None
+        return editor.add(title, content, "", place, position)
+
+    return Edit(f"Added section '{header.strip()}' to", change)
 
 
-def remove_section(text: str, header: str) -> str:
+def remove_section(header: str) -> Edit:
     """Remove a section with all its content. Raises SectionNotFound."""
-    editor = PartEditor(SECTIONS, outline(text))
-    return editor.remove(_position(editor, header))
+
+    def change(text: str, _: str) -> str:
+        editor = PartEditor(SECTIONS, outline(text))
+        return editor.remove(_position(editor, header))
+
+    return Edit(f"Removed section '{header.strip()}' from", change)
 
 
 def _title(header: str) -> str:

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 from lore_etl.core.clock import precise_timestamp
 from lore_etl.core.errors import Conflict, FileExists, LoreError
-from lore_server.knowledge import chapter_edit, limits, sections
-from lore_server.knowledge.chapter_edit import NewChapter, Which
+from lore_server.knowledge import limits
 from lore_server.knowledge.git.commits import Author, Commit, blob_id
 from lore_server.knowledge.git.history import FOREIGN, LOCK, Changes, History
 from lore_server.knowledge.identity import Identity
 from lore_server.knowledge.lock import StoreLock
 from lore_server.knowledge.names import document_name
-from lore_server.knowledge.part_editor import Place
+from lore_server.knowledge.part_editor import Edit
 from lore_server.knowledge.past import Past
 from lore_server.knowledge.projects import Projects
-from lore_server.knowledge.reader import DocumentReader, Listing, Project, exact, missing
+from lore_server.knowledge.reader import MAIN, DocumentReader, Listing, Project, exact, missing
 from lore_server.knowledge.registry import INDEX, index_with, index_with_use
 from lore_server.knowledge.remote import Remote, RemoteState
 from lore_server.knowledge.safe_files import Files
@@ -144,61 +142,31 @@ class KnowledgeStore:
             pushed = self.remote.push()
         return Synced(count, pulled, pushed, self.remote.state())
 
-    # --- main documents ----------------------------------------------------------------------------------------------
+    # --- writing -----------------------------------------------------------------------------------------------------
+
+    def edit(
+        self, project_id: str, filename: str | None, edit: Edit, author: Author, expected_version: str | None = None
+    ) -> Written:
+        """Change an existing document or, without a file name, the main document.
+
+        Raises ProjectNotFound, DocumentNotFound, and the errors of the edit.
+        """
+        with self.writer.writing():
+            project, path, data = self._found(project_id, filename, expected_version)
+            new = edit.change(exact(data), self.now()).encode("utf-8", "surrogateescape")
+            return self.writer.save(project, {path: new}, f"{edit.what} {file_name(path)}", author, path)
 
     def write_main(self, project_id: str, content: str, author: Author, expected_version: str | None = None) -> Written:
         """Replace a project's main document, and create the project if it does not exist."""
         limits.checked_text(content, limits.DOCUMENT_BYTES, "main document")
-        return self._edit_main(project_id, author, expected_version, "Updated main.md", lambda _: content, begins=True)
+        with self.writer.writing():
+            project, more = self.projects.begun(self.reader.project(project_id))
+            path = project.main_path
+            _expect(expected_version, self.files.read(path))
+            return self.writer.save(project, more | {path: content.encode()}, f"Updated {MAIN}", author, path)
 
-    def update_section(
-        self, project_id: str, header: str, content: str, author: Author, expected_version: str | None = None
-    ) -> Written:
-        """Replace the text below a `## Header`. Raises ProjectNotFound, SectionNotFound."""
-        what = f"Updated section '{header.strip()}' in main.md"
-        change = partial(sections.update_section, header=header, content=content)
-        return self._edit_main(project_id, author, expected_version, what, change)
-
-    def add_section(
-        self,
-        project_id: str,
-        header: str,
-        content: str,
-        author: Author,
-        place: Place = "end",
-        reference: str | None = None,
-        expected_version: str | None = None,
-    ) -> Written:
-        """Add a section. Raises ProjectNotFound, SectionExists, SectionNotFound."""
-        what = f"Added section '{header.strip()}' to main.md"
-        change = partial(sections.add_section, header=header, content=content, place=place, reference=reference)
-        return self._edit_main(project_id, author, expected_version, what, change)
-
-    def remove_section(
-        self, project_id: str, header: str, author: Author, expected_version: str | None = None
-    ) -> Written:
-        """Remove a section. Raises ProjectNotFound, SectionNotFound."""
-        what = f"Removed section '{header.strip()}' from main.md"
-        return self._edit_main(
-            project_id, author, expected_version, what, partial(sections.remove_section, header=header)
-        )
-
-    # --- documents ---------------------------------------------------------------------------------------------------
-
-    def create_document(
-        self,
-        project_id: str,
-        filename: str,
-        title: str,
-        introduction: str,
-        keywords: tuple[str, ...],
-        chapters: tuple[NewChapter, ...],
-        author: Author,
-        supersedes: tuple[str, ...] = (),
-        valid_until: str | None = None,
-    ) -> Written:
-        """Create a document. Raises InvalidProjectId, InvalidFilename, FileExists."""
-        text = chapter_edit.new_document(title, introduction, keywords, chapters, self.now(), supersedes, valid_until)
+    def create_document(self, project_id: str, filename: str, text: str, author: Author) -> Written:
+        """Create a document. Raises FileExists."""
         name = document_name(filename)
         with self.writer.writing():
             project = self.reader.project(project_id)
@@ -207,26 +175,6 @@ class KnowledgeStore:
             project, more = self.projects.begun(project)
             path = f"{project.knowledge_path}/{name}"
             return self.writer.save(project, more | {path: text.encode()}, f"Created {name}", author, path)
-
-    def write_document(
-        self, project_id: str, filename: str, text: str, author: Author, expected_version: str | None = None
-    ) -> Written:
-        """Replace the whole text of a document. Raises DocumentNotFound."""
-        change = partial(chapter_edit.rewritten, new=text)
-        return self._edit(project_id, filename, author, expected_version, "Updated ", change)
-
-    def rename_document(
-        self, project_id: str, filename: str, new_filename: str, author: Author, expected_version: str | None = None
-    ) -> Written:
-        """Rename a document. Raises DocumentNotFound, InvalidFilename, FileExists."""
-        name = document_name(new_filename)
-        with self.writer.writing():
-            project, old, data = self._found(project_id, filename, expected_version)
-            path = f"{project.knowledge_path}/{name}"
-            if path != old and self.files.exists(path):
-                raise FileExists(f"Project `{project.id}` already has a document `{name}`.")
-            changes: Changes = {path: data} if path == old else {path: data, old: None}
-            return self.writer.save(project, changes, f"Renamed {file_name(old)} to {name}", author, path)
 
     def delete_document(
         self, project_id: str, filename: str, author: Author, expected_version: str | None = None
@@ -253,92 +201,21 @@ class KnowledgeStore:
             changes[INDEX] = index_with(self.files.read(INDEX), project.id, None)
             return self.writer.save(project, changes, "Deleted project", author, folder)
 
-    # --- chapters ----------------------------------------------------------------------------------------------------
-
-    def update_chapter(
-        self,
-        project_id: str,
-        filename: str,
-        which: Which,
-        content: str,
-        author: Author,
-        summary: str | None = None,
-        expected_version: str | None = None,
-    ) -> Written:
-        """Replace the content of a chapter. Raises DocumentNotFound, ChapterNotFound, SectionExists."""
-        what = f"Updated chapter {_which(which)} in "
-        change = partial(chapter_edit.update_chapter, which=which, content=content, summary=summary)
-        return self._edit(project_id, filename, author, expected_version, what, change)
-
-    def add_chapter(
-        self,
-        project_id: str,
-        filename: str,
-        chapter: NewChapter,
-        author: Author,
-        place: Place = "end",
-        reference: Which | None = None,
-        expected_version: str | None = None,
-    ) -> Written:
-        """Add a chapter. Raises DocumentNotFound, SectionExists, ChapterNotFound (for the reference)."""
-        what = f"Added chapter '{chapter.title}' to "
-        change = partial(chapter_edit.add_chapter, chapter=chapter, place=place, reference=reference)
-        return self._edit(project_id, filename, author, expected_version, what, change)
-
-    def remove_chapter(
-        self, project_id: str, filename: str, which: Which, author: Author, expected_version: str | None = None
-    ) -> Written:
-        """Remove a chapter with its sub-chapters. Raises DocumentNotFound, ChapterNotFound."""
-        what = f"Removed chapter {_which(which)} from "
-        change = partial(chapter_edit.remove_chapter, which=which)
-        return self._edit(project_id, filename, author, expected_version, what, change)
-
-    def _edit(
-        self,
-        project_id: str,
-        filename: str,
-        author: Author,
-        expected_version: str | None,
-        what: str,
-        change: Callable[..., str],
-    ) -> Written:
-        """Change the text of a document with `change(text, now=...)`, and commit the result."""
-        with self.writer.writing():
-            project, path, data = self._found(project_id, filename, expected_version)
-            new = change(exact(data), now=self.now()).encode("utf-8", "surrogateescape")
-            return self.writer.save(project, {path: new}, what + file_name(path), author, path)
-
-    def _edit_main(
-        self,
-        project_id: str,
-        author: Author,
-        expected_version: str | None,
-        what: str,
-        change: Callable[[str], str],
-        begins: bool = False,
-    ) -> Written:
-        """Change the text of a main document with `change(text)`; with `begins`, create the project if necessary."""
-        with self.writer.writing():
-            more: Changes = {}
-            project = self.reader.project(project_id) if begins else self.projects.known(project_id)
-            if begins:
-                project, more = self.projects.begun(project)
+    def _found(self, project_id: str, filename: str | None, expected: str | None) -> tuple[Project, str, bytes]:
+        """Return the project, path and content of an existing document, or of the main document, which may be empty."""
+        if filename is None:
+            project = self.projects.known(project_id)
             path = project.main_path
             data = self.files.read(path)
-            _expect(expected_version, data)
-            new = change(exact(data or b"")).encode("utf-8", "surrogateescape")
-            return self.writer.save(project, more | {path: new}, what, author, path)
-
-    def _found(self, project_id: str, filename: str, expected: str | None) -> tuple[Project, str, bytes]:
-        """Return an existing document with the expected version: its project, path and content."""
-        project = self.projects.allowed(self.reader.project(project_id))
-        name = self.reader.existing_name(project, filename)
-        path = f"{project.knowledge_path}/{name}"
-        data = self.files.read(path) if name else None
-        if data is None:
-            raise missing(project, filename)
+        else:
+            project = self.projects.allowed(self.reader.project(project_id))
+            name = self.reader.existing_name(project, filename)
+            path = f"{project.knowledge_path}/{name}"
+            data = self.files.read(path) if name else None
+            if data is None:
+                raise missing(project, filename)
         _expect(expected, data)
-        return project, path, data
+        return project, path, data or b""
 
 
 def _expect(version: str | None, data: bytes | None) -> None:
@@ -346,7 +223,3 @@ def _expect(version: str | None, data: bytes | None) -> None:
     now = "" if data is None else blob_id(data)
     if version is not None and version != now:
         raise Conflict(f"It has changed since: its version is {now or 'none'}, not {version[:64] or 'none'}.")
-
-
-def _which(which: Which) -> str:
-    return f"'{which.title}'" if which.title is not None else f"{which.index}"

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 from lore_etl.core.errors import ConfigError
 from lore_etl.core.json_types import JSON
 from lore_server.contract import Contract, Operation, Schema
 from lore_server.execution.progress import Listener
+from lore_server.knowledge.write_request import WriteRequest
 from lore_server.replies import render_framework, render_index, render_memories, render_projects
 from lore_server.replies.reply_text import ReplyText, error_text
 
@@ -34,6 +35,7 @@ if TYPE_CHECKING:  # commands only render the owner's replies, so they do not im
 Reply = TypeVar("Reply")
 Method = Callable[..., Any]
 LISTENER = "listener"
+REQUEST = "request"
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,7 @@ def entry(method: Callable[[Services], Callable[..., Reply]], text: Callable[[Re
     """Return the entry of an operation.
 
     The method is keyword-only and takes the arguments of the contract by their names. If it has a parameter `listener`,
-    it also receives the listener of the call.
+    it also receives the listener of the call; a parameter `request` receives the arguments that are in `WriteRequest`.
     """
     return Entry(method, text)
 
@@ -135,16 +137,24 @@ def methods(contract: Contract, services: Services) -> dict[str, Callable[[Liste
 def _call(operation: Operation, method: Method) -> Callable[[Listener, JSON], JSON]:
     parameters = dict(inspect.signature(method).parameters)
     hears = parameters.pop(LISTENER, None) is not None
-    if not _takes(parameters, operation.input_schema):
+    grouped = set(WriteRequest._fields) if parameters.pop(REQUEST, None) else set[str]()
+    if not _takes(parameters, grouped, operation.input_schema):
         raise ConfigError(f"The method of {operation.id} has other parameters than the contract.", "Reinstall Lore.")
-    if hears:
-        return lambda listener, arguments: method(**arguments, listener=listener)
-    return lambda listener, arguments: method(**arguments)
+
+    def call(listener: Listener, arguments: JSON) -> JSON:
+        given = {name: value for name, value in arguments.items() if name not in grouped}
+        if grouped:
+            given[REQUEST] = WriteRequest(**{name: arguments[name] for name in grouped & arguments.keys()})
+        if hears:
+            given[LISTENER] = listener
+        return cast("JSON", method(**given))
+
+    return call
 
 
-def _takes(parameters: Mapping[str, inspect.Parameter], schema: Schema) -> bool:
+def _takes(parameters: Mapping[str, inspect.Parameter], grouped: Collection[str], schema: Schema) -> bool:
     """Return whether the parameters are keyword-only, have the arguments' names, and are optional if those are."""
-    properties = schema["properties"]
+    properties = {name: one for name, one in schema["properties"].items() if name not in grouped}
     given = {*schema.get("required", ()), *(name for name, one in properties.items() if "default" in one)}
     return parameters.keys() == properties.keys() and all(
         one.kind is one.KEYWORD_ONLY and (name in given or one.default is not one.empty)

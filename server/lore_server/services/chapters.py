@@ -7,12 +7,21 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
 from lore_etl.core.dates import problem_of
-from lore_server.knowledge.chapter_edit import NewChapter, Which
+from lore_server.knowledge.chapter_edit import (
+    NewChapter,
+    Which,
+    add_chapter,
+    new_document,
+    remove_chapter,
+    rewrite,
+    update_chapter,
+)
 from lore_server.knowledge.document import Chapter
 from lore_server.knowledge.metadata import Metadata
 from lore_server.knowledge.part_editor import Place
 from lore_server.knowledge.reader import DocumentInfo, StoredDocument
-from lore_server.services.knowledge_library import Library, author_of
+from lore_server.knowledge.write_request import WriteRequest
+from lore_server.services.knowledge_library import Library
 from lore_server.services.project_service import written
 from lore_server.services.superseded import Titled, outdated_among
 
@@ -68,44 +77,22 @@ class ChapterService:
         keywords: Sequence[str],
         chapters: Sequence[Mapping[str, str]],
         supersedes: Sequence[str],
-        project_id: str | None = None,
+        request: WriteRequest,
         valid_until: str | None = None,
-        author: str | None = None,
-        session: str | None = None,
     ) -> KnowledgeWrittenRecord:
-        parts = tuple(NewChapter(one["title"], one["content"], one.get("summary", "")) for one in chapters)
-        done = self._library.store.create_document(
-            self._library.named(project_id), filename, title, introduction, tuple(keywords), parts,
-            author_of(author, session), tuple(supersedes), valid_until,
-        )  # fmt: skip
-        return written(done)
+        store, name = self._library.store, self._library.named(request.project_id)
+        parts = [NewChapter(one["title"], one["content"], one.get("summary", "")) for one in chapters]
+        text = new_document(title, introduction, keywords, parts, store.now(), supersedes, valid_until)
+        return written(store.create_document(name, filename, text, request.by))
 
-    def write(
-        self,
-        *,
-        filename: str,
-        content: str,
-        project_id: str | None = None,
-        expected_version: str | None = None,
-        author: str | None = None,
-        session: str | None = None,
-    ) -> KnowledgeWrittenRecord:
+    def write(self, *, filename: str, content: str, request: WriteRequest) -> KnowledgeWrittenRecord:
         """Replace the text of a document."""
-        name, by = self._library.named(project_id), author_of(author, session)
-        return written(self._library.store.write_document(name, filename, content, by, expected_version))
+        return written(self._library.edit(request, filename, rewrite(content)))
 
-    def delete(
-        self,
-        *,
-        filename: str,
-        project_id: str | None = None,
-        expected_version: str | None = None,
-        author: str | None = None,
-        session: str | None = None,
-    ) -> KnowledgeWrittenRecord:
+    def delete(self, *, filename: str, request: WriteRequest) -> KnowledgeWrittenRecord:
         """Delete a document; its history is kept."""
-        name, by = self._library.named(project_id), author_of(author, session)
-        return written(self._library.store.delete_document(name, filename, by, expected_version))
+        name = self._library.named(request.project_id)
+        return written(self._library.store.delete_document(name, filename, request.by, request.expected_version))
 
     def chapters(self, *, filename: str, project_id: str | None = None) -> ChapterListRecord:
         """Return the headings of a document."""
@@ -147,22 +134,14 @@ class ChapterService:
         *,
         filename: str,
         new_content: str,
-        project_id: str | None = None,
+        request: WriteRequest,
         chapter_title: str | None = None,
         chapter_index: int | None = None,
         new_summary: str | None = None,
-        expected_version: str | None = None,
-        author: str | None = None,
-        session: str | None = None,
     ) -> KnowledgeWrittenRecord:
         """Replace the text of a chapter."""
-        name, by, which = (
-            self._library.named(project_id),
-            author_of(author, session),
-            Which(chapter_title, chapter_index),
-        )
-        done = self._library.store.update_chapter(name, filename, which, new_content, by, new_summary, expected_version)
-        return written(done)
+        edit = update_chapter(Which(chapter_title, chapter_index), new_content, new_summary)
+        return written(self._library.edit(request, filename, edit))
 
     def add(
         self,
@@ -171,39 +150,27 @@ class ChapterService:
         chapter_title: str,
         content: str,
         position: Place,
-        project_id: str | None = None,
+        request: WriteRequest,
         summary: str | None = None,
         reference_chapter: str | None = None,
         reference_index: int | None = None,
-        expected_version: str | None = None,
-        author: str | None = None,
-        session: str | None = None,
     ) -> KnowledgeWrittenRecord:
-        name, by = self._library.named(project_id), author_of(author, session)
-        chapter = NewChapter(chapter_title, content, summary or "")
         is_placed = reference_chapter is not None or reference_index is not None
         reference = Which(reference_chapter, reference_index) if is_placed else None
-        done = self._library.store.add_chapter(name, filename, chapter, by, position, reference, expected_version)
-        return written(done)
+        edit = add_chapter(NewChapter(chapter_title, content, summary or ""), position, reference)
+        return written(self._library.edit(request, filename, edit))
 
     def remove(
         self,
         *,
         filename: str,
-        project_id: str | None = None,
+        request: WriteRequest,
         chapter_title: str | None = None,
         chapter_index: int | None = None,
-        expected_version: str | None = None,
-        author: str | None = None,
-        session: str | None = None,
     ) -> KnowledgeWrittenRecord:
         """Remove a chapter with its sub-chapters."""
-        name, by, which = (
-            self._library.named(project_id),
-            author_of(author, session),
-            Which(chapter_title, chapter_index),
-        )
-        return written(self._library.store.remove_chapter(name, filename, which, by, expected_version))
+        edit = remove_chapter(Which(chapter_title, chapter_index))
+        return written(self._library.edit(request, filename, edit))
 
     def _found(self, project_id: str | None, filename: str) -> StoredDocument:
         return self._library.store.reader.document(self._library.named(project_id), filename)

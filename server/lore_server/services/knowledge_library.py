@@ -8,12 +8,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 from lore_etl.core.errors import InvalidProjectId
-from lore_server.knowledge.git.commits import Author
 from lore_server.knowledge.identity import Identity, identity_of
 from lore_server.knowledge.names import checked_project_id
+from lore_server.knowledge.part_editor import Edit
 from lore_server.knowledge.reader import DocumentReader
 from lore_server.knowledge.registry import INDEX, Registry, read_registry
 from lore_server.knowledge.store import KnowledgeStore
+from lore_server.knowledge.write_request import WriteRequest
+from lore_server.knowledge.writer import Written
 
 RETRY_SECONDS = 60.0
 ADOPT = "lore knowledge adopt"
@@ -124,7 +126,7 @@ class Library:
         if self._is_open:
             self.unopened.close()
 
-
-def author_of(author: str | None, session: str | None) -> Author:
-    """Return the author of a change; both parts are optional in a call."""
-    return Author(author or "", session or "")
+    def edit(self, request: WriteRequest, filename: str | None, edit: Edit) -> Written:
+        """Change an existing document or, without a file name, the main document."""
+        name = self.named(request.project_id)
+        return self.store.edit(name, filename, edit, request.by, request.expected_version)

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from lore_etl.core.model import Value
 from lore_server.knowledge.memory_store import Added, MemoryStore
-from lore_server.services.knowledge_library import Library, author_of
+from lore_server.knowledge.write_request import WriteRequest
+from lore_server.services.knowledge_library import Library
 from lore_server.services.project_service import noted
 
 if TYPE_CHECKING:
@@ -28,13 +29,12 @@ class MemoryService:
         group_id: str,
         source: str,
         metadata: Mapping[str, Value],
+        request: WriteRequest,
         replaces: str | None = None,
-        author: str | None = None,
-        session: str | None = None,
     ) -> MemoryAddedRecord:
         """Store a text as a memory, unless its group already has the same text."""
-        memories, project, by = MemoryStore(self._library.store), self._library.current, author_of(author, session)
-        done = memories.add(project, name, group_id, body, source, metadata, by, replaces)
+        memories, project = MemoryStore(self._library.store), self._library.current
+        done = memories.add(project, name, group_id, body, source, metadata, request.by, replaces)
         memory = done.kept.memory
         note = " ".join([*_told(done), self._library.note() or ""]).strip()
         return {
@@ -50,10 +50,9 @@ class MemoryService:
             **noted(note),
         }
 
-    def delete(self, *, id: str, author: str | None = None, session: str | None = None) -> MemoryDeletedRecord:
+    def delete(self, *, id: str, request: WriteRequest) -> MemoryDeletedRecord:
         """Delete a memory; its history is kept."""
-        by = author_of(author, session)
-        kept, commit = MemoryStore(self._library.store).delete(self._library.current, id, by)
+        kept, commit = MemoryStore(self._library.store).delete(self._library.current, id, request.by)
         return {
             "id": kept.id,
             "name": kept.memory.name,

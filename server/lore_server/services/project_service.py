@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NotRequired, TypedDict
 
 from lore_etl.core.errors import AccessDenied, GitError, InvalidPath, ProjectDeleteFailed, StorageError
+from lore_server.knowledge import sections
 from lore_server.knowledge.part_editor import Place
+from lore_server.knowledge.write_request import WriteRequest
 from lore_server.knowledge.writer import Written
-from lore_server.services.knowledge_library import Library, author_of
+from lore_server.services.knowledge_library import Library
 
 if TYPE_CHECKING:
     from lore_server.replies.records import (
@@ -46,32 +48,14 @@ class ProjectService:
             **noted(self._library.note() if main.project_id == self._library.current else None),
         }
 
-    def write(
-        self,
-        *,
-        content: str,
-        project_id: str | None = None,
-        expected_version: str | None = None,
-        author: str | None = None,
-        session: str | None = None,
-    ) -> KnowledgeWrittenRecord:
+    def write(self, *, content: str, request: WriteRequest) -> KnowledgeWrittenRecord:
         """Replace or create a main document."""
-        name, by = self._library.named(project_id), author_of(author, session)
-        return written(self._library.store.write_main(name, content, by, expected_version))
+        name = self._library.named(request.project_id)
+        return written(self._library.store.write_main(name, content, request.by, request.expected_version))
 
-    def update_section(
-        self,
-        *,
-        section_header: str,
-        new_content: str,
-        project_id: str | None = None,
-        expected_version: str | None = None,
-        author: str | None = None,
-        session: str | None = None,
-    ) -> KnowledgeWrittenRecord:
+    def update_section(self, *, section_header: str, new_content: str, request: WriteRequest) -> KnowledgeWrittenRecord:
         """Replace the text of a section."""
-        name, by = self._library.named(project_id), author_of(author, session)
-        return written(self._library.store.update_section(name, section_header, new_content, by, expected_version))
+        return written(self._library.edit(request, None, sections.update_section(section_header, new_content)))
 
     def add_section(
         self,
@@ -79,37 +63,20 @@ class ProjectService:
         section_header: str,
         content: str,
         position: Place,
-        project_id: str | None = None,
+        request: WriteRequest,
         reference_header: str | None = None,
-        expected_version: str | None = None,
-        author: str | None = None,
-        session: str | None = None,
     ) -> KnowledgeWrittenRecord:
-        name, by = self._library.named(project_id), author_of(author, session)
-        done = self._library.store.add_section(
-            name, section_header, content, by, position, reference_header, expected_version
-        )
-        return written(done)
+        edit = sections.add_section(section_header, content, position, reference_header)
+        return written(self._library.edit(request, None, edit))
 
-    def remove_section(
-        self,
-        *,
-        section_header: str,
-        project_id: str | None = None,
-        expected_version: str | None = None,
-        author: str | None = None,
-        session: str | None = None,
-    ) -> KnowledgeWrittenRecord:
-        name, by = self._library.named(project_id), author_of(author, session)
-        return written(self._library.store.remove_section(name, section_header, by, expected_version))
+    def remove_section(self, *, section_header: str, request: WriteRequest) -> KnowledgeWrittenRecord:
+        return written(self._library.edit(request, None, sections.remove_section(section_header)))
 
-    def delete(
-        self, *, project_id: str, author: str | None = None, session: str | None = None
-    ) -> KnowledgeWrittenRecord:
+    def delete(self, *, request: WriteRequest) -> KnowledgeWrittenRecord:
         """Delete a project. Raises ProjectDeleteFailed if files cannot be removed."""
-        name, by = self._library.named(project_id), author_of(author, session)
+        name = self._library.named(request.project_id)
         try:
-            done = written(self._library.store.delete_project(name, by))
+            done = written(self._library.store.delete_project(name, request.by))
         except (GitError, InvalidPath, AccessDenied):
             raise
         except StorageError as error:

@@ -8,7 +8,8 @@ from lore_server import __version__
 from lore_server.knowledge.git.commits import Commit
 from lore_server.knowledge.git.history import FOREIGN
 from lore_server.knowledge.remote import RemoteState
-from lore_server.services.knowledge_library import Library, author_of
+from lore_server.knowledge.write_request import WriteRequest
+from lore_server.services.knowledge_library import Library
 
 if TYPE_CHECKING:
     from lore_server.replies.records import (
@@ -62,10 +63,10 @@ class StorageService:
             "status_details": "\n".join(details)[:LONGEST_DETAILS],
         }
 
-    def sync(self, *, author: str | None = None, session: str | None = None) -> StorageSyncedRecord:
+    def sync(self, *, request: WriteRequest) -> StorageSyncedRecord:
         """Commit the files that were changed by hand, then pull and push."""
         store = self._library.store
-        done = store.sync(author_of(author, session))
+        done = store.sync(request.by)
         is_done = not done.remote.is_there or done.pushed
         return {
             "success": True,
@@ -104,9 +105,9 @@ class StorageService:
             record["commits"] = [_row(one) for one in store.past.log(project, filename, main, limit, skip)]
         return record
 
-    def revert(self, *, commit: str, author: str | None = None, session: str | None = None) -> KnowledgeRevertedRecord:
+    def revert(self, *, commit: str, request: WriteRequest) -> KnowledgeRevertedRecord:
         """Undo the changes of a commit with a new commit."""
-        done = self._library.store.past.revert(commit, author_of(author, session))
+        done = self._library.store.past.revert(commit, request.by)
         return {"success": True, "commit": done.commit, "paths": list(done.paths), "message": done.message}
 
 
