@@ -70,29 +70,29 @@ def test_a_phone_shows_each_view_without_scrolling_sideways(browser: Browser, ur
         page = loaded(reader, name)
 
         assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
-        assert page.locator(".nav a").evaluate_all("all => all.every((one) => one.offsetHeight >= 24)")
+        assert page.locator(".nav a").evaluate_all("all => all.every((element) => element.offsetHeight >= 24)")
         assert barriers(page) == []
         assert reader.shifts() == []
 
 
 FORCED = {
     "search": {
-        ".nav a[aria-current]": "one.removeAttribute('aria-current')",
-        ".chip:has(:checked)": "one.querySelector('input').checked = false",
-        ".result h2:has(mark)": "one.querySelectorAll('mark').forEach((mark) => mark.replaceWith(...mark.childNodes))",
+        ".nav a[aria-current]": "element.removeAttribute('aria-current')",
+        ".chip:has(:checked)": "element.querySelector('input').checked = false",
+        ".result h2:has(mark)": "element.querySelectorAll('mark').forEach((m) => m.replaceWith(...m.childNodes))",
         ".result >> nth=1": "document.activeElement.blur()",
     },
-    "ask": {".citations li.is-target": "one.classList.remove('is-target')"},
+    "ask": {".citations li.is-target": "element.classList.remove('is-target')"},
     "index": {
-        ".type-bars": "one.querySelector('.bar').style.setProperty('--share', '.1')",
-        ".button.primary": "one.classList.remove('primary')",
+        ".type-bars": "element.querySelector('.bar').style.setProperty('--share', '.1')",
+        ".button.primary": "element.classList.remove('primary')",
     },
-    "classes": {".row[aria-selected=true]": "one.setAttribute('aria-selected', 'false')"},
+    "classes": {".row[aria-selected=true]": "element.setAttribute('aria-selected', 'false')"},
     "document": {
-        ".line.is-target": "one.classList.remove('is-target')",
-        ".outline a[aria-current=true]": "one.setAttribute('aria-current', 'false')",
+        ".line.is-target": "element.classList.remove('is-target')",
+        ".outline a[aria-current=true]": "element.setAttribute('aria-current', 'false')",
     },
-    "health": {".verdict": "one.dataset.status = 'unhealthy'"},
+    "health": {".verdict": "element.dataset.status = 'unhealthy'"},
 }
 """Selectors of the elements with a state in each view, and scripts that remove the state."""
 
@@ -115,7 +115,7 @@ def test_every_state_is_visible_with_forced_colours(reader: Reader, name: str) -
         # include outlines; an element without its state may no longer match the selector
         clip = {"x": box["x"] - 16, "y": box["y"] - 4, "width": box["width"] + 20, "height": box["height"] + 8}
         before = page.screenshot(clip=clip)  # type: ignore[arg-type]
-        element.evaluate(f"(one) => {{ {script} }}")
+        element.evaluate(f"(element) => {{ {script} }}")
         assert page.screenshot(clip=clip) != before, selector  # type: ignore[arg-type]
 
 
@@ -124,11 +124,11 @@ def test_states_of_the_index_look_different_with_forced_colours(reader: Reader) 
     page = loaded(reader, "health")
     seen = {}
     for state in ("unknown", "fresh", "stale", "failed", "running"):
-        page.locator(".pill").evaluate("(one, state) => (one.dataset.state = state)", state)
+        page.locator(".pill").evaluate("(element, state) => (element.dataset.state = state)", state)
         seen[page.locator(".pill .dot").screenshot()] = state
     assert len(seen) == 5
     for kind in ("info", "warn", "bad"):
-        page.locator(".checks").evaluate("(one, kind) => (one.className = `checks note ${kind}`)", kind)
+        page.locator(".checks").evaluate("(element, kind) => (element.className = `checks note ${kind}`)", kind)
         seen[page.screenshot()] = kind
     assert len(seen) == 8
 
@@ -158,7 +158,7 @@ def test_the_focus_is_visible_and_a_link_skips_to_the_content(reader: Reader) ->
 
     focused = page.get_by_role("button", name="Check again")
     expect(focused).to_be_focused()
-    assert focused.evaluate("one => getComputedStyle(one).outlineStyle") == "solid"
+    assert focused.evaluate("element => getComputedStyle(element).outlineStyle") == "solid"
 
 
 def test_the_content_security_policy_blocks_foreign_content(reader: Reader) -> None:

@@ -242,7 +242,7 @@ def test_a_hostile_document_is_shown_as_text_without_requests_or_scripts(reader:
     expect(article).to_contain_text("<script>window.ran = 1</script>")
     expect(page.get_by_role("heading", level=1)).to_contain_text("<img src=x")
     assert page.locator("main :is(script, img, svg, iframe, object, style)").count() == 0
-    assert article.locator("a").evaluate_all("all => all.map((one) => one.getAttribute('href'))") == [
+    assert article.locator("a").evaluate_all("all => all.map((element) => element.getAttribute('href'))") == [
         "https://evil.example/b.png"
     ]
     expect(article).to_contain_text("[one](javascript:window.ran=1)")

@@ -72,7 +72,7 @@ def test_a_type_filters_the_results_and_is_part_of_the_address(reader: Reader) -
     page.reload()
 
     expect(page.locator(".result .type").first).to_have_text(re.compile("^ticket(, |$)"))
-    assert {one.partition(",")[0] for one in page.locator(".result .type").all_inner_texts()} == {"ticket"}
+    assert {text.partition(",")[0] for text in page.locator(".result .type").all_inner_texts()} == {"ticket"}
 
 
 def test_a_score_is_explained_by_terms_that_add_up_to_it(reader: Reader) -> None:
@@ -86,7 +86,7 @@ def test_a_score_is_explained_by_terms_that_add_up_to_it(reader: Reader) -> None
     terms = panel.locator("tbody .figure").all_inner_texts()
     total = float(panel.locator("tfoot .figure").inner_text())
     assert len(terms) >= 3
-    assert abs(sum(float(one.replace("−", "-")) for one in terms) - total) < 0.5
+    assert abs(sum(float(term.replace("−", "-")) for term in terms) - total) < 0.5
     expect(button).to_have_attribute("aria-expanded", "true")
     button.click()
     expect(panel).to_be_hidden()
@@ -113,7 +113,7 @@ def test_more_results_are_loaded_without_repetition(reader: Reader) -> None:
     page.get_by_role("button", name="Load more").click()
     expect(page.locator(".result").nth(20)).to_be_visible()
 
-    paths = page.locator(".result .title").evaluate_all("all => all.map((one) => one.href)")
+    paths = page.locator(".result .title").evaluate_all("all => all.map((element) => element.href)")
     assert len(paths) == len(set(paths)) > 20
     expect(page.locator(".result").nth(20).locator(".title")).to_be_focused()
 
@@ -254,8 +254,8 @@ def test_word_forms_of_the_query_are_marked_in_every_script(reader: Reader) -> N
           const { marked, wordsOf } = await import("/assets/highlight.js");
           return cases.map(([query, text]) => {
             const nodes = marked(text, wordsOf(query));
-            const shown = nodes.map((one) => one.textContent ?? one).join("");
-            return [shown === text, nodes.filter((one) => one.localName === "mark").map((one) => one.textContent)];
+            const shown = nodes.map((node) => node.textContent ?? node).join("");
+            return [shown === text, nodes.filter((node) => node.localName === "mark").map((node) => node.textContent)];
           });
         }""",
         [[query, text] for query, text, _ in MARKS],

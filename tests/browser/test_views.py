@@ -21,7 +21,9 @@ def test_the_class_tree_opens_by_keyboard_and_shows_ancestors_members_and_subcla
 
     tree.focus()
     # letters are combined only if they are typed quickly, which a busy machine does not guarantee
-    tree.evaluate("(one) => [...'wor'].forEach((key) => one.dispatchEvent(new KeyboardEvent('keydown', { key })))")
+    tree.evaluate(
+        "(element) => [...'wor'].forEach((key) => element.dispatchEvent(new KeyboardEvent('keydown', { key })))"
+    )
     page.keyboard.press("ArrowRight")
     page.keyboard.press("ArrowRight")
     page.keyboard.press("Enter")
@@ -63,7 +65,7 @@ def test_every_triangle_of_the_filtered_tree_opens_and_closes_a_branch(reader: R
         expect(row).to_have_attribute("aria-expanded", "false")
         assert rows.count() < len(names)
         row.locator(".twist").click()
-        expect(rows).to_have_text([one.replace("\n", "") for one in names])
+        expect(rows).to_have_text([name.replace("\n", "") for name in names])
 
 
 def test_enter_in_the_class_filter_opens_the_typed_class(reader: Reader) -> None:
@@ -199,7 +201,7 @@ def test_every_error_has_advice_for_a_reader_of_the_page(reader: Reader) -> None
     advice = page.evaluate(
         """async (errors) => {
           const { adviceOf } = await import("/assets/advice.js");
-          return errors.map((one) => [one.code, adviceOf(one)]);
+          return errors.map((error) => [error.code, adviceOf(error)]);
         }""",
         [{"code": kind.code, "hint": kind.default_hint} for kind in kinds] + [{"code": "NO_ANSWER"}],
     )

@@ -28,8 +28,8 @@ def project(tmp_path: Path) -> Path:
 
 
 def test_two_agents_share_one_owner(project: Path) -> None:
-    with StdioClient(project) as one, StdioClient(project) as two:
-        found = [client.call("query_documents", query="ferry")["total"] for client in (one, two)]
+    with StdioClient(project) as first, StdioClient(project) as second:
+        found = [client.call("query_documents", query="ferry")["total"] for client in (first, second)]
 
         assert found == [5, 5]
         assert len(owners()) == 1
@@ -96,7 +96,7 @@ def test_requests_of_the_stateless_protocol_survive_the_death_of_an_owner(projec
         kill(owner_of(project))
         second = client.request("tools/call", params)
 
-    assert [one["result"]["structuredContent"]["total"] for one in (first, second)] == [5, 5]
+    assert [reply["result"]["structuredContent"]["total"] for reply in (first, second)] == [5, 5]
 
 
 def test_an_agent_with_a_key_gets_a_new_owner_with_that_key(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -89,7 +89,7 @@ def test_a_chunk_is_shown_in_full_by_its_id(project: Path) -> None:
 def test_call_runs_any_operation_and_pairs_override_json(project: Path) -> None:
     done = run_lore("call", "list_documents", "limit=1", "--json-args", '{"type": "src", "limit": 9}', cwd=project)
 
-    assert [one["type"] for one in json.loads(done.stdout)["documents"]] == ["src"]
+    assert [document["type"] for document in json.loads(done.stdout)["documents"]] == ["src"]
 
 
 def test_a_numeric_value_stays_text_if_the_contract_requires_text(project: Path) -> None:

@@ -32,9 +32,9 @@ def project(tmp_path: Path) -> Path:
 
 
 def free() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
 
 
 def with_port(number: int) -> str:
@@ -44,7 +44,7 @@ def with_port(number: int) -> str:
 def run(
     project: Path, *arguments: str, start: Start = run_lore, **environment: str
 ) -> subprocess.CompletedProcess[str]:
-    moved = {one.home[0]: "" for one in CLIENTS.values() if one.home[0]}
+    moved = {client.home[0]: "" for client in CLIENTS.values() if client.home[0]}
     given = {"HOME": str(project.parent / "home"), "LORE_CACHE": str(cache_folder()), **moved, **environment}
     return start(*arguments, cwd=project, **given)
 
@@ -55,7 +55,7 @@ def look(
     """Return the exit code and the findings of all checks or of the given checks."""
     only = [part for check in checks for part in ("--only", check)]
     done = run(project, "doctor", "--json", *only, *options, start=start, **environment)
-    return done.returncode, {one["name"]: one for one in json.loads(done.stdout)["checks"]}
+    return done.returncode, {check["name"]: check for check in json.loads(done.stdout)["checks"]}
 
 
 def test_a_project_that_is_set_up_needs_no_remedy(project: Path) -> None:
@@ -65,9 +65,9 @@ def test_a_project_that_is_set_up_needs_no_remedy(project: Path) -> None:
     done = run(project, "doctor", "--json")
     report = json.loads(done.stdout)
 
-    assert [one["name"] for one in report["checks"]] == ORDER
-    assert {one["name"]: one["status"] for one in report["checks"]} == dict.fromkeys(ORDER, "ok")
-    assert not any(one["remedy"] for one in report["checks"])
+    assert [check["name"] for check in report["checks"]] == ORDER
+    assert {check["name"]: check["status"] for check in report["checks"]} == dict.fromkeys(ORDER, "ok")
+    assert not any(check["remedy"] for check in report["checks"])
     assert (done.returncode, report["status"], done.stderr) == (0, "ok", "")
 
 
@@ -93,7 +93,7 @@ def test_every_problem_comes_with_its_remedy(project: Path) -> None:
         "name": "database", "status": "warn", "detail": "There is no index yet.", "remedy": "Run `lore sync`.",
     }  # fmt: skip
     assert "lore install" in found["clients"]["remedy"]
-    assert all(one["remedy"] for one in found.values() if one["status"] != "ok")
+    assert all(check["remedy"] for check in found.values() if check["status"] != "ok")
     assert not (project / ".lore").exists()
 
 
@@ -154,7 +154,9 @@ def test_the_key_is_never_printed(project: Path) -> None:
     done = run(project, "doctor", "--json", start=start_lore, GEMINI_API_KEY="secret-of-mine")
 
     assert "secret-of-mine" not in done.stdout + done.stderr
-    assert "gemini" in next(one["detail"] for one in json.loads(done.stdout)["checks"] if one["name"] == "answers")
+    assert "gemini" in next(
+        check["detail"] for check in json.loads(done.stdout)["checks"] if check["name"] == "answers"
+    )
 
 
 def test_a_port_in_use_by_another_program_is_reported(project: Path) -> None:
@@ -231,7 +233,7 @@ def test_a_package_that_cannot_be_imported_fails_only_the_checks_that_need_it(
     broken = project.parent / "broken" / "site-packages"  # other folders of PYTHONPATH are ignored
     write_project(broken, {f"{package}.py": "raise ImportError('it is broken')\n"})
 
-    checks = [one for one in ORDER if one != "mcp"]
+    checks = [check for check in ORDER if check != "mcp"]
     code, found = look(project, *checks, options=("--no-daemon",), start=start_lore, PYTHONPATH=str(broken))
 
     assert code == 1

@@ -193,8 +193,8 @@ def assert_lore_has(words: list[str], place: str, contract: Contract) -> None:
 
 
 def _options(command: Any) -> dict[str, Any]:
-    options = [one for one in command.params if one.param_type_name == "option"]
-    return {name: one for one in options for name in (*one.opts, *one.secondary_opts)}
+    options = [parameter for parameter in command.params if parameter.param_type_name == "option"]
+    return {name: option for option in options for name in (*option.opts, *option.secondary_opts)}
 
 
 def test_the_documentation_uses_only_known_programs(contract: Contract) -> None:

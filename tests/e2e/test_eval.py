@@ -44,9 +44,9 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    documents = [{"_id": one, "text": text} for one, text in ANSWERS.items()]
-    questions = [{"_id": f"q-{one}", "text": text} for one, text in QUESTIONS.items()]
-    judgements = [(f"q-{one}", one, 1) for one in ANSWERS]
+    documents = [{"_id": answer, "text": text} for answer, text in ANSWERS.items()]
+    questions = [{"_id": f"q-{question}", "text": text} for question, text in QUESTIONS.items()]
+    judgements = [(f"q-{answer}", answer, 1) for answer in ANSWERS]
     return write_set(tmp_path_factory.mktemp("sets") / "everyday", documents, questions, judgements)
 
 
@@ -123,12 +123,14 @@ def test_questions_without_a_corpus_or_from_git_use_the_projects_own_index(
 ) -> None:
     root = write_project(tmp_path / "project", {"issues/issue-1.md": f"# {QUESTIONS['tide']}\n"})
     commit(root, "Begin")
-    write_project(root, {f"docs/{one}.md": f"# Notes\n\n{text}\n" for one, text in ANSWERS.items() if one != "tide"})
+    write_project(
+        root, {f"docs/{answer}.md": f"# Notes\n\n{text}\n" for answer, text in ANSWERS.items() if answer != "tide"}
+    )
     commit(root, "More")
     write_project(root, {"docs/tide.md": f"# Notes\n\n{ANSWERS['tide']}\n"})
     commit(root, "The moon does it, fixes #1")
-    questions = [{"_id": one, "text": text} for one, text in QUESTIONS.items()]
-    folder = write_set(tmp_path / "own", None, questions, [(one, f"docs/{one}.md", 1) for one in ANSWERS])
+    questions = [{"_id": question, "text": text} for question, text in QUESTIONS.items()]
+    folder = write_set(tmp_path / "own", None, questions, [(answer, f"docs/{answer}.md", 1) for answer in ANSWERS])
 
     before = lore("eval", str(folder), "-C", str(root))
     assert run(cache, "sync", cwd=root).returncode == 0
@@ -160,7 +162,7 @@ def test_questions_without_a_corpus_or_from_git_use_the_projects_own_index(
 def test_a_usage_error_is_reported_with_its_exit_code(
     lore: Lore, folder: Path, arguments: list[str], code: int, told: str
 ) -> None:
-    done = lore(*(str(folder) if one == "SET" else one for one in arguments))
+    done = lore(*(str(folder) if argument == "SET" else argument for argument in arguments))
 
     assert done.returncode == code
     assert told in done.stderr

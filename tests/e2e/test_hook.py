@@ -161,10 +161,10 @@ def test_two_simultaneous_hooks_send_each_file_once(place: Place, server: Memory
         )
         for _ in range(2)
     ]  # fmt: skip
-    told = [json.loads(one.communicate(timeout=60)[0]) for one in both]
+    told = [json.loads(process.communicate(timeout=60)[0]) for process in both]
 
-    assert [one.returncode for one in both] == [0, 0]
-    assert sorted(one["succeeded"] for one in told) == [0, 12]
+    assert [process.returncode for process in both] == [0, 0]
+    assert sorted(outcome["succeeded"] for outcome in told) == [0, 12]
     assert len(server.calls()) == len(server.episodes) == 12
 
 
@@ -176,9 +176,9 @@ def test_memories_are_stored_once_in_a_local_or_a_remote_lore(place: Place) -> N
     assert counts(own) == {"processed": 5, "succeeded": 5, "failed": 0, "skipped": 0}
     found = run_lore("hook", "search", "apt-28", cwd=place.project, LORE_HOME=str(place.home))
     assert "CTI" in found.stdout
-    kept = [one.read_text(encoding="utf-8") for one in place.home.glob("projects/*/memories/*/*.md")]
-    assert sum("name: Title" in one for one in kept) == 3
-    assert sum("name: Long" in one for one in kept) == 3  # three parts with up to 5,000 characters each
+    kept = [path.read_text(encoding="utf-8") for path in place.home.glob("projects/*/memories/*/*.md")]
+    assert sum("name: Title" in text for text in kept) == 3
+    assert sum("name: Long" in text for text in kept) == 3  # three parts with up to 5,000 characters each
     history = subprocess.run(
         ["git", "log", "--name-only", "--format="], cwd=place.home, capture_output=True, text=True, check=True
     ).stdout

@@ -54,7 +54,7 @@ def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
         stop_owners(made.folder)
 
 
-@pytest.mark.parametrize("shipped", [pytest.param(one, marks=[pytest.mark.long] * (one in LONG)) for one in SHIPPED])
+@pytest.mark.parametrize("shipped", [pytest.param(case, marks=[pytest.mark.long] * (case in LONG)) for case in SHIPPED])
 def test_a_hostile_project_reaches_nothing_outside_it(made: World, shipped: str) -> None:
     keep_a_secret(made)
     hostile.write_hostile(made)
@@ -113,7 +113,8 @@ def through_mcp(made: World) -> str:
     ]
     done = subprocess.run(
         [LORE, "mcp", "--toolsets", "query,documents,manage,projects,memories"], cwd=made.project, check=False,
-        capture_output=True, text=True, timeout=SECONDS, input="".join(f"{json.dumps(one)}\n" for one in messages),
+        capture_output=True, text=True, timeout=SECONDS,
+        input="".join(f"{json.dumps(message)}\n" for message in messages),
     )  # fmt: skip
     return done.stdout + done.stderr
 

@@ -47,7 +47,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("command", COMMANDS, ids=lambda one: " ".join(one).encode("unicode_escape").decode()[:30])
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda value: " ".join(value).encode("unicode_escape").decode()[:30])
 def test_no_command_prints_a_control_character(project: Path, command: tuple[str, ...]) -> None:
     done = run_lore("-v", *command, cwd=project)
     data = run_lore("--json", *command, cwd=project)

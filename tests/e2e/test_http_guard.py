@@ -125,7 +125,11 @@ def test_a_preflight_is_refused(url: str, path: str) -> None:
 
 
 def changing(contract: Contract) -> list[tuple[str, str]]:
-    found = [(one.method, "/api" + one.path.replace("{id}", "latest")) for one in contract if one.changes_state]
+    found = [
+        (operation.method, "/api" + operation.path.replace("{id}", "latest"))
+        for operation in contract
+        if operation.changes_state
+    ]
     assert len(found) >= 3
     return found
 
@@ -164,7 +168,7 @@ def test_an_mcp_client_without_the_token_lists_and_calls_only_reading_tools(
             return names, changed, read
 
     names, changed, read = anyio.run(look, {})
-    assert names and not names & {one.id for one in contract if one.changes_state}
+    assert names and not names & {operation.id for operation in contract if operation.changes_state}
     assert (changed.is_error, changed.structured_content["code"]) == (True, "TOKEN_REQUIRED")
     assert "Configure the client" in changed.structured_content["hint"]
     assert not read.is_error
@@ -213,7 +217,7 @@ def test_no_path_escapes_the_assets_folder(url: str, path: str) -> None:
     assert reply.status == 404
 
 
-@pytest.mark.parametrize(("method", "path"), [one for one in ROUTES if one[1] not in PUBLIC])
+@pytest.mark.parametrize(("method", "path"), [route for route in ROUTES if route[1] not in PUBLIC])
 @pytest.mark.parametrize("given", [{}, {"Authorization": "Bearer wrong"}, {"Host": "kb.example"}])
 def test_an_open_server_requires_the_token_for_every_request(
     open_url: str, method: str, path: str, given: dict[str, str]

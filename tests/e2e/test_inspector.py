@@ -67,13 +67,15 @@ def test_the_inspector_lists_every_tool_resource_and_prompt(project: Path, contr
     prompts = inspect(project, "--method", "prompts/list")["prompts"]
 
     default = {operation.id for operation in contract if operation.toolset in DEFAULT_TOOLSETS}
-    assert {one["name"] for one in tools} == default == set(CALLS)
-    assert "lore://handbook" in {one["uri"] for one in resources}
-    assert {"lore://document/{id}", "lore://source/{path}"} <= {one["uriTemplate"] for one in templates}
+    assert {tool["name"] for tool in tools} == default == set(CALLS)
+    assert "lore://handbook" in {resource["uri"] for resource in resources}
+    assert {"lore://document/{id}", "lore://source/{path}"} <= {template["uriTemplate"] for template in templates}
     assert len(prompts) == 3
 
 
-@pytest.mark.parametrize("tool", [pytest.param(one, marks=pytest.mark.long if one in ALIKE else ()) for one in CALLS])
+@pytest.mark.parametrize(
+    "tool", [pytest.param(call, marks=pytest.mark.long if call in ALIKE else ()) for call in CALLS]
+)
 def test_the_inspector_calls_every_tool(project: Path, contract: Contract, tool: str) -> None:
     arguments = dict(CALLS[tool])
     if tool == "get_document_by_id":

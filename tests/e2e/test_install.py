@@ -23,7 +23,7 @@ def project(tmp_path: Path) -> Path:
 
 
 def install(project: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    moved = {one.home[0]: "" for one in CLIENTS.values() if one.home[0]}
+    moved = {client.home[0]: "" for client in CLIENTS.values() if client.home[0]}
     return run_lore("install", *arguments, cwd=project, HOME=str(project.parent / "home"), **moved)
 
 
@@ -95,7 +95,7 @@ def test_printing_writes_no_file_and_prints_only_the_entry(project: Path) -> Non
         data = tomllib.loads(done.stdout) if client.form == "toml" else json.loads(done.stdout)
         assert list(data[client.key]) == ["lore"]
 
-    assert [one.name for one in project.iterdir()] == [".git"]
+    assert [entry.name for entry in project.iterdir()] == [".git"]
     assert not (project.parent / "home").exists()
 
 
@@ -124,7 +124,7 @@ def test_a_usage_error_is_reported_with_exit_code_2(project: Path, arguments: li
 
     assert done.returncode == 2
     assert told in done.stderr
-    assert [one.name for one in project.iterdir()] == [".git"]
+    assert [entry.name for entry in project.iterdir()] == [".git"]
 
 
 def test_the_chosen_toolsets_and_configuration_are_part_of_the_command(project: Path) -> None:

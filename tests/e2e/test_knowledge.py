@@ -64,12 +64,16 @@ def test_knowledge_in_two_homes_is_kept_apart_for_the_same_project(project: Path
 
 
 def test_two_agents_share_documents_and_the_history_names_the_client(project: Path, home: Path) -> None:
-    with agent(project, home) as one, agent(project, home) as two:
-        version = one.call("update_project_main", content="of one")["version"]
-        assert two.call("get_project_main") == {**two.call("get_project_main"), "content": "of one", "version": version}
-        two.call("update_project_main", content="of two", expected_version=version, author="two", session="s")
-        conflict = one.fail("update_project_main", content="of one again", expected_version=version)
-        history = one.call("get_knowledge_history", main=True)["commits"]
+    with agent(project, home) as first, agent(project, home) as second:
+        version = first.call("update_project_main", content="of one")["version"]
+        assert second.call("get_project_main") == {
+            **second.call("get_project_main"),
+            "content": "of one",
+            "version": version,
+        }
+        second.call("update_project_main", content="of two", expected_version=version, author="two", session="s")
+        conflict = first.fail("update_project_main", content="of first again", expected_version=version)
+        history = first.call("get_knowledge_history", main=True)["commits"]
 
     assert conflict["code"] == "CONFLICT"
     assert (history[0]["author"], history[0]["session"]) == ("two", "s")
@@ -78,20 +82,20 @@ def test_two_agents_share_documents_and_the_history_names_the_client(project: Pa
 
 
 def test_an_agent_finds_documents_of_another_agent_by_searching_the_project(project: Path, home: Path) -> None:
-    with agent(project, home, "query,manage,projects") as one, agent(project, home, "query") as two:
-        one.call("manage_knowledge_base", action="sync", wait_seconds=60)
+    with agent(project, home, "query,manage,projects") as first, agent(project, home, "query") as second:
+        first.call("manage_knowledge_base", action="sync", wait_seconds=60)
         chapters = [{"title": "Retries", "content": "Back off when the lighthouse does not answer."}]
-        one.call("create_knowledge_file", filename="retries", title="Retry policy", chapters=chapters)
+        first.call("create_knowledge_file", filename="retries", title="Retry policy", chapters=chapters)
 
         def found() -> list[str]:
-            return [row["source"] for row in two.call("query_documents", query="lighthouse answer")["results"]]
+            return [row["source"] for row in second.call("query_documents", query="lighthouse answer")["results"]]
 
         wait_until(lambda: found()[0] == "@lore/knowledge/retries.md")
         document = next((home / "projects").rglob("retries.md"))
         document.write_text(document.read_text() + "\nAsk the gulls.\n", encoding="utf-8")
-        wait_until(lambda: "gulls" in two.call("query_documents", query="ask the gulls")["results"][0]["excerpt"])
+        wait_until(lambda: "gulls" in second.call("query_documents", query="ask the gulls")["results"][0]["excerpt"])
 
-        one.call("delete_knowledge_file", filename="retries")
+        first.call("delete_knowledge_file", filename="retries")
         wait_until(lambda: found() == ["README.md"])
 
 

@@ -103,7 +103,7 @@ def test_07_a_whole_document_is_read(me: Agent, home: Path) -> None:
     assert document["metadata"]["title"] == "API Documentation Guide"
     assert document["metadata"]["keywords"] == ["api", "rest"]
     assert document["metadata"]["created"] == document["metadata"]["updated"]
-    assert [one["title"] for one in document["chapters"]] == ["Getting Started", "Errors"]
+    assert [chapter["title"] for chapter in document["chapters"]] == ["Getting Started", "Errors"]
     assert document["chapters"][0]["summary"] == "How to begin."
     stored = home / "projects" / PROJECT / "knowledge" / "api-guide.md"
     assert document["full_content"].encode() == stored.read_bytes()
@@ -124,11 +124,11 @@ def test_08_a_missing_document_is_reported(me: Agent) -> None:
 
 def test_09_words_are_found_with_chapter_context_and_summary(me: Agent) -> None:
     guide(me)
-    one = me.call("search_knowledge", project_id=PROJECT, query="token")
+    single = me.call("search_knowledge", project_id=PROJECT, query="token")
     many = me.call("search_knowledge", project_id=PROJECT, query="token 503 nothing")
 
-    assert (one["total_documents"], one["total_matches"]) == (1, 1)
-    result = one["results"][0]
+    assert (single["total_documents"], single["total_matches"]) == (1, 1)
+    result = single["results"][0]
     assert (result["file"], result["match_count"]) == ("api-guide.md", 1)
     assert result["matching_chapters"] == [
         {
@@ -222,7 +222,7 @@ def test_17_the_main_document_is_a_resource_and_a_missing_resource_is_reported(m
     assert address in me.resources()
     assert me.read(address) == ("text/markdown", "# Rules\n")
     assert me.read("knowledge://projects/git@host:team/My App.git/main")[1] == "# Rules\n"
-    assert {f"knowledge://projects/{{project_id}}/{one}" for one in ("main", "files", "chapters/{filename}")} <= set(
+    assert {f"knowledge://projects/{{project_id}}/{path}" for path in ("main", "files", "chapters/{filename}")} <= set(
         me.templates()
     )
     for wrong in ("nobody/main", "nobody/chapters/x.md", "nobody/other", "main"):

@@ -108,7 +108,7 @@ def test_agents_do_not_notice_when_owners_are_killed_during_searches_and_syncs(
         _sync_and_find(scene, client)
 
     acts: list[Callable[[], None]] = [lambda: sync(clients[0])]
-    acts += [partial(_search, scene, contract, one, "ferry number7") for one in clients[1:]]
+    acts += [partial(_search, scene, contract, client, "ferry number7") for client in clients[1:]]
     threads = [threading.Thread(target=repeat, args=each) for each in enumerate(acts)]
     for thread in threads:
         thread.start()

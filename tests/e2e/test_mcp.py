@@ -99,7 +99,7 @@ async def _resources(client: Client, mode: str) -> None:
 
 
 async def _prompts(client: Client) -> None:
-    names = [one.name for one in (await client.list_prompts()).prompts]
+    names = [prompt.name for prompt in (await client.list_prompts()).prompts]
     assert names == ["research_question", "explain_class", "what_changed_since"]
     got = await client.get_prompt("explain_class", {"class_name": "Base"})
     assert '"Base"' in got.messages[0].content.text  # type: ignore[union-attr]
@@ -135,7 +135,7 @@ def test_a_server_offers_only_the_selected_toolsets(project: Path) -> None:
         async with Client(over_pipes(project, "--toolsets", "query,documents")) as client:
             with pytest.raises(MCPError, match="toolset `manage`"):
                 await client.call_tool("healthcheck", {})
-            return [one.name for one in (await client.list_tools()).tools]
+            return [tool.name for tool in (await client.list_tools()).tools]
 
     assert len(anyio.run(names)) == 7
 

@@ -63,9 +63,9 @@ def test_concurrent_starts_result_in_one_owner(tmp_path: Path) -> None:
     with ThreadPoolExecutor(6) as pool:
         jobs = list(pool.map(lambda _: run_lore("sync", "--json", cwd=tmp_path), range(6)))
 
-    assert [one.returncode for one in jobs] == [0] * 6
+    assert [job.returncode for job in jobs] == [0] * 6
     assert len(owners()) == 1
-    assert {json.loads(one.stdout)["report"]["failed"].__len__() for one in jobs} == {0}
+    assert {json.loads(job.stdout)["report"]["failed"].__len__() for job in jobs} == {0}
 
 
 def test_a_killed_owner_is_replaced_by_the_next_command(project: Path) -> None:
@@ -169,7 +169,7 @@ def test_ps_lists_running_owners_and_stop_ends_them(project: Path) -> None:
     stopped = json.loads(run_lore("stop", "--json", cwd=project).stdout)
     after = json.loads(run_lore("ps", "--json", cwd=project).stdout)
 
-    assert [(one["pid"], one["project"], one["clients"], one["answers"]) for one in listed] == [
+    assert [(owner["pid"], owner["project"], owner["clients"], owner["answers"]) for owner in listed] == [
         (note.pid, str(project), 0, True)
     ]
     assert str(note.pid) in told

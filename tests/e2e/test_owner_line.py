@@ -22,7 +22,7 @@ from tests.harness.projects import write_project
 QUICK = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
-    lambda one: st.lists(one, max_size=3) | st.dictionaries(st.text(max_size=9), one, max_size=3),
+    lambda value: st.lists(value, max_size=3) | st.dictionaries(st.text(max_size=9), value, max_size=3),
     max_leaves=6,
 )
 NAMES = st.sampled_from(["token", "want", "toolsets", "operation", "arguments", "jsonrpc", "id", "method", "params"])
@@ -87,7 +87,7 @@ CALLS: list[Any] = [
 def test_a_malformed_call_ends_its_connection_or_gets_a_problem_reply(owner: Note, call: Any) -> None:
     _, *replies = say(owner, hello(owner, want="call"), json.dumps(call).encode() + b"\n").splitlines()
 
-    assert all("problem" in json.loads(one) for one in replies)
+    assert all("problem" in json.loads(reply) for reply in replies)
     assert find.ask(owner, "status")
 
 
@@ -99,7 +99,7 @@ def test_invalid_toolsets_do_not_stop_the_owner(owner: Note, toolsets: Any) -> N
 
 
 @QUICK
-@given(data=st.binary(max_size=300) | VALUES.map(lambda one: json.dumps(one).encode() + b"\n"))
+@given(data=st.binary(max_size=300) | VALUES.map(lambda value: json.dumps(value).encode() + b"\n"))
 def test_arbitrary_bytes_before_authentication_end_only_the_connection(owner: Note, data: bytes) -> None:
     assert say(owner, data) in (b"", b'{"ok": false}\n')
     assert owner.is_alive
@@ -107,9 +107,9 @@ def test_arbitrary_bytes_before_authentication_end_only_the_connection(owner: No
 
 @QUICK
 @given(
-    more=st.dictionaries(NAMES.filter(lambda one: one != "token"), VALUES, max_size=3),
+    more=st.dictionaries(NAMES.filter(lambda value: value != "token"), VALUES, max_size=3),
     want=st.sampled_from(["call", "mcp", "status", 5, None]),
-    data=st.binary(max_size=200) | st.dictionaries(NAMES, VALUES).map(lambda one: json.dumps(one).encode() + b"\n"),
+    data=st.binary(max_size=200) | st.dictionaries(NAMES, VALUES).map(lambda value: json.dumps(value).encode() + b"\n"),
 )
 def test_arbitrary_bytes_from_a_client_end_only_the_connection(
     owner: Note, more: dict[str, Any], want: Any, data: bytes
@@ -151,6 +151,6 @@ def test_a_socket_in_a_folder_that_other_users_can_enter_is_not_used(tmp_path: P
             with pytest.raises(PermissionError):
                 dial(f"unix:{path / 'link'}", {"token": "secret"})
     finally:
-        for one in path.iterdir():
-            one.unlink()
+        for entry in path.iterdir():
+            entry.unlink()
         path.rmdir()

@@ -48,7 +48,7 @@ def project(tmp_path: Path, runtime: Path) -> Path:
 
 def found(project: Path, **environment: str) -> list[str]:
     done = run_lore("search", "ferry", "--json", cwd=project, **environment)
-    return [one["source"] for one in json.loads(done.stdout)["results"]]
+    return [result["source"] for result in json.loads(done.stdout)["results"]]
 
 
 def test_every_shell_finds_and_stops_the_owner(project: Path, tmp_path: Path) -> None:
@@ -60,7 +60,7 @@ def test_every_shell_finds_and_stops_the_owner(project: Path, tmp_path: Path) ->
     assert found(project, **other) == ["docs/ferry.md"]
     assert owner_of(project) == owner
     listed = json.loads(run_lore("ps", "--json", cwd=project, **other).stdout)["owners"]
-    assert [(one["pid"], one["answers"]) for one in listed if one["index"] == str(project / ".lore")] == [
+    assert [(owner["pid"], owner["answers"]) for owner in listed if owner["index"] == str(project / ".lore")] == [
         (owner.pid, True)
     ]
     assert json.loads(run_lore("stop", "--json", cwd=project, **other).stdout) == {"stopped": [owner.pid]}

@@ -27,7 +27,7 @@ WHOLE = ("server", "etl", "tests", "docs", "data/sample", "benchmarks")
 def parts_of_this_repository(parts: Sequence[str], folder: Path) -> Path:
     for part in parts:
         shutil.copytree(ROOT / part, folder / part, ignore=shutil.ignore_patterns("__pycache__", ".lore"))
-    for file in (one for one in ROOT.glob("*.*") if one.is_file()):
+    for file in (path for path in ROOT.glob("*.*") if path.is_file()):
         shutil.copy(file, folder / file.name)
     return folder
 
@@ -52,11 +52,11 @@ def test_every_chunk_equals_its_lines_in_the_file(name: str, tmp_path: Path) -> 
     index.close()
 
     assert report.failed == []
-    assert len({one.id for one in chunks}) == len(chunks)
-    for one in chunks:
-        lines = (project / one.source).read_text(encoding="utf-8-sig").split("\n")
-        text = "\n".join(lines[one.lines[0] - 1 : one.lines[1]])
-        assert one.text == (text[one.columns[0] : one.columns[1]] if one.columns else text), one.source
+    assert len({chunk.id for chunk in chunks}) == len(chunks)
+    for chunk in chunks:
+        lines = (project / chunk.source).read_text(encoding="utf-8-sig").split("\n")
+        text = "\n".join(lines[chunk.lines[0] - 1 : chunk.lines[1]])
+        assert chunk.text == (text[chunk.columns[0] : chunk.columns[1]] if chunk.columns else text), chunk.source
 
 
 @pytest.mark.parametrize("model", [HashModel(), pytest.param(None, marks=pytest.mark.long)], ids=["stand-in", "real"])

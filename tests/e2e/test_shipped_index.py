@@ -50,7 +50,7 @@ def crafted(folder: Path, home: Path, has_crafted_key: bool) -> Path:
 
 
 def everything_in(folder: Path) -> dict[str, tuple[str, int]]:
-    return {str(one): (one.read_text(), one.stat().st_mtime_ns) for one in folder.rglob("*") if one.is_file()}
+    return {str(path): (path.read_text(), path.stat().st_mtime_ns) for path in folder.rglob("*") if path.is_file()}
 
 
 @pytest.mark.parametrize("has_crafted_key", [True, False])
@@ -77,7 +77,7 @@ def test_a_sync_reports_the_folder_it_set_aside_and_the_search_then_works(tmp_pa
 
     assert (missing["code"], ".lore/" in missing["hint"]) == ("INDEX_MISSING", True)
     assert "set aside as .lore.foreign/" in synced.stderr
-    assert [one["source"] for one in found["results"]] == ["docs/ferry.md"]
+    assert [result["source"] for result in found["results"]] == ["docs/ferry.md"]
     assert note_of(project / ".lore").exists()
 
 
@@ -88,4 +88,4 @@ def test_a_project_cannot_add_lines_to_the_log_of_the_owner(tmp_path: Path) -> N
 
     assert done.returncode == 2
     log = (project / ".lore" / "owner.log").read_bytes()
-    assert not any(one in log for one in (b"`", b"\x1b", b"\n$(touch"))
+    assert not any(sequence in log for sequence in (b"`", b"\x1b", b"\n$(touch"))

@@ -59,34 +59,34 @@ def call(number: int, name: str, **arguments: Any) -> str:
 
 
 def test_every_request_gets_its_reply_even_if_the_input_ends_immediately(sample: Path) -> None:
-    hello = [json.dumps(one) for one in HELLO]
+    hello = [json.dumps(message) for message in HELLO]
 
     replies, done = converse(sample, [*hello, *(call(n, "query_documents", query=f"worker {n}") for n in range(1, 51))])
 
-    assert sorted(one["id"] for one in replies) == list(range(51))
-    assert not any(one["result"].get("isError") for one in replies)
+    assert sorted(reply["id"] for reply in replies) == list(range(51))
+    assert not any(reply["result"].get("isError") for reply in replies)
     assert done.returncode == 0
 
 
 @pytest.mark.parametrize("options", [[], ["--no-daemon"]], ids=["owner", "no owner"])
 def test_malformed_messages_get_replies_without_a_crash_or_a_leak(tmp_path: Path, options: list[str]) -> None:
-    hello = [json.dumps(one) for one in HELLO]
+    hello = [json.dumps(message) for message in HELLO]
 
     replies, done = converse(tmp_path, [*hello, *MALFORMED, call(99, "healthcheck")], *options)
-    last = next(one for one in replies if one.get("id") == 99)
+    last = next(reply for reply in replies if reply.get("id") == 99)
 
     answered = Counter({**dict.fromkeys([0, 99, *ANSWERED], 1), None: UNIDENTIFIED})
-    assert Counter(one["id"] for one in replies) == answered
+    assert Counter(reply["id"] for reply in replies) == answered
     assert last["result"]["structuredContent"]["status"]
     assert "Traceback" not in done.stdout
     assert "/" + "home" not in done.stdout
 
 
 def test_a_tool_that_fails_is_an_error_result_and_not_a_protocol_error(tmp_path: Path) -> None:
-    hello = [json.dumps(one) for one in HELLO]
+    hello = [json.dumps(message) for message in HELLO]
 
     replies, _ = converse(tmp_path, [*hello, call(1, "query_documents", query="worker")])
-    result = next(one for one in replies if one["id"] == 1)["result"]
+    result = next(reply for reply in replies if reply["id"] == 1)["result"]
 
     assert result["isError"] is True
     assert result["structuredContent"]["code"] == "INDEX_MISSING"
@@ -102,10 +102,10 @@ def test_tools_are_listed_before_anything_heavy_is_imported(tmp_path: Path) -> N
         "sys.exit(f'imported {heavy}' if heavy else 0)"
     )
 
-    replies, _ = converse(tmp_path, [*(json.dumps(one) for one in HELLO), listing])
+    replies, _ = converse(tmp_path, [*(json.dumps(message) for message in HELLO), listing])
     done = subprocess.run([LORE.replace("lore", "python"), "-c", watch], check=False, capture_output=True, text=True)
 
-    assert len(next(one for one in replies if one["id"] == 1)["result"]["tools"]) == 12
+    assert len(next(reply for reply in replies if reply["id"] == 1)["result"]["tools"]) == 12
     assert done.returncode == 0, done.stderr
 
 

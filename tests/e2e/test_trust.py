@@ -42,8 +42,8 @@ def test_requested_settings_are_shown_with_their_reason_and_approved_once(projec
     again = json.loads(run_lore("trust", "--json", "--yes", cwd=project).stdout)
     withdrawn = json.loads(run_lore("trust", "--json", "--revoke", cwd=project).stdout)
 
-    assert [one["key"] for one in before["settings"]] == KEYS
-    assert all(one["reason"] for one in before["settings"])
+    assert [setting["key"] for setting in before["settings"]] == KEYS
+    assert all(setting["reason"] for setting in before["settings"])
     assert (before["approved"], before["changed"]) == (False, False)
     assert 'server.host = "0.0.0.0"' in shown.stdout
     assert "env:CHROMA_API_KEY" in shown.stdout
@@ -88,7 +88,7 @@ def test_a_project_without_requests_needs_no_approval(tmp_path: Path) -> None:
 def test_every_command_names_the_settings_it_ignores(project: Path, line: str) -> None:
     done = run_lore(*line.split(), cwd=project)
 
-    told = [one for one in done.stderr.splitlines() if "only you can allow" in one]
+    told = [line for line in done.stderr.splitlines() if "only you can allow" in line]
     assert len(told) == 1
     assert all(key in told[0] for key in KEYS)
     assert "query.nResults" not in told[0]
@@ -97,7 +97,7 @@ def test_every_command_names_the_settings_it_ignores(project: Path, line: str) -
 
 def test_doctor_names_ignored_settings_and_the_remedy(project: Path) -> None:
     report = json.loads(run_lore("doctor", "--json", cwd=project).stdout)
-    found = next(one for one in report["checks"] if one["name"] == "configuration")
+    found = next(check for check in report["checks"] if check["name"] == "configuration")
 
     assert found["status"] == "warn"
     assert "database.host" in found["detail"]

@@ -78,13 +78,13 @@ def search(app: App, query: str, **arguments: Any) -> JSON:
 
 
 def paths(reply: JSON) -> list[str]:
-    return [one["path"] for one in reply["results"]]
+    return [result["path"] for result in reply["results"]]
 
 
 def through_mcp(app: App, tool: str, arguments: JSON) -> JSON:
     async def call() -> JSON:
         async with Client(build_server(app.contract, Calls(app.contract, app.call), problem, ["docs"])) as client:
-            assert {*TOOLS, "init_project"} == {one.name for one in (await client.list_tools()).tools}
+            assert {*TOOLS, "init_project"} == {tool.name for tool in (await client.list_tools()).tools}
             result = await client.call_tool(tool, arguments)
             assert not result.is_error
             assert result.structured_content is not None
@@ -182,7 +182,7 @@ def test_29_2_criterion_4_a_search_returns_results_from_all_sources(app: App) ->
     found = search(app, "patterns of architecture, errors and tools", limit=100, max_tokens=100_000)
 
     assert found["sources_searched"] == ["framework", "prp", "example", "memory"]
-    assert {one["source_type"] for one in found["results"]} == set(DEFAULT)
+    assert {result["source_type"] for result in found["results"]} == set(DEFAULT)
 
 
 @pytest.mark.parametrize("name", ["framework", "prp", "example", "memory"])
@@ -191,7 +191,7 @@ def test_29_2_criterion_5_source_filtering_works(app: App, name: str) -> None:
 
     assert found["sources_searched"] == [name]
     assert found["results"]
-    assert {one["source_type"] for one in found["results"]} == {name}
+    assert {result["source_type"] for result in found["results"]} == {name}
 
 
 def test_29_2_criterion_6_results_include_excerpt_score_and_metadata(app: App) -> None:
@@ -243,7 +243,7 @@ def test_29_2_criterion_8_the_better_match_comes_first(tmp_path: Path, contract:
     found = search(app, "error handling")["results"]
     app.close()
 
-    assert [one["path"] for one in found] == ["PRPs/1.md", "PRPs/3.md", "PRPs/2.md"]
+    assert [result["path"] for result in found] == ["PRPs/1.md", "PRPs/3.md", "PRPs/2.md"]
     assert found[0]["score"] > found[1]["score"]
 
 
@@ -300,7 +300,7 @@ def test_29_3_the_tool_knowledge_search_works_across_all_sources(app: App) -> No
     for name in SOURCES:
         found = through_mcp(app, "knowledge_search", {"query": "error validation naming test", "sources": [name]})
         assert found["results"], name
-        assert {one["source_type"] for one in found["results"]} == {name}
+        assert {result["source_type"] for result in found["results"]} == {name}
 
 
 @pytest.mark.parametrize(
@@ -338,7 +338,7 @@ def test_29_3_relevance_depends_on_all_words_the_phrase_and_the_tags(app: App) -
     both = search(app, "job isolation", explain=True)["results"][0]
     assert both["title"].startswith("Job Isolation")
     assert "isolation" in both["excerpt"]
-    tagged = [one for one in search(app, "validation", explain=True)["results"] if "validation" in one["tags"]]
+    tagged = [result for result in search(app, "validation", explain=True)["results"] if "validation" in result["tags"]]
     assert {"tagMatch"} <= {term["term"] for term in tagged[0]["why"]}
 
 

@@ -99,5 +99,5 @@ async def searched_while_answers_wait(
             found = [await ask("query_documents", {"query": word}) for word in ("retry", "worker", "queue")]
         is_first = answered == 0
         tasks.cancel_scope.cancel()
-    assert all(one["results"] for one in found), json.dumps(found)[:500]
+    assert all(result["results"] for result in found), json.dumps(found)[:500]
     return is_first

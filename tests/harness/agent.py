@@ -60,16 +60,16 @@ class Agent:
 
     def tools(self) -> dict[str, Any]:
         """Return the offered tools by name."""
-        return {one.name: one for one in self._portal.call(self._client.list_tools).tools}
+        return {tool.name: tool for tool in self._portal.call(self._client.list_tools).tools}
 
     def resources(self) -> list[str]:
         """Return the URIs of the resources."""
-        return [str(one.uri) for one in self._portal.call(self._client.list_resources).resources]
+        return [str(resource.uri) for resource in self._portal.call(self._client.list_resources).resources]
 
     def templates(self) -> list[str]:
         """Return the URI templates of the resources."""
         found = self._portal.call(self._client.list_resource_templates).resource_templates
-        return [one.uri_template for one in found]
+        return [template.uri_template for template in found]
 
     def _reply(self, name: str, arguments: JSON) -> Any:
         return self._portal.call(self._client.call_tool, name, arguments)

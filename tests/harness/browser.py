@@ -35,10 +35,10 @@ SHIFTS = """
 window.shifted = 0;
 window.shifts = [];
 new PerformanceObserver((list) => {
-  for (const one of list.getEntries()) {
-    if (one.hadRecentInput) continue;
-    window.shifted += one.value;
-    const moves = one.sources.map(({ node, previousRect, currentRect }) =>
+  for (const entry of list.getEntries()) {
+    if (entry.hadRecentInput) continue;
+    window.shifted += entry.value;
+    const moves = entry.sources.map(({ node, previousRect, currentRect }) =>
       `${(node?.outerHTML ?? node?.textContent ?? "").slice(0, 80)} from y ${previousRect.y} to ${currentRect.y}`);
     window.shifts.push(`${one.value.toFixed(4)}: ${moves.join(" | ")}`);
   }
@@ -121,7 +121,9 @@ class Reader:
 
     def check(self) -> None:
         """Fail if anything unexpected happened."""
-        unexpected = [one for one in self.troubles if not any(re.search(like, one) for like in self.expected)]
+        unexpected = [
+            trouble for trouble in self.troubles if not any(re.search(like, trouble) for like in self.expected)
+        ]
         assert unexpected == []
 
     def on_console(self, message: ConsoleMessage) -> None:
@@ -158,4 +160,7 @@ def barriers(page: Page, *rules: str) -> list[str]:
     """Return the violations that axe-core finds, by all its rules or by these."""
     options = {"resultTypes": ["violations"], **({"runOnly": list(rules)} if rules else {})}
     found: dict[str, Any] = Axe().run(page, options=options).response
-    return [f"{one['id']}: {json.dumps([node['html'][:120] for node in one['nodes']])}" for one in found["violations"]]
+    return [
+        f"{violation['id']}: {json.dumps([node['html'][:120] for node in violation['nodes']])}"
+        for violation in found["violations"]
+    ]

@@ -45,7 +45,7 @@ class Running:
     def collections(self, tenant: str = "default_tenant", database: str = "default_database") -> dict[str, int]:
         """Return the rows of each collection by its name."""
         base = f"{DATABASES.format(tenant=tenant)}/{database}/collections"
-        return {one["name"]: self.ask("GET", f"{base}/{one['id']}/count") for one in self.ask("GET", base)}
+        return {answer["name"]: self.ask("GET", f"{base}/{answer['id']}/count") for answer in self.ask("GET", base)}
 
 
 @contextmanager

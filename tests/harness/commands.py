@@ -156,7 +156,7 @@ class Commands:
         given = {"command": command, "module": "", "cwd": str(cwd), "environment": {**environment}, "seconds": seconds}
         with socket.socket(socket.AF_UNIX) as line:
             line.connect(str(self._folder / "door"))
-            socket.send_fds(line, [b"."], [one.fileno() for one in (output, errors)])
+            socket.send_fds(line, [b"."], [stream.fileno() for stream in (output, errors)])
             line.sendall(json.dumps(given).encode())
             line.shutdown(socket.SHUT_WR)
             return Command(line)

@@ -30,7 +30,7 @@ Answers = list[JSON]
 def through_shell(project: Path, calls: Calls) -> Answers:
     """Run `lore call` once for each call."""
     done = [run_lore("call", name, "--json-args", json.dumps(arguments), cwd=project) for name, arguments in calls]
-    return [json.loads(one.stdout) for one in done]
+    return [json.loads(process.stdout) for process in done]
 
 
 def through_stdio(project: Path, calls: Calls, mode: str = "auto") -> Answers:

@@ -80,9 +80,9 @@ class Kept:
                 gone = self.episodes.pop(str(arguments.get("uuid") or arguments.get("id")), None)
             return {"message": "deleted"} if gone else {"error": "Error deleting episode: node not found"}
         found = [
-            one
-            for one in self.episodes.values()
-            if one.get("group_id") in arguments.get("group_ids", [one.get("group_id")])
+            episode
+            for episode in self.episodes.values()
+            if episode.get("group_id") in arguments.get("group_ids", [episode.get("group_id")])
         ]
         if tool == "get_episodes":
             return {"message": "Episodes", "episodes": found[-arguments.get("max_episodes", 10) :]}
@@ -91,7 +91,10 @@ class Kept:
             if re.search(rf"(?<!\\){LUCENE}", query):
                 return {"error": f"Error searching nodes: RediSearch: Syntax error at offset 3 near {query}"}
             query = re.sub(r"\\(.)", r"\1", query)
-        return {"message": "Nodes", "nodes": [one for one in found if query.lower() in json.dumps(one).lower()]}
+        return {
+            "message": "Nodes",
+            "nodes": [episode for episode in found if query.lower() in json.dumps(episode).lower()],
+        }
 
 
 def serve(port: int) -> None:
@@ -254,7 +257,7 @@ class MemoryServer:
 
     def calls(self, tool: str = "add_memory") -> list[JSON]:
         """Return the arguments of each call of a tool."""
-        return [one["arguments"] for one in self.asked if one.get("tool") == tool]
+        return [request["arguments"] for request in self.asked if request.get("tool") == tool]
 
     def _ask(self, method: str, body: JSON | None = None) -> JSON:
         connection = HTTPConnection("127.0.0.1", self.port, timeout=30)

@@ -21,9 +21,9 @@ def without_permission(path: Path, project: Path, mode: int = 0) -> Iterator[Non
     counter(), redact("x"), redaction_version()  # load the files that the other user may not read
     user = os.geteuid()
     if user == 0:
-        for one in (project, *project.parents, *user_state_folder().parents):
-            if one.stat().st_uid == 0 and not one.stat().st_mode & 1:
-                one.chmod(one.stat().st_mode | 0o011)
+        for folder in (project, *project.parents, *user_state_folder().parents):
+            if folder.stat().st_uid == 0 and not folder.stat().st_mode & 1:
+                folder.chmod(folder.stat().st_mode | 0o011)
         _give(project, NOBODY)
         _give(private_folder(user_state_folder()), NOBODY)
         os.seteuid(NOBODY)
@@ -42,5 +42,5 @@ def without_permission(path: Path, project: Path, mode: int = 0) -> Iterator[Non
 
 def _give(folder: Path, user: int) -> None:
     """Change the owner of a folder and everything in it."""
-    for one in (folder, *folder.rglob("*")):
-        os.chown(one, user, user, follow_symlinks=False)
+    for path in (folder, *folder.rglob("*")):
+        os.chown(path, user, user, follow_symlinks=False)

@@ -247,7 +247,7 @@ def secrets(seed: int) -> Iterator[Secret]:
 
 
 def _armoured(kind: str, chance: random.Random, head: str = "") -> str:
-    body = "\n".join(_filled(one, chance) for one in ("{64:b64}", "{64:b64}", "{64:b64}", "{30:b64}=="))
+    body = "\n".join(_filled(line, chance) for line in ("{64:b64}", "{64:b64}", "{64:b64}", "{30:b64}=="))
     return f"-----{'BEGIN'} {kind}-----\n{head}{body}\n-----{'END'} {kind}-----"
 
 

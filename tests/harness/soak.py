@@ -39,7 +39,7 @@ class Held:
         """Measure this process. The worker pool is excluded: it starts its threads one by one, up to a fixed number."""
         status = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
         values = dict(line.split(":", 1) for line in status)
-        lanes = sum(one.name.startswith(LANES) for one in threading.enumerate())
+        lanes = sum(thread.name.startswith(LANES) for thread in threading.enumerate())
         return cls(
             len(list(Path("/proc/self/fd").iterdir())) - 1,  # without the descriptor of the listing
             int(values["Threads"]) - lanes,
@@ -57,7 +57,7 @@ class Soaked:
 
 def slope(held: Sequence[Held], steps: int) -> float:
     """Return the growth of memory in kilobytes per step, by least squares over the second half of `steps`."""
-    half = [one.kilobytes for one in held[len(held) // 2 :]]
+    half = [sample.kilobytes for sample in held[len(held) // 2 :]]
     return float(np.polyfit(np.arange(len(half)), half, 1)[0]) * (len(held) - 1) / steps
 
 
@@ -119,7 +119,7 @@ def _sentence(number: int) -> str:
 def _finds(app: App, number: int) -> bool:
     """Return whether a search finds the files of a change."""
     results = app.call("query_documents", {"query": _sentence(number)})["results"]
-    return {f"docs/page{number % LIVING}.md", f"part{number}.py"} <= {one["source"] for one in results}
+    return {f"docs/page{number % LIVING}.md", f"part{number}.py"} <= {result["source"] for result in results}
 
 
 def _sync(app: App) -> dict[str, Any]:

@@ -32,16 +32,16 @@ def facts_of(path: str, text: str) -> FileFacts:
 
 def outline(chunks: Sequence[Chunk]) -> Outline:
     """Return (kind, lines, heading path) of each chunk."""
-    return [(one.kind, one.lines, one.heading) for one in chunks]
+    return [(chunk.kind, chunk.lines, chunk.heading) for chunk in chunks]
 
 
 def symbols(chunks: Sequence[Chunk]) -> list[tuple[str, ...]]:
-    return [one.symbols for one in chunks]
+    return [chunk.symbols for chunk in chunks]
 
 
-def input_tokens(one: Chunk) -> int:
+def input_tokens(chunk: Chunk) -> int:
     """Return the number of tokens of the model's input, including special tokens."""
-    return counter().count(embedding_input(one)) + SPECIAL_TOKENS
+    return counter().count(embedding_input(chunk)) + SPECIAL_TOKENS
 
 
 def words(count: int, word: str = "word") -> str:

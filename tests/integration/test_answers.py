@@ -40,17 +40,17 @@ def test_without_a_key_the_answer_consists_of_quotes_with_citations(app: App) ->
     assert reply["mode"] == "extractive"
     assert "GEMINI_API_KEY" in reply["degraded"]
     assert reply["references"]
-    assert [one["n"] for one in reply["citations"]] == list(range(1, len(reply["citations"]) + 1))
+    assert [citation["n"] for citation in reply["citations"]] == list(range(1, len(reply["citations"]) + 1))
 
 
 def test_every_quote_occurs_in_its_file_at_its_lines(app: App, sample: Path) -> None:
     reply = app.call("ask_knowledge_base", {"query": QUESTION})
 
-    for one in reply["citations"]:
-        first, last = one["lines"]
-        cited = "\n".join((sample / one["source"]).read_text().split("\n")[first - 1 : last])
+    for citation in reply["citations"]:
+        first, last = citation["lines"]
+        cited = "\n".join((sample / citation["source"]).read_text().split("\n")[first - 1 : last])
         words = set(cited.replace('"""', " ").split())
-        assert set(one["quote"].split()) <= words | {"", *one["quote"].strip('"').split()[-1:]}
+        assert set(citation["quote"].split()) <= words | {"", *citation["quote"].strip('"').split()[-1:]}
 
 
 def test_gemini_answers_have_valid_citations(sample: Path, contract: Contract, key: str) -> None:
@@ -58,7 +58,7 @@ def test_gemini_answers_have_valid_citations(sample: Path, contract: Contract, k
         reply = ask(sample, contract, fake)
 
     assert (reply["mode"], reply["answer"]) == ("synthesized", "It doubles each time [1]. It is capped [2].")
-    assert [one["n"] for one in reply["citations"]] == [1, 2]
+    assert [citation["n"] for citation in reply["citations"]] == [1, 2]
     assert "degraded" not in reply
 
 

@@ -107,7 +107,7 @@ def results(app: App, query: str, type_: str = "all") -> list[dict[str, Any]]:
 
 
 def sources(app: App, query: str, type_: str = "all") -> list[str]:
-    return [one["source"] for one in results(app, query, type_)]
+    return [result["source"] for result in results(app, query, type_)]
 
 
 def test_discovery_ranks_the_guide_first(neo: App) -> None:
@@ -118,7 +118,7 @@ def test_discovery_ranks_the_guide_first(neo: App) -> None:
 def test_forensics_returns_tickets_with_their_state(neo: App) -> None:
     found = results(neo, "VDOM collision logic changes", "ticket")[:2]
 
-    assert {one["source"]: one["state"] for one in found} == {
+    assert {result["source"]: result["state"] for result in found} == {
         "issues/issue-8200.md": "closed", "issues/issue-8201.md": "open",
     }  # fmt: skip
     shown = render("query_documents", neo.call("query_documents", {"query": "VDOM collision", "type": "ticket"})).body
@@ -149,8 +149,8 @@ def test_a_class_name_returns_the_class_and_its_ancestors_in_order(neo: App, nam
 
 @pytest.mark.parametrize("subject", ["grid", "button", "scroll bar", "worker", "cart page", "login page"])
 def test_no_result_for_a_component_contains_only_imports(neo: App, subject: str) -> None:
-    for one in results(neo, f"how does the {subject} component work"):
-        passage = neo.call("get_document_by_id", {"id": one["id"]})
+    for result in results(neo, f"how does the {subject} component work"):
+        passage = neo.call("get_document_by_id", {"id": result["id"]})
         assert passage["kind"] != "imports"
         assert any(line and not line.startswith("import ") for line in passage["text"].split("\n"))
 

@@ -80,7 +80,7 @@ def parts(app: App, operation: str, max_tokens: int, **arguments: Any) -> Iterat
 
 def joined(replies: Iterator[JSON], *names: str) -> list[Any]:
     """Return the items of a list, or of several lists, from all replies."""
-    return [one for reply in replies for name in names for one in reply[name]]
+    return [row for reply in replies for name in names for row in reply[name]]
 
 
 PROPERTY = trying(8)
@@ -91,7 +91,7 @@ PROPERTY = trying(8)
 def test_all_documents_are_listed_once(app: App, max_tokens: int, limit: int) -> None:
     total = app.call("list_documents", {"limit": 1})["total"]
 
-    ids = [one["id"] for one in joined(parts(app, "list_documents", max_tokens, limit=limit), "documents")]
+    ids = [document["id"] for document in joined(parts(app, "list_documents", max_tokens, limit=limit), "documents")]
 
     assert len(ids) == len(set(ids)) == total
 
@@ -99,7 +99,7 @@ def test_all_documents_are_listed_once(app: App, max_tokens: int, limit: int) ->
 @PROPERTY
 @given(BUDGETS)
 def test_all_files_are_listed_once(app: App, max_tokens: int) -> None:
-    listed = [one["source"] for one in joined(parts(app, "list_sources", max_tokens), "sources")]
+    listed = [source["source"] for source in joined(parts(app, "list_sources", max_tokens), "sources")]
 
     assert listed == sorted(path for path, text in FILES.items() if text)
 
@@ -108,11 +108,11 @@ def test_all_files_are_listed_once(app: App, max_tokens: int) -> None:
 @given(BUDGETS, st.sampled_from([path for path, text in FILES.items() if text]))
 def test_a_whole_file_is_returned_with_each_of_its_chunks_once(app: App, max_tokens: int, path: str) -> None:
     replies = list(parts(app, "get_source", max_tokens, path=path))
-    ids = [one["id"] for reply in replies for one in reply["chunks"]]
+    ids = [chunk["id"] for reply in replies for chunk in reply["chunks"]]
     listed = joined(parts(app, "list_documents", 20_000, source=path), "documents")
 
     assert "".join(reply["text"] for reply in replies) == FILES[path].rstrip()
-    assert sorted(ids) == sorted(one["id"] for one in listed)
+    assert sorted(ids) == sorted(document["id"] for document in listed)
     for reply, after in itertools.pairwise(replies):
         assert after["lines"][0] - reply["lines"][1] in (0, 1)
 
@@ -131,8 +131,8 @@ def test_a_part_of_a_file_has_its_line_numbers(app: App, max_tokens: int) -> Non
 @given(BUDGETS)
 def test_a_huge_class_is_returned_with_each_subclass_and_member_once(app: App, max_tokens: int) -> None:
     replies = list(parts(app, "get_class_hierarchy", max_tokens, root="pkg.huge.Huge"))
-    classes = [one["class"] for one in joined(iter(replies), "classes")]
-    members = [one["name"] for one in joined(iter(replies), "members")]
+    classes = [class_["class"] for class_ in joined(iter(replies), "classes")]
+    members = [member["name"] for member in joined(iter(replies), "members")]
 
     assert sorted(classes) == sorted(["pkg.huge.Huge", *(f"pkg.many.Sub{n}" for n in range(80))])
     assert len(members) == len(set(members)) >= 300
@@ -141,7 +141,7 @@ def test_a_huge_class_is_returned_with_each_subclass_and_member_once(app: App, m
 @PROPERTY
 @given(BUDGETS)
 def test_all_classes_are_listed_once(app: App, max_tokens: int) -> None:
-    classes = [one["class"] for one in joined(parts(app, "get_class_hierarchy", max_tokens), "classes")]
+    classes = [class_["class"] for class_ in joined(parts(app, "get_class_hierarchy", max_tokens), "classes")]
 
     assert len(classes) == len(set(classes)) == 81
 
@@ -150,7 +150,7 @@ def test_all_classes_are_listed_once(app: App, max_tokens: int) -> None:
 @given(BUDGETS, st.sampled_from(["worker", "word quoted slash", "class Huge", '"' * 1500 + " text"]), st.booleans())
 def test_a_search_returns_every_file_once(app: App, max_tokens: int, query: str, explain: bool) -> None:
     replies = list(parts(app, "query_documents", max_tokens, query=query, explain=explain))
-    found = [one["source"] for one in joined(iter(replies), "results")]
+    found = [result["source"] for result in joined(iter(replies), "results")]
 
     assert len(found) == len(set(found)) == replies[0]["total"]
 
@@ -167,7 +167,7 @@ def test_a_long_passage_is_returned_in_full_with_each_symbol_tag_and_ancestor_on
     assert "".join(reply["text"] for reply in replies) == LONG_CHUNK.text
     assert joined(iter(replies), "symbols") == list(LONG_CHUNK.symbols)
     assert joined(iter(replies), "tags") == list(LONG_CHUNK.tags)
-    assert [Ancestor(**one) for one in joined(iter(replies), "chain")] == list(LONG_CHUNK.chain)
+    assert [Ancestor(**ancestor) for ancestor in joined(iter(replies), "chain")] == list(LONG_CHUNK.chain)
 
 
 def test_each_member_of_a_class_has_its_kind_and_lines(tmp_path: Path, contract: Contract) -> None:
@@ -183,8 +183,8 @@ def test_each_member_of_a_class_has_its_kind_and_lines(tmp_path: Path, contract:
     app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 60})
     found = {
         root: {
-            one["name"]: (one["kind"], one["lines"])
-            for one in app.call("get_class_hierarchy", {"root": root})["members"]
+            member["name"]: (member["kind"], member["lines"])
+            for member in app.call("get_class_hierarchy", {"root": root})["members"]
         }
         for root in ("Small", "Small.Inner", "My.other-thing.Other", "Typed")
     }

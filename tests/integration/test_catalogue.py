@@ -111,11 +111,11 @@ def test_other_threads_read_the_old_state_until_a_transaction_ends(catalogue: Ca
 
 
 def test_chunks_without_a_vector_are_counted_until_they_are_marked(catalogue: Catalogue) -> None:
-    one, two = piece("a.md", 1), piece("a.md", 2)
-    put(catalogue, one, two, has_vector=False)
+    first, second = piece("a.md", 1), piece("a.md", 2)
+    put(catalogue, first, second, has_vector=False)
     assert (catalogue.waiting(), catalogue.with_vector()) == (2, 0)
 
-    catalogue.mark_vectors([one.id], present=True)
+    catalogue.mark_vectors([first.id], present=True)
 
     assert (catalogue.waiting(), catalogue.with_vector()) == (1, 1)
 

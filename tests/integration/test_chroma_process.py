@@ -101,7 +101,7 @@ rows = [(f"{n}.0", "guide", "a.md") for n in range(3)]
 store.add(rows, vectors)
 store.update(rows)
 store.heal(rows, vectors)
-print([one for one, _ in store.search(vectors[0], 1)], store.missing(["1.0"], vectors[1:2]))
+print([row_id for row_id, _ in store.search(vectors[0], 1)], store.missing(["1.0"], vectors[1:2]))
 store.close()
 print("sentence_transformers" in sys.modules or "transformers" in sys.modules)
 """
@@ -172,11 +172,11 @@ def test_the_server_inherits_neither_the_index_lock_nor_open_files(tmp_path: Pat
     with closing(open_index(tmp_path, SERVER)) as index:
         sync(index)
         pid = pid_of(index.folder / "vectors-1")
-        held = {str(one.readlink()) for one in Path(f"/proc/{pid}/fd").iterdir()}
+        held = {str(entry.readlink()) for entry in Path(f"/proc/{pid}/fd").iterdir()}
 
-    inside = {Path(one) for one in held if one.startswith(str(index.folder))}
+    inside = {Path(sample) for sample in held if sample.startswith(str(index.folder))}
     assert inside
-    assert {one.relative_to(index.folder).parts[0] for one in inside} <= {"vectors-1", LOG}
+    assert {path.relative_to(index.folder).parts[0] for path in inside} <= {"vectors-1", LOG}
 
 
 # --- life cycle --------------------------------------------------------------------------------------------------
@@ -383,7 +383,7 @@ class KillServerAt:
     def __call__(self, stage: str, done: int, total: int) -> None:
         self.left -= 1
         if self.left == 0:
-            newest = max(self.index.folder.glob("vectors-*"), key=lambda one: int(one.name.partition("-")[2]))
+            newest = max(self.index.folder.glob("vectors-*"), key=lambda value: int(value.name.partition("-")[2]))
             pid, is_in_use = pid_of(newest), newest.name == f"vectors-{self.index.generation}"
             kill_server(newest, self.index.has_open_vectors if is_in_use else lambda: born(pid) is not None)
 

@@ -285,12 +285,12 @@ print(is_ours(Path(sys.argv[1])), flush=True)
 
 def test_processes_that_create_the_folder_concurrently_agree(project: Path) -> None:
     folder = project / ".lore"
-    with child(CREATE, folder) as one, child(CREATE, folder) as two, child(CREATE, folder) as three:
-        for process in (one, two, three):
+    with child(CREATE, folder) as first, child(CREATE, folder) as second, child(CREATE, folder) as third:
+        for process in (first, second, third):
             assert process.stdin
             process.stdin.write("\n")
             process.stdin.flush()
-        said = [process.stdout.readline() for process in (one, two, three) if process.stdout]
+        said = [process.stdout.readline() for process in (first, second, third) if process.stdout]
 
     assert said == ["True\n"] * 3
     assert not (project / ".lore.foreign").exists()

@@ -50,7 +50,7 @@ def chunks(index: Index, *records: CorpusRecord) -> list[Chunk]:
 
 
 def found(index: Index, question: str) -> set[str]:
-    return {one.chunk.source for one in retrieve(index, question, None, 10).found if one.keyword}
+    return {candidate.chunk.source for candidate in retrieve(index, question, None, 10).found if candidate.keyword}
 
 
 # --- types of records --------------------------------------------------------------------------------------------
@@ -94,14 +94,14 @@ def test_a_record_with_a_path_is_chunked_like_a_file_at_that_path(index: Index, 
     }
     project = open_index(write_project(tmp_path / "project", files), model=HashModel())
     sync(project)
-    of_files = [one for one in chunks_of(project) if "broken" not in one.source]
+    of_files = [chunk for chunk in chunks_of(project) if "broken" not in chunk.source]
     project.close()
 
     of_records = chunks(index, *(CorpusRecord(str(n), files[path], path=path) for n, path in enumerate(files)))
 
-    assert [one for one in of_records if "broken" not in one.source] == of_files
+    assert [record for record in of_records if "broken" not in record.source] == of_files
     assert index.hierarchy.named("Ship") == ["app.ship.Ship"]
-    assert [one.class_name for one in index.hierarchy.chain("app.ship.Ship")] == ["app.vessel.Vessel"]
+    assert [ancestor.class_name for ancestor in index.hierarchy.chain("app.ship.Ship")] == ["app.vessel.Vessel"]
 
 
 def test_unreadable_front_matter_loses_no_document_and_shifts_no_lines(index: Index) -> None:
@@ -129,7 +129,7 @@ def test_only_an_explicit_path_replaces_the_title_of_a_record(index: Index) -> N
     guessed = CorpusRecord("St._Louis", "A city.", "St. Louis", path="St._Louis")
     given = CorpusRecord("7", "x = 1", "Nice", path="lib/a.lua")
 
-    city, code = sorted(chunks(index, guessed, given), key=lambda one: one.source)
+    city, code = sorted(chunks(index, guessed, given), key=lambda value: value.source)
 
     assert (city.type, city.title, city.source) == (KnowledgeType.GUIDE, "St. Louis", "St._Louis")
     assert (code.type, code.title, code.source) == (KnowledgeType.SRC, "lib/a.lua", "lib/a.lua")
@@ -149,8 +149,8 @@ def test_records_with_the_same_path_are_separate_documents(index: Index) -> None
 
     assert sources == {"one": "src/a.py", "two": "src/a.py#2", "three": "src/a.py#3"}
     assert found(index, "tide") == {"src/a.py#2"}
-    assert {one.type for one in chunks_of(index)} == {KnowledgeType.SRC}
-    assert [one.symbols for one in chunks_of(index)] == [("dawn",), ("dusk",), ("noon",)]
+    assert {chunk.type for chunk in chunks_of(index)} == {KnowledgeType.SRC}
+    assert [chunk.symbols for chunk in chunks_of(index)] == [("dawn",), ("dusk",), ("noon",)]
 
 
 def test_a_record_named_like_the_second_record_of_a_path_is_not_lost(index: Index) -> None:
@@ -161,7 +161,7 @@ def test_a_record_named_like_the_second_record_of_a_path_is_not_lost(index: Inde
 
     sources, _ = load_records(index, texts)
 
-    assert len(set(sources.values())) == len({one.source for one in chunks_of(index)}) == 3
+    assert len(set(sources.values())) == len({chunk.source for chunk in chunks_of(index)}) == 3
 
 
 def test_a_record_without_text_is_a_document_that_no_search_finds(index: Index) -> None:
@@ -169,7 +169,7 @@ def test_a_record_without_text_is_a_document_that_no_search_finds(index: Index) 
 
     assert "empty" in sources
     assert report.failed == []
-    assert "empty" not in {one.source for one in chunks_of(index)}
+    assert "empty" not in {chunk.source for chunk in chunks_of(index)}
 
 
 # --- repeated loads ----------------------------------------------------------------------------------------------
@@ -208,7 +208,7 @@ def test_the_index_contains_exactly_the_records_of_the_last_load(index: Index) -
 
     report = load(index, RECORDS[:1])
 
-    assert {one.source for one in chunks_of(index)} == {"docs/tide.md"}
+    assert {chunk.source for chunk in chunks_of(index)} == {"docs/tide.md"}
     assert report.deleted > 0
     assert found(index, "ferry at dawn") == set()
     assert unfindable(index) == []
@@ -248,7 +248,7 @@ def test_chunks_of_an_interrupted_load_are_not_mistaken_for_those_of_the_previou
 
     load(index, RECORDS[1:])
 
-    assert {one.source for one in chunks_of(index)} == {"src/vessel.py", "c1", "4983"}
+    assert {chunk.source for chunk in chunks_of(index)} == {"src/vessel.py", "c1", "4983"}
     assert found(index, "harbour master") == set()
 
 
@@ -266,7 +266,7 @@ def test_secrets_are_redacted_from_texts_and_titles(index: Index, model: HashMod
         ],
     )
 
-    assert all(secret not in one.text + one.title for one in chunks_of(index))
+    assert all(secret not in chunk.text + chunk.title for chunk in chunks_of(index))
     assert all(secret not in text for text in model.embedder.embedded)
     assert all(secret.encode() not in file.read_bytes() for file in index.folder.rglob("*") if file.is_file())
 

@@ -139,8 +139,8 @@ def answer(index: Index) -> tuple[str, bool] | str:
     try:
         candidates = retrieve(index, QUERY, None, 20)
         assert candidates.degraded is None
-        by_word = max(candidates.found, key=lambda one: one.keyword or 0)
-        by_meaning = max(candidates.found, key=lambda one: one.vector or 0)
+        by_word = max(candidates.found, key=lambda candidate: candidate.keyword or 0)
+        by_meaning = max(candidates.found, key=lambda candidate: candidate.vector or 0)
         return by_word.chunk.source, by_word == by_meaning
     except LoreError as error:
         return error.hint
@@ -185,7 +185,7 @@ def test_broken_records_found_by_a_reader_are_repaired_by_the_next_sync(project:
     with closing(open_index(project)) as index:
         report = sync(index)
 
-        assert ["catalogue is damaged" in one for one in report.warnings] == [True, False]
+        assert ["catalogue is damaged" in warning for warning in report.warnings] == [True, False]
         assert (report.embedded, answer(index)) == (0, ("docs/77.md", True))
 
 
@@ -236,5 +236,5 @@ def test_a_copied_index_answers_without_a_sync(tmp_path: Path) -> None:
     found = retrieve(copied, "zebra", None, 10).found
     copied.close()
 
-    assert [one.chunk.source for one in found] == ["a.md"]
+    assert [result.chunk.source for result in found] == ["a.md"]
     assert found[0].vector is not None

@@ -98,9 +98,9 @@ def test_an_index_on_a_server_is_synced_searched_rebuilt_and_deleted(project: Pa
 
 
 def test_two_projects_on_a_server_are_separate(tmp_path: Path, server: Running) -> None:
-    one = write_project(tmp_path / "one", {"a.md": "# Alpha\n\nThe zebra text.\n"})
-    two = write_project(tmp_path / "two", {"b.md": "# Beta\n\nThe heron text.\n"})
-    with closing(open_index(one, at(server.port))) as first, closing(open_index(two, at(server.port))) as second:
+    left = write_project(tmp_path / "one", {"a.md": "# Alpha\n\nThe zebra text.\n"})
+    right = write_project(tmp_path / "two", {"b.md": "# Beta\n\nThe heron text.\n"})
+    with closing(open_index(left, at(server.port))) as first, closing(open_index(right, at(server.port))) as second:
         sync(first)
         sync(second)
         delete_all(first)
@@ -153,8 +153,8 @@ def test_headers_are_sent_with_every_request_and_their_secrets_only_to_the_serve
         retrieve(index, "subject7", None, 10)
 
         assert len(gate.headers) > 5
-        assert {one.get("authorization") for one in gate.headers} == {f"Bearer {SECRET}"}
-        assert {one.get("x-team") for one in gate.headers} == {"docs"}
+        assert {header.get("authorization") for header in gate.headers} == {f"Bearer {SECRET}"}
+        assert {header.get("x-team") for header in gate.headers} == {"docs"}
         for path in index.folder.rglob("*"):
             assert not path.is_file() or SECRET.encode() not in path.read_bytes()
 
@@ -168,7 +168,10 @@ def test_only_vectors_types_and_paths_are_sent_to_a_server_and_never_text(projec
     keys = {key for body in bodies for key, value in body.items() if value is not None}
     assert "lighthouse" not in str(bodies)
     assert "documents" not in keys
-    assert {key for body in bodies for one in body.get("metadatas") or () for key in one} == {"type", "source"}
+    assert {key for body in bodies for metadata in body.get("metadatas") or () for key in metadata} == {
+        "type",
+        "source",
+    }
 
 
 def test_only_a_configured_server_is_contacted(project: Path, gate: Gate) -> None:
@@ -249,7 +252,7 @@ def test_while_a_server_is_unavailable_keyword_search_works_and_a_sync_fails(tmp
 
             for _ in range(2):
                 candidates = retrieve(index, "subject7", None, 10)
-                assert max(candidates.found, key=lambda one: one.keyword).chunk.source == "docs/7.md"
+                assert max(candidates.found, key=lambda candidate: candidate.keyword).chunk.source == "docs/7.md"
                 assert "cannot be reached" in (candidates.degraded or "")
             with pytest.raises(DatabaseUnavailable):
                 sync(index)
@@ -327,11 +330,11 @@ def test_the_cloud_gets_the_key_with_every_request_and_the_configured_tenant_and
         found = retrieve(index, "subject7 lighthouse", None, 10)
 
         assert found.by_meaning[0][0] == found.by_word[0][0]
-        assert {one.get("x-chroma-token") for one in gate.headers} == {key}
+        assert {header.get("x-chroma-token") for header in gate.headers} == {key}
         assert {path.split("/")[4:7:2] == ["acme", "team"] for _, path, _ in gate.requests if "/databases/" in path}
         assert list(mine(server, index, tenant="acme", database="team").values()) == [PAGES]
         made = [body for _, path, body in gate.requests if path.endswith("/collections") and body]
-        assert {one["configuration"]["spann"]["space"] for one in made} == {"cosine"}
+        assert {request["configuration"]["spann"]["space"] for request in made} == {"cosine"}
         delete_all(index)
 
 
@@ -362,7 +365,7 @@ def test_the_quotas_of_the_cloud_are_respected(tmp_path: Path, gate: Gate, key: 
 
     bodies = [body for _, _, body in gate.requests if body]
     assert max(len(body["ids"]) for body in bodies if body.get("ids")) <= 300
-    assert max(body[one] for body in bodies for one in ("limit", "n_results") if body.get(one)) <= 300
+    assert max(body[key] for body in bodies for key in ("limit", "n_results") if body.get(key)) <= 300
 
 
 def test_a_wrong_key_is_reported_without_being_shown(
@@ -395,8 +398,8 @@ def test_the_database_is_started_and_stopped_in_every_mode(
         service = DatabaseService(index)
         states = [service.manage(action=action) for action in ("start", "start", "stop", "stop")]
 
-        assert [one["status"] for one in states] == ["started", "already_running", "stopped", "not_running"]
-        assert {one["mode"] for one in states} == {mode}
+        assert [state["status"] for state in states] == ["started", "already_running", "stopped", "not_running"]
+        assert {state["mode"] for state in states} == {mode}
         assert f"{PAGES} vectors" in states[0]["detail"]
         found = retrieve(index, "subject7 lighthouse", None, 10)
         assert found.by_meaning[0][0] == found.by_word[0][0]

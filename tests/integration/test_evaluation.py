@@ -50,9 +50,9 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    documents = [{"_id": one, "text": text} for one, text in SUBJECTS.items()]
-    questions = [{"_id": f"q-{one}", "text": text} for one, text in QUESTIONS.items()]
-    return write_set(tmp_path / "harbour", documents, questions, [(f"q-{one}", one, 1) for one in SUBJECTS])
+    documents = [{"_id": subject, "text": text} for subject, text in SUBJECTS.items()]
+    questions = [{"_id": f"q-{question}", "text": text} for question, text in QUESTIONS.items()]
+    return write_set(tmp_path / "harbour", documents, questions, [(f"q-{subject}", subject, 1) for subject in SUBJECTS])
 
 
 @pytest.fixture
@@ -83,7 +83,7 @@ def test_every_ranking_has_every_measure_of_every_question(folder: Path, model: 
     assert (found.name, found.questions, tuple(found.values)) == ("harbour", 5, RANKINGS)
     for values in found.values.values():
         assert values.keys() == MEASURES.keys()
-        assert all(each.keys() == {f"q-{one}" for one in SUBJECTS} for each in values.values())
+        assert all(each.keys() == {f"q-{subject}" for subject in SUBJECTS} for each in values.values())
 
 
 def test_words_found_only_in_the_answer_rank_it_first_in_both_legs_and_the_hybrid(
@@ -130,8 +130,8 @@ def test_splits_of_a_set_share_embeddings_but_sets_with_a_dot_in_their_name_do_n
     whole, part = evaluated(folder, tmp_path, model), evaluated(folder, tmp_path, model, split="dev")
     other = evaluated(folder.rename(tmp_path / "harbour.2"), tmp_path, model)
 
-    assert [one.name for one in (whole, part, other)] == ["harbour", "harbour.dev", "harbour.2"]
-    kept = [one.name.rpartition("-")[0] for one in (cache / "evaluation").iterdir()]
+    assert [project.name for project in (whole, part, other)] == ["harbour", "harbour.dev", "harbour.2"]
+    kept = [entry.name.rpartition("-")[0] for entry in (cache / "evaluation").iterdir()]
     assert sorted(kept) == ["harbour", "harbour.2"]
 
 
@@ -147,7 +147,7 @@ def test_the_folder_of_the_set_and_the_project_are_not_modified(folder: Path, tm
 def test_configured_weights_apply_only_to_the_configured_ranking(tmp_path: Path, model: HashModel) -> None:
     settings = Settings(query=QuerySettings(ranking="classic", weights={"guideMatch": 7}))
     with scratch_index("any", settings, model) as index:
-        bench = Bench(QueryService(index), settings, lambda question, one: one.source)
+        bench = Bench(QueryService(index), settings, lambda question, value: value.source)
 
         assert bench.weights("classic") == {**CLASSIC, "guideMatch": 7}
         assert bench.weights("hybrid") == HYBRID
@@ -178,10 +178,10 @@ def test_a_cache_folder_that_cannot_be_created_is_an_error(
 
 def test_without_a_corpus_the_projects_own_files_are_searched(tmp_path: Path, model: HashModel) -> None:
     root = write_project(
-        tmp_path / "project", {f"docs/{one}.md": f"# {one}\n\n{text}\n" for one, text in SUBJECTS.items()}
+        tmp_path / "project", {f"docs/{subject}.md": f"# {subject}\n\n{text}\n" for subject, text in SUBJECTS.items()}
     )
-    questions = [{"_id": one, "text": text} for one, text in QUESTIONS.items()]
-    folder = write_set(tmp_path / "own", None, questions, [(one, f"docs/{one}.md", 1) for one in SUBJECTS])
+    questions = [{"_id": question, "text": text} for question, text in QUESTIONS.items()]
+    folder = write_set(tmp_path / "own", None, questions, [(subject, f"docs/{subject}.md", 1) for subject in SUBJECTS])
 
     with pytest.raises(IndexMissing):
         evaluated(folder, root, model)
@@ -213,11 +213,13 @@ def test_a_relevant_document_missing_from_the_index_is_a_miss(tmp_path: Path, mo
 @pytest.fixture
 def project(tmp_path: Path, model: HashModel) -> Path:
     """Return a synced repository with two tickets that each changed a file."""
-    tickets = {f"issues/issue-{number}.md": f"# {QUESTIONS[one]}\n" for number, one in ((1, "ferry"), (2, "tide"))}
+    tickets = {
+        f"issues/issue-{number}.md": f"# {QUESTIONS[subject]}\n" for number, subject in ((1, "ferry"), (2, "tide"))
+    }
     root = write_project(tmp_path / "project", {**tickets, "lore.toml": ""})
     commit(root, "Begin")
-    for number, one in ((1, "ferry"), (2, "tide")):
-        write_project(root, {f"docs/{one}.md": f"# {one}\n\n{SUBJECTS[one]}\n"})
+    for number, subject in ((1, "ferry"), (2, "tide")):
+        write_project(root, {f"docs/{subject}.md": f"# {subject}\n\n{SUBJECTS[subject]}\n"})
         commit(root, f"Say it. Fixes #{number}")
     index = open_index(root, model=model)
     sync(index)
@@ -260,8 +262,8 @@ def test_a_history_without_tickets_releases_the_index(tmp_path: Path, model: Has
 def excerpts(tmp_path: Path) -> Path:
     """Return two documents with a passage each, and a question about the first."""
     folder = tmp_path / "excerpts"
-    for one in ("ferry", "tide"):
-        write_project(folder, {f"corpora/{one}.txt": SUBJECTS[one]})
+    for subject in ("ferry", "tide"):
+        write_project(folder, {f"corpora/{subject}.txt": SUBJECTS[subject]})
     start = SUBJECTS["ferry"].index("at dawn")
     row = {"_id": "q", "text": QUESTIONS["ferry"], "corpus_id": "ferry",
            "references": [{"start": start, "end": start + 7}]}  # fmt: skip

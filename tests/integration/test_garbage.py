@@ -60,7 +60,7 @@ def found(index: Index) -> list[str] | str:
     """Return the sources found for a word, or the hint of the error."""
     try:
         candidates = retrieve(index, "lighthouse", None, DOCUMENTS + 1)
-        return sorted(one.chunk.source for one in candidates.found if one.keyword)
+        return sorted(candidate.chunk.source for candidate in candidates.found if candidate.keyword)
     except LoreError as error:
         return error.hint
 

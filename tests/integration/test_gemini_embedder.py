@@ -40,7 +40,7 @@ def values_of(text: str, dimension: int = DIMENSION) -> list[float]:
 
 def embeddings(dimension: int = DIMENSION, fewer: int = 0) -> Reply:
     def reply(handler: BaseHTTPRequestHandler, body: dict[str, Any]) -> None:
-        rows = [{"values": values_of(text_of(one), dimension)} for one in body["requests"]]
+        rows = [{"values": values_of(text_of(request), dimension)} for request in body["requests"]]
         send(handler, 200, json.dumps({"embeddings": rows[: len(rows) - fewer]}).encode())
 
     return reply
@@ -50,7 +50,7 @@ def refusing(word: str) -> Reply:
     """Answer every request that contains the word with status 400."""
 
     def reply(handler: BaseHTTPRequestHandler, body: dict[str, Any]) -> None:
-        is_bad = any(word in text_of(one) for one in body["requests"])
+        is_bad = any(word in text_of(request) for request in body["requests"])
         (status(400) if is_bad else embeddings())(handler, body)
 
     return reply
@@ -67,7 +67,10 @@ def test_the_request_matches_the_api_and_vectors_have_length_one() -> None:
     (path,) = server.paths
     assert re.fullmatch(rf"/v1(beta)?/models/{MODEL}:batchEmbedContents(\?.*)?", path)
     assert {name.lower(): value for name, value in server.headers[0].items()}["x-goog-api-key"] == "a-test-key"
-    assert [(text_of(one), one["taskType"], one["outputDimensionality"]) for one in server.requests[0]["requests"]] == [
+    assert [
+        (text_of(request), request["taskType"], request["outputDimensionality"])
+        for request in server.requests[0]["requests"]
+    ] == [
         ("one", "RETRIEVAL_DOCUMENT", DIMENSION),
         ("two", "RETRIEVAL_DOCUMENT", DIMENSION),
     ]
@@ -91,7 +94,7 @@ def test_texts_are_sent_in_batches_and_keep_their_order(count: int) -> None:
         found = embedder(server.url).embed(texts)
 
     assert found.shape == (count, DIMENSION)
-    assert [text_of(one) for body in server.requests for one in body["requests"]] == texts
+    assert [text_of(request) for body in server.requests for request in body["requests"]] == texts
     assert all(len(body["requests"]) <= BATCH for body in server.requests)
     if count:
         last = np.array(values_of(texts[-1]), dtype=np.float32)
@@ -169,7 +172,7 @@ def test_a_text_refused_by_gemini_does_not_prevent_indexing_the_others(project: 
         write_project(project, pages)
         report = sync(index)
 
-        assert [(one.source, "400" in one.reason) for one in report.failed] == [("docs/7.md", True)]
+        assert [(failure.source, "400" in failure.reason) for failure in report.failed] == [("docs/7.md", True)]
         assert report.embedded == len(PAGES) - 1
         chunks, vectors, words = held_everywhere(index)
         assert (len(chunks), len(vectors), len(words)) == (40, 39, 40)

@@ -20,7 +20,7 @@ def health(app: App) -> dict[str, Any]:
 
 
 def parts(record: dict[str, Any]) -> dict[str, str]:
-    return {one["part"]: one["status"] for one in record["checks"]}
+    return {check["part"]: check["status"] for check in record["checks"]}
 
 
 @pytest.fixture
@@ -134,7 +134,7 @@ def test_only_a_successful_model_probe_is_cached_and_a_refresh_repeats_it(projec
     third = app.call("healthcheck", {"refresh": True})
     app.close()
 
-    assert [one["status"] for one in (first, second, third)] == ["healthy", "healthy", "unhealthy"]
+    assert [check["status"] for check in (first, second, third)] == ["healthy", "healthy", "unhealthy"]
     assert second["index_age_seconds"] > first["index_age_seconds"] + 1_000_000
 
 

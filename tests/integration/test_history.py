@@ -38,8 +38,8 @@ def project(tmp_path: Path) -> Path:
 def opened() -> Iterator[list[Index]]:
     indexes: list[Index] = []
     yield indexes
-    for one in indexes:
-        one.close()
+    for index in indexes:
+        index.close()
 
 
 def change(root: Path, message: str, *paths: str) -> None:
@@ -93,7 +93,7 @@ def test_the_key_of_a_ticket_may_be_anywhere_in_its_file_name(project: Path, ope
 def test_a_commit_may_name_several_tickets(project: Path, opened: list[Index]) -> None:
     change(project, "For #12 and HARB-7", "src/ferry.py")
 
-    assert history(project, opened).judgements == {one: {"src/ferry.py": 1} for one in sorted(TICKETS)}
+    assert history(project, opened).judgements == {ticket: {"src/ferry.py": 1} for ticket in sorted(TICKETS)}
 
 
 def test_a_number_shared_by_two_tickets_names_neither_but_their_keys_do(project: Path, opened: list[Index]) -> None:
@@ -186,7 +186,7 @@ def test_a_merge_is_skipped_but_the_merged_commits_count(project: Path) -> None:
     identity = ("-c", "user.name=T", "-c", "user.email=t@example.org")
     git(project, *identity, "merge", "--quiet", "--no-ff", "-m", "Merge #12", "side")
 
-    found = {one.message.strip(): one.files for one in commits(project)}
+    found = {commit.message.strip(): commit.files for commit in commits(project)}
 
     assert found.keys() == {"Begin", "For #12", "Meanwhile"}
     assert found["For #12"] == ("src/side.py",)
@@ -260,8 +260,8 @@ def test_a_repository_cannot_make_git_run_a_program(tmp_path: Path, config: str)
     signed = head.replace("\n\n", "\ngpgsig -----BEGIN PGP SIGNATURE-----\n \n -----END PGP SIGNATURE-----\n\n", 1)
     made = git(root, "hash-object", "-t", "commit", "-w", "--stdin", given=signed)
     git(root, "update-ref", "HEAD", made.strip())
-    for one in config.format(program=program, folder=tmp_path).split():
-        git(root, "config", *one.split("=", 1))
+    for word in config.format(program=program, folder=tmp_path).split():
+        git(root, "config", *word.split("=", 1))
     if "promisor" in config:
         tree = git(root, "rev-parse", "HEAD^{tree}").strip()
         (root / ".git" / "objects" / tree[:2] / tree[2:]).unlink()

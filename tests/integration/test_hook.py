@@ -97,7 +97,7 @@ def hook(tmp_path: Path, server: MemoryServer) -> Hook:
 
 
 def bodies(server: MemoryServer) -> list[str]:
-    return sorted(one.get("episode_body") or one["body"] for one in server.episodes)
+    return sorted(episode.get("episode_body") or episode["body"] for episode in server.episodes)
 
 
 ALL = ["# Beta\n\nb", "# Gamma\n\nc", MEMORY.split("---\n")[2].strip()]
@@ -105,7 +105,7 @@ ALL = ["# Beta\n\nb", "# Gamma\n\nc", MEMORY.split("---\n")[2].strip()]
 
 def test_fr_001_a_session_is_opened_by_a_json_rpc_post_to_the_address(hook: Hook, server: MemoryServer) -> None:
     hook.run()
-    begun = next(one for one in server.asked if one["method"] == "initialize")
+    begun = next(request for request in server.asked if request["method"] == "initialize")
 
     assert (begun["path"], begun["jsonrpc"], begun["session"]) == ("/mcp/", "2.0", None)
 
@@ -113,20 +113,20 @@ def test_fr_001_a_session_is_opened_by_a_json_rpc_post_to_the_address(hook: Hook
 def test_fr_002_every_request_after_the_first_carries_the_session_id(hook: Hook, server: MemoryServer) -> None:
     hook.run()
     asked = server.asked
-    after = asked[[one["method"] for one in asked].index("initialize") + 1 :]
+    after = asked[[request["method"] for request in asked].index("initialize") + 1 :]
 
-    assert [one["method"] for one in after] == [
+    assert [request["method"] for request in after] == [
         "notifications/initialized", "tools/list", "tools/call", "tools/call", "tools/call", "DELETE",
     ]  # fmt: skip
-    assert len({one["session"] for one in after}) == 1
+    assert len({request["session"] for request in after}) == 1
     assert after[0]["session"]
 
 
 def test_fr_003_replies_as_server_sent_events_are_read(hook: Hook, server: MemoryServer) -> None:
     assert hook.run() == Tally(found=3, succeeded=3)
-    assert all("text/event-stream" in one["accept"] for one in server.asked if "accept" in one)
+    assert all("text/event-stream" in request["accept"] for request in server.asked if "accept" in request)
     ids = [entry.ids[0] for entry in hook.state.files.values()]
-    assert sorted(ids) == sorted(one["uuid"] for one in server.episodes)  # reported in an event
+    assert sorted(ids) == sorted(episode["uuid"] for episode in server.episodes)  # reported in an event
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ def test_fr_003_replies_as_server_sent_events_are_read(hook: Hook, server: Memor
         ({"do": "500"}, "HTTP 500"),
         ({"do": "503", "on": "initialize"}, "HTTP 503"), ({"do": "hang", "on": "tools/list"}, "did not respond"),
     ],
-    ids=lambda one: "-".join(map(str, one.values())) if isinstance(one, dict) else "",
+    ids=lambda value: "-".join(map(str, value.values())) if isinstance(value, dict) else "",
 )  # fmt: skip
 def test_fr_007_failed_requests_are_retried_with_exponential_backoff(
     hook: Hook, server: MemoryServer, fault: JSON, reason: str, caplog: pytest.LogCaptureFixture
@@ -191,7 +191,7 @@ def test_fr_008_sent_files_are_recognized_by_path_and_hash_and_not_sent_again(ho
 def test_fr_009_each_memory_goes_to_its_group(hook: Hook, server: MemoryServer) -> None:
     hook.run()
 
-    assert sorted((one["group_id"], one["name"]) for one in server.episodes) == [
+    assert sorted((episode["group_id"], episode["name"]) for episode in server.episodes) == [
         ("learning", "Beta"), ("learning", "Jitter"), ("research", "Gamma"),
     ]  # fmt: skip
 
@@ -201,9 +201,9 @@ def test_fr_010_no_body_over_5000_characters_is_sent_and_nothing_is_lost(hook: H
     hook.write("LEARNING/long.md", text)
 
     assert hook.run().succeeded == 4
-    sent = [one["episode_body"] for one in server.calls() if "long (" in one["name"]]
-    assert all(len(one) <= 5000 for one in sent)
-    assert "".join(one.split("\n\n", 1)[1] for one in sent) == text.strip()
+    sent = [call["episode_body"] for call in server.calls() if "long (" in call["name"]]
+    assert all(len(body) <= 5000 for body in sent)
+    assert "".join(body.split("\n\n", 1)[1] for body in sent) == text.strip()
     assert len(hook.state.files[str(hook.folder / "LEARNING/long.md")].ids) == len(sent) == 5
 
 
@@ -212,7 +212,7 @@ def test_fr_011_no_name_over_200_characters_is_sent_and_nothing_is_lost(hook: Ho
     hook.write("LEARNING/long.md", f"---\ntitle: '{name}'\n---\nBody.")
     hook.run()
 
-    (sent,) = (one for one in server.calls() if one["episode_body"].endswith("Body."))
+    (sent,) = (call for call in server.calls() if call["episode_body"].endswith("Body."))
     assert len(sent["name"]) <= 200
     assert sent["episode_body"] == f"{name.strip()}\n\nBody."
 
@@ -221,7 +221,7 @@ def test_fr_012_front_matter_metadata_is_sent(hook: Hook, server: MemoryServer) 
     server.set(style="plain")
     hook.run()
 
-    (sent,) = (one for one in server.calls() if one["name"] == "Jitter")
+    (sent,) = (call for call in server.calls() if call["name"] == "Jitter")
     assert {key: sent["metadata"][key] for key in ("rating", "source", "tags", "capture_type", "timestamp")} == {
         "rating": 8, "source": "session", "tags": ["networks", "retry"], "capture_type": "LEARNING",
         "timestamp": "2026-01-20T10:00:00+00:00",
@@ -242,12 +242,12 @@ def test_fr_013_without_a_server_nothing_is_lost_and_the_next_run_sends_everythi
 
 def test_fr_015_all_sends_everything_again_without_duplicates(hook: Hook, server: MemoryServer) -> None:
     hook.run()
-    before = {one["uuid"] for one in server.episodes}
+    before = {episode["uuid"] for episode in server.episodes}
 
     assert hook.run(everything=True) == Tally(found=3, succeeded=3, removed=3)
     assert len(server.calls()) == 6
     assert bodies(server) == ALL
-    assert before.isdisjoint(one["uuid"] for one in server.episodes)
+    assert before.isdisjoint(episode["uuid"] for episode in server.episodes)
 
 
 def test_sc_003_all_new_files_are_sent_at_the_first_attempt(hook: Hook, server: MemoryServer) -> None:
@@ -289,7 +289,7 @@ def test_sc_005_special_characters_are_found_in_each_database(hook: Hook, server
             return await knowledge.search(query, ["research"])
 
     for query in ("apt-28", "(also", "a/b:c"):
-        assert [one["name"] for one in anyio.run(search, query)["nodes"]] == ["CTI"]
+        assert [node["name"] for node in anyio.run(search, query)["nodes"]] == ["CTI"]
 
 
 def test_sc_006_a_session_with_a_healthy_server_is_opened_at_the_first_attempt(
@@ -297,7 +297,7 @@ def test_sc_006_a_session_with_a_healthy_server_is_opened_at_the_first_attempt(
 ) -> None:
     hook.run()
 
-    assert [one["method"] for one in server.asked].count("initialize") == 1
+    assert [request["method"] for request in server.asked].count("initialize") == 1
     assert hook.pauses == []
 
 
@@ -312,9 +312,9 @@ def test_the_limit_of_the_command_line_overrides_the_configuration(
 
     for options in ({"folders": [hook.folder]}, {"folders": [hook.folder], "limit": 2}, {}):
         session_start(session, target, upload_request(session, target, **options), is_dry=True)
-    told = [json.loads(one + "}") for one in capsys.readouterr().out.split("\n}")[:-1]]
+    told = [json.loads(word + "}") for word in capsys.readouterr().out.split("\n}")[:-1]]
 
-    assert [len(one["send"]) for one in told] == [1, 2, 1]
+    assert [len(plan["send"]) for plan in told] == [1, 2, 1]
     assert told[2]["send"] == ["notes/a.md"]
 
 
@@ -392,7 +392,7 @@ def test_deleted_files_are_removed_and_moved_files_are_only_recorded(hook: Hook,
     assert hook.run() == Tally(found=2, skipped=2, removed=1)
     assert len(server.calls()) == 3
     assert bodies(server) == [ALL[0], ALL[2]]
-    assert sorted(hook.state.files) == [str(hook.folder / "LEARNING/2026-01" / one) for one in ("b.md", "renamed.md")]
+    assert sorted(hook.state.files) == [str(hook.folder / "LEARNING/2026-01" / name) for name in ("b.md", "renamed.md")]
 
 
 def test_after_the_whole_folder_moves_nothing_is_sent_and_later_deletions_are_noticed(
@@ -428,7 +428,7 @@ def test_memories_that_a_server_cannot_delete_are_remembered_and_reported(
     (hook.folder / "RESEARCH/c.md").unlink()
     hook.run()
 
-    assert [one["reason"] for one in hook.state.orphans] == ["the server has no tool to delete it"]
+    assert [orphan["reason"] for orphan in hook.state.orphans] == ["the server has no tool to delete it"]
     assert "an old version remains on the server" in caplog.text
     assert str(hook.folder / "RESEARCH/c.md") not in hook.state.files
     assert hook.run() == Tally(found=2, skipped=2)
@@ -479,7 +479,7 @@ def test_an_interrupted_file_in_parts_is_resumed(hook: Hook, server: MemoryServe
     assert hook.run(attempts=1 + attempt).found == 4
     server.set()
     assert hook.run().failed == 0
-    names = [one["name"] for one in server.episodes]
+    names = [episode["name"] for episode in server.episodes]
     assert len(names) == len(set(names)) == 8
 
 
@@ -549,9 +549,9 @@ def test_a_limit_is_shared_fairly_and_the_next_runs_send_the_rest(hook: Hook, se
 
     done = [hook.run(limit=4) for _ in range(4)]
 
-    assert [one.succeeded for one in done] == [4, 4, 3, 0]
-    assert [one.waiting for one in done] == [7, 3, 0, 0]
-    assert "# Gamma\n\nc" in [one["episode_body"] for one in server.calls()[:4]]
+    assert [tally.succeeded for tally in done] == [4, 4, 3, 0]
+    assert [tally.waiting for tally in done] == [7, 3, 0, 0]
+    assert "# Gamma\n\nc" in [call["episode_body"] for call in server.calls()[:4]]
 
 
 def test_a_memory_from_the_server_is_skipped_until_it_is_the_users_own(hook: Hook, server: MemoryServer) -> None:

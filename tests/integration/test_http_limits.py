@@ -114,10 +114,10 @@ def test_excess_connections_are_refused_and_the_others_are_served(address: tuple
     with contextlib.ExitStack() as stack, httpx2.Client(base_url="http://{}:{}".format(*address)) as client:
         assert client.post(PATH, json={"query": "zebra"}).status_code == 200
         idle = [stack.enter_context(connected(address)) for _ in range(2 * Quick.max_connections)]
-        replies = [rest(one) for one in idle[Quick.max_connections :]]
+        replies = [rest(connection) for connection in idle[Quick.max_connections :]]
 
-        assert [status_of(one) for one in replies] == [503] * Quick.max_connections
-        assert all(b"retry-after: 1" in one.lower() for one in replies)
+        assert [status_of(reply) for reply in replies] == [503] * Quick.max_connections
+        assert all(b"retry-after: 1" in reply.lower() for reply in replies)
 
     deadline = time.monotonic() + SECONDS
     while True:  # the server notices that they left
@@ -173,5 +173,5 @@ def test_the_server_accepts_both_spellings_of_its_mcp_address(address: tuple[str
         httpx2.post("http://{}:{}{}".format(*address, path), json=hello, headers=headers) for path in ("/mcp", "/mcp/")
     ]
 
-    assert [one.status_code for one in replies] == [200, 200]
+    assert [reply.status_code for reply in replies] == [200, 200]
     assert replies[0].text == replies[1].text

@@ -80,7 +80,7 @@ class Project(RuleBasedStateMachine):
     def rename(self, data: st.DataObject, to: str) -> None:
         path = data.draw(st.sampled_from(sorted(self.files)))
         text = self.files[path]
-        self.become({**{one: kept for one, kept in self.files.items() if one != path}, to: text})
+        self.become({**{file: kept for file, kept in self.files.items() if file != path}, to: text})
 
     @precondition(lambda self: self.files)
     @rule(data=st.data())

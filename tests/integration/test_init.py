@@ -66,7 +66,7 @@ def written(app: App) -> JSON:
 def test_29_3_init_indexes_the_project_and_reports_found_written_and_missing_files(taken: tuple[App, JSON]) -> None:
     app, reply = taken
 
-    assert {one["role"]: one["path"] for one in reply["found"]} == {
+    assert {result["role"]: result["path"] for result in reply["found"]} == {
         "framework": ".ce", "system_prps": ".ce/PRPs/system", "system_examples": ".ce/examples/system",
         "system_rules": ".ce/RULES.md", "user_prps": "PRPs", "user_examples": "examples",
         "memories": ".serena/memories", "claude_md": "CLAUDE.md",
@@ -131,7 +131,7 @@ def test_a_project_without_the_folders_is_reported_and_gets_no_index_file(tmp_pa
     reply = init(app)
 
     assert reply["found"] == []
-    assert [one["path"] for one in reply["missing"]][:3] == [".ce", ".ce/PRPs/system", ".ce/examples/system"]
+    assert [document["path"] for document in reply["missing"]][:3] == [".ce", ".ce/PRPs/system", ".ce/examples/system"]
     assert reply["written"] == ["lore.toml"]
     assert reply["job"]["report"]["created"] == 1
     assert not (app.index.root / ".ce").exists()
@@ -149,7 +149,9 @@ def test_29_3_no_stale_index_every_sync_updates_the_file_and_drift_is_reported(a
 
     assert report["warnings"] == []
     assert "PRP-40" in value["knowledge"]["user_prps"]
-    assert [(one["type"], one["source"], one["target"]) for one in value["drift"]["violations"]] == [
+    assert [
+        (violation["type"], violation["source"], violation["target"]) for violation in value["drift"]["violations"]
+    ] == [
         ("missing_implementation", ".ce/PRPs/system/executed/PRP-1-validation.md", "ce/validate.py"),
         ("missing_pattern", "PRPs/executed/PRP-40.md", "examples/patterns/gone.md"),
     ]
@@ -322,7 +324,10 @@ def test_29_3_corrupt_files_are_reported_and_the_rest_is_indexed(tmp_path: Path,
     reply = init(app)
     memories = written(app)["knowledge"]["memories"]
 
-    failed = {one["source"].rpartition("/")[2]: one["reason"].split(":")[0] for one in reply["job"]["report"]["failed"]}
+    failed = {
+        failure["source"].rpartition("/")[2]: failure["reason"].split(":")[0]
+        for failure in reply["job"]["report"]["failed"]
+    }
     assert failed == {
         "broken.md": "front matter is not valid YAML at line 3; the text was indexed without it",
         "binary.md": "binary",
@@ -347,7 +352,7 @@ def test_an_unreadable_folder_is_reported_and_its_group_is_empty(app: App) -> No
 
     assert reply["job"]["report"]["failed"][0]["source"] == ".serena/memories/"
     assert reply["groups"]["memories"] == 0
-    assert [one.partition(":")[0] for one in reply["warnings"]] == [".serena/memories has no entries"]
+    assert [warning.partition(":")[0] for warning in reply["warnings"]] == [".serena/memories has no entries"]
 
 
 def test_29_3_progress_is_reported_while_the_project_is_indexed(app: App) -> None:

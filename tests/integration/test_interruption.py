@@ -109,7 +109,7 @@ def test_a_search_after_an_interruption_is_correct_or_reported_as_partial(tmp_pa
             except LoreError as error:
                 assert "lore sync" in error.hint
             else:
-                assert any("subject7 " in one.chunk.text for one in found)
+                assert any("subject7 " in result.chunk.text for result in found)
                 assert index.catalogue.waiting() > 0
 
 

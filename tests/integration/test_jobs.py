@@ -215,7 +215,7 @@ def test_callers_do_not_wait_for_a_cancelled_job_that_is_stuck(app: App, model: 
     assert (shown["state"], gone["state"]) == ("running", "running")
     assert ended(app, second["id"])["state"] == "cancelled"
     model.embedder.free.set()
-    assert [ended(app, one["id"])["state"] for one in (first, third)] == ["cancelled", "cancelled"]
+    assert [ended(app, job["id"])["state"] for job in (first, third)] == ["cancelled", "cancelled"]
 
 
 def test_a_job_waits_for_the_cancelled_job_before_it(app: App, model: HeldModel) -> None:
@@ -405,7 +405,7 @@ def test_a_search_during_a_sync_sees_a_files_change_completely_or_not_at_all(
     def read() -> None:
         while not stop.is_set():
             with app.index.gate.reading():
-                ids = [one for one, _ in app.index.keywords.search("lighthouse", 2 * sections)]
+                ids = [chunk_id for chunk_id, _ in app.index.keywords.search("lighthouse", 2 * sections)]
                 chunks = app.index.catalogue.chunks(ids).values()
             editions = {word for chunk in chunks for word in chunk.heading[-1].split() if word.startswith("edition")}
             seen.add((" ".join(sorted(editions)), len(chunks)))

@@ -125,15 +125,15 @@ def test_a_replaced_chunk_is_found_only_by_its_new_words(tmp_path: Path) -> None
 
 def test_a_commit_removes_chunks_and_ignores_unknown_ids(tmp_path: Path) -> None:
     store = KeywordStore(tmp_path)
-    one, two = make_chunk("a.md", text="ferry"), make_chunk("b.md", text="ferry")
-    store.replace([one, two], ())
+    first, second = make_chunk("a.md", text="ferry"), make_chunk("b.md", text="ferry")
+    store.replace([first, second], ())
     store.publish()
 
-    store.replace((), [one.id, "unknown"])
+    store.replace((), [first.id, "unknown"])
     store.publish()
 
-    assert store.ids() == {two.id}
-    assert ids_of(store, "ferry") == [two.id]
+    assert store.ids() == {second.id}
+    assert ids_of(store, "ferry") == [second.id]
 
 
 def test_committed_chunks_exist_after_reopening(tmp_path: Path) -> None:
@@ -231,7 +231,7 @@ def test_scores_equal_those_of_a_search_and_cover_only_the_requested_chunks(fill
     some = sorted(found)[:2]
 
     assert filled.scores("workers shut connections path", "words", some) == pytest.approx(
-        {one: found[one] for one in some}
+        {chunk_id: found[chunk_id] for chunk_id in some}
     )
     assert filled.scores("workers", "words", []) == {}
     assert filled.scores("what is it", "path", ["unknown"]) == {}

@@ -75,7 +75,7 @@ def test_history_covers_everything_a_project_a_document_and_deleted_documents(st
 
     def subjects(*names: str, **options: bool) -> list[str]:
         log: Callable[..., list[Commit]] = store.past.log
-        return [one.message.partition(": ")[2] for one in log(*names, **options)]
+        return [commit.message.partition(": ")[2] for commit in log(*names, **options)]
 
     assert subjects() == [
         "Updated main.md",
@@ -87,7 +87,9 @@ def test_history_covers_everything_a_project_a_document_and_deleted_documents(st
     assert subjects(PROJECT) == ["Deleted other.md", "Created other.md", "Created guide.md", "Updated main.md"]
     assert subjects(PROJECT, "Other") == ["Deleted other.md", "Created other.md"]
     assert subjects(PROJECT, main=True) == ["Updated main.md"]
-    assert [one.message for one in store.past.log(limit=2, skip=1)] == [one.message for one in store.past.log()][1:3]
+    assert [commit.message for commit in store.past.log(limit=2, skip=1)] == [
+        commit.message for commit in store.past.log()
+    ][1:3]
     store.delete_project(PROJECT, AGENT)
     assert subjects(PROJECT, "other") == ["Deleted other.md", "Created other.md"]
     with pytest.raises(ProjectNotFound):
@@ -164,12 +166,12 @@ def test_reverting_restores_a_deleted_project_and_keeps_later_documents_of_a_new
     create(store, "later")
     assert begun
     store.past.revert(begun, AGENT)
-    assert [one.filename for one in store.listing.documents(PROJECT)] == ["later.md"]
+    assert [document.filename for document in store.listing.documents(PROJECT)] == ["later.md"]
 
     deleted = store.delete_project(PROJECT, AGENT).commit
     assert store.reader.projects() == [] and deleted
     store.past.revert(deleted, AGENT)
-    assert [one.filename for one in store.listing.documents(PROJECT)] == ["later.md"]
+    assert [document.filename for document in store.listing.documents(PROJECT)] == ["later.md"]
     assert store.past.revert(store.past.log()[0].id, AGENT).paths
     assert store.reader.projects() == []
     assert_sound(store.home)
@@ -183,8 +185,8 @@ def test_restoring_a_document_restores_its_project(store: KnowledgeStore) -> Non
 
     store.past.revert(deleted, AGENT)
 
-    assert [one.id for one in store.reader.projects()] == [PROJECT]
-    assert [one.filename for one in store.listing.documents(PROJECT)] == ["guide.md"]
+    assert [project.id for project in store.reader.projects()] == [PROJECT]
+    assert [document.filename for document in store.listing.documents(PROJECT)] == ["guide.md"]
 
 
 def test_external_changes_are_committed_before_they_are_replaced(store: KnowledgeStore) -> None:

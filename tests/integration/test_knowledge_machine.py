@@ -171,7 +171,9 @@ class Writers(RuleBasedStateMachine):
 
     @invariant()
     def the_history_has_every_write_in_order(self) -> None:
-        assert [one.id for one in self.store.past.log(limit=1000)] == [commit for commit, _ in reversed(self.past)]
+        assert [commit.id for commit in self.store.past.log(limit=1000)] == [
+            commit for commit, _ in reversed(self.past)
+        ]
         if self.past:
             assert git(self.store.home, "status", "--porcelain") == ""
 

@@ -75,18 +75,21 @@ def count_together(home: Path, processes: int, writes: int, names: list[str]) ->
             stack.enter_context(child(COUNTER, home, names[n % len(names)], writes, f"agent {n}"))
             for n in range(processes)
         ]
-        for one in running:
-            assert one.stdout and one.stdout.readline() == "ready\n"
-        for one in running:
-            assert one.stdin
-            one.stdin.write("go\n")
-            one.stdin.flush()
-        for one in running:
-            assert one.stdout and one.stdout.readline() == "done\n"
+        for process in running:
+            assert process.stdout and process.stdout.readline() == "ready\n"
+        for process in running:
+            assert process.stdin
+            process.stdin.write("go\n")
+            process.stdin.flush()
+        for process in running:
+            assert process.stdout and process.stdout.readline() == "done\n"
     counted = [int(store.reader.document(PROJECT, name).document.chapter("Count").content) for name in names]
     assert counted == [processes * writes // len(names)] * len(names)
     assert len(messages(home)) == begun + processes * writes
-    assert {one.agent for one in store.past.log(limit=5000)} == {"claude", *(f"agent {n}" for n in range(processes))}
+    assert {commit.agent for commit in store.past.log(limit=5000)} == {
+        "claude",
+        *(f"agent {n}" for n in range(processes)),
+    }
     assert is_linear(home)
     assert_sound(home)
 

@@ -67,7 +67,7 @@ def test_commits_of_a_remote_that_is_ahead_are_fetched_at_the_start(pair: Pair) 
 
     assert told == ["changed"]
     assert content(theirs, "First") == "from elsewhere"
-    assert [one.filename for one in theirs.listing.documents("Other")] == ["newer.md"]
+    assert [document.filename for document in theirs.listing.documents("Other")] == ["newer.md"]
     assert len(heads(pair)) == 1
     assert_sound(theirs.home)
 
@@ -116,7 +116,7 @@ def test_histories_that_changed_different_lines_are_merged_and_pushed(pair: Pair
     assert store.close(30)
 
     assert (content(store, "First"), content(store, "Second")) == ("ours", "theirs")
-    assert [one.id for one in store.reader.projects()] == [PROJECT, "Ours", "Theirs"]
+    assert [project.id for project in store.reader.projects()] == [PROJECT, "Ours", "Theirs"]
     assert messages(store.home)[-1] == "Merge origin/main"
     assert pair.theirs.sync(AGENT).pulled
     assert len(heads(pair)) == 1
@@ -208,7 +208,7 @@ def test_symlinks_from_a_remote_are_not_accepted(pair: Pair, tmp_path: Path) -> 
     assert not pair.ours.open().pulled
 
     assert "link" in (pair.ours.status().remote.problem or "")
-    assert [one.filename for one in pair.ours.listing.documents(PROJECT)] == ["guide.md"]
+    assert [document.filename for document in pair.ours.listing.documents(PROJECT)] == ["guide.md"]
 
 
 def test_an_empty_remote_receives_everything_and_an_empty_folder_fetches_everything(tmp_path: Path) -> None:

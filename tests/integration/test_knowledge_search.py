@@ -54,7 +54,7 @@ def search(app: App, query: str, **arguments: Any) -> dict[str, Any]:
 
 
 def paths(reply: dict[str, Any]) -> list[str]:
-    return [one["path"] for one in reply["results"]]
+    return [result["path"] for result in reply["results"]]
 
 
 def test_many_other_files_do_not_displace_results(app: App) -> None:
@@ -62,16 +62,16 @@ def test_many_other_files_do_not_displace_results(app: App) -> None:
     found = search(app, "lantern lit", limit=100, max_tokens=100_000)
 
     assert {"PRPs/executed/PRP-40-lantern.md", ".serena/memories/lamps.md"}.isdisjoint(
-        one["source"] for one in everywhere["results"]
+        result["source"] for result in everywhere["results"]
     )
-    assert {one for one in paths(found) if "lantern" in one or "lamps" in one or "overview" in one} == {
+    assert {path for path in paths(found) if "lantern" in path or "lamps" in path or "overview" in path} == {
         ".ce/docs/research/00-overview.md",
         ".ce/PRPs/system/executed/PRP-2-lantern.md",
         "PRPs/executed/PRP-40-lantern.md",
         "examples/patterns/lantern.py",
         ".serena/memories/lamps.md",
     }
-    assert not any(one.startswith(("src/", "docs/")) for one in paths(found))
+    assert not any(path.startswith(("src/", "docs/")) for path in paths(found))
 
 
 def test_every_entry_of_a_group_is_searched_even_if_many_others_match(app: App) -> None:
@@ -85,7 +85,7 @@ def test_every_source_can_be_searched_by_itself(app: App, name: str) -> None:
     found = search(app, "lantern pattern task naming failure", sources=[name], limit=100, max_tokens=100_000)
 
     assert found["sources_searched"] == [name]
-    assert {one["source_type"] for one in found["results"]} == {name}
+    assert {result["source_type"] for result in found["results"]} == {name}
     here = {
         "framework": lambda path: path.startswith(".ce/"),
         "prp": lambda path: "PRPs/" in path,
@@ -105,14 +105,14 @@ def test_all_four_sources_are_searched_by_default_and_each_result_names_its_sour
     found = search(app, "lantern", limit=100, max_tokens=100_000)
 
     assert found["sources_searched"] == list(DEFAULT) == ["framework", "prp", "example", "memory"]
-    types = {one["path"]: one["source_type"] for one in found["results"]}
+    types = {result["path"]: result["source_type"] for result in found["results"]}
     assert types[".ce/docs/research/00-overview.md"] == "framework"
     assert types[".ce/PRPs/system/executed/PRP-2-lantern.md"] == "framework"
     assert types["PRPs/executed/PRP-40-lantern.md"] == "prp"
     assert types["examples/patterns/lantern.py"] == "example"
     assert types[".serena/memories/lamps.md"] == "memory"
     by_first = search(app, "lantern", sources=["prp", "framework"], limit=100, max_tokens=100_000)["results"]
-    assert {one["source_type"] for one in by_first if one["path"].startswith(".ce/PRPs/")} == {"prp"}
+    assert {result["source_type"] for result in by_first if result["path"].startswith(".ce/PRPs/")} == {"prp"}
 
 
 def test_a_result_has_its_excerpt_score_tags_and_references(app: App) -> None:
@@ -163,8 +163,8 @@ def test_a_reply_stays_within_its_budget_and_reports_truncation(app: App, budget
 
 
 def test_every_score_is_explained(app: App) -> None:
-    for one in search(app, "lantern light", explain=True)["results"]:
-        assert sum(term["value"] for term in one["why"]) == pytest.approx(one["score"], abs=0.01)
+    for result in search(app, "lantern light", explain=True)["results"]:
+        assert sum(term["value"] for term in result["why"]) == pytest.approx(result["score"], abs=0.01)
     terms = {term["term"] for term in search(app, "lantern light", explain=True)["results"][0]["why"]}
     assert {"tagMatch", "titleMatch", "recentlyChanged"} & terms
 
@@ -223,8 +223,8 @@ def test_changes_of_the_last_thirty_days_are_boosted_according_to_the_given_cloc
         found = UnifiedSearch(index, queries, freshness, scopes, clock=lambda: now)
         reply = found.search(query="lantern", explain=True, max_tokens=2_000)
         return {
-            one["path"]: {term["term"]: term["value"] for term in one["why"]}.get("recentlyChanged", 0)
-            for one in reply["results"]
+            result["path"]: {term["term"]: term["value"] for term in result["why"]}.get("recentlyChanged", 0)
+            for result in reply["results"]
         }
 
     assert [value > 0 for _, value in sorted(scores(time.time()).items())] == [False, True]
@@ -263,7 +263,7 @@ def test_class_relations_add_no_files_of_other_sources(tmp_path: Path, contract:
     app.close()
 
     assert paths(found) == ["examples/child.py"]
-    assert "src/base.py" in {one["source"] for one in everywhere["results"]}
+    assert "src/base.py" in {result["source"] for result in everywhere["results"]}
 
 
 def test_memories_of_agents_are_found_with_a_hint_on_how_to_read_them(tmp_path: Path, contract: Contract) -> None:

@@ -62,7 +62,7 @@ def test_the_first_use_finds_documents_of_another_machine(
     assert second.store.close(30)
 
     assert first.sync(AGENT).pulled is True
-    assert [one.filename for one in first.listing.documents(PROJECT)] == ["guide.md"]
+    assert [document.filename for document in first.listing.documents(PROJECT)] == ["guide.md"]
     assert heads(remote) == [theirs]
     assert is_linear(first.home)
     assert is_linear(second.home)
@@ -77,7 +77,7 @@ def test_the_first_call_of_any_operation_fetches(tmp_path: Path, machine: Machin
     second = ProjectService(library(machine("second", "main"), tmp_path / PROJECT))
 
     if first_call == "list":
-        assert [one["project_id"] for one in second.all()["projects"]] == [PROJECT]
+        assert [project["project_id"] for project in second.all()["projects"]] == [PROJECT]
     else:
         second.write(content="From the second machine.", request=WriteRequest())
     assert second.main()["exists"] is True
@@ -102,8 +102,8 @@ def test_a_remote_whose_head_has_another_name_does_not_split_the_history(
 
     assert heads(remote) == ["master"]
     assert (
-        [one.id for one in first.reader.projects()]
-        == [one.id for one in second.reader.projects()]
+        [project.id for project in first.reader.projects()]
+        == [project.id for project in second.reader.projects()]
         == [PROJECT, "Other"]
     )
     assert second.status().remote.state == "up to date"

@@ -80,8 +80,8 @@ def converse(mcp: Server[Any], sent: list[bytes], replies: int) -> list[JSON]:
                 with anyio.fail_after(SECONDS):
                     found = [json.loads(await received.receive_until(b"\n", 10**8)) for _ in range(replies + 1)]
                 tasks.cancel_scope.cancel()
-        assert next(one for one in found if one["id"] == "hello")["result"]
-        return [one for one in found if one["id"] != "hello"]
+        assert next(reply for reply in found if reply["id"] == "hello")["result"]
+        return [reply for reply in found if reply["id"] != "hello"]
 
     async def send_all(client: SocketStream) -> None:
         await client.send(json.dumps(HELLO).encode() + b"\n")
@@ -94,12 +94,12 @@ def converse(mcp: Server[Any], sent: list[bytes], replies: int) -> list[JSON]:
 @trying(5, database=None)
 @given(st.lists(REQUEST, min_size=1, max_size=20))
 def test_every_request_gets_exactly_one_reply(server: Server[Any], requests: list[JSON]) -> None:
-    sent = [json.dumps({**one, "id": number}).encode() for number, one in enumerate(requests)]
+    sent = [json.dumps({**request, "id": number}).encode() for number, request in enumerate(requests)]
 
     replies = converse(server, [*sent, b'{"jsonrpc": "2.0", "id": "last", "method": "ping"}'], len(requests) + 1)
 
-    assert Counter(one["id"] for one in replies) == Counter([*range(len(requests)), "last"])
-    assert all(("result" in one) != ("error" in one) for one in replies)
+    assert Counter(reply["id"] for reply in replies) == Counter([*range(len(requests)), "last"])
+    assert all(("result" in reply) != ("error" in reply) for reply in replies)
 
 
 @trying(5, database=None)
@@ -109,8 +109,8 @@ def test_every_invalid_line_gets_an_error_without_an_id(server: Server[Any], lin
 
     replies = converse(server, [*lines, b'{"jsonrpc": "2.0", "id": "last", "method": "ping"}'], len(lines) + 1)
 
-    assert Counter(one["id"] for one in replies) == Counter({None: len(lines), "last": 1})
-    assert {one["error"]["code"] for one in replies if one["id"] is None} <= {-32700, -32600}
+    assert Counter(reply["id"] for reply in replies) == Counter({None: len(lines), "last": 1})
+    assert {reply["error"]["code"] for reply in replies if reply["id"] is None} <= {-32700, -32600}
 
 
 def test_a_line_that_is_too_long_is_rejected_and_the_next_lines_are_answered(
@@ -121,7 +121,7 @@ def test_a_line_that_is_too_long_is_rejected_and_the_next_lines_are_answered(
 
     replies = converse(server, [b'{"x": "' + b"x" * 500_000 + b'"}', ping + b" " * 300_000, ping], 3)
 
-    assert [one["id"] for one in replies] == [None, None, "last"]
+    assert [reply["id"] for reply in replies] == [None, None, "last"]
 
 
 def test_a_reply_that_cannot_be_serialized_becomes_an_error_for_its_request(contract: Contract) -> None:

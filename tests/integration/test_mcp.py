@@ -105,10 +105,10 @@ CALLS: list[tuple[str, JSON]] = [
 TOOLSETS = ("query", "documents", "manage", "projects", "memories", "docs")
 
 
-@pytest.mark.parametrize("toolsets", [None, *((one,) for one in TOOLSETS), ("query", "projects"), TOOLSETS])
+@pytest.mark.parametrize("toolsets", [None, *((toolset,) for toolset in TOOLSETS), ("query", "projects"), TOOLSETS])
 def test_the_instructions_mention_only_the_offered_tools(app: App, toolsets: tuple[str, ...] | None) -> None:
     async def told(client: Client) -> tuple[str, set[str]]:
-        return client.instructions or "", {one.name for one in (await client.list_tools()).tools}
+        return client.instructions or "", {tool.name for tool in (await client.list_tools()).tools}
 
     text, offered = asked(app, "legacy", told, toolsets)
 
@@ -151,7 +151,9 @@ def test_the_tool_definitions_for_clients_are_valid_and_complete(app: App, mode:
         assert set(operation.output_schema["required"]) <= tool.output_schema["properties"].keys()
         assert (tool.title, tool.description) == (operation.title, operation.description)
         assert tool.annotations.read_only_hint is not operation.changes_state
-    assert [tool.name for tool in listed.tools] == [one.id for one in app.contract if one.toolset in DEFAULT_TOOLSETS]
+    assert [tool.name for tool in listed.tools] == [
+        operation.id for operation in app.contract if operation.toolset in DEFAULT_TOOLSETS
+    ]
 
 
 def test_lists_and_the_handbook_may_be_cached_but_indexed_content_may_not(app: App) -> None:
@@ -161,7 +163,7 @@ def test_lists_and_the_handbook_may_be_cached_but_indexed_content_may_not(app: A
             await client.list_resource_templates(), await client.read_resource("lore://handbook"),
             await client.read_resource("lore://source/docs/guide.md"),
         )  # fmt: skip
-        return [(one.ttl_ms, one.cache_scope) for one in results]
+        return [(result.ttl_ms, result.cache_scope) for result in results]
 
     assert asked(app, "auto", look) == [(3_600_000, "public")] * 5 + [(0, "private")]
 
@@ -172,7 +174,7 @@ def test_only_the_tools_of_the_chosen_toolsets_are_listed_and_callable(app: App,
     other = failure(app, mode, lambda client: client.call_tool("healthcheck", {}), toolsets=("query",))
     unknown = failure(app, mode, lambda client: client.call_tool("nope", {}), toolsets=("query",))
 
-    assert {one.name for one in listed.tools} == {"query_documents", "ask_knowledge_base", "get_class_hierarchy"}
+    assert {tool.name for tool in listed.tools} == {"query_documents", "ask_knowledge_base", "get_class_hierarchy"}
     assert "toolset `manage`" in other.message
     assert "--toolsets query,manage" in other.message
     assert "Unknown tool: nope. Tools: query_documents" in unknown.message
@@ -213,8 +215,8 @@ def test_the_handbook_is_a_resource_that_covers_every_tool_type_and_common_error
     listed = asked(app, mode, lambda client: client.list_resources())
     read = asked(app, mode, lambda client: client.read_resource("lore://handbook")).contents[0]
 
-    assert [one.uri for one in listed.resources] == ["lore://handbook", "lore://index"]
-    assert all(one.title and one.description and one.mime_type for one in listed.resources)
+    assert [resource.uri for resource in listed.resources] == ["lore://handbook", "lore://index"]
+    assert all(resource.title and resource.description and resource.mime_type for resource in listed.resources)
     assert isinstance(read, types.TextResourceContents)
     assert read.mime_type == "text/markdown"
     for name in (*app.contract.operations, *KnowledgeType):
@@ -259,7 +261,7 @@ def test_the_summary_of_the_index_is_a_resource(app: App, mode: str) -> None:
 def test_a_file_resource_is_read_by_its_path(app: App, mode: str, uri: str, mime: str, text: str) -> None:
     contents = asked(app, mode, lambda client: client.read_resource(uri)).contents
 
-    assert [(one.uri, one.mime_type) for one in contents] == [(uri, mime)]
+    assert [(content.uri, content.mime_type) for content in contents] == [(uri, mime)]
     assert text_of(contents[0]) == text.rstrip("\n")
 
 
@@ -324,7 +326,10 @@ def test_an_invalid_uri_is_a_wrong_argument(app: App, mode: str, uri: str) -> No
 def test_templates_list_the_readable_resources(app: App, mode: str) -> None:
     listed = asked(app, mode, lambda client: client.list_resource_templates())
 
-    assert [one.uri_template for one in listed.resource_templates] == ["lore://document/{id}", "lore://source/{path}"]
+    assert [template.uri_template for template in listed.resource_templates] == [
+        "lore://document/{id}",
+        "lore://source/{path}",
+    ]
 
 
 @BOTH
@@ -364,7 +369,7 @@ def test_prompts_mention_only_existing_tools(app: App, mode: str) -> None:
             assert prompt.title
             assert prompt.description
             assert prompt.arguments is not None
-            assert all(one.required and one.title and one.description for one in prompt.arguments)
+            assert all(argument.required and argument.title and argument.description for argument in prompt.arguments)
             got = await client.get_prompt(prompt.name, {prompt.arguments[0].name: "v1.0.0"})
             texts[prompt.name] = text_of(got.messages[0].content)
         return texts
@@ -375,7 +380,7 @@ def test_prompts_mention_only_existing_tools(app: App, mode: str) -> None:
     for text in texts.values():
         assert '"v1.0.0"' in text
         assert "{" not in text
-        assert {one for one in re.findall(r"[a-z]+(?:_[a-z]+)+", text)} - {
+        assert {word for word in re.findall(r"[a-z]+(?:_[a-z]+)+", text)} - {
             "changed_files",
             "synced_commit",
             "next_cursor",

@@ -117,12 +117,12 @@ def test_a_newer_text_replaces_the_old_text_in_a_single_commit(home: Path, memor
 
 
 def test_replacing_a_memory_with_an_existing_memory_only_deletes_it(home: Path, memories: MemoryStore) -> None:
-    one, other = add(memories, "one", "1"), add(memories, "other", "2")
+    first, second = add(memories, "one", "1"), add(memories, "other", "2")
 
-    done = add(memories, "three", "1", replaces=other.kept.id)
+    done = add(memories, "three", "1", replaces=second.kept.id)
 
-    assert (done.is_duplicate, done.kept, done.replaced) == (True, one.kept, other.kept.id)
-    assert files(home) == list(one.kept.paths)
+    assert (done.is_duplicate, done.kept, done.replaced) == (True, first.kept, second.kept.id)
+    assert files(home) == list(first.kept.paths)
     assert messages(home)[-1].endswith("Forgot 'other'")
 
 
@@ -194,14 +194,14 @@ def test_symlinks_in_the_folder_of_memories_are_not_followed(home: Path, memorie
 def test_two_processes_that_add_the_same_memory_concurrently_create_it_once(home: Path) -> None:
     with ExitStack() as stack:
         running = [stack.enter_context(child(ADDER, home, name)) for name in ("one", "two")]
-        for one in running:
-            assert one.stdout and one.stdout.readline() == "ready\n"
+        for process in running:
+            assert process.stdout and process.stdout.readline() == "ready\n"
         for text in ("a\n", "bb bb bb\n"):
-            for one in running:
-                assert one.stdin
-                one.stdin.write(text)
-                one.stdin.flush()
-            told = [one.stdout.readline().split() for one in running if one.stdout]
+            for process in running:
+                assert process.stdin
+                process.stdin.write(text)
+                process.stdin.flush()
+            told = [process.stdout.readline().split() for process in running if process.stdout]
             assert told[0][0] == told[1][0]
             assert sorted(line[1] for line in told) == ["False", "True"]
     assert len(messages(home)) == 2

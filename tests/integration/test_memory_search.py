@@ -77,7 +77,7 @@ def call(app: App) -> Call:
 
 
 def names(reply: JSON) -> list[str]:
-    return [one["name"] for one in reply["results"]]
+    return [result["name"] for result in reply["results"]]
 
 
 @pytest.mark.parametrize(("query", "name"), QUESTIONS.items(), ids=ascii)
@@ -191,7 +191,7 @@ def test_added_memories_are_found_and_deleted_memories_are_not(app: App, call: C
     assert names(call("search_memories", query="whale oil"))[0] == "Lamp"
 
     newer = call("add_memory", name="Lamp", body="Paraffin burns.", replaces=first["id"])
-    assert first["id"] not in [one["id"] for one in call("search_memories", query="whale oil")["results"]]
+    assert first["id"] not in [result["id"] for result in call("search_memories", query="whale oil")["results"]]
     indexed(app, call)
     assert call("search_memories", query="paraffin")["results"][0]["id"] == newer["id"]
     assert (
@@ -218,9 +218,9 @@ def test_every_call_is_in_the_activity_log_without_content(call: Call, home: Pat
     call("delete_memory", id=done["id"])
 
     lines = [json.loads(line) for line in (home / "activity.log").read_text(encoding="utf-8").splitlines()]
-    assert [(one["method"], one["success"], one.get("errorCode")) for one in lines] == [
+    assert [(line["method"], line["success"], line.get("errorCode")) for line in lines] == [
         ("add_memory", True, None), ("search_memories", True, None), ("add_memory", False, "INVALID_CONTENT"),
         ("delete_memory", True, None),
     ]  # fmt: skip
-    assert {one["project_id"] for one in lines} == {"ferry"}
+    assert {line["project_id"] for line in lines} == {"ferry"}
     assert "secret" not in json.dumps(lines)

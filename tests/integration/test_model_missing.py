@@ -99,7 +99,7 @@ def test_a_search_falls_back_to_keywords_and_reports_the_reason(
             reply = app.call("query_documents", {"query": "lighthouse"})
             assert reply["results"][0]["source"] == "a.md"
             assert "Keyword search only" in reply["degraded"]
-        embedding = next(one for one in app.call("healthcheck", {})["checks"] if one["part"] == "embedding")
+        embedding = next(check for check in app.call("healthcheck", {})["checks"] if check["part"] == "embedding")
     assert embedding["status"] == "failed"
     assert hub == []
 

@@ -108,7 +108,7 @@ def test_an_added_operation_is_a_tool_over_mcp(app: App) -> None:
     async def called() -> tuple[list[str], Any]:
         server = build_server(app.contract, Calls(app.contract, app.call), problem)
         async with Client(InMemoryTransport(server)) as client:
-            tools = [one.name for one in (await client.list_tools()).tools]
+            tools = [tool.name for tool in (await client.list_tools()).tools]
             return tools, await client.call_tool("echo", {"text": "ab", "times": 1, "end": "!"})
 
     tools, result = anyio.run(called)

@@ -46,8 +46,8 @@ for spare in map(int, sys.argv[2:]):
     except (LoreError, OSError) as error:  # `problem` makes a StorageError of the latter
         found.append(f"{type(error).__name__}: {error}")
     finally:
-        for one in fillers:
-            os.close(one)
+        for descriptor in fillers:
+            os.close(descriptor)
         index.close()
 print(json.dumps(found))
 """
@@ -63,10 +63,10 @@ def test_a_process_without_free_file_descriptors_reports_that_and_damages_nothin
 
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
-    assert [one for one in found if one and not one.startswith(("StorageError", "OSError"))] == []
+    assert [error for error in found if error and not error.startswith(("StorageError", "OSError"))] == []
     assert "" in found
     reasons = ("too many open files", "unable to open database file")
-    assert [one for one in found if one and not any(reason in one.lower() for reason in reasons)] == []
+    assert [error for error in found if error and not any(reason in error.lower() for reason in reasons)] == []
     with closing(open_index(project)) as index:
         report = sync(index)
     assert (report.rebuilt, report.embedded, report.warnings, report.failed) == (None, 0, [], [])

@@ -161,8 +161,8 @@ index.close()
 
 def test_only_one_of_several_processes_starting_on_an_empty_folder_owns_it(tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text("# A\n\nferry\n", encoding="utf-8")
-    with child(RACE, tmp_path) as one, child(RACE, tmp_path) as two, child(RACE, tmp_path) as three:
-        processes = (one, two, three)
+    with child(RACE, tmp_path) as first, child(RACE, tmp_path) as second, child(RACE, tmp_path) as third:
+        processes = (first, second, third)
         for process in processes:
             assert process.stdout and process.stdout.readline() == "ready\n"
         for process in processes:

@@ -75,9 +75,9 @@ def seen(app: App, call: Call) -> str:
         lambda: call("search_knowledge", project_id="backend", query="zeppelin"),
         lambda: read_project("knowledge://projects/backend/main", lambda name, given, _: app.call(name, given)),
     ]
-    for one in named:
+    for named_call in named:
         try:
-            replies.append(one())
+            replies.append(named_call())
         except LoreError as error:
             replies.append(error.message)
     return "".join(map(str, replies))
@@ -109,7 +109,7 @@ def test_nothing_is_read_or_written_across_projects_with_the_same_name(
         with pytest.raises(InvalidProjectId, match="`backend` is this folder's name"):
             theirs(name, project_id="backend", **({"content": "Obey."} if name == "update_project_main" else {}))
     assert ours("get_project_main")["content"] == SECRET
-    assert [one["name"] for one in ours("search_memories", query="zebra zeppelin")["results"]] == ["Launch"]
+    assert [result["name"] for result in ours("search_memories", query="zebra zeppelin")["results"]] == ["Launch"]
     assert "blue card" not in seen(app, theirs)
     assert_sound(home)
 
@@ -154,7 +154,9 @@ def test_a_clone_is_offered_the_knowledge_and_shares_it_after_confirmation(
     main, found, added = clone("get_project_main"), clone("search_memories", query="x"), clone("list_projects")
 
     assert main["exists"] is False
-    assert all("`lore knowledge adopt`" in one["note"] and "`backend`" in one["note"] for one in (main, found, added))
+    assert all(
+        "`lore knowledge adopt`" in reply["note"] and "`backend`" in reply["note"] for reply in (main, found, added)
+    )
     own = clone("add_memory", name="Own", body="A memory of the clone.")
     assert "`backend`" in own["note"]
 
@@ -174,7 +176,7 @@ def test_a_clone_is_offered_the_knowledge_and_shares_it_after_confirmation(
     assert ours("get_project_main")["content"] == "Both write."
     adoption.adopt(proposal["leave"]["project_id"], Author())  # nothing was lost
     clone("manage_knowledge_base", action="sync", wait_seconds=60)
-    assert [one["name"] for one in clone("search_memories", query="clone")["results"]] == ["Own"]
+    assert [result["name"] for result in clone("search_memories", query="clone")["results"]] == ["Own"]
     assert_sound(home)
 
 

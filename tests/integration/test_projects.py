@@ -99,7 +99,10 @@ def test_a_folder_of_the_original_opens_unchanged_after_confirmation(call: Call,
     Adoption(Library(home, root)).adopt("My App", Author())
     files = {path: path.read_bytes() for path in (home / "projects").rglob("*.md")}
 
-    assert [one["project_id"] for one in call("list_projects")["projects"]] == ["My App", "git@host:team/other.git"]
+    assert [project["project_id"] for project in call("list_projects")["projects"]] == [
+        "My App",
+        "git@host:team/other.git",
+    ]
     assert call("get_project_main")["content"].startswith("# My App\r\n")
     guide = call("get_knowledge_file", filename="api-guide.md")["document"]
     assert guide["metadata"]["keywords"] == ["api", "rest"]
@@ -150,7 +153,9 @@ def test_a_replaced_text_can_be_read_by_its_commit(call: Call) -> None:
     done = call("write_knowledge_file", filename="guide", content=f"{text}\n## More\n\nx\n", author="ann")
 
     listed = call("list_knowledge_files")["files"]
-    assert [(one["filename"], one["chapters"], one["version"]) for one in listed] == [("guide.md", 2, done["version"])]
+    assert [(document["filename"], document["chapters"], document["version"]) for document in listed] == [
+        ("guide.md", 2, done["version"])
+    ]
     record = failed(call, "write_knowledge_file", filename="guide", content="x", expected_version=first["version"])
     assert record["code"] == "CONFLICT"
     then = call("get_knowledge_file", filename="guide", commit=first["commit"])
@@ -165,14 +170,14 @@ def test_a_list_marks_outdated_documents_as_the_search_does(call: Call) -> None:
     write(call, "new", supersedes=["old.md"])
     write(call, "next", supersedes=["new"], valid_until="2999-01-01")
 
-    told = {one["filename"]: one.get("outdated") for one in call("list_knowledge_files")["files"]}
+    told = {file["filename"]: file.get("outdated") for file in call("list_knowledge_files")["files"]}
     assert told == {
         "old.md": {"superseded_by": "next.md", "valid_until": "2020-01-01"},
         "new.md": {"superseded_by": "next.md"},
         "next.md": None,
     }
     found = call("search_knowledge", query="first")["results"]
-    assert {one["file"]: one.get("outdated") for one in found} == told
+    assert {match["file"]: match.get("outdated") for match in found} == told
 
 
 # --- chapters and sections -------------------------------------------------------------------------------------------
@@ -185,7 +190,7 @@ def test_chapters_are_added_listed_read_and_removed(call: Call) -> None:
     call("remove_chapter", filename="guide", chapter_title="First")
 
     listed = call("list_chapters", filename="guide")
-    assert [one["title"] for one in listed["chapters"]] == ["Middle", "Second", "Last"]
+    assert [chapter["title"] for chapter in listed["chapters"]] == ["Middle", "Second", "Last"]
     assert call("get_chapter", filename="guide", chapter_index=2)["chapter"]["content"] == "In short.\n\nl"
     assert failed(call, "add_chapter", filename="guide", chapter_title="Last", content="")["code"] == (
         "SECTION_ALREADY_EXISTS"
@@ -213,7 +218,7 @@ def test_history_names_the_author_of_each_change_and_a_commit_can_be_reverted(ca
     history = call("get_knowledge_history", filename="guide")["commits"]
     deletion = history[0]
 
-    assert [(one["author"], one["session"]) for one in history] == [("ann", ""), ("claude", "s-1")]
+    assert [(request["author"], request["session"]) for request in history] == [("ann", ""), ("claude", "s-1")]
     shown = call("get_knowledge_history", commit=deletion["id"])
     assert shown["paths"] == ["projects/my-app/knowledge/guide.md"]
     assert "-Text of First." in shown["patch"]
@@ -245,7 +250,7 @@ def test_hostile_file_names_are_rejected_and_change_nothing(call: Call, home: Pa
 
     assert record["code"] in ("INVALID_FILENAME", "INVALID_INPUT")
     json.dumps(record).encode()
-    assert sorted(one.name for one in tmp_path.iterdir()) in (["My App"], ["My App", "home"])
+    assert sorted(entry.name for entry in tmp_path.iterdir()) in (["My App"], ["My App", "home"])
     assert not list(home.rglob("*.md"))
 
 
@@ -280,7 +285,7 @@ def test_any_other_id_is_a_project_in_its_own_folder(call: Call, home: Path, nam
     call("update_project_main", project_id=name, content="x")
 
     assert call("get_project_main", project_id=name)["content"] == "x"
-    assert [one.parent.parent for one in home.rglob("main.md")] == [home / "projects"]
+    assert [path.parent.parent for path in home.rglob("main.md")] == [home / "projects"]
 
 
 def test_a_symlink_in_the_folder_is_not_followed(call: Call, home: Path, tmp_path: Path) -> None:
@@ -393,7 +398,7 @@ def test_titles_and_keywords_weigh_more_than_text(call: Call) -> None:
     call("create_knowledge_file", filename="d", title="Nothing")
 
     found = call("search_knowledge", query="retry")
-    assert [one["file"] for one in found["results"]] == ["a.md", "b.md", "c.md"]
+    assert [result["file"] for result in found["results"]] == ["a.md", "b.md", "c.md"]
     assert found["results"][2]["matching_chapters"][0]["chapter"] == "(Document Introduction)"
 
 
@@ -411,7 +416,7 @@ def test_context_is_about_sixty_characters_on_each_side_of_a_few_matches(call: C
 
     contexts = call("search_knowledge", query="needle")["results"][0]["matching_chapters"][0]["match_context"]["needle"]
     assert len(contexts) == 2
-    assert all(len(one) <= 130 and one.startswith("…") and one.endswith("…") for one in contexts)
+    assert all(len(context) <= 130 and context.startswith("…") and context.endswith("…") for context in contexts)
 
 
 def test_writes_changes_and_deletions_are_visible_to_the_next_search(call: Call) -> None:
@@ -477,7 +482,7 @@ def test_every_call_is_logged_with_its_trace_id_and_without_content(call: Call, 
         "create_knowledge_file", "search_knowledge", "get_chapter", "update_project_main", "update_project_main",
     ]  # fmt: skip
     assert [row["success"] for row in rows] == [True, True, False, False, False]
-    assert [row["traceId"] for row in rows[2:]] == [one["trace_id"] for one in (missing, wrong, fence)]
+    assert [row["traceId"] for row in rows[2:]] == [error["trace_id"] for error in (missing, wrong, fence)]
     assert (rows[2]["chapter_title"], rows[2]["errorCode"]) == ("Nope", "CHAPTER_NOT_FOUND")
     context = {"project_id": "My App", "filename": "guide", "chapter_title": "Nope"}
     assert [row.get("errorContext") for row in rows[:3]] == [None, None, context]

@@ -25,7 +25,7 @@ def search(app: App, query: str, **arguments: Any) -> dict[str, Any]:
 
 
 def sources(reply: dict[str, Any]) -> list[str]:
-    return [one["source"] for one in reply["results"]]
+    return [result["source"] for result in reply["results"]]
 
 
 @pytest.mark.parametrize(
@@ -49,16 +49,16 @@ def test_the_right_file_comes_first(app: App, query: str, source: str) -> None:
     assert sources(search(app, query))[0] == source
 
 
-@pytest.mark.parametrize("type_", [one.value for one in KnowledgeType])
+@pytest.mark.parametrize("type_", [type_.value for type_ in KnowledgeType])
 def test_a_type_filter_returns_only_that_type_and_the_sample_has_every_type(app: App, type_: str) -> None:
     reply = search(app, "worker job retry", type=type_, limit=50)
 
-    assert {one["type"] for one in reply["results"]} == {type_}
+    assert {result["type"] for result in reply["results"]} == {type_}
 
 
 @pytest.mark.parametrize("subject", ["retry backoff delay", "graceful shutdown of workers"])
 def test_with_all_types_a_guide_outranks_a_ticket_on_the_same_subject(app: App, subject: str) -> None:
-    types = [one["type"] for one in search(app, subject, limit=50, max_tokens=20_000)["results"]]
+    types = [result["type"] for result in search(app, subject, limit=50, max_tokens=20_000)["results"]]
 
     assert {"guide", "ticket"} <= set(types)
     assert types.index("guide") < types.index("ticket")
@@ -66,23 +66,25 @@ def test_with_all_types_a_guide_outranks_a_ticket_on_the_same_subject(app: App, 
 
 def test_a_search_for_a_class_also_returns_its_parents_below_it(app: App) -> None:
     reply = search(app, "SQLiteStore", explain=True)
-    boosted = [one["source"] for one in reply["results"] if "inheritanceBoost" in {why["term"] for why in one["why"]}]
+    boosted = [
+        result["source"] for result in reply["results"] if "inheritanceBoost" in {why["term"] for why in result["why"]}
+    ]
 
     assert sources(reply)[0] == "ferry/stores/sqlite.py"
     assert boosted == ["ferry/stores/sql.py", "ferry/stores/base.py"]
 
 
 def test_the_explained_terms_add_up_to_the_score(app: App) -> None:
-    for one in search(app, "graceful shutdown", explain=True)["results"]:
-        assert sum(why["value"] for why in one["why"]) == pytest.approx(one["score"], abs=0.02)
+    for result in search(app, "graceful shutdown", explain=True)["results"]:
+        assert sum(why["value"] for why in result["why"]) == pytest.approx(result["score"], abs=0.02)
 
 
 def test_every_excerpt_occurs_in_its_file_at_its_lines(app: App, sample: Path) -> None:
-    for one in search(app, "worker", limit=50, max_tokens=20_000)["results"]:
-        first, last = one["lines"]
-        passage = (sample / one["source"]).read_text().split("\n")[first - 1 : last]
-        shown = [line for line in one["excerpt"].split("\n") if line != "…"]
-        assert set(shown) <= set(passage), one["source"]
+    for result in search(app, "worker", limit=50, max_tokens=20_000)["results"]:
+        first, last = result["lines"]
+        passage = (sample / result["source"]).read_text().split("\n")[first - 1 : last]
+        shown = [line for line in result["excerpt"].split("\n") if line != "…"]
+        assert set(shown) <= set(passage), result["source"]
 
 
 @pytest.mark.parametrize("max_tokens", [200, 500, 2000])
@@ -121,7 +123,7 @@ def test_an_unreadable_file_does_not_make_every_reply_stale(tmp_path: Path, cont
     after = search(app, "alpha")["freshness"]["state"]
     app.close()
 
-    assert [[one["source"] for one in report["report"]["failed"]] for report in reports] == [["bad.md"]] * 2
+    assert [[failure["source"] for failure in report["report"]["failed"]] for report in reports] == [["bad.md"]] * 2
     assert (before, after) == ("fresh", "stale")
 
 

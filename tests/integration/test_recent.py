@@ -40,10 +40,12 @@ def test_a_query_is_searched_again_after_a_sync(index: Index) -> None:
     sync(index)
     second = queries.find("zebra", "all")
 
-    assert {one.source for one in second.ranked} == {one.source for one in first.ranked} | {"c.md"}
+    assert {result.source for result in second.ranked} == {result.source for result in first.ranked} | {"c.md"}
     (index.root / "c.md").unlink()
     sync(index)
-    assert {one.source for one in queries.find("zebra", "all").ranked} == {one.source for one in first.ranked}
+    assert {result.source for result in queries.find("zebra", "all").ranked} == {
+        result.source for result in first.ranked
+    }
 
 
 def test_no_result_is_kept_during_a_load(index: Index) -> None:

@@ -21,9 +21,12 @@ def files_below(folder: Path) -> bytes:
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    texts = [f"# {one.name}\n\nTo be kept.\n\n    {one.text.replace(chr(10), chr(10) + '    ')}\n" for one in FORMATS]
+    texts = [
+        f"# {sample.name}\n\nTo be kept.\n\n    {sample.text.replace(chr(10), chr(10) + '    ')}\n"
+        for sample in FORMATS
+    ]
     files = {f"docs/note{number}.md": text for number, text in enumerate(texts)}
-    return write_project(tmp_path / "leaky", {**files, "src/app.py": "\n".join(one.text for one in FORMATS)})
+    return write_project(tmp_path / "leaky", {**files, "src/app.py": "\n".join(sample.text for sample in FORMATS)})
 
 
 def test_no_file_of_the_index_contains_a_secret(project: Path) -> None:
@@ -32,8 +35,8 @@ def test_no_file_of_the_index_contains_a_secret(project: Path) -> None:
     index.close()
 
     held = files_below(index.folder)
-    assert [one.name for one in FORMATS if any(line.encode() in held for line in one.lines)] == []
-    assert len([one for one in report.warnings if "secrets removed" in one]) == len(FORMATS) + 1
+    assert [sample.name for sample in FORMATS if any(line.encode() in held for line in sample.lines)] == []
+    assert len([warning for warning in report.warnings if "secrets removed" in warning]) == len(FORMATS) + 1
 
 
 @pytest.mark.parametrize("others", [0, 600], ids=["everywhere", "in a few of many files"])
@@ -53,4 +56,4 @@ def test_secrets_indexed_by_an_older_version_are_removed_by_the_next_sync(
     index.close()
 
     held = files_below(index.folder)
-    assert [one.name for one in FORMATS if any(line.encode() in held for line in one.lines)] == []
+    assert [sample.name for sample in FORMATS if any(line.encode() in held for line in sample.lines)] == []

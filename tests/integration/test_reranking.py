@@ -97,7 +97,7 @@ started = []
 sys.addaudithook(lambda event, given: started.append(given[1]) if event == "subprocess.Popen" else None)
 from lore_etl.models.reranking import open_cross_encoder
 scores = open_cross_encoder(sys.argv[1], threads=1).score("the ferry", ["at dawn", "a boat"])
-print(scores.tolist(), "torch" in sys.modules, sum("lore_etl.models.export_reranker" in one for one in started))
+print(scores.tolist(), "torch" in sys.modules, sum("lore_etl.models.export_reranker" in module for module in started))
 """
 
 
@@ -105,8 +105,8 @@ print(scores.tolist(), "torch" in sys.modules, sum("lore_etl.models.export_reran
 def opened(model: Path, own_cache: Path, tmp_path_factory: pytest.TempPathFactory) -> list[list[str]]:
     """Open the model in two processes; return the scores, whether torch was loaded, and the compiled files of each."""
     offline = guarded(tmp_path_factory.mktemp("offline") / "guard") | {"HF_HUB_OFFLINE": "0"}
-    with child(OPEN, model, environment=offline) as one, child(OPEN, model, environment=offline) as other:
-        return [process.communicate(timeout=300)[0].rsplit(" ", 2) for process in (one, other)]
+    with child(OPEN, model, environment=offline) as first, child(OPEN, model, environment=offline) as second:
+        return [process.communicate(timeout=300)[0].rsplit(" ", 2) for process in (first, second)]
 
 
 def test_two_processes_compile_a_model_once_without_torch_or_the_network(
@@ -127,7 +127,7 @@ def served(model: Path, opened: list[list[str]]) -> CrossEncoder:
 def test_the_compiled_model_gives_the_scores_of_its_original(model: Path, served: CrossEncoder, query: str) -> None:
     from sentence_transformers import CrossEncoder as Original
 
-    expected = Original(str(model), device="cpu").predict([(query, one) for one in PASSAGES])
+    expected = Original(str(model), device="cpu").predict([(query, passage) for passage in PASSAGES])
 
     found = served.score(query, PASSAGES)
 
@@ -141,7 +141,7 @@ def test_a_passage_gets_the_same_score_alone_and_among_others(served: CrossEncod
 
     together = served.score("the ferry", many)
 
-    alone = np.concatenate([served.score("the ferry", [one]) for one in many])
+    alone = np.concatenate([served.score("the ferry", [passage]) for passage in many])
     assert np.abs(together - alone).max() < 1e-5
 
 
@@ -157,7 +157,7 @@ def test_concurrent_threads_get_the_same_scores(served: CrossEncoder) -> None:
     with ThreadPoolExecutor(8) as pool:
         found = list(pool.map(lambda _: served.score("the ferry", PASSAGES), range(24)))
 
-    assert max(np.abs(one - expected).max() for one in found) < 1e-5
+    assert max(np.abs(scored - expected).max() for scored in found) < 1e-5
 
 
 def test_a_compiled_model_is_not_compiled_again(model: Path, served: CrossEncoder, own_cache: Path) -> None:
@@ -239,10 +239,10 @@ def test_a_configured_cross_encoder_reranks_the_best_files_and_explains_it(
 
     plain, read = searched(root, ""), searched(root, str(model))
 
-    assert {one.source for one in read.ranked} == {one.source for one in plain.ranked}
-    assert [one.source for one in read.ranked[5:]] == [one.source for one in plain.ranked[5:]]
-    assert all("reranker" in dict(one.why) for one in read.ranked[:5])
-    assert not any("reranker" in dict(one.why) for one in (*read.ranked[5:], *plain.ranked))
+    assert {result.source for result in read.ranked} == {result.source for result in plain.ranked}
+    assert [result.source for result in read.ranked[5:]] == [result.source for result in plain.ranked[5:]]
+    assert all("reranker" in dict(result.why) for result in read.ranked[:5])
+    assert not any("reranker" in dict(result.why) for result in (*read.ranked[5:], *plain.ranked))
 
 
 def test_a_missing_reranker_fails_every_search_and_names_the_setting(own_cache: Path, tmp_path: Path) -> None:

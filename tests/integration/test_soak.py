@@ -41,11 +41,11 @@ def test_syncs_and_requests_leak_no_descriptors_threads_or_memory(
     done = run(CODE, tmp_path / "project", LIMIT, pages, syncs, requests, environment=environment, seconds=3_600)
 
     assert done.returncode == 0, done.stderr
-    phases = {name: [Held(**one) for one in held] for name, held in json.loads(done.stdout).items()}
+    phases = {name: [Held(**sample) for sample in held] for name, held in json.loads(done.stdout).items()}
     after_syncs, after_requests = phases["after_syncs"], phases["after_requests"]
     for held in (after_syncs, after_requests):
-        assert growth([one.descriptors for one in held]) <= POOLED_FILES
-        assert growth([one.threads for one in held]) <= POOLED_THREADS
+        assert growth([sample.descriptors for sample in held]) <= POOLED_FILES
+        assert growth([sample.threads for sample in held]) <= POOLED_THREADS
     if syncs == MANY_SYNCS:
         assert slope(after_syncs, syncs) < KILOBYTES_PER_SYNC
         assert slope(after_requests, requests) < KILOBYTES_PER_REQUEST

@@ -66,7 +66,7 @@ def stamps_below(folder: Path) -> dict[str, tuple[int, int]]:
 
 
 def found_sources(index: Index, query: str) -> set[str]:
-    return {one.chunk.source for one in retrieve(index, query, None, 10).found if one.keyword}
+    return {candidate.chunk.source for candidate in retrieve(index, query, None, 10).found if candidate.keyword}
 
 
 # --- unchanged files ---------------------------------------------------------------------------------------------
@@ -191,7 +191,7 @@ def test_a_changed_base_class_updates_its_subclasses_without_embedding(index: In
     report = edit(index, "src/base.py", str(FILES["src/base.py"]).replace("class Vessel", "class Steamer"))
 
     (liner,) = (chunk for chunk in chunks_of(index, "src/liner.py") if chunk.class_name)
-    assert [one.class_name for one in liner.chain] == ["ship.Ship", "base.Steamer"]
+    assert [ancestor.class_name for ancestor in liner.chain] == ["ship.Ship", "base.Steamer"]
     assert report.updated > 0
     assert isinstance(index.embedder, HashEmbedder)
     assert all("base" in text for text in index.embedder.embedded[-report.embedded :])
@@ -277,7 +277,7 @@ def test_an_unreadable_file_keeps_its_chunks_and_is_reported_until_it_is_repaire
     reports = [edit(index, "docs/tide.md", content), sync(index), sync(index)]
 
     for report in reports:
-        assert [(one.source, reason in one.reason) for one in report.failed] == [("docs/tide.md", True)]
+        assert [(failure.source, reason in failure.reason) for failure in report.failed] == [("docs/tide.md", True)]
         assert (report.deleted, report.embedded) == (0, 0)
     assert state_of(index) == before
     assert edit(index, "docs/tide.md", FILES["docs/tide.md"]).failed == []
@@ -293,7 +293,7 @@ def test_an_unreadable_folder_keeps_its_chunks_and_is_reported(index: Index, pro
         reports = [sync(index), sync(index)]
 
     for report in reports:
-        assert [one.source for one in report.failed] == ["docs/"]
+        assert [failure.source for failure in report.failed] == ["docs/"]
         assert report.deleted == 0
     assert held_everywhere(index) == before
     assert sync(index).failed == []
@@ -306,7 +306,7 @@ def test_a_file_without_permission_keeps_its_chunks_and_is_reported_until_it_is_
 
     with without_permission(project / "docs/tide.md", project):
         settle(project)
-        assert [one.source for one in sync(index).failed] == ["docs/tide.md"]
+        assert [failure.source for failure in sync(index).failed] == ["docs/tide.md"]
         assert "docs/tide.md" in found_sources(index, "tables harbour master")
 
     assert sync(index).failed == []
@@ -339,7 +339,7 @@ def test_a_symlink_out_of_the_project_is_reported_and_not_followed(index: Index,
 
     report = sync(index)
 
-    assert [one.source for one in report.skipped] == ["docs/link.md"]
+    assert [file.source for file in report.skipped] == ["docs/link.md"]
     assert found_sources(index, "canary") == set()
 
 
@@ -430,7 +430,7 @@ def test_a_chunk_that_cannot_be_embedded_is_reported_and_retried_by_the_next_syn
     reports = [sync(index), sync(index)]
 
     for report in reports:
-        assert sorted(one.source for one in report.failed) == ["docs/tide.md", "issues/7.md"]
+        assert sorted(failure.source for failure in report.failed) == ["docs/tide.md", "issues/7.md"]
     assert reports[1].embedded == 0
     assert index.catalogue.waiting() == 2
     assert found_sources(index, "tables harbour master") == {"docs/tide.md"}
@@ -519,7 +519,7 @@ def test_order_locale_time_zone_hash_seed_and_working_folder_do_not_change_a_byt
     code = """
 import os, sys
 from pathlib import Path
-sys.path = [one for one in sys.path if one]
+sys.path = [path for path in sys.path if path]
 from lore_etl.config.settings import Settings
 from lore_etl.pipeline.sync import create_only
 from tests.harness.projects import open_index

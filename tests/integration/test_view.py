@@ -26,13 +26,13 @@ def index(tmp_path: Path) -> Iterator[Index]:
 
 
 def keys(view: View) -> dict[str, list[str]]:
-    return {group.value: [one.key for one in rows] for group, rows in view.entries().by_group.items()}
+    return {group.value: [row.key for row in rows] for group, rows in view.entries().by_group.items()}
 
 
 def test_29_3_the_scanner_indexes_all_sources_with_every_field_of_the_original(index: Index) -> None:
     found = View(index).entries()
 
-    records = {one.key: one.record() for one in found.all}
+    records = {entry.key: entry.record() for entry in found.all}
     assert records["error-recovery"] == {
         "source": ".ce/examples/system/patterns/error-recovery.py",
         "tags": ["resilience", "retry", "circuit-breaker"],
@@ -58,8 +58,8 @@ def test_29_3_the_scanner_indexes_all_sources_with_every_field_of_the_original(i
         "excerpt": "Fast Failure: Let exceptions bubble up",
     }
     assert records["api-errors"]["referenced_by"] == ["PRP-10", "PRP-11", "PRP-12"]
-    assert [one.key for one in found.by_group[Group.USER_PRPS]] == ["PRP-10", "PRP-11", "PRP-12"]
-    assert [one.line for one in found.by_path[".ce/RULES.md"]] == [3, 4, 6]
+    assert [entry.key for entry in found.by_group[Group.USER_PRPS]] == ["PRP-10", "PRP-11", "PRP-12"]
+    assert [entry.line for entry in found.by_path[".ce/RULES.md"]] == [3, 4, 6]
 
 
 def test_files_with_the_same_name_are_both_listed(tmp_path: Path) -> None:
@@ -69,8 +69,8 @@ def test_files_with_the_same_name_are_both_listed(tmp_path: Path) -> None:
 
     found = View(index).entries().by_group[Group.USER_PRPS]
 
-    assert [one.path for one in found] == paths
-    assert [one.key for one in found] == ["PRP-1", "PRP-1-b", "PRP-1-b.md", "PRPs/d/PRP-1-b.md"]
+    assert [entry.path for entry in found] == paths
+    assert [entry.key for entry in found] == ["PRP-1", "PRP-1-b", "PRP-1-b.md", "PRPs/d/PRP-1-b.md"]
     index.close()
 
 
@@ -87,7 +87,7 @@ def test_the_view_follows_the_index_and_not_the_files(index: Index, tmp_path: Pa
     sync(index, allow_mass_delete=True)
     after = view.entries()
 
-    assert [one.key for one in after.by_group[Group.USER_PATTERNS]] == ["api-errors", "new"]
+    assert [entry.key for entry in after.by_group[Group.USER_PATTERNS]] == ["api-errors", "new"]
     assert after.by_path["examples/patterns/new.md"][0].referenced_by == ("PRP-9",)
     assert after.by_group[Group.MEMORIES] == after.by_group[Group.SYSTEM_RULES] == ()
     assert after.all == View(index).entries().all

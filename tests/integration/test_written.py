@@ -49,7 +49,7 @@ def note(call: Call, filename: str, text: str, **more: Any) -> JSON:
 
 
 def sources(call: Call, query: str, **more: Any) -> list[str]:
-    return [one["source"] for one in call("query_documents", query=query, **more)["results"]]
+    return [result["source"] for result in call("query_documents", query=query, **more)["results"]]
 
 
 # --- immediate indexing ----------------------------------------------------------------------------------------------
@@ -82,7 +82,7 @@ def test_changes_of_chapters_and_the_main_document_and_deletions_are_indexed(app
 
     call("delete_project", project_id="ferry")
     indexed(app, call)
-    assert {one["source"] for one in call("list_sources")["sources"]} == set(PAGES)
+    assert {source["source"] for source in call("list_sources")["sources"]} == set(PAGES)
 
 
 def test_only_written_documents_are_read(app: App, call: Call, root: Path) -> None:
@@ -161,7 +161,7 @@ def test_a_knowledge_folder_inside_the_project_is_not_indexed_twice(root: Path, 
         app.call("update_project_main", {"content": "# Ship\n\nEverybody wears a lifebelt.\n"})
         app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 60})
 
-        assert {one["source"] for one in app.call("list_sources", {})["sources"]} == {*PAGES, "@lore/main.md"}
+        assert {source["source"] for source in app.call("list_sources", {})["sources"]} == {*PAGES, "@lore/main.md"}
     finally:
         app.close()
 
@@ -170,7 +170,7 @@ def test_a_folder_with_the_same_name_is_skipped_and_reported(call: Call, root: P
     write_project(root, {"@lore/main.md": "# Mine\n"})
 
     report = sync(call)
-    assert [one["source"] for one in report["skipped"]] == ["@lore"]
+    assert [file["source"] for file in report["skipped"]] == ["@lore"]
     assert report["files"] == len(PAGES)
 
 
@@ -180,7 +180,7 @@ def test_a_damaged_list_of_projects_keeps_the_indexed_documents_and_is_reported(
     (tmp_path / "home" / "index.json").write_text("{", encoding="utf-8")
 
     report = sync(call)
-    assert [one["source"] for one in report["failed"]] == ["@lore"]
+    assert [failure["source"] for failure in report["failed"]] == ["@lore"]
     assert sources(call, "lanterns")[0] == "@lore/knowledge/lanterns.md"
 
 
@@ -223,17 +223,19 @@ def test_a_superseded_document_ranks_below_its_successor_and_is_marked(app: App,
     indexed(app, call)
 
     result = call("query_documents", query="lanterns burn whale oil", explain=True)
-    assert [one["source"] for one in result["results"][:2]] == [
+    assert [hit["source"] for hit in result["results"][:2]] == [
         "@lore/knowledge/lights.md",
         "@lore/knowledge/lanterns.md",
     ]
     assert result["results"][1]["outdated"] == {"superseded_by": "@lore/knowledge/lights.md"}
-    assert "supersededPenalty" in {one["term"] for one in result["results"][1]["why"]}
+    assert "supersededPenalty" in {term["term"] for term in result["results"][1]["why"]}
     assert "(superseded by @lore/knowledge/lights.md)" in render("query_documents", result).body
     assert "outdated" not in result["results"][0]
 
     references = call("ask_knowledge_base", query="What do lanterns burn?")["references"]
-    assert {one["source"]: one.get("outdated") for one in references}["@lore/knowledge/lanterns.md"] is not None
+    assert {reference["source"]: reference.get("outdated") for reference in references}[
+        "@lore/knowledge/lanterns.md"
+    ] is not None
 
 
 def test_a_successor_without_any_query_word_is_also_returned(app: App, call: Call) -> None:
@@ -262,7 +264,7 @@ def test_an_expired_document_loses_score_and_shows_its_last_day(app: App, call: 
     note(call, "prices", "Berths cost twelve crowns.", valid_until="2999-12-31")
     indexed(app, call)
 
-    found = {one["source"]: one for one in call("query_documents", query="berths cost crowns")["results"]}
+    found = {result["source"]: result for result in call("query_documents", query="berths cost crowns")["results"]}
     assert found["@lore/knowledge/offer.md"]["outdated"] == {"valid_until": "2020-12-31"}
     assert "outdated" not in found["@lore/knowledge/prices.md"]
     assert found["@lore/knowledge/offer.md"]["score"] < found["@lore/knowledge/prices.md"]["score"]
@@ -281,12 +283,12 @@ def test_a_last_day_that_is_not_a_date_is_rejected_or_reported(call: Call, root:
     settle(root)
 
     for _ in range(2):
-        warnings = [one for one in sync(call)["warnings"] if "valid_until" in one]
-        assert [one.partition(":")[0] for one in warnings] == ["@lore/knowledge/offer.md", "docs/offer.md"]
+        warnings = [warning for warning in sync(call)["warnings"] if "valid_until" in warning]
+        assert [warning.partition(":")[0] for warning in warnings] == ["@lore/knowledge/offer.md", "docs/offer.md"]
     assert "is not a date" in call("list_knowledge_files")["files"][0]["problem"]
     found = call("query_documents", query="berths cost crowns")["results"]
-    assert {"docs/offer.md", "@lore/knowledge/offer.md"} <= {one["source"] for one in found}
-    assert not any("outdated" in one for one in found)
+    assert {"docs/offer.md", "@lore/knowledge/offer.md"} <= {result["source"] for result in found}
+    assert not any("outdated" in result for result in found)
 
 
 def test_files_of_the_project_can_supersede_each_other_too(call: Call, root: Path) -> None:
@@ -296,7 +298,7 @@ def test_files_of_the_project_can_supersede_each_other_too(call: Call, root: Pat
     sync(call)
 
     found = call("query_documents", query="store jobs in files")["results"]
-    assert [one["source"] for one in found[:2]] == ["docs/adr/0002.md", "docs/adr/0001.md"]
+    assert [result["source"] for result in found[:2]] == ["docs/adr/0002.md", "docs/adr/0001.md"]
     assert found[1]["outdated"] == {"superseded_by": "docs/adr/0002.md"}
     assert call("get_document_by_id", id=found[1]["id"])["superseded_by"] == "docs/adr/0002.md"
 
@@ -309,7 +311,7 @@ def test_documents_that_supersede_each_other_cause_a_warning_at_each_sync(call: 
     settle(root)
 
     for _ in range(2):
-        assert any("a.md, b.md" in one for one in sync(call)["warnings"])
+        assert any("a.md, b.md" in warning for warning in sync(call)["warnings"])
 
 
 def test_the_document_search_also_considers_succession(call: Call) -> None:
@@ -318,9 +320,9 @@ def test_the_document_search_also_considers_succession(call: Call) -> None:
     note(call, "offer", "Lanterns for two crowns.", valid_until="2020-12-31")
 
     found = call("search_knowledge", query="lanterns")
-    names = [one["file"] for one in found["results"]]
+    names = [result["file"] for result in found["results"]]
     assert names.index("lights.md") < names.index("lanterns.md")
-    told = {one["file"]: one.get("outdated") for one in found["results"]}
+    told = {result["file"]: result.get("outdated") for result in found["results"]}
     assert told == {
         "lights.md": None,
         "lanterns.md": {"superseded_by": "lights.md"},

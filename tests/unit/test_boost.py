@@ -21,16 +21,16 @@ def chunk(source: str = "PRPs/a.md", text: str = "Text.", **fields: Any) -> Chun
     return Chunk(source=source, text=text, type=KnowledgeType.PRP, **values)
 
 
-def ranked(score: float, one: Chunk) -> Ranked:
-    return Ranked(one.source, score, one, [("keywords", score)])
+def ranked(score: float, chunk: Chunk) -> Ranked:
+    return Ranked(chunk.source, score, chunk, [("keywords", score)])
 
 
 def scores(question: str, *found: Ranked, recent: tuple[str, ...] = (), **weights: float) -> dict[str, float]:
     settings = DocsSettings.model_validate(weights)
-    done = boosted(question, found, lambda one: one.tags, recent, TODAY, settings)
-    for one in done:
-        assert sum(value for _, value in one.why) == pytest.approx(one.score)
-    return {one.source: round(one.score, 3) for one in done}
+    done = boosted(question, found, lambda value: value.tags, recent, TODAY, settings)
+    for result in done:
+        assert sum(value for _, value in result.why) == pytest.approx(result.score)
+    return {result.source: round(result.score, 3) for result in done}
 
 
 def test_the_base_score_is_relative_to_the_best_score() -> None:

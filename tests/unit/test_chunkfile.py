@@ -34,7 +34,7 @@ def test_the_keys_of_a_line_are_read_correctly_for_any_text(source: str, text: s
 def test_a_line_contains_exactly_the_relations_of_its_chunk(
     text: str, class_name: str | None, successor: str | None, ancestors: list[str]
 ) -> None:
-    chain = tuple(Ancestor(class_name=one, source=None) for one in ancestors)
+    chain = tuple(Ancestor(class_name=ancestor, source=None) for ancestor in ancestors)
     relations = Relations(class_name, chain, successor)
     line = ChunkLine.of(make_chunk("a.md", text=text).model_copy(update=relations.fields))
 
@@ -48,8 +48,8 @@ def test_written_lines_are_read_back_byte_for_byte(tmp_path: Path) -> None:
     lines = [ChunkLine.of(make_chunk(f"{name}.md", text=f"text\u2028\r{name}")) for name in "abc"]
     write_chunks(tmp_path, lines)
 
-    assert [one.line for one in read_lines(tmp_path)] == [one.line for one in lines]
-    assert read_chunks(tmp_path) == [one.chunk for one in lines]
+    assert [line.line for line in read_lines(tmp_path)] == [line.line for line in lines]
+    assert read_chunks(tmp_path) == [line.chunk for line in lines]
 
 
 def test_an_edited_line_is_parsed_and_not_copied(tmp_path: Path) -> None:

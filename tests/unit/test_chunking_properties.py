@@ -48,26 +48,26 @@ def test_chunks_cover_every_line_of_their_file_exactly_once(
 
     chunks = chunks_in(path, file.text, type_, title)
 
-    assert [one.text for one in chunks] == [text_at(file, one) for one in chunks]
-    assert all(ends(one) <= begins(other) for one, other in pairwise(chunks))
+    assert [chunk.text for chunk in chunks] == [text_at(file, chunk) for chunk in chunks]
+    assert all(ends(chunk) <= begins(other) for chunk, other in pairwise(chunks))
     assert uncovered(file, chunks) == []
-    assert [input_tokens(one) for one in chunks if input_tokens(one) > INPUT_TOKENS] == []
-    assert len({one.id for one in chunks}) == len(chunks)
+    assert [input_tokens(chunk) for chunk in chunks if input_tokens(chunk) > INPUT_TOKENS] == []
+    assert len({chunk.id for chunk in chunks}) == len(chunks)
     assert chunks_in(path, file.text, type_, title) == chunks
 
 
-def text_at(file: Document, one: Chunk) -> str:
-    text = "\n".join(file.lines[one.lines[0] - 1 : one.lines[1]])
-    return text[slice(*one.columns)] if one.columns else text
+def text_at(file: Document, chunk: Chunk) -> str:
+    text = "\n".join(file.lines[chunk.lines[0] - 1 : chunk.lines[1]])
+    return text[slice(*chunk.columns)] if chunk.columns else text
 
 
-def begins(one: Chunk) -> tuple[int, int]:
-    return one.lines[0], one.columns[0] if one.columns else 0
+def begins(chunk: Chunk) -> tuple[int, int]:
+    return chunk.lines[0], chunk.columns[0] if chunk.columns else 0
 
 
-def ends(one: Chunk) -> tuple[int, int]:
+def ends(chunk: Chunk) -> tuple[int, int]:
     """Return the positions where the next chunk may begin: on the next line, or later on the same line."""
-    return (one.lines[1], one.columns[1]) if one.columns else (one.lines[1] + 1, 0)
+    return (chunk.lines[1], chunk.columns[1]) if chunk.columns else (chunk.lines[1] + 1, 0)
 
 
 def uncovered(file: Document, chunks: list[Chunk]) -> list[str]:
@@ -75,11 +75,11 @@ def uncovered(file: Document, chunks: list[Chunk]) -> list[str]:
     lines = file.lines
     if file.syntax == "markdown":
         lines[: front_matter_lines(file.text)] = [""] * front_matter_lines(file.text)
-    for one in chunks:
-        if one.columns:
-            line = lines[one.lines[0] - 1]
-            start, end = one.columns
-            lines[one.lines[0] - 1] = line[:start] + " " * (end - start) + line[end:]
+    for chunk in chunks:
+        if chunk.columns:
+            line = lines[chunk.lines[0] - 1]
+            start, end = chunk.columns
+            lines[chunk.lines[0] - 1] = line[:start] + " " * (end - start) + line[end:]
         else:
-            lines[one.lines[0] - 1 : one.lines[1]] = [""] * (one.lines[1] - one.lines[0] + 1)
+            lines[chunk.lines[0] - 1 : chunk.lines[1]] = [""] * (chunk.lines[1] - chunk.lines[0] + 1)
     return [line for line in lines if line.strip()]

@@ -84,7 +84,7 @@ def _complaints(schema: Any, where: str) -> Iterator[str]:
 
 
 def test_the_document_types_of_the_contract_equal_those_of_the_model(contract: Contract) -> None:
-    types = [one.value for one in KnowledgeType]
+    types = [type_.value for type_ in KnowledgeType]
 
     assert contract.document["components"]["schemas"]["Type"]["enum"] == types
     assert contract.document["components"]["schemas"]["TypeFilter"]["enum"] == ["all", *types]

@@ -139,7 +139,7 @@ def test_29_3_rules_have_their_line_numbers() -> None:
         "a FORBIDDEN thing\n| ✅ yes indeed | ❌ no |\n"
     )
 
-    found = [(one.line, one.text) for one in of(RULES, text).rules]
+    found = [(rule.line, rule.text) for rule in of(RULES, text).rules]
 
     assert found == [
         (6, "Fast Failure: Let exceptions bubble up"),

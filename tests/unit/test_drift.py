@@ -25,7 +25,7 @@ def prp(key: str, path: str = "", **about: object) -> ViewEntry:
 
 
 def told(found: Drift) -> list[tuple[str, str, str]]:
-    return [(one.kind.value, one.key, one.target) for one in found.violations]
+    return [(violation.kind.value, violation.key, violation.target) for violation in found.violations]
 
 
 def test_an_empty_project_has_no_drift() -> None:
@@ -83,7 +83,7 @@ def test_the_drift_score_is_the_share_of_failed_checks(
     found = drift(entries, there.__contains__, changed)
 
     missing = sum(path not in there for paths in named for path in paths)
-    stale = sum(one.path in changed for one in entries)
+    stale = sum(entry.path in changed for entry in entries)
     assert found.checked == sum(map(len, named)) + len(entries)
     assert len(found.violations) == missing + stale
     assert found.score == (round((missing + stale) / found.checked, 4) if entries else 0.0)

@@ -23,7 +23,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def ids(chosen: EvaluationSet) -> list[str]:
-    return [one.id for one in chosen.questions]
+    return [question.id for question in chosen.questions]
 
 
 def refusal(folder: Path, split: str | None = None) -> str:
@@ -106,7 +106,7 @@ def test_line_separators_within_a_text_do_not_end_a_line(folder: Path) -> None:
     row = json.dumps({"_id": "q1", "text": text}, ensure_ascii=False)
     (folder / "queries.jsonl").write_text(row + "\n", encoding="utf-8")
 
-    assert [one.text for one in read_set(folder).questions] == [text]
+    assert [question.text for question in read_set(folder).questions] == [text]
 
 
 def test_an_unpaired_surrogate_is_replaced(folder: Path) -> None:

@@ -161,5 +161,5 @@ def test_a_job_is_sent_when_it_changes_and_at_its_end(contract: Contract) -> Non
 
     found = anyio.run(run)
     assert [(name, job["seconds"]) for name, job in found] == [("job", 0.1), ("job", 0.5), ("job", 0.6)]
-    assert [one["id"] for one in asked] == ["latest", "j", "j", "j"]
-    assert all(one["wait_seconds"] == 0 for one in asked)
+    assert [request["id"] for request in asked] == ["latest", "j", "j", "j"]
+    assert all(request["wait_seconds"] == 0 for request in asked)

@@ -50,7 +50,7 @@ def test_only_a_shortened_result_is_marked_as_truncated(text: str) -> None:
 
 
 def test_the_hint_for_the_full_text_appears_only_if_a_result_was_truncated() -> None:
-    one = {
+    result = {
         "id": "a1",
         "source": "a.md",
         "type": "guide",
@@ -60,7 +60,7 @@ def test_the_hint_for_the_full_text_appears_only_if_a_result_was_truncated() -> 
         "excerpt": "Wait … here.",
     }
     memory = {"id": "m", "name": "M", "path": "@lore/memories/main/m.md", "score": 1.0, "excerpt": "Wait … here."}
-    for operation, row in (("query_documents", one), ("search_memories", memory)):
+    for operation, row in (("query_documents", result), ("search_memories", memory)):
         assert "(whole:" not in render(operation, {"results": [row]}).body
         assert "(whole:" in render(operation, {"results": [row | {"cut": True}]}).body
 
@@ -70,7 +70,7 @@ def test_results_stay_within_their_character_limit(count: int, characters: int, 
     results: list[Any] = [{"source": f"docs/{n}.md", "excerpt": "", "score": 1.0} for n in range(count)]
 
     fitting = fit_results(results, [passage] * count, ["worker"], characters)
-    size = sum(len(json.dumps(one, ensure_ascii=False)) + 2 for one in results[:fitting])
+    size = sum(len(json.dumps(result, ensure_ascii=False)) + 2 for result in results[:fitting])
 
     assert 1 <= fitting <= count
     assert size <= characters

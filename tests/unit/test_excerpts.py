@@ -81,8 +81,8 @@ def test_a_split_is_defined_by_its_questions(tmp_path: Path) -> None:
     rows = [asking((0, 3), id_="a", split="dev"), asking((4, 9), id_="b", split="test")]
     folder = write_excerpts(tmp_path / "set", rows)
 
-    assert [one.id for one in read_excerpts(folder, "test").asked.questions] == ["b"]
-    assert [one.id for one in read_excerpts(folder).asked.questions] == ["a", "b"]
+    assert [question.id for question in read_excerpts(folder, "test").asked.questions] == ["b"]
+    assert [question.id for question in read_excerpts(folder).asked.questions] == ["a", "b"]
     assert read_excerpts(folder, "test").asked.name == "set.test"
     assert refusal(folder, "nope") == "set: no question in the split `nope`."
 
@@ -132,7 +132,7 @@ def test_a_line_separator_within_a_question_does_not_end_it(tmp_path: Path) -> N
     row = json.dumps({**asking((0, 3)), "text": "one\u2028two"}, ensure_ascii=False)
     (folder / "questions.jsonl").write_text(f"{row}\n\n", encoding="utf-8")
 
-    assert [one.text for one in read_excerpts(folder).asked.questions] == ["one\u2028two"]
+    assert [question.text for question in read_excerpts(folder).asked.questions] == ["one\u2028two"]
 
 
 def test_a_document_in_another_encoding_is_reported_by_name(tmp_path: Path) -> None:
@@ -153,16 +153,16 @@ def test_the_range_of_a_chunk_covers_its_text_with_any_line_ends(end: str) -> No
     chunks = chunks_in("a.md", "\n".join(lines))
 
     assert len(chunks) == 2
-    assert [quoted(text, one).replace(end, "\n") for one in chunks] == [one.text for one in chunks]
+    assert [quoted(text, chunk).replace(end, "\n") for chunk in chunks] == [chunk.text for chunk in chunks]
 
 
 def test_the_range_of_a_part_of_a_line_is_its_columns() -> None:
     text = f"# Harbour\r\n\r\nfirst\r\n{words(900, 'tide')}\r\nlast"
 
-    pieces = [one for one in chunks_in("a.md", text.replace("\r\n", "\n")) if one.columns]
+    pieces = [chunk for chunk in chunks_in("a.md", text.replace("\r\n", "\n")) if chunk.columns]
 
     assert len(pieces) > 2
-    assert [quoted(text, one) for one in pieces] == [one.text for one in pieces]
+    assert [quoted(text, piece) for piece in pieces] == [piece.text for piece in pieces]
 
 
 def test_a_text_may_be_empty_or_lack_a_final_line_end() -> None:

@@ -26,7 +26,7 @@ PASSAGE = Passage(1, make_chunk("docs/retries.md", text=TEXT, lines=(10, 23)))
 
 
 def test_sentences_keep_the_lines_of_their_paragraph() -> None:
-    found = {one.text: one.lines for one in sentences(PASSAGE)}
+    found = {sentence.text: sentence.lines for sentence in sentences(PASSAGE)}
 
     assert found["A failed job is tried again."] == (12, 13)
     assert found["The delay doubles each time, up to five minutes, and a jitter of ten percent is added."] == (12, 13)
@@ -35,7 +35,7 @@ def test_sentences_keep_the_lines_of_their_paragraph() -> None:
 
 
 def test_headings_fences_and_table_rules_are_not_sentences() -> None:
-    texts = [one.text for one in sentences(PASSAGE)]
+    texts = [sentence.text for sentence in sentences(PASSAGE)]
 
     assert not any(text.startswith(("##", "```", "| ---")) for text in texts)
 
@@ -51,13 +51,13 @@ def test_the_same_statement_is_quoted_once() -> None:
 
     best = extract(parse("failed job tried again"), [PASSAGE, twin], embed=None)
 
-    assert sum(one.text == "A failed job is tried again." for one in best) == 1
+    assert sum(sentence.text == "A failed job is tried again." for sentence in best) == 1
 
 
 def test_a_passage_without_sentences_is_quoted_by_its_first_line() -> None:
     best = extract(parse("x"), [Passage(1, make_chunk("a.py", "src", text="x = 1"))], embed=None)
 
-    assert [one.text for one in best] == ["x = 1"]
+    assert [sentence.text for sentence in best] == ["x = 1"]
 
 
 CODE = '''from ferry.errors import ConfigError, StoreError
@@ -76,7 +76,7 @@ class SQLiteStore(SQLStore):
 def test_only_prose_is_quoted_from_code() -> None:
     passage = Passage(1, make_chunk("ferry/sqlite.py", "src", text=CODE, lines=(1, 11)))
 
-    assert {(one.text, one.lines) for one in sentences(passage)} == {
+    assert {(sentence.text, sentence.lines) for sentence in sentences(passage)} == {
         ("The default store: one SQLite file in WAL mode, which needs no server.", (6, 7)),
         ("a busy database is tried again for five seconds", (9, 9)),
     }

@@ -158,7 +158,7 @@ def test_symlinks_are_not_followed_and_those_leading_outside_the_project_are_rep
     found = scan(root, [])
 
     assert list(found.files) == ["a.md", "b/c.md"]
-    assert sorted(found.refused, key=lambda one: one.source) == [
+    assert sorted(found.refused, key=lambda value: value.source) == [
         Problem("folder", "symlink leads outside the project; not followed"),
         Problem("outside.md", "symlink leads outside the project; not followed"),
     ]

@@ -13,7 +13,7 @@ Piece = tuple[int, int, tuple[int, int] | None]
 def pieces(lines: list[str], sections: list[Section], limit: int = 64) -> list[Piece]:
     """Return (first, last, columns) of the pieces that `fit` makes, with about 60 tokens after a short header."""
     text = document("a.md", "\n".join(lines), title="T")
-    return [(one.first, one.last, columns) for one, columns in fit(sections, text, counter(limit))]
+    return [(section.first, section.last, columns) for section, columns in fit(sections, text, counter(limit))]
 
 
 def section(first: int, last: int, group: str = "g", **more: object) -> Section:
@@ -103,14 +103,14 @@ def test_a_long_line_is_split_after_a_sentence_into_consecutive_ranges() -> None
     ranges = [columns for _, _, columns in found if columns]
     assert len(ranges) == len(found) > 3
     assert [ranges[0][0], ranges[-1][1]] == [0, len(line)]
-    assert all(one[1] == other[0] for one, other in pairwise(ranges))
+    assert all(span[1] == other[0] for span, other in pairwise(ranges))
     assert all(line[:end].endswith(". ") for _, end in ranges)
 
 
 def test_a_very_long_word_is_split() -> None:
     chunks = chunks_in("a.txt", "x.y_z-" * 1_000)
 
-    assert "".join(one.text for one in chunks) == "x.y_z-" * 1_000
+    assert "".join(chunk.text for chunk in chunks) == "x.y_z-" * 1_000
     assert max(map(input_tokens, chunks)) <= 256
 
 

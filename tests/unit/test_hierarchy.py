@@ -193,7 +193,7 @@ def test_an_unresolved_import_does_not_match_a_class_of_the_same_name(import_: s
     }
     found = tree(files)
 
-    assert [one.source for one in found.chain("A")] == [None]
+    assert [ancestor.source for ancestor in found.chain("A")] == [None]
     assert [node.name for node in found.subtree("Base")] == ["Base"]
 
 
@@ -243,7 +243,7 @@ def test_the_chain_of_a_class_follows_its_first_base_classes_out_of_the_project(
 def test_a_cycle_of_base_classes_terminates() -> None:
     found = tree({"m.py": "class A(B): ...\nclass B(A): ...\n"})
 
-    assert [one.class_name for one in found.chain("m.A")] == ["m.B"]
+    assert [ancestor.class_name for ancestor in found.chain("m.A")] == ["m.B"]
     assert [node.name for node in found.subtree("m.A")] == ["m.A", "m.B"]
 
 

@@ -20,11 +20,11 @@ FILE = MemoryFile("/m/LEARNING/a.md", "LEARNING/a.md", "learning", "/m/LEARNING"
 
 def found(folder: Path, files: dict[str, str | bytes], *below: str) -> FoundFiles:
     write_project(folder, files)
-    return find_memory_files([folder / one for one in below] or [folder])
+    return find_memory_files([folder / name for name in below] or [folder])
 
 
 def labels(found: FoundFiles) -> dict[str, str]:
-    return {one.label: one.group for one in found.files.values()}
+    return {file.label: file.group for file in found.files.values()}
 
 
 def read(text: str | bytes) -> Reading:
@@ -84,7 +84,7 @@ def test_a_missing_folder_and_an_unusual_name_are_reported_and_others_are_read(t
     seen = find_memory_files([tmp_path / "nothing", odd, tmp_path / "m"])
 
     assert list(labels(seen)) == ["m/a.md"]
-    assert [one.split(": ", 1)[1] for one in seen.problems] == [
+    assert [problem.split(": ", 1)[1] for problem in seen.problems] == [
         "cannot be read: No such file or directory",
         "its name is not UTF-8",
         "its name is not UTF-8",
@@ -140,14 +140,14 @@ Retry with jitter.
 
 @pytest.mark.parametrize("text", [FRONT, FRONT.replace("\n", "\r\n"), "\ufeff" + FRONT], ids=["plain", "CRLF", "BOM"])
 def test_fr_012_front_matter_is_parsed_by_a_yaml_library(text: str) -> None:
-    one = episode(text)
+    parsed = episode(text)
 
-    assert one.metadata == {
+    assert parsed.metadata == {
         "rating": 8.5, "source": "session", "tags": ["networks", "apt-28"], "capture_type": "LEARNING",
         "timestamp": "2026-01-20T10:00:00+00:00", "file": "LEARNING/a.md",
     }  # fmt: skip
-    assert (one.name, one.source, one.group_id) == ("What was learned", "session", "learning")
-    assert one.body == "# What was learned\n\nRetry with jitter."
+    assert (parsed.name, parsed.source, parsed.group_id) == ("What was learned", "session", "learning")
+    assert parsed.body == "# What was learned\n\nRetry with jitter."
 
 
 @pytest.mark.parametrize(
@@ -183,7 +183,7 @@ def test_missing_front_matter_is_not_a_problem() -> None:
 def test_the_name_is_the_title_or_the_first_heading_or_the_file_name() -> None:
     texts = ["---\ntitle: One\n---\n# Two\n", "text\n## Two\n", "text\n"]
 
-    assert [episode(one).name for one in texts] == ["One", "Two", "a"]
+    assert [episode(text).name for text in texts] == ["One", "Two", "a"]
 
 
 @pytest.mark.parametrize(
@@ -194,8 +194,8 @@ def test_values_that_servers_reject_become_text(value: str) -> None:
     rating = episode(f"---\nrating: {value}\ntitle: {value}\n---\nBody.\n").metadata["rating"]
     values = rating if isinstance(rating, list) else [rating]
 
-    assert all(isinstance(one, str | bool) or one == 1 for one in values)
-    assert not any("\0" in str(one) for one in values)
+    assert all(isinstance(value, str | bool) or value == 1 for value in values)
+    assert not any("\0" in str(value) for value in values)
 
 
 @pytest.mark.parametrize("text", ["", "---\nrating: 8\n---\n\n", "\ufeff\r\n"])
@@ -233,21 +233,23 @@ def test_fr_010_bodies_over_5000_characters_are_sent_in_linked_parts() -> None:
     paragraphs = [f"Paragraph {number}. " + "word " * 150 for number in range(20)]
     pieces = split_episode(sample("\n\n".join(paragraphs)), 5000, 200)
 
-    assert all(len(one.body) <= 5000 for one in pieces)
-    assert [one.name for one in pieces] == [f"A name ({n}/{len(pieces)})" for n in range(1, len(pieces) + 1)]
-    assert [one.mark for one in pieces] == [f"mark-{n}" for n in range(1, len(pieces) + 1)]
-    assert all(one.body.startswith(f"Part {n} of {len(pieces)} of memory mark.\n\n") for n, one in enumerate(pieces, 1))
+    assert all(len(piece.body) <= 5000 for piece in pieces)
+    assert [piece.name for piece in pieces] == [f"A name ({n}/{len(pieces)})" for n in range(1, len(pieces) + 1)]
+    assert [piece.mark for piece in pieces] == [f"mark-{n}" for n in range(1, len(pieces) + 1)]
+    assert all(
+        piece.body.startswith(f"Part {n} of {len(pieces)} of memory mark.\n\n") for n, piece in enumerate(pieces, 1)
+    )
     assert pieces[1].metadata == {"rating": 8, "memory": "mark", "part": 2, "parts": len(pieces)}
     assert pieces[1].body.split("\n\n")[1].startswith("Paragraph ")  # cut between paragraphs
 
 
 def test_fr_011_names_over_200_characters_are_shortened_at_a_word_and_complete_in_the_body() -> None:
     name = "word " * 60 + "end"
-    (one,) = split_episode(sample("Body.", name), 5000, 200)
+    (part,) = split_episode(sample("Body.", name), 5000, 200)
 
-    assert len(one.name) <= 200
-    assert one.name.endswith("word…")
-    assert one.body == f"{name}\n\nBody."
+    assert len(part.name) <= 200
+    assert part.name.endswith("word…")
+    assert part.body == f"{name}\n\nBody."
 
 
 @given(st.text(max_size=3000), st.text(min_size=1, max_size=400), st.integers(MIN_PART + 50, 900), st.integers(40, 200))
@@ -258,8 +260,8 @@ def test_parts_join_to_the_whole_text_and_respect_the_limits(
     whole = body if len(name) <= most_name else f"{name}\n\n{body}"
     head = "" if len(pieces) == 1 else "Part {} of {} of memory mark.\n\n"
 
-    assert "".join(one.body.removeprefix(head.format(n, len(pieces))) for n, one in enumerate(pieces, 1)) == whole
-    assert all(len(one.body) <= most_body and len(one.name) <= most_name for one in pieces)
+    assert "".join(piece.body.removeprefix(head.format(n, len(pieces))) for n, piece in enumerate(pieces, 1)) == whole
+    assert all(len(piece.body) <= most_body and len(piece.name) <= most_name for piece in pieces)
 
 
 def cut(data: bytes) -> int:

@@ -141,20 +141,20 @@ def test_sources_take_turns() -> None:
     many = [file("/many", f"m{n}", n) for n in range(100)]
     few = [file("/few", f"f{n}", n) for n in range(2)]
 
-    assert [one.label for one in in_turns([*many, *few], set())[:5]] == ["m99", "f1", "m98", "f0", "m97"]
+    assert [turn.label for turn in in_turns([*many, *few], set())[:5]] == ["m99", "f1", "m98", "f0", "m97"]
 
 
 def test_files_that_failed_before_come_last() -> None:
     files = [file("/a", "bad", 9), file("/a", "good", 1), file("/b", "other", 1)]
 
-    assert [one.label for one in in_turns(files, {"/a/bad"})] == ["good", "other", "bad"]
+    assert [turn.label for turn in in_turns(files, {"/a/bad"})] == ["good", "other", "bad"]
 
 
 def test_a_limit_leaves_the_rest_for_the_next_run(folder: Path) -> None:
     plan = planned(folder, UploadState(folder / "s"), most=2)
 
     assert len(plan.send) == 2
-    assert {one.source for one in plan.send} == {str(folder / "LEARNING"), str(folder / "RESEARCH")}
+    assert {file.source for file in plan.send} == {str(folder / "LEARNING"), str(folder / "RESEARCH")}
     assert plan.waiting == 1
 
 
@@ -253,10 +253,10 @@ def test_the_secrets_of_an_address_and_the_token_are_never_shown() -> None:
 
 
 def test_each_server_and_each_index_has_its_own_state() -> None:
-    one, other = (target_of(None, {}, Path(path)) for path in ("/p/.lore", "/q/.lore"))
+    first, second = (target_of(None, {}, Path(path)) for path in ("/p/.lore", "/q/.lore"))
     keys = {
-        one.key,
-        other.key,
+        first.key,
+        second.key,
         *(target_of(url, {}, Path("/p")).key for url in ("http://a/", "http://b/", "http://a/?x")),
     }
 

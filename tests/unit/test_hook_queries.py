@@ -103,7 +103,7 @@ def knowledge(*replies: JSON, **tools: JSON) -> KnowledgeServer:
     async def call(tool: str, arguments: JSON) -> JSON:
         return left.pop(0)
 
-    return KnowledgeServer({name: {"properties": one} for name, one in tools.items()}, call, str)
+    return KnowledgeServer({name: {"properties": tool} for name, tool in tools.items()}, call, str)
 
 
 def test_the_limits_come_from_the_server_or_are_the_defaults() -> None:

@@ -36,7 +36,7 @@ def ranked_with(
 
 
 def sources(found: list[Ranked]) -> list[str]:
-    return [one.source for one in found if one.source != LOW.chunk.source]
+    return [result.source for result in found if result.source != LOW.chunk.source]
 
 
 def test_a_guide_outranks_a_ticket_on_the_same_subject() -> None:
@@ -94,7 +94,7 @@ def test_ancestors_follow_their_class_in_order_and_explain_their_score() -> None
     top = make_chunk("a.py", "src", kind="class", symbols=("Top",), class_name="m.Top")
 
     found = ranked("Child", candidate(own, 0.9, 9.0), parents={"m.Mid": mid, "m.Top": top})
-    boosted = ["inheritanceBoost" in dict(one.why) for one in found[:3]]
+    boosted = ["inheritanceBoost" in dict(result.why) for result in found[:3]]
 
     assert sources(found) == ["c.py", "b.py", "a.py"]
     assert boosted == [False, True, True]
@@ -157,7 +157,9 @@ def test_the_terms_of_a_score_add_up_to_it() -> None:
         ),
     )
 
-    assert [one.score for one in found] == pytest.approx([sum(value for _, value in one.why) for one in found])
+    assert [result.score for result in found] == pytest.approx(
+        [sum(value for _, value in result.why) for result in found]
+    )
 
 
 def test_a_changed_weight_changes_the_order() -> None:

@@ -41,7 +41,7 @@ def test_all_spellings_of_a_remote_have_the_same_identity(address: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("remote", "other"),
     [
         ("git@github.com:finance/backend", "git@github.com:evil/backend"),
         ("git@github.com:finance/backend", "git@gitlab.com:finance/backend"),
@@ -51,8 +51,8 @@ def test_all_spellings_of_a_remote_have_the_same_identity(address: str) -> None:
         ("git@[::1]:app", "git@[::2]:app"),
     ],
 )
-def test_different_repositories_have_different_identities(one: str, other: str) -> None:
-    assert normalised_remote(one) != normalised_remote(other)
+def test_different_repositories_have_different_identities(remote: str, other: str) -> None:
+    assert normalised_remote(remote) != normalised_remote(other)
 
 
 @pytest.mark.parametrize(
@@ -155,12 +155,12 @@ def begun(*identities: Identity, data: bytes | None = None) -> bytes:
 
 def test_folders_with_the_same_name_are_different_projects() -> None:
     registry = read_registry(begun(OURS, EVIL, LOCAL))
-    used = [registry.project_of(one) for one in (OURS, EVIL, LOCAL)]
+    used = [registry.project_of(identity) for identity in (OURS, EVIL, LOCAL)]
 
     assert used[0] == "backend"
     assert len(set(used)) == 3
     assert all(name.startswith("backend-") for name in used[1:])
-    assert [registry.candidates(one) for one in (OURS, EVIL, LOCAL)] == [[], [], []]
+    assert [registry.candidates(identity) for identity in (OURS, EVIL, LOCAL)] == [[], [], []]
 
 
 def test_a_forged_remote_grants_no_access_until_the_user_confirms_it() -> None:

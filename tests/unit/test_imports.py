@@ -63,11 +63,11 @@ def test_a_chunk_has_only_imports_only_if_they_fill_the_chunk_or_the_file(path: 
     pieces = MODULE if path.endswith(".py") else SCRIPT
     names = data.draw(st.lists(st.sampled_from(sorted(pieces)), min_size=1, max_size=14))
     chunks = chunks_of(path, "".join(pieces[name] for name in names))
-    importing = [one for one in chunks if is_bare(one)]
+    importing = [chunk for chunk in chunks if is_bare(chunk)]
 
-    assert [one.lines for one in importing if one.kind != "imports"] == []
+    assert [chunk.lines for chunk in importing if chunk.kind != "imports"] == []
     if len(importing) < len(chunks):
-        assert [one.lines for one in importing if input_tokens(one) < FULL] == []
+        assert [chunk.lines for chunk in importing if input_tokens(chunk) < FULL] == []
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_the_last_imports_join_the_following_code_whatever_their_number(
     text = "".join(import_.format(number) for number in range(count)) + "\n" + rest
 
     chunks = chunks_of(path, text)
-    told = [one for one in chunks if one.kind != "imports"]
+    told = [chunk for chunk in chunks if chunk.kind != "imports"]
 
     assert f"hing{count - 1}" in told[0].text
     assert "Thing" in told[0].symbols or "run" in told[0].symbols
@@ -96,22 +96,22 @@ def test_the_last_imports_join_the_following_code_whatever_their_number(
 def test_a_comment_above_imports_does_not_make_them_a_chunk() -> None:
     text = "/*\n * Licence: none.\n */\n" + SCRIPT["import"] * 3 + "\n" + SCRIPT["doc"] + SCRIPT["class"]
 
-    assert [one.kind for one in chunks_of("a.mjs", text)] == ["class"]
+    assert [chunk.kind for chunk in chunks_of("a.mjs", text)] == ["class"]
 
 
 @pytest.mark.parametrize("line", ["let DragZone;", "setup();", "const NeoConfig = Neo.config;"])
 def test_a_line_next_to_the_imports_does_not_make_them_a_chunk(line: str) -> None:
     text = SCRIPT["import"] * 3 + "\n" + line + "\n\n" + SCRIPT["doc"] + SCRIPT["class"]
 
-    assert [one.kind for one in chunks_of("a.mjs", text)] == ["class"]
+    assert [chunk.kind for chunk in chunks_of("a.mjs", text)] == ["class"]
 
 
 def test_a_file_of_reexports_counts_as_imports() -> None:
-    assert [one.kind for one in chunks_of("all.mjs", SCRIPT["import"] * 3 + "export {Thing};\n")] == ["imports"]
+    assert [chunk.kind for chunk in chunks_of("all.mjs", SCRIPT["import"] * 3 + "export {Thing};\n")] == ["imports"]
 
 
 def test_a_file_with_only_imports_is_still_indexed() -> None:
-    assert [(one.kind, one.lines) for one in chunks_of("all.py", MODULE["import"] * 3)] == [("imports", (1, 3))]
+    assert [(chunk.kind, chunk.lines) for chunk in chunks_of("all.py", MODULE["import"] * 3)] == [("imports", (1, 3))]
 
 
 def test_a_module_docstring_keeps_its_imports_if_both_fit() -> None:

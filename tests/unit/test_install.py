@@ -175,7 +175,7 @@ def test_a_file_keeps_its_permissions_and_a_symlink_stays_a_symlink(tmp_path: Pa
     assert link.is_symlink()
     assert real.read_text() == "new"
     assert real.stat().st_mode & 0o777 == 0o600
-    assert sorted(one.name for one in tmp_path.iterdir()) == ["link.json", "real.json"]
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["link.json", "real.json"]
 
 
 def test_a_file_with_secrets_never_gets_wider_permissions(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ from lore_server.query.intent import MOST_WORDS, wanted_types
     ],
 )
 def test_the_wording_of_a_query_selects_types(text: str, types: set[str]) -> None:
-    assert {one.value for one in wanted_types(text)} == types
+    assert {type_.value for type_ in wanted_types(text)} == types
 
 
 def test_a_long_text_selects_no_types() -> None:

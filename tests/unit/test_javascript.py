@@ -87,7 +87,7 @@ def test_functions_are_found_in_every_syntax() -> None:
     chunks = chunks_in("a.js", text)
 
     assert symbols(chunks) == [("load",), ("save",), ("drop",), ("Store.find",), ("default",)]
-    assert [one.lines for one in chunks] == [(1, 2), (3, 4), (5, 6), (7, 8), (9, 10)]
+    assert [chunk.lines for chunk in chunks] == [(1, 2), (3, 4), (5, 6), (7, 8), (9, 10)]
 
 
 def test_typescript_declarations_are_found() -> None:
@@ -110,7 +110,7 @@ def test_typescript_declarations_are_found() -> None:
 
     chunks = chunks_in("a.ts", text)
 
-    assert [(one.kind, one.symbols) for one in chunks] == [
+    assert [(chunk.kind, chunk.symbols) for chunk in chunks] == [
         ("interface", ("Options",)),
         ("type", ("Id",)),
         ("enum", ("Mode",)),
@@ -131,7 +131,7 @@ def test_tsx_components_are_functions() -> None:
         );
         """)
 
-    assert [(one.kind, one.symbols) for one in chunks_in("Card.tsx", text)] == [("function", ("Card",))]
+    assert [(chunk.kind, chunk.symbols) for chunk in chunks_in("Card.tsx", text)] == [("function", ("Card",))]
 
 
 def test_tests_are_named_with_the_titles_of_their_suites() -> None:
@@ -153,7 +153,7 @@ def test_tests_are_named_with_the_titles_of_their_suites() -> None:
 
     chunks = chunks_in("button.spec.mjs", text)
 
-    assert [(one.kind, one.heading) for one in chunks] == [
+    assert [(chunk.kind, chunk.heading) for chunk in chunks] == [
         ("suite", ("Button",)),
         ("test", ("Button", "shows an icon")),
         ("test", ("Button", "pressed", "calls back")),
@@ -179,7 +179,7 @@ def test_a_class_expression_in_a_variable_is_a_class() -> None:
     text = "const Shape = class extends Base { area() { return 0; } };\n"
 
     assert facts_of("a.js", text).classes == (ClassDefinition("Shape", (1, 1), ("Base",)),)
-    assert [(one.kind, one.symbols) for one in chunks_in("a.js", text)] == [("class", ("Shape",))]
+    assert [(chunk.kind, chunk.symbols) for chunk in chunks_in("a.js", text)] == [("class", ("Shape",))]
 
 
 def test_definitions_on_a_shared_line_do_not_take_the_lines_of_others() -> None:
@@ -189,7 +189,7 @@ def test_definitions_on_a_shared_line_do_not_take_the_lines_of_others() -> None:
         function c() {}
         """)
 
-    assert [(one.symbols, one.lines) for one in chunks_in("a.js", text)] == [(("a", "c"), (1, 3))]
+    assert [(chunk.symbols, chunk.lines) for chunk in chunks_in("a.js", text)] == [(("a", "c"), (1, 3))]
 
 
 @pytest.mark.parametrize(
@@ -198,7 +198,7 @@ def test_definitions_on_a_shared_line_do_not_take_the_lines_of_others() -> None:
 def test_broken_code_is_parsed_as_far_as_possible(text: str) -> None:
     chunks = chunks_in("a.js", text)
 
-    assert "\n".join(one.text for one in chunks) == text.strip("\n")
+    assert "\n".join(chunk.text for chunk in chunks) == text.strip("\n")
 
 
 def test_minified_code_is_indexed_as_plain_text_with_a_warning() -> None:
@@ -206,7 +206,7 @@ def test_minified_code_is_indexed_as_plain_text_with_a_warning() -> None:
 
     assert warning == "minified code; indexed as plain text"
     assert facts.classes == ()
-    assert {one.kind for one in chunks} == {"text"}
+    assert {chunk.kind for chunk in chunks} == {"text"}
 
 
 def test_code_with_wide_characters_keeps_its_lines() -> None:
@@ -218,4 +218,4 @@ def test_code_with_wide_characters_keeps_its_lines() -> None:
 
     chunks = chunks_in("a.js", text)
 
-    assert [one.text for one in chunks] == ["\n".join(text.split("\n"))]
+    assert [chunk.text for chunk in chunks] == ["\n".join(text.split("\n"))]

@@ -33,7 +33,7 @@ def chunks_of(text: str) -> list[Chunk]:
 def test_each_documented_symbol_is_a_section_with_its_own_lines() -> None:
     chunks = chunks_of(json.dumps(DOCLETS, indent=2))
 
-    assert [(one.kind, one.lines[0], one.heading) for one in chunks] == [
+    assert [(chunk.kind, chunk.lines[0], chunk.heading) for chunk in chunks] == [
         ("class", 2, ("Neo.core.Base",)),
         ("class", 7, ("Neo.Button",)),
         ("function", 16, ("Neo.Button#press",)),
@@ -72,9 +72,9 @@ Defined in Button.mjs:12"""
 def test_a_symbol_is_readable_text_for_any_layout_of_the_json(indent: int | None) -> None:
     chunks = chunks_of(json.dumps([PRESS, PRESS | {"longname": "Neo.Button#release"}], indent=indent))
 
-    assert [one.symbols for one in chunks] == [("Neo.Button#press",), ("Neo.Button#release",)]
+    assert [chunk.symbols for chunk in chunks] == [("Neo.Button#press",), ("Neo.Button#release",)]
     assert chunks[0].text == READABLE
-    assert not any(mark in one.text for one in chunks for mark in ('"', "[", "/**"))
+    assert not any(mark in chunk.text for chunk in chunks for mark in ('"', "[", "/**"))
 
 
 def test_a_comment_without_description_is_shown_without_comment_marks() -> None:
@@ -94,7 +94,7 @@ def test_a_short_doclet_keeps_its_lines() -> None:
 
     chunks = chunks_of(text)
 
-    assert [(one.lines, one.text) for one in chunks] == [((2, 2), "class A 1. Two. 3."), ((3, 3), "symbol B x")]
+    assert [(chunk.lines, chunk.text) for chunk in chunks] == [((2, 2), "class A 1. Two. 3."), ((3, 3), "symbol B x")]
 
 
 def test_doclets_without_documentation_give_no_chunk() -> None:

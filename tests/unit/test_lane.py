@@ -62,7 +62,7 @@ def test_identical_concurrent_calls_run_once_and_share_the_result() -> None:
         others: list[Future[int]] = [pool.submit(together.run, "a", work) for _ in range(19)]
         assert pool.submit(together.run, "b", lambda: 8).result(30) == 8
         go_on.set()
-        results = [one.result(30) for one in (first, *others)]
+        results = [future.result(30) for future in (first, *others)]
 
     assert set(results) == {7}
     assert len(runs) < 20
@@ -81,7 +81,7 @@ def test_a_failure_is_shared_and_the_next_call_tries_again() -> None:
         assert began.wait(30)
         second = pool.submit(together.run, "a", fail)
         go_on.set()
-        for one in (first, second):
+        for future in (first, second):
             with pytest.raises(Busy):
-                one.result(30)
+                future.result(30)
     assert together.run("a", lambda: 1) == 1

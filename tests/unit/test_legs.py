@@ -21,17 +21,17 @@ FOUND = Candidates(
 def test_the_vector_leg_orders_chunks_by_similarity() -> None:
     found = passages(FOUND, "vectors")
 
-    assert [(one.chunk, one.score) for one in found] == [(TAIL, 0.9), (OTHER, 0.7), (HEAD, 0.4)]
-    assert [one.source for one in found] == ["a.md", "b.py", "a.md"]
+    assert [(result.chunk, result.score) for result in found] == [(TAIL, 0.9), (OTHER, 0.7), (HEAD, 0.4)]
+    assert [result.source for result in found] == ["a.md", "b.py", "a.md"]
 
 
 def test_the_keyword_leg_contains_only_chunks_with_a_query_word() -> None:
-    assert [(one.chunk, one.score) for one in passages(FOUND, "keywords")] == [(HEAD, 7.0), (OTHER, 2.0)]
+    assert [(result.chunk, result.score) for result in passages(FOUND, "keywords")] == [(HEAD, 7.0), (OTHER, 2.0)]
 
 
 @pytest.mark.parametrize("leg", LEGS)
 def test_a_score_depends_only_on_its_leg(leg: str) -> None:
-    assert all(one.why == [(leg, one.score)] for one in passages(FOUND, leg))
+    assert all(result.why == [(leg, result.score)] for result in passages(FOUND, leg))
 
 
 @pytest.mark.parametrize("leg", LEGS)
@@ -43,5 +43,5 @@ def test_a_leg_without_results_has_no_passages(leg: str) -> None:
 def test_a_file_appears_once_with_its_best_passage_and_order_is_kept() -> None:
     found = files(passages(FOUND, "vectors"))
 
-    assert [(one.source, one.chunk) for one in found] == [("a.md", TAIL), ("b.py", OTHER)]
-    assert [one.chunk for one in files(passages(FOUND, "keywords"))] == [HEAD, OTHER]
+    assert [(result.source, result.chunk) for result in found] == [("a.md", TAIL), ("b.py", OTHER)]
+    assert [result.chunk for result in files(passages(FOUND, "keywords"))] == [HEAD, OTHER]

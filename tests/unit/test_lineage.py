@@ -26,7 +26,7 @@ def class_chunk(name: str, chain: list[tuple[str, str]], type_: str = "src") -> 
 BUTTON = class_chunk("Neo.button.Base", CHAIN)
 COMPONENT = class_chunk("Neo.component.Base", CHAIN[1:])
 CORE = class_chunk("Neo.core.Base", [])
-HEADS = {one.class_name: one for one in (BUTTON, COMPONENT, CORE)}
+HEADS = {chunk.class_name: chunk for chunk in (BUTTON, COMPONENT, CORE)}
 
 
 def ranked(query: str, *candidates: Candidate, type_: str | None = None, boost: float = 1) -> list[Ranked]:
@@ -37,7 +37,7 @@ def ranked(query: str, *candidates: Candidate, type_: str | None = None, boost: 
 
 
 def sources(found: list[Ranked]) -> list[str]:
-    return [one.source for one in found]
+    return [result.source for result in found]
 
 
 def others(count: int, best: float = 0.9) -> list[Candidate]:
@@ -72,7 +72,7 @@ def test_a_name_shared_by_classes_adds_only_the_ancestors_of_the_best() -> None:
     many = [class_chunk(f"Neo.kind{n}.Thing", [(f"Neo.parent{n}.P", f"src/parent{n}/P.mjs")]) for n in range(4)]
     asked = parse("Thing")
     passages = score(
-        asked, Candidates([candidate(one, 0.9 - n / 50, 9.0 - n) for n, one in enumerate(many)]), None, HYBRID
+        asked, Candidates([candidate(chunk, 0.9 - n / 50, 9.0 - n) for n, chunk in enumerate(many)]), None, HYBRID
     )
     heads = {f"Neo.parent{n}.P": class_chunk(f"Neo.parent{n}.P", []) for n in range(4)}
 
@@ -122,4 +122,6 @@ def test_only_ancestors_of_the_requested_type_are_added() -> None:
 def test_the_terms_of_an_ancestor_add_up_to_its_score() -> None:
     found = ranked("Neo.button.Base", candidate(BUTTON, 0.9, 9.0), candidate(COMPONENT, 0.95, 9.5), *others(3))
 
-    assert [one.score for one in found] == pytest.approx([sum(value for _, value in one.why) for one in found])
+    assert [result.score for result in found] == pytest.approx(
+        [sum(value for _, value in result.why) for result in found]
+    )

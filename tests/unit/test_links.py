@@ -41,7 +41,7 @@ class Lenient(MarkdownIt):
 
 
 def assert_leads_nowhere(text: str, cited: list[int]) -> None:
-    allowed = addresses(one.chunk.text for one in PASSAGES if one.number in cited)
+    allowed = addresses(passage.chunk.text for passage in PASSAGES if passage.number in cited)
     tokens = Lenient("commonmark", {"html": True}).enable(["table", "strikethrough"]).parse(text)
     inline = [child for token in tokens for child in token.children or ()]
     assert not [token for token in (*tokens, *inline) if token.type in ("html_block", "html_inline", "image")], text
@@ -50,8 +50,8 @@ def assert_leads_nowhere(text: str, cited: list[int]) -> None:
     assert set(shown) <= allowed, text
     for match in SCHEME.finditer(text):
         rest = text[match.start() :]
-        assert any(rest.startswith(one) for one in allowed), text
-        address = next(one for one in allowed if rest.startswith(one))
+        assert any(rest.startswith(prefix) for prefix in allowed), text
+        address = next(prefix for prefix in allowed if rest.startswith(prefix))
         assert re.match(r"[\s<>\"'`.,;:!?*_~|)]|$", rest[len(address) :]), text
 
 

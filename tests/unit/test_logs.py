@@ -23,4 +23,4 @@ def test_text_from_a_project_is_escaped(place: str) -> None:
 
     assert first.startswith("WARNING etl ")
     assert all(line.startswith("  | ") for line in rest)
-    assert not any(one in "".join((first, *rest)) for one in "`\x1b\r\x9b\x07")
+    assert not any(character in "".join((first, *rest)) for character in "`\x1b\r\x9b\x07")

@@ -22,13 +22,13 @@ def test_each_section_has_the_path_of_its_headings() -> None:
 def test_a_heading_that_skips_levels_belongs_to_the_nearest_higher_heading() -> None:
     text = f"# A\n{BODY}\n#### D\n{BODY}\n## B\n{BODY}\n"
 
-    assert [one.heading for one in chunks_in("a.md", text)] == [("A",), ("A", "D"), ("A", "B")]
+    assert [chunk.heading for chunk in chunks_in("a.md", text)] == [("A",), ("A", "D"), ("A", "B")]
 
 
 def test_underlined_headings_are_read_and_closing_marks_are_removed() -> None:
     text = f"Top\n===\n{BODY}\n\nSub\n---\n{BODY}\n\n## Last ##\n{BODY}\n"
 
-    assert [one.heading for one in chunks_in("a.md", text)] == [("Top",), ("Top", "Sub"), ("Top", "Last")]
+    assert [chunk.heading for chunk in chunks_in("a.md", text)] == [("Top",), ("Top", "Sub"), ("Top", "Last")]
 
 
 def test_a_hash_in_a_fence_quote_or_list_is_not_a_heading() -> None:
@@ -59,7 +59,7 @@ def test_a_heading_is_never_separated_from_its_text() -> None:
     first, *rest = chunks_in("a.md", text)
 
     assert first.heading == ("A",)
-    assert [one.heading for one in rest] == [("A", "B", "C")] * len(rest)
+    assert [chunk.heading for chunk in rest] == [("A", "B", "C")] * len(rest)
     assert rest[0].text.startswith("## B\n### C\nword word")
 
 
@@ -80,8 +80,8 @@ def test_a_fence_or_table_that_fits_is_never_split() -> None:
     chunks = chunks_in("a.md", text)
 
     assert len(chunks) >= 3
-    assert [fence in one.text for one in chunks].count(True) == 1
-    assert [table in one.text for one in chunks].count(True) == 1
+    assert [fence in chunk.text for chunk in chunks].count(True) == 1
+    assert [table in chunk.text for chunk in chunks].count(True) == 1
 
 
 def test_a_long_fence_is_split_between_lines_and_stays_with_its_introduction() -> None:
@@ -90,7 +90,7 @@ def test_a_long_fence_is_split_between_lines_and_stays_with_its_introduction() -
     first, *rest = chunks_in("a.md", f"# A\n\nRun this:\n\n{fence}\n")
 
     assert first.text.startswith("# A\n\nRun this:\n\n```py\ncall(0, 0)\n")
-    assert "\n".join([first.text, *(one.text for one in rest)]) == f"# A\n\nRun this:\n\n{fence}"
+    assert "\n".join([first.text, *(chunk.text for chunk in rest)]) == f"# A\n\nRun this:\n\n{fence}"
 
 
 def test_the_body_and_each_dated_comment_of_a_ticket_are_separate_chunks() -> None:
@@ -101,7 +101,7 @@ def test_the_body_and_each_dated_comment_of_a_ticket_are_separate_chunks() -> No
 
     chunks = chunks_in("issues/1.md", text, KnowledgeType.TICKET)
 
-    assert [(one.kind, one.lines, one.created) for one in chunks] == [
+    assert [(chunk.kind, chunk.lines, chunk.created) for chunk in chunks] == [
         ("ticket", (1, 2), None),
         ("comment", (3, 5), "2024-05-01T10:00:00Z"),
         ("comment", (6, 7), "2024-05-02"),

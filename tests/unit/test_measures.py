@@ -171,7 +171,7 @@ def test_only_questions_in_both_runs_are_compared() -> None:
 @settings(max_examples=20, deadline=None)
 @given(st.lists(st.tuples(values_between, values_between), max_size=40))
 def test_a_p_value_is_a_share_and_deterministic(pairs: list[tuple[float, float]]) -> None:
-    ours, theirs = values(*(one for one, _ in pairs)), values(*(other for _, other in pairs))
+    ours, theirs = values(*(pair for pair, _ in pairs)), values(*(other for _, other in pairs))
 
     found = compare(ours, theirs)
 

@@ -69,10 +69,12 @@ def test_parts_are_linked_in_order_and_name_their_memory() -> None:
     names = list(files)
 
     assert len(names) == 3
-    assert [(one["part"], one["of"], one["sha256"]) for one in fronts] == [(n, 3, memory.sha256) for n in (1, 2, 3)]
-    assert [one.get("next") for one in fronts] == [names[1], names[2], None]
-    assert [one.get("previous") for one in fronts] == [None, names[0], names[1]]
-    assert [one.get("metadata") for one in fronts] == [{"rating": 5}, None, None]
+    assert [(front["part"], front["of"], front["sha256"]) for front in fronts] == [
+        (n, 3, memory.sha256) for n in (1, 2, 3)
+    ]
+    assert [front.get("next") for front in fronts] == [names[1], names[2], None]
+    assert [front.get("previous") for front in fronts] == [None, names[0], names[1]]
+    assert [front.get("metadata") for front in fronts] == [{"rating": 5}, None, None]
     bodies = [text.split("\n", front_matter_lines(text))[-1] for text in files.values()]
     assert all(body.endswith("\n\n") and len(body) <= MEMORY_PART_CHARACTERS for body in bodies)
 
@@ -134,9 +136,9 @@ def test_each_group_has_its_own_folder() -> None:
 
 @settings(deadline=None)  # the first example loads the rules of redaction
 @given(TEXTS, TEXTS)
-def test_no_two_groups_share_a_folder(one: str, other: str) -> None:
+def test_no_two_groups_share_a_folder(group: str, other: str) -> None:
     try:
-        ids, folders = {checked_group_id(one), checked_group_id(other)}, {group_folder(one), group_folder(other)}
+        ids, folders = {checked_group_id(group), checked_group_id(other)}, {group_folder(group), group_folder(other)}
     except InvalidGroupId:
         return
     assert len(ids) == len(folders)

@@ -98,7 +98,7 @@ def test_an_id_depends_on_scope_source_and_anchor_and_their_boundaries() -> None
 
     assert len(set(ids)) == 4
     assert ids[0] == chunk_id("p", "a", "b")
-    assert all(len(one) == 32 and int(one, 16) >= 0 for one in ids)
+    assert all(len(id_) == 32 and int(id_, 16) >= 0 for id_ in ids)
 
 
 def test_equal_values_have_the_same_canonical_json() -> None:

@@ -42,7 +42,7 @@ def test_other_text_is_split_at_blank_lines() -> None:
 
     chunks = chunks_in("a.go", "\n\n".join(paragraphs))
 
-    assert [one.text for one in chunks] == [
+    assert [chunk.text for chunk in chunks] == [
         "\n\n".join(paragraphs[:2]),
         "\n\n".join(paragraphs[2:4]),
         paragraphs[4],

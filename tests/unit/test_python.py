@@ -53,7 +53,7 @@ def test_module_class_methods_and_functions_are_named_chunks() -> None:
     assert symbols(chunks) == [
         ("LIMIT", "names"), ("Store",), ("Store.get",), ("Store.put",), ("open_store",),
     ]  # fmt: skip
-    assert [one.class_name for one in chunks] == [None, "Store", "Store", "Store", None]
+    assert [chunk.class_name for chunk in chunks] == [None, "Store", "Store", "Store", None]
 
 
 def test_comments_and_decorators_above_a_definition_belong_to_it() -> None:
@@ -71,7 +71,7 @@ def test_comments_and_decorators_above_a_definition_belong_to_it() -> None:
             PASS
         """)
 
-    assert [one.lines for one in chunks_in("a.py", text)] == [(1, 2), (4, 11)]
+    assert [chunk.lines for chunk in chunks_in("a.py", text)] == [(1, 2), (4, 11)]
 
 
 def test_the_head_of_a_class_stays_with_its_first_method() -> None:
@@ -80,7 +80,7 @@ def test_the_head_of_a_class_stays_with_its_first_method() -> None:
     first, *rest = chunks_in("a.py", f"class Big:\n    def __init__(self):\n{method}\n")
 
     assert first.text.startswith("class Big:\n    def __init__(self):\n")
-    assert {one.kind for one in (first, *rest)} == {"class"}
+    assert {chunk.kind for chunk in (first, *rest)} == {"class"}
     assert (first.symbols, rest[0].symbols) == (("Big", "Big.__init__"), ("Big.__init__",))
 
 
@@ -102,8 +102,8 @@ def test_the_pieces_of_a_long_module_head_name_only_their_own_definitions() -> N
     chunks = chunks_in("a.py", text)
 
     assert len(chunks) > 1
-    assert [name for one in chunks for name in one.symbols] == [f"NAME_{n}" for n in range(30)]
-    assert all(all(name in one.text for name in one.symbols) for one in chunks)
+    assert [name for chunk in chunks for name in chunk.symbols] == [f"NAME_{n}" for n in range(30)]
+    assert all(all(name in chunk.text for name in chunk.symbols) for chunk in chunks)
 
 
 def test_a_long_function_is_split_where_nesting_is_lowest_and_keeps_its_name() -> None:
@@ -113,8 +113,8 @@ def test_a_long_function_is_split_where_nesting_is_lowest_and_keeps_its_name() -
     chunks = chunks_in("a.py", text)
 
     assert len(chunks) > 1
-    assert {one.symbols for one in chunks} == {("work",)}
-    assert all(one.text.startswith("    for item") for one in chunks[1:])
+    assert {chunk.symbols for chunk in chunks} == {("work",)}
+    assert all(chunk.text.startswith("    for item") for chunk in chunks[1:])
 
 
 def test_definitions_inside_if_try_and_with_blocks_are_found_and_elif_chains_do_not_nest() -> None:
@@ -141,7 +141,7 @@ def test_definitions_inside_if_try_and_with_blocks_are_found_and_elif_chains_do_
         ClassDefinition("Base", (4, 5)),
         ClassDefinition("Three", (13, 14), ("Base",)),
     )
-    assert [one.name for one in facts_of("a.py", chain).classes] == ["Deep"]
+    assert [class_.name for class_ in facts_of("a.py", chain).classes] == ["Deep"]
 
 
 def test_classes_have_their_base_classes_and_nested_classes_their_path() -> None:
@@ -185,7 +185,7 @@ def test_invalid_python_is_indexed_as_plain_text_with_a_warning(text: str, warni
     chunks, _, found = chunk(document("a.py", text), counter())
 
     assert found == warning
-    assert {one.kind for one in chunks} == {"text"}
+    assert {chunk.kind for chunk in chunks} == {"text"}
 
 
 def test_syntax_warnings_of_parsed_code_are_not_reported(recwarn: pytest.WarningsRecorder) -> None:

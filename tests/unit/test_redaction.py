@@ -13,10 +13,10 @@ FORMATS = list(secrets(seed=1))
 
 
 def test_more_than_a_hundred_and_fifty_formats_are_tested() -> None:
-    assert len({one.name for one in FORMATS}) == len(FORMATS) > 150
+    assert len({sample.name for sample in FORMATS}) == len(FORMATS) > 150
 
 
-@pytest.mark.parametrize("secret", FORMATS, ids=lambda one: one.name)
+@pytest.mark.parametrize("secret", FORMATS, ids=lambda value: value.name)
 def test_a_secret_is_redacted_and_lines_keep_their_numbers(secret: Secret) -> None:
     text, count = redact(f"before\n{secret.text}\nafter\n")
 
@@ -29,14 +29,14 @@ def test_a_secret_is_redacted_and_lines_keep_their_numbers(secret: Secret) -> No
 
 
 def test_random_secrets_rarely_look_like_words() -> None:
-    tried = [one for seed in range(2, 22) for one in secrets(seed)]
-    missed = Counter(one.name for one in tried if any(line in redact(one.text)[0] for line in one.lines))
+    tried = [secret for seed in range(2, 22) for secret in secrets(seed)]
+    missed = Counter(secret.name for secret in tried if any(line in redact(secret.text)[0] for line in secret.lines))
 
     assert sum(missed.values()) <= len(tried) / 500
     assert max(missed.values(), default=0) <= 2
 
 
-@pytest.mark.parametrize("secret", FORMATS[:60:7], ids=lambda one: one.name)
+@pytest.mark.parametrize("secret", FORMATS[:60:7], ids=lambda value: value.name)
 @pytest.mark.parametrize("around", ["{}", "é漢 {} 漢", "`{}`", "- {}", "> {}", "\ufeff{}", "a\0b {}", "\ud800 {}"])
 def test_the_text_around_a_secret_is_kept(secret: Secret, around: str) -> None:
     before, after = around.split("{}")
@@ -49,14 +49,14 @@ def test_the_text_around_a_secret_is_kept(secret: Secret, around: str) -> None:
 
 
 def test_redaction_is_idempotent() -> None:
-    once = redact("\n".join(one.text for one in FORMATS))[0]
+    once = redact("\n".join(sample.text for sample in FORMATS))[0]
 
     assert redact(once) == (once, 0)
 
 
 @pytest.mark.parametrize("mark", ["\n", " ", "é"])
 def test_a_secret_is_found_wherever_a_long_text_is_split(mark: str) -> None:
-    secret = next(one for one in FORMATS if one.name == "github pat")
+    secret = next(sample for sample in FORMATS if sample.name == "github pat")
     text = "".join(f"{mark * 997} {secret.value} " for _ in range(5 * BLOCK_BYTES // 1000))
 
     assert secret.value not in redact(text)[0]
@@ -64,7 +64,7 @@ def test_a_secret_is_found_wherever_a_long_text_is_split(mark: str) -> None:
 
 @pytest.mark.parametrize("prefix", ["", "# ", " * ", "    "])
 def test_the_first_and_last_line_of_a_private_key_are_kept(prefix: str) -> None:
-    key = next(one for one in FORMATS if one.name == "RSA key").value.split("\n")
+    key = next(sample for sample in FORMATS if sample.name == "RSA key").value.split("\n")
 
     text, count = redact("\n".join(prefix + line for line in key))
 

@@ -24,7 +24,7 @@ PATHS = {
 def ranked(query: str, *candidates: Candidate, named: tuple[Chunk, ...] = ()) -> list[Ranked]:
     asked = parse(query)
     passages = score(asked, Candidates(list(candidates)), None, HYBRID)
-    return rank(asked, passages, None, HYBRID, {}, named={one.source: one for one in named})
+    return rank(asked, passages, None, HYBRID, {}, named={result.source: result for result in named})
 
 
 def named(query: str) -> list[str]:
@@ -73,8 +73,10 @@ def test_a_ticket_shows_its_own_text_rather_than_a_mention_of_it() -> None:
 
     found = ranked("#8156", candidate(notes, 0.9, 9.0), candidate(line, 0.8, 8.0), named=(own,))
 
-    assert [one.chunk for one in found] == [own, notes]
-    assert [one.score for one in found] == pytest.approx([sum(value for _, value in one.why) for one in found])
+    assert [result.chunk for result in found] == [own, notes]
+    assert [result.score for result in found] == pytest.approx(
+        [sum(value for _, value in result.why) for result in found]
+    )
 
 
 def test_a_release_that_no_leg_found_comes_first() -> None:
@@ -82,7 +84,7 @@ def test_a_release_that_no_leg_found_comes_first() -> None:
 
     found = ranked("release 11.20", candidate(guide, 0.9, 9.0), named=(release,))
 
-    assert [one.chunk for one in found] == [release, guide]
+    assert [result.chunk for result in found] == [release, guide]
 
 
 @pytest.mark.parametrize("heading", ["v11.20.0", "[11.20.3] - 2025-12-01"])
@@ -114,7 +116,7 @@ def test_a_query_for_a_ticket_ranks_tickets_first(query: str) -> None:
 
     found = ranked(query, candidate(code, 0.9, 9.0), candidate(ticket, 0.4, 5.0), candidate(other, 0.1, 0.5))
 
-    assert [one.source for one in found] == [ticket.source, code.source, other.source]
+    assert [result.source for result in found] == [ticket.source, code.source, other.source]
 
 
 @pytest.mark.parametrize(

@@ -120,6 +120,10 @@ def test_the_project_is_the_nearest_marked_parent_folder(tmp_path: Path, mark: s
 
 
 def test_without_a_marked_folder_the_project_is_the_current_folder(tmp_path: Path) -> None:
-    outside = [one for one in (tmp_path, *tmp_path.parents) if (one / ".git").exists() or (one / "lore.toml").exists()]
+    outside = [
+        folder
+        for folder in (tmp_path, *tmp_path.parents)
+        if (folder / ".git").exists() or (folder / "lore.toml").exists()
+    ]
 
     assert find_project(tmp_path) == (outside[0] if outside else tmp_path.resolve())

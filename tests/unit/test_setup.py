@@ -22,7 +22,7 @@ def started_as_lore(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(sys, "argv", [LORE])
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
-    for name in ("VIRTUAL_ENV", *(one.home[0] for one in CLIENTS.values() if one.home[0])):
+    for name in ("VIRTUAL_ENV", *(client.home[0] for client in CLIENTS.values() if client.home[0])):
         monkeypatch.delenv(name, raising=False)
 
 
@@ -43,7 +43,7 @@ def test_a_shared_file_contains_no_machine_specific_path_if_lore_is_on_path(tmp_
     for client in CLIENTS.values():
         entry = build(EntryRequest(client, project(tmp_path / client.name)))
         assert entry.value["command"] == "lore"
-        assert not any(one.startswith("/") for one in entry.value["args"])
+        assert not any(arg.startswith("/") for arg in entry.value["args"])
 
 
 def test_an_activated_environment_does_not_count_as_on_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -82,8 +82,10 @@ def test_a_program_inside_the_project_is_written_as_a_relative_path(
 def test_the_users_file_applies_to_the_open_project_unless_a_project_is_named(tmp_path: Path) -> None:
     root = project(tmp_path)
 
-    free = {name: build(EntryRequest(one, root, is_user=True)).value["args"] for name, one in CLIENTS.items()}
-    named = {name: build(EntryRequest(one, root, True, is_fixed=True)).value["args"] for name, one in CLIENTS.items()}
+    free = {name: build(EntryRequest(client, root, is_user=True)).value["args"] for name, client in CLIENTS.items()}
+    named = {
+        name: build(EntryRequest(client, root, True, is_fixed=True)).value["args"] for name, client in CLIENTS.items()
+    }
 
     assert free == {
         "claude-code": ["mcp"],
@@ -92,7 +94,7 @@ def test_the_users_file_applies_to_the_open_project_unless_a_project_is_named(tm
         "gemini": ["mcp"],
         "codex": ["mcp"],
     }
-    assert all(one == ["mcp", "-C", str(root)] for one in named.values())
+    assert all(arguments == ["mcp", "-C", str(root)] for arguments in named.values())
 
 
 def test_a_folder_that_lore_would_not_detect_is_named_explicitly(tmp_path: Path) -> None:
@@ -122,12 +124,12 @@ def test_an_unknown_client_is_reported_with_the_known_clients() -> None:
 
 @pytest.mark.parametrize("client", CLIENTS.values(), ids=CLIENTS)
 def test_every_client_is_documented_with_its_files(client: object) -> None:
-    one = client_named(getattr(client, "name", ""))
+    described = client_named(getattr(client, "name", ""))
 
-    assert f"lore install {one.name}" in PAGE
-    assert f"`{one.project_file}`" in PAGE
-    assert f"/{one.home[2]}`" in PAGE
-    assert one.root is None or f'"{one.root}"' in PAGE
+    assert f"lore install {described.name}" in PAGE
+    assert f"`{described.project_file}`" in PAGE
+    assert f"/{described.home[2]}`" in PAGE
+    assert described.root is None or f'"{described.root}"' in PAGE
 
 
 def test_both_commands_are_on_the_commands_page() -> None:

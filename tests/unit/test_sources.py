@@ -79,7 +79,7 @@ def test_a_nested_project_has_the_same_layout_as_a_project_at_the_top() -> None:
     at_top = {path: type_ for path, type_ in TYPES.items() if not path.startswith((".cursor/", ".ce/", ".github/c"))}
     owners = {path: sources().owner(f"data/sample/{path}") for path in at_top}
 
-    assert {path: one and str(one.type) for path, one in owners.items()} == at_top
+    assert {path: owner and str(owner.type) for path, owner in owners.items()} == at_top
 
 
 def test_every_kind_of_knowledge_has_a_source() -> None:
@@ -91,7 +91,7 @@ def test_configured_patterns_replace_a_layout_and_take_precedence() -> None:
 
     owners = [found.owner(path) for path in ("notes/CLAUDE.md", "a.ticket.md", "issues/1.md", "docs/adr/1.md")]
 
-    assert [one and one.name for one in owners] == ["adrs", "tickets", "guides", "guides"]
+    assert [owner and owner.name for owner in owners] == ["adrs", "tickets", "guides", "guides"]
 
 
 def test_an_unknown_source_and_a_broken_pattern_are_configuration_errors() -> None:
@@ -114,7 +114,7 @@ def test_navigation_provides_the_titles_of_guides_and_identifies_articles() -> N
 
     documents = [read(path, "# Heading\n", files) for path in ("learn/start.md", "learn/news/one.md", "learn/other.md")]
 
-    assert [(one.title, one.type.value) for one in documents] == [
+    assert [(document.title, document.type.value) for document in documents] == [
         ("Getting started", "guide"),
         ("News", "blog"),
         ("Heading", "guide"),

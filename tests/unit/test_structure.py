@@ -45,7 +45,9 @@ def catches_everything(handler: ast.ExceptHandler) -> bool:
     if isinstance(handler.body[-1], ast.Raise):
         return False
     names = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
-    return any(one is None or (isinstance(one, ast.Name) and one.id in ("Exception", "BaseException")) for one in names)
+    return any(
+        name is None or (isinstance(name, ast.Name) and name.id in ("Exception", "BaseException")) for name in names
+    )
 
 
 def names_no_encoding(call: ast.Call) -> bool:
@@ -65,16 +67,16 @@ def test_modules_are_short() -> None:
 
 
 def test_functions_are_short() -> None:
-    functions = ((module, one) for module in MODULES for one in nodes(module, ast.FunctionDef, ast.AsyncFunctionDef))
-    long = [f"{module}:{one.lineno} {one.name}" for module, one in functions
-            if one.end_lineno - one.lineno >= MAX_FUNCTION_LINES]  # fmt: skip
+    functions = ((module, node) for module in MODULES for node in nodes(module, ast.FunctionDef, ast.AsyncFunctionDef))
+    long = [f"{module}:{function.lineno} {function.name}" for module, function in functions
+            if function.end_lineno - function.lineno >= MAX_FUNCTION_LINES]  # fmt: skip
 
     assert long == []
 
 
 def test_only_the_outermost_boundaries_catch_everything() -> None:
-    handlers = ((module, one) for module in MODULES for one in nodes(module, ast.ExceptHandler))
-    found = {f"{module}:{one.lineno}" for module, one in handlers if catches_everything(one)}
+    handlers = ((module, node) for module in MODULES for node in nodes(module, ast.ExceptHandler))
+    found = {f"{module}:{handler.lineno}" for module, handler in handlers if catches_everything(handler)}
 
     assert {place for place in found if place.partition(":")[0] not in BOUNDARIES} == set()
 
@@ -84,9 +86,9 @@ def test_every_module_has_a_docstring() -> None:
 
 
 def test_text_files_are_opened_with_an_encoding() -> None:
-    calls = ((module, one) for module in MODULES for one in nodes(module, ast.Call))
+    calls = ((module, node) for module in MODULES for node in nodes(module, ast.Call))
 
-    assert [f"{module}:{one.lineno}" for module, one in calls if names_no_encoding(one)] == []
+    assert [f"{module}:{call.lineno}" for module, call in calls if names_no_encoding(call)] == []
 
 
 def test_the_packages_depend_on_each_other_in_one_direction() -> None:

@@ -46,7 +46,8 @@ def test_documents_that_supersede_each_other_are_reported_and_not_outdated() -> 
 @given(st.dictionaries(st.sampled_from("abcdef"), st.lists(st.sampled_from("abcdef"), max_size=4)))
 def test_a_successor_is_never_outdated_itself(supersedes: dict[str, list[str]]) -> None:
     found = succession(
-        {f"{one}.md": names for one, names in supersedes.items()}, {f"{one}.md": one for one in "abcdef"}
+        {f"{supersede}.md": names for supersede, names in supersedes.items()},
+        {f"{letter}.md": letter for letter in "abcdef"},
     )
 
     assert not set(found.successor.values()) & set(found.successor)

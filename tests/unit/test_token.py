@@ -33,7 +33,7 @@ def test_the_token_is_created_at_first_use_and_kept(tmp_path: Path) -> None:
     assert len(first.value) >= 43
     assert stat.S_IMODE((tmp_path / "index" / FILE).stat().st_mode) == 0o600
     assert (tmp_path / "index" / ".gitignore").read_text().endswith("*\n")
-    assert {one.name for one in (tmp_path / "index").iterdir()} == {FILE, ".gitignore", MARK}
+    assert {entry.name for entry in (tmp_path / "index").iterdir()} == {FILE, ".gitignore", MARK}
 
 
 def test_each_index_has_its_own_token(tmp_path: Path) -> None:

@@ -90,8 +90,8 @@ def write(project: Path, values: dict[str, Any]) -> None:
     """Return a `lore.toml` with these keys; except for tables, JSON and TOML write these values alike."""
     lines = []
     for name, value in values.items():
-        below = {f"{name}.{one}": two for one, two in value.items()} if isinstance(value, dict) else {name: value}
-        lines += [f"{key} = {json.dumps(one)}" for key, one in below.items()]
+        below = {f"{name}.{key}": two for key, two in value.items()} if isinstance(value, dict) else {name: value}
+        lines += [f"{key} = {json.dumps(setting)}" for key, setting in below.items()]
     (project / "lore.toml").write_text("\n".join(lines), encoding="utf-8")
 
 
@@ -108,7 +108,7 @@ def keys_of_the_model() -> set[str]:
         if isinstance(model, type) and issubclass(model, BaseModel):
             for key, inner in model.model_fields.items():
                 kinds = get_args(inner.annotation) if isinstance(inner.annotation, UnionType) else (inner.annotation,)
-                assert not any(isinstance(one, type) and issubclass(one, BaseModel) for one in kinds)
+                assert not any(isinstance(kind, type) and issubclass(kind, BaseModel) for kind in kinds)
                 found.add(f"{section}.{key}")
         else:
             found.add(section)
@@ -132,7 +132,7 @@ def test_each_restricted_key_has_hostile_examples() -> None:
     assert set(HOSTILE) == set(RULES) - free
 
 
-@pytest.mark.parametrize(("name", "value"), [(name, one) for name, values in HOSTILE.items() for one in values])
+@pytest.mark.parametrize(("name", "value"), [(name, value) for name, values in HOSTILE.items() for value in values])
 def test_restricted_settings_of_a_project_are_ignored_and_reported(project: Path, name: str, value: Any) -> None:
     if "\0" in str(value):
         (project / "lore.toml").write_text('[index]\npath = "a\\u0000b"\n', encoding="utf-8")
@@ -157,7 +157,7 @@ def test_a_project_may_set_harmless_settings(project: Path, name: str, value: An
 
 @pytest.mark.parametrize("name", sorted(HOSTILE))
 def test_the_same_value_is_accepted_in_the_users_files(project: Path, tmp_path: Path, name: str) -> None:
-    value = next(one for one in HOSTILE[name] if not isinstance(one, str) or one.isprintable())
+    value = next(value for value in HOSTILE[name] if not isinstance(value, str) or value.isprintable())
     wanted = 10**12 if name == "index.max_file_bytes" else value
     write(tmp_path, {name: value})
 
@@ -196,8 +196,8 @@ def test_an_approval_applies_to_exactly_the_shown_values(project: Path) -> None:
 def test_an_approval_applies_to_a_single_project_and_can_be_withdrawn(project: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.mkdir()
-    for one in (project, other):
-        write(one, {"server.host": "0.0.0.0"})
+    for folder in (project, other):
+        write(folder, {"server.host": "0.0.0.0"})
     approve(project)
 
     assert load_settings(project).server.host == "0.0.0.0"
