@@ -63,7 +63,7 @@ def _parents(app: App) -> None:
     tree, in_five, below, missed = app.index.hierarchy, 0, 0, []
     nodes = picked(tree)
     for node in nodes:
-        found = [one["source"] for one in _ask(app, node.name, 60)]
+        found = [result["source"] for result in _ask(app, node.name, 60)]
         parent = _parent_source(tree, node)
         at = found.index(parent) + 1 if parent in found else 0
         in_five += 0 < at <= 5
@@ -77,21 +77,21 @@ def _parents(app: App) -> None:
 
 
 def _imports(app: App) -> None:
-    hits = [(question, one) for question in QUESTIONS for one in _ask(app, question, 10)]
+    hits = [(question, result) for question in QUESTIONS for result in _ask(app, question, 10)]
     bare = [
-        (question, one)
-        for question, one in hits
-        if only_imports(app.index.catalogue.chunks([one["id"]])[one["id"]].text)
+        (question, hit)
+        for question, hit in hits
+        if only_imports(app.index.catalogue.chunks([hit["id"]])[hit["id"]].text)
     ]
     row("places taken by passages that only import", f"{len(bare)} of {len(hits)}")
-    for question, one in bare:
-        print(f"  {question}: {one['source']}:{one['lines'][0]}-{one['lines'][1]}", file=sys.stderr)
+    for question, result in bare:
+        print(f"  {question}: {result['source']}:{result['lines'][0]}-{result['lines'][1]}", file=sys.stderr)
 
 
 def _architecture(app: App) -> None:
     question, wanted = ARCHITECTURE
     for type_ in ("src", "all"):
-        found = [one["source"] for one in _ask(app, question, 60, type_)]
+        found = [result["source"] for result in _ask(app, question, 60, type_)]
         for name in wanted:
             source = app.index.hierarchy.nodes[name].source
             row(f"place of {name}, type {type_}", str(found.index(source) + 1 if source in found else "–"))

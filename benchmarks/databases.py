@@ -47,14 +47,15 @@ def measure(mode: str, vectors: np.ndarray, queries: np.ndarray) -> None:
         found: list[list[tuple[str, float]]] = []
         took = timed(lambda: found.extend(store.search(query, TOP) for query in queries)) / len(queries)
         hits = sum(
-            len({rows[n][0] for n in right} & {one for one, _ in got}) for right, got in zip(truth, found, strict=True)
+            len({rows[n][0] for n in right} & {row_id for row_id, _ in got})
+            for right, got in zip(truth, found, strict=True)
         )
         row(f"{mode}: search", f"{1000 * took:.1f} ms, recall@{TOP} {hits / (TOP * len(queries)):.3f}")
         took = timed(lambda: [store.search(query, SHORT) for query in queries]) / len(queries)
         row(f"{mode}: search for {SHORT}", f"{1000 * took:.1f} ms")
         took = timed(lambda: store.heal(rows[:UPSERTS], vectors[:UPSERTS])) / UPSERTS
         row(f"{mode}: upsert of rows that exist", f"{1000 * took:.1f} ms a row")
-        took = timed(lambda: store.missing([one for one, _, _ in rows], vectors))
+        took = timed(lambda: store.missing([row for row, _, _ in rows], vectors))
         row(f"{mode}: look up every row", f"{took:.1f} s")
         row(f"{mode}: close", f"{1000 * timed(store.close):.0f} ms")
         if mode == "server" and isinstance(generations, FolderGenerations):
@@ -71,7 +72,7 @@ def kill(generations: FolderGenerations, rows: list[Row], vectors: np.ndarray) -
     store.close()
     opened: list[VectorStore] = []
     took = timed(lambda: opened.append(generations.open(2, len(rows))))
-    lost = opened[0].missing([one for one, _, _ in rows], vectors)
+    lost = opened[0].missing([row for row, _, _ in rows], vectors)
     row("server: open after kill -9", f"{1000 * took:.0f} ms with the first look, {len(lost)} of {len(rows)} rows lost")
     opened[0].close()
 

@@ -61,7 +61,7 @@ def build(root: Path) -> None:
     """Index the project with random vectors for its current chunks."""
     with closing(Index(root, Settings())) as index:
         create_only(index)
-        hashes = sorted({one.content_hash for one in read_chunks(index.folder)})
+        hashes = sorted({chunk.content_hash for chunk in read_chunks(index.folder)})
         vectors = np.random.default_rng(1).standard_normal((len(hashes), index.embedder.dimension))
         vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
         index.cache.put(hashes, vectors.astype(np.float32))
@@ -83,7 +83,7 @@ def measure(app: App, rounds: int) -> None:
         synced = time.perf_counter()
         reply = app.call("query_documents", {"query": word})
         found, cpu = time.perf_counter(), time.process_time() - cpu
-        assert path.relative_to(app.index.root).as_posix() in [one["source"] for one in reply["results"]], reply
+        assert path.relative_to(app.index.root).as_posix() in [result["source"] for result in reply["results"]], reply
         report = app.call("get_job", {"id": "latest"})["report"]
         assert report["failed"] == []
         for name, seconds in (

@@ -40,7 +40,7 @@ def measure(label: str, settings: DatabaseSettings, vectors: np.ndarray, queries
         store.add([(f"{n}.0", "src", "a.py") for n in range(len(vectors))], vectors)
         added = len(vectors) / (time.perf_counter() - started)
         started = time.perf_counter()
-        found = [[int(one.partition(".")[0]) for one, _ in store.search(query, TOP)] for query in queries]
+        found = [[int(row_id.partition(".")[0]) for row_id, _ in store.search(query, TOP)] for query in queries]
         milliseconds = 1000 * (time.perf_counter() - started) / len(queries)
         store.close()
     hits = sum(len(set(map(int, right)) & set(got)) for right, got in zip(truth, found, strict=True))

@@ -104,7 +104,7 @@ async def questions(server: Server) -> Iterator[str]:
     _, body = await connection.send("GET", "/api/documents?limit=1000&max_tokens=1000000")
     connection.close()
     titles = sorted({row["title"] for row in json.loads(body)["documents"]})
-    pairs = [f"{one} {other}" for one in titles for other in titles if one < other]
+    pairs = [f"{title} {other}" for title in titles for other in titles if title < other]
     random.Random(7).shuffle(pairs)
     return iter(pairs)
 
@@ -121,9 +121,11 @@ async def in_a_row(server: Server, asked: Sequence[str]) -> list[float]:
 async def at_once(server: Server, asked: Sequence[str]) -> tuple[list[float], Counter[str]]:
     """Return the seconds of each request, all sent at the same time, and their outcomes."""
     connections = [Connection(server) for _ in asked]
-    done = await asyncio.gather(*(one.ask(question) for one, question in zip(connections, asked, strict=True)))
-    for one in connections:
-        one.close()
+    done = await asyncio.gather(
+        *(connection.ask(question) for connection, question in zip(connections, asked, strict=True))
+    )
+    for connection in connections:
+        connection.close()
     return [seconds for _, seconds in done], Counter(outcome for outcome, _ in done)
 
 

@@ -53,7 +53,7 @@ def main() -> None:
         print(f"{name:30} {own[name] / MEGABYTE:8.1f} MB")
     print(f"{'all ' + str(len(everything)) + ' packages':30} {sum(sizes.values()) / MEGABYTE:8.1f} MB")
     development = closure(requirements("lore-kb", "dev")) - everything
-    print(f"{'development tools':30} {sum(size(one) for one in development) / MEGABYTE:8.1f} MB")
+    print(f"{'development tools':30} {sum(size(package) for package in development) / MEGABYTE:8.1f} MB")
 
 
 if __name__ == "__main__":

@@ -31,7 +31,7 @@ def fill(home: Path, documents: int) -> list[str]:
     (home / "index.json").write_text(f'{{"projects": {{"{PROJECT}": "{PROJECT}"}}}}', encoding="utf-8")
     for number in range(documents):
         texts = [" ".join(chance.choices(words, weights, k=WORDS_PER_CHAPTER)) for _ in range(CHAPTERS)]
-        chapters = "".join(f"\n## Chapter {one}\n\n{text}\n" for one, text in enumerate(texts))
+        chapters = "".join(f"\n## Chapter {number}\n\n{text}\n" for number, text in enumerate(texts))
         title = " ".join(chance.choices(words, k=3))
         front = f"---\ntitle: {title}\nkeywords: [{chance.choice(words)}, {chance.choice(words)}]\n---\n\n{texts[0]}\n"
         (folder / f"doc-{number}.md").write_text(front + chapters, encoding="utf-8")
@@ -85,7 +85,9 @@ def found_after_write(app: App, calls: int) -> str:
         chapters = [{"title": "New", "content": f"The word is {word}."}]
         new = {"project_id": app.index.root.name, "filename": word, "title": word, "chapters": chapters}
         app.call("create_knowledge_file", new)
-        wait_until(lambda: any(one["title"] == word for one in app.call("query_documents", {"query": word})["results"]))
+        wait_until(
+            lambda: any(result["title"] == word for result in app.call("query_documents", {"query": word})["results"])
+        )
 
     return percentiles(write_and_find, calls)
 

@@ -80,7 +80,7 @@ def first_sync(package: str, folder: Path) -> Path:
     project = package_copy(package, folder)
     report, wall = lore_sync(project)
     index = Index(project, Settings())
-    texts = [embedding_input(one) for one in read_chunks(index.folder)]
+    texts = [embedding_input(chunk) for chunk in read_chunks(index.folder)]
     index.close()
     plain = plain_loop(texts, folder)
     row("first sync", f"{len(texts)} chunks of `{package}` in {wall:.1f} s: {len(texts) / wall:.1f} chunks/s")
@@ -108,7 +108,7 @@ def warm_queries(project: Path) -> None:
     """Measure the latency of a warm query through `App.call`."""
     chunks = read_chunks(project / ".lore")
     step = max(1, len(chunks) // QUERIES)
-    texts = [" ".join((one.symbols or one.heading or (one.title,))[-1:]) for one in chunks[::step]][:QUERIES]
+    texts = [" ".join((chunk.symbols or chunk.heading or (chunk.title,))[-1:]) for chunk in chunks[::step]][:QUERIES]
     app = App(project, Settings(), load_contract())
     try:
         app.call("query_documents", {"query": "warm up"})

@@ -51,7 +51,7 @@ class Agent:
     def send(self, *messages: dict[str, Any]) -> None:
         """Write messages."""
         assert self._process.stdin is not None
-        self._process.stdin.write("".join(json.dumps(one) + "\n" for one in messages).encode())
+        self._process.stdin.write("".join(json.dumps(message) + "\n" for message in messages).encode())
         self._process.stdin.flush()
 
     def reply(self, number: int) -> dict[str, Any]:

@@ -27,12 +27,14 @@ LOAD = (
 
 
 def main() -> None:
-    folders = [Path(one) for one in sys.argv[1:]] or list(default_folders())
+    folders = [Path(argument) for argument in sys.argv[1:]] or list(default_folders())
     seconds = float(subprocess.run([sys.executable, "-c", LOAD], capture_output=True, check=True, text=True).stdout)
     print(f"rules loaded in {seconds:.2f} s")
-    tried = [one for seed in range(20) for one in secrets(seed)]
-    missed = [one.name for one in tried if any(line in redact(one.text)[0] for line in one.lines)]
-    print(f"{len(tried) - len(missed)} of {len(tried)} secrets in {len({one.name for one in tried})} formats found")
+    tried = [secret for seed in range(20) for secret in secrets(seed)]
+    missed = [secret.name for secret in tried if any(line in redact(secret.text)[0] for line in secret.lines)]
+    print(
+        f"{len(tried) - len(missed)} of {len(tried)} secrets in {len({secret.name for secret in tried})} formats found"
+    )
     for folder in folders:
         report(folder)
 

@@ -42,11 +42,11 @@ MAIN = ("ndcg@10", "recall@10", "mrr@10", "recall@5", "precision@5", "iou@5")
 
 def sets_in(folder: Path) -> Iterator[tuple[Path, str | None]]:
     """Yield every set below a folder, with its variants that have their own judgements."""
-    for one in sorted(folder.iterdir()):
-        if (one / "questions.jsonl").exists() or (one / "qrels.tsv").exists():
-            yield one, None
-            for variant in sorted(one.glob("qrels.*.tsv")):
-                yield one, variant.name.split(".")[1]
+    for entry in sorted(folder.iterdir()):
+        if (entry / "questions.jsonl").exists() or (entry / "qrels.tsv").exists():
+            yield entry, None
+            for variant in sorted(entry.glob("qrels.*.tsv")):
+                yield entry, variant.name.split(".")[1]
 
 
 def rows(report: Report) -> Iterator[str]:
@@ -58,7 +58,7 @@ def rows(report: Report) -> Iterator[str]:
             continue
         low, high = summary["hybrid"]["intervals"][measure]
         ours = summary["hybrid"][measure]
-        others = [f"{summary[one][measure]:.3f}" if one in summary else "–" for one in RANKINGS[1:]]
+        others = [f"{summary[ranking][measure]:.3f}" if ranking in summary else "–" for ranking in RANKINGS[1:]]
         wanted = "–" if floor is None else f"{floor:.3g} {'reached' if ours >= floor else '**missed**'}"
         cells = [report.name, measure, f"**{ours:.3f}** [{low:.3f}, {high:.3f}]", *others, wanted]
         yield "| " + " | ".join(cells) + " |"
@@ -68,11 +68,11 @@ def against_better_leg(report: Report) -> str:
     """Compare the hybrid with the better of its two legs."""
     summary = report.summary()
     measure = next(iter(report.values["hybrid"]))
-    leg = max(("vectors", "keywords"), key=lambda one: summary[one][measure])
-    one = report.between("hybrid", leg)[measure]
-    verdict = "significantly worse" if one.is_loss else "no different" if one.p >= ALPHA else "better"
-    bounds = f"{one.difference:+.3f} [{one.interval[0]:+.3f}, {one.interval[1]:+.3f}]"
-    return f"| {report.name} | {leg} | {bounds} | {one.p:.3f} | {verdict} |"
+    leg = max(("vectors", "keywords"), key=lambda value: summary[value][measure])
+    comparison = report.between("hybrid", leg)[measure]
+    verdict = "significantly worse" if comparison.is_loss else "no different" if comparison.p >= ALPHA else "better"
+    bounds = f"{comparison.difference:+.3f} [{comparison.interval[0]:+.3f}, {comparison.interval[1]:+.3f}]"
+    return f"| {report.name} | {leg} | {bounds} | {comparison.p:.3f} | {verdict} |"
 
 
 def own_report() -> Report:

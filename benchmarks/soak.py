@@ -19,7 +19,7 @@ from tests.harness.soak import Held, slope, soak
 def shown(name: str, held: Sequence[Held], steps: int, per: int) -> str:
     """Return a row of the table."""
     first, last = held[0], held[-1]
-    most = f"{max(one.descriptors for one in held)} | {first.threads} | {last.threads}"
+    most = f"{max(sample.descriptors for sample in held)} | {first.threads} | {last.threads}"
     memory = (
         f"{first.kilobytes / 1024:,.0f} | {last.kilobytes / 1024:,.0f} | {slope(held, steps) * per:,.0f} per {per:,}"
     )

@@ -301,7 +301,7 @@ def from_record(record: Mapping[str, Any]) -> LoreError:
     """Return the error that another process reported as a record, with the class for its code."""
     for kind in (kinds := [LoreError]):
         kinds.extend(kind.__subclasses__())
-    kind = next((one for one in kinds if one.code == record["code"]), LoreError)
+    kind = next((kind for kind in kinds if kind.code == record["code"]), LoreError)
     error = kind(record["message"], record["hint"])
     error.trace_id, error.context = record.get("trace_id") or None, record.get("context")
     return error

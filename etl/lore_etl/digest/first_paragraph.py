@@ -21,7 +21,7 @@ def excerpt_of(text: ProseLines) -> str:
         first = first or paragraph
         if len(paragraph) > SAYS_SOMETHING:
             return clip(paragraph, LONGEST)
-    return clip(first or " ".join(one.title for one in text.outline.headings[:1]), LONGEST)
+    return clip(first or " ".join(heading.title for heading in text.outline.headings[:1]), LONGEST)
 
 
 def _paragraphs(text: ProseLines) -> Iterator[str]:

@@ -55,10 +55,10 @@ def spec_of(front: Mapping[str, object], text: ProseLines) -> Spec:
 
 
 def _implementations(front: Mapping[str, object], text: ProseLines) -> Iterator[str]:
-    """Return paths from the front matter, after a label such as `File:` or `Location:`, or in the list below one."""
+    """Return paths from the front matter, after a label such as `File:`, or in the list below a label."""
     listed = front.get("implementations")
-    for one in listed if isinstance(listed, list) else ():
-        yield from _path(str(one))
+    for path in listed if isinstance(listed, list) else ():
+        yield from _path(str(path))
     in_list = False
     for _, line in text.prose():
         label = _LABEL.match(line)
@@ -66,8 +66,8 @@ def _implementations(front: Mapping[str, object], text: ProseLines) -> Iterator[
         rest = label["rest"] if label else item["rest"] if item else ""
         in_list = (bool(label) and not rest) or bool(item) or (in_list and not line.strip())
         coded = _CODE.findall(rest)
-        for number, one in enumerate(coded or rest.split()[:1]):
-            yield from _path(one, needs_folder=number > 0 or not coded)
+        for number, path in enumerate(coded or rest.split()[:1]):
+            yield from _path(path, needs_folder=number > 0 or not coded)
 
 
 def _path(text: str, needs_folder: bool = False) -> Iterator[str]:
@@ -79,13 +79,13 @@ def _path(text: str, needs_folder: bool = False) -> Iterator[str]:
 
 def _examples(text: ProseLines) -> Iterator[str]:
     for _, line in text.prose():
-        yield from (_UP.sub("", one) for one in _words(line) if _EXAMPLE.search(one))
+        yield from (_UP.sub("", word) for word in _words(line) if _EXAMPLE.search(word))
 
 
 def _names(text: ProseLines) -> Iterator[str]:
     """Yield compound words and paths from all text, and plain words from code."""
     for _, line in text.lines():
-        yield from (_UP.sub("", one) for one in _words(line) if not one.isalnum() and not _NUMBER.match(one))
+        yield from (_UP.sub("", word) for word in _words(line) if not word.isalnum() and not _NUMBER.match(word))
         yield from (code for code in _CODE.findall(line) if code.isalnum())
 
 

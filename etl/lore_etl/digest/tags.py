@@ -23,9 +23,13 @@ def tags_of(front: Mapping[str, object], text: ProseLines) -> tuple[str, ...]:
         return _cleaned(given if isinstance(given, list) else str(given).split(","))
     for _, line in text.prose():
         found = _INLINE.match(line)
-        if found and (tags := _cleaned(one.strip("[](){}`*_#\"' \t") for one in found[1].split(","))):
+        if found and (tags := _cleaned(word.strip("[](){}`*_#\"' \t") for word in found[1].split(","))):
             return tags
-    titles = (_SIGNS.sub("", text.plain(one.title)).lower() for one in text.outline.headings if one.level in _LEVELS)
+    titles = (
+        _SIGNS.sub("", text.plain(heading.title)).lower()
+        for heading in text.outline.headings
+        if heading.level in _LEVELS
+    )
     return _cleaned(titles, HEADINGS)
 
 

@@ -25,8 +25,8 @@ def tell(operation: str, result: JSON) -> None:
     text = render(operation, result)
     if text.body:
         line(text.body)
-    for one in text.notes:
-        note(one)
+    for remark in text.notes:
+        note(remark)
 
 
 def print_json(value: object) -> None:
