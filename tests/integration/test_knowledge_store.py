@@ -110,7 +110,7 @@ def test_the_layout_matches_the_original_and_each_write_is_a_commit_by_its_autho
         "Deleted api-guide.md", "Deleted project",
     ]  # fmt: skip
     assert git(store.home, "log", "--format=%an %ae %cn") == "claude lore@localhost Lore\n" * 10
-    assert {one.session for one in store.past.log()} == {"session-1"}
+    assert {commit.session for commit in store.past.log()} == {"session-1"}
     assert sorted(path.name for path in store.home.iterdir()) == [".git", ".gitignore", "index.json", "projects"]
     assert_sound(store.home)
 
@@ -177,7 +177,7 @@ def test_projects_with_the_same_slug_have_separate_folders(store: KnowledgeStore
     for name in ("My App", "my-app", "my app!", "日本"):
         store.write_main(name, name, AGENT)
 
-    assert [(one.id, one.slug) for one in store.reader.projects()] == [
+    assert [(project.id, project.slug) for project in store.reader.projects()] == [
         ("My App", "my-app"), ("my app!", "my-app-2"), ("my-app", "my-app-1"), ("日本", "日本"),
     ]  # fmt: skip
     store.delete_project("my-app", AGENT)
@@ -191,7 +191,7 @@ def test_the_folder_of_a_deleted_project_is_reused_only_for_that_project(store: 
     store.write_main("App", "y", AGENT)
     store.write_main("app", "z", AGENT)
 
-    assert [(one.id, one.slug) for one in store.reader.projects()] == [("App", "app-1"), ("app", "app")]
+    assert [(project.id, project.slug) for project in store.reader.projects()] == [("App", "app-1"), ("app", "app")]
 
 
 def test_a_document_can_be_created_only_once(store: KnowledgeStore) -> None:
@@ -252,7 +252,7 @@ def test_symlinks_in_the_folder_are_not_followed(store: KnowledgeStore, tmp_path
     (store.home / "projects" / "other").rmdir()
     (store.home / "projects" / "other").symlink_to(outside)
 
-    assert [one.filename for one in store.listing.documents(PROJECT)] == ["real.md"]
+    assert [document.filename for document in store.listing.documents(PROJECT)] == ["real.md"]
     for act in (
         lambda: store.reader.document(PROJECT, "link"),
         lambda: store.reader.main(PROJECT),
@@ -289,7 +289,7 @@ def test_files_that_only_look_like_documents_are_neither_listed_nor_opened(store
     os.mkfifo(folder / "pipe.md")
     (folder / os.fsdecode(b"\xff.md")).touch()
 
-    assert [one.filename for one in store.listing.documents(PROJECT)] == ["guide.md"]
+    assert [document.filename for document in store.listing.documents(PROJECT)] == ["guide.md"]
     for name in ("folder", "pipe"):
         with pytest.raises(InvalidPath):
             store.reader.document(PROJECT, name)
@@ -324,9 +324,12 @@ def test_a_folder_of_the_original_opens_unchanged_and_keeps_its_layout(tmp_path:
     store = KnowledgeStore(home)
 
     assert store.open() == (0, False, None)
-    assert [one.id for one in store.reader.projects()] == ["My App", "git@host:team/other.git"]
+    assert [project.id for project in store.reader.projects()] == ["My App", "git@host:team/other.git"]
     assert store.reader.main("My App").content.startswith("# My App\r\n")
-    assert [(one.filename, one.title, one.metadata.keywords) for one in store.listing.documents("My App")] == [
+    assert [
+        (document.filename, document.title, document.metadata.keywords)
+        for document in store.listing.documents("My App")
+    ] == [
         ("API_Notes.md", "API_Notes", ()),
         ("api-guide.md", "API Documentation Guide", ("api", "rest")),
     ]

@@ -39,7 +39,7 @@ def judgements() -> list[list[str]]:
 
 @pytest.fixture(scope="module")
 def gold(questions: list[Question], judgements: list[list[str]]) -> dict[str, list[str]]:
-    return {one["_id"]: [path for id_, path, _ in judgements if id_ == one["_id"]] for one in questions}
+    return {question["_id"]: [path for id_, path, _ in judgements if id_ == question["_id"]] for question in questions}
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +53,7 @@ def corpus() -> dict[str, str]:
 
 
 def of_kind(questions: list[Question], kind: str) -> list[Question]:
-    return [one for one in questions if one["metadata"]["kind"] == kind]
+    return [question for question in questions if question["metadata"]["kind"] == kind]
 
 
 def types(question: Question) -> set[str]:
@@ -62,14 +62,14 @@ def types(question: Question) -> set[str]:
 
 
 def test_every_question_is_unique_and_has_a_unique_id(questions: list[Question]) -> None:
-    assert len({one["_id"] for one in questions}) == len(questions)
-    assert len({one["text"].casefold() for one in questions}) == len(questions)
-    assert all(one["text"].strip() == one["text"] != "" for one in questions)
+    assert len({question["_id"] for question in questions}) == len(questions)
+    assert len({question["text"].casefold() for question in questions}) == len(questions)
+    assert all(question["text"].strip() == question["text"] != "" for question in questions)
 
 
 def test_there_are_enough_questions_of_each_kind_and_no_other_kinds(questions: list[Question]) -> None:
-    counts = Counter(one["metadata"]["kind"] for one in questions)
-    sorts = Counter(one["metadata"]["sort"] for one in of_kind(questions, "unanswerable"))
+    counts = Counter(question["metadata"]["kind"] for question in questions)
+    sorts = Counter(question["metadata"]["sort"] for question in of_kind(questions, "unanswerable"))
 
     assert set(counts) == {*LEAST, "unanswerable"}
     assert all(counts[kind] >= least for kind, least in LEAST.items())
@@ -79,7 +79,7 @@ def test_there_are_enough_questions_of_each_kind_and_no_other_kinds(questions: l
 
 def test_each_split_has_half_of_each_kind(questions: list[Question]) -> None:
     for kind in (*LEAST, "unanswerable"):
-        split = Counter(one["metadata"]["split"] for one in of_kind(questions, kind))
+        split = Counter(question["metadata"]["split"] for question in of_kind(questions, kind))
 
         assert set(split) == {"dev", "test"}
         assert abs(split["dev"] - split["test"]) <= 1
@@ -88,17 +88,17 @@ def test_each_split_has_half_of_each_kind(questions: list[Question]) -> None:
 def test_every_judgement_is_unique_and_belongs_to_a_question(
     questions: list[Question], judgements: list[list[str]]
 ) -> None:
-    ids = {one["_id"] for one in questions}
+    ids = {question["_id"] for question in questions}
 
     assert all(id_ in ids and score == "1" for id_, _, score in judgements)
     assert len({(id_, path) for id_, path, _ in judgements}) == len(judgements)
 
 
 def test_only_unanswerable_questions_have_no_gold_files(questions: list[Question], gold: dict[str, list[str]]) -> None:
-    for one in questions:
-        is_answerable = one["metadata"]["kind"] != "unanswerable"
+    for question in questions:
+        is_answerable = question["metadata"]["kind"] != "unanswerable"
 
-        assert is_answerable == (0 < len(gold[one["_id"]]) <= MOST_GOLD), one["_id"]
+        assert is_answerable == (0 < len(gold[question["_id"]]) <= MOST_GOLD), question["_id"]
 
 
 def test_every_gold_file_is_in_the_index(gold: dict[str, list[str]], corpus: dict[str, str]) -> None:
@@ -115,17 +115,17 @@ def test_the_evaluation_set_is_not_indexed(corpus: dict[str, str]) -> None:
 def test_the_expected_types_match_the_gold_files(
     questions: list[Question], gold: dict[str, list[str]], corpus: dict[str, str]
 ) -> None:
-    for one in questions:
-        if gold[one["_id"]]:
-            assert types(one) == {corpus[path] for path in gold[one["_id"]]}, one["_id"]
+    for question in questions:
+        if gold[question["_id"]]:
+            assert types(question) == {corpus[path] for path in gold[question["_id"]]}, question["_id"]
 
 
 def test_the_only_gold_file_of_a_name_contains_it_or_has_that_name(
     questions: list[Question], gold: dict[str, list[str]]
 ) -> None:
-    for one in of_kind(questions, "name"):
-        name = one["text"].removesuffix("()")
-        (path,) = gold[one["_id"]]
+    for question in of_kind(questions, "name"):
+        name = question["text"].removesuffix("()")
+        (path,) = gold[question["_id"]]
         is_the_file = f"/{path}".endswith(f"/{name}")
         parts = set(re.findall(r"\w+", (ROOT / path).read_text(encoding="utf-8")))
 
@@ -139,12 +139,12 @@ def test_an_unanswerable_question_contains_no_name_from_the_corpus(
     text = "\n".join((ROOT / path).read_text(encoding="utf-8") for path in corpus)
     names = set(re.findall(r"\w*(?:_\w|[a-z][A-Z])\w*", text))
 
-    for one in of_kind(questions, "unanswerable"):
-        assert names.isdisjoint(re.findall(r"\w+", one["text"])), one["text"]
+    for question in of_kind(questions, "unanswerable"):
+        assert names.isdisjoint(re.findall(r"\w+", question["text"])), question["text"]
 
 
 def test_every_question_for_a_version_contains_the_version(questions: list[Question]) -> None:
-    assert all(re.search(r"\bv?\d+\.\d+\.\d+\b", one["text"]) for one in of_kind(questions, "version"))
+    assert all(re.search(r"\bv?\d+\.\d+\.\d+\b", question["text"]) for question in of_kind(questions, "version"))
 
 
 def answers() -> list[Question]:
@@ -160,30 +160,30 @@ def section(path: str, heading: str) -> str:
 
 
 def test_questions_for_answers_are_unique_and_separate_from_the_others(questions: list[Question]) -> None:
-    texts = [one["text"] for one in [*questions, *answers()]]
-    ids = [one["_id"] for one in [*questions, *answers()]]
+    texts = [question["text"] for question in [*questions, *answers()]]
+    ids = [question["_id"] for question in [*questions, *answers()]]
 
     assert len(answers()) == 40
     assert len(set(texts)) == len(texts)
     assert len(set(ids)) == len(ids)
-    assert all(one["metadata"]["split"] == "answers" for one in answers())
+    assert all(answer["metadata"]["split"] == "answers" for answer in answers())
 
 
 def test_the_evidence_for_an_answer_is_where_it_is_judged_to_be(corpus: dict[str, str]) -> None:
-    for one in answers():
-        kind = one["metadata"]["kind"]
-        assert {place["source"] for place in one["evidence"]} <= set(corpus), one["_id"]
-        assert bool(one["evidence"]) == (kind != "unanswerable"), one["_id"]
+    for answer in answers():
+        kind = answer["metadata"]["kind"]
+        assert {place["source"] for place in answer["evidence"]} <= set(corpus), answer["_id"]
+        assert bool(answer["evidence"]) == (kind != "unanswerable"), answer["_id"]
         if kind == "prose":
-            (place,) = one["evidence"]
+            (place,) = answer["evidence"]
             text = " ".join(section(place["source"], place["heading"]).split())
-            assert one["says"] and all(said in text for said in one["says"]), one["_id"]
+            assert answer["says"] and all(said in text for said in answer["says"]), answer["_id"]
 
 
 def test_an_unanswerable_question_for_answers_contains_no_name_from_the_corpus(corpus: dict[str, str]) -> None:
     text = "\n".join((ROOT / path).read_text(encoding="utf-8") for path in corpus)
     names = set(re.findall(r"\w*(?:_\w|[a-z][A-Z])\w*", text))
 
-    for one in answers():
-        if one["metadata"]["kind"] == "unanswerable":
-            assert names.isdisjoint(re.findall(r"\w+", one["text"])), one["text"]
+    for answer in answers():
+        if answer["metadata"]["kind"] == "unanswerable":
+            assert names.isdisjoint(re.findall(r"\w+", answer["text"])), answer["text"]

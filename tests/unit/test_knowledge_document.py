@@ -73,7 +73,7 @@ TEXTS = st.one_of(
 
 
 def titles(text: str) -> list[tuple[int, str]]:
-    return [(one.level, one.title) for one in KnowledgeDocument(text).chapters]
+    return [(chapter.level, chapter.title) for chapter in KnowledgeDocument(text).chapters]
 
 
 def test_a_document_is_read_with_its_front_matter_introduction_and_chapters() -> None:
@@ -84,14 +84,17 @@ def test_a_document_is_read_with_its_front_matter_introduction_and_chapters() ->
     assert document.metadata.updated == "2024-01-01T12:00:00Z"
     assert document.metadata.extra == {"owner": {"team": "core", "members": ["a", "b"]}}
     assert document.introduction == "What this is about."
-    assert [(one.index, one.level, one.title, one.occurrence, one.summary) for one in document.chapters] == [
+    assert [
+        (chapter.index, chapter.level, chapter.title, chapter.occurrence, chapter.summary)
+        for chapter in document.chapters
+    ] == [
         (0, 2, "Getting Started", 0, "First paragraph over two lines."),
         (1, 3, "Setup", 0, "Install it."),
         (2, 2, "Errors", 0, ""),
         (3, 2, "Getting Started", 1, "Again."),
     ]
     assert document.chapters[0].content.endswith("## not a chapter\n```")
-    assert [one.lines for one in document.chapters] == [(11, 21), (22, 25), (26, 29), (30, 32)]
+    assert [chapter.lines for chapter in document.chapters] == [(11, 21), (22, 25), (26, 29), (30, 32)]
 
 
 def test_chapters_with_the_same_title_are_distinguished_by_index() -> None:
@@ -177,7 +180,7 @@ def test_any_single_line_title_is_read_back_unchanged(title: str) -> None:
     assert document.metadata.keywords == (title[:50],)
     assert document.metadata.supersedes == (title,)
     assert document.metadata.valid_until == "2026-12-31"
-    assert [one.title for one in document.chapters] == [title]
+    assert [chapter.title for chapter in document.chapters] == [title]
 
 
 def test_a_whole_text_is_stored_byte_for_byte_except_for_an_unchanged_updated_date() -> None:
@@ -287,7 +290,7 @@ def test_parsing_preserves_the_text(text: str) -> None:
 
     assert document.text == text
     assert "".join(document.outline.lines) == "".join(lines_of(text)) == text
-    spans = [one.lines for one in document.chapters]
+    spans = [chapter.lines for chapter in document.chapters]
     assert all(end + 1 == start for (_, end), (start, _) in pairwise(spans))
 
 
@@ -327,15 +330,15 @@ def test_adding_and_removing_a_chapter_preserves_the_other_chapters(
 ) -> None:
     before = titles(text)
     index %= len(before) or 1
-    contents = [one.content for one in KnowledgeDocument(text).chapters]
+    contents = [chapter.content for chapter in KnowledgeDocument(text).chapters]
     try:
         added = add_chapter(NewChapter(title, content), place, Which(index=index)).change(text, NOW)  # type: ignore[arg-type]
-        at = [one for _, one in titles(added)].index(" ".join(title.split()))
+        at = [title for _, title in titles(added)].index(" ".join(title.split()))
         after = remove_chapter(Which(index=at)).change(added, NOW)
     except LoreError:
         return
     assert titles(after) == before
-    assert [one.content for one in KnowledgeDocument(after).chapters] == contents
+    assert [chapter.content for chapter in KnowledgeDocument(after).chapters] == contents
 
 
 @given(st.lists(st.text(max_size=30), max_size=4), st.text(max_size=60), st.text(min_size=1, max_size=60))

@@ -154,11 +154,11 @@ def _call(operation: Operation, method: Method) -> Callable[[Listener, JSON], JS
 
 def _takes(parameters: Mapping[str, inspect.Parameter], grouped: Collection[str], schema: Schema) -> bool:
     """Return whether the parameters are keyword-only, have the arguments' names, and are optional if those are."""
-    properties = {name: one for name, one in schema["properties"].items() if name not in grouped}
-    given = {*schema.get("required", ()), *(name for name, one in properties.items() if "default" in one)}
+    properties = {name: definition for name, definition in schema["properties"].items() if name not in grouped}
+    given = {*schema.get("required", ()), *(name for name, definition in properties.items() if "default" in definition)}
     return parameters.keys() == properties.keys() and all(
-        one.kind is one.KEYWORD_ONLY and (name in given or one.default is not one.empty)
-        for name, one in parameters.items()
+        parameter.kind is parameter.KEYWORD_ONLY and (name in given or parameter.default is not parameter.empty)
+        for name, parameter in parameters.items()
     )
 
 
