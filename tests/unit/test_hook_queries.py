@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lore_etl.core.errors import ConfigError
+from lore_etl.core.json_types import JSON
 from lore_server.hook.episode import Episode
 from lore_server.hook.knowledge_server import (
-    JSON,
     KnowledgeServer,
     MemoryRefused,
     ServerUnusable,

@@ -81,4 +81,4 @@ def search(
 
         print_json(mcp_connection.search(target, query, group or []))
     else:
-        session.call("search_memories", query=query, **({"group_ids": group} if group else {}))
+        session.call("search_memories", query=query, group_ids=group or None)

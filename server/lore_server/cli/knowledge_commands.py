@@ -9,7 +9,6 @@ from typing import Annotated
 import typer
 
 from lore_etl.config.project import knowledge_home
-from lore_etl.core.json_types import JSON
 from lore_server.cli.command import cli, commands_of
 from lore_server.console.output import line, note, print_json
 from lore_server.owner.session import Session
@@ -32,7 +31,7 @@ def list_(session: Session, project_id: ProjectIdOption = None, all: AllOption =
     if all:
         session.call("list_projects")
     else:
-        session.call("list_knowledge_files", **_given(project_id=project_id))
+        session.call("list_knowledge_files", project_id=project_id)
 
 
 @command
@@ -43,11 +42,8 @@ def get(
     at: Annotated[str | None, typer.Option(metavar="COMMIT", help="Show the version at this commit.")] = None,
 ) -> None:
     """Print a document, or the main document if no FILE is given."""
-    about = _given(project_id=project_id, commit=at)
-    if file is None:
-        session.call("get_project_main", **about)
-    else:
-        session.call("get_knowledge_file", filename=file, **about)
+    operation = "get_project_main" if file is None else "get_knowledge_file"
+    session.call(operation, filename=file, project_id=project_id, commit=at)
 
 
 @command
@@ -61,8 +57,8 @@ def log(
     skip: Annotated[int, typer.Option(help="Number of newest commits to skip.")] = 0,
 ) -> None:
     """List the commits, newest first: id, date, author, message."""
-    about = _given(project_id=project_id, filename=file)
-    session.call("get_knowledge_history", main=main, everything=all, limit=limit, skip=skip, **about)
+    about = {"project_id": project_id, "filename": file, "main": main, "everything": all}
+    session.call("get_knowledge_history", limit=limit, skip=skip, **about)
 
 
 @command
@@ -84,8 +80,8 @@ def diff(
     all: AllOption = False,
 ) -> None:
     """Show the changes since a commit as a patch."""
-    about = _given(project_id=project_id, filename=file, commit=commit)
-    session.call("get_knowledge_history", since=since, main=main, everything=all, **about)
+    about = {"project_id": project_id, "filename": file, "main": main, "everything": all}
+    session.call("get_knowledge_history", since=since, commit=commit, **about)
 
 
 @command
@@ -95,7 +91,7 @@ def revert(
     author: Annotated[str | None, typer.Option(help="Author of the revert, for the history.")] = None,
 ) -> None:
     """Undo a commit with a new commit."""
-    session.call("revert_knowledge", commit=commit, **_given(author=author))
+    session.call("revert_knowledge", commit=commit, author=author)
 
 
 @command
@@ -129,7 +125,3 @@ def adopt(
         line(f"`{found['folder']}` now uses `{name}`." if found["adopted"] else NOT_ADOPTED)
     if found["adopted"] and session.has_index:
         session.ask("manage_knowledge_base", action="sync")
-
-
-def _given(**arguments: str | None) -> JSON:
-    return {name: value for name, value in arguments.items() if value is not None}

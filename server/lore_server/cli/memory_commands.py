@@ -30,8 +30,7 @@ def add(
     replaces: Annotated[str | None, typer.Option(help="Id of the memory this one replaces.", metavar="ID")] = None,
 ) -> None:
     """Save a text as a memory."""
-    older = {} if replaces is None else {"replaces": replaces}
-    session.call("add_memory", name=name, body=_text(file), group_id=group, source=source, **older)
+    session.call("add_memory", name=name, body=_text(file), group_id=group, source=source, replaces=replaces)
 
 
 @command
@@ -44,9 +43,8 @@ def search(
     cursor: Annotated[str | None, typer.Option(help="next_cursor of a truncated reply.")] = None,
 ) -> None:
     """Search memories by meaning and by word."""
-    rest = {} if cursor is None else {"cursor": cursor}
     result = session.call(
-        "search_memories", query=query, group_ids=group or [], limit=limit, max_tokens=max_tokens, **rest
+        "search_memories", query=query, group_ids=group or [], limit=limit, max_tokens=max_tokens, cursor=cursor
     )
     if not result["results"]:
         raise typer.Exit(NotFound.exit_code)

@@ -77,9 +77,8 @@ def search(
     cursor: CursorOption = None,
 ) -> None:
     """Search the project and list ranked passages with file and lines."""
-    rest = {} if cursor is None else {"cursor": cursor}
     result = session.call(
-        "query_documents", query=query, type=type, limit=limit, explain=explain, max_tokens=max_tokens, **rest
+        "query_documents", query=query, type=type, limit=limit, explain=explain, max_tokens=max_tokens, cursor=cursor
     )
     if not result["results"]:
         raise typer.Exit(NotFound.exit_code)
@@ -115,8 +114,7 @@ def docs(
     if id is not None:
         session.call("get_document_by_id", id=id, max_tokens=WHOLE)
         return
-    only = {} if source is None else {"source": source}
-    session.call("list_documents", type=type, limit=limit, offset=offset, max_tokens=WHOLE, **only)
+    session.call("list_documents", type=type, source=source, limit=limit, offset=offset, max_tokens=WHOLE)
 
 
 @command
@@ -137,7 +135,7 @@ def call(
     """Run any operation of the contract and print its result."""
     given = _arguments(operation, arguments or [], json_args)
     session.as_json = True
-    session.call(operation, **given)
+    session.tell(operation, session.ask(operation, **given))
 
 
 @command

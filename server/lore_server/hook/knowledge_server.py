@@ -16,9 +16,9 @@ from lore_etl.core.errors import (
     TokenRequired,
     UnknownOperation,
 )
+from lore_etl.core.json_types import JSON
 from lore_server.hook.episode import Episode
 
-JSON = dict[str, Any]
 CallTool = Callable[[str, JSON], Awaitable[JSON]]
 """Calls a tool and returns its reply. Raises ServerUnreachable, ServerUnusable, MemoryRefused."""
 

@@ -22,10 +22,10 @@ from pydantic import ValidationError
 
 from lore_etl.config.settings import LOOPBACK
 from lore_etl.core.errors import LoreError, from_record
+from lore_etl.core.json_types import JSON
 from lore_server import __version__
 from lore_server.contract import load_contract
 from lore_server.hook.knowledge_server import (
-    JSON,
     KnowledgeServer,
     MemoryRefused,
     ServerUnreachable,

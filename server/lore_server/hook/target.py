@@ -15,7 +15,8 @@ from urllib.parse import urlsplit, urlunsplit
 
 from lore_etl.config.project import knowledge_home, place_of
 from lore_etl.core.errors import ConfigError, LoreError
-from lore_server.hook.knowledge_server import JSON, KnowledgeServer, failure_of
+from lore_etl.core.json_types import JSON
+from lore_server.hook.knowledge_server import KnowledgeServer, failure_of
 from lore_server.owner.session import Session
 
 URLS = ("LORE_HOOK_URL", "MADEINOZ_KNOWLEDGE_MCP_URL")

@@ -10,9 +10,9 @@ from typing import Any
 
 from lore_etl.core.atomic import put_aside, write_atomically
 from lore_etl.core.errors import StorageError
+from lore_etl.core.json_types import JSON
 
 VERSION = 1
-JSON = dict[str, Any]
 # prefixes of a mark instead of an id: the server returned no id; it is unknown whether the memory arrived
 MARKED, PENDING = "mark:", "sent:"
 HINT = "Check the permissions and the free space of `hook` in LORE_HOME: nothing is sent that cannot be recorded."

@@ -65,7 +65,7 @@ def read_project(uri: str, call: Call) -> Contents:
     if not found:
         hint = f"Resources: {', '.join(one.uri_template for one in project_templates())}."
         raise DocumentNotFound(f"There is no resource `{uri[:200]}`.", hint)
-    project = {"project_id": _decoded(found["project"])}
+    project = {"project_id": decoded(found["project"])}
     if found["what"] == "main":
         main = call("get_project_main", project, NOBODY)
         if not main["exists"]:
@@ -73,7 +73,7 @@ def read_project(uri: str, call: Call) -> Contents:
         return [types.TextResourceContents(uri=uri, mime_type=MARKDOWN, text=main["content"])]
     if found["what"] == "files":
         return [_data(uri, call("list_knowledge_files", project, NOBODY))]
-    document = {**project, "filename": _decoded(found["filename"])}
+    document = {**project, "filename": decoded(found["filename"])}
     return [_data(uri, call("list_chapters", document, NOBODY))]
 
 
@@ -82,8 +82,9 @@ def _data(uri: str, reply: JSON) -> types.TextResourceContents:
     return types.TextResourceContents(uri=uri, mime_type=DATA, text=json.dumps(shown, ensure_ascii=False, indent=2))
 
 
-def _decoded(text: str) -> str:
+def decoded(text: str) -> str:
+    """Return a part of a URI, percent-encoded or not."""
     try:
         return unquote(text, errors="strict")
     except UnicodeDecodeError as error:
-        raise InvalidArgument("The URI is not valid UTF-8.", "Percent-encode the name in UTF-8.") from error
+        raise InvalidArgument("The URI is not valid UTF-8.", "Percent-encode it in UTF-8.") from error

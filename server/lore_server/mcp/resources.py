@@ -6,18 +6,18 @@ The operations resolve paths and ids, so that only indexed content can be read.
 from __future__ import annotations
 
 from pathlib import Path, PurePosixPath
-from urllib.parse import parse_qs, quote, unquote
+from urllib.parse import parse_qs
 
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from lore_etl.core.errors import DocumentNotFound, InvalidArgument, NotFound, UsageError
+from lore_etl.core.errors import DocumentNotFound, NotFound, UsageError
 from lore_etl.core.json_types import JSON
 from lore_server.execution.progress import NOBODY
 from lore_server.execution.threads import Call, Calls
 from lore_server.mcp.follow import Context
-from lore_server.mcp.project_resources import PREFIX, project_mains, project_templates, read_project
+from lore_server.mcp.project_resources import PREFIX, Contents, decoded, project_mains, project_templates, read_project
 from lore_server.mcp.tools import Tell
 from lore_server.operations.table import render
 from lore_server.replies.budget import REPLY_TOKENS
@@ -35,7 +35,6 @@ _MIME = {
     ".json": "application/json", ".yaml": "application/yaml", ".yml": "application/yaml", ".toml": "application/toml",
     ".html": "text/html", ".css": "text/css",
 }  # fmt: skip
-Contents = list[types.TextResourceContents | types.BlobResourceContents]
 
 
 class Resources:
@@ -116,10 +115,10 @@ def _contents(call: Call, uri: str) -> Contents:
     cursor = parse_qs(query).get("cursor", [None])[0]
     more: JSON = {"max_tokens": REPLY_TOKENS, **({"cursor": cursor} if cursor else {})}
     if place.startswith(DOCUMENT):
-        reply = call("get_document_by_id", {"id": _decoded(place, DOCUMENT), **more}, NOBODY)
+        reply = call("get_document_by_id", {"id": decoded(place.removeprefix(DOCUMENT)), **more}, NOBODY)
         about = [f"{_place(reply)}  [{reply['type']}, {reply['kind']}]"]
     elif place.startswith(SOURCE):
-        reply = call("get_source", {"path": _decoded(place, SOURCE), **more}, NOBODY)
+        reply = call("get_source", {"path": decoded(place.removeprefix(SOURCE)), **more}, NOBODY)
         about = ["The file has changed since the last sync."] if reply.get("changed") else []
     else:
         raise DocumentNotFound(
@@ -137,19 +136,6 @@ def _in_parts(uri: str, place: str, reply: JSON, about: list[str]) -> Contents:
         following = f"{place}?cursor={reply['next_cursor']}"
         about = [*about, f"This part ends at line {reply['lines'][1]}. The next part is {following}"]
     return [*contents, _text(following, PLAIN, "\n".join(about))] if about else contents
-
-
-def _decoded(place: str, prefix: str) -> str:
-    """Return the path or id in a URI, percent-encoded or not."""
-    try:
-        return unquote(place.removeprefix(prefix), errors="strict")
-    except UnicodeDecodeError as error:
-        raise InvalidArgument("The URI is not valid UTF-8.", "Percent-encode the path in UTF-8.") from error
-
-
-def source_uri(path: str) -> str:
-    """Return the URI of an indexed file."""
-    return SOURCE + quote(path)
 
 
 def _place(reply: JSON) -> str:

@@ -12,16 +12,16 @@ import os
 import sys
 import threading
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 from lore_etl.config.project import Place, place_of
 from lore_etl.core.errors import ConfigError
+from lore_etl.core.json_types import JSON
 from lore_etl.system.processes import is_running, wait_for_parent
 from lore_server.console import terminal
 from lore_server.owner.find import OwnerRefused, connect, problem
 from lore_server.owner.line import Line
 
-JSON = dict[str, Any]
 PARENT_SECONDS = 1.0
 SERVER_ERROR = -32000
 MOST_REPEATS = 3  # a request that ends its owner would probably end the next one as well

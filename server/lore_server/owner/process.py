@@ -70,7 +70,7 @@ class Owner:
                 tasks.start_soon(self._stay_reachable, entrance, desk, tasks)
                 tasks.start_soon(_stop_on_signal, door)
                 ready()
-                tasks.start_soon(_abandoned, self._warm)
+                tasks.start_soon(_abandoned, self.app.warm)
                 if self.settings.owner.watch:
                     from lore_server.owner.watch import watch
 
@@ -112,11 +112,6 @@ class Owner:
         found = read_note(self.place.folder)
         if found is None or (found.pid, found.address, found.token) != (os.getpid(), address, self._note.token):
             write_note(self.place.folder, self._note)
-
-    def _warm(self) -> None:
-        """Load first what the handshake needs, then what the first search needs: the client waits for the handshake."""
-
-        self.app.warm()
 
     def close(self) -> None:
         """Stop running jobs, close the stores, remove the note and release the lock.

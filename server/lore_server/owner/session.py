@@ -112,8 +112,8 @@ class Session:
         return Direct(self.root, self.settings)
 
     def call(self, operation: str, **arguments: object) -> JSON:
-        """Run one operation and print its result."""
-        result = self.ask(operation, **arguments)
+        """Run one operation with the arguments that are not None, and print its result."""
+        result = self.ask(operation, **{name: value for name, value in arguments.items() if value is not None})
         self.tell(operation, result)
         return result
 

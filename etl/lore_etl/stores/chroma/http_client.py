@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import ssl
-from types import TracebackType
 from typing import Any
 
 import httpx
@@ -48,12 +47,6 @@ class HttpChroma:
             if explained is None:
                 raise
             raise explained from error
-
-    def __enter__(self) -> HttpChroma:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.close()
 
     def collection(self, name: str, configuration: JSON) -> Any:
         """Return the collection of that name, created if necessary. Raises StorageError and Chroma's errors."""
@@ -99,7 +92,8 @@ class HttpChroma:
         if isinstance(error, httpx.TimeoutException):
             return DatabaseUnavailable(f"Chroma at {at} did not respond within {at.timeout_seconds:g} s.")
         if isinstance(error, httpx.HTTPError):
-            return DatabaseUnavailable(f"Chroma at {at} cannot be reached: {_reason(error)}.")
+            reason = (str(error) or type(error).__name__).rstrip(".")[:200]
+            return DatabaseUnavailable(f"Chroma at {at} cannot be reached: {reason}.")
         if isinstance(error, json.JSONDecodeError):
             return DatabaseUnavailable(f"The server at {at} is not Chroma.", _CHECK_PLACE)
         return None
@@ -191,7 +185,3 @@ def _only(databases: Any) -> str:
     if len(names) != 1:
         raise DatabaseUnavailable("The key does not identify a database.", "Set `database.database`.")
     return str(names[0])
-
-
-def _reason(error: httpx.HTTPError) -> str:
-    return (str(error) or type(error).__name__).rstrip(".")[:200]

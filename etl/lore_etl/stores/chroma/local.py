@@ -39,14 +39,17 @@ class FolderGenerations:
         self._backend = backend
 
     def open(self, number: int, at_least: int = 0) -> VectorStore:
+        """Open the store of a generation, which must have at least that many vectors. Raises StorageError."""
         from lore_etl.stores.chroma.vector_store import VectorStore  # imports numpy
 
         return VectorStore(self._backend(self._of(number), self._settings), at_least)
 
     def exists(self, number: int) -> bool:
+        """Return whether any part of the generation exists."""
         return any(self._of(number).glob("*"))
 
     def is_as_left(self, number: int, rows: int) -> bool:
+        """Return whether it is unchanged since the last load, as far as can be checked without opening its vectors."""
         return integrity.is_sealed(self._of(number))
 
     def remove(self, number: int) -> None:
@@ -54,6 +57,7 @@ class FolderGenerations:
         remove_folder(self._of(number))
 
     def keep_only(self, number: int) -> None:
+        """Delete all other generations."""
         for folder in self._folder.glob("vectors-*"):
             if folder != self._of(number):
                 end_left_over(folder)

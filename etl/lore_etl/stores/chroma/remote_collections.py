@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import secrets
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -70,7 +71,7 @@ class RemoteGenerations:
     def _ask(self, question: Any) -> Any:
         from lore_etl.stores.chroma.http_client import HttpChroma
 
-        with HttpChroma(self._address) as chroma:
+        with closing(HttpChroma(self._address)) as chroma:
             try:
                 return question(chroma)
             except Exception as error:
