@@ -20,7 +20,7 @@ from lore_etl.index import Index
 from lore_etl.pipeline.sync import sync
 from lore_server.app import App
 from lore_server.contract import Contract, load_contract
-from lore_server.owner.runtime import VARIABLE
+from lore_server.owner.entrance import VARIABLE
 from tests.harness import commands
 from tests.harness.disk import in_memory
 from tests.harness.models import LOADED, HashModel

@@ -15,8 +15,8 @@ import pytest
 
 from lore_etl.stores.owner_file import my_note, note_of, read_note, write_note
 from lore_server.owner import find
+from lore_server.owner.entrance import runtime_folder
 from lore_server.owner.line import dial
-from lore_server.owner.runtime import runtime_folder
 from tests.harness.commands import LORE, run_lore
 from tests.harness.owners import kill, owner_of, owners, stop_owners, wait_until
 from tests.harness.processes import child

@@ -43,7 +43,6 @@ class Embedder(Protocol):
 
 
 def model_name(settings: EmbeddingSettings) -> str:
-    """Return the model's name for display."""
     return settings.model or (GEMINI_MODEL if settings.provider == "gemini" else DEFAULT_MODEL)
 
 

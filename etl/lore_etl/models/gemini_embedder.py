@@ -41,12 +41,10 @@ class GeminiEmbedder:
         return TokenCounter(Tokenizer.from_file(file), INPUT_TOKENS)
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return the vectors of documents, shape (len(texts), dimension)."""
         batches = [self._embed(texts[n : n + BATCH], "RETRIEVAL_DOCUMENT") for n in range(0, len(texts), BATCH)]
         return np.concatenate(batches) if batches else np.empty((0, DIMENSION), dtype=np.float32)
 
     def embed_query(self, text: str) -> NDArray[np.float32]:
-        """Return the vector of a query, shape (dimension,)."""
         vector: NDArray[np.float32] = self._embed([text], "RETRIEVAL_QUERY")[0]
         return vector
 

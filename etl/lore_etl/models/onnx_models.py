@@ -34,17 +34,14 @@ class OnnxEmbedder:
         self._graph = Graph(model.folder, {"pad_id": info["pad_id"], "pad_token": info["pad_token"]}, threads)
 
     def tokens(self) -> TokenCounter:
-        """Return the counter of the model's own tokens."""
         return TokenCounter(Tokenizer.from_file(self._file), self._max_tokens)
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return the vectors of documents, shape (len(texts), dimension)."""
         if not texts:
             return np.empty((0, self.dimension), dtype=np.float32)
         return self._graph.run(self._tokenizer.encode_batch(list(texts)))
 
     def embed_query(self, text: str) -> NDArray[np.float32]:
-        """Return the vector of a query, shape (dimension,)."""
         vector: NDArray[np.float32] = self._graph.run([self._tokenizer.encode(self._query_prompt + text)])[0]
         return vector
 

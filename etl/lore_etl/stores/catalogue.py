@@ -286,7 +286,6 @@ class Catalogue:
         return int(self._rows("SELECT count(*) FROM chunk WHERE has_vector = 0")[0][0])
 
     def total(self) -> int:
-        """Return the number of chunks."""
         return int(self._rows("SELECT count(*) FROM chunk")[0][0])
 
     def files_with_chunks(self) -> int:

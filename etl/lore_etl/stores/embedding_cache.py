@@ -53,7 +53,6 @@ class EmbeddingCache:
         return found
 
     def put(self, hashes: Sequence[str], vectors: Vectors) -> None:
-        """Store vectors by content hash."""
         rows = [
             (self._model, one, np.ascontiguousarray(vector, dtype="<f4").tobytes())
             for one, vector in zip(hashes, vectors, strict=True)

@@ -39,7 +39,6 @@ class Ownership:
             write_note(self._folder, self._note)
 
     def release(self) -> None:
-        """Release the index, so that other processes can own it."""
         if self._lock.is_locked:
             remove_note(self._folder, self._note)
         self._lock.release()

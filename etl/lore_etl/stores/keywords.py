@@ -124,7 +124,6 @@ class KeywordStore:
             }
 
     def ids(self) -> set[str]:
-        """Return the ids of all chunks in the index."""
         with self._reporting():
             searcher = self._index.searcher()
             if not searcher.num_docs:
@@ -133,7 +132,6 @@ class KeywordStore:
             return {searcher.doc(address)["id"][0] for _, address in hits}
 
     def count(self) -> int:
-        """Return the number of chunks in the index."""
         return int(self._index.searcher().num_docs)
 
     @contextmanager

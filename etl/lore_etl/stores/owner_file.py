@@ -44,7 +44,6 @@ class Note(NamedTuple):
 
     @property
     def is_alive(self) -> bool:
-        """Whether the process that wrote the note still runs."""
         return is_running(self.pid, self.born)
 
 
@@ -67,7 +66,6 @@ def read_note(folder: Path) -> Note | None:
 
 
 def note_of(folder: Path) -> Path:
-    """Return the path of the note about an index folder."""
     return record_folder(folder) / NOTE
 
 

@@ -16,7 +16,6 @@ if sys.platform == "win32":
         return lock_descriptor(descriptor, blocking=False)  # Windows has no `shared` locks
 
     def close_locked(descriptor: int) -> None:
-        """Release the lock and close the file."""
         unlock_descriptor(descriptor)  # closing the file would release it too, but later
         os.close(descriptor)
 

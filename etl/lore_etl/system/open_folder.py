@@ -58,7 +58,6 @@ class OpenFolder:
         os.unlink(name, dir_fd=self._descriptor)
 
     def rmdir(self, name: str) -> None:
-        """Delete an empty folder."""
         os.rmdir(name, dir_fd=self._descriptor)
 
     def sync(self) -> None:
@@ -66,7 +65,6 @@ class OpenFolder:
         os.fsync(self._descriptor)
 
     def close(self) -> None:
-        """Release it."""
         os.close(self._descriptor)
 
 

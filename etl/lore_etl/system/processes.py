@@ -93,7 +93,6 @@ def inheriting(descriptors: tuple[int, ...]) -> dict[str, Any]:
 
 
 def wait_for_parent(parent: int, pause_seconds: float) -> None:
-    """Wait for the end of the process that started this one."""
     if sys.platform == "win32":  # Windows keeps the id of a parent that has ended
         began = born(parent) or ""
         while is_running(parent, began):

@@ -30,7 +30,6 @@ def tell(operation: str, result: JSON) -> None:
 
 
 def print_json(value: object) -> None:
-    """Print a value as JSON to standard output."""
     terminal.out_json(value)
 
 

@@ -19,12 +19,10 @@ def visible(text: str) -> str:
 
 
 def out(text: str) -> None:
-    """Write a text to standard output."""
     sys.stdout.write(visible(text))
 
 
 def err(text: str) -> None:
-    """Write a text to standard error, and flush it."""
     sys.stderr.write(visible(text))
     sys.stderr.flush()
 

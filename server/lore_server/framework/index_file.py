@@ -47,7 +47,6 @@ class Output:
         self._guard = threading.Lock()
 
     def drift(self, entries: Entries) -> Drift:
-        """Return the current drift."""
         changed = self._freshness.changed_of(entries.by_path) if entries.all else set()
         return drift(entries.all, cache(partial(exists, self._index.root)), changed)
 

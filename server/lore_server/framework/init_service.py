@@ -15,7 +15,7 @@ from lore_server.framework.config_template import TEMPLATE
 from lore_server.framework.groups import Group
 from lore_server.framework.index_file import Output
 from lore_server.framework.layout import Layout, layout_of
-from lore_server.framework.project_root import check_root
+from lore_server.framework.paths import check_root
 from lore_server.framework.view import Entries, View
 from lore_server.knowledge.safe_files import Files
 from lore_server.replies import budget

@@ -7,7 +7,7 @@ import re
 import unicodedata
 from pathlib import Path, PurePath
 
-from lore_etl.core.errors import PathRefused
+from lore_etl.core.errors import InvalidArgument, PathRefused
 from lore_server.knowledge.names import has_unseen
 
 LONGEST = 1_000  # characters
@@ -55,6 +55,18 @@ def leads_to(root: Path, folder: str, path: str) -> str:
             "Symlinks that lead outside it are not followed.",
         )
     return "/".join(parts)
+
+
+def check_root(root: Path, project_root: str | None, hint: str) -> None:
+    """Raise InvalidArgument if `project_root` is not the project's folder."""
+    if project_root is None:
+        return
+    try:
+        is_this = Path(project_root).expanduser().resolve() == root
+    except (OSError, ValueError, RuntimeError):
+        is_this = False  # NUL in the path, a symlink loop, or the home of a user who does not exist
+    if not is_this:
+        raise InvalidArgument("This server serves one project, and `project_root` is a different folder.", hint)
 
 
 def has_part(path: str, name: str) -> bool:

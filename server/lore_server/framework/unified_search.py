@@ -13,7 +13,7 @@ from lore_etl.core.model import Chunk, canonical_json, sha256
 from lore_etl.index import Index
 from lore_server.framework.best_sentence import best_sentence
 from lore_server.framework.boost import boosted, stems_of
-from lore_server.framework.project_root import check_root
+from lore_server.framework.paths import check_root
 from lore_server.framework.search_scope import DEFAULT, Scope, Scopes
 from lore_server.framework.view_entry import modified_of
 from lore_server.query.freshness import Freshness

@@ -100,7 +100,6 @@ class Tool(NamedTuple):
         raise ServerUnusable(message, "Use a server with the tools of Lore or Graphiti.")
 
     def max_length(self, argument: str, default: int) -> int:
-        """Return the maximum number of characters of an argument."""
         return int(self.arguments[argument].get("maxLength", default))
 
 
@@ -124,7 +123,6 @@ class KnowledgeServer:
 
     @property
     def can_delete(self) -> bool:
-        """Whether the server has a tool to delete memories."""
         return self._has(DELETE)
 
     @property
@@ -163,7 +161,6 @@ class KnowledgeServer:
                 raise
 
     async def search(self, query: str, groups: list[str]) -> JSON:
-        """Return the reply of the server's search."""
         tool = self._tool(SEARCH)
         return checked(await self._call(tool.name, {"query": self._escape(query), **_groups(tool, groups)}))
 

@@ -43,7 +43,6 @@ class FoundFiles:
     complete: list[str] = field(default_factory=list)
 
     def report(self, path: str, reason: str) -> None:
-        """Add a problem with a file or folder."""
         self.problems.append(f"{storable(path)}: {reason}")
 
 

@@ -72,7 +72,6 @@ class Tally:
         return self.found - self.processed
 
     def as_dict(self) -> dict[str, int]:
-        """Return all numbers for JSON."""
         return {**asdict(self), "processed": self.processed, "waiting": self.waiting}
 
     @classmethod

@@ -30,7 +30,6 @@ GUARDED_ALREADY = TransportSecuritySettings(enable_dns_rebinding_protection=Fals
 
 
 def build_http(contract: Contract, calls: Calls, mcp: MCPServer, site: Site, pulse: Pulse) -> ASGIApp:
-    """Build the application with the page, API and MCP of one project."""
     protect(mcp, contract, site)
     mcp_app = mcp.streamable_http_app(
         streamable_http_path="/mcp",

@@ -30,7 +30,6 @@ Stream = AsyncGenerator[bytes, None]
 
 
 def streaming_operations(contract: Contract) -> frozenset[str]:
-    """Return the operations that may respond with events."""
     items = contract.document["paths"]
     return frozenset(
         operation.id
@@ -130,5 +129,4 @@ def without_clocks(record: JSON) -> JSON:
 
 
 def event_of(kind: str, value: object) -> bytes:
-    """Encode a server-sent event."""
     return f"event: {kind}\ndata: {json.dumps(value, ensure_ascii=False)}\n\n".encode()

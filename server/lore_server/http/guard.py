@@ -71,13 +71,11 @@ class Guard:
 
 
 def has_token(scope: Scope, site: Site) -> bool:
-    """Return whether a request carries the site's token."""
     given = _header(scope, b"authorization")
     return given is not None and site.token.is_in(given.encode("latin-1"))
 
 
 def refused(error: LoreError, status: int | None = None, headers: dict[str, str] | None = None) -> JSONResponse:
-    """Return an error as a response."""
     more = {"WWW-Authenticate": 'Bearer realm="lore"'} if isinstance(error, TokenRequired) else {}
     more |= {"Retry-After": "1"} if error.http_status == 503 else {}
     return JSONResponse(problem(error), status or error.http_status, {**more, **(headers or {})})

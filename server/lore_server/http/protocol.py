@@ -29,7 +29,6 @@ class LimitedProtocol(HttpToolsProtocol):
             self._await(self.head_seconds)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Cancel the deadline."""
         self._arrived()
         super().connection_lost(exc)
 
@@ -72,7 +71,6 @@ class LimitedProtocol(HttpToolsProtocol):
             self._refuse(InvalidArgument("The request did not arrive in time.", "Send it again."), 408)
 
     def _refuse(self, error: LoreError, status: int | None = None) -> None:
-        """Reply and close the connection."""
         response = refused(error, status, {"Connection": "close"})
         line = f"HTTP/1.1 {response.status_code} {HTTPStatus(response.status_code).phrase}\r\n".encode()
         headers = b"".join(name + b": " + value + b"\r\n" for name, value in with_our_headers(response.raw_headers))

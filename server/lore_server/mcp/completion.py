@@ -23,7 +23,6 @@ class Completions:
         self._calls = calls
 
     async def complete(self, context: Context, params: types.CompleteRequestParams) -> types.CompleteResult:
-        """Return values that start with the prefix."""
         ref, name, typed = params.ref, params.argument.name, params.argument.value
         try:
             found = await self._calls.read(lambda call: _values(call, ref.type, name, typed))

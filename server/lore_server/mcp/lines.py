@@ -60,7 +60,6 @@ class Conversation:
         self._changed = anyio.Event()
 
     async def run(self, server: MCPServer) -> None:
-        """Serve until the lines end."""
         requests, read = anyio.create_memory_object_stream[SessionMessage | Exception](0)
         write, replies = anyio.create_memory_object_stream[SessionMessage](0)
         async with anyio.create_task_group() as tasks:

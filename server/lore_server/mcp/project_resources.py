@@ -23,7 +23,6 @@ Contents = list[types.TextResourceContents | types.BlobResourceContents]
 
 
 def project_templates() -> list[types.ResourceTemplate]:
-    """Return the resource templates by project and by document."""
     kinds = (
         ("main", "project", "Instructions of a project", MARKDOWN),
         ("files", "files", "A project's documents with title, keywords and dates", DATA),

@@ -88,12 +88,10 @@ RECIPES = {
 
 
 async def list_prompts(context: Context, params: types.PaginatedRequestParams | None) -> types.ListPromptsResult:
-    """Return all prompts."""
     return types.ListPromptsResult(prompts=[_prompt(name, recipe) for name, recipe in RECIPES.items()])
 
 
 async def get_prompt(context: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
-    """Return a prompt with its argument filled in."""
     recipe = RECIPES.get(params.name)
     if recipe is None:
         raise MCPError(types.INVALID_PARAMS, f"Unknown prompt: {params.name[:100]}. Prompts: {', '.join(RECIPES)}.")

@@ -68,7 +68,6 @@ class Resources:
     async def templates(
         self, context: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListResourceTemplatesResult:
-        """Return the templates for reading by id and by path."""
         document = types.ResourceTemplate(
             uri_template=f"{DOCUMENT}{{id}}",
             name="document",

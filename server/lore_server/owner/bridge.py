@@ -20,7 +20,7 @@ from lore_etl.core.json_types import JSON
 from lore_etl.system.processes import is_running, wait_for_parent
 from lore_server.console import terminal
 from lore_server.owner.find import OwnerRefused, connect, problem
-from lore_server.owner.line import Line
+from lore_server.owner.line import Line, parsed
 
 PARENT_SECONDS = 1.0
 SERVER_ERROR = -32000
@@ -70,7 +70,7 @@ class Bridge:
 
     def _note(self, line: bytes) -> None:
         """Remember the part of a message that a new owner would need."""
-        message = _parsed(line)
+        message = parsed(line)
         method, number = message.get("method"), message.get("id")
         if method in (INITIALIZE, "notifications/initialized"):
             self._handshake = [*self._handshake, line] if method != INITIALIZE else [line]
@@ -101,7 +101,7 @@ class Bridge:
         return self._has_ended and (not self._open or is_running(*self._owner))
 
     def _is_for_the_client(self, line: bytes) -> bool:
-        message = _parsed(line)
+        message = parsed(line)
         if "id" not in message or "method" in message:
             return True
         key = _key(message["id"])
@@ -135,7 +135,7 @@ class Bridge:
         """Repeat the handshake without passing on its reply, then the open requests that are repeatable."""
         try:
             for line in self._handshake:
-                message = _parsed(line)
+                message = parsed(line)
                 if "id" in message and _key(message["id"]) not in self._open:
                     self._swallow.add(_key(message["id"]))
                 self._line.send(line)
@@ -202,13 +202,6 @@ def _end_with_the_parent(parent: int) -> None:
     """End this process with its parent: a killed client may leave our input open in another of its processes."""
     wait_for_parent(parent, PARENT_SECONDS)
     os._exit(0)
-
-
-def _parsed(line: bytes) -> JSON:
-    try:
-        return _table(json.loads(line))
-    except (ValueError, RecursionError):
-        return {}
 
 
 def _table(value: object) -> JSON:

@@ -57,9 +57,17 @@ class Line:
             return  # the owner has already disconnected
 
     def close(self) -> None:
-        """Close the connection."""
         self._reader.close()
         self._socket.close()
+
+
+def parsed(line: bytes) -> JSON:
+    """Return the message on a line; empty if it is not a JSON object."""
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
 
 
 def dial(address: str, hello: JSON) -> tuple[Line, JSON]:

@@ -22,6 +22,7 @@ from lore_etl.system.processes import born
 from lore_server.app import App
 from lore_server.execution.progress import Listener as Hearer
 from lore_server.execution.threads import Calls
+from lore_server.owner.line import parsed
 from lore_server.replies.problem import problem
 
 log = logging.getLogger(__name__)
@@ -77,7 +78,7 @@ class Desk:
 
     async def _greet(self, received: BufferedByteReceiveStream, stream: ByteStream) -> None:
         with anyio.fail_after(HELLO_SECONDS):
-            hello = _parsed(await received.receive_until(b"\n", LONGEST_HELLO))
+            hello = parsed(await received.receive_until(b"\n", LONGEST_HELLO))
         given = str(hello.get("token")).encode("utf-8", "surrogatepass")
         if not hmac.compare_digest(given, self._token.encode()):
             await _tell(stream, {"ok": False})
@@ -116,7 +117,7 @@ class Desk:
         """Run the shell's calls one after the other: send progress during each, then the result or the error record."""
         await _tell(stream, {"ok": True})
         while True:
-            asked = _parsed(await received.receive_until(b"\n", LONGEST_CALL))
+            asked = parsed(await received.receive_until(b"\n", LONGEST_CALL))
             operation, arguments = asked.get("operation"), asked.get("arguments")
             if not isinstance(operation, str) or not isinstance(arguments, dict):
                 return
@@ -142,15 +143,6 @@ async def until_quiet(door: Door, idle_seconds: float, is_needed: Callable[[], b
 
 async def _tell(stream: ByteStream, message: JSON) -> None:
     await stream.send(json.dumps(message).encode() + b"\n")
-
-
-def _parsed(line: bytes) -> JSON:
-    """Return a client's message; empty if it is not a valid one."""
-    try:
-        value = json.loads(line)
-    except (ValueError, RecursionError):
-        return {}
-    return value if isinstance(value, dict) else {}
 
 
 def _progress_to(stream: ByteStream) -> Callable[[str, int, int], None]:

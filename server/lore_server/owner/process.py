@@ -183,7 +183,6 @@ def leave() -> None:
 
 
 async def _abandoned(work: Callable[[], None]) -> None:
-    """Run the work in a thread that is abandoned when the owner ends."""
     await anyio.to_thread.run_sync(work, abandon_on_cancel=True)
 
 

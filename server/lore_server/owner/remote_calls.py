@@ -60,7 +60,6 @@ class OwnerCalls:
             raise from_record(refused.problem) from refused
 
     def close(self) -> None:
-        """Close the connection."""
         if self._line is not None:
             with suppress(OSError):
                 self._line.close()

@@ -80,5 +80,4 @@ class _Ours(DefaultFilter):
         self._folder = folder
 
     def __call__(self, change: Change, path: str) -> bool:
-        """Return whether the change may matter."""
         return not Path(path).is_relative_to(self._folder) and super().__call__(change, path)

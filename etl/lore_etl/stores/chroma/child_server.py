@@ -90,11 +90,9 @@ class ChromaProcess:
 
     @property
     def pid(self) -> int:
-        """Return the process id."""
         return self._process.pid
 
     def is_running(self) -> bool:
-        """Return whether the process is still running."""
         return self._process.poll() is None
 
     def stop(self) -> None:

@@ -64,7 +64,6 @@ class HttpChroma:
             return None
 
     def names(self) -> list[str]:
-        """Return the names of all collections."""
         found: list[str] = []
         while True:
             page = self._api.list_collections(PAGE, len(found), tenant=self.tenant, database=self.database)
@@ -80,7 +79,6 @@ class HttpChroma:
             return
 
     def close(self) -> None:
-        """Close the connections."""
         self._system.stop()
         self._session.close()
 

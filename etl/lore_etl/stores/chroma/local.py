@@ -57,7 +57,6 @@ class FolderGenerations:
         remove_folder(self._of(number))
 
     def keep_only(self, number: int) -> None:
-        """Delete all other generations."""
         for folder in self._folder.glob("vectors-*"):
             if folder != self._of(number):
                 end_left_over(folder)

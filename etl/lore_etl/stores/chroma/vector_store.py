@@ -151,11 +151,9 @@ class VectorStore:
         return set(self.rows())
 
     def count(self) -> int:
-        """Return the number of rows in the collection."""
         return int(self._call(self._collection.count))
 
     def where(self) -> str:
-        """Return a description of Chroma's location for people."""
         return self._backend.where()
 
     def is_alive(self) -> bool:
