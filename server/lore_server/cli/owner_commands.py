@@ -90,8 +90,7 @@ def _owner_of(index: Path) -> list[tuple[Path, Note]]:
     """Return the owner of one index, if there is one. Raises Busy if it is unidentified."""
     note = find.holder(index)
     if note is None and is_in_use(index):
-        nameless = find.nameless()
-        raise Busy(nameless["message"], nameless["hint"])
+        raise find.nameless()
     return [(index, note)] if note is not None and note.address else []
 
 

@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import BinaryIO
 
 from lore_etl.config.project import Place, place_of
-from lore_etl.core.errors import ConfigError
+from lore_etl.core.errors import Busy, LoreError
 from lore_etl.core.json_types import JSON
 from lore_etl.system.processes import is_running, wait_for_parent
 from lore_server.console import terminal
-from lore_server.owner.find import OwnerRefused, connect, problem
+from lore_server.owner.find import connect
 from lore_server.owner.line import Line, parsed
 
 PARENT_SECONDS = 1.0
@@ -29,7 +29,7 @@ INITIALIZE = "initialize"
 
 
 class Bridge:
-    """The connection of a client, on `source` and `target`, to one owner at a time. Raises OwnerRefused."""
+    """The connection of a client, on `source` and `target`, to one owner at a time. Raises LoreError."""
 
     def __init__(self, place: Place, toolsets: list[str] | None, source: BinaryIO, target: BinaryIO) -> None:
         self._place = place
@@ -120,10 +120,8 @@ class Bridge:
                 place = place_of(self._place.root, self._place.config)
                 self._line = self._dial(place, may_replace=False)
                 break
-            except OwnerRefused as refused:
-                self._fail_open(refused.problem)
-            except ConfigError as error:
-                self._fail_open(problem(error.message, error.hint))
+            except LoreError as error:
+                self._fail_open(error)
             if self._has_ended:
                 return False
             # the client may continue, and its next request is a reason to try again
@@ -143,7 +141,7 @@ class Bridge:
                 if message.get("method") == INITIALIZE:
                     continue
                 if self._repeats.get(key, 0) >= MOST_REPEATS or not self._may_repeat(message):
-                    self._fail(key, problem("The owner of the index exited during this call.", "Call again."))
+                    self._fail(key, Busy("The owner of the index exited during this call.", "Call again."))
                     continue
                 self._repeats[key] = self._repeats.get(key, 0) + 1
                 self._line.send(json.dumps(message).encode() + b"\n")
@@ -155,14 +153,16 @@ class Bridge:
     def _may_repeat(self, message: JSON) -> bool:
         return message["method"] != "tools/call" or _table(message.get("params")).get("name") in self._repeatable
 
-    def _fail_open(self, record: JSON) -> None:
+    def _fail_open(self, problem: LoreError) -> None:
         for key in list(self._open):
-            self._fail(key, record)
+            self._fail(key, problem)
 
-    def _fail(self, key: str, record: JSON) -> None:
+    def _fail(self, key: str, problem: LoreError) -> None:
         message = self._open.pop(key)
         self._repeats.pop(key, None)
-        error = {"code": SERVER_ERROR, "message": f"{record['message']} {record['hint']}", "data": record}
+        record = {"code": problem.code, "message": problem.message, "hint": problem.hint}
+        data = {"error": True, **record, "trace_id": problem.trace_id or ""}
+        error = {"code": SERVER_ERROR, "message": f"{problem.message} {problem.hint}", "data": data}
         self._write(json.dumps({"jsonrpc": "2.0", "id": message["id"], "error": error}).encode() + b"\n")
 
     def _write(self, line: bytes) -> None:
@@ -190,9 +190,9 @@ def run(root: Path, config: Path | None, toolsets: list[str] | None) -> int:
         terminal.err(f"{place.warning}\n")
     try:
         Bridge(place, toolsets, sys.stdin.buffer, sys.stdout.buffer).run()
-    except OwnerRefused as refused:
-        terminal.err(f"{refused.problem['message']}\n{refused.problem['hint']}\n")
-        return refused.exit_code
+    except LoreError as error:
+        terminal.err(f"{error.message}\n{error.hint}\n")
+        return error.exit_code
     except KeyboardInterrupt:
         return 130
     return 0

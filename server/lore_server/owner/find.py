@@ -16,7 +16,7 @@ from typing import BinaryIO, NamedTuple
 import lore_etl
 import lore_server
 from lore_etl.config.project import INDEX_NAME, Place, build_of, knowledge_home
-from lore_etl.core.errors import LoreError
+from lore_etl.core.errors import Busy, InternalError, StorageError, from_record
 from lore_etl.core.json_types import JSON
 from lore_etl.stores.claim import LOCK, claim, is_in_use, is_ours
 from lore_etl.stores.owner_file import Note, living_note, remove_note
@@ -37,15 +37,6 @@ NAMELESS_SECONDS = 5.0  # an owner checks its note every second
 KILL_SECONDS = 5.0
 OTHER, SILENT = "runs with a different configuration, version or index folder", "does not respond"
 KEYS = ("GEMINI_API_KEY", "GOOGLE_API_KEY")
-
-
-class OwnerRefused(Exception):
-    """Raised if no owner is available; `problem` is the error record and `exit_code` the command's exit code."""
-
-    def __init__(self, problem: JSON, exit_code: int) -> None:
-        super().__init__(problem["message"])
-        self.problem = problem
-        self.exit_code = exit_code
 
 
 class OwnerRequirements(NamedTuple):
@@ -89,7 +80,7 @@ def connect(place: Place, hello: JSON, may_replace: bool = True) -> tuple[Line, 
     another key and replaces one without a key, which can happen only once.
 
     Raises:
-        OwnerRefused: another process holds the index, or an owner cannot start.
+        LoreError: another process holds the index, or an owner cannot start.
     """
     need, began = wanted(place), time.monotonic()
     starting, silent_since, nameless_since = None, 0.0, 0.0
@@ -110,26 +101,28 @@ def connect(place: Place, hello: JSON, may_replace: bool = True) -> tuple[Line, 
                     _replace(place.folder, note, True, SILENT)
                     silent_since = 0.0
         elif note is not None and note.kind == "direct" and now > began + DIRECT_SECONDS:
-            raise OwnerRefused(_busy(note), 75)
+            message = f"Another process owns this index: `{note.command}` (pid {note.pid}) since {note.since}."
+            raise Busy(message)
         elif starting is None and note is None:
             starting = Starting(place)
         elif starting is not None and starting.is_over:
             starting.check()
             starting, nameless_since = None, nameless_since or now
             if note is None and now - nameless_since > NAMELESS_SECONDS and is_in_use(place.folder):
-                raise OwnerRefused(nameless(), 75)
+                raise nameless()
         time.sleep(PAUSE_SECONDS)
-    raise OwnerRefused(_silent(place.folder), 75)
+    hint = f"See {LOG} in {place.folder.name}/; `lore stop` stops it."
+    raise Busy("The owner of this index does not respond.", hint)
 
 
 def _introduced(note: Note, hello: JSON) -> tuple[Line, JSON]:
-    """Connect to this owner. Raises OSError if it is unavailable now, OwnerRefused if it will stay so."""
+    """Connect to this owner. Raises OSError if it is unavailable now, LoreError if it will stay so."""
     line, reply = dial(note.address, {**hello, "token": note.token})
     if reply.get("ok"):
         return line, reply
     line.close()
     if "problem" in reply:
-        raise OwnerRefused(reply["problem"], reply["exit_code"])
+        raise from_record(reply["problem"])
     raise ConnectionError("the owner rejected its token")
 
 
@@ -180,11 +173,9 @@ def stop(folder: Path, note: Note) -> bool:
 def _replace(folder: Path, note: Note, may_replace: bool, why: str) -> None:
     if note.kind == "serve" or not may_replace:
         message = f"The owner of this index (`{note.command}`, pid {note.pid}) {why}."
-        raise OwnerRefused(problem(message, "Stop it with `lore stop`; the next call starts a matching owner."), 75)
+        raise Busy(message, "Stop it with `lore stop`; the next call starts a matching owner.")
     if not stop(folder, note):
-        raise OwnerRefused(
-            problem(f"The owner (pid {note.pid}) does not stop.", "Run `lore stop`, then try again."), 75
-        )
+        raise Busy(f"The owner (pid {note.pid}) does not stop.", "Run `lore stop`, then try again.")
 
 
 class Starting:
@@ -205,16 +196,13 @@ class Starting:
         return bool(self._said) or not self._thread.is_alive()
 
     def check(self) -> None:
-        """Raise OwnerRefused if the start failed, unless another owner was faster."""
+        """Raise LoreError if the start failed, unless another owner was faster."""
         try:
             said: JSON = json.loads(self._said)
-        except ValueError:
-            said = {
-                "problem": problem("The owner exited during startup.", f"See {LOG} in the index folder."),
-                "exit_code": 70,
-            }
-        if "problem" in said and said["exit_code"] != 75:
-            raise OwnerRefused(said["problem"], said["exit_code"])
+        except ValueError as error:
+            raise InternalError("The owner exited during startup.", f"See {LOG} in the index folder.") from error
+        if "problem" in said and not isinstance(failure := from_record(said["problem"]), Busy):
+            raise failure
 
     def _listen(self) -> None:
         assert self._child.stdout is not None
@@ -224,7 +212,7 @@ class Starting:
 
 
 def _spawned(place: Place) -> subprocess.Popen[bytes]:
-    """Start the owner. `-P` prevents imports from the current folder."""
+    """Start the owner. `-P` prevents imports from the current folder. Raises LoreError."""
     command = [sys.executable, "-P", "-m", "lore_server.owner.owner_main", str(place.root), str(place.config or "")]
     try:
         if notice := claim(place.folder):
@@ -234,12 +222,9 @@ def _spawned(place: Place) -> subprocess.Popen[bytes]:
                 command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, **detached(),
                 cwd=place.root.anchor, env={**os.environ, "LORE_HOME": str(knowledge_home(os.environ))},
             )  # fmt: skip
-    except LoreError as error:
-        raise OwnerRefused({**problem(error.message, error.hint), "code": error.code}, error.exit_code) from error
     except OSError as error:
         message = f"Cannot write to the index folder {place.folder.name}/: {error.strerror}."
-        hint = "Check its permissions and the free space."
-        raise OwnerRefused({**problem(message, hint), "code": "STORAGE_ERROR"}, 74) from error
+        raise StorageError(message, "Check its permissions and the free space.") from error
 
 
 def _log(file: Path) -> BinaryIO:
@@ -249,23 +234,7 @@ def _log(file: Path) -> BinaryIO:
     return open(open_regular(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT), "ab")
 
 
-def _busy(note: Note) -> JSON:
-    message = f"Another process owns this index: `{note.command}` (pid {note.pid}) since {note.since}."
-    return problem(message, "Wait for it to finish and try again.")
-
-
-def nameless() -> JSON:
-    """Return the error record for an index that is held by a process without a note."""
-    return problem(
-        "An unidentified process holds this index.",
-        f"`fuser {INDEX_NAME}/{LOCK}` shows it; end it, then try again.",
-    )
-
-
-def _silent(folder: Path) -> JSON:
-    return problem("The owner of this index does not respond.", f"See {LOG} in {folder.name}/; `lore stop` stops it.")
-
-
-def problem(message: str, hint: str) -> JSON:
-    """Return an error record in the form of the contract."""
-    return {"error": True, "code": "BUSY", "message": message, "hint": hint, "trace_id": ""}
+def nameless() -> Busy:
+    """Return the error for an index that is held by a process without a note."""
+    hint = f"`fuser {INDEX_NAME}/{LOCK}` shows it; end it, then try again."
+    return Busy("An unidentified process holds this index.", hint)

@@ -106,7 +106,7 @@ class Desk:
             names = list(map(str, chosen)) if isinstance(chosen, list) and chosen else None
             server = build_server(contract, self._calls, problem, names)
         except LoreError as error:
-            await _tell(stream, {"ok": False, "problem": problem(error), "exit_code": error.exit_code})
+            await _tell(stream, {"ok": False, "problem": problem(error)})
             return
         repeatable = [one.id for one in contract if one.hints["idempotentHint"] or one.hints["readOnlyHint"]]
         me = os.getpid()
@@ -124,12 +124,10 @@ class Desk:
             try:
                 result = await self._calls.run(operation, arguments, Hearer(_progress_to(stream)))
                 await _tell(stream, {"result": result})
-            except LoreError as error:
-                await _tell(stream, {"problem": problem(error), "exit_code": error.exit_code})
             except _Gone:
                 raise
             except Exception as error:  # noqa: BLE001 - the outermost boundary of a call
-                await _tell(stream, {"problem": problem(error), "exit_code": 70})
+                await _tell(stream, {"problem": problem(error)})
 
 
 async def until_quiet(door: Door, idle_seconds: float, is_needed: Callable[[], bool]) -> None:

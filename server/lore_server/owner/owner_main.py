@@ -31,7 +31,7 @@ def main() -> int:
     except LoreError as error:
         from lore_server.replies.problem import problem
 
-        _say({"problem": problem(error), "exit_code": error.exit_code})
+        _say({"problem": problem(error)})
         return error.exit_code
     return 0
 

@@ -41,7 +41,7 @@ class OwnerCalls:
             raise Unavailable("The owner of the index exited twice during this call.") from error
 
     def _call(self, operation: str, arguments: JSON, progress: Progress) -> JSON:
-        line = self._line = self._line or self._dial()
+        line = self._line = self._line or find.connect(self._place, {"want": "call"})[0]
         line.tell({"operation": operation, "arguments": arguments})
         while True:
             said = line.hear()
@@ -52,12 +52,6 @@ class OwnerCalls:
             elif "result" in said:
                 result: JSON = said["result"]
                 return result
-
-    def _dial(self) -> Line:
-        try:
-            return find.connect(self._place, {"want": "call"})[0]
-        except find.OwnerRefused as refused:
-            raise from_record(refused.problem) from refused
 
     def close(self) -> None:
         if self._line is not None:
