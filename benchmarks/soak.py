@@ -13,15 +13,15 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.harness.soak import Held, slope, soak
+from tests.harness.soak import Usage, slope, soak
 
 
-def shown(name: str, held: Sequence[Held], steps: int, per: int) -> str:
+def row(name: str, samples: Sequence[Usage], steps: int, per: int) -> str:
     """Return a row of the table."""
-    first, last = held[0], held[-1]
-    most = f"{max(sample.descriptors for sample in held)} | {first.threads} | {last.threads}"
+    first, last = samples[0], samples[-1]
+    most = f"{max(sample.descriptors for sample in samples)} | {first.threads} | {last.threads}"
     memory = (
-        f"{first.kilobytes / 1024:,.0f} | {last.kilobytes / 1024:,.0f} | {slope(held, steps) * per:,.0f} per {per:,}"
+        f"{first.kilobytes / 1024:,.0f} | {last.kilobytes / 1024:,.0f} | {slope(samples, steps) * per:,.0f} per {per:,}"
     )
     return f"| {steps:,} {name} | {first.descriptors} | {last.descriptors} | {most} | {memory} |"
 
@@ -38,8 +38,8 @@ def main() -> None:
         soaked = soak(Path(folder, "project"), given.pages, given.syncs, given.requests)
     print("| phase | descriptors, start | end | maximum | threads, start | end | RSS MB, start | end | slope, KB |")
     print("|---|---|---|---|---|---|---|---|---|")
-    print(shown("syncs", soaked.after_syncs, given.syncs, 100))
-    print(shown("requests", soaked.after_requests, given.requests, 1_000))
+    print(row("syncs", soaked.after_syncs, given.syncs, 100))
+    print(row("requests", soaked.after_requests, given.requests, 1_000))
 
 
 if __name__ == "__main__":

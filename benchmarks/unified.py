@@ -38,17 +38,17 @@ def fill(root: Path, prps: int, words: list[str]) -> None:
     chance = random.Random(7)
     weights = [1 / rank for rank in range(1, len(words) + 1)]
 
-    def said(sentences: int) -> str:
+    def prose(sentences: int) -> str:
         return " ".join(f"{' '.join(chance.choices(words, weights, k=WORDS)).capitalize()}." for _ in range(sentences))
 
     files = framework()
     for number in range(prps):
         tags = ", ".join(chance.choices(words, k=3))
         head = f"---\nname: {' '.join(chance.choices(words, k=4))}\nstatus: executed\ntags: [{tags}]\n---\n"
-        body = f"# PRP {number}\n\n{said(SENTENCES)}\n\n## Goal\n\n{said(SENTENCES)}\n\nIt follows `api-errors`.\n"
+        body = f"# PRP {number}\n\n{prose(SENTENCES)}\n\n## Goal\n\n{prose(SENTENCES)}\n\nIt follows `api-errors`.\n"
         files[f"PRPs/executed/PRP-{100 + number}-task.md"] = head + body
     for number in range(prps // 10):
-        files[f"src/part{number}.py"] = f'"""{said(2)}"""\n'
+        files[f"src/part{number}.py"] = f'"""{prose(2)}"""\n'
     write_project(root, files)
 
 

@@ -276,15 +276,15 @@ def test_the_file_filter_reports_that_it_is_incomplete_while_files_load(reader: 
     write_project(project, {"docs/zebra.md": "# Zebra\n\nStripes.\n"})
     page = synced(reader)
     expect(page.locator(".files .said")).to_have_text("203 files")
-    held: list[Route] = []
-    page.route("**/api/sources*", lambda route, _: held.append(route))
+    pending: list[Route] = []
+    page.route("**/api/sources*", lambda route, _: pending.append(route))
 
     page.locator("#file-filter").press_sequentially("zebra")
 
     expect(page.locator(".files .said")).to_have_text(re.compile(r"^Searching: 0 found in the first \d+ of 203 files$"))
     while not re.match("1 of 203", page.locator(".files .said").inner_text()):
-        for route in held:
+        for route in pending:
             route.continue_()
-        held.clear()
+        pending.clear()
         page.evaluate("new Promise((done) => requestAnimationFrame(done))")
     expect(page.locator(".files tbody tr")).to_have_count(1)

@@ -18,7 +18,7 @@ from tests.harness.projects import write_project
 
 JSON = dict[str, Any]
 Post = Callable[..., JSON]
-Shown = Callable[[Reader, str], Page]
+ShowPage = Callable[[Reader, str], Page]
 GUIDE = """---
 title: Releasing
 keywords: [release, ci]
@@ -185,13 +185,13 @@ def test_back_returns_to_the_last_search_in_the_knowledge_view(reader: Reader) -
 
 def test_a_late_reply_does_not_navigate_away_from_another_view(reader: Reader) -> None:
     page = reader.open("#/health")
-    held: list[Route] = []
-    page.route("**/api/projects/files*", lambda route, _: held.append(route))
+    pending: list[Route] = []
+    page.route("**/api/projects/files*", lambda route, _: pending.append(route))
     with page.expect_request("**/api/projects/files*"):
         page.get_by_role("link", name="Knowledge").click()
     page.get_by_role("link", name="Health").click()
     expect(page.locator(".verdict[data-status]")).to_be_visible()
-    held[0].continue_()
+    pending[0].continue_()
     page.unroute_all()
     page.evaluate("fetch('/api/projects/files').then((reply) => reply.json())")
 
@@ -487,7 +487,7 @@ VIEWS = {
 
 
 @pytest.fixture(scope="module")
-def shown(url: str, library: None) -> Shown:
+def shown(url: str, library: None) -> ShowPage:
     """Return a function that opens a view and waits for its content."""
     asked = {"project_id": "depot", "filename": "releasing.md"}
     commit = httpx2.get(f"{url}/api/projects/history", params=asked).json()["commits"][0]["id"]
@@ -501,7 +501,7 @@ def shown(url: str, library: None) -> Shown:
     return shown
 
 
-def test_no_view_shifts_and_the_dark_theme_is_readable(reader: Reader, shown: Shown) -> None:
+def test_no_view_shifts_and_the_dark_theme_is_readable(reader: Reader, shown: ShowPage) -> None:
     reader.page.emulate_media(color_scheme="dark")
     for name in ("list", "edit", "change"):
         page = shown(reader, name)
@@ -510,7 +510,7 @@ def test_no_view_shifts_and_the_dark_theme_is_readable(reader: Reader, shown: Sh
 
 
 def test_a_phone_shows_each_view_without_a_barrier_or_scrolling_sideways(
-    browser: Browser, url: str, shown: Shown
+    browser: Browser, url: str, shown: ShowPage
 ) -> None:
     with reading(browser, url, viewport=PHONE, has_touch=True) as reader:
         reader.expected += ["409"]

@@ -26,11 +26,11 @@ def test_results_appear_while_typing_with_marked_words_and_an_updated_address(re
 
 def test_the_reply_to_an_outdated_query_is_never_shown(reader: Reader) -> None:
     page = reader.open()
-    held: list[Route] = []
+    pending: list[Route] = []
 
     def hold(route: Route) -> None:
         if "idempotent" in str(route.request.post_data):
-            held.append(route)
+            pending.append(route)
         else:
             route.continue_()
 
@@ -43,19 +43,19 @@ def test_the_reply_to_an_outdated_query_is_never_shown(reader: Reader) -> None:
         page.locator("#q").fill("graceful shutdown")
     expect(page.locator(".result").first).to_contain_text("docs/workers.md")
 
-    assert len(held) == 1
+    assert len(pending) == 1
 
 
 def test_old_results_stay_dimmed_until_new_results_arrive(reader: Reader) -> None:
     page = reader.open("#/search?q=graceful shutdown")
     expect(page.locator(".result").first).to_contain_text("docs/workers.md")
-    held: list[Route] = []
-    page.route("**/documents/query", lambda route, _: held.append(route))
+    pending: list[Route] = []
+    page.route("**/documents/query", lambda route, _: pending.append(route))
 
     with page.expect_request("**/documents/query"):
         page.locator("#q").fill("thundering herd")
     expect(page.locator(".results.old[aria-busy=true] .result").first).to_contain_text("docs/workers.md")
-    held[-1].continue_()
+    pending[-1].continue_()
 
     expect(page.locator(".result").first).to_contain_text("thundering", ignore_case=True)
     expect(page.locator(".results")).not_to_have_class(re.compile("old"))

@@ -99,7 +99,7 @@ def test_a_numeric_value_stays_text_if_the_contract_requires_text(project: Path)
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "told"),
+    ("arguments", "code", "expected"),
     [
         (["search", ""], 2, "`query` is empty"),
         (["search", "x" * 10_000], 2, "too long"),
@@ -117,12 +117,12 @@ def test_a_numeric_value_stays_text_if_the_contract_requires_text(project: Path)
     ],
 )
 def test_a_usage_error_is_reported_on_standard_error_with_its_exit_code(
-    project: Path, arguments: list[str], code: int, told: str
+    project: Path, arguments: list[str], code: int, expected: str
 ) -> None:
     done = run_lore(*arguments, cwd=project)
 
     assert done.returncode == code
-    assert told in done.stdout + done.stderr
+    assert expected in done.stdout + done.stderr
     assert "Traceback" not in done.stderr
 
 
@@ -141,7 +141,7 @@ def test_a_search_in_an_unsynced_folder_suggests_a_sync(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("config", "told"),
+    ("config", "expected"),
     [
         ("[querry]\n", "Did you mean `query`"),
         ("[query]\nrankng = 'hybrid'\n", "Did you mean `ranking`"),
@@ -154,7 +154,7 @@ def test_a_search_in_an_unsynced_folder_suggests_a_sync(tmp_path: Path) -> None:
         ("[embedding]\nmodel = './no-such-model'\n", "embedding.model"),
     ],
 )
-def test_every_command_names_the_invalid_configuration_key(tmp_path: Path, config: str, told: str) -> None:
+def test_every_command_names_the_invalid_configuration_key(tmp_path: Path, config: str, expected: str) -> None:
     write_project(tmp_path, {"lore.toml": config, "a.md": "# Alpha\n"})
     if "host" in config or "model" in config:
         approve(tmp_path)
@@ -162,7 +162,7 @@ def test_every_command_names_the_invalid_configuration_key(tmp_path: Path, confi
     for command in (["sync"], ["status"]) if "model" not in config else (["sync"],):
         done = run_lore(*command, cwd=tmp_path)
         assert done.returncode == 2, done.stderr
-        assert told in done.stderr
+        assert expected in done.stderr
 
 
 def test_a_second_configuration_is_merged_over_the_first(tmp_path: Path) -> None:

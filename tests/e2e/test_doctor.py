@@ -199,21 +199,23 @@ def test_the_note_of_a_crashed_process_is_harmless(project: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("file", "content", "told"),
+    ("file", "content", "expected"),
     [
         (".mcp.json", '{"mcpServers": {"lore": {"command": "/no/such/lore", "args": ["mcp"]}}}', "/no/such/lore"),
         (".cursor/mcp.json", '{"mcpServers": {"x": {"command": "${workspaceFolder}/bin/lore"}}}', "bin/lore"),
         (".codex/config.toml", '[mcp_servers.lore]\ncommand = "sh"\nargs = ["mcp", "-C", "/no/such"]', "/no/such"),
     ],
 )
-def test_a_client_entry_that_cannot_start_lore_is_reported(project: Path, file: str, content: str, told: str) -> None:
+def test_a_client_entry_that_cannot_start_lore_is_reported(
+    project: Path, file: str, content: str, expected: str
+) -> None:
     write_project(project, {file: content})
 
     code, found = look(project, "clients")
 
     assert code == 1
     assert found["clients"]["status"] == "failed"
-    assert told in found["clients"]["detail"]
+    assert expected in found["clients"]["detail"]
 
 
 def test_an_unreadable_client_file_is_named_without_failing_a_check(project: Path) -> None:

@@ -144,7 +144,7 @@ def test_questions_without_a_corpus_or_from_git_use_the_projects_own_index(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "told"),
+    ("arguments", "code", "expected"),
     [
         (["eval"], 2, "either a folder with a set or --from-git"),
         (["eval", "SET", "--from-git"], 2, "either a folder with a set or --from-git"),
@@ -160,12 +160,12 @@ def test_questions_without_a_corpus_or_from_git_use_the_projects_own_index(
     ],
 )
 def test_a_usage_error_is_reported_with_its_exit_code(
-    lore: Lore, folder: Path, arguments: list[str], code: int, told: str
+    lore: Lore, folder: Path, arguments: list[str], code: int, expected: str
 ) -> None:
     done = lore(*(str(folder) if argument == "SET" else argument for argument in arguments))
 
     assert done.returncode == code
-    assert told in done.stderr
+    assert expected in done.stderr
     assert "Traceback" not in done.stderr
 
 

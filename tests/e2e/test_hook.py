@@ -58,11 +58,11 @@ class Place:
         environment = {"LORE_HOME": str(self.home), **environment}
         return run_lore(*self.command(*arguments)[1:], cwd=self.project, **environment)
 
-    def told(self, *arguments: str, **environment: str) -> JSON:
+    def report(self, *arguments: str, **environment: str) -> JSON:
         done = self.run("--json", *arguments, **environment)
         assert done.returncode == 0, done.stderr
-        told: JSON = json.loads(done.stdout)
-        return told
+        report: JSON = json.loads(done.stdout)
+        return report
 
 
 @pytest.fixture
@@ -70,8 +70,8 @@ def place(tmp_path: Path) -> Place:
     return Place(tmp_path.resolve())
 
 
-def counts(told: JSON) -> JSON:
-    return {name: told[name] for name in ("processed", "succeeded", "failed", "skipped")}
+def counts(report: JSON) -> JSON:
+    return {name: report[name] for name in ("processed", "succeeded", "failed", "skipped")}
 
 
 def test_fr_016_verbose_reports_each_step(place: Place, server: MemoryServer) -> None:
@@ -84,7 +84,7 @@ def test_fr_016_verbose_reports_each_step(place: Place, server: MemoryServer) ->
     again = place.run("--url", server.url)
     assert again.stdout == f"Memories for {server.url}: 20 processed, 0 succeeded, 0 failed, 20 skipped.\n"
     assert again.stderr == ""
-    status = place.told("--status", "--url", server.url)
+    status = place.report("--status", "--url", server.url)
     assert (status["files"], status["is_running"], status["last"]["succeeded"]) == (20, False, 20)
     assert "sent LEARNING/" in Path(status["log"]).read_text(encoding="utf-8")
 
@@ -93,7 +93,7 @@ def test_fr_016_verbose_reports_each_step(place: Place, server: MemoryServer) ->
 def test_sc_001_20_files_are_sent_within_15_seconds(place: Place, server: MemoryServer) -> None:
     place.write(20)
     started = time.monotonic()
-    assert counts(place.told("--url", server.url))["succeeded"] == 20
+    assert counts(place.report("--url", server.url))["succeeded"] == 20
     assert time.monotonic() - started < 15
 
 
@@ -109,7 +109,7 @@ def test_fr_014_a_dry_run_lists_the_files_without_using_the_network(place: Place
         "would send LEARNING/2026-02/1.md", "would send RESEARCH/2026-01/0.md",
         f"Memories for {server.url}: 0 processed, 0 succeeded, 0 failed, 0 skipped, 2 waiting.",
     ]  # fmt: skip
-    assert place.told("-n", "--url", server.url, **outside)["send"] == [
+    assert place.report("-n", "--url", server.url, **outside)["send"] == [
         "LEARNING/2026-02/1.md",
         "RESEARCH/2026-01/0.md",
     ]
@@ -122,7 +122,7 @@ def test_sc_002_a_session_does_not_wait_and_the_rest_is_sent_once_the_server_is_
     port = free_port()
     url = f"http://127.0.0.1:{port}/mcp/"
 
-    done = place.told("--url", url, "--budget", "0")
+    done = place.report("--url", url, "--budget", "0")
 
     assert counts(done) == {"processed": 0, "succeeded": 0, "failed": 0, "skipped": 0}
     assert (done["waiting"], done["in_background"]) == (3, True)
@@ -143,7 +143,7 @@ def test_fr_013_a_hanging_server_delays_a_session_only_for_the_budget(place: Pla
     assert done.returncode == 0
     assert "2 waiting. The rest continues in the background; --status shows the progress." in done.stdout
     wait_until(lambda: bool(server.calls()))
-    status = place.told("--status", "--url", server.url)
+    status = place.report("--status", "--url", server.url)
     assert status["is_running"] is True
     server.set()  # releases the hanging call
     state = Path(status["state"])
@@ -161,10 +161,10 @@ def test_two_simultaneous_hooks_send_each_file_once(place: Place, server: Memory
         )
         for _ in range(2)
     ]  # fmt: skip
-    told = [json.loads(process.communicate(timeout=60)[0]) for process in both]
+    outcomes = [json.loads(process.communicate(timeout=60)[0]) for process in both]
 
     assert [process.returncode for process in both] == [0, 0]
-    assert sorted(outcome["succeeded"] for outcome in told) == [0, 12]
+    assert sorted(outcome["succeeded"] for outcome in outcomes) == [0, 12]
     assert len(server.calls()) == len(server.episodes) == 12
 
 
@@ -172,7 +172,7 @@ def test_memories_are_stored_once_in_a_local_or_a_remote_lore(place: Place) -> N
     place.write(3)
     (place.memories / "LEARNING/long.md").write_text("# Long\n\n" + "A paragraph of words.\n\n" * 600, encoding="utf-8")
     (place.memories / "RESEARCH/cti.md").write_text("# CTI\n\nThe group apt-28 uses it.", encoding="utf-8")
-    own = place.told()
+    own = place.report()
     assert counts(own) == {"processed": 5, "succeeded": 5, "failed": 0, "skipped": 0}
     found = run_lore("hook", "search", "apt-28", cwd=place.project, LORE_HOME=str(place.home))
     assert "CTI" in found.stdout
@@ -186,12 +186,12 @@ def test_memories_are_stored_once_in_a_local_or_a_remote_lore(place: Place) -> N
     assert "hook/" not in history  # the state of this machine is not shared
     environment = {"LORE_TOKEN": TOKEN, "LORE_HOME": str(place.home.with_name("other"))}
     with serving(place.project, variables=environment) as url:
-        assert counts(place.told("--url", f"{url}/mcp/", LORE_HOOK_TOKEN=TOKEN)) == counts(own)
-        log = Path(place.told("--status", "--url", f"{url}/mcp/")["log"]).read_text(encoding="utf-8")
+        assert counts(place.report("--url", f"{url}/mcp/", LORE_HOOK_TOKEN=TOKEN)) == counts(own)
+        log = Path(place.report("--status", "--url", f"{url}/mcp/")["log"]).read_text(encoding="utf-8")
         assert ": protocol 2026-07-28" in log  # this protocol version has no sessions
         assert TOKEN not in log
         (place.memories / "LEARNING/long.md").unlink()
-        changed = place.told("--url", f"{url}/mcp/", LORE_HOOK_TOKEN=TOKEN)
+        changed = place.report("--url", f"{url}/mcp/", LORE_HOOK_TOKEN=TOKEN)
     assert (changed["removed"], changed["skipped"]) == (1, 4)
     assert len(list(place.home.with_name("other").glob("projects/*/memories/*/*.md"))) == 4
 
@@ -210,7 +210,7 @@ def test_a_search_on_another_server_is_escaped_for_its_database(place: Place, se
 
 
 @pytest.mark.parametrize(
-    ("arguments", "environment", "said"),
+    ("arguments", "environment", "expected"),
     [
         ((), {"MADEINOZ_KNOWLEDGE_DB": "mysql"}, "neo4j, falkordb, falkorodb"),
         (("-c", "nothing.toml"), {}, "nothing.toml"),
@@ -218,14 +218,14 @@ def test_a_search_on_another_server_is_escaped_for_its_database(place: Place, se
     ],
 )
 def test_a_session_starts_despite_an_invalid_environment(
-    place: Place, arguments: tuple[str, ...], environment: dict[str, str], said: str
+    place: Place, arguments: tuple[str, ...], environment: dict[str, str], expected: str
 ) -> None:
     place.write(1)
 
     done = place.run(*arguments, **environment)
 
     assert (done.returncode, done.stdout) == (0, "")
-    assert said in done.stderr
+    assert expected in done.stderr
 
 
 def test_a_wrong_command_line_is_reported_with_the_usual_exit_code(place: Place) -> None:

@@ -30,7 +30,7 @@ RAW = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 KEY = "chroma-key-of-the-user"
 SECONDS = 120
 SHIPPED: dict[str, Callable[[World], None]] = {
-    "no index": lambda made: None,
+    "no index": lambda world: None,
     "an index folder": hostile.ship_index,
     "an owner": hostile.ship_owner,
     "a link as index folder": hostile.ship_link,
@@ -42,54 +42,54 @@ LONG = {"a link as lore.toml"}  # refused like an unknown key
 
 
 @pytest.fixture
-def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
-    with hostile.world(tmp_path) as made:
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+    with hostile.world(tmp_path) as world:
         monkeypatch.setenv("LORE_CACHE", str(cache_folder()))
-        monkeypatch.setenv("HOME", str(made.home))
-        monkeypatch.setenv("XDG_CONFIG_HOME", str(made.home / ".config"))
-        monkeypatch.setenv("LORE_HOME", str(made.folder / "knowledge"))
+        monkeypatch.setenv("HOME", str(world.home))
+        monkeypatch.setenv("XDG_CONFIG_HOME", str(world.home / ".config"))
+        monkeypatch.setenv("LORE_HOME", str(world.folder / "knowledge"))
         monkeypatch.setenv("CHROMA_API_KEY", KEY)
         monkeypatch.setenv("CHROMA_ANYTHING", KEY)
-        yield made
-        stop_owners(made.folder)
+        yield world
+        stop_owners(world.folder)
 
 
 @pytest.mark.parametrize("shipped", [pytest.param(case, marks=[pytest.mark.long] * (case in LONG)) for case in SHIPPED])
-def test_a_hostile_project_reaches_nothing_outside_it(made: World, shipped: str) -> None:
-    keep_a_secret(made)
-    hostile.write_hostile(made)
-    SHIPPED[shipped](made)
-    before = made.state()
+def test_a_hostile_project_reaches_nothing_outside_it(world: World, shipped: str) -> None:
+    keep_a_secret(world)
+    hostile.write_hostile(world)
+    SHIPPED[shipped](world)
+    before = world.state()
 
     start = start_lore if shipped == "no index" else run_lore  # the folder has modules to import
-    said = {line: printed(start(*line.split(), cwd=made.project)) for line in COMMANDS}
-    said["stop"] = printed(run_lore("stop", cwd=made.project))
-    assert {line: found.group() for line, text in said.items() if (found := RAW.search(text))} == {}
-    said |= {
-        "mcp": through_mcp(made),
-        "serve": through_http(made),
-        "stop again": printed(run_lore("stop", cwd=made.project)),
+    outputs = {line: printed(start(*line.split(), cwd=world.project)) for line in COMMANDS}
+    outputs["stop"] = printed(run_lore("stop", cwd=world.project))
+    assert {line: found.group() for line, text in outputs.items() if (found := RAW.search(text))} == {}
+    outputs |= {
+        "mcp": through_mcp(world),
+        "serve": through_http(world),
+        "stop again": printed(run_lore("stop", cwd=world.project)),
     }
 
-    assert made.contacts == []
-    assert made.state() == before
-    assert made.victim.poll() is None
-    everything = "\n".join(said.values())
+    assert world.contacts == []
+    assert world.state() == before
+    assert world.victim.poll() is None
+    everything = "\n".join(outputs.values())
     for kept in (CANARY, PRIVATE, KEY, *SECRETS.values()):
         assert kept not in everything
-        assert kept not in stored(made)
+        assert kept not in stored(world)
     assert ("harbour master" in everything) is (shipped not in REFUSED)  # the project remains usable
 
 
-def keep_a_secret(made: World) -> None:
+def keep_a_secret(world: World) -> None:
     """Write a memory of the user's own project, whose name and remote end like those of the hostile project."""
-    write_project(made.finance, {"README.md": "# Backend\n"})
-    git(made.finance, "init", "--quiet")
-    git(made.finance, "remote", "add", "origin", "https://git.example.org/finance/backend.git")
-    (made.finance / "secret.txt").write_text(PRIVATE, encoding="utf-8")
-    done = run_lore("memory", "add", "The vault", "-f", "secret.txt", cwd=made.finance)
+    write_project(world.finance, {"README.md": "# Backend\n"})
+    git(world.finance, "init", "--quiet")
+    git(world.finance, "remote", "add", "origin", "https://git.example.org/finance/backend.git")
+    (world.finance / "secret.txt").write_text(PRIVATE, encoding="utf-8")
+    done = run_lore("memory", "add", "The vault", "-f", "secret.txt", cwd=world.finance)
     assert done.returncode == 0, done.stderr
-    found = run_lore("memory", "search", "vault", cwd=made.finance)
+    found = run_lore("memory", "search", "vault", cwd=world.finance)
     assert PRIVATE in found.stdout
 
 
@@ -100,7 +100,7 @@ def printed(done: subprocess.CompletedProcess[str]) -> str:
     return done.stdout + done.stderr
 
 
-def through_mcp(made: World) -> str:
+def through_mcp(world: World) -> str:
     """Return the output of `lore mcp` for the requests of an agent."""
     calls = [("query_documents", {"query": "harbour"}), ("search_memories", {"query": "vault"}), ("healthcheck", {})]
     messages = [
@@ -112,36 +112,36 @@ def through_mcp(made: World) -> str:
         ),
     ]
     done = subprocess.run(
-        [LORE, "mcp", "--toolsets", "query,documents,manage,projects,memories"], cwd=made.project, check=False,
+        [LORE, "mcp", "--toolsets", "query,documents,manage,projects,memories"], cwd=world.project, check=False,
         capture_output=True, text=True, timeout=SECONDS,
         input="".join(f"{json.dumps(message)}\n" for message in messages),
     )  # fmt: skip
     return done.stdout + done.stderr
 
 
-def through_http(made: World) -> str:
+def through_http(world: World) -> str:
     """Return the replies to the page and an HTTP client, or nothing if the server refuses to start."""
     server = subprocess.Popen(
-        [LORE, "serve", "--port", "0"], cwd=made.project, text=True, stdin=subprocess.DEVNULL,
+        [LORE, "serve", "--port", "0"], cwd=world.project, text=True, stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
     )  # fmt: skip
     assert server.stderr is not None
-    said = ""
+    outputs = ""
     with server.stderr as errors:
         for line in errors:
-            said += line
+            outputs += line
             if address := re.search(r"http://127\.0\.0\.1:\d+", line):
                 url = address.group()
-                said += httpx2.get(f"{url}/", timeout=SECONDS).text
-                said += httpx2.post(f"{url}/api/query", json={"query": "harbour"}, timeout=SECONDS).text
+                outputs += httpx2.get(f"{url}/", timeout=SECONDS).text
+                outputs += httpx2.post(f"{url}/api/query", json={"query": "harbour"}, timeout=SECONDS).text
                 server.terminate()
         server.wait(timeout=SECONDS)
-    return said
+    return outputs
 
 
-def stored(made: World) -> str:
+def stored(world: World) -> str:
     """Return everything that Lore wrote about the hostile project."""
-    index, state = made.project / ".lore", Path(os.environ[STATE])
+    index, state = world.project / ".lore", Path(os.environ[STATE])
     files = [
         path
         for place in (index, state)

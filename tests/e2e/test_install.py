@@ -110,7 +110,7 @@ def test_the_outcome_is_json_if_json_was_requested(project: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "expected"),
     [
         (["emacs"], "claude-code"),
         (["cursor", "--name", "a b"], "letters"),
@@ -119,11 +119,11 @@ def test_the_outcome_is_json_if_json_was_requested(project: Path) -> None:
         (["-C", "/no/such/folder", "cursor"], "no folder"),
     ],
 )
-def test_a_usage_error_is_reported_with_exit_code_2(project: Path, arguments: list[str], told: str) -> None:
+def test_a_usage_error_is_reported_with_exit_code_2(project: Path, arguments: list[str], expected: str) -> None:
     done = install(project, *arguments)
 
     assert done.returncode == 2
-    assert told in done.stderr
+    assert expected in done.stderr
     assert [entry.name for entry in project.iterdir()] == [".git"]
 
 

@@ -146,11 +146,11 @@ def test_the_command_line_lists_reads_compares_and_reverts(project: Path, home: 
 
 
 def test_the_command_line_reports_errors(project: Path, home: Path) -> None:
-    out, told, code = shell(project, home, "show", "abc")
+    out, errors, code = shell(project, home, "show", "abc")
     wrong = json.loads(shell(project, home, "get", "nope", "--json")[0])
 
     assert (out, code) == ("", 1)
-    assert told.startswith("There is no commit `abc`.")
+    assert errors.startswith("There is no commit `abc`.")
     assert (wrong["code"], wrong["success"]) == ("PROJECT_NOT_FOUND", False)
     assert not home.exists()
 

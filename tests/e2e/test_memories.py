@@ -73,9 +73,9 @@ def test_the_command_line_adds_searches_and_deletes_memories(project: Path, home
 
     (tmp_path / "note.md").write_bytes("Größe\r\n".encode())
 
-    code, told = lore("add", "C++ flags", "-g", "Build", "--source", "here", given=b"Use -O2 with C++.\n")
-    assert (code, told.splitlines()[0]) == (0, "Remembered: C++ flags")
-    first = told.splitlines()[1].removeprefix("id: ")
+    code, output = lore("add", "C++ flags", "-g", "Build", "--source", "here", given=b"Use -O2 with C++.\n")
+    assert (code, output.splitlines()[0]) == (0, "Remembered: C++ flags")
+    first = output.splitlines()[1].removeprefix("id: ")
     assert lore("add", "Sizes", "-f", str(tmp_path / "note.md"), "--replaces", "main/gone-000000000000")[0] == 0
     assert next(home.glob("projects/*/memories/main/*.md")).read_bytes().endswith("---\nGröße\r\n".encode())
 

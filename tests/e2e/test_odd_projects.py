@@ -20,10 +20,10 @@ def test_a_project_with_nothing_to_index_gets_no_advice_to_sync_again(tmp_path: 
     synced = run_lore("sync", cwd=tmp_path)
     assert synced.returncode == 0
     for done in (synced, run_lore("search", "zebra", cwd=tmp_path), run_lore("status", cwd=tmp_path)):
-        told = done.stdout + done.stderr
-        assert "no files to index in this project" in told
-        assert "index.include" in told
-        assert "lore sync" not in told
+        output = done.stdout + done.stderr
+        assert "no files to index in this project" in output
+        assert "index.include" in output
+        assert "lore sync" not in output
 
     write_project(tmp_path, {"a.md": "# A\n\nOf the zebra.\n"})
     assert "no file" not in run_lore("sync", cwd=tmp_path).stderr

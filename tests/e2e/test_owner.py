@@ -165,14 +165,14 @@ def test_ps_lists_running_owners_and_stop_ends_them(project: Path) -> None:
     note = owner_of(project)
 
     listed = json.loads(run_lore("ps", "--json", cwd=project).stdout)["owners"]
-    told = run_lore("ps", cwd=project).stdout
+    listing = run_lore("ps", cwd=project).stdout
     stopped = json.loads(run_lore("stop", "--json", cwd=project).stdout)
     after = json.loads(run_lore("ps", "--json", cwd=project).stdout)
 
     assert [(owner["pid"], owner["project"], owner["clients"], owner["answers"]) for owner in listed] == [
         (note.pid, str(project), 0, True)
     ]
-    assert str(note.pid) in told
+    assert str(note.pid) in listing
     assert stopped == {"stopped": [note.pid]}
     assert after == {"owners": []}
     assert not note_of(project / ".lore").exists()

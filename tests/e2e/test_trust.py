@@ -88,10 +88,10 @@ def test_a_project_without_requests_needs_no_approval(tmp_path: Path) -> None:
 def test_every_command_names_the_settings_it_ignores(project: Path, line: str) -> None:
     done = run_lore(*line.split(), cwd=project)
 
-    told = [line for line in done.stderr.splitlines() if "only you can allow" in line]
-    assert len(told) == 1
-    assert all(key in told[0] for key in KEYS)
-    assert "query.nResults" not in told[0]
+    warnings = [line for line in done.stderr.splitlines() if "only you can allow" in line]
+    assert len(warnings) == 1
+    assert all(key in warnings[0] for key in KEYS)
+    assert "query.nResults" not in warnings[0]
     assert not (project.parent / "elsewhere").exists()
 
 

@@ -150,7 +150,7 @@ def test_29_2_a_search_accepts_project_root_and_options(app: App, project: Path)
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "expected"),
     [
         ({"project_root": "/nowhere"}, "project_root"),
         ({"options": {"limit": 0}}, "limit"),
@@ -160,11 +160,11 @@ def test_29_2_a_search_accepts_project_root_and_options(app: App, project: Path)
         ({"options": []}, "options"),
     ],
 )
-def test_29_2_wrong_options_and_other_projects_are_refused(app: App, arguments: JSON, said: str) -> None:
+def test_29_2_wrong_options_and_other_projects_are_refused(app: App, arguments: JSON, expected: str) -> None:
     with pytest.raises(InvalidArgument) as caught:
         search(app, "error handling", **arguments)
 
-    assert said in f"{caught.value.message} {caught.value.hint}"
+    assert expected in f"{caught.value.message} {caught.value.hint}"
 
 
 def test_29_2_criterion_3_framework_docs_are_accessible_and_the_error_for_a_missing_doc_lists_the_others(

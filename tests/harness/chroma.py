@@ -76,14 +76,14 @@ def _started(folder: Path) -> tuple[subprocess.Popen[str], int]:
             cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
         )  # fmt: skip
         assert process.stdout
-        said = list(itertools.takewhile(lambda line: "listening on" not in line, process.stdout))
+        output = list(itertools.takewhile(lambda line: "listening on" not in line, process.stdout))
         while process.poll() is None:
             with socket.socket() as probe:
                 if probe.connect_ex(("127.0.0.1", port)) == 0:
                     return process, port
             os.sched_yield()
         process.stdout.close()
-        assert any("is not available" in line for line in said), said
+        assert any("is not available" in line for line in output), output
 
 
 @dataclass

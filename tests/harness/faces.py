@@ -82,19 +82,19 @@ def serving(
     """Run `lore serve`, on a free port unless a port is given, and yield its address."""
     command = [LORE, "serve", "--port", str(port), "--toolsets", toolsets]
     read, write = os.pipe()
-    with open(read, encoding="utf-8") as said:
+    with open(read, encoding="utf-8") as output:
         with open(write, "wb") as errors:
             given = {**os.environ, **(variables or {}), **environment}
             server = PREPARED.start(command, project, given, errors, errors, LONG_SECONDS)
         try:
-            line = said.readline()
-            assert line.startswith("Lore serves"), line + said.read()
+            line = output.readline()
+            assert line.startswith("Lore serves"), line + output.read()
             match = re.search(r"http://[\d.]+:\d+", line)
             assert match, line
             yield match.group()
         finally:
             server.terminate()
-            said.read()
+            output.read()
             server.wait()
 
 

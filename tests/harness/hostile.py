@@ -119,12 +119,12 @@ def world(folder: Path) -> Iterator[World]:
         socket.create_server(("127.0.0.1", 0)) as listener,
         subprocess.Popen(sleeping, stdin=subprocess.PIPE) as victim,
     ):
-        made = World(folder.resolve(), listener.getsockname()[1], victim)
-        thread = threading.Thread(target=_listen, args=(listener, made.contacts), daemon=True)
+        world = World(folder.resolve(), listener.getsockname()[1], victim)
+        thread = threading.Thread(target=_listen, args=(listener, world.contacts), daemon=True)
         thread.start()
         canary = f"# Mine\n\n{CANARY}\n"
         write_project(
-            made.folder,
+            world.folder,
             {
                 **{f"outside/{name}": canary for name in (*INDEX_FILES, *OTHER_FILES)},
                 "outside/mcp.json": json.dumps({"mcpServers": {}, "canary": CANARY}),
@@ -134,7 +134,7 @@ def world(folder: Path) -> Iterator[World]:
             },
         )
         try:
-            yield made
+            yield world
         finally:
             listener.shutdown(socket.SHUT_RDWR)
             thread.join()
@@ -154,14 +154,14 @@ def _listen(listener: socket.socket, contacts: list[bytes]) -> None:
                 contacts.append(b"")
 
 
-def write_hostile(made: World) -> None:
+def write_hostile(world: World) -> None:
     """Write the project without an index: settings, files, symlinks, devices, programs and a git folder."""
-    mark = str(made.mark)
+    mark = str(world.mark)
     program = PROGRAM.format(mark=mark)
     write_project(
-        made.project,
+        world.project,
         {
-            "lore.toml": SETTINGS.format(port=made.port),
+            "lore.toml": SETTINGS.format(port=world.port),
             "docs/guide.md": f"# Harbour guide\n\nThe ferry leaves at dawn. {ESCAPE} Ask the harbour master.\n",
             f"docs/{ESCAPE.replace('/', '')}.md": "# Harbour pilot\n\nThe pilot boards at the harbour mouth.\n",
             "docs/links.md": (
@@ -184,24 +184,24 @@ def write_hostile(made: World) -> None:
             ".git/config": (
                 '[core]\n\trepositoryformatversion = 0\n\tfsmonitor = "touch ' + mark + '"\n'
                 '[remote "origin"]\n\turl = https://git.evil.example/evil/backend.git\n'
-                f"[include]\n\tpath = {made.outside}/notes.md\n"
+                f"[include]\n\tpath = {world.outside}/notes.md\n"
             ),
             "notes/mine.md": "# Notes\n\nThe harbour bell.\n",
             ".ce/PRPs/x.md": "# PRP\n\nThe harbour light.\n",
         },
     )
-    project = made.project
+    project = world.project
     git = project / "git"
     git.write_text(f"#!/bin/sh\ntouch {mark}\n", encoding="utf-8")
     git.chmod(0o755)
     for link, target in {
-        "docs/outside.md": made.outside / "notes.md",
-        "docs/folder": made.outside,
-        "notes/out": made.outside,
-        ".ce/syntropy-index.json": made.outside / "notes.md",
-        ".mcp.json": made.outside / "mcp.json",
-        ".cursor": made.outside,
-        "AGENTS.md": made.home / ".bashrc",
+        "docs/outside.md": world.outside / "notes.md",
+        "docs/folder": world.outside,
+        "notes/out": world.outside,
+        ".ce/syntropy-index.json": world.outside / "notes.md",
+        ".mcp.json": world.outside / "mcp.json",
+        ".cursor": world.outside,
+        "AGENTS.md": world.home / ".bashrc",
     }.items():
         (project / link).symlink_to(target)
     for fifo in (".git/HEAD", ".git/packed-refs", "docs/fifo.md", "notes/.gitignore", ".gemini"):
@@ -209,43 +209,43 @@ def write_hostile(made: World) -> None:
     settle(project)
 
 
-def ship_index(made: World) -> None:
+def ship_index(world: World) -> None:
     """Add an index folder whose files are symlinks to files of the user."""
-    index = made.project / ".lore"
+    index = world.project / ".lore"
     index.mkdir()
     for name in INDEX_FILES:
-        (index / name).symlink_to(made.outside / name)
-    (index / "keywords").symlink_to(made.outside / "keywords")
-    (index / "vectors-1").symlink_to(made.outside)
+        (index / name).symlink_to(world.outside / name)
+    (index / "keywords").symlink_to(world.outside / "keywords")
+    (index / "vectors-1").symlink_to(world.outside)
 
 
-def ship_owner(made: World) -> None:
+def ship_owner(world: World) -> None:
     """Add a note that names a process of the user as the index's owner, with an address of the attacker."""
-    index = made.project / ".lore"
+    index = world.project / ".lore"
     index.mkdir()
     note = {
-        "pid": made.victim.pid, "born": born(made.victim.pid), "kind": "serve", "command": "lore serve",
-        "since": "2026-01-01T00:00:00Z", "address": f"tcp:127.0.0.1:{made.port}", "token": "x", "version": "0.1.0",
-        "build": "", "config": "", "key": "", "web": f"http://127.0.0.1:{made.port}",
+        "pid": world.victim.pid, "born": born(world.victim.pid), "kind": "serve", "command": "lore serve",
+        "since": "2026-01-01T00:00:00Z", "address": f"tcp:127.0.0.1:{world.port}", "token": "x", "version": "0.1.0",
+        "build": "", "config": "", "key": "", "web": f"http://127.0.0.1:{world.port}",
     }  # fmt: skip
     (index / "owner.json").write_text(json.dumps(note), encoding="utf-8")
 
 
-def ship_link(made: World) -> None:
+def ship_link(world: World) -> None:
     """Make the index folder a symlink to a folder of the user."""
-    (made.project / ".lore").symlink_to(made.outside)
+    (world.project / ".lore").symlink_to(world.outside)
 
 
-def ship_unknown_key(made: World) -> None:
+def ship_unknown_key(world: World) -> None:
     """Add a key that would be a command in a log, and make the log a symlink to the user's start-up file."""
-    index = made.project / ".lore"
+    index = world.project / ".lore"
     index.mkdir()
-    (index / "owner.log").symlink_to(made.home / ".bashrc")
-    settings = made.project / "lore.toml"
-    settings.write_text(f'"`touch {made.mark}`\\n$(touch {made.mark})\\u001b[2J" = 1\n', encoding="utf-8")
+    (index / "owner.log").symlink_to(world.home / ".bashrc")
+    settings = world.project / "lore.toml"
+    settings.write_text(f'"`touch {world.mark}`\\n$(touch {world.mark})\\u001b[2J" = 1\n', encoding="utf-8")
 
 
-def ship_linked_settings(made: World) -> None:
+def ship_linked_settings(world: World) -> None:
     """Make the configuration a symlink to a file of the user."""
-    (made.project / "lore.toml").unlink()
-    (made.project / "lore.toml").symlink_to(made.outside / "notes.md")
+    (world.project / "lore.toml").unlink()
+    (world.project / "lore.toml").symlink_to(world.outside / "notes.md")

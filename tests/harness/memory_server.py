@@ -31,7 +31,7 @@ LUCENE = r'[+\-&|!(){}\[\]^"~*?:/]'
 
 
 @dataclass
-class Kept:
+class MemoryEpisodes:
     """The state of the server."""
 
     options: JSON = field(default_factory=lambda: dict(OPTIONS))
@@ -73,8 +73,8 @@ class Kept:
             number = str(uuid.uuid4())
             with self.guard:
                 self.episodes[number] = {"uuid": number, **arguments}
-            told = {"message": f"Episode '{arguments['name']}' queued"}
-            return {**told, "uuid": number} if self.options["tells_ids"] else told
+            reply = {"message": f"Episode '{arguments['name']}' queued"}
+            return {**reply, "uuid": number} if self.options["tells_ids"] else reply
         if tool.startswith("delete_"):
             with self.guard:
                 gone = self.episodes.pop(str(arguments.get("uuid") or arguments.get("id")), None)
@@ -99,7 +99,7 @@ class Kept:
 
 def serve(port: int) -> None:
     """Serve until killed, and write the port to standard output."""
-    kept = Kept()
+    kept = MemoryEpisodes()
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -166,8 +166,8 @@ def serve(port: int) -> None:
                 return {"tools": tools[page * size :][:size], **more}
             if fault.get("do") == "refuse":
                 return {"content": [{"type": "text", "text": "this one I do not like"}], "isError": True}
-            told = kept.run(params["name"], params.get("arguments", {}))
-            return {"content": [{"type": "text", "text": json.dumps(told)}], "isError": False}
+            reply = kept.run(params["name"], params.get("arguments", {}))
+            return {"content": [{"type": "text", "text": json.dumps(reply)}], "isError": False}
 
         def _events(self, result: JSON, number: Any, is_cut: bool) -> None:
             message = {"jsonrpc": "2.0", "id": number, "result": result}
@@ -246,8 +246,8 @@ class MemoryServer:
     @property
     def episodes(self) -> list[JSON]:
         """Return the stored episodes."""
-        held: list[JSON] = self._ask("GET")["episodes"]
-        return held
+        episodes: list[JSON] = self._ask("GET")["episodes"]
+        return episodes
 
     @property
     def asked(self) -> list[JSON]:

@@ -61,7 +61,7 @@ def chunks_of(index: Index, source: str | None = None) -> list[Chunk]:
     return [chunk for chunk in chunkfile.read_chunks(index.folder) if source in (None, chunk.source)]
 
 
-def held_everywhere(index: Index) -> tuple[set[str], set[str], set[str]]:
+def ids_everywhere(index: Index) -> tuple[set[str], set[str], set[str]]:
     """Return the chunk ids in chunks.jsonl, in Chroma and in tantivy."""
     vectors = {row.partition(".")[0] for row in index.vectors.row_ids()}
     return {chunk.id for chunk in chunks_of(index)}, vectors, index.keywords.ids()

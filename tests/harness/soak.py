@@ -27,7 +27,7 @@ LANES = "call"  # prefix of the names of App's worker threads
 
 
 @dataclass(frozen=True)
-class Held:
+class Usage:
     """The resources of a process: open descriptors, threads without the worker pool, resident kilobytes."""
 
     descriptors: int
@@ -35,7 +35,7 @@ class Held:
     kilobytes: int
 
     @classmethod
-    def now(cls) -> Held:
+    def now(cls) -> Usage:
         """Measure this process. The worker pool is excluded: it starts its threads one by one, up to a fixed number."""
         status = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
         values = dict(line.split(":", 1) for line in status)
@@ -51,14 +51,14 @@ class Held:
 class Soaked:
     """The resources of the process after the warm-up, after each sync, and after each batch of requests."""
 
-    after_syncs: list[Held]
-    after_requests: list[Held]
+    after_syncs: list[Usage]
+    after_requests: list[Usage]
 
 
-def slope(held: Sequence[Held], steps: int) -> float:
+def slope(samples: Sequence[Usage], steps: int) -> float:
     """Return the growth of memory in kilobytes per step, by least squares over the second half of `steps`."""
-    half = [sample.kilobytes for sample in held[len(held) // 2 :]]
-    return float(np.polyfit(np.arange(len(half)), half, 1)[0]) * (len(held) - 1) / steps
+    half = [sample.kilobytes for sample in samples[len(samples) // 2 :]]
+    return float(np.polyfit(np.arange(len(half)), half, 1)[0]) * (len(samples) - 1) / steps
 
 
 def soak(project: Path, pages: int, syncs: int, requests: int) -> Soaked:
@@ -80,19 +80,19 @@ def soak(project: Path, pages: int, syncs: int, requests: int) -> Soaked:
         for number in range(LIVING):
             _change(project, number)
             _sync(app)
-        after_syncs = [Held.now()]
+        after_syncs = [Usage.now()]
         for number in range(LIVING, LIVING + syncs):
             _change(project, number)
             report = _sync(app)
             assert all(report[done] for done in ("updated", "created", "deleted")), report
             assert _finds(app, number)
             model.embedder.embedded.clear()  # the stand-in records every text, for other tests
-            after_syncs.append(Held.now())
+            after_syncs.append(Usage.now())
         _ask(app, callers, range(4 * BATCH))
-        after_requests = [Held.now()]
+        after_requests = [Usage.now()]
         for start in range(0, requests, BATCH):
             _ask(app, callers, range(start, start + BATCH))
-            after_requests.append(Held.now())
+            after_requests.append(Usage.now())
         return Soaked(after_syncs, after_requests)
 
 

@@ -45,9 +45,9 @@ def pid_of(folder: Path) -> int:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    made = tmp_path / "vectors"
-    made.mkdir()
-    return made
+    folder = tmp_path / "vectors"
+    folder.mkdir()
+    return folder
 
 
 @pytest.fixture
@@ -111,12 +111,12 @@ print("sentence_transformers" in sys.modules or "transformers" in sys.modules)
 def test_models_named_by_a_collection_are_never_loaded(tmp_path: Path, mode: str) -> None:
     """Chroma's client loads the models in a collection's schema at every write, whatever its embedding function."""
     with chroma_running(tmp_path / "vectors") as server:
-        made = server.ask(
+        folder = server.ask(
             "POST",
             "/api/v2/tenants/default_tenant/databases/default_database/collections",
             {"name": "lore", "schema": SCHEMA},
         )
-        assert "nobody/none" in json.dumps(made)
+        assert "nobody/none" in json.dumps(folder)
 
     done = run(USE_POISONED, tmp_path / "vectors", mode, environment={"HF_HUB_OFFLINE": "1"})
 
@@ -172,9 +172,9 @@ def test_the_server_inherits_neither_the_index_lock_nor_open_files(tmp_path: Pat
     with closing(open_index(tmp_path, SERVER)) as index:
         sync(index)
         pid = pid_of(index.folder / "vectors-1")
-        held = {str(entry.readlink()) for entry in Path(f"/proc/{pid}/fd").iterdir()}
+        open_files = {str(entry.readlink()) for entry in Path(f"/proc/{pid}/fd").iterdir()}
 
-    inside = {Path(sample) for sample in held if sample.startswith(str(index.folder))}
+    inside = {Path(name) for name in open_files if name.startswith(str(index.folder))}
     assert inside
     assert {path.relative_to(index.folder).parts[0] for path in inside} <= {"vectors-1", LOG}
 
@@ -412,17 +412,17 @@ def test_a_sync_whose_server_is_killed_at_any_step_is_completed_by_the_next_sync
 def test_every_row_is_found_after_repeated_kills_and_restarts(folder: Path, restarts: int) -> None:
     """chroma#7090, #5925: "Error loading hnsw index" after a restart with more than a thousand rows."""
     rows, vectors = rows_of(250 * restarts + 2_000), vectors_of(250 * restarts + 2_000)
-    held = 2_000
+    count = 2_000
     with closing(served(folder)) as store:
-        store.add(rows[:held], vectors[:held])
+        store.add(rows[:count], vectors[:count])
     for _ in range(restarts):
-        store = served(folder, at_least=held)
-        store.add(rows[held : held + 250], vectors[held : held + 250])
-        held += 250
+        store = served(folder, at_least=count)
+        store.add(rows[count : count + 250], vectors[count : count + 250])
+        count += 250
         kill_server(folder, store.is_alive)
         store.close()
-        with closing(served(folder, at_least=held)) as again:
-            assert again.missing([row[0] for row in rows[:held]], vectors[:held]) == []
+        with closing(served(folder, at_least=count)) as again:
+            assert again.missing([row[0] for row in rows[:count]], vectors[:count]) == []
 
 
 # --- switching modes ---------------------------------------------------------------------------------------------

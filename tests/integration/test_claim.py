@@ -290,9 +290,9 @@ def test_processes_that_create_the_folder_concurrently_agree(project: Path) -> N
             assert process.stdin
             process.stdin.write("\n")
             process.stdin.flush()
-        said = [process.stdout.readline() for process in (first, second, third) if process.stdout]
+        lines = [process.stdout.readline() for process in (first, second, third) if process.stdout]
 
-    assert said == ["True\n"] * 3
+    assert lines == ["True\n"] * 3
     assert not (project / ".lore.foreign").exists()
 
 

@@ -16,7 +16,7 @@ from lore_etl.stores.chunkfile import CHUNKS
 from lore_server.query.retrieve import retrieve
 from tests.harness.indexes import unfindable
 from tests.harness.models import HashModel
-from tests.harness.projects import chunks_of, held_everywhere, open_index, write_project
+from tests.harness.projects import chunks_of, ids_everywhere, open_index, write_project
 
 PYTHON = "class Vessel:\n    '''Anything that floats.'''\n\n    def sail(self):\n        return 'sailing'\n"
 RECORDS = [
@@ -59,7 +59,7 @@ def found(index: Index, question: str) -> set[str]:
 def test_all_stores_contain_the_records_and_each_is_found_by_word_and_by_vector(index: Index) -> None:
     sources, report = load_records(index, RECORDS)
 
-    ids, vectors, words = held_everywhere(index)
+    ids, vectors, words = ids_everywhere(index)
     assert ids == vectors == words
     assert report.created == report.embedded == len(ids)
     assert sources == {"docs/tide.md": "docs/tide.md", "c0": "src/vessel.py", "c1": "c1", "4983": "4983"}
@@ -178,16 +178,16 @@ def test_a_record_without_text_is_a_document_that_no_search_finds(index: Index) 
 def test_a_second_load_reads_and_embeds_nothing(tmp_path: Path, model: HashModel) -> None:
     first = open_index(tmp_path / "bench", model=model)
     load(first)
-    held = chunks_of(first)
+    chunks = chunks_of(first)
     first.close()
     stages: list[str] = []
 
     second = open_index(tmp_path / "bench", model=model)
     _, report = load_records(second, RECORDS, lambda stage, done, total: stages.append(stage))
 
-    assert (report.embedded, report.created, report.updated, report.unchanged) == (0, 0, 0, len(held))
-    assert len(model.embedder.embedded) == len(held)
-    assert chunks_of(second) == held
+    assert (report.embedded, report.created, report.updated, report.unchanged) == (0, 0, 0, len(chunks))
+    assert len(model.embedder.embedded) == len(chunks)
+    assert chunks_of(second) == chunks
     assert stages == []
     second.close()
 

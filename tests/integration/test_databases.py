@@ -333,8 +333,8 @@ def test_the_cloud_gets_the_key_with_every_request_and_the_configured_tenant_and
         assert {header.get("x-chroma-token") for header in gate.headers} == {key}
         assert {path.split("/")[4:7:2] == ["acme", "team"] for _, path, _ in gate.requests if "/databases/" in path}
         assert list(mine(server, index, tenant="acme", database="team").values()) == [PAGES]
-        made = [body for _, path, body in gate.requests if path.endswith("/collections") and body]
-        assert {request["configuration"]["spann"]["space"] for request in made} == {"cosine"}
+        created = [body for _, path, body in gate.requests if path.endswith("/collections") and body]
+        assert {request["configuration"]["spann"]["space"] for request in created} == {"cosine"}
         delete_all(index)
 
 

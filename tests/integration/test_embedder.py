@@ -56,8 +56,8 @@ def real() -> OnnxEmbedder:
 
 @pytest.fixture(params=[HashEmbedder, real], ids=["stand-in", "real"])
 def embedder(request: pytest.FixtureRequest) -> Embedder:
-    made: Embedder = request.param()
-    return made
+    embedder: Embedder = request.param()
+    return embedder
 
 
 def test_vectors_have_the_stated_dimension_and_length_one(embedder: Embedder) -> None:

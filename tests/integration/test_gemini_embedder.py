@@ -19,7 +19,7 @@ from lore_etl.index import Index
 from lore_etl.models.gemini_embedder import BATCH, DIMENSION, GeminiEmbedder
 from lore_etl.pipeline.sync import sync
 from tests.harness.gemini import Reply, garbage, nothing, send, serving, status
-from tests.harness.projects import held_everywhere, write_project
+from tests.harness.projects import ids_everywhere, write_project
 
 MODEL = "gemini-embedding-001"
 
@@ -174,7 +174,7 @@ def test_a_text_refused_by_gemini_does_not_prevent_indexing_the_others(project: 
 
         assert [(failure.source, "400" in failure.reason) for failure in report.failed] == [("docs/7.md", True)]
         assert report.embedded == len(PAGES) - 1
-        chunks, vectors, words = held_everywhere(index)
+        chunks, vectors, words = ids_everywhere(index)
         assert (len(chunks), len(vectors), len(words)) == (40, 39, 40)
 
 

@@ -258,8 +258,8 @@ def test_a_repository_cannot_make_git_run_a_program(tmp_path: Path, config: str)
     commit(root, "Signed, allegedly")
     head = git(root, "cat-file", "commit", "HEAD")
     signed = head.replace("\n\n", "\ngpgsig -----BEGIN PGP SIGNATURE-----\n \n -----END PGP SIGNATURE-----\n\n", 1)
-    made = git(root, "hash-object", "-t", "commit", "-w", "--stdin", given=signed)
-    git(root, "update-ref", "HEAD", made.strip())
+    commit_id = git(root, "hash-object", "-t", "commit", "-w", "--stdin", given=signed)
+    git(root, "update-ref", "HEAD", commit_id.strip())
     for word in config.format(program=program, folder=tmp_path).split():
         git(root, "config", *word.split("=", 1))
     if "promisor" in config:

@@ -312,10 +312,10 @@ def test_the_limit_of_the_command_line_overrides_the_configuration(
 
     for options in ({"folders": [hook.folder]}, {"folders": [hook.folder], "limit": 2}, {}):
         session_start(session, target, upload_request(session, target, **options), is_dry=True)
-    told = [json.loads(word + "}") for word in capsys.readouterr().out.split("\n}")[:-1]]
+    plans = [json.loads(word + "}") for word in capsys.readouterr().out.split("\n}")[:-1]]
 
-    assert [len(plan["send"]) for plan in told] == [1, 2, 1]
-    assert told[2]["send"] == ["notes/a.md"]
+    assert [len(plan["send"]) for plan in plans] == [1, 2, 1]
+    assert plans[2]["send"] == ["notes/a.md"]
 
 
 SYNC = """

@@ -24,7 +24,7 @@ from tests.harness.projects import settle, write_project
 JSON = dict[str, Any]
 
 
-class Held(HashEmbedder):
+class BlockedEmbedder(HashEmbedder):
     """An embedder that waits until the test lets it continue."""
 
     def __init__(self) -> None:
@@ -48,21 +48,21 @@ class Held(HashEmbedder):
         self.free.clear()
 
 
-class HeldModel(HashModel):
+class BlockedModel(HashModel):
     """A model whose embedder a test can pause."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.embedder: Held = Held()
+        self.embedder: BlockedEmbedder = BlockedEmbedder()
 
 
 @pytest.fixture
-def model() -> HeldModel:
-    return HeldModel()
+def model() -> BlockedModel:
+    return BlockedModel()
 
 
 @pytest.fixture
-def app(tmp_path: Path, contract: Contract, model: HeldModel) -> Iterator[App]:
+def app(tmp_path: Path, contract: Contract, model: BlockedModel) -> Iterator[App]:
     write_project(tmp_path, {f"docs/{n}.md": f"# Page {n}\n\nAbout subject{n}.\n" for n in range(5)})
     app = App(tmp_path.resolve(), Settings(), contract, model)
     yield app
@@ -74,7 +74,7 @@ def manage(app: App, action: str = "sync", **more: Any) -> JSON:
     return app.call("manage_knowledge_base", {"action": action, **more})
 
 
-def held_sync(app: App, model: HeldModel) -> JSON:
+def blocked_sync(app: App, model: BlockedModel) -> JSON:
     """Return a sync that waits while it embeds."""
     model.embedder.hold()
     job = manage(app, wait_seconds=0)
@@ -93,8 +93,8 @@ def test_a_short_job_is_complete_when_the_call_returns(app: App) -> None:
     assert job == app.call("get_job", {"id": job["id"]})
 
 
-def test_a_long_job_returns_its_id_and_continues(app: App, model: HeldModel) -> None:
-    job = held_sync(app, model)
+def test_a_long_job_returns_its_id_and_continues(app: App, model: BlockedModel) -> None:
+    job = blocked_sync(app, model)
     running = app.call("get_job", {"id": job["id"]})
     health = app.call("healthcheck", {})
     model.embedder.free.set()
@@ -106,17 +106,17 @@ def test_a_long_job_returns_its_id_and_continues(app: App, model: HeldModel) -> 
 
 
 @pytest.mark.long  # it measures time
-def test_a_job_without_a_waiting_caller_blocks_nobody(app: App, model: HeldModel) -> None:
+def test_a_job_without_a_waiting_caller_blocks_nobody(app: App, model: BlockedModel) -> None:
     started = time.monotonic()
-    held_sync(app, model)
+    blocked_sync(app, model)
     returned = time.monotonic() - started
     model.embedder.free.set()
 
     assert returned < 10
 
 
-def test_a_second_request_joins_the_job_and_includes_later_changes(app: App, model: HeldModel) -> None:
-    first = held_sync(app, model)
+def test_a_second_request_joins_the_job_and_includes_later_changes(app: App, model: BlockedModel) -> None:
+    first = blocked_sync(app, model)
     write_project(app.index.root, {"docs/late.md": "# Late\n\nWritten while the first pass was running.\n"})
     second = manage(app, wait_seconds=0)
     model.embedder.free.set()
@@ -127,17 +127,17 @@ def test_a_second_request_joins_the_job_and_includes_later_changes(app: App, mod
     assert app.call("query_documents", {"query": "late"})["results"][0]["source"] == "docs/late.md"
 
 
-def test_another_kind_of_job_has_to_wait(app: App, model: HeldModel) -> None:
-    job = held_sync(app, model)
+def test_another_kind_of_job_has_to_wait(app: App, model: BlockedModel) -> None:
+    job = blocked_sync(app, model)
 
     with pytest.raises(Busy, match=job["id"]):
         manage(app, "delete", confirm=True)
 
 
-def test_a_cancelled_job_ends_at_its_next_step_and_leaves_a_consistent_index(app: App, model: HeldModel) -> None:
+def test_a_cancelled_job_ends_at_its_next_step_and_leaves_a_consistent_index(app: App, model: BlockedModel) -> None:
     manage(app, wait_seconds=60)
     write_project(app.index.root, {"docs/0.md": "# Page 0\n\nEdited text.\n", "docs/new.md": "# New\n\nNew text.\n"})
-    job = held_sync(app, model)
+    job = blocked_sync(app, model)
     cancelled = app.call("cancel_job", {"id": job["id"]})
     model.embedder.free.set()
     after = ended(app, job["id"])
@@ -151,8 +151,8 @@ def test_a_cancelled_job_ends_at_its_next_step_and_leaves_a_consistent_index(app
     assert_equals_fresh(app.index)
 
 
-def test_a_job_after_a_cancelled_job_starts_from_the_beginning(app: App, model: HeldModel) -> None:
-    job = held_sync(app, model)
+def test_a_job_after_a_cancelled_job_starts_from_the_beginning(app: App, model: BlockedModel) -> None:
+    job = blocked_sync(app, model)
     app.call("cancel_job", {"id": "latest"})
     model.embedder.free.set()
 
@@ -184,7 +184,7 @@ def test_the_last_job_outlives_the_process(app: App, contract: Contract) -> None
     other.close()
 
 
-def test_a_slowly_embedded_query_blocks_neither_a_switch_nor_other_searches(app: App, model: HeldModel) -> None:
+def test_a_slowly_embedded_query_blocks_neither_a_switch_nor_other_searches(app: App, model: BlockedModel) -> None:
     manage(app, wait_seconds=60)
     model.embedder.hold()
     slow: list[JSON] = []
@@ -202,8 +202,8 @@ def test_a_slowly_embedded_query_blocks_neither_a_switch_nor_other_searches(app:
     assert slow[0]["total"]
 
 
-def test_callers_do_not_wait_for_a_cancelled_job_that_is_stuck(app: App, model: HeldModel) -> None:
-    first = held_sync(app, model)
+def test_callers_do_not_wait_for_a_cancelled_job_that_is_stuck(app: App, model: BlockedModel) -> None:
+    first = blocked_sync(app, model)
     app.call("cancel_job", {"id": first["id"]})
     second = manage(app, wait_seconds=0)
     shown = app.call("get_job", {"id": first["id"]})
@@ -218,8 +218,8 @@ def test_callers_do_not_wait_for_a_cancelled_job_that_is_stuck(app: App, model: 
     assert [ended(app, job["id"])["state"] for job in (first, third)] == ["cancelled", "cancelled"]
 
 
-def test_a_job_waits_for_the_cancelled_job_before_it(app: App, model: HeldModel) -> None:
-    first = held_sync(app, model)
+def test_a_job_waits_for_the_cancelled_job_before_it(app: App, model: BlockedModel) -> None:
+    first = blocked_sync(app, model)
     app.call("cancel_job", {"id": first["id"]})
     second = manage(app, wait_seconds=0)
     waiting = app.call("get_job", {"id": second["id"]})
@@ -333,19 +333,21 @@ def test_delete_requires_confirmation_before_it_becomes_a_job(app: App) -> None:
 
 
 def test_waiting_callers_are_notified_of_every_stage(app: App) -> None:
-    heard: list[str] = []
+    stages: list[str] = []
 
     app.call(
-        "manage_knowledge_base", {"action": "sync", "wait_seconds": 60}, Listener(lambda stage, *_: heard.append(stage))
+        "manage_knowledge_base",
+        {"action": "sync", "wait_seconds": 60},
+        Listener(lambda stage, *_: stages.append(stage)),
     )
 
-    assert "embedding" in heard
+    assert "embedding" in stages
 
 
-def test_sixteen_waiting_callers_do_not_block_a_search(app: App, model: HeldModel) -> None:
+def test_sixteen_waiting_callers_do_not_block_a_search(app: App, model: BlockedModel) -> None:
     manage(app, wait_seconds=60)
     write_project(app.index.root, {"docs/x.md": "# X\n\nSomething to embed.\n"})
-    job = held_sync(app, model)
+    job = blocked_sync(app, model)
     waiting = [threading.Thread(target=ended, args=(app, job["id"])) for _ in range(20)]
     for thread in waiting:
         thread.start()
@@ -358,8 +360,8 @@ def test_sixteen_waiting_callers_do_not_block_a_search(app: App, model: HeldMode
     assert found
 
 
-def test_closing_ends_a_running_job_and_keeps_its_results(app: App, model: HeldModel, contract: Contract) -> None:
-    held_sync(app, model)
+def test_closing_ends_a_running_job_and_keeps_its_results(app: App, model: BlockedModel, contract: Contract) -> None:
+    blocked_sync(app, model)
     closing = threading.Thread(target=app.close)
     closing.start()
     model.embedder.free.set()
@@ -372,10 +374,10 @@ def test_closing_ends_a_running_job_and_keeps_its_results(app: App, model: HeldM
     other.close()
 
 
-def test_replies_name_the_running_job(app: App, model: HeldModel) -> None:
+def test_replies_name_the_running_job(app: App, model: BlockedModel) -> None:
     manage(app, wait_seconds=60)
     write_project(app.index.root, {"docs/x.md": "# X\n\nSomething to embed.\n"})
-    job = held_sync(app, model)
+    job = blocked_sync(app, model)
 
     during = app.call("query_documents", {"query": "subject1"})["freshness"]
     model.embedder.free.set()

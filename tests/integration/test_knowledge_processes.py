@@ -130,8 +130,8 @@ def kill_writers(home: Path, kills: int) -> None:
             assert now in (last, last + 1)
             assert_sound(home)
             last = now
-    told = [line for line in messages(home) if "chapter 'Count' in" in line]
-    assert len(told) == last
+    commits = [line for line in messages(home) if "chapter 'Count' in" in line]
+    assert len(commits) == last
     contents = git(home, "log", "-p", "--reverse", "--format=", "--", "projects/my-app/knowledge/guide.md")
     assert [int(found) for found in re.findall(r"^\+(\d+)$", contents, re.MULTILINE)] == list(range(last + 1))
     assert is_linear(home)

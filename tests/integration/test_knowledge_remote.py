@@ -60,12 +60,12 @@ def test_commits_of_a_remote_that_is_ahead_are_fetched_at_the_start(pair: Pair) 
     pair.ours.delete_document(PROJECT, "new", AGENT)
     create(pair.ours, "newer", project="Other")
     pair.ours.close(30)
-    told = list[str]()
-    theirs = KnowledgeStore(pair.theirs.home, changed=lambda: told.append("changed"))
+    notifications = list[str]()
+    theirs = KnowledgeStore(pair.theirs.home, changed=lambda: notifications.append("changed"))
 
     assert theirs.open() == (0, True, None)
 
-    assert told == ["changed"]
+    assert notifications == ["changed"]
     assert content(theirs, "First") == "from elsewhere"
     assert [document.filename for document in theirs.listing.documents("Other")] == ["newer.md"]
     assert len(heads(pair)) == 1
@@ -87,13 +87,13 @@ def test_unpushed_commits_are_pushed_to_a_remote_that_is_behind(pair: Pair) -> N
 
 def test_a_remote_can_be_fetched_in_the_background(pair: Pair) -> None:
     pair.update(pair.ours, "First", "from elsewhere")
-    told = list[str]()
-    theirs = KnowledgeStore(pair.theirs.home, changed=lambda: told.append("changed"))
+    notifications = list[str]()
+    theirs = KnowledgeStore(pair.theirs.home, changed=lambda: notifications.append("changed"))
 
     assert theirs.open(wait_for_remote=False) == (0, False, None)
     assert theirs.close(30)
 
-    assert (told, content(theirs, "First")) == (["changed"], "from elsewhere")
+    assert (notifications, content(theirs, "First")) == (["changed"], "from elsewhere")
     assert theirs.status().remote.problem is None
 
 

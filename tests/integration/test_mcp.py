@@ -107,10 +107,10 @@ TOOLSETS = ("query", "documents", "manage", "projects", "memories", "docs")
 
 @pytest.mark.parametrize("toolsets", [None, *((toolset,) for toolset in TOOLSETS), ("query", "projects"), TOOLSETS])
 def test_the_instructions_mention_only_the_offered_tools(app: App, toolsets: tuple[str, ...] | None) -> None:
-    async def told(client: Client) -> tuple[str, set[str]]:
+    async def observed(client: Client) -> tuple[str, set[str]]:
         return client.instructions or "", {tool.name for tool in (await client.list_tools()).tools}
 
-    text, offered = asked(app, "legacy", told, toolsets)
+    text, offered = asked(app, "legacy", observed, toolsets)
 
     named = set(re.findall(r"\w+", text)) & app.contract.operations.keys()
     assert named <= offered
@@ -296,7 +296,7 @@ def test_a_passage_is_read_by_its_id_and_has_its_path_and_lines(app: App, mode: 
 
 @BOTH
 @pytest.mark.parametrize(
-    ("uri", "told"),
+    ("uri", "expected"),
     [
         ("lore://source/docs/gude.md", "Did you mean docs/guide.md"),
         ("lore://source/../../etc/passwd", "No indexed file"),
@@ -307,11 +307,11 @@ def test_a_passage_is_read_by_its_id_and_has_its_path_and_lines(app: App, mode: 
         ("file:///etc/passwd", "There is no resource"),
     ],
 )
-def test_a_missing_resource_is_a_protocol_error_with_a_hint(app: App, mode: str, uri: str, told: str) -> None:
+def test_a_missing_resource_is_a_protocol_error_with_a_hint(app: App, mode: str, uri: str, expected: str) -> None:
     error = failure(app, mode, lambda client: client.read_resource(uri))
 
     assert error.code == (types.INVALID_PARAMS if mode == "auto" else -32002)
-    assert told in error.message
+    assert expected in error.message
     assert error.data["uri"] == uri
     assert error.data["hint"] in error.message
 
@@ -390,7 +390,7 @@ def test_prompts_mention_only_existing_tools(app: App, mode: str) -> None:
 
 @BOTH
 @pytest.mark.parametrize(
-    ("name", "arguments", "told"),
+    ("name", "arguments", "expected"),
     [
         ("nope", {}, "Prompts: research_question"),
         ("research_question", {}, "`question` is missing"),
@@ -402,12 +402,12 @@ def test_prompts_mention_only_existing_tools(app: App, mode: str) -> None:
     ],
 )
 def test_a_wrong_argument_of_a_prompt_is_reported_by_name(
-    app: App, mode: str, name: str, arguments: JSON, told: str
+    app: App, mode: str, name: str, arguments: JSON, expected: str
 ) -> None:
     error = failure(app, mode, lambda client: client.get_prompt(name, arguments))
 
     assert error.code == types.INVALID_PARAMS
-    assert told in error.message
+    assert expected in error.message
 
 
 class Slow:
@@ -415,7 +415,7 @@ class Slow:
 
     def __init__(self) -> None:
         self.arguments: JSON = {}
-        self.told = threading.Event()
+        self.reported = threading.Event()
         self.go = threading.Event()
         self.left = threading.Event()
 
@@ -427,7 +427,7 @@ class Slow:
                 ("embedding", 2, 2), ("reading", 0, 4), ("reading", 4, 4),
             ):  # fmt: skip
                 listener.progress(stage, done, total)
-            self.told.set()
+            self.reported.set()
             for _ in range(3000):  # like a wait: checks each step until the test releases it
                 if self.go.wait(0.01):
                     break
@@ -473,7 +473,7 @@ def test_cancelling_a_call_ends_the_wait_but_not_the_server(contract: Contract, 
         async with Client(wired(build_server(contract, Calls(contract, slow.call), problem)), mode=mode) as client:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(client.call_tool, "manage_knowledge_base", {"action": "sync"})
-                await anyio.to_thread.run_sync(slow.told.wait, 30)
+                await anyio.to_thread.run_sync(slow.reported.wait, 30)
                 tasks.cancel_scope.cancel()
             assert await anyio.to_thread.run_sync(slow.left.wait, 30)
             return (await client.list_tools()).tools[0].name

@@ -201,9 +201,9 @@ def test_two_processes_that_add_the_same_memory_concurrently_create_it_once(home
                 assert process.stdin
                 process.stdin.write(text)
                 process.stdin.flush()
-            told = [process.stdout.readline().split() for process in running if process.stdout]
-            assert told[0][0] == told[1][0]
-            assert sorted(line[1] for line in told) == ["False", "True"]
+            replies = [process.stdout.readline().split() for process in running if process.stdout]
+            assert replies[0][0] == replies[1][0]
+            assert sorted(line[1] for line in replies) == ["False", "True"]
     assert len(messages(home)) == 2
     assert len(files(home)) == 1 + 2
     assert_sound(home)

@@ -107,18 +107,18 @@ def test_a_search_falls_back_to_keywords_and_reports_the_reason(
 def test_a_sync_contacts_the_hub_once_and_later_searches_report_the_reason(
     project: Path, contract: Contract, hub: list[str]
 ) -> None:
-    heard: list[str] = []
+    stages: list[str] = []
     with closing(App(project, configured("nobody/no-such-model"), contract)) as app:
         with pytest.raises(ConfigError, match=r"embedding\.model"):
             app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 60})
         reply = app.call("query_documents", {"query": "lighthouse"})
     model = ConfiguredModel(EmbeddingSettings(model="nobody/no-such-model"))
     with pytest.raises(ConfigError):
-        model.prepare(lambda stage, *_: heard.append(stage), may_download=True)
+        model.prepare(lambda stage, *_: stages.append(stage), may_download=True)
 
     assert "nobody/no-such-model" in reply["degraded"]
     assert len(hub) == 2
-    assert heard == ["downloading the model"]
+    assert stages == ["downloading the model"]
 
 
 def test_a_hub_that_never_answers_times_out(monkeypatch: pytest.MonkeyPatch) -> None:

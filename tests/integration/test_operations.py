@@ -98,10 +98,10 @@ def test_an_added_operation_is_called_with_defaults_and_rendered(app: App) -> No
 
 
 def test_an_added_operation_gets_the_listener_of_its_call(app: App) -> None:
-    heard: list[str] = []
-    app.call("echo", {"text": "ab"}, Listener(text=heard.append))
+    texts: list[str] = []
+    app.call("echo", {"text": "ab"}, Listener(text=texts.append))
 
-    assert heard == ["heard"]
+    assert texts == ["heard"]
 
 
 def test_an_added_operation_is_a_tool_over_mcp(app: App) -> None:

@@ -170,14 +170,14 @@ def test_a_list_marks_outdated_documents_as_the_search_does(call: Call) -> None:
     write(call, "new", supersedes=["old.md"])
     write(call, "next", supersedes=["new"], valid_until="2999-01-01")
 
-    told = {file["filename"]: file.get("outdated") for file in call("list_knowledge_files")["files"]}
-    assert told == {
+    outdated = {file["filename"]: file.get("outdated") for file in call("list_knowledge_files")["files"]}
+    assert outdated == {
         "old.md": {"superseded_by": "next.md", "valid_until": "2020-01-01"},
         "new.md": {"superseded_by": "next.md"},
         "next.md": None,
     }
     found = call("search_knowledge", query="first")["results"]
-    assert {match["file"]: match.get("outdated") for match in found} == told
+    assert {match["file"]: match.get("outdated") for match in found} == outdated
 
 
 # --- chapters and sections -------------------------------------------------------------------------------------------

@@ -34,8 +34,8 @@ def test_no_file_of_the_index_contains_a_secret(project: Path) -> None:
     report = sync(index)
     index.close()
 
-    held = files_below(index.folder)
-    assert [sample.name for sample in FORMATS if any(line.encode() in held for line in sample.lines)] == []
+    content = files_below(index.folder)
+    assert [sample.name for sample in FORMATS if any(line.encode() in content for line in sample.lines)] == []
     assert len([warning for warning in report.warnings if "secrets removed" in warning]) == len(FORMATS) + 1
 
 
@@ -55,5 +55,5 @@ def test_secrets_indexed_by_an_older_version_are_removed_by_the_next_sync(
     sync(index)
     index.close()
 
-    held = files_below(index.folder)
-    assert [sample.name for sample in FORMATS if any(line.encode() in held for line in sample.lines)] == []
+    content = files_below(index.folder)
+    assert [sample.name for sample in FORMATS if any(line.encode() in content for line in sample.lines)] == []

@@ -87,8 +87,8 @@ def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture(scope="module", params=[bert, qwen])
 def model(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    made: Path = request.param(tmp_path_factory.mktemp("model") / "tiny")
-    return made
+    folder: Path = request.param(tmp_path_factory.mktemp("model") / "tiny")
+    return folder
 
 
 OPEN = """

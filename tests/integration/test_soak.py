@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.harness.processes import run
-from tests.harness.soak import Held, slope
+from tests.harness.soak import Usage, slope
 
 MANY_SYNCS, MANY_REQUESTS = 300, 5_000
 LIMIT = 256  # open descriptors: the default on macOS
@@ -41,11 +41,11 @@ def test_syncs_and_requests_leak_no_descriptors_threads_or_memory(
     done = run(CODE, tmp_path / "project", LIMIT, pages, syncs, requests, environment=environment, seconds=3_600)
 
     assert done.returncode == 0, done.stderr
-    phases = {name: [Held(**sample) for sample in held] for name, held in json.loads(done.stdout).items()}
+    phases = {name: [Usage(**sample) for sample in samples] for name, samples in json.loads(done.stdout).items()}
     after_syncs, after_requests = phases["after_syncs"], phases["after_requests"]
-    for held in (after_syncs, after_requests):
-        assert growth([sample.descriptors for sample in held]) <= POOLED_FILES
-        assert growth([sample.threads for sample in held]) <= POOLED_THREADS
+    for samples in (after_syncs, after_requests):
+        assert growth([sample.descriptors for sample in samples]) <= POOLED_FILES
+        assert growth([sample.threads for sample in samples]) <= POOLED_THREADS
     if syncs == MANY_SYNCS:
         assert slope(after_syncs, syncs) < KILOBYTES_PER_SYNC
         assert slope(after_requests, requests) < KILOBYTES_PER_REQUEST

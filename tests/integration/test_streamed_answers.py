@@ -24,13 +24,13 @@ def key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GEMINI_API_KEY", "test-key-that-must-not-leak")
 
 
-def hear(sample: Path, contract: Contract, fake: FakeGemini, **settings: Any) -> tuple[list[str], dict[str, Any]]:
+def ask(sample: Path, contract: Contract, fake: FakeGemini, **settings: Any) -> tuple[list[str], dict[str, Any]]:
     """Return the streamed pieces and the reply."""
-    told: list[str] = []
+    streamed: list[str] = []
     answer = AnswerSettings(base_url=fake.url, **{"timeout_seconds": 5, "attempts": 2, **settings})
     app = App(sample, Settings(answer=answer), contract, LOADED)
     try:
-        return told, app.call("ask_knowledge_base", {"query": QUESTION}, Listener(text=told.append))
+        return streamed, app.call("ask_knowledge_base", {"query": QUESTION}, Listener(text=streamed.append))
     finally:
         app.close()
 
@@ -41,13 +41,13 @@ def test_the_pieces_join_to_the_answer_and_the_reply_is_the_same_as_without_stre
     whole = "It doubles each time [1]. It is capped [2, 99]. See [the docs. All](https://evil.example/x) too [1]. End."
     pieces = [whole[n : n + 7] for n in range(0, len(whole), 7)]
     with gemini.serving(gemini.stream(*pieces), gemini.text(whole)) as fake:
-        told, reply = hear(sample, contract, fake)
+        streamed, reply = ask(sample, contract, fake)
         app = App(sample, Settings(answer=AnswerSettings(base_url=fake.url)), contract, LOADED)
         silent = app.call("ask_knowledge_base", {"query": QUESTION})
         app.close()
 
-    assert len(told) > 2
-    assert "".join(told) == reply["answer"] == silent["answer"]
+    assert len(streamed) > 2
+    assert "".join(streamed) == reply["answer"] == silent["answer"]
     assert reply["citations"] == silent["citations"]
     assert reply["mode"] == "synthesized"
     assert fake.paths[0].endswith(":streamGenerateContent?alt=sse")
@@ -68,14 +68,14 @@ def test_no_piece_contains_a_link_or_an_invalid_citation_however_the_text_is_spl
     sample: Path, contract: Contract, whole: str, size: int
 ) -> None:
     with gemini.serving(gemini.stream(*(whole[n : n + size] for n in range(0, len(whole), size)))) as fake:
-        told, reply = hear(sample, contract, fake)
+        streamed, reply = ask(sample, contract, fake)
 
-    for count in range(len(told) + 1):
-        shown = "".join(told[:count])
+    for count in range(len(streamed) + 1):
+        shown = "".join(streamed[:count])
         assert "evil" not in shown
         assert "77" not in shown
         assert reply["answer"].startswith(shown)
-    assert "".join(told) == reply["answer"]
+    assert "".join(streamed) == reply["answer"]
 
 
 @pytest.mark.parametrize(
@@ -96,12 +96,12 @@ def test_quotes_are_streamed_if_the_model_fails_before_its_first_text(
     sample: Path, contract: Contract, script: gemini.Reply, reason: str
 ) -> None:
     with gemini.serving(script) as fake:
-        told, reply = hear(sample, contract, fake)
+        streamed, reply = ask(sample, contract, fake)
 
     assert reply["mode"] == "extractive"
     assert reason in reply["degraded"]
-    assert len(told) == len(reply["citations"]) > 1
-    assert "".join(told) == reply["answer"]
+    assert len(streamed) == len(reply["citations"]) > 1
+    assert "".join(streamed) == reply["answer"]
 
 
 @pytest.mark.parametrize(
@@ -117,9 +117,9 @@ def test_a_stream_that_breaks_ends_with_quotes_only_in_the_reply(
     sample: Path, contract: Contract, script: gemini.Reply, reason: str
 ) -> None:
     with gemini.serving(script) as fake:
-        told, reply = hear(sample, contract, fake)
+        streamed, reply = ask(sample, contract, fake)
 
-    assert told == ["It doubles [1]."]
+    assert streamed == ["It doubles [1]."]
     assert (reply["mode"], reason in reply["degraded"]) == ("extractive", True)
     assert reply["citations"]
     assert "hidden-detail" not in str(reply)
@@ -127,18 +127,18 @@ def test_a_stream_that_breaks_ends_with_quotes_only_in_the_reply(
 
 def test_a_temporary_failure_before_the_first_piece_is_retried(sample: Path, contract: Contract) -> None:
     with gemini.serving(gemini.status(503), gemini.stream("It doubles [1].")) as fake:
-        told, reply = hear(sample, contract, fake)
+        streamed, reply = ask(sample, contract, fake)
 
-    assert (told, reply["mode"], len(fake.requests)) == (["It doubles [1]."], "synthesized", 2)
+    assert (streamed, reply["mode"], len(fake.requests)) == (["It doubles [1]."], "synthesized", 2)
 
 
 def test_a_stalled_stream_times_out(sample: Path, contract: Contract) -> None:
     holder: list[FakeGemini] = []
     with gemini.serving(gemini.stalls_after(lambda: holder[0], "It doubles [1]. ", "Then")) as fake:
         holder.append(fake)
-        told, reply = hear(sample, contract, fake, timeout_seconds=1, attempts=1)
+        streamed, reply = ask(sample, contract, fake, timeout_seconds=1, attempts=1)
 
-    assert told == ["It doubles [1]."]
+    assert streamed == ["It doubles [1]."]
     assert "in time" in reply["degraded"]
 
 
@@ -146,16 +146,16 @@ def test_an_endless_slow_stream_times_out(sample: Path, contract: Contract) -> N
     holder: list[FakeGemini] = []
     with gemini.serving(gemini.drips(lambda: holder[0])) as fake:
         holder.append(fake)
-        _, reply = hear(sample, contract, fake, timeout_seconds=1, attempts=1)
+        _, reply = ask(sample, contract, fake, timeout_seconds=1, attempts=1)
 
     assert "in time" in reply["degraded"]
 
 
 def test_a_model_that_finds_no_answer_gives_a_single_sentence(sample: Path, contract: Contract) -> None:
     with gemini.serving(gemini.stream("NOT_IN", "_PASSAGES", "\n")) as fake:
-        told, reply = hear(sample, contract, fake)
+        streamed, reply = ask(sample, contract, fake)
 
-    assert told == [reply["answer"]]
+    assert streamed == [reply["answer"]]
     assert "do not answer" in reply["answer"]
 
 

@@ -21,7 +21,7 @@ from tests.harness.indexes import assert_equals_fresh, fresh_state, state_of, un
 from tests.harness.models import HashEmbedder, HashModel
 from tests.harness.permissions import without_permission
 from tests.harness.processes import run
-from tests.harness.projects import chunks_of, held_everywhere, open_index, settle, write_project
+from tests.harness.projects import chunks_of, ids_everywhere, open_index, settle, write_project
 
 FILES: dict[str, str | bytes] = {
     "docs/ferry.md": "# Ferry\n\nIt crosses at dawn.\n\n## Berths\n\nEach berth holds one ferry for the night.\n",
@@ -75,7 +75,7 @@ def found_sources(index: Index, query: str) -> set[str]:
 def test_the_first_sync_embeds_every_chunk_and_all_stores_agree(index: Index, model: HashModel) -> None:
     report = sync(index)
 
-    chunks, vectors, words = held_everywhere(index)
+    chunks, vectors, words = ids_everywhere(index)
     assert chunks == vectors == words
     assert report.created == report.embedded == len(chunks) == len(model.embedder.embedded)
     assert (report.files, report.failed, report.warnings) == (len(FILES), [], [])
@@ -153,7 +153,7 @@ def test_deleting_a_file_removes_its_chunks_from_all_three_stores(index: Index, 
     report = sync(index)
 
     assert report.deleted == len(gone) > 0
-    assert all(not gone & held for held in held_everywhere(index))
+    assert all(not gone & ids for ids in ids_everywhere(index))
     assert_equals_fresh(index)
 
 
@@ -240,7 +240,7 @@ def test_the_same_content_in_many_files_is_embedded_once_and_found_everywhere(tm
     assert unfindable(index) == []
     (tmp_path / "docs/7/a.md").unlink()
     assert sync(index).deleted == 1
-    assert [len(held) for held in held_everywhere(index)] == [299, 299, 299]
+    assert [len(ids) for ids in ids_everywhere(index)] == [299, 299, 299]
     index.close()
 
 
@@ -287,7 +287,7 @@ def test_an_unreadable_file_keeps_its_chunks_and_is_reported_until_it_is_repaire
 
 def test_an_unreadable_folder_keeps_its_chunks_and_is_reported(index: Index, project: Path) -> None:
     sync(index)
-    before = held_everywhere(index)
+    before = ids_everywhere(index)
 
     with without_permission(project / "docs", project):
         reports = [sync(index), sync(index)]
@@ -295,7 +295,7 @@ def test_an_unreadable_folder_keeps_its_chunks_and_is_reported(index: Index, pro
     for report in reports:
         assert [failure.source for failure in report.failed] == ["docs/"]
         assert report.deleted == 0
-    assert held_everywhere(index) == before
+    assert ids_everywhere(index) == before
     assert sync(index).failed == []
 
 
@@ -356,7 +356,7 @@ def test_files_with_unusual_names_are_indexed_by_their_names(tmp_path: Path, nam
     assert found_sources(index, "lighthouse") == {name}
     (tmp_path / name).unlink()
     sync(index)
-    assert held_everywhere(index) == (set(), set(), set())
+    assert ids_everywhere(index) == (set(), set(), set())
     index.close()
 
 
@@ -495,7 +495,7 @@ def test_delete_empties_everything_and_the_next_sync_restores_it_without_embeddi
     report = delete_all(index)
 
     assert report.deleted == len(before.catalogue)
-    assert held_everywhere(index) == (set(), set(), set())
+    assert ids_everywhere(index) == (set(), set(), set())
     with pytest.raises(IndexMissing):
         retrieve(index, "ferry", None, 5)
     again = sync(index)

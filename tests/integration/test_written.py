@@ -270,12 +270,12 @@ def test_an_expired_document_loses_score_and_shows_its_last_day(app: App, call: 
     assert found["@lore/knowledge/offer.md"]["score"] < found["@lore/knowledge/prices.md"]["score"]
 
 
-@pytest.mark.parametrize("said", ["soon", "2020", "2020-13-01", "2020-01-01T00:00:00"])
-def test_a_last_day_that_is_not_a_date_is_rejected_or_reported(call: Call, root: Path, said: str) -> None:
+@pytest.mark.parametrize("expected", ["soon", "2020", "2020-13-01", "2020-01-01T00:00:00"])
+def test_a_last_day_that_is_not_a_date_is_rejected_or_reported(call: Call, root: Path, expected: str) -> None:
     with pytest.raises(InvalidContent, match="is not a date"):
-        note(call, "offer", "Berths cost ten crowns.", valid_until=said)
+        note(call, "offer", "Berths cost ten crowns.", valid_until=expected)
     note(call, "offer", "Berths cost ten crowns.")
-    text = f"---\ntitle: Offer\nvalid_until: '{said}'\n---\n\n## Notes\n\nBerths cost ten crowns.\n"
+    text = f"---\ntitle: Offer\nvalid_until: '{expected}'\n---\n\n## Notes\n\nBerths cost ten crowns.\n"
     with pytest.raises(InvalidContent, match="is not a date"):
         call("write_knowledge_file", filename="offer", content=text)
     write_project(root, {"docs/offer.md": text})
@@ -322,8 +322,8 @@ def test_the_document_search_also_considers_succession(call: Call) -> None:
     found = call("search_knowledge", query="lanterns")
     names = [result["file"] for result in found["results"]]
     assert names.index("lights.md") < names.index("lanterns.md")
-    told = {result["file"]: result.get("outdated") for result in found["results"]}
-    assert told == {
+    outdated = {result["file"]: result.get("outdated") for result in found["results"]}
+    assert outdated == {
         "lights.md": None,
         "lanterns.md": {"superseded_by": "lights.md"},
         "offer.md": {"valid_until": "2020-12-31"},

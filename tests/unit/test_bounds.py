@@ -31,10 +31,10 @@ def test_a_report_of_a_thousand_long_failures_is_truncated_to_the_limit(contract
     assert budget.size(record) <= LIMIT
     kept = {name: len(record["report"][name]) for name in ("failed", "skipped", "warnings")}
     assert min(kept.values()) >= 1
-    told = (
+    note = (
         f"{300 - kept['warnings']} warnings and {1000 - kept['failed']} failed and {2000 - kept['skipped']:,} skipped"
     )
-    assert record["report"]["truncated"].startswith(told)
+    assert record["report"]["truncated"].startswith(note)
 
 
 def test_a_report_within_the_limit_is_not_truncated() -> None:

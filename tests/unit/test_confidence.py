@@ -37,10 +37,10 @@ def test_similarity_and_words_must_occur_in_the_same_passage() -> None:
 
 
 def test_rare_words_count_more_than_common_ones() -> None:
-    held = Candidate(make_chunk("a.md", text="lamp"), 0.0, 1.0)
+    candidate = Candidate(make_chunk("a.md", text="lamp"), 0.0, 1.0)
     rarity = {"lamp": 9.0, "common": 1.0}
 
-    found = confidence("common lamp", Candidates([held]), lambda words: {word: rarity[word] for word in words})
+    found = confidence("common lamp", Candidates([candidate]), lambda words: {word: rarity[word] for word in words})
 
     assert found == 0.45
 

@@ -24,7 +24,7 @@ def prp(key: str, path: str = "", **about: object) -> ViewEntry:
     return entry(path or f"PRPs/executed/{key}.md", Group.USER_PRPS, Spec.model_validate(about), key)
 
 
-def told(found: Drift) -> list[tuple[str, str, str]]:
+def violations(found: Drift) -> list[tuple[str, str, str]]:
     return [(violation.kind.value, violation.key, violation.target) for violation in found.violations]
 
 
@@ -41,7 +41,7 @@ def test_a_missing_file_named_by_a_prp_is_drift() -> None:
 
     found = drift(entries, lambda path: path in ("ce/there.py", "examples/other.md"), {"examples/patterns/api.md"})
 
-    assert told(found) == [
+    assert violations(found) == [
         ("missing_implementation", "PRP-1", "ce/gone.py"),
         ("missing_pattern", "PRP-2", "examples/patterns/gone.md"),
         ("changed_since_index", "api", "examples/patterns/api.md"),
@@ -61,8 +61,8 @@ def test_a_missing_file_named_by_an_open_prp_is_not_drift() -> None:
     waiting = prp("PRP-1", "PRPs/feature-requests/PRP-1.md", status="draft", **about)
     done = prp("PRP-2", "PRPs/PRP-2.md", status="Executed", **about)
 
-    assert told(drift([waiting], lambda path: False, ())) == []
-    assert len(told(drift([done], lambda path: False, ()))) == 2
+    assert violations(drift([waiting], lambda path: False, ())) == []
+    assert len(violations(drift([done], lambda path: False, ()))) == 2
 
 
 def test_a_file_with_many_rules_is_checked_once() -> None:
@@ -70,7 +70,7 @@ def test_a_file_with_many_rules_is_checked_once() -> None:
 
     found = drift(rules, lambda path: True, {".ce/RULES.md"})
 
-    assert (found.checked, found.score, told(found)) == (1, 1.0, [("changed_since_index", "a", ".ce/RULES.md")])
+    assert (found.checked, found.score, violations(found)) == (1, 1.0, [("changed_since_index", "a", ".ce/RULES.md")])
 
 
 @given(st.lists(st.lists(PATHS, max_size=3), max_size=5), st.sets(PATHS), st.sets(st.integers(0, 4)))

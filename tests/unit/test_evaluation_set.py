@@ -177,7 +177,7 @@ def test_the_evidence_for_an_answer_is_where_it_is_judged_to_be(corpus: dict[str
         if kind == "prose":
             (place,) = answer["evidence"]
             text = " ".join(section(place["source"], place["heading"]).split())
-            assert answer["says"] and all(said in text for said in answer["says"]), answer["_id"]
+            assert answer["says"] and all(quote in text for quote in answer["says"]), answer["_id"]
 
 
 def test_an_unanswerable_question_for_answers_contains_no_name_from_the_corpus(corpus: dict[str, str]) -> None:

@@ -182,7 +182,7 @@ def test_a_file_in_another_encoding_is_reported_by_name(folder: Path, name: str)
 
 @pytest.mark.parametrize("name", ["corpus.jsonl", "queries.jsonl"])
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "expected"),
     [
         ("{", "not valid JSON."),
         ("[" * 100_000, "not valid JSON."),
@@ -193,11 +193,11 @@ def test_a_file_in_another_encoding_is_reported_by_name(folder: Path, name: str)
         ('{"_id": "z", "text": "x", "metadata": "dev"}', "`metadata` is not a JSON object."),
     ],
 )
-def test_an_invalid_record_is_reported_with_file_and_line(folder: Path, name: str, line: str, told: str) -> None:
+def test_an_invalid_record_is_reported_with_file_and_line(folder: Path, name: str, line: str, expected: str) -> None:
     with open(folder / name, "a", encoding="utf-8") as file:
         file.write(f"{line}\n")
 
-    assert refusal(folder) == f"{name}, line 3: {told}"
+    assert refusal(folder) == f"{name}, line 3: {expected}"
 
 
 @pytest.mark.parametrize("name", ["corpus.jsonl", "queries.jsonl"])

@@ -19,7 +19,7 @@ from lore_server.http.events import Events, events_of, streaming_operations
 JSON = dict[str, Any]
 
 
-def told(chunks: list[bytes]) -> list[tuple[str, Any]]:
+def parsed(chunks: list[bytes]) -> list[tuple[str, Any]]:
     """Return the name and data of each event, with heartbeats as events without data."""
     found = []
     for block in b"".join(chunks).decode().split("\n\n")[:-1]:
@@ -46,7 +46,7 @@ def test_an_answer_is_streamed_in_order_and_ends_with_its_result(contract: Contr
         return {"answer": "Zwölf\n[1]", "asked": arguments["query"]}
 
     async def run() -> list[tuple[str, Any]]:
-        return told(
+        return parsed(
             await read_all(await events_of(contract["ask_knowledge_base"], {"query": "x"}, Calls(contract, call)))
         )
 
@@ -64,7 +64,7 @@ def test_a_failure_is_sent_as_an_error_event(contract: Contract, error: Exceptio
         raise error
 
     async def run() -> list[tuple[str, Any]]:
-        return told(
+        return parsed(
             await read_all(await events_of(contract["ask_knowledge_base"], {"query": "x"}, Calls(contract, call)))
         )
 
@@ -101,7 +101,7 @@ def test_heartbeats_are_sent_while_there_is_no_event(contract: Contract, monkeyp
                 go_on.set()
         return chunks
 
-    found = told(anyio.run(run))
+    found = parsed(anyio.run(run))
     assert found[:3] == [("heartbeat", None)] * 3
     assert found[-1] == ("result", {})
 
@@ -157,7 +157,7 @@ def test_a_job_is_sent_when_it_changes_and_at_its_end(contract: Contract) -> Non
 
     async def run() -> list[tuple[str, Any]]:
         arguments = {"id": "latest", "wait_seconds": 60}
-        return told(await read_all(await events_of(contract["get_job"], arguments, Calls(contract, call))))
+        return parsed(await read_all(await events_of(contract["get_job"], arguments, Calls(contract, call))))
 
     found = anyio.run(run)
     assert [(name, job["seconds"]) for name, job in found] == [("job", 0.1), ("job", 0.5), ("job", 0.6)]

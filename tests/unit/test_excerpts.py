@@ -104,7 +104,7 @@ def test_a_folder_without_questions_or_documents_is_not_an_excerpt_set(tmp_path:
 
 
 @pytest.mark.parametrize(
-    ("row", "told"),
+    ("row", "expected"),
     [
         ([1], "not a JSON object."),
         ({"text": "x"}, "`_id` is missing or not a string."),
@@ -121,10 +121,10 @@ def test_a_folder_without_questions_or_documents_is_not_an_excerpt_set(tmp_path:
         (asking((0, len(TEXT) + 1)), "its references are not ranges of the document."),
     ],
 )
-def test_an_invalid_question_is_reported_with_its_line(tmp_path: Path, row: Any, told: str) -> None:
+def test_an_invalid_question_is_reported_with_its_line(tmp_path: Path, row: Any, expected: str) -> None:
     folder = write_excerpts(tmp_path / "set", [asking((0, 3), id_="q0"), row])
 
-    assert refusal(folder) == f"questions.jsonl, line 2: {told}"
+    assert refusal(folder) == f"questions.jsonl, line 2: {expected}"
 
 
 def test_a_line_separator_within_a_question_does_not_end_it(tmp_path: Path) -> None:
@@ -234,7 +234,7 @@ def test_every_measure_is_between_zero_and_one_and_recall_counts_characters(
     tmp_path_factory: pytest.TempPathFactory, passages: list[tuple[str, Span]], references: list[Span]
 ) -> None:
     wanted = {place for start, end in references for place in range(start, end)}
-    held = {place for name, (start, end) in passages if name == "a.md" for place in range(start, end)}
+    covered = {place for name, (start, end) in passages if name == "a.md" for place in range(start, end)}
     folder = write_excerpts(tmp_path_factory.mktemp("set"), [asking(*references, corpus="a")], a="x" * 90)
     answer = read_excerpts(folder).answers["q1"][1]
 
@@ -242,4 +242,4 @@ def test_every_measure_is_between_zero_and_one_and_recall_counts_characters(
 
     assert all(0 <= value <= 1 for value in found.values())
     assert found["iou"] <= min(found["recall"], found["precision"]) + 1e-9
-    assert found["recall"] == pytest.approx(len(wanted & held) / len(wanted))
+    assert found["recall"] == pytest.approx(len(wanted & covered) / len(wanted))

@@ -21,14 +21,14 @@ def repository(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def said(root: Path, *arguments: str) -> str:
+def output(root: Path, *arguments: str) -> str:
     return subprocess.run(
         ["git", "-C", str(root), *arguments], capture_output=True, text=True, check=True
     ).stdout.strip()
 
 
 def test_a_branch_and_its_commit_are_read(repository: Path) -> None:
-    assert head(repository) == Head("main", said(repository, "rev-parse", "HEAD"))
+    assert head(repository) == Head("main", output(repository, "rev-parse", "HEAD"))
 
 
 def test_head_is_found_from_a_folder_within_the_repository(repository: Path) -> None:
@@ -41,13 +41,13 @@ def test_a_branch_with_slashes_is_found_in_packed_refs(repository: Path) -> None
     git(repository, "checkout", "-q", "-b", "feature/one/two")
     git(repository, "pack-refs", "--all")
 
-    assert head(repository) == Head("feature/one/two", said(repository, "rev-parse", "HEAD"))
+    assert head(repository) == Head("feature/one/two", output(repository, "rev-parse", "HEAD"))
 
 
 def test_a_detached_head_is_read(repository: Path) -> None:
     git(repository, "checkout", "-q", "--detach")
 
-    assert head(repository) == Head(None, said(repository, "rev-parse", "HEAD"))
+    assert head(repository) == Head(None, output(repository, "rev-parse", "HEAD"))
 
 
 def test_the_head_of_a_worktree_is_read(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
@@ -55,7 +55,7 @@ def test_the_head_of_a_worktree_is_read(repository: Path, tmp_path_factory: pyte
     git(repository, "worktree", "add", "-q", "-b", "side", str(other))
     commit(other, "second")
 
-    assert head(other) == Head("side", said(other, "rev-parse", "HEAD"))
+    assert head(other) == Head("side", output(other, "rev-parse", "HEAD"))
     assert head(repository).branch == "main"
 
 

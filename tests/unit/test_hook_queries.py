@@ -72,29 +72,29 @@ EPISODE = Episode(
 STRING: JSON = {"type": "string"}
 
 
-def told(**properties: JSON) -> JSON:
+def schema(**properties: JSON) -> JSON:
     return dict(arguments_of(Tool("add_memory", {"name": STRING, **properties}), EPISODE))
 
 
 def test_a_server_like_graphiti_gets_a_description() -> None:
     names = ("episode_body", "group_id", "source", "source_description", "uuid")
 
-    assert told(**dict.fromkeys(names, STRING)) == {
+    assert schema(**dict.fromkeys(names, STRING)) == {
         "name": "Name", "episode_body": "Body", "group_id": "learning", "source": "text",
         "source_description": "rating: 8; tags: a, b; timestamp: 2026-01-20; sync_id: m4rk",
     }  # fmt: skip
 
 
 def test_a_server_like_lore_gets_metadata_and_the_source() -> None:
-    assert told(body=STRING, group_id=STRING, source=STRING, metadata={"type": "object"}) == {
+    assert schema(body=STRING, group_id=STRING, source=STRING, metadata={"type": "object"}) == {
         "name": "Name", "body": "Body", "group_id": "learning", "source": "session",
         "metadata": {"rating": 8, "tags": ["a", "b"], "timestamp": "2026-01-20", "sync_id": "m4rk"},
     }  # fmt: skip
 
 
 def test_a_server_gets_only_the_parameters_it_accepts() -> None:
-    assert told(body=STRING) == {"name": "Name", "body": "Body"}
-    assert told(body=STRING, metadata=STRING)["metadata"].endswith("sync_id: m4rk")
+    assert schema(body=STRING) == {"name": "Name", "body": "Body"}
+    assert schema(body=STRING, metadata=STRING)["metadata"].endswith("sync_id: m4rk")
 
 
 def knowledge(*replies: JSON, **tools: JSON) -> KnowledgeServer:

@@ -86,10 +86,10 @@ def test_the_last_imports_join_the_following_code_whatever_their_number(
     text = "".join(import_.format(number) for number in range(count)) + "\n" + rest
 
     chunks = chunks_of(path, text)
-    told = [chunk for chunk in chunks if chunk.kind != "imports"]
+    importing = [chunk for chunk in chunks if chunk.kind != "imports"]
 
-    assert f"hing{count - 1}" in told[0].text
-    assert "Thing" in told[0].symbols or "run" in told[0].symbols
+    assert f"hing{count - 1}" in importing[0].text
+    assert "Thing" in importing[0].symbols or "run" in importing[0].symbols
     assert count > 9 or len(chunks) == 1
 
 

@@ -94,14 +94,14 @@ def test_groups_keep_their_existing_folders() -> None:
 @given(st.text(max_size=255))
 def test_every_accepted_name_is_a_plain_file_name_and_stable(name: str) -> None:
     try:
-        made = document_name(name)
+        accepted = document_name(name)
     except InvalidFilename:
         return
-    assert made.isprintable() and not re.search(r"[^\w\u0300-\U000e01ef-]|^[.-]", made.removesuffix(".md"))
-    assert len(made.encode()) <= 170
-    assert unicodedata.is_normalized("NFC", made)
-    assert made == made.lower()
-    assert document_name(made) == made
+    assert accepted.isprintable() and not re.search(r"[^\w\u0300-\U000e01ef-]|^[.-]", accepted.removesuffix(".md"))
+    assert len(accepted.encode()) <= 170
+    assert unicodedata.is_normalized("NFC", accepted)
+    assert accepted == accepted.lower()
+    assert document_name(accepted) == accepted
 
 
 @given(st.text())

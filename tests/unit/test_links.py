@@ -69,11 +69,11 @@ def test_no_answer_contains_an_external_address(text: str) -> None:
 @settings(max_examples=200, deadline=None)
 @given(st.lists(st.sampled_from([*PIECES, ". ", " [1]. ", " [2]\n"]), max_size=40))
 def test_no_streamed_part_of_an_answer_contains_an_external_address(pieces: list[str]) -> None:
-    heard: list[str] = []
-    telling = Telling(PASSAGES, heard.append)
+    streamed: list[str] = []
+    telling = Telling(PASSAGES, streamed.append)
     for piece in pieces:
         telling.hear(piece)
-        assert_leads_nowhere("".join(heard), [1, 2])
+        assert_leads_nowhere("".join(streamed), [1, 2])
 
 
 @pytest.mark.parametrize(

@@ -70,5 +70,5 @@ def test_a_score_is_a_share_and_at_least_that_of_any_part_of_the_text(words: lis
     assert len(found) == len(texts)
     assert all(-1e-9 <= proximity <= 1 + 1e-9 for proximity in found)
     for share, text in zip(found, texts, strict=True):
-        held = set(words) & set(text.split())
-        assert (share > 1e-9) == bool(held)
+        common = set(words) & set(text.split())
+        assert (share > 1e-9) == bool(common)

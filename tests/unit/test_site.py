@@ -72,8 +72,8 @@ def test_a_local_page_receives_the_token_and_a_public_page_does_not(
     monkeypatch.setenv("LORE_TOKEN", LONG)
 
     assert told_to_the_page(site_of(tmp_path, Settings()), "localhost")["token"] == LONG
-    told = told_to_the_page(site_of(tmp_path, Settings(), "0.0.0.0"), "localhost")
-    assert (told["token"], told["project"], told["root"]) == ("", "", "")
+    page = told_to_the_page(site_of(tmp_path, Settings(), "0.0.0.0"), "localhost")
+    assert (page["token"], page["project"], page["root"]) == ("", "", "")
 
 
 def test_a_host_name_allowed_by_the_projects_configuration_does_not_receive_the_token(

@@ -101,8 +101,8 @@ def test_a_missing_token_that_must_not_be_created_is_an_error(index: Path) -> No
     with pytest.raises(ConfigError, match="no token yet"):
         token_of(index, make=False)
 
-    made = token_of(index)
-    assert token_of(index, make=False) == made
+    token = token_of(index)
+    assert token_of(index, make=False) == token
 
 
 def test_the_repr_shows_the_path_of_the_token_and_not_the_token(index: Path) -> None:

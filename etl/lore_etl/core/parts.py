@@ -12,11 +12,11 @@ _BORDERS = (
 )
 
 
-def parts_of(text: str, most: int) -> list[str]:
-    """Return parts of at most `most` characters, cut after a paragraph, else a line, else a word, else anywhere."""
+def parts_of(text: str, limit: int) -> list[str]:
+    """Return parts of at most `limit` characters, cut after a paragraph, else a line, else a word, else anywhere."""
     parts, start = [], 0
-    while len(text) - start > most:
-        end = _border(text, start, start + most)
+    while len(text) - start > limit:
+        end = _border(text, start, start + limit)
         parts.append(text[start:end])
         start = end
     return [*parts, text[start:]]

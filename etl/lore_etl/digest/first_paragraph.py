@@ -9,7 +9,7 @@ from lore_etl.core.text import clip
 from lore_etl.digest.prose_lines import ProseLines
 
 LONGEST = 200  # characters
-SAYS_SOMETHING = 20  # characters; shorter text is a label, a date or a separator
+MIN_LENGTH = 20  # characters; shorter text is a label, a date or a separator
 _NOISE = re.compile(r"^(?:[-=*_~+|: \t]*$|[ \t]*(?:#!|# -\*-|<!--))")
 _HEADING = re.compile(r"^ {0,3}#{1,6}(?:[ \t]|$)")
 
@@ -19,7 +19,7 @@ def excerpt_of(text: ProseLines) -> str:
     first = ""
     for paragraph in _paragraphs(text):
         first = first or paragraph
-        if len(paragraph) > SAYS_SOMETHING:
+        if len(paragraph) > MIN_LENGTH:
             return clip(paragraph, LONGEST)
     return clip(first or " ".join(heading.title for heading in text.outline.headings[:1]), LONGEST)
 

@@ -14,7 +14,7 @@ _DEMANDS = re.compile(r"\b(?:MANDATORY|REQUIRED|FORBIDDEN)\b|[✅❌]")
 _RIGHT = re.compile(
     r"✅\N{VARIATION SELECTOR-16}?"
 )  # the sign for wrong is kept; without it, the rule would have the opposite meaning
-_LEAST = 6  # characters; a bare sign or word heads a list and is not a rule
+_MIN_LENGTH = 6  # characters; a bare sign or word heads a list and is not a rule
 
 
 class Rule(BaseModel):
@@ -31,7 +31,7 @@ def rules_of(text: ProseLines) -> tuple[Rule, ...]:
     found = []
     for number, line in text.prose():
         if _DEMANDS.search(line):
-            said = clip(_RIGHT.sub("", text.plain(line)), LONGEST)
-            if len(said) >= _LEAST:
-                found.append(Rule(line=number, text=said))
+            rule = clip(_RIGHT.sub("", text.plain(line)), LONGEST)
+            if len(rule) >= _MIN_LENGTH:
+                found.append(Rule(line=number, text=rule))
     return tuple(found)

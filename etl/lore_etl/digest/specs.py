@@ -10,8 +10,8 @@ from pydantic import BaseModel, ConfigDict
 from lore_etl.core.text import one_line, storable
 from lore_etl.digest.prose_lines import ProseLines
 
-MOST_PATHS = 200
-MOST_NAMES = 1_000
+MAX_PATHS = 200
+MAX_NAMES = 1_000
 LONGEST = 200  # characters of a path or name
 _LABEL = re.compile(
     r"^[ \t>*_+-]*(?:\d{1,9}[.)][ \t*_]*)?"
@@ -45,12 +45,12 @@ def spec_of(front: Mapping[str, object], text: ProseLines) -> Spec:
     """Return a PRP's references. Fenced code can name patterns, but its paths are examples, not implementations."""
     synced = front.get("context_sync")
     return Spec(
-        id=_word(front.get("prp_id")),
-        status=_word(front.get("status")),
+        id=_text(front.get("prp_id")),
+        status=_text(front.get("status")),
         verified=front.get("verified") is True or (isinstance(synced, dict) and synced.get("ce_updated") is True),
-        implementations=_first(_implementations(front, text), MOST_PATHS),
-        examples=_first(_examples(text), MOST_PATHS),
-        names=" ".join(_first(_names(text), MOST_NAMES)),
+        implementations=_first(_implementations(front, text), MAX_PATHS),
+        examples=_first(_examples(text), MAX_PATHS),
+        names=" ".join(_first(_names(text), MAX_NAMES)),
     )
 
 
@@ -97,14 +97,14 @@ def _words(line: str) -> Iterator[str]:
             yield word
 
 
-def _word(value: object) -> str | None:
+def _text(value: object) -> str | None:
     return storable(one_line(value))[:LONGEST] or None if isinstance(value, str) else None
 
 
-def _first(values: Iterable[str], most: int) -> tuple[str, ...]:
+def _first(values: Iterable[str], limit: int) -> tuple[str, ...]:
     found: dict[str, None] = {}
     for value in values:
         found[value] = None
-        if len(found) == most:
+        if len(found) == limit:
             break
     return tuple(found)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from lore_etl.core.text import one_line, storable
 from lore_etl.digest.prose_lines import ProseLines
 
-MOST = 50
+MAX_TAGS = 50
 LONGEST = 100  # characters
 HEADINGS = 3
 _LEVELS = (2, 3)
@@ -18,9 +18,9 @@ _SIGNS = re.compile(r"^\W+")
 
 def tags_of(front: Mapping[str, object], text: ProseLines) -> tuple[str, ...]:
     """Return the tags from the first place that has any. An empty list in the front matter means no tags."""
-    given = front.get("tags")
-    if given is not None:
-        return _cleaned(given if isinstance(given, list) else str(given).split(","))
+    listed = front.get("tags")
+    if listed is not None:
+        return _cleaned(listed if isinstance(listed, list) else str(listed).split(","))
     for _, line in text.prose():
         found = _INLINE.match(line)
         if found and (tags := _cleaned(word.strip("[](){}`*_#\"' \t") for word in found[1].split(","))):
@@ -33,13 +33,13 @@ def tags_of(front: Mapping[str, object], text: ProseLines) -> tuple[str, ...]:
     return _cleaned(titles, HEADINGS)
 
 
-def _cleaned(values: Iterable[object], most: int = MOST) -> tuple[str, ...]:
+def _cleaned(values: Iterable[object], limit: int = MAX_TAGS) -> tuple[str, ...]:
     found: dict[str, None] = {}
     for value in values:
         if isinstance(value, str | int | float) and not isinstance(value, bool):
             tag = storable(one_line(str(value)))[:LONGEST].strip()
             if tag:
                 found[tag] = None
-        if len(found) == most:
+        if len(found) == limit:
             break
     return tuple(found)

@@ -16,7 +16,7 @@ from lore_server.answer.key import api_key
 from lore_server.answer.links import REMOVED, without_links
 from lore_server.answer.pack import Passage, pack
 from lore_server.answer.streaming import Telling
-from lore_server.execution.progress import NOBODY, Listener, unheard
+from lore_server.execution.progress import NOBODY, Listener, ignore_text
 from lore_server.query.freshness import Freshness
 from lore_server.query.outdated import outdated
 from lore_server.query.query_service import QueryService, SearchOutcome
@@ -85,7 +85,7 @@ class AnswerService:
             except ProviderError as error:
                 log.warning("answer model failed: %s", error.message)
                 reason = f"{error.message}; quoting passages instead"
-            hear = unheard if telling.has_told else hear  # quotes would look like the rest of the streamed answer
+            hear = ignore_text if telling.has_told else hear  # quotes would look like the rest of the streamed answer
         return {**reply, **self._extractive(found, passages, hear), "degraded": (reason or "")[:300]}
 
     def _writer(self) -> tuple[AnswerModel | None, str | None]:

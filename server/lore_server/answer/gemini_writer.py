@@ -12,7 +12,7 @@ from google.genai import errors, types
 from lore_etl.config.settings import AnswerSettings
 from lore_etl.core.errors import ProviderError
 from lore_server.answer.timeout import within
-from lore_server.execution.progress import unheard
+from lore_server.execution.progress import ignore_text
 
 RETRIED = [408, 429, 500, 502, 503, 504]
 
@@ -30,13 +30,13 @@ class GeminiWriter:
         options = types.HttpOptions(base_url=settings.base_url, timeout=timeout, retry_options=retry)
         self._client = genai.Client(api_key=key, http_options=options)
 
-    def write(self, instruction: str, prompt: str, hear: Callable[[str], None] = unheard) -> str:
+    def write(self, instruction: str, prompt: str, hear: Callable[[str], None] = ignore_text) -> str:
         """Return the model's text, passing it on piece by piece if there is a listener.
 
         Raises:
             ProviderError: it failed, was blocked, or its reply was cut or empty; the message never contains the key.
         """
-        pieces = self._whole(instruction, prompt) if hear is unheard else self._streamed(instruction, prompt)
+        pieces = self._whole(instruction, prompt) if hear is ignore_text else self._streamed(instruction, prompt)
         text = ""
         with _failures():
             try:

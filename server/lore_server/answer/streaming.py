@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from lore_etl.core.errors import ProviderError
 from lore_server.answer.grounding import NOT_FOUND, cites, grounded
 from lore_server.answer.pack import Passage
-from lore_server.execution.progress import unheard
+from lore_server.execution.progress import ignore_text
 
 _END = re.compile(r"[.!?:](?:\s*\[[\d,\s]+\])*\s+|\n+")
 LONGEST = 400  # characters; a bracket that stays open for longer is text
@@ -26,8 +26,8 @@ class Telling:
 
     @property
     def hear(self) -> Callable[[str], None]:
-        """Return the callback for the writer: `unheard` if nobody listens, so that it need not stream."""
-        return self._hear if self._hear is unheard else self._add
+        """Return the callback for the writer: `ignore_text` if nobody listens, so that it need not stream."""
+        return self._hear if self._hear is ignore_text else self._add
 
     @property
     def has_told(self) -> bool:

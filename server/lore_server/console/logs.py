@@ -39,5 +39,5 @@ def configure_logging(verbose: bool, default: int = logging.WARNING) -> None:
     for name in ("lore_etl", "lore_server"):
         logging.getLogger(name).setLevel(min(level, logging.INFO) if verbose else level)
     if named and named.strip().upper() not in LEVELS:
-        said = "%s is not a log level. Set %s to one of %s."
-        logging.getLogger(__name__).warning(said, named[:40], LEVEL_VARIABLES[0], ", ".join(LEVELS))
+        message = "%s is not a log level. Set %s to one of %s."
+        logging.getLogger(__name__).warning(message, named[:40], LEVEL_VARIABLES[0], ", ".join(LEVELS))

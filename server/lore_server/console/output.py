@@ -18,7 +18,7 @@ def note(text: str) -> None:
     terminal.err(text + "\n")
 
 
-def tell(operation: str, result: JSON) -> None:
+def print_result(operation: str, result: JSON) -> None:
     """Print a result as text: the body to standard output, its notes to standard error."""
     from lore_server.operations.table import render
 

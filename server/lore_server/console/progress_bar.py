@@ -14,11 +14,11 @@ from lore_server.console import output
 
 def _announcing() -> Progress:
     """Return a function that reports each stage that takes minutes or uses the network in one line."""
-    told: set[str] = set()
+    announced: set[str] = set()
 
     def report(stage: str, done: int, total: int) -> None:
-        if stage.endswith("the model") and stage not in told:
-            told.add(stage)
+        if stage.endswith("the model") and stage not in announced:
+            announced.add(stage)
             output.note(f"{stage.capitalize()}: this can take minutes.")
 
     return report

@@ -55,11 +55,11 @@ class Together(Generic[Result]):
     def run(self, key: Hashable, work: Callable[[], Result]) -> Result:
         """Return the result of the work, or of the same work in another thread. Raises its errors."""
         with self._guard:
-            begun = self._running.get(key)
-            if begun is None:
+            running = self._running.get(key)
+            if running is None:
                 future = self._running[key] = Future[Result]()
-        if begun is not None:
-            return begun.result()
+        if running is not None:
+            return running.result()
         try:
             result = work()
         except BaseException as error:

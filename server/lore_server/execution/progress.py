@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from lore_etl.core.model import Progress, silent
 
 
-def unheard(text: str) -> None:
+def ignore_text(text: str) -> None:
     """Ignore the text of an answer: nobody reads it before the reply."""
 
 
@@ -17,7 +17,7 @@ class Listener:
     """The callbacks of a call. They run in the working thread and must be fast."""
 
     progress: Progress = silent
-    text: Callable[[str], None] = unheard
+    text: Callable[[str], None] = ignore_text
 
 
 NOBODY = Listener()

@@ -136,18 +136,18 @@ def methods(contract: Contract, services: Services) -> dict[str, Callable[[Liste
 
 def _call(operation: Operation, method: Method) -> Callable[[Listener, JSON], JSON]:
     parameters = dict(inspect.signature(method).parameters)
-    hears = parameters.pop(LISTENER, None) is not None
+    takes_listener = parameters.pop(LISTENER, None) is not None
     grouped = set(WriteRequest._fields) if parameters.pop(REQUEST, None) else set[str]()
     if not _takes(parameters, grouped, operation.input_schema):
         raise ConfigError(f"The method of {operation.id} has other parameters than the contract.", "Reinstall Lore.")
 
     def call(listener: Listener, arguments: JSON) -> JSON:
-        given = {name: value for name, value in arguments.items() if name not in grouped}
+        accepted = {name: value for name, value in arguments.items() if name not in grouped}
         if grouped:
-            given[REQUEST] = WriteRequest(**{name: arguments[name] for name in grouped & arguments.keys()})
-        if hears:
-            given[LISTENER] = listener
-        return cast("JSON", method(**given))
+            accepted[REQUEST] = WriteRequest(**{name: arguments[name] for name in grouped & arguments.keys()})
+        if takes_listener:
+            accepted[LISTENER] = listener
+        return cast("JSON", method(**accepted))
 
     return call
 
@@ -155,9 +155,12 @@ def _call(operation: Operation, method: Method) -> Callable[[Listener, JSON], JS
 def _takes(parameters: Mapping[str, inspect.Parameter], grouped: Collection[str], schema: Schema) -> bool:
     """Return whether the parameters are keyword-only, have the arguments' names, and are optional if those are."""
     properties = {name: definition for name, definition in schema["properties"].items() if name not in grouped}
-    given = {*schema.get("required", ()), *(name for name, definition in properties.items() if "default" in definition)}
+    accepted = {
+        *schema.get("required", ()),
+        *(name for name, definition in properties.items() if "default" in definition),
+    }
     return parameters.keys() == properties.keys() and all(
-        parameter.kind is parameter.KEYWORD_ONLY and (name in given or parameter.default is not parameter.empty)
+        parameter.kind is parameter.KEYWORD_ONLY and (name in accepted or parameter.default is not parameter.empty)
         for name, parameter in parameters.items()
     )
 

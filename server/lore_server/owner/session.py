@@ -122,7 +122,7 @@ class Session:
         if self.as_json:
             output.print_json(result)
         else:
-            output.tell(operation, result)
+            output.print_result(operation, result)
 
     @property
     def config_file(self) -> Path | None:
