@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.harness.browser import Reader, reading, running
-from tests.harness.faces import serving
+from tests.harness.interfaces import serving
 
 expect.set_options(timeout=20_000)
 

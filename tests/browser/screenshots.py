@@ -17,7 +17,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.harness.browser import PHONE, reading, running
 from tests.harness.commands import run_lore
-from tests.harness.faces import bearer, serving
+from tests.harness.interfaces import bearer, serving
 from tests.harness.projects import ROOT, SAMPLE
 
 IMAGES = ROOT / "docs" / "images"

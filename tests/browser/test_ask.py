@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, expect
 from tests.harness import gemini
 from tests.harness.browser import Reader, reading
 from tests.harness.commands import run_lore
-from tests.harness.faces import serving
+from tests.harness.interfaces import serving
 from tests.harness.projects import write_project
 
 QUESTION = "Why is SQLite the default store?"

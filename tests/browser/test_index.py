@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, Page, Route, expect
 
 from tests.harness.browser import Reader, barriers, reading
 from tests.harness.commands import LORE, run_lore
-from tests.harness.faces import serving
+from tests.harness.interfaces import serving
 from tests.harness.projects import write_project
 
 EMBEDDING = 180_000  # milliseconds; a busy machine embeds a few chunks a second

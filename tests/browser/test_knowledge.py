@@ -13,7 +13,7 @@ import pytest
 from playwright.sync_api import Browser, Dialog, Page, Route, expect
 
 from tests.harness.browser import PHONE, Reader, barriers, reading
-from tests.harness.faces import bearer, serving
+from tests.harness.interfaces import bearer, serving
 from tests.harness.projects import write_project
 
 JSON = dict[str, Any]

@@ -7,7 +7,7 @@ from pathlib import Path
 from playwright.sync_api import Browser, expect
 
 from tests.harness.browser import barriers, reading
-from tests.harness.faces import serving
+from tests.harness.interfaces import serving
 from tests.harness.projects import write_project
 from tests.harness.trust import approve
 

@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, expect
 from lore_etl.core.errors import LoreError
 from tests.harness.browser import Reader, reading
 from tests.harness.commands import run_lore
-from tests.harness.faces import serving
+from tests.harness.interfaces import serving
 from tests.harness.projects import write_project
 
 

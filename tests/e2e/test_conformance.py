@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.harness.faces import serving
+from tests.harness.interfaces import serving
 from tests.harness.projects import ROOT
 
 MODULES = ROOT / ".venv" / "conformance" / "node_modules"

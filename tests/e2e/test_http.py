@@ -14,7 +14,7 @@ from hypothesis import given
 from schemathesis import GenerationMode
 
 from lore_server.contract import Contract, contract_file
-from tests.harness.faces import bearer, serving
+from tests.harness.interfaces import bearer, serving
 from tests.harness.trying import trying
 
 

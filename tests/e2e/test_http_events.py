@@ -11,7 +11,7 @@ import httpx2
 import pytest
 
 from tests.harness import gemini
-from tests.harness.faces import bearer, serving
+from tests.harness.interfaces import bearer, serving
 from tests.harness.projects import copy_project, settle
 
 EVENTS = {"Accept": "text/event-stream"}

@@ -18,7 +18,7 @@ from mcp.client.client import Client
 from lore_server.contract import Contract
 from lore_server.http.guard import HEADERS
 from tests.harness.commands import run_lore
-from tests.harness.faces import bearer, mcp_over_http, serving
+from tests.harness.interfaces import bearer, mcp_over_http, serving
 from tests.harness.projects import copy_project
 from tests.harness.trust import approve
 

@@ -11,8 +11,8 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from tests.harness.commands import run_lore
-from tests.harness.faces import through_stdio
 from tests.harness.framework import INDEX, SCHEMA, framework
+from tests.harness.interfaces import through_stdio
 from tests.harness.projects import write_project
 from tests.harness.trust import approve
 

@@ -17,7 +17,7 @@ from schemathesis.specs.openapi.checks import positive_data_acceptance
 from lore_server.contract import Contract
 from tests.harness.agent import agent
 from tests.harness.commands import run_lore
-from tests.harness.faces import bearer, serving
+from tests.harness.interfaces import bearer, serving
 from tests.harness.knowledge import assert_sound, git, seed_store
 from tests.harness.owners import owner_of, wait_until
 from tests.harness.projects import write_project

@@ -18,7 +18,7 @@ from mcp.shared.exceptions import MCPError
 from lore_server.contract import Contract
 from tests.golden.write import TARGET as GOLDEN
 from tests.harness.commands import LORE, run_lore
-from tests.harness.faces import bearer, mcp_over_http, serving
+from tests.harness.interfaces import bearer, mcp_over_http, serving
 from tests.harness.projects import write_project
 
 JSON = dict[str, Any]

@@ -15,7 +15,7 @@ import pytest
 from mcp.client.client import Client
 
 from tests.harness.commands import LORE
-from tests.harness.faces import bearer, mcp_over_http, serving
+from tests.harness.interfaces import bearer, mcp_over_http, serving
 from tests.harness.knowledge import assert_sound, git
 from tests.harness.projects import write_project
 

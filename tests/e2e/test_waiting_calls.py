@@ -17,7 +17,7 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 
 from tests.harness import gemini
 from tests.harness.commands import LORE
-from tests.harness.faces import mcp_over_http, serving
+from tests.harness.interfaces import mcp_over_http, serving
 from tests.harness.projects import copy_project
 
 JSON = dict[str, Any]

@@ -50,7 +50,7 @@ def through_http(project: Path, calls: Calls) -> Answers:
         return [_request(client, name, arguments).json() for name, arguments in calls]
 
 
-FACES: Mapping[str, Callable[[Path, Calls], Answers]] = {
+INTERFACES: Mapping[str, Callable[[Path, Calls], Answers]] = {
     "lore call": through_shell,
     "mcp stdio": through_stdio,
     "mcp stdio 2025": lambda project, calls: through_stdio(project, calls, "legacy"),

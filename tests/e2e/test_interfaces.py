@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from lore_server.contract import Contract
-from tests.harness.faces import FACES, Answers, Calls
+from tests.harness.interfaces import INTERFACES, Answers, Calls
 from tests.harness.projects import copy_project
 
 KNOWLEDGE: Calls = [
@@ -106,39 +106,43 @@ VOLATILE = re.compile(r"took \d+ ms|\d+ GB")
 @pytest.fixture(scope="module")
 def answers(sample: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Answers]:
     """Return the replies of every call through every interface, on a copy of the index."""
-    project = tmp_path_factory.mktemp("faces") / "ferry"
+    project = tmp_path_factory.mktemp("interfaces") / "ferry"
     copy_project(sample, project)
-    first = FACES["lore call"](project, [("init_project", {"wait_seconds": 300})])
+    first = INTERFACES["lore call"](project, [("init_project", {"wait_seconds": 300})])
     assert first[0]["job"]["report"]["failed"] == []
-    return {name: _answers(face, project, tmp_path_factory.mktemp("home")) for name, face in FACES.items()}
+    return {
+        name: _answers(interface, project, tmp_path_factory.mktemp("home")) for name, interface in INTERFACES.items()
+    }
 
 
-def _answers(face: Callable[[Path, Calls], Answers], project: Path, home: Path) -> Answers:
+def _answers(interface: Callable[[Path, Calls], Answers], project: Path, home: Path) -> Answers:
     """Run the calls with a new knowledge folder and an index without changes from the previous interface."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("LORE_HOME", str(home))
-        return face(project, [("manage_knowledge_base", {"action": "sync", "wait_seconds": 60}), *CALLS])[1:]
+        return interface(project, [("manage_knowledge_base", {"action": "sync", "wait_seconds": 60}), *CALLS])[1:]
 
 
-@pytest.mark.parametrize("face", [name for name in FACES if name != "lore call"])
+@pytest.mark.parametrize("interface", [name for name in INTERFACES if name != "lore call"])
 @pytest.mark.parametrize("number", range(len(CALLS)), ids=[f"{n} {name}" for n, (name, _) in enumerate(CALLS)])
 def test_every_interface_gives_the_same_result_as_the_command_line(
-    answers: dict[str, Answers], face: str, number: int
+    answers: dict[str, Answers], interface: str, number: int
 ) -> None:
     # start and stop report whether the database is open in their own process
     if CALLS[number][0] != "manage_database":
-        assert _steady(answers[face][number]) == _steady(answers["lore call"][number])
+        assert _steady(answers[interface][number]) == _steady(answers["lore call"][number])
 
 
 def test_every_reply_matches_its_schema(answers: dict[str, Answers], contract: Contract) -> None:
-    for face, results in answers.items():
+    for interface, results in answers.items():
         for (name, arguments), result in zip(CALLS, results, strict=True):
             if not result.get("error"):
                 contract[name].check_result(result)
             elif (name, arguments) in KNOWLEDGE:
-                assert {"success", "context", "code", "message", "hint", "trace_id", "error"} == result.keys(), face
+                assert {"success", "context", "code", "message", "hint", "trace_id", "error"} == result.keys(), (
+                    interface
+                )
             else:
-                assert {"code", "message", "hint", "trace_id", "error"} == result.keys(), face
+                assert {"code", "message", "hint", "trace_id", "error"} == result.keys(), interface
 
 
 def test_every_tool_was_called(contract: Contract) -> None:
@@ -155,7 +159,7 @@ def test_errors_include_a_hint(answers: dict[str, Answers]) -> None:
 
 
 def test_a_service_reports_that_its_database_is_open(answers: dict[str, Answers]) -> None:
-    states = [[result["status"] for result in answers[face][13:15]] for face in ("mcp stdio", "http")]
+    states = [[result["status"] for result in answers[interface][13:15]] for interface in ("mcp stdio", "http")]
 
     assert states == [["already_running", "stopped"]] * 2
 
