@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lore_etl.config.layers import merge
+from lore_etl.core.atomic import write_atomically
 from lore_etl.core.errors import ConfigError, StorageError
 from lore_server.setup import install, jsonc
 from lore_server.setup.clients import Form
@@ -182,15 +184,21 @@ def test_a_file_with_secrets_never_gets_wider_permissions(tmp_path: Path) -> Non
     file = tmp_path / "keys.json"
     file.write_text("{}")
     file.chmod(0o600)
+    modes: list[int] = []
+
+    def parts() -> Iterator[str]:
+        modes.extend(one.stat().st_mode & 0o777 for one in tmp_path.glob("created.*.tmp"))
+        yield "{}"
+
     before = os.umask(0)
     try:
-        with install._created_with(0o600):
-            (tmp_path / "created").write_text("")
-        assert os.umask(0) == 0
+        write_atomically(tmp_path / "created", parts(), mode=0o600)
+        install.write(file, '{"key": "secret"}', "keys.json")
     finally:
         os.umask(before)
 
-    assert (tmp_path / "created").stat().st_mode & 0o777 == 0o600
+    assert modes == [0o600]
+    assert file.stat().st_mode & 0o777 == 0o600
 
 
 def test_a_folder_in_place_of_the_file_is_reported_by_name(tmp_path: Path) -> None:

@@ -91,10 +91,8 @@ class Files:
 
     def entries(self, path: str) -> Iterator[tuple[str, os.stat_result]]:
         """Yield the same files with their `stat` results."""
-        with self._parent(f"{path}/x") as (folder, _), _told(path):
-            if folder is None:
-                return
-            for entry in folder.entries():
+        with _told(path):
+            for entry in self._entries(path):
                 if not entry.name.startswith(".") and entry.is_file(follow_symlinks=False):
                     yield entry.name, entry_facts(entry)
 
@@ -104,20 +102,19 @@ class Files:
         waiting = [path]
         while waiting:
             place = waiting.pop()
-            with self._parent(f"{place}/x") as (folder, _), _told(place):
-                if folder is None:
-                    continue
-                for entry in folder.entries():
-                    into = waiting if is_real_folder(entry) else found
-                    into.append(f"{place}/{entry.name}")
+            for entry in self._entries(place):
+                into = waiting if is_real_folder(entry) else found
+                into.append(f"{place}/{entry.name}")
         return sorted(found)
 
     def folders(self, path: str) -> list[str]:
         """Return the names of the folders in a folder, without symlinks."""
+        return sorted(entry.name for entry in self._entries(path) if is_real_folder(entry))
+
+    def _entries(self, path: str) -> Iterator[os.DirEntry[str]]:
         with self._parent(f"{path}/x") as (folder, _), _told(path):
-            if folder is None:
-                return []
-            return sorted(entry.name for entry in folder.entries() if is_real_folder(entry))
+            if folder is not None:
+                yield from folder.entries()
 
     def remove_temporary(self) -> None:
         """Remove the temporary files of killed writers from all folders that documents are written to."""

@@ -8,13 +8,14 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from lore_etl.core.clock import seconds_since
 from lore_etl.core.errors import LoreError
 from lore_etl.files.indexed import NOTHING_TO_INDEX
 from lore_etl.index import Index
 from lore_etl.models.embedder import model_name
+from lore_etl.stores.catalogue import Catalogue
 from lore_etl.stores.claim import is_ours
 from lore_server import __version__
 from lore_server.answer.key import api_key
@@ -28,6 +29,7 @@ PROBE_SECONDS = 300  # the model's files do not change; the other parts are chec
 LEAST_FREE_BYTES = 200_000_000
 PROBE = "Does the embedding model work?"
 Verdict = tuple[str, str]
+T = TypeVar("T")
 
 
 class HealthService:
@@ -88,34 +90,22 @@ class HealthService:
         return {
             "status": _overall([one["status"] for one in checks]),
             "checks": checks,
-            "counts": self._counts(),
-            "files": self._files(),
+            "counts": self._known(Catalogue.counts, {}),
+            "files": self._known(Catalogue.files_with_chunks, 0),
             "size_bytes": _size(self._index.folder) if is_ours(self._index.folder) else 0,
             "model": model_name(self._index.settings.embedding),
             "database": self._index.settings.database.mode,
             "project": self._index.root.name,
             "version": __version__,
-            "index_age_seconds": self._age(),
+            "index_age_seconds": seconds_since(self._known(lambda catalogue: catalogue.meta("synced_at"), None)),
         }
 
-    def _counts(self) -> dict[str, int]:
+    def _known(self, read: Callable[[Catalogue], T], default: T) -> T:
+        """Return a value of the catalogue; the default if it cannot be read, since the checks report the cause."""
         try:
-            return self._index.catalogue.counts() if self._index.exists() else {}
+            return read(self._index.catalogue) if self._index.exists() else default
         except LoreError:
-            return {}  # the check of the database reports the cause
-
-    def _files(self) -> int:
-        try:
-            return self._index.catalogue.files_with_chunks() if self._index.exists() else 0
-        except LoreError:
-            return 0
-
-    def _age(self) -> int | None:
-        try:
-            text = self._index.catalogue.meta("synced_at") if self._index.exists() else None
-        except LoreError:
-            return None
-        return seconds_since(text)
+            return default
 
     def _check_contract(self) -> Verdict:
         return "ok", f"{len(self._contract.operations)} operations."
@@ -124,10 +114,7 @@ class HealthService:
         if not self._index.exists():
             return "degraded", "There is no index yet. Run `lore sync`."
         if not self._index.generations.exists(self._index.generation):
-            return (
-                "failed",
-                "The vector store is missing. Run `lore sync` to rebuild it from cached vectors.",
-            )
+            return "failed", "The vector store is missing. Run `lore sync` to rebuild it from cached vectors."
         store = self._index.vectors
         return "ok", f"{store.count()} vectors, {store.where()}."
 
@@ -169,10 +156,8 @@ class HealthService:
         length = float((self._index.embedder.embed_query(PROBE) ** 2).sum())
         if abs(length - 1) > 0.01:
             return "failed", "The model returns vectors whose length is not 1."
-        return (
-            "ok",
-            f"{self._index.embedder.name}, a probe took {1000 * (time.monotonic() - started):.0f} ms.",
-        )
+        milliseconds = 1000 * (time.monotonic() - started)
+        return "ok", f"{self._index.embedder.name}, a probe took {milliseconds:.0f} ms."
 
     def _check_answers(self) -> Verdict:
         if self._index.settings.answer.provider == "none":

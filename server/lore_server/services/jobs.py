@@ -80,19 +80,22 @@ class Job:
             self.step = (stage, done, total, since)
             self.changed.notify_all()
 
-    def record(self) -> JobRecord:
-        """Return the job as the contract defines it."""
+    def record(self, state: str = "") -> JobRecord:
+        """Return the job as the contract defines it.
+
+        A request whose pass is done sees the `state` "done", although other requests may keep the job running.
+        """
         with self.changed:
             base: JobRecord = {
                 "id": self.id,
                 "action": self.action,
-                "state": self.state,
+                "state": state or self.state,
                 "started_at": timestamp(self.started),
                 "seconds": round(max(0.0, (self.ended or time.time()) - self.started), 3),
             }
-            if self.state == "running":
+            if base["state"] == "running":
                 return {**base, **pace(*self.step)}
-            if self.problem is not None:
+            if self.problem is not None and not state:
                 base["problem"] = self.problem
             if self.report is not None:
                 base["report"] = report_record(self.action, self.report)
@@ -351,22 +354,8 @@ class JobService:
                     continue
                 step, told = job.step, job.step
             if has_ended or left <= 0:
-                return self._ended_pass(job) if has_ended and job.state == "running" else _checked(job, number)
+                return job.record("done") if has_ended and job.state == "running" else _checked(job, number)
             progress(*step[:3])
-
-    def _ended_pass(self, job: Job) -> JobRecord:
-        """Return the record of a finished pass, although other requests keep the job running."""
-        record = job.record()
-        with job.changed:
-            report = job.report
-        return {
-            "id": record["id"],
-            "action": record["action"],
-            "started_at": record["started_at"],
-            "seconds": record["seconds"],
-            "state": "done",
-            "report": report_record(job.action, report or SyncReport()),
-        }
 
     def _find(self, id_: str) -> Job | StoredJob:
         with self._guard:

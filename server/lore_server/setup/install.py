@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 import tomllib
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -131,20 +129,7 @@ def write(path: Path, text: str, label: str) -> None:
         raise StorageError(f"Cannot write {label}: {error.strerror}.", "Check the folder's permissions.") from error
     if mode is not None and not os.access(target, os.W_OK):
         raise StorageError(f"Cannot write {label}: it is read-only.", "Check the file's permissions.")
-    with _created_with(mode):
-        write_atomically(target, (text,))
+    # created with its permissions: a client's file may contain keys and must never be more open
+    write_atomically(target, (text,), mode=0o666 if mode is None else mode)
     if mode is not None:
         target.chmod(mode)
-
-
-@contextmanager
-def _created_with(mode: int | None) -> Iterator[None]:
-    """Create files with these permissions from the start: a client's file may hold keys and must never be more open."""
-    if mode is None:
-        yield
-        return
-    before = os.umask(~mode & 0o777)
-    try:
-        yield
-    finally:
-        os.umask(before)
