@@ -19,6 +19,7 @@ from lore_etl.config.settings import Settings
 from lore_etl.relations.classes import ClassNode, Hierarchy
 from lore_server.app import App
 from lore_server.contract import load_contract
+from lore_server.replies.reply_text import span
 
 PICKED = 38
 SEED = 11
@@ -85,7 +86,7 @@ def _imports(app: App) -> None:
     ]
     row("places taken by passages that only import", f"{len(bare)} of {len(hits)}")
     for question, result in bare:
-        print(f"  {question}: {result['source']}:{result['lines'][0]}-{result['lines'][1]}", file=sys.stderr)
+        print(f"  {question}: {result['source']}:{span(result['lines'])}", file=sys.stderr)
 
 
 def _architecture(app: App) -> None:

@@ -346,6 +346,18 @@ def test_29_3_corrupt_files_are_reported_and_the_rest_is_indexed(tmp_path: Path,
     app.close()
 
 
+def test_a_rules_file_without_a_marked_rule_is_reported_as_such(app: App) -> None:
+    (app.index.root / ".ce/RULES.md").write_text("# Rules\n\nBe kind to each other.\n", encoding="utf-8")
+
+    reply = init(app)
+
+    assert reply["groups"]["system_rules"] == 0
+    assert reply["warnings"] == [
+        ".ce/RULES.md has no entries: it has no line with MANDATORY, REQUIRED, FORBIDDEN, ✅ or ❌, "
+        "or is excluded by .gitignore, [index] or [sources] in lore.toml."
+    ]
+
+
 def test_an_unreadable_folder_is_reported_and_its_group_is_empty(app: App) -> None:
     with without_permission(app.index.root / ".serena/memories", app.index.root):
         reply = init(app)

@@ -168,3 +168,11 @@ def test_a_method_whose_parameters_differ_from_the_contract_prevents_the_start(
 
     with pytest.raises(ConfigError, match="The method of echo has other parameters"):
         opened(tmp_path, with_echo)
+
+
+def test_a_passage_of_a_single_line_is_cited_by_that_line() -> None:
+    rows = [{"id": "a", "type": "guide", "source": "docs/guide.md", "lines": lines} for lines in ([63, 63], [63, 64])]
+
+    text = render("list_documents", {"documents": rows, "total": 2}).body
+
+    assert [line.rpartition(" ")[2] for line in text.splitlines()] == ["docs/guide.md:63", "docs/guide.md:63-64"]

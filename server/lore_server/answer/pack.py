@@ -10,6 +10,7 @@ from lore_etl.core.model import Chunk
 from lore_server.query.ranking import Ranked
 from lore_server.query.retrieve import Candidate
 from lore_server.replies.budget import CHARACTERS_PER_TOKEN
+from lore_server.replies.reply_text import span
 
 CHUNKS_PER_FILE = 4
 
@@ -24,10 +25,9 @@ class Passage:
     @property
     def label(self) -> str:
         """Return the origin of the passage, for a prompt."""
-        first, last = self.chunk.lines
         until = f", valid until {self.chunk.valid_until}" if self.chunk.valid_until else ""
         replaced = f", superseded by {self.chunk.superseded_by}" if self.chunk.superseded_by else ""
-        return f"{self.chunk.source}:{first}-{last} ({self.chunk.type.value}{until}{replaced})"
+        return f"{self.chunk.source}:{span(self.chunk.lines)} ({self.chunk.type.value}{until}{replaced})"
 
 
 def pack(ranked: Sequence[Ranked], candidates: Sequence[Candidate], files: int, tokens: int) -> list[Passage]:

@@ -34,6 +34,7 @@ GROUP_OF_PLACE = {
     "user_examples": Group.USER_PATTERNS,
     "memories": Group.MEMORIES,
 }
+_NO_RULE = "it has no line with MANDATORY, REQUIRED, FORBIDDEN, ✅ or ❌, or is"
 
 
 class InitService:
@@ -126,7 +127,8 @@ def _empty(layout: Layout, groups: Mapping[str, int]) -> Iterator[str]:
     for role, path in layout.found.items():
         group = GROUP_OF_PLACE.get(role)
         if group is not None and not groups[group.value]:
-            yield f"{path} has no entries: it is empty, or excluded by .gitignore, [index] or [sources] in lore.toml."
+            reason = _NO_RULE if group is Group.SYSTEM_RULES else "it is empty, or"
+            yield f"{path} has no entries: {reason} excluded by .gitignore, [index] or [sources] in lore.toml."
 
 
 def _places(places: dict[str, str]) -> list[PlaceRecord]:

@@ -21,6 +21,7 @@ from lore_server.mcp.project_resources import PREFIX, Contents, decoded, project
 from lore_server.mcp.tools import Tell
 from lore_server.operations.table import render
 from lore_server.replies.budget import REPLY_TOKENS
+from lore_server.replies.reply_text import span
 
 HANDBOOK, INDEX = "lore://handbook", "lore://index"
 DOCUMENT, SOURCE = "lore://document/", "lore://source/"
@@ -138,7 +139,7 @@ def _in_parts(uri: str, place: str, reply: JSON, about: list[str]) -> Contents:
 
 
 def _place(reply: JSON) -> str:
-    return f"{reply['source']}:{reply['lines'][0]}-{reply['lines'][1]}"
+    return f"{reply['source']}:{span(reply['lines'])}"
 
 
 def _text(uri: str, mime_type: str, text: str) -> types.TextResourceContents:

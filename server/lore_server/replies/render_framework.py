@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from lore_server.replies.render_index import job
-from lore_server.replies.reply_text import ReplyText, notes, outdated
+from lore_server.replies.reply_text import ReplyText, notes, outdated, span
 
 if TYPE_CHECKING:
     from lore_server.replies.records import (
@@ -61,8 +61,7 @@ def search(result: KnowledgeFoundRecord) -> ReplyText:
 
 def _result(number: int, one: KnowledgeResultRecord) -> Iterator[str]:
     changed = "  (changed since the last sync)" if one.get("changed") else ""
-    first, last = one["lines"]
-    place = f"{one['path']}:{first}-{last}  [{one['source_type']}]  {one['score']:.2f}"
+    place = f"{one['path']}:{span(one['lines'])}  [{one['source_type']}]  {one['score']:.2f}"
     yield f"{number}. {place}  {one['title']}{_tags(one['tags'], one.get('tags_total', 0))}{changed}{outdated(one)}"
     for term in one.get("why", ()):
         yield f"   {term['value']:+8.3f} {term['term']}"

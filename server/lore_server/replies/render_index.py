@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, TypedDict
 
-from lore_server.replies.reply_text import ReplyText, error_text, notes, outdated
+from lore_server.replies.reply_text import ReplyText, error_text, notes, outdated, span
 
 if TYPE_CHECKING:
     from lore_server.replies.records import (
@@ -58,7 +58,7 @@ def answer(result: AnswerRecord) -> ReplyText:
 
 def classes(result: HierarchyResultRecord) -> ReplyText:
     chain = [f"extends {' > '.join(result['chain'])}"] if result.get("chain") else []
-    members = [f"  .{one['name']}  {one['kind']}, lines {_span(one['lines'])}" for one in result.get("members", ())]
+    members = [f"  .{one['name']}  {one['kind']}, lines {span(one['lines'])}" for one in result.get("members", ())]
     listed = ["", "members:", *members] if members else []
     return ReplyText("\n".join([*chain, *_branches(result), *listed]), notes(result))
 
@@ -150,8 +150,4 @@ def health(result: HealthRecord) -> ReplyText:
 
 
 def _place(one: Placed) -> str:
-    return f"{one['source']}:{_span(one['lines'])}"
-
-
-def _span(lines: list[int]) -> str:
-    return f"{lines[0]}-{lines[1]}"
+    return f"{one['source']}:{span(one['lines'])}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,6 +28,12 @@ _SAID = ("truncated", "doubt", "degraded")
 def error_text(record: Mapping[str, Any]) -> str:
     """Render the record of an error."""
     return f"{record['message']}\n{record['hint']} ({record['code']}, trace_id {record['trace_id']})"
+
+
+def span(lines: Sequence[int]) -> str:
+    """Return a range of lines as text, such as `3-5`, or `3` for a single line."""
+    first, last = lines
+    return f"{first}" if first == last else f"{first}-{last}"
 
 
 def outdated(row: Mapping[str, Any]) -> str:
