@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from enum import Enum, auto
 from functools import cached_property
 from pathlib import Path
@@ -243,6 +244,8 @@ def _sentence(error: Any) -> str:
             return f"There is no argument `{_below(name, unknown[0][:60])}`."
         case "enum":
             return f"`{name}` cannot be {shown}."
+        case "pattern" if _choices(error.schema):
+            return f"`{name}` cannot be {shown}."
         case "minLength" | "pattern":
             return f"`{name}` is empty."
         case "maxLength":
@@ -254,9 +257,18 @@ def _sentence(error: Any) -> str:
     return f"`{name}` is {shown}, which violates `{error.validator}`."
 
 
+def _choices(schema: Schema) -> list[str]:
+    """Return the values that a pattern such as `^(all|guide)$` allows."""
+    pattern: str = schema.get("pattern", "")
+    return pattern[2:-2].split("|") if pattern.startswith("^(") else []
+
+
 def _remedy(error: Any, schema: Schema) -> str:
-    if error.validator == "enum":
-        return f"Valid values: {', '.join(map(str, error.validator_value))}."
+    choices = error.validator_value if error.validator == "enum" else _choices(error.schema)
+    if error.validator in ("enum", "pattern") and choices:
+        near = get_close_matches(str(error.instance), choices, n=1)
+        suggestion = f"Did you mean `{near[0]}`? " if near else ""
+        return f"{suggestion}Valid values: {', '.join(map(str, choices))}."
     about = schema["properties"].get(next(iter(error.absolute_path), ""), {}).get("description")
     if error.validator in ("minLength", "pattern") and about:
         return f"Expected: {about}."

@@ -93,6 +93,13 @@ CALLS: Calls = [
     ("get_source", {"path": "docs/retries.md", "max_tokens": 400}),
     ("get_source", {"path": "docs/retreis.md"}),
     ("query_documents", {"query": "worker", "max_tokens": 200}),
+    (
+        "query_documents",
+        {"query": 'jobs "exactly once" -jitter path:docs/**', "type": ["guide", "src"], "facets": True},
+    ),
+    ("query_documents", {"query": "retry", "path": ["docs/**", "ferry"], "lang": "md", "passages": 2, "after": "2020"}),
+    ("query_documents", {"query": 'retry "unclosed'}),
+    ("query_documents", {"query": "retry", "before": "tomorrow"}),
     ("search_memories", {"query": "how to release, C++ or (not"}),
     ("get_job", {"id": "latest"}),
     ("cancel_job", {"id": "latest"}),

@@ -136,7 +136,9 @@ def test_a_wrong_argument_is_reported_with_its_valid_values(
 def test_missing_arguments_get_their_defaults(contract: Contract) -> None:
     accepted = contract["query_documents"].accept({"query": "x"})
 
-    assert accepted == {"query": "x", "type": "all", "limit": 10, "explain": False, "max_tokens": 2000}
+    assert accepted == {
+        "query": "x", "type": "all", "limit": 10, "passages": 0, "facets": False, "explain": False, "max_tokens": 2000
+    }  # fmt: skip
 
 
 def test_a_whole_number_written_as_a_float_becomes_an_integer(contract: Contract) -> None:

@@ -40,6 +40,8 @@ CREATE INDEX IF NOT EXISTS chunk_order ON chunk (source, position);
 CREATE INDEX IF NOT EXISTS chunk_type ON chunk (type, source, position);
 CREATE INDEX IF NOT EXISTS chunk_waiting ON chunk (has_vector) WHERE has_vector = 0;
 """
+_DAY = "coalesce(json_extract(record, '$.updated'), json_extract(record, '$.created'))"
+_DATES = f"SELECT id, {_DAY} FROM chunk WHERE {_DAY} IS NOT NULL"
 
 
 @dataclass(frozen=True)
@@ -73,12 +75,10 @@ class Catalogue:
     """
 
     def __init__(self, folder: Path, busy_seconds: float = 30) -> None:
-        self._path = folder / CATALOGUE
+        self._path, self._suspect = folder / CATALOGUE, folder / SUSPECT
         self._busy_seconds = busy_seconds
-        self._suspect = folder / SUSPECT
         self._idle: list[sqlite3.Connection] = []
-        self._is_closed = False
-        self._guard = threading.Lock()
+        self._guard, self._is_closed = threading.Lock(), False
         self._seal = folder / SEAL
         self._left: str | None = None
         with self._reporting():
@@ -221,7 +221,7 @@ class Catalogue:
 
     def stamps_of(self, paths: Iterable[str]) -> dict[str, str]:
         """Return the stamps of the given files that are recorded, by path."""
-        return self._of_files("stamp", paths)
+        return self._by_key("SELECT path, stamp FROM file WHERE path", paths)
 
     def files_of(self, recipes: Sequence[str]) -> dict[str, FileRow]:
         """Return the records of the files that these sources own, without facts and notes: enough to detect changes."""
@@ -231,13 +231,12 @@ class Catalogue:
 
     def facts_of(self, paths: Iterable[str]) -> dict[str, str]:
         """Return the facts of the given files that are recorded, by path."""
-        return self._of_files("facts", paths)
+        return self._by_key("SELECT path, facts FROM file WHERE path", paths)
 
-    def _of_files(self, column: str, paths: Iterable[str]) -> dict[str, str]:
-        found: dict[str, str] = {}
-        for marks, some in _portions(dict.fromkeys(paths)):
-            found.update(self._rows(f"SELECT path, {column} FROM file WHERE path IN ({marks})", some))  # type: ignore[arg-type]
-        return found
+    def _by_key(self, sql: str, keys: Iterable[str]) -> dict[str, str]:
+        """Return the second column of a statement by the first, which is its key."""
+        portions = (self._rows(f"{sql} IN ({marks})", some) for marks, some in _portions(dict.fromkeys(keys)))
+        return {key: value for rows in portions for key, value in rows}
 
     def replace_files(self, changed: Iterable[FileRow], gone: Iterable[str], **meta: str | None) -> None:
         """Add, replace and remove records of files, in one transaction with `meta`."""
@@ -256,19 +255,7 @@ class Catalogue:
         """Add or replace chunks, given as (chunk, has_vector), and remove ids, in one transaction with `meta`."""
         with self._reporting(), self.transaction() as connection:
             connection.executemany("DELETE FROM chunk WHERE id = ?", ((one,) for one in gone))
-            rows = (
-                (
-                    c.id,
-                    c.source,
-                    c.type,
-                    position_of(c),
-                    c.content_hash,
-                    c.metadata_hash,
-                    int(vector),
-                    canonical_json(c.record()),
-                )
-                for c, vector in changed
-            )
+            rows = (_values_of(chunk, has_vector) for chunk, has_vector in changed)
             connection.executemany("INSERT OR REPLACE INTO chunk VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
             _set(connection, meta)
 
@@ -303,8 +290,7 @@ class Catalogue:
             f" max(json_extract(record, '$.lines[1]')) FROM chunk {where} GROUP BY source ORDER BY source",
             values,
         )
-        names = ("source", "type", "title", "chunks", "lines")
-        return [dict(zip(names, row, strict=True)) for row in rows]
+        return [dict(zip(("source", "type", "title", "chunks", "lines"), row, strict=True)) for row in rows]
 
     def paths(self, type_: str | None = None) -> list[str]:
         """Return the paths of all files that have chunks, or chunks of a type."""
@@ -339,6 +325,18 @@ class Catalogue:
         rows = self._rows(sql, [*values, type_, type_])
         return {id_: row_id_of(id_, content_hash) for id_, content_hash in rows}
 
+    def every_row(self) -> list[tuple[str, ...]]:
+        """Return (source, type, chunk id, content hash) of all chunks, by source."""
+        return self._rows("SELECT source, type, id, content_hash FROM chunk ORDER BY source")
+
+    def dates(self) -> dict[str, str]:
+        """Return the date of every chunk that has one, by id: when it was updated, or else created."""
+        return dict(self._rows(_DATES))  # type: ignore[arg-type]
+
+    def texts(self, ids: Iterable[str]) -> dict[str, str]:
+        """Return the texts of the chunks with these ids that exist, by id."""
+        return self._by_key("SELECT id, json_extract(record, '$.text') FROM chunk WHERE id", ids)
+
     def counts(self) -> dict[str, int]:
         """Return the number of chunks of each type."""
         rows = self._rows("SELECT type, count(*) FROM chunk GROUP BY type ORDER BY type")
@@ -369,6 +367,11 @@ class Catalogue:
         total = int(self._rows(f"SELECT count(*) FROM chunk {where}", values)[0][0])
         sql = f"SELECT record FROM chunk {where} ORDER BY source, position, id LIMIT ? OFFSET ?"
         return total, self._chunks(sql, [*values, limit, offset])
+
+
+def _values_of(chunk: Chunk, has_vector: bool) -> tuple[object, ...]:
+    place, hashes = (chunk.source, chunk.type, position_of(chunk)), (chunk.content_hash, chunk.metadata_hash)
+    return (chunk.id, *place, *hashes, int(has_vector), canonical_json(chunk.record()))
 
 
 def _set(connection: sqlite3.Connection, values: Mapping[str, str | None]) -> None:

@@ -15,10 +15,13 @@ STOPWORDS = frozenset(
     " using very via was we were what when where which while who whom whose why will with would you your work works"
     " happen happens both same else".split()
 )
+SPACELESS = "\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"  # Thai to Khmer, CJK
 _TOKEN = re.compile(r"[\w$]+(?:[.\-][\w$]+)*")
 _SEGMENT = re.compile(r"[.\-$]+")
 _UPPER = "A-ZÀ-ÖØ-Þ"
 _PART = re.compile(rf"[{_UPPER}]+(?![^\W\d_{_UPPER}])|[{_UPPER}]?[^\W\d_{_UPPER}]+|\d+")
+_RUN = re.compile(r"\w+")
+_SPACELESS = re.compile(f"[{SPACELESS}]")
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]{2,}")
 
 
@@ -41,6 +44,20 @@ def query_terms(text: str) -> list[str]:
     return list(dict.fromkeys(terms(" ".join(telling)))) or list(dict.fromkeys(terms(text)))
 
 
+def phrase_words(phrase: str) -> list[str]:
+    """Return terms that every text with this phrase has, wherever in longer identifiers it stands.
+
+    A script without spaces has only its pairs of characters: its words cannot be told from their neighbours.
+    """
+    found: dict[str, None] = {}
+    for run in _RUN.findall(phrase):
+        if _SPACELESS.search(run):
+            found |= dict.fromkeys(chain.from_iterable(_pairs(part) for part in _CJK.findall(run)))
+        elif len(run) <= MAX_TERM:
+            found[run.casefold()] = None
+    return list(found)
+
+
 @lru_cache(maxsize=1 << 14)  # most words occur several times in a text
 def _terms_of(token: str) -> tuple[str, ...]:
     found = [token.casefold()]
@@ -56,4 +73,8 @@ def _parts(segment: str) -> Iterator[str]:
     if len(parts) > 1:
         yield from (part.casefold() for part in parts)
     for run in _CJK.findall(segment):
-        yield from (run[n : n + 2] for n in range(len(run) - 1))
+        yield from _pairs(run)
+
+
+def _pairs(run: str) -> Iterator[str]:
+    return (run[n : n + 2] for n in range(len(run) - 1))

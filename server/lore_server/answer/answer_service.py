@@ -20,6 +20,7 @@ from lore_server.execution.progress import NOBODY, Listener, ignore_text
 from lore_server.query.freshness import Freshness
 from lore_server.query.outdated import outdated
 from lore_server.query.query_service import QueryService, SearchOutcome
+from lore_server.query.syntax import Request, read_request
 from lore_server.replies.excerpt import excerpt
 
 if TYPE_CHECKING:
@@ -54,15 +55,15 @@ class AnswerService:
         self._queries = queries
         self._freshness = freshness
 
-    def ask(self, *, query: str, type: str, limit: int, listener: Listener = NOBODY) -> AnswerRecord:
+    def ask(self, *, query: str, type: str | Sequence[str], limit: int, listener: Listener = NOBODY) -> AnswerRecord:
         """Return the result of `ask_knowledge_base`; `hear` receives a preview of the text as it grows.
 
         The listener gets the text as it grows; the result is the final version.
         """
-        return bounded(self._answered(query, type, limit, listener.text))
+        return bounded(self._answered(read_request(query, type), limit, listener.text))
 
-    def _answered(self, question: str, type_: str, limit: int, hear: Callable[[str], None]) -> AnswerRecord:
-        found = self._queries.find(question, type_)
+    def _answered(self, request: Request, limit: int, hear: Callable[[str], None]) -> AnswerRecord:
+        found = self._queries.find(request.text, filters=request.filters)
         passages = pack(found.ranked, found.candidates, limit, self._settings.context_tokens)
         nothing = "Nothing in the index answers this. Try other words, or another type."
         reply: AnswerRecord = {

@@ -25,6 +25,9 @@ ToolsetsOption = Annotated[
     typer.Option(help="MCP tools to offer; default: query,documents,manage. projects and memories write knowledge."),
 ]
 TypeOption = Annotated[str, typer.Option("-t", "--type", help="Only this document type.")]
+TypesOption = Annotated[
+    list[str] | None, typer.Option("-t", "--type", help="Only this document type; repeat it for several.")
+]
 
 
 @command
@@ -70,16 +73,26 @@ def sync(
 def search(
     session: Session,
     query: str,
-    type: TypeOption = "all",
+    type: TypesOption = None,
+    path: Annotated[
+        list[str] | None, typer.Option("-p", "--path", help="Only this file, folder or pattern (docs/**); repeatable.")
+    ] = None,
+    lang: Annotated[list[str] | None, typer.Option(help="Only this language (python); repeatable.")] = None,
+    after: Annotated[str | None, typer.Option(help="Only documents dated this day (2025-01-31) or later.")] = None,
+    before: Annotated[str | None, typer.Option(help="Only documents dated before this day.")] = None,
     limit: Annotated[int, typer.Option("-n", "--limit", help="Maximum number of results.")] = 10,
+    passages: Annotated[int, typer.Option(help="Maximum number of further passages of each file.")] = 0,
+    facets: Annotated[bool, typer.Option("--facets", help="Count the matches by type and folder.")] = False,
     explain: Annotated[bool, typer.Option(help="Show the terms of each score.")] = False,
     max_tokens: Annotated[int, typer.Option(help="Maximum tokens in the reply.")] = 2000,
     cursor: CursorOption = None,
 ) -> None:
     """Search the project and list ranked passages with file and lines."""
     result = session.call(
-        "query_documents", query=query, type=type, limit=limit, explain=explain, max_tokens=max_tokens, cursor=cursor
-    )
+        "query_documents", query=query, type=type or None, path=path or None, lang=lang or None, after=after,
+        before=before, limit=limit, passages=passages, facets=facets, explain=explain, max_tokens=max_tokens,
+        cursor=cursor,
+    )  # fmt: skip
     if not result["results"]:
         raise typer.Exit(NotFound.exit_code)
 
@@ -88,11 +101,11 @@ def search(
 def ask(
     session: Session,
     query: str,
-    type: TypeOption = "all",
+    type: TypesOption = None,
     limit: Annotated[int, typer.Option("-n", "--limit", help="Maximum number of files to use.")] = 5,
 ) -> None:
     """Answer a question with citations."""
-    session.call("ask_knowledge_base", query=query, type=type, limit=limit)
+    session.call("ask_knowledge_base", query=query, type=type or "all", limit=limit)
 
 
 @command

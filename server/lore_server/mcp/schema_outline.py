@@ -11,6 +11,7 @@ from lore_server.contract import Operation, Schema
 HUGE = 10_000  # a limit that nobody reaches by accident
 MANY = 8  # a longer enum is listed only once
 _SILENT = frozenset({"minLength", "maxLength", "pattern", "minimum"})
+_KNOWN = ("max_tokens", "cursor", "truncated", "next_cursor")  # the same in every tool
 Outline = tuple[Schema, Schema]
 
 
@@ -26,17 +27,26 @@ def outlines(operations: Iterable[Operation]) -> dict[str, Outline]:
 def _arguments(operation: Operation, told: dict[str, str]) -> Schema:
     """Outline the arguments, without limits that nobody exceeds by accident."""
     full = operation.input_schema
-    properties = {name: _argument(one, told, operation.id) for name, one in full["properties"].items()}
+    properties = {name: _argument(name, one, told, operation.id) for name, one in full["properties"].items()}
     outline: Schema = {"type": "object", "properties": properties}
     return {**outline, "required": full["required"]} if "required" in full else outline
 
 
-def _argument(schema: Schema, told: dict[str, str], by: str) -> Schema:
-    outline = {name: value for name, value in schema.items() if name not in _SILENT and not _is_huge(name, value)}
-    if len(schema.get("enum", ())) > MANY:
-        first = told.setdefault(canonical_json(schema["enum"]), by)
+def _argument(name: str, schema: Schema, told: dict[str, str], by: str) -> Schema:
+    """Outline an argument. One that an earlier tool described in the same words needs no description again."""
+    outline = {key: value for key, value in schema.items() if key not in _SILENT and not _is_huge(key, value)}
+    if told.setdefault(canonical_json([name, schema]), by) != by and name in _KNOWN:
+        del outline["description"]
+    if "items" in schema and "string" in schema["type"]:
+        outline["items"] = {key: value for key, value in schema["items"].items() if key in ("type", "enum")}
+        del outline["maxItems"]
+    choices = schema.get("enum") or schema.get("items", {}).get("enum", ())
+    if len(choices) > MANY:
+        first = told.setdefault(canonical_json(choices), by)
         if first != by:
-            del outline["enum"]
+            outline.pop("enum", None)
+            if "items" in outline:
+                outline["items"] = {"type": "string"}
             outline["description"] = f"{schema['description']}, as in {first}"
     return outline
 
@@ -52,7 +62,9 @@ def _result(operation: Operation, told: dict[str, str]) -> Schema:
     if first != operation.id:
         properties = {name: _property(full["properties"][name]) for name in full["required"]}
         return {"type": "object", "description": f"Same as {first}", "properties": properties}
-    return {"type": "object", "properties": {name: _property(one) for name, one in full["properties"].items()}}
+    known = [name for name in _KNOWN if told.setdefault(f"result.{name}", operation.id) != operation.id]
+    properties = {name: _property(one) for name, one in full["properties"].items() if name not in known}
+    return {"type": "object", "properties": properties}
 
 
 def _property(schema: Schema) -> Schema:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
@@ -10,12 +11,13 @@ from lore_etl.core.model import Chunk
 from lore_etl.index import Index
 from lore_server.query import classic, hybrid, lineage, outdated, reference, single_leg, structure
 from lore_server.query.confidence import DOUBT, DOUBTFUL, confidence
+from lore_server.query.filters import NO_FILTERS, Filters
 from lore_server.query.parse import Query, parse
 from lore_server.query.ranking import Ranked
 from lore_server.query.rerank import Reranker
 from lore_server.query.result_cache import Recent, State
 from lore_server.query.retrieve import Candidate, Candidates, QueryVector, embedded, retrieve
-from lore_server.query.scope import Part, type_or_none
+from lore_server.query.scope import FileKey, Files, Part, filtered, indexed_files, type_or_none
 from lore_server.query.weights import Weights, weights
 
 KEPT_PARTS = 8  # some 2 MB each for 10,000 chunks
@@ -32,11 +34,18 @@ class Retrieved:
 
 @dataclass(frozen=True)
 class SearchOutcome:
-    """A ranked list with the data needed to show it."""
+    """A ranked list with the data needed to show it.
+
+    `ranked` has a file once, `passages` every candidate; `among` is the part of the index that was searched, as chunk
+    ids, and `total` the number of its passages that contain a word of the query.
+    """
 
     query: Query
     ranked: list[Ranked]
+    passages: list[Ranked]
     candidates: list[Candidate]
+    total: int
+    among: Mapping[str, str] | None
     confidence: float
     degraded: str | None
     today: datetime.date
@@ -58,17 +67,21 @@ class QueryService:
         self._depth = settings.nResults
         self._recent = Recent[SearchOutcome](index)
         self._parts = Recent[Mapping[str, str]](index, KEPT_PARTS)
+        self._files = Recent[Files](index, 1)
         self._weights = weights(settings.ranking, settings.weights)
         threads = index.settings.embedding.threads
         self._reranker = Reranker(settings, threads) if settings.reranker and settings.ranking == "hybrid" else None
 
-    def find(self, text: str, type_: str = "all", part: Part | None = None) -> SearchOutcome:
-        """Return files by score, best first, from the whole index or a scope of it.
+    def find(
+        self, text: str, type_: str = "all", part: Part | None = None, filters: Filters = NO_FILTERS
+    ) -> SearchOutcome:
+        """Return files by score, best first, from the whole index, a scope of it, or what passes the filters.
 
         Raises:
             IndexMissing, IndexDamaged, ModelMismatch: see `candidates`.
         """
-        question, query, chosen = (text, type_, part), parse(text), type_or_none(type_)
+        question, query = (text, type_, part, filters), parse(text)
+        chosen = filters.single_type or type_or_none(type_)
         with self._index.gate.reading():
             self._index.require()
             if (found := self._recent.get(question, self._recent.state(self._today()))) is not None:
@@ -77,28 +90,58 @@ class QueryService:
         with self._index.gate.reading():
             self._index.require()
             state = self._recent.state(self._today())
-            among = None if part is None else self._rows(part, chosen, state)
-            found = self._outcome(self.candidates(query, chosen, among, vector), among)
+            among = self._among(part, chosen, filters, state)
+            total = len(among) if among is not None and filters.phrases else self._matches(query, among)
+            found = self._outcome(self.candidates(query, chosen, among, vector), among, total)
         if self._reranker:
             found = replace(found, ranked=self._reranker.rerank(found.query.text, found.ranked))
         self._recent.put(question, None if found.degraded else state, found)
         return found
 
-    def _outcome(self, retrieved: Retrieved, among: Mapping[str, str] | None) -> SearchOutcome:
-        _, ranked = self._ranked(retrieved, self._ranking, self._weights)
+    def _outcome(self, retrieved: Retrieved, among: Mapping[str, str] | None, total: int) -> SearchOutcome:
+        passages, ranked = self._ranked(retrieved, self._ranking, self._weights)
         if among is not None:  # ancestors, relatives and successors come along from anywhere
             ranked = [one for one in ranked if one.chunk.id in among]
-        candidates = retrieved.candidates
-        return SearchOutcome(
-            retrieved.query, ranked, candidates.found, self.confidence(retrieved), candidates.degraded, self._today()
-        )
+        found, degraded = retrieved.candidates.found, retrieved.candidates.degraded
+        certainty, today = self.confidence(retrieved), self._today()
+        return SearchOutcome(retrieved.query, ranked, passages, found, total, among, certainty, degraded, today)
 
-    def _rows(self, part: Part, type_: str | None, state: State | None) -> Mapping[str, str]:
-        rows = self._parts.get((part, type_), state)
+    def _matches(self, query: Query, among: Mapping[str, str] | None) -> int:
+        return self._index.keywords.count_matches(query.text, among)
+
+    def matches(self, found: SearchOutcome, filters: Filters) -> Counter[FileKey]:
+        """Return the files with the number of their passages that `total` counts, or would count with these filters."""
+        with self._index.gate.reading():
+            self._index.require()
+            state = self._recent.state(self._today())
+            among = self._among(None, None, filters, state)
+            file_of = {id_: file for file, rows in self._all_files(state).items() for id_ in rows}
+            if among is not None and filters.phrases:
+                return Counter(file_of[id_] for id_ in among)
+            hits = self._index.keywords.matches(found.query.text)
+            return Counter(file_of[id_] for id_ in hits if id_ in file_of and (among is None or id_ in among))
+
+    def _among(
+        self, part: Part | None, type_: str | None, filters: Filters, state: State | None
+    ) -> Mapping[str, str] | None:
+        """Return the chunks in the scope and those that pass the filters, None for all chunks: chunk id -> row."""
+        if part is None and filters == NO_FILTERS:
+            return None
+        rows = self._parts.get((part, type_, filters), state)
         if rows is None:
-            rows = part.rows(self._index.catalogue, type_)
-            self._parts.put((part, type_), state, rows)
+            rows = part.rows(self._index, type_) if part else {}
+            if filters != NO_FILTERS:
+                passing = filtered(self._index, self._all_files(state), filters)
+                rows = {id_: row for id_, row in passing.items() if part is None or id_ in rows}
+            self._parts.put((part, type_, filters), state, rows)
         return rows
+
+    def _all_files(self, state: State | None) -> Files:
+        files = self._files.get("files", state)
+        if files is None:
+            files = indexed_files(self._index)
+            self._files.put("files", state, files)
+        return files
 
     def confidence(self, retrieved: Retrieved) -> float:
         """Return the confidence, from 0 to 1, that the index answers the query."""

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from itertools import groupby
+from typing import NamedTuple, Protocol
 
-from lore_etl.stores.catalogue import Catalogue
+from lore_etl.core.model import row_id_of
+from lore_etl.index import Index
+from lore_etl.stores.tokenizer import phrase_words
+from lore_server.query.filters import Filters, pattern_of
 
 
 def type_or_none(type_: str) -> str | None:
@@ -18,7 +23,7 @@ class Part(Protocol):
 
     def __hash__(self) -> int: ...
 
-    def rows(self, catalogue: Catalogue, type_: str | None) -> dict[str, str]:
+    def rows(self, index: Index, type_: str | None) -> dict[str, str]:
         """Return the chunks of this type in scope: chunk id -> row in the vector store."""
 
 
@@ -28,8 +33,8 @@ class Below:
 
     folders: tuple[str, ...]
 
-    def rows(self, catalogue: Catalogue, type_: str | None) -> dict[str, str]:
-        return catalogue.rows_below(self.folders, type_)
+    def rows(self, index: Index, type_: str | None) -> dict[str, str]:
+        return index.catalogue.rows_below(self.folders, type_)
 
 
 @dataclass(frozen=True)
@@ -38,5 +43,51 @@ class Only:
 
     files: frozenset[str]
 
-    def rows(self, catalogue: Catalogue, type_: str | None) -> dict[str, str]:
-        return catalogue.rows_of(self.files, type_)
+    def rows(self, index: Index, type_: str | None) -> dict[str, str]:
+        return index.catalogue.rows_of(self.files, type_)
+
+
+class FileKey(NamedTuple):
+    """A file with its type."""
+
+    source: str
+    type: str
+
+
+Files = Mapping[FileKey, Mapping[str, str]]
+"""The chunks of each file: chunk id -> row in the vector store."""
+
+
+def indexed_files(index: Index) -> Files:
+    """Return all files with their chunks, which filters select from."""
+    return {
+        FileKey(*file): {id_: row_id_of(id_, content) for _, _, id_, content in rows}
+        for file, rows in groupby(index.catalogue.every_row(), key=lambda row: (row[0], row[1]))
+    }
+
+
+def filtered(index: Index, files: Files, filters: Filters) -> dict[str, str]:
+    """Return the chunks that pass the filters: chunk id -> row in the vector store."""
+    among: dict[str, str] = {}
+    for (source, type_), rows in files.items():
+        if filters.accept_file(source, type_):
+            among.update(rows)
+    if filters.is_dated:
+        among = {
+            id_: among[id_] for id_, day in index.catalogue.dates().items() if id_ in among and filters.accept_day(day)
+        }
+    for phrase in filters.phrases:
+        having = _having(index, phrase, among)
+        among = {id_: row for id_, row in among.items() if id_ in having}
+    for phrase in filters.without:
+        having = _having(index, phrase, among)
+        among = {id_: row for id_, row in among.items() if id_ not in having}
+    return among
+
+
+def _having(index: Index, phrase: str, among: Mapping[str, str]) -> set[str]:
+    """Return the chunks whose text contains a phrase. Keywords tell which texts must be read; without any, all."""
+    words = phrase_words(phrase)
+    likely = index.keywords.holding(words) & among.keys() if words else among.keys()
+    pattern = pattern_of(phrase)
+    return {id_ for id_, text in index.catalogue.texts(likely).items() if pattern.search(text)}

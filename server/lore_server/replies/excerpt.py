@@ -69,14 +69,14 @@ def fit_results(results: Sequence[Passage], texts: Sequence[str], words: Sequenc
         # the first results get up to twice an equal share
         share = left if not others else 2 * before // (others + 2) - (before - left)
         room = min(left, LARGEST_EXCERPT, max(SMALLEST_EXCERPT, share))
-        result["excerpt"] = _fitting_excerpt(text, words, room)
+        result["excerpt"] = fitting_excerpt(text, words, room)
         if result["excerpt"] != text:
             result["cut"] = True
         left -= size(result["excerpt"]) - 2
     return len(results)
 
 
-def _fitting_excerpt(text: str, words: Sequence[str], characters: int) -> str:
+def fitting_excerpt(text: str, words: Sequence[str], characters: int) -> str:
     """Return an excerpt of at most `characters` characters as JSON."""
     shown, asked = excerpt(text, words, characters), characters
     while size(shown) - 2 > characters and asked > SMALLEST_EXCERPT:

@@ -9,6 +9,13 @@ class OutdatedRecord(TypedDict):
     superseded_by: NotRequired[str]
     valid_until: NotRequired[str]
 
+class FurtherPassageRecord(TypedDict):
+    id: str
+    heading: str
+    lines: list[int]
+    excerpt: str
+    cut: NotRequired[bool]
+
 class ReasonRecord(TypedDict):
     term: str
     value: float
@@ -26,7 +33,22 @@ class ResultRecord(TypedDict):
     state: NotRequired[str]
     changed: NotRequired[bool]
     outdated: NotRequired[OutdatedRecord]
+    similar: NotRequired[int]
+    similar_sources: NotRequired[list[str]]
+    passages: NotRequired[list[FurtherPassageRecord]]
     why: NotRequired[list[ReasonRecord]]
+
+class FacetsTypesRecord(TypedDict):
+    type: str
+    passages: int
+
+class FacetsFoldersRecord(TypedDict):
+    path: str
+    passages: int
+
+class FacetsRecord(TypedDict):
+    types: list[FacetsTypesRecord]
+    folders: list[FacetsFoldersRecord]
 
 class FreshnessRecord(TypedDict):
     state: str
@@ -44,6 +66,7 @@ class QueryResultRecord(TypedDict):
     query: str
     total: int
     results: list[ResultRecord]
+    facets: NotRequired[FacetsRecord]
     truncated: NotRequired[str]
     next_cursor: NotRequired[str]
     confidence: float

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
         DatabaseStateRecord,
         DocumentListRecord,
         DocumentRecord,
+        FurtherPassageRecord,
         HealthRecord,
         HierarchyNodeRecord,
         HierarchyResultRecord,
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
     )
 
 
+SIMILAR_SHOWN = 3  # paths in a line
+
+
 class Placed(TypedDict):
     """A part of a file."""
 
@@ -34,7 +38,18 @@ class Placed(TypedDict):
 
 def passages(result: QueryResultRecord) -> ReplyText:
     rows = [line for number, one in enumerate(result["results"], start=1) for line in _result(number, one)]
-    return ReplyText("\n".join(rows) or "Nothing found.", notes(result))
+    return ReplyText("\n".join([*(rows or ["Nothing found."]), *_facets(result)]), notes(result))
+
+
+def _facets(result: QueryResultRecord) -> Iterator[str]:
+    """Yield the numbers of matching passages: all, by type and by folder."""
+    if (facets := result.get("facets")) is None:
+        return
+    yield f"{result['total']:,} matching passages"
+    if facets["types"]:
+        yield "  by type: " + ", ".join(f"{one['type']} {one['passages']:,}" for one in facets["types"])
+    if facets["folders"]:
+        yield "  by path: " + ", ".join(f"{one['path']} {one['passages']:,}" for one in facets["folders"])
 
 
 def _result(number: int, one: ResultRecord) -> Iterator[str]:
@@ -44,6 +59,24 @@ def _result(number: int, one: ResultRecord) -> Iterator[str]:
     yield f"{number}. {_place(one)}  [{kind}]  {one['score']:.1f}{heading}{changed}{outdated(one)}"
     for term in one.get("why", ()):
         yield f"   {term['value']:+8.2f} {term['term']}"
+    if one.get("similar"):
+        yield f"   {_similar(one)}"
+    yield from _excerpt(one)
+    for passage in one.get("passages", ()):
+        place: Placed = {"source": one["source"], "lines": passage["lines"]}
+        yield f"   also {_place(place)}  {passage['heading']}".rstrip()
+        yield from _excerpt(passage)
+
+
+def _similar(one: ResultRecord) -> str:
+    """Return how many files have the same text; all their paths if the score is explained, else the first."""
+    paths = one.get("similar_sources", [])
+    shown = paths if "why" in one else paths[:SIMILAR_SHOWN]
+    more = ", …" if len(shown) < one["similar"] else ""
+    return f"and {one['similar']:,} similar: {', '.join(shown)}{more}" if shown else f"and {one['similar']:,} similar"
+
+
+def _excerpt(one: ResultRecord | FurtherPassageRecord) -> Iterator[str]:
     for line in one["excerpt"].split("\n"):
         yield f"   {line}".rstrip()
     if one.get("cut"):

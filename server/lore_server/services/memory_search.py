@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from lore_etl.core.errors import IndexMissing
 from lore_etl.core.json_types import JSON
@@ -68,7 +68,8 @@ class MemorySearch:
         results = [self._result(one, found, one.source in changed) for one in top]
         page = paging.Page(start, len(memories), mark)
         begun = head(text, found, page.total, bool(top), self._freshness.record(), max_tokens)
-        reply: MemoryMatchesRecord = {**begun, "results": [], **noted(self._note(max_tokens))}
+        told = cast("MemoryMatchesRecord", begun)  # `head` adds no facets
+        reply: MemoryMatchesRecord = {**told, "results": [], **noted(self._note(max_tokens))}
         texts = [one.chunk.text for one in top]
         shown, more = paging.of_passages(reply, results, texts, found.query.words, page, max_tokens)
         return {**reply, "results": shown, **more}

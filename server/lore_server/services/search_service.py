@@ -3,22 +3,36 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
-from lore_etl.core.model import sha256
+from lore_etl.core.model import Chunk, canonical_json, sha256
 from lore_etl.index import Index
+from lore_server.query import facets as facet_counts
+from lore_server.query.filters import Filters
 from lore_server.query.freshness import Freshness
+from lore_server.query.further import further_passages
 from lore_server.query.outdated import outdated
 from lore_server.query.query_service import QueryService, SearchOutcome
 from lore_server.query.ranking import Ranked
+from lore_server.query.syntax import read_request
 from lore_server.replies import budget, paging
+from lore_server.replies.excerpt import fitting_excerpt
 
 if TYPE_CHECKING:
-    from lore_server.replies.records import FreshnessRecord, QueryResultRecord, ResultRecord
+    from lore_server.replies.records import (
+        FacetsRecord,
+        FreshnessRecord,
+        FurtherPassageRecord,
+        QueryResultRecord,
+        ResultRecord,
+    )
 
 LONGEST_ECHO = 300  # the maximum number of characters of the question in the reply
 SMALL_BUDGET = 500  # tokens; below this, optional fields are shortened or omitted
 SHORT_NOTE = 40
+FURTHER_CHARACTERS = 300  # of the excerpt of a further passage
+FACETS_SHARE = 3  # facets take at most this part of the budget
 MATTERS = ("state", "changed_files", "pending_vectors", "job")
 
 
@@ -31,20 +45,62 @@ class SearchService:
         self._freshness = freshness
 
     def passages(
-        self, *, query: str, type: str, limit: int, explain: bool, max_tokens: int, cursor: str | None = None
+        self,
+        *,
+        query: str,
+        type: str | Sequence[str],
+        limit: int,
+        passages: int,
+        facets: bool,
+        explain: bool,
+        max_tokens: int,
+        path: str | Sequence[str] = (),
+        lang: str | Sequence[str] = (),
+        after: str | None = None,
+        before: str | None = None,
+        cursor: str | None = None,
     ) -> QueryResultRecord:
-        """Return the passages that answer a question best."""
-        found = self._queries.find(query, type)
-        mark = sha256(f"{query}\0{type}\0{self._index.catalogue.meta('loaded')}")[:12]
+        """Return the passages that answer a question best. Raises InvalidArgument for wrong syntax."""
+        request = read_request(query, type, path, lang, after, before)
+        found = self._queries.find(request.text, filters=request.filters)
+        asked = [query, type, path, lang, after, before, self._index.catalogue.meta("loaded")]
+        mark = sha256(canonical_json(asked))[:12]
         start = budget.offset_of(cursor, mark)
         top = found.ranked[start : start + limit]
         changed = self._freshness.changed_of(one.source for one in top)
         results = [_result(one, explain, one.source in changed, found.today) for one in top]
+        for one, result in zip(top, results, strict=True):
+            if others := further_passages(self._index, found, one, passages) if passages else []:
+                result["passages"] = [_further(chunk, found.query.words) for chunk in others]
         page = paging.Page(start, len(found.ranked), mark)
-        reply = head(query, found, page.total, bool(top), self._freshness.record(), max_tokens)
+        reply = head(query, found, found.total, bool(top), self._freshness.record(), max_tokens)
+        if facets:
+            reply["facets"] = self._facets(found, request.filters, max_tokens)
         texts = [one.chunk.text for one in top]
         shown, more = paging.of_passages(reply, results, texts, found.query.words, page, max_tokens)
         return {**reply, "results": shown, **more}
+
+    def _facets(self, found: SearchOutcome, filters: Filters, max_tokens: int) -> FacetsRecord:
+        room = max_tokens * budget.CHARACTERS_PER_TOKEN // FACETS_SHARE
+        matches = self._queries.matches(found, filters)
+        any_type = filters.of_any_type()
+        of_any_type = matches if any_type == filters else self._queries.matches(found, any_type)
+        types = facet_counts.by_type(of_any_type)
+        folders = facet_counts.by_folder(matches)
+        return {
+            "types": budget.fitting([{"type": type_, "passages": number} for type_, number in types], room // 2),
+            "folders": budget.fitting([{"path": path, "passages": number} for path, number in folders], room // 2),
+        }
+
+
+def _further(chunk: Chunk, words: Sequence[str]) -> FurtherPassageRecord:
+    heading, shown = " > ".join(chunk.heading), fitting_excerpt(chunk.text, words, FURTHER_CHARACTERS)
+    passage: FurtherPassageRecord = {
+        "id": chunk.id, "heading": heading, "lines": list(chunk.lines), "excerpt": shown
+    }  # fmt: skip
+    if shown != chunk.text:
+        passage["cut"] = True
+    return passage
 
 
 def head(

@@ -19,6 +19,9 @@ from lore_etl.stores.chroma.backend import SAME_PLACE, Backend
 from lore_etl.stores.store_errors import is_panic
 
 Row = tuple[str, str, str]
+FEW = 150  # rows that are compared one by one: faster than a search that is limited to them
+DEEPEST = 2_000  # results of a search among all rows, if enough of them are likely to be among the wanted rows
+MARGIN = 1.5
 
 
 class VectorStore:
@@ -84,6 +87,14 @@ class VectorStore:
         """Return (row id, cosine similarity), best first, of all rows, those of a type, or `only` the given rows."""
         if only is None:
             return self._nearest(vector, limit, where={"type": type_} if type_ is not None else None)
+        if len(only) <= FEW:
+            return sorted(self.similarities(vector, only).items(), key=lambda hit: -hit[1])[:limit]
+        depth = round(MARGIN * limit * self.count() / len(only))
+        if depth <= min(DEEPEST, self._backend.limits.results):
+            wanted = set(only)
+            found = [hit for hit in self._nearest(vector, depth) if hit[0] in wanted]
+            if len(found) >= limit:
+                return found[:limit]
         step = self._backend.limits.among
         found = [
             hit

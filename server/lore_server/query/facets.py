@@ -1,0 +1,45 @@
+"""Count the matches of a search by type and folder."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+
+from lore_server.query.scope import FileKey
+
+MOST_FOLDERS = 20
+
+
+def by_type(matches: Mapping[FileKey, int]) -> list[tuple[str, int]]:
+    """Return (type, passages), largest first."""
+    counts: Counter[str] = Counter()
+    for one, number in matches.items():
+        counts[one.type] += number
+    return _sorted(counts)
+
+
+def by_folder(matches: Mapping[FileKey, int]) -> list[tuple[str, int]]:
+    """Return (path, passages), largest first: what lies in the deepest folder that holds all matches.
+
+    A file that lies in that folder itself counts alone.
+    """
+    places = {one: one.source.split("/") for one in matches}
+    depth = _common([parts[:-1] for parts in places.values()])
+    counts: Counter[str] = Counter()
+    for one, parts in places.items():
+        counts["/".join(parts[: depth + 1])] += matches[one]
+    return _sorted(counts)[:MOST_FOLDERS]
+
+
+def _common(folders: list[list[str]]) -> int:
+    """Return the number of folders that all paths start with."""
+    depth = 0
+    for names in zip(*folders, strict=False):
+        if len(set(names)) > 1:
+            break
+        depth += 1
+    return depth
+
+
+def _sorted(counts: Mapping[str, int]) -> list[tuple[str, int]]:
+    return sorted(counts.items(), key=lambda item: (-item[1], item[0]))

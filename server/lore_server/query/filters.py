@@ -1,0 +1,126 @@
+"""The filters of a search: which files and passages may be among its results."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import re2
+
+from lore_etl.stores.tokenizer import SPACELESS
+from lore_server.query.languages import suffixes_of
+
+_WILD = re.compile(r"\*\*/|/\*\*$|\*+|\?")
+
+
+@dataclass(frozen=True)
+class Filters:
+    """All filters of a search. Values of one filter are alternatives; different filters all apply.
+
+    Languages are names or suffixes, `after` is the first day and `before` the day after the last.
+    """
+
+    types: tuple[str, ...] = ()
+    without_types: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
+    without_paths: tuple[str, ...] = ()
+    langs: tuple[str, ...] = ()
+    without_langs: tuple[str, ...] = ()
+    after: datetime.date | None = None
+    before: datetime.date | None = None
+    phrases: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
+
+    @property
+    def single_type(self) -> str | None:
+        """Return the type if all results are of one type."""
+        return self.types[0] if len(self.types) == 1 and not self.without_types else None
+
+    @property
+    def is_dated(self) -> bool:
+        """Return whether only documents of certain days pass."""
+        return self.after is not None or self.before is not None
+
+    def of_any_type(self) -> Filters:
+        """Return the same filters without those by type."""
+        return replace(self, types=(), without_types=())
+
+    def accept_file(self, path: str, type_: str) -> bool:
+        """Return whether passages of a file can pass."""
+        if (self.types and type_ not in self.types) or type_ in self.without_types:
+            return False
+        return all(pattern.search(path) for pattern in self._wanted) and not any(
+            pattern.search(path) for pattern in self._unwanted
+        )
+
+    def accept_day(self, day: str) -> bool:
+        """Return whether a passage with this date (ISO 8601, possibly with a time) passes."""
+        try:
+            date = datetime.date.fromisoformat(day[:10])
+        except ValueError:
+            return False
+        return (self.after is None or self.after <= date) and (self.before is None or date < self.before)
+
+    @cached_property
+    def _wanted(self) -> list[re.Pattern[str]]:
+        return [_any_of(forms) for forms in (_globs(self.paths), _suffixes(self.langs)) if forms]
+
+    @cached_property
+    def _unwanted(self) -> list[re.Pattern[str]]:
+        return [_any_of(forms) for forms in (_globs(self.without_paths), _suffixes(self.without_langs)) if forms]
+
+
+NO_FILTERS = Filters()
+
+
+def pattern_of(phrase: str) -> re.Pattern[str]:
+    """Compile a phrase: whole words in this order, in any case, with any white space between them."""
+    words = r"\s+".join(re.escape(word) for word in phrase.split())
+    first, last = phrase[:1], phrase[-1:]
+    before = r"(?<!\w)" if _is_bounded(first) else ""
+    after = r"(?!\w)" if _is_bounded(last) else ""
+    return re.compile(f"{before}{words}{after}", re.IGNORECASE)
+
+
+def _is_bounded(character: str) -> bool:
+    """Return whether a word can be told from its neighbours, which scripts without spaces do not allow."""
+    return re.fullmatch(rf"[^\W{SPACELESS}]", character) is not None
+
+
+def _globs(patterns: Sequence[str]) -> list[str]:
+    return [_glob(one) for one in patterns]
+
+
+def _glob(pattern: str) -> str:
+    """Return the regular expression of a path pattern, which matches a file or everything below a folder.
+
+    `*` and `?` stop at a slash, `**` does not. Without a slash, the pattern is a name at any depth.
+    """
+    parts, last = [], 0
+    for wild in _WILD.finditer(pattern):
+        parts.append(re.escape(pattern[last : wild.start()]))
+        parts.append({"**/": "(?:.*/)?", "/**": "/.*", "?": "[^/]"}.get(wild.group()) or _star(wild.group()))
+        last = wild.end()
+    parts.append(re.escape(pattern[last:]))
+    start = "^" if "/" in pattern else "(?:^|/)"
+    return f"{start}{''.join(parts)}(?:/|$)"
+
+
+def _star(wild: str) -> str:
+    return "[^/]*" if len(wild) == 1 else ".*"
+
+
+def _suffixes(langs: Sequence[str]) -> list[str]:
+    return [rf"\.{suffix}$" for lang in langs for suffix in suffixes_of(lang)]
+
+
+def _any_of(forms: Sequence[str]) -> re.Pattern[str]:
+    """Compile alternatives for RE2, which is linear, because the patterns come from outside."""
+    options = re2.Options()
+    options.case_sensitive = False
+    options.log_errors = False
+    compiled: re.Pattern[str] = re2.compile("|".join(forms), options)
+    return compiled

@@ -1,0 +1,206 @@
+"""Read the filters, phrases and excluded words in the text of a query. All other text is left as it is."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+
+from lore_etl.core.errors import InvalidArgument
+from lore_etl.core.model import KnowledgeType
+from lore_server.query.filters import Filters
+from lore_server.query.languages import LANGUAGES, suffixes_of
+
+ALL = "all"
+TYPES = tuple(one.value for one in KnowledgeType)
+_NAMES = ("type", "path", "lang", "after", "before")
+_QUOTED = r'"(?=[^\s"]|"")(?:[^"]|"")+"'
+_TOKEN = re.compile(
+    rf"(?<!\S)(?P<minus>-?)(?:(?P<name>{'|'.join(_NAMES)}):(?P<value>{_QUOTED}(?!\S)|\S+|(?=$))"
+    rf"|(?P<phrase>{_QUOTED})(?=[,;.?!]*(?:\s|$))"
+    r"|(?<=-)(?P<word>[^\W\d_][\w.'/-]*\w)(?=[,;.?!]*(?:\s|$)))"
+)
+_UNCLOSED = re.compile(r'(?<!\S)-?(?:(?:type|path|lang|after|before):)?"[^\s"][^"]*$')
+_PASTED = re.compile(
+    r'\s*(?:[{<]|\[\s*["{\[\d]|\[?(?:trace|debug|info|notice|warn|warning|error|fatal|critical)\b\]?[\s:]'
+    r"|\d{4}-\d\d-\d\d[T ]|\d+\.\d+\.\d+\.\d+\s)",
+    re.IGNORECASE,
+)
+_MEMBER = re.compile(r'"[^"]*"\s*:')
+_DAY = re.compile(r"(\d{4})(?:-(\d\d?)(?:-(\d\d?))?)?")
+_STOPS = ",;.?!"
+
+
+@dataclass(frozen=True)
+class Request:
+    """A search as requested: the text to rank by, and the filters."""
+
+    text: str
+    filters: Filters
+
+
+def read_request(
+    text: str,
+    types: str | Sequence[str] = ALL,
+    paths: str | Sequence[str] = (),
+    langs: str | Sequence[str] = (),
+    after: str | None = None,
+    before: str | None = None,
+) -> Request:
+    """Return the request for a query, with the filters in its text and those in the arguments.
+
+    Raises:
+        InvalidArgument: names the part that is wrong and how to write it.
+    """
+    given: dict[str, list[str]] = {
+        "type": _listed(types), "path": _listed(paths), "lang": _listed(langs),
+        "after": [] if after is None else [after], "before": [] if before is None else [before],
+    }  # fmt: skip
+    without: dict[str, list[str]] = {name: [] for name in _NAMES}
+    phrases, excluded, rest = _divided(text, given, without)
+    filters = Filters(
+        types=_types(given["type"]),
+        without_types=_types(without["type"]),
+        paths=_paths(given["path"]),
+        without_paths=_paths(without["path"]),
+        langs=_langs(given["lang"]),
+        without_langs=_langs(without["lang"]),
+        after=max(_days("after", given["after"]), default=None),
+        before=min(_days("before", given["before"]), default=None),
+        phrases=phrases,
+    )
+    if not rest and excluded and filters == Filters():
+        return Request(text, filters)  # text such as `-verbose`: there is nothing to exclude it from
+    if not rest:
+        raise InvalidArgument(
+            "The query has only filters.", "Add words to search for; list_sources lists files without a search."
+        )
+    return Request(rest, replace(filters, without=excluded))
+
+
+def _divided(
+    text: str, given: Mapping[str, list[str]], without: Mapping[str, list[str]]
+) -> tuple[tuple[str, ...], tuple[str, ...], str]:
+    """Return the phrases, what is excluded, and the text without syntax; add the values of filters to the lists."""
+    if _PASTED.match(text) or "\n" in text.strip():
+        return (), (), text
+    quotes_are_text = _MEMBER.search(text) is not None  # a part of JSON
+    phrases: dict[str, None] = {}
+    excluded: dict[str, None] = {}
+    parts, last = [], 0
+    for token in _TOKEN.finditer(text):
+        name, quoted, word = token["name"], token["phrase"], token["word"]
+        if quoted and (quotes_are_text or not quoted.strip('" ')):
+            continue
+        if name:
+            value = _value(name, token["minus"], token["value"])
+            (without if token["minus"] else given)[name].append(value)
+            kept = ""
+        elif token["minus"]:
+            excluded[_unquoted(quoted) if quoted else word] = None
+            kept = ""
+        else:
+            kept = _unquoted(quoted)
+            phrases[kept] = None
+        parts += [text[last : token.start()], kept]
+        last = token.end()
+    parts.append(text[last:])
+    if not quotes_are_text and (unclosed := _UNCLOSED.search(parts[-1])):
+        part = unclosed.group()[:40]
+        raise InvalidArgument(
+            f"The quote in `{part}` is not closed.", f"Add a quote at its end, or remove it: `{part}`."
+        )
+    if not last:
+        return (), (), text
+    return tuple(phrases), tuple(excluded), " ".join("".join(parts).split())
+
+
+def _value(name: str, minus: str, value: str) -> str:
+    if minus and name in ("after", "before"):
+        other = "before" if name == "after" else "after"
+        raise InvalidArgument(f"`-{name}:` is not a filter.", f"Use `{other}:` with a date.")
+    if value.startswith('"') and not re.fullmatch(_QUOTED, value) and value.strip('"'):
+        raise InvalidArgument(
+            f"The quote in `{name}:{value[:40]}` is not closed.", f'Write the value as `{name}:"…"` or without quotes.'
+        )
+    plain = _unquoted(value) if value.startswith('"') else value.rstrip(_STOPS if name != "path" else ",;")
+    if not plain.strip():
+        raise InvalidArgument(
+            f"`{name}:` has no value.", f'Write {_EXAMPLES[name]}; to search for the text, quote it: `"{name}:"`.'
+        )
+    return plain
+
+
+_EXAMPLES = {
+    "type": "`type:guide`",
+    "path": "`path:docs/**`",
+    "lang": "`lang:python`",
+    "after": "`after:2025-01-01`",
+    "before": "`before:2025-01-01`",
+}
+
+
+def _unquoted(quoted: str) -> str:
+    return " ".join(quoted[1:-1].replace('""', '"').split())
+
+
+def _listed(given: str | Sequence[str]) -> list[str]:
+    return [given] if isinstance(given, str) else list(given)
+
+
+def _types(given: Iterable[str]) -> tuple[str, ...]:
+    """Return the types, in the order of all types; empty for all of them. Raises InvalidArgument."""
+    names = [name.strip().lower() for value in given for name in value.split(",")]
+    for name in names:
+        if name not in (ALL, *TYPES):
+            near = get_close_matches(name, TYPES, n=1) or [one for one in TYPES if one.startswith(name[:3])][:1]
+            hint = f"Did you mean `{near[0]}`? " if near else ""
+            raise InvalidArgument(
+                f"`type` cannot be {name[:60]!r}.", f"{hint}Valid values: {', '.join((ALL, *TYPES))}."
+            )
+    return tuple(one for one in TYPES if one in names)
+
+
+def _paths(given: Iterable[str]) -> tuple[str, ...]:
+    """Return the patterns with plain slashes. Raises InvalidArgument."""
+    found = []
+    for value in given:
+        pattern = re.sub(r"^(?:\./)+|^/+", "", value.strip().replace("\\", "/"))
+        if pattern.strip("/ "):
+            found.append(pattern.rstrip("/"))
+        elif not value.strip():
+            raise InvalidArgument("`path` is empty.", f"Write a path or a pattern, such as {_EXAMPLES['path']}.")
+    return tuple(dict.fromkeys(found))
+
+
+def _langs(given: Iterable[str]) -> tuple[str, ...]:
+    """Return the languages by name. Raises InvalidArgument."""
+    names = [name.strip().lower() for value in given for name in (value.split(",") if value.strip() else [""])]
+    for name in names:
+        if not suffixes_of(name):
+            near = get_close_matches(name, LANGUAGES, n=1)
+            hint = f"Did you mean `{near[0]}`? " if near else ""
+            raise InvalidArgument(
+                f"`lang` cannot be {name[:60]!r}.", f"{hint}Valid values: {', '.join(LANGUAGES)}, or a suffix of these."
+            )
+    return tuple(dict.fromkeys(names))
+
+
+def _days(name: str, given: Iterable[str]) -> list[datetime.date]:
+    """Return the dates: a day, or the first day of a month or year. Raises InvalidArgument."""
+    return [_day(name, value.strip()) for value in given]
+
+
+def _day(name: str, value: str) -> datetime.date:
+    try:
+        if found := _DAY.fullmatch(value):
+            year, month, day = found.groups(default="1")
+            return datetime.date(int(year), int(month), int(day))
+    except ValueError:
+        pass
+    raise InvalidArgument(
+        f"`{name}` cannot be {value[:60]!r}: this is not a date.",
+        f"Write year, month and day, such as {_EXAMPLES[name]}.",
+    )

@@ -1,0 +1,211 @@
+"""Searching with filters, phrases, excluded words, facets and further passages, in real stores."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lore_etl.config.settings import Settings
+from lore_etl.core.errors import InvalidArgument
+from lore_server.app import App
+from lore_server.contract import Contract
+from tests.harness.models import HashModel
+from tests.harness.projects import write_project
+
+NOISE = {f"docs/noise/page{n:03}.md": f"# Page {n}\n\nA retry of the worker, number {n}.\n" * 2 for n in range(150)}
+FILLER = "\n".join(f"The line {n} of this." for n in range(25))
+"""Enough words for sections to be separate passages."""
+FILES = {
+    **NOISE,
+    "docs/retries.md": f"# Retries\n\n## Backoff\n\nA retry waits exactly\nonce.\n{FILLER}\n\n"
+    f"## Jitter\n\nThe retry has jitter.\n{FILLER}\n\n## Limits\n\nA retry has a limit.\n{FILLER}\n",
+    "docs/adr/0001-retry.md": "---\ndate: 2024-05-01\n---\n# Retry\n\nWhy the retry is bounded.\n",
+    "issues/issue-1.md": "---\ncreated: 2025-02-01\nstate: open\n---\n# Retry fails\n\nThe retry is not bounded.\n",
+    "issues/issue-2.md": "---\ncreated: 2025-06-01\nstate: closed\n---\n# Retry again\n\nOnce exactly: a retry.\n",
+    "src/retry.py": "def retry():\n    '''Retry a job with std::jitter.'''\n",
+    "src/retry.mjs": "export function retry() { return 'a retry'; }\n",
+    "my docs/retry.md": "# Spaces\n\nA retry in a folder with a space.\n",
+    "README.md": "# Read me\n\nNothing of interest.\n",
+}
+
+
+@pytest.fixture(scope="module")
+def filters_app(tmp_path_factory: pytest.TempPathFactory, contract: Contract) -> Iterator[App]:
+    root = write_project(tmp_path_factory.mktemp("filters").resolve(), FILES)
+    app = App(root, Settings(), contract, HashModel())
+    assert app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 300})["state"] == "done"
+    yield app
+    app.close()
+
+
+def search(app: App, query: str, **arguments: Any) -> dict[str, Any]:
+    return app.call("query_documents", {"query": query, "limit": 100, "max_tokens": 100_000, **arguments})
+
+
+def found(reply: dict[str, Any]) -> set[str]:
+    return {one["source"] for one in reply["results"]}
+
+
+QUIET = "-path:docs/noise"
+
+
+@pytest.mark.parametrize(
+    ("query", "arguments", "sources"),
+    [
+        ("retry", {"type": ["ticket", "adr"]}, {"docs/adr/0001-retry.md", "issues/issue-1.md", "issues/issue-2.md"}),
+        ("retry type:ticket", {"type": "adr"}, {"docs/adr/0001-retry.md", "issues/issue-1.md", "issues/issue-2.md"}),
+        ("retry type:ticket,adr -type:adr", {}, {"issues/issue-1.md", "issues/issue-2.md"}),
+        ("retry path:src", {}, {"src/retry.py", "src/retry.mjs"}),
+        ("retry", {"path": ["src/*.py", "docs/adr/**"]}, {"src/retry.py", "docs/adr/0001-retry.md"}),
+        ('retry path:"my docs"', {}, {"my docs/retry.md"}),
+        ("retry lang:python", {}, {"src/retry.py"}),
+        ("retry", {"lang": ["py", "javascript"]}, {"src/retry.py", "src/retry.mjs"}),
+        (f"retry -lang:markdown {QUIET}", {}, {"src/retry.py", "src/retry.mjs"}),
+        ("retry after:2025-01-01", {}, {"issues/issue-1.md", "issues/issue-2.md"}),
+        ("retry after:2025-02-01 before:2025-06-01", {}, {"issues/issue-1.md"}),
+        ("retry", {"after": "2024", "before": "2025"}, {"docs/adr/0001-retry.md"}),
+        ('"exactly once"', {}, {"docs/retries.md"}),
+        ('retry -"exactly once" path:docs/retries.md', {}, {"docs/retries.md"}),
+        ('"not bounded" retry', {}, {"issues/issue-1.md"}),
+        ('"std::jitter"', {}, {"src/retry.py"}),
+        ('"::"', {}, {"src/retry.py"}),
+        (f"retry -bounded -job -jitter -limit -exactly -space -export -nothing {QUIET}", {}, set()),
+        ("retry type:blog", {}, set()),
+    ],
+)
+def test_only_what_passes_the_filters_is_found_and_all_of_it(
+    filters_app: App, query: str, arguments: dict[str, Any], sources: set[str]
+) -> None:
+    assert found(search(filters_app, query, **arguments)) == sources
+
+
+@pytest.mark.parametrize("source", ["docs/noise/page007.md", "docs/noise/page149.md", "README.md"])
+def test_a_filter_that_leaves_one_file_finds_it_however_deep_it_ranks(filters_app: App, source: str) -> None:
+    assert found(search(filters_app, "worker retry", path=source)) == {source}
+
+
+def test_a_large_filter_does_not_take_the_place_of_what_it_leaves(filters_app: App) -> None:
+    """The candidates of both legs are of pages that the filter removes."""
+    reply = search(filters_app, f"retry of the worker, number {QUIET}")
+
+    assert found(reply) == FILES.keys() - NOISE.keys()
+
+
+def test_an_unusual_phrase_is_found_below_hundreds_of_better_matches(filters_app: App) -> None:
+    reply = search(filters_app, 'retry of the worker "in a folder"')
+
+    assert found(reply) == {"my docs/retry.md"}
+    assert reply["total"] == 1
+
+
+def test_an_excluded_word_leaves_out_passages_but_not_their_file(filters_app: App) -> None:
+    reply = search(filters_app, "retry -jitter path:docs/retries.md", passages=5)
+
+    (result,) = reply["results"]
+    excerpts = [result["excerpt"], *(one["excerpt"] for one in result["passages"])]
+    assert len(excerpts) == 2
+    assert not any("jitter" in one for one in excerpts)
+
+
+@pytest.mark.parametrize(
+    ("query", "total"),
+    [
+        ("retry", 159),
+        ("retry path:docs/noise", 150),
+        ("retry type:ticket", 2),
+        ('"exactly once"', 1),
+        ("retry -jitter path:docs/retries.md", 2),
+        ("nowhere", 0),
+        (f"number {QUIET}", 0),
+    ],
+)
+def test_the_total_is_the_exact_number_of_matching_passages(filters_app: App, query: str, total: int) -> None:
+    assert search(filters_app, query, limit=1)["total"] == total
+
+
+def test_facets_count_the_matching_passages_by_type_and_by_folder(filters_app: App) -> None:
+    reply = search(filters_app, "retry type:ticket,adr", facets=True)
+
+    assert reply["total"] == 3
+    counts = {one["type"]: one["passages"] for one in reply["facets"]["types"]}
+    assert counts == {"guide": 154, "ticket": 2, "src": 2, "adr": 1}
+    assert reply["facets"]["folders"] == [{"path": "issues", "passages": 2}, {"path": "docs", "passages": 1}]
+
+
+def test_folders_are_counted_below_the_folder_that_has_all_matches(filters_app: App) -> None:
+    reply = search(filters_app, "retry path:docs -path:docs/noise", facets=True)
+
+    assert reply["facets"]["folders"] == [
+        {"path": "docs/retries.md", "passages": 3},
+        {"path": "docs/adr", "passages": 1},
+    ]
+
+
+def test_without_a_request_there_are_neither_facets_nor_further_passages(filters_app: App) -> None:
+    reply = search(filters_app, "retry")
+
+    assert "facets" not in reply
+    assert not any("passages" in one for one in reply["results"])
+
+
+def test_further_passages_are_others_of_the_same_file_with_their_lines(filters_app: App) -> None:
+    reply = search(filters_app, "retry limit", path="docs/retries.md", passages=2)
+
+    (result,) = reply["results"]
+    text = FILES["docs/retries.md"].split("\n")
+    assert len(result["passages"]) == 2
+    assert len({result["id"], *(one["id"] for one in result["passages"])}) == 3
+    for one in result["passages"]:
+        first, last = one["lines"]
+        assert set(one["excerpt"].split("\n")) - {"…"} <= set(text[first - 1 : last])
+
+
+@pytest.mark.parametrize(
+    ("query", "arguments", "message"),
+    [
+        ("retry", {"after": "soon"}, "`after` cannot be 'soon': this is not a date."),
+        ("retry", {"lang": "pyhton"}, "`lang` cannot be 'pyhton'."),
+        ("retry", {"type": "gide"}, "`type` cannot be 'gide'."),
+        ("retry", {"type": ["guide", "gide"]}, "`type.1` cannot be 'gide'."),
+        ("retry", {"path": ""}, "`path` is empty."),
+        ('retry "unclosed', {}, 'The quote in `"unclosed` is not closed.'),
+    ],
+)
+def test_a_wrong_filter_is_an_error_that_names_it(
+    filters_app: App, query: str, arguments: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(InvalidArgument) as caught:
+        search(filters_app, query, **arguments)
+
+    assert caught.value.message == message
+
+
+@pytest.mark.parametrize("query", ["std::vector", "a -> b", "note: this", r"C:\dir\file", "--flag", "type: guide"])
+def test_text_that_only_looks_like_syntax_finds_what_it_found_before(filters_app: App, query: str) -> None:
+    reply = search(filters_app, query)
+
+    assert len(reply["results"]) > 10
+
+
+def test_an_answer_uses_only_what_passes_the_filters(filters_app: App) -> None:
+    reply = filters_app.call(
+        "ask_knowledge_base", {"query": "is the retry bounded? after:2025", "type": ["ticket", "adr"]}
+    )
+
+    assert {one["source"] for one in reply["references"]} == {"issues/issue-1.md", "issues/issue-2.md"}
+
+
+def test_filters_see_what_a_sync_changed(tmp_path: Path, contract: Contract) -> None:
+    write_project(tmp_path, {"docs/a.md": "# A\n\nThe zebra runs.\n"})
+    app = App(tmp_path.resolve(), Settings(), contract, HashModel())
+    app.call("manage_knowledge_base", {"action": "sync"})
+    before = [search(app, query)["total"] for query in ('"zebra runs"', "zebra path:docs", "zebra path:src")]
+    write_project(tmp_path, {"docs/a.md": "# A\n\nThe zebra walks.\n", "src/b.md": "# B\n\nThe zebra runs.\n"})
+    app.call("manage_knowledge_base", {"action": "sync"})
+    after = [search(app, query)["total"] for query in ('"zebra runs"', "zebra path:docs", "zebra path:src")]
+    app.close()
+
+    assert (before, after) == ([1, 1, 0], [1, 1, 1])
