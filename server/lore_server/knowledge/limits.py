@@ -67,7 +67,7 @@ def checked_text(text: str, most: int, what: str) -> str:
     found = _UNWRITABLE.search(text)
     if found:
         name = "NUL" if found[0] == "\0" else "a lone surrogate (invalid Unicode)"
-        raise InvalidContent(f"The {what} holds {name} at {found.start()}.")
+        raise InvalidContent(f"The {what} contains {name} at character {found.start()}.")
     return checked_size(text, most, what)
 
 
