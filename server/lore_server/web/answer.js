@@ -1,11 +1,11 @@
-// The little Markdown that answers are written in, as nodes; `[n]` leads to what it cites.
+// Convert the Markdown subset of answers to nodes; `[n]` links to its citation.
 
 import { el } from "./dom.js";
 import { link, parse } from "./route.js";
 
 const INLINE = /(`+)([\s\S]+?)\1|\*\*([\s\S]+?)\*\*|\[(\d+(?:\s*,\s*\d+)*)\]/g;
 
-/** The nodes of an answer. Numbers that are not cited stay text. */
+/** Return the nodes of an answer. Numbers without a citation remain text. */
 export function answerText(text, citations) {
   const known = new Set(citations.map((one) => one.n));
   const nodes = [];
@@ -24,7 +24,7 @@ export function answerText(text, citations) {
   return nodes;
 }
 
-/** Paragraphs, list items, headings and fences, each as its source. */
+/** Return the source of each paragraph, list item, heading and fence. */
 function blocksOf(text) {
   const blocks = [];
   let fence = false;
@@ -54,7 +54,7 @@ function blockNode(block, known) {
   return heading ? el("h2", {}, inline(heading[1], known)) : el("p", {}, inline(block, known));
 }
 
-/** A line of text with its code and emphasis; `[n]` is a link where n is known. */
+/** Render a line with code and emphasis; `[n]` is a link if n is known. */
 export function inline(text, known = new Set()) {
   const nodes = [];
   let last = 0;

@@ -1,10 +1,10 @@
-// What the server answers: one function for each operation of the contract that the page uses.
+// Call the server: one function for each operation of the contract that the page uses.
 
 import { readEvents } from "./events.js";
 import { token } from "./project.js";
 import { askForToken } from "./token.js";
 
-/** What the server answered instead of a result: a code, what happened, and what to do. */
+/** An error of the server: its code, message and hint. */
 export class Problem extends Error {
   constructor(record, status = 0) {
     super(record.message);
@@ -15,58 +15,58 @@ export class Problem extends Error {
   }
 }
 
-/** The problem of a server that does not answer. */
+/** The problem of a server that does not respond. */
 export const unreachable = () => new Problem({ code: "NO_ANSWER", message: "The server does not respond." });
 
-/** Ranked passages. */
+/** Return ranked passages. */
 export const search = (body, signal) => withFreshness(call("POST", "/api/documents/query", { body, signal }));
 
-/** The classes under one, or all. */
+/** Return the classes below a class, or all classes. */
 export const hierarchy = (query, signal) => call("GET", "/api/knowledge/hierarchy", { query, signal });
 
-/** A page of the indexed files. */
+/** Return a page of the indexed files. */
 export const sources = (query, signal) => call("GET", "/api/sources", { query, signal });
 
-/** A file with the lines of its chunks. */
+/** Return a file with the lines of its chunks. */
 export const source = (query, signal) => call("GET", "/api/source", { query, signal });
 
-/** The state of every part. */
+/** Return the state of every part. */
 export const health = (query, signal) => call("GET", "/api/healthcheck", { query, signal });
 
-/** Start a build, or join the one that runs. */
+/** Start a build, or join the running build. */
 export const manage = (body) => call("POST", "/api/db/data/manage", { body: { wait_seconds: 0, ...body } });
 
 /** Stop a job at its next step. */
 export const cancel = (id) => call("POST", `/api/jobs/${encodeURIComponent(id)}/cancel`, {});
 
-/** The events of an answer while it is written: {event, data}. */
+/** Return the events of an answer while it is written: {event, data}. */
 export const ask = (body, signal) => stream("POST", "/api/knowledge/ask", { body, signal });
 
-/** The state of the server and each change of it: {event, data}. */
+/** Return the state of the server and its changes as events: {event, data}. */
 export const states = (signal) => stream("GET", "/page/state", { signal });
 
-/** The projects that have knowledge, and which one is meant where none is named. */
+/** Return the projects with knowledge, and the default project. */
 export const projects = (signal) => call("GET", "/api/projects", { signal });
 
 /** Delete a project's knowledge. */
 export const deleteProject = (body) => call("POST", "/api/projects/delete", { body });
 
-/** A project's main document, now or as a commit has it. */
+/** Return a project's main document, now or in a commit. */
 export const mainDocument = (query, signal) => call("GET", "/api/projects/main", { query, signal });
 
 /** Replace a project's main document. */
 export const writeMain = (body) => call("POST", "/api/projects/main", { body });
 
-/** The knowledge documents of a project. */
+/** Return the knowledge documents of a project. */
 export const papers = (query, signal) => call("GET", "/api/projects/files", { query, signal });
 
-/** Documents that hold some words. */
+/** Return documents that contain the words of a query. */
 export const searchPapers = (body, signal) => call("POST", "/api/projects/search", { body, signal });
 
-/** A new document. */
+/** Create a document. */
 export const createPaper = (body) => call("POST", "/api/projects/files", { body });
 
-/** A whole document, now or as a commit has it. */
+/** Return a whole document, now or in a commit. */
 export const paper = (query, signal) => call("GET", "/api/projects/file", { query, signal });
 
 /** Replace a document's text. */
@@ -75,13 +75,13 @@ export const writePaper = (body) => call("POST", "/api/projects/file", { body })
 /** Delete a document. */
 export const deletePaper = (body) => call("POST", "/api/projects/file/delete", { body });
 
-/** Commits, or what one changed. */
+/** Return commits, or the changes of a commit. */
 export const history = (query, signal) => call("GET", "/api/projects/history", { query, signal });
 
-/** Take a commit back. */
+/** Revert a commit. */
 export const revert = (body) => call("POST", "/api/projects/revert", { body });
 
-/** The text of a document as elements, with what its front matter says. */
+/** Return the text of a document as elements, with its front matter. */
 export const rendered = (text, signal) => call("POST", "/page/markdown", { body: { text }, signal });
 
 async function call(method, path, given) {
@@ -117,7 +117,7 @@ async function request(method, path, accept, { query, body, signal }) {
   }
 }
 
-/** The error of a fetch that was aborted, else the problem that the server cannot be reached, which everyone hears of. */
+/** Return the error of an aborted fetch; otherwise the problem of an unreachable server, after announcing it. */
 function signalled(error) {
   if (!(error instanceof TypeError)) return error;
   document.dispatchEvent(new CustomEvent("lore:unreachable"));

@@ -1,4 +1,4 @@
-// Composition: the views, the route between them, and what is around them.
+// Compose the page: views, routing, and the frame around them.
 
 import { askView } from "./ask.js";
 import { changeView } from "./change.js";
@@ -57,14 +57,14 @@ function showTitle() {
   document.title = `${shown.title(parse(location.hash))} · ${project || "Lore"}`;
 }
 
-/** The focus goes where it was in this view; else to its field, if a keyboard is likely; else to its heading. */
+/** Restore the focus of a view; otherwise focus its field if a keyboard is likely, or its heading. */
 function focusIn(view, isFirst) {
   const field = matchMedia("(hover: hover)").matches ? view.field : null;
   const wanted = view.remembered?.isConnected ? view.remembered : (field ?? (isFirst ? null : view.heading));
   wanted?.focus({ preventScroll: true });
 }
 
-/** A view is built when it is first shown, and kept: coming back shows what was there. */
+/** Build a view when it is first shown, and keep it, so that returning restores its content. */
 function viewOf(name) {
   if (!built.has(name)) {
     const view = BUILDERS[name]();
@@ -101,7 +101,7 @@ byId("skip").addEventListener("click", skip);
 document.addEventListener("lore:focus-search", () => {
   const search = built.get("search");
   if (search && search === shown) return search.focus();
-  addEventListener("hashchange", () => built.get("search").focus(), { once: true }); // once it is shown, not later: keys may follow
+  addEventListener("hashchange", () => built.get("search").focus(), { once: true }); // as soon as it is shown, because the user may type immediately
   go(link("search", "", search?.params() ?? {}));
 });
 history.scrollRestoration = "manual";

@@ -1,4 +1,4 @@
-// Ask: the answer as it is written, and what it cites beside it.
+// Ask: stream the answer and show its citations beside it.
 
 import * as api from "./api.js";
 import { withoutCommands } from "./advice.js";
@@ -12,7 +12,7 @@ import { go, link } from "./route.js";
 
 const MODES = { synthesized: "written by the answer model", extractive: "quoted from the sources" };
 
-/** The view of `#/ask?q=…&type=…&cite=…`. */
+/** Return the view of `#/ask?q=…&type=…&cite=…`. */
 export function askView() {
   const input = el("input", { id: "question", class: "big-input", placeholder: "Ask: how, where, why …", maxlength: 2000, required: true, autocomplete: "off", on: { input: () => showButtons() } });
   const type = el("select", { id: "ask-type", on: { change: () => showButtons() } }, ["all", ...TYPES].map((one) => el("option", { value: one }, one === "all" ? "all types" : one)));
@@ -104,7 +104,7 @@ export function askView() {
     answer.removeAttribute("aria-busy");
   }
 
-  /** While an answer is written it can be stopped, or another question asked in its place. */
+  /** Show buttons to stop the answer in progress or to ask another question instead. */
   function showButtons() {
     const hadFocus = document.activeElement === stopButton;
     stopButton.hidden = !state.flight;

@@ -10,7 +10,7 @@ import { failure, note } from "./notes.js";
 import { changeLink, historyLink, paperOf, projectHistoryLink, takeBack } from "./paper.js";
 import { timeOf } from "./time.js";
 
-/** The view of `#/knowledge/change?commit=…&project=…&file=…&main=…`. */
+/** Return the view of `#/knowledge/change?commit=…&project=…&file=…&main=…`. */
 export function changeView() {
   const way = el("p", { class: "crumbs" });
   const heading = el("h1", {}, "Change");
@@ -21,7 +21,7 @@ export function changeView() {
   const state = { params: {}, flight: 0 };
 
   async function show({ params }) {
-    if (JSON.stringify(params) === JSON.stringify(state.params)) return; // what was done stays as it is
+    if (JSON.stringify(params) === JSON.stringify(state.params)) return; // keep the result of the action
     const mine = (state.flight += 1);
     state.params = params;
     button.disabled = true;
@@ -72,5 +72,5 @@ function explained(one) {
   return more.length > 0 && el("p", { class: "quiet" }, more.join(" "));
 }
 
-/** A path in the folder as readers know it: guide.md, main.md, or what it is. */
+/** Return the display name of a path in the folder: guide.md, main.md, or a description. */
 const pathName = (path) => path.replace(/^projects\/[^/]+\/(knowledge\/)?/, "");

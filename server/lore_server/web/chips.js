@@ -1,4 +1,4 @@
-// The filter by type: radio buttons that look like chips, with how much of each is indexed.
+// The type filter: radio buttons that look like chips, with the number of indexed passages.
 
 import { el, fill } from "./dom.js";
 import { count, plural } from "./format.js";
@@ -6,7 +6,7 @@ import { known, learnHealth } from "./state.js";
 
 export const TYPES = "guide src example test ticket release blog prp adr rule memory knowledge".split(" ");
 
-/** Chips in a row; `changed` is told the type that is chosen. */
+/** Create a row of chips; `changed` receives the chosen type. */
 export function typeChips(name, changed) {
   const row = el("div", { class: "chips-row" });
   const element = el("fieldset", { class: "chips" }, el("legend", { class: "unseen" }, "Only this type"), row);
@@ -18,7 +18,7 @@ export function typeChips(name, changed) {
   });
   document.addEventListener("lore:health", show);
   show();
-  if (!known.health) learnHealth().catch(() => {}); // chips without figures: the pill says that the server is gone
+  if (!known.health) learnHealth().catch(() => {}); // chips without counts: the pill reports that the server does not respond
   return {
     element,
     get type() {
@@ -50,5 +50,5 @@ function chip(name, type, isChosen) {
   );
 }
 
-/** How many passages there are. */
+/** Return the number of passages. */
 export const sum = (found) => Object.values(found).reduce((total, figure) => total + figure, 0);

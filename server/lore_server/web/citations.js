@@ -1,4 +1,4 @@
-// What an answer cites, and what else was found, beside the answer.
+// The citations of an answer, and other results, shown beside it.
 
 import { inline } from "./answer.js";
 import { el, reveal } from "./dom.js";
@@ -7,7 +7,7 @@ import { editorAnchor } from "./result.js";
 import { sourceLink } from "./route.js";
 import { standingMarks } from "./standing.js";
 
-/** The cited passages, numbered as in the answer. */
+/** List the cited passages, numbered as in the answer. */
 export function citationList(citations) {
   if (!citations.length) return null;
   return [
@@ -22,7 +22,7 @@ export function citationList(citations) {
   ];
 }
 
-/** The files that were found for the question, best first. */
+/** List the files found for the question, best first. */
 export function referenceList(references) {
   if (!references.length) return null;
   return [

@@ -1,4 +1,4 @@
-// One class: where it is, what it inherits from, what inherits from it, what it defines.
+// A class: its location, base classes, subclasses and members.
 
 import { el } from "./dom.js";
 import { count, plural, span } from "./format.js";
@@ -6,7 +6,7 @@ import { shortName } from "./forest.js";
 import { editorAnchor } from "./result.js";
 import { link, sourceLink } from "./route.js";
 
-/** The card of the root of a hierarchy. */
+/** Create the card of the root of a hierarchy. */
 export function classCard(found) {
   const node = found.classes.find((one) => one.class === found.root);
   const below = found.classes.filter((one) => one.class !== found.root);

@@ -1,4 +1,4 @@
-// The class tree, and the class that is chosen beside it.
+// The class tree, with the chosen class beside it.
 
 import * as api from "./api.js";
 import { classCard } from "./class-card.js";
@@ -11,7 +11,7 @@ import { treeOf } from "./tree.js";
 
 const PAGE_TOKENS = 150_000;
 
-/** The view of `#/classes/<name>`. */
+/** Return the view of `#/classes/<name>`. */
 export function classesView() {
   const filter = el("input", { id: "class-filter", type: "search", placeholder: "Filter classes", autocomplete: "off", spellcheck: "false", on: { input: filtered, keydown: toTree } });
   const said = el("p", { class: "said" });
@@ -47,7 +47,7 @@ export function classesView() {
     return words().length ? filteredRows(state.forest, words(), state.shut) : rowsOf(state.forest);
   }
 
-  /** Another filter begins with everything open, and with the class that is most likely meant. */
+  /** Start a new filter with all nodes open and the most likely class active. */
   function filtered() {
     if (!state.forest) return;
     state.shut.clear();
@@ -106,7 +106,7 @@ export function classesView() {
     }
   }
 
-  /** ↓ goes to the tree, Enter opens the class that is active there. */
+  /** ↓ moves to the tree, Enter opens the active class. */
   function toTree(event) {
     if (event.key !== "ArrowDown" && event.key !== "Enter") return;
     event.preventDefault();

@@ -1,8 +1,8 @@
-// Asking before something is changed.
+// Ask for confirmation before a change.
 
 import { el } from "./dom.js";
 
-/** Ask; whether the answer was yes. With a `name`, that must be typed first. */
+/** Ask, and return whether the user agreed. With a `name`, the user must type it first. */
 export function confirmed({ title, text, button, isDanger = false, name = "" }) {
   const typed = el("input", { id: "confirm-name", autocomplete: "off", spellcheck: "false", on: { input: () => (yes.disabled = typed.value !== name) } });
   const yes = el("button", { class: isDanger ? "button danger" : "button primary", value: "yes", disabled: name !== "" }, button);

@@ -1,11 +1,11 @@
-// A document that somebody else changed while it was written: what happened, and what can be done.
+// A conflict: somebody else changed the document while it was edited.
 
 import { diffOf } from "./diff.js";
 import { el } from "./dom.js";
 import { changesSince, lastCommit, nameOf, read } from "./paper.js";
 import { timeOf } from "./time.js";
 
-/** Who changed it, and how; `overwrite` is given the version that is there now, `discard` drops what was typed. */
+/** Show who changed it, and how; `overwrite` receives the current version, `discard` drops the draft. */
 export async function conflictPanel(problem, paper, since, { overwrite, discard }) {
   const [now, last, patch] = await Promise.all([orNone(read(paper)), orNone(lastCommit(paper)), since && orNone(changesSince(paper, since))]);
   return el("div", { class: "note bad failure conflict", role: "alert" },
@@ -18,7 +18,7 @@ export async function conflictPanel(problem, paper, since, { overwrite, discard 
       el("button", { type: "button", class: "button danger", on: { click: discard } }, "Discard mine…")));
 }
 
-/** What tells more about a conflict may fail: the conflict is told all the same. */
+/** Load details of a conflict. If that fails, the conflict is still shown. */
 function orNone(promise) {
   return promise.catch(() => null);
 }

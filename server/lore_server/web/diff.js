@@ -1,4 +1,4 @@
-// A patch as git writes it, for reading: by file and place, each line with its sign, so that colour only helps.
+// Show a git patch by file and hunk. Each line keeps its sign, so that colour is not required.
 
 import { el } from "./dom.js";
 import { count, plural } from "./format.js";
@@ -8,7 +8,7 @@ const HUNK = /^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@/;
 const KINDS = { "+": "added", "-": "removed" };
 const SIGNS = { "+": "+", "-": "−" };
 
-/** The files of a patch: {path, note, hunks: [{at, lines}]}. What a line begins with is trusted as far as a hunk says. */
+/** Parse the files of a patch: {path, note, hunks: [{at, lines}]}. The header of a hunk limits its lines. */
 export function filesOf(patch) {
   const files = [];
   let left = { old: 0, new: 0 };
@@ -33,7 +33,7 @@ export function filesOf(patch) {
   return files;
 }
 
-/** A patch as nodes; `nameOf` says how a path is shown. */
+/** Render a patch as nodes; `nameOf` returns the display name of a path. */
 export function diffOf(patch, nameOf = (path) => path) {
   const files = filesOf(patch);
   if (!files.length) return [el("p", { class: "quiet" }, "No lines differ.")];

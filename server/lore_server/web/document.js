@@ -1,4 +1,4 @@
-// A file as it was indexed: its lines, with each chunk marked, and an outline beside it.
+// An indexed file: its lines with marked chunks, and an outline beside them.
 
 import * as api from "./api.js";
 import { editorAnchor, changedMark } from "./result.js";
@@ -11,7 +11,7 @@ import { linesOf, sourceLink } from "./route.js";
 
 const PAGE_TOKENS = 20_000;
 
-/** The view of `#/source/<path>?line=…&chunk=…`. */
+/** Return the view of `#/source/<path>?line=…&chunk=…`. */
 export function documentView() {
   const heading = el("h1", {}, "File");
   const facts = el("p", { class: "where file-head" });
@@ -77,7 +77,7 @@ export function documentView() {
     }
   }
 
-  /** Load as far as the target, mark it and go there: the lines that are named, else those of the chunk. */
+  /** Load the file up to the target lines or chunk, mark them and scroll to them. */
   async function showTarget(params) {
     const { chunk } = params;
     const lines = linesOf(params);
@@ -102,7 +102,7 @@ export function documentView() {
 
   const byLine = (number) => text.querySelector(`#L${number}`);
 
-  /** The smallest chunk around a line, else the one before it. */
+  /** Return the smallest chunk that contains a line, otherwise the previous chunk. */
   function innermost(line) {
     const around = state.chunks.filter((one) => one.lines[0] <= line && line <= one.lines[1]);
     const size = ({ lines: [first, last] }) => last - first;

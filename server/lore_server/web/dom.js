@@ -1,6 +1,6 @@
-// Building the page out of nodes. Text is only ever a text node: nothing that was indexed can become markup.
+// Build the page from nodes. Text is always a text node, so indexed content never becomes markup.
 
-/** An element: el("a", {class: "x", href: "#", on: {click}}, "text", child). */
+/** Create an element: el("a", {class: "x", href: "#", on: {click}}, "text", child). */
 export function el(tag, props = {}, ...children) {
   const node = document.createElement(tag);
   for (const [name, value] of Object.entries(props)) set(node, name, value);
@@ -8,26 +8,26 @@ export function el(tag, props = {}, ...children) {
   return node;
 }
 
-/** Put these children in place of the present ones. */
+/** Replace the children of an element. */
 export function fill(node, ...children) {
   node.replaceChildren(...children.flat(Infinity).filter(isContent));
   return node;
 }
 
-/** A text whose parts in backquotes are code. */
+/** Render a text, with the parts in backquotes as code. */
 export function codes(text) {
   return text.split("`").map((part, at) => (at % 2 ? el("code", {}, part) : part));
 }
 
-/** The element with this id. */
+/** Return the element with this id. */
 export const byId = (id) => document.getElementById(id);
 
-/** Tell a screen reader. */
+/** Announce a text to screen readers. */
 export function say(text) {
   byId("said").textContent = text;
 }
 
-/** Scroll to an element: gently, if it is near and that is welcome. */
+/** Scroll to an element: smoothly if it is near and the user allows motion. */
 export function reveal(node, block = "center") {
   const isStill = matchMedia("(prefers-reduced-motion: reduce)").matches;
   const isFar = Math.abs(node.getBoundingClientRect().top) > 2 * innerHeight;

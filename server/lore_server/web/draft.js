@@ -1,9 +1,9 @@
-// Text that was typed and not saved: kept for this tab, also over a reload; the browser asks before it would be lost.
+// Unsaved text: kept for this tab, also across reloads; the browser asks before it is lost.
 
 const KEPT = "lore-draft:";
 const drafts = new Map(Object.entries(sessionStorage).filter(([key]) => key.startsWith(KEPT)).map(([key, value]) => [key, JSON.parse(value)]));
 
-/** The draft of a paper: {text, version, since} as it was kept, or undefined. */
+/** Return the stored draft of a paper, {text, version, since}, or undefined. */
 export const draftOf = (paper) => drafts.get(keyOf(paper));
 
 /** Keep a draft. */
@@ -13,11 +13,11 @@ export function keepDraft(paper, draft) {
     sessionStorage.setItem(keyOf(paper), JSON.stringify(draft));
   } catch (problem) {
     if (problem.name !== "QuotaExceededError") throw problem;
-    sessionStorage.removeItem(keyOf(paper)); // it stays in the page, and closing it asks
+    sessionStorage.removeItem(keyOf(paper)); // the text stays in the page, and the browser asks before closing it
   }
 }
 
-/** The draft was saved, or is not wanted. */
+/** Remove the draft after it was saved or discarded. */
 export function dropDraft(paper) {
   drafts.delete(keyOf(paper));
   sessionStorage.removeItem(keyOf(paper));

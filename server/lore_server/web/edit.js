@@ -1,4 +1,4 @@
-// Writing a document: its whole text, and beside it what comes of it. What is typed is kept until it is saved or dropped.
+// Edit the text of a document beside its preview. A draft is kept until it is saved or discarded.
 
 import * as api from "./api.js";
 import { confirmed } from "./confirm.js";
@@ -13,7 +13,7 @@ import { go } from "./route.js";
 
 const PAUSE_MS = 150;
 
-/** The view of `#/knowledge/edit?project=…&file=…`. */
+/** Return the view of `#/knowledge/edit?project=…&file=…`. */
 export function editView() {
   const way = el("p", { class: "crumbs" });
   const heading = el("h1", {}, "Edit");
@@ -35,7 +35,7 @@ export function editView() {
   async function load(key, asked) {
     input.disabled = button.disabled = true;
     try {
-      const since = (await lastCommit(asked))?.id; // before the text: what came between is told twice rather than not
+      const since = (await lastCommit(asked))?.id; // before the text: a change in between is reported twice rather than never
       const [found, { current }] = await Promise.all([read(asked), api.projects()]);
       if (key !== state.key) return;
       const draft = draftOf(found);
@@ -66,7 +66,7 @@ export function editView() {
     state.timer = setTimeout(draw, PAUSE_MS);
   }
 
-  /** One request at a time, and the last text is always drawn. */
+  /** Render the preview with one request at a time; the latest text is always rendered. */
   async function draw() {
     if (state.isDrawing) return;
     state.isDrawing = true;
@@ -82,7 +82,7 @@ export function editView() {
     if (text !== input.value) draw();
   }
 
-  /** The preview is where the text is. */
+  /** Scroll the preview to the position of the text. */
   function follow() {
     const share = input.scrollTop / Math.max(1, input.scrollHeight - input.clientHeight);
     preview.scrollTop = share * (preview.scrollHeight - preview.clientHeight);
@@ -97,7 +97,7 @@ export function editView() {
       await write(paper, restored(), expected);
       dropDraft(paper);
       say("Saved.");
-      if (state.key) go(paperLink("document", paper)); // else one looks elsewhere already
+      if (state.key) go(paperLink("document", paper)); // otherwise the user has already left this view
     } catch (problem) {
       const panel = problem.code === "CONFLICT" ? await conflictPanel(problem, paper, base.since, { overwrite: save, discard }) : failure(problem);
       fill(trouble, panel);
@@ -142,7 +142,7 @@ function previewHead(metadata) {
   ];
 }
 
-/** How the lines of a text end: a field for text knows one end only. Null where they end in several ways. */
+/** Return the line ending of a text, because text fields support only one; null if the endings differ. */
 function endOf(text) {
   const [all, long] = [text.split("\n").length, text.split("\r\n").length];
   if (text.replaceAll("\r\n", "").includes("\r") || (long > 1 && long < all)) return null;

@@ -1,6 +1,6 @@
 // Server-sent events from a fetch: EventSource can neither POST nor send a token.
 
-/** Each event of a body as {event, data}; the data is JSON. */
+/** Yield each event of a body as {event, data}; the data is JSON. */
 export async function* readEvents(body) {
   const reader = body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";

@@ -1,4 +1,4 @@
-// The indexed files: a list that is filtered by path and type, loaded page by page.
+// The list of indexed files, filtered by path and type and loaded page by page.
 
 import * as api from "./api.js";
 import { TYPES } from "./chips.js";
@@ -11,7 +11,7 @@ const PAGE_TOKENS = 20_000;
 const FILTER_TOKENS = 150_000;
 const ROWS = 100;
 
-/** The card with the files. */
+/** Create the card with the files. */
 export function filesPanel() {
   const text = el("input", { id: "file-filter", type: "search", placeholder: "Filter by path or title", autocomplete: "off", spellcheck: "false", on: { input: filter } });
   const type = el("select", { id: "file-type", on: { change: () => load() } }, ["all", ...TYPES].map((one) => el("option", { value: one }, one === "all" ? "all types" : one)));
@@ -20,7 +20,7 @@ export function filesPanel() {
   const more = el("button", { type: "button", class: "button more", hidden: true, on: { click: grow } }, "Show more");
   const state = { load: 0, files: [], cursor: null, total: 0, most: ROWS, isLoading: false };
 
-  /** Begin anew. What is shown stays until the new list is there. */
+  /** Reload. The current list is shown until the new list has arrived. */
   async function load() {
     const mine = (state.load += 1);
     try {
@@ -43,7 +43,7 @@ export function filesPanel() {
     complete();
   }
 
-  /** Show what is there, and load what is wanted besides: a filter looks at all files. One page at a time. */
+  /** Show the loaded files, and load more if needed, one page at a time; a filter needs all files. */
   async function complete() {
     const mine = state.load;
     show();

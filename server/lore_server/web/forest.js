@@ -1,6 +1,6 @@
-// The class tree as data: who is under whom, and which rows are to be seen.
+// The class tree as data: nodes, children and visible rows.
 
-/** The classes as nodes with children, and the nodes without a parent. */
+/** Return the classes as nodes with children, and the nodes without a parent. */
 export function forestOf(classes) {
   const nodes = new Map(classes.map((one) => [one.class, { ...one, name: one.class, children: [], isOpen: false }]));
   const roots = [];
@@ -15,12 +15,12 @@ export function forestOf(classes) {
   return { nodes, roots };
 }
 
-/** The rows to be seen, in order: {node, level, at, of, hasChildren, isOpen}. */
+/** Return the visible rows in order: {node, level, at, of, hasChildren, isOpen}. */
 export function rowsOf({ roots }) {
   return walked(roots, (node) => node.children, (node) => node.isOpen);
 }
 
-/** The rows of a filter: the classes whose names have all the words, with what is above them; `shut` ones are closed. */
+/** Return the rows of a filter: classes whose names contain all words, and their ancestors; nodes in `shut` are closed. */
 export function filteredRows({ roots, nodes }, words, shut) {
   const hits = [...nodes.values()].filter((node) => hasWords(node, words));
   const wanted = new Set();
@@ -29,10 +29,10 @@ export function filteredRows({ roots, nodes }, words, shut) {
   return walked(below(roots), (node) => below(node.children), (node) => !shut.has(node));
 }
 
-/** Whether the name of a class has all of these words, in lower case. */
+/** Return whether the name of a class contains all of these words, in lower case. */
 export const hasWords = (node, words) => words.every((word) => node.name.toLowerCase().includes(word));
 
-/** The class among rows that is meant by words: the one of that name, else one that begins so, else the first. */
+/** Return the row that the words probably mean: an equal name, otherwise a prefix, otherwise the first row. */
 export function bestOf(rows, words) {
   const hits = rows.map(({ node }) => node).filter((node) => hasWords(node, words));
   const last = words.at(-1);
@@ -52,14 +52,14 @@ function walked(roots, childrenOf, isOpen) {
   return rows;
 }
 
-/** Open a class and all that is above it. */
+/** Open a class and its ancestors. */
 export function openTo(forest, name) {
   for (let node = forest.nodes.get(name); node; node = forest.nodes.get(node.parent)) {
     node.isOpen = node.children.length > 0;
   }
 }
 
-/** The last part of a name. */
+/** Return the last part of a name. */
 export const shortName = (name) => name.split(".").at(-1);
 
 function isUnder(nodes, node, above) {

@@ -1,4 +1,4 @@
-// Figures as people read them.
+// Format numbers for people.
 
 const UNITS = ["B", "kB", "MB", "GB", "TB"];
 
@@ -25,15 +25,15 @@ export function duration(seconds) {
   return `${Math.round(whole / 86_400)} days`;
 }
 
-/** How long ago that many seconds are. */
+/** Format an age in seconds, such as "5 min ago". */
 export function ago(seconds) {
   if (seconds === null || seconds === undefined) return "never";
   if (seconds < 5) return "just now";
   return `${duration(seconds < 60 ? Math.round(seconds) : seconds - (seconds % 60))} ago`;
 }
 
-/** Lines as they are cited: 12, or 12-20. */
+/** Format a line range: 12, or 12-20. */
 export const span = ([first, last]) => (first === last ? String(first) : `${first}-${last}`);
 
-/** A score, as precise as it needs to be. */
+/** Format a score with the necessary precision. */
 export const scoreText = (score) => (Math.abs(score) >= 10 ? count(Math.round(score)) : String(Number(score.toFixed(2))));

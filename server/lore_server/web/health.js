@@ -1,4 +1,4 @@
-// Health: each part, whether it works, and what to do if not.
+// Health: the state of each part, and the remedy if it does not work.
 
 import { withoutCommands } from "./advice.js";
 import { codes, el, fill, say } from "./dom.js";
@@ -14,7 +14,7 @@ const PARTS = {
   embedding: "Embedding model", answers: "Answers", disk: "Disk",
 };
 
-/** The view of `#/health`. */
+/** Return the view of `#/health`. */
 export function healthView() {
   const again = el("button", { type: "button", class: "button", on: { click: () => load({ refresh: true }) } }, "Check again");
   const verdict = el("p", { class: "verdict" }, "Checking…");

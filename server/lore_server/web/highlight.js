@@ -1,4 +1,4 @@
-// The words of a question, marked in a text: by text nodes and <mark>, never by markup.
+// Mark the words of a query in a text, with text nodes and <mark>, never with markup.
 
 import { el } from "./dom.js";
 import { stem } from "./stem.js";
@@ -6,13 +6,13 @@ import { stem } from "./stem.js";
 const WORD = /[\p{L}\p{M}\p{N}]+/gu;
 const HUMP = /\p{Lu}+(?!\p{Ll})|\p{Lu}?\p{Ll}+|\p{N}+/gu; // retryPolicy, HTTPServer, base64
 const SPACELESS = /[\p{scx=Thai}\p{scx=Lao}\p{scx=Khmer}\p{scx=Myanmar}\p{scx=Han}\p{scx=Hiragana}\p{scx=Katakana}]/u;
-const SHORTEST_PREFIX = 4; // letters that may be the beginning of a longer word
+const SHORTEST_PREFIX = 4; // letters; shorter words are not matched as prefixes
 const SEGMENTS = new Intl.Segmenter(undefined, { granularity: "word" });
 const PLAIN = new Set(
   "a an and are as at be by can could did do does for from had has have how i if in is it its me my no not of on or our should so that the their then there these they this to was we were what when where which who why will with would you your".split(" "),
 );
 
-/** What to mark for a question: its words in all their forms. */
+/** Return the words of a question to mark, in all their forms. */
 export function wordsOf(query) {
   const words = (query.match(WORD) ?? []).flatMap((word) => (SPACELESS.test(word) ? segments(word).map(({ segment }) => segment) : [word, ...humps(word).map(([part]) => part)]));
   const telling = words.map(folded).filter((word) => !PLAIN.has(word) && (word.length > 1 || /[^a-z]/.test(word)));
@@ -23,14 +23,14 @@ export function wordsOf(query) {
   return (text) => [...text.matchAll(WORD)].flatMap(({ 0: word, index }) => moved(SPACELESS.test(word) ? spaceless(word, telling) : formsIn(word, isForm, isWanted), index));
 }
 
-/** What to mark for a search that looks inside of words too: what was typed, wherever it stands. */
+/** Return the text to mark for a search inside words: the query itself, at any position. */
 export function partsOf(query) {
   const parts = query.split(/\s+/).filter(Boolean).map((part) => part.normalize("NFC").replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
   const pattern = parts.length ? new RegExp(parts.sort((one, other) => other.length - one.length).join("|"), "giu") : /(?!)/g;
   return (text) => [...text.matchAll(pattern)].map(({ 0: part, index }) => [index, index + part.length]);
 }
 
-/** The text as nodes, what `wanted` finds in it in <mark>. */
+/** Return the text as nodes, with the matches of `wanted` in <mark>. */
 export function marked(text, wanted) {
   const nodes = [];
   let last = 0;
@@ -41,14 +41,14 @@ export function marked(text, wanted) {
   return [...nodes, text.slice(last)];
 }
 
-/** The whole word, else its parts: a question about `retry` finds `retryPolicy`; else what begins with what was typed. */
+/** Match the whole word, its parts (`retry` finds `retryPolicy`), or words that begin with the typed text. */
 function formsIn(word, isForm, isWanted) {
   const parts = isForm(word) ? [] : humps(word).filter(([part]) => isWanted(part));
   if (parts.length) return parts.map(({ 0: part, index }) => [index, index + part.length]);
   return isWanted(word) ? [[0, word.length]] : [];
 }
 
-/** Where words begin in a text that is written without spaces, and one of these does. */
+/** Return the positions of these words in a text without spaces. */
 function spaceless(run, words) {
   const found = [];
   for (const { index } of segments(run)) {

@@ -1,4 +1,4 @@
-// The history of a document or of a project: who wrote when, in which session, and what.
+// The history of a document or project: authors, times, sessions and changes.
 
 import * as api from "./api.js";
 import { crumbs, toPaper, toProject } from "./crumbs.js";
@@ -10,7 +10,7 @@ import { timeOf } from "./time.js";
 
 const PAGE = 50;
 
-/** The view of `#/knowledge/history?project=…&file=…&main=…`; without file and main it is the project's. */
+/** Return the view of `#/knowledge/history?project=…&file=…&main=…`; without file and main, it is the project's history. */
 export function historyView() {
   const way = el("p", { class: "crumbs" });
   const heading = el("h1", {}, "History");
@@ -51,7 +51,7 @@ export function historyView() {
   return { content, title: ({ params }) => `History of ${isOfPaper(params) ? nameOf(params) : "the project"}`, show };
 }
 
-/** Whether a history is that of one document. */
+/** Return whether a history is that of a single document. */
 export const isOfPaper = ({ file, main }) => Boolean(file || main);
 
 function commitRow(one, params) {
@@ -61,14 +61,14 @@ function commitRow(one, params) {
     el("p", { class: "where" }, authorOf(one), timeOf(one.date), el("code", {}, one.id.slice(0, 10)), then));
 }
 
-/** What a commit says in short; that it is of this project goes without saying. */
+/** Return the summary of a commit, without the name of this project. */
 export function subjectOf(one, project) {
   const subject = one.message.split("\n")[0];
   const known = `Update knowledge for ${project}: `;
   return subject.startsWith(known) ? subject.slice(known.length) : subject;
 }
 
-/** Who wrote it. */
+/** Return the author of a commit. */
 export function authorOf(one) {
   return el("span", {}, one.author, one.session && el("span", { class: "session" }, ` in session ${one.session}`));
 }

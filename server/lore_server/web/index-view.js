@@ -1,4 +1,4 @@
-// The index: what is in it, what the last build did, the one that runs, and the files.
+// The index: its content, the last or running build, and the files.
 
 import { sum } from "./chips.js";
 import { el, fill } from "./dom.js";
@@ -12,7 +12,7 @@ import { project } from "./project.js";
 import { known, learnHealth } from "./state.js";
 import { timeOf } from "./time.js";
 
-/** The view of `#/index`. */
+/** Return the view of `#/index`. */
 export function indexView() {
   const sync = el("button", { type: "button", class: "button primary big", on: { click: () => startSync() } }, "Sync");
   const facts = el("dl", { class: "facts" }, FACTS.map(([name]) => fact(name, "…")));
@@ -41,7 +41,7 @@ export function indexView() {
     fill(facts, FACTS.map(([name, of]) => fact(name, of(health))));
     const isEmpty = health.files === 0 && !Object.keys(health.counts).length;
     fill(trouble, isEmpty && currentJob()?.state !== "running" && emptyIndex());
-    body.hidden = isEmpty || currentJob() === undefined; // nothing below a card that is still to grow
+    body.hidden = isEmpty || currentJob() === undefined; // show nothing below a card that is still growing
     fill(types, bars(health.counts));
     if (!isEmpty) files.load();
   }

@@ -1,13 +1,13 @@
-// From the field of a search into its list, by keyboard.
+// Move from a search field into its list with the keyboard.
 
-/** Goes as far down as keys were pressed while `ready` was awaited; `forget` them when something else is typed. */
+/** Move down by the number of keys pressed while waiting for `ready`; `forget` drops them when the query changes. */
 export function intoList(ready, titles) {
   let steps = 0;
   return {
     forget() {
       steps = 0;
     },
-    /** A key in the field; whether it was for the list. */
+    /** Handle a key in the field; return whether it was meant for the list. */
     press(event) {
       if (event.key !== "ArrowDown" && event.key !== "Enter") return false;
       event.preventDefault();

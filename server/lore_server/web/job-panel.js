@@ -1,4 +1,4 @@
-// The card of a build: its stages while it runs, with rate, rest and cancel; what it did when it has ended.
+// The card of a build: stages, rate, remaining time and a cancel button; afterwards, its report.
 
 import { el, fill, say } from "./dom.js";
 import { count, duration, plural } from "./format.js";
@@ -8,7 +8,7 @@ import { timeOf } from "./time.js";
 
 const STAGES = { sync: ["reading", "indexing words", "embedding"], create: ["reading"], embed: ["indexing words", "embedding"], delete: [] };
 
-/** A card that shows the job that it is given; null is that there was none yet. */
+/** Create a card that shows a job; null means that there has been no job yet. */
 export function jobPanel() {
   const element = el("section", { class: "card job", "aria-label": "Build" }, el("p", { class: "quiet" }, "…"));
   let stages = [];
@@ -81,7 +81,7 @@ function cancelButton() {
 }
 
 function ended(job) {
-  const when = job.started_at && timeOf(job.started_at); // as the index does: it is as old as the look at the files
+  const when = job.started_at && timeOf(job.started_at); // like the index, which is as old as its last scan of the files
   const head = el("div", { class: "job-head" },
     el("h2", {}, `Last ${job.action}`),
     el("p", { class: "quiet" }, el("span", { class: `state ${job.state}` }, job.state), when && [" started ", when, `, took ${duration(job.seconds)}`]));

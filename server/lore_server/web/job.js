@@ -1,4 +1,4 @@
-// The latest build: started, joined and cancelled here, followed by the stream of the state. Everyone hears of it as `lore:job`.
+// The latest build: start, join and cancel it, and follow it through the state stream. Changes are announced as `lore:job`.
 
 import * as api from "./api.js";
 import { known } from "./state.js";
@@ -8,18 +8,18 @@ const GOING = ["running", "lost"];
 let current;
 let streamed = "";
 
-/** The latest job as far as it is known; null if there was none yet, undefined if that is not known. */
+/** Return the latest known job; null if there has been none, undefined if that is unknown. */
 export const currentJob = () => current;
 
 /** Start a sync. */
 export const startSync = (given = {}) => start({ action: "sync", ...given });
 
-/** Start a build; a refusal is shown as a job that failed at once. */
+/** Start a build; a refusal is shown as a failed job. */
 export async function start(body) {
   try {
     show(await api.manage(body));
   } catch (problem) {
-    if (problem.code === "BUSY" && current?.state === "running") return; // its card is there already
+    if (problem.code === "BUSY" && current?.state === "running") return; // its card is already shown
     show({ id: "", action: body.action, state: "failed", seconds: 0, problem });
   }
 }
@@ -39,7 +39,7 @@ export async function cancelJob() {
 
 document.addEventListener("lore:latest-job", ({ detail: job }) => {
   const now = job ? `${job.id} ${job.state}` : "";
-  const isOld = current !== undefined && now === streamed && job?.state !== "running"; // a refusal came after it
+  const isOld = current !== undefined && now === streamed && job?.state !== "running"; // a refusal is newer
   streamed = now;
   if (!isOld) show(job);
 });

@@ -1,4 +1,4 @@
-// The keyboard: keys that work everywhere, and the dialog that lists them.
+// Keyboard shortcuts that work everywhere, and the dialog that lists them.
 
 import { byId, el } from "./dom.js";
 import { go, link } from "./route.js";
@@ -34,7 +34,7 @@ export function watchKeys() {
   });
 }
 
-/** The dialog with the keys. */
+/** Show the dialog with the shortcuts. */
 export function showKeys() {
   const dialog = el(
     "dialog",
@@ -55,17 +55,17 @@ const HANDLERS = {
   s: () => current()?.querySelector("button.score")?.click(),
 };
 
-/** What a key does everywhere, else what it does in this view. */
+/** Return the global action of a key, otherwise its action in this view. */
 function handlerOf(key) {
   return HANDLERS[key] ?? (keyed(key) && (() => keyed(key).click()));
 }
 
-/** What a key stands for in the view that is shown. */
+/** Return the action of a key in the current view. */
 function keyed(key) {
   return document.querySelector(`section.view:not([hidden]) [data-key="${CSS.escape(key)}"]`);
 }
 
-/** The result that has the focus, or the file that is shown. */
+/** Return the focused result, or the shown file. */
 function current() {
   return document.activeElement.closest(".result") ?? document.querySelector("section.view:not([hidden]) .file-head");
 }
@@ -84,7 +84,7 @@ function escape(event) {
   }
 }
 
-/** Whether the step before is one of this page: going back must not leave it. */
+/** Return whether the previous history entry belongs to this page, because going back must not leave it. */
 function canGoBack() {
   return globalThis.navigation ? navigation.canGoBack : history.length > 1;
 }

@@ -1,4 +1,4 @@
-// What agents wrote for a project: its main document, its documents, a search among them; and the other projects.
+// The knowledge of a project: main document, documents and search; and the other projects.
 
 import * as api from "./api.js";
 import { confirmed } from "./confirm.js";
@@ -17,7 +17,7 @@ import { searchSteps } from "./steps.js";
 const PAUSE_MS = 120;
 const MOST_FOUND = 50;
 
-/** The view of `#/knowledge?project=…&q=…`. */
+/** Return the view of `#/knowledge?project=…&q=…`. */
 export function knowledgeView() {
   const heading = el("h1", {}, "Knowledge");
   const input = el("input", { id: "knowledge-q", type: "search", placeholder: "Search documents", maxlength: 200, autocomplete: "off", spellcheck: "false", on: { input: typed, keydown: (event) => entering.press(event) && steps.keep() } });
@@ -145,7 +145,7 @@ export function knowledgeView() {
   return { content, title: (route) => route.params.q || "Knowledge", show, leave };
 }
 
-/** The current project first, also before anything was written for it. */
+/** Return the projects, the current project first even if it has no knowledge yet. */
 function ordered(projects, current) {
   return [{ project_id: current }, ...projects.filter((one) => one.project_id !== current)];
 }

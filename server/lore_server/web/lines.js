@@ -1,14 +1,14 @@
-// The lines of a page of a file, under the heads of their chunks.
+// Render the lines of a file page by page, below the headings of their chunks.
 
 import { el } from "./dom.js";
 import { span } from "./format.js";
 import { link, sourceLink } from "./route.js";
 
-/** Add a page to the lines that are there; `chunks` are all that are known, the page's own among them. */
+/** Add a page to the existing lines; `chunks` are all known chunks, including those of the page. */
 export function addLines(text, path, page, chunks) {
   const lines = page.text.split("\n");
-  if (lines.length > 1 && lines.length > page.lines[1] - page.lines[0] + 1) lines.pop(); // the end of the last line
-  const begun = text.querySelector(`#L${page.lines[0]} code`); // a line that was too long for the page before
+  if (lines.length > 1 && lines.length > page.lines[1] - page.lines[0] + 1) lines.pop(); // the line break of the last line
+  const begun = text.querySelector(`#L${page.lines[0]} code`); // the line was too long for the previous page
   if (begun) begun.append(lines.shift());
   const first = page.lines[0] + (begun ? 1 : 0);
   const fragment = document.createDocumentFragment();

@@ -1,4 +1,4 @@
-// What changes the index beside a sync: behind a menu, and asked about first.
+// Changes of the index other than a sync: in a menu, with confirmation.
 
 import { confirmed } from "./confirm.js";
 import { start } from "./job.js";
@@ -22,7 +22,7 @@ const ACTIONS = {
   },
 };
 
-/** A menu of actions, each with its confirmation; to delete, the name that `project` gives must be typed. */
+/** Create a menu of actions with confirmations; a deletion requires typing the name that `project` returns. */
 export function manageMenu(project) {
   const run = async (action) => {
     const isDelete = action === "delete";

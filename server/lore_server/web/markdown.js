@@ -1,4 +1,4 @@
-// A rendered text: the server's elements as nodes, and its links, where they lead to something.
+// Render the server's elements as nodes, with links that have a valid target.
 
 import { el } from "./dom.js";
 import { paperLink } from "./paper.js";
@@ -6,7 +6,7 @@ import { link } from "./route.js";
 
 const DOCUMENT = /^(?:\.\/)?(?:knowledge\/)?([^/]+\.md)$/;
 
-/** The nodes of a text of a paper; with `isCurrent`, its links may lead to files of this project. */
+/** Return the nodes of a paper's text; with `isCurrent`, its links may refer to files of this project. */
 export function nodesOf(elements, paper, isCurrent = false) {
   const leads = { paper, isCurrent };
   const nodes = elements.map((one) => nodeOf(one, leads));
@@ -14,12 +14,12 @@ export function nodesOf(elements, paper, isCurrent = false) {
   return nodes;
 }
 
-/** The name of a heading in links: as code hosts make it of its text. */
+/** Return the anchor of a heading, in the format of code hosts. */
 export function anchorOf(title) {
   return title.trim().toLowerCase().replace(/[^\p{L}\p{N}\s_-]+/gu, "").replace(/\s/g, "-");
 }
 
-/** The headings among the nodes below one. */
+/** Return the headings below a node. */
 export const headingsIn = (node) => [...node.querySelectorAll("[data-anchor]")];
 
 function nodeOf(element, leads) {
@@ -37,7 +37,7 @@ function anchor(href, inner, leads) {
   return to ? el("a", { href: to }, inner) : el("span", { class: "nowhere", title: `${href} is not in this project's knowledge` }, inner);
 }
 
-/** Where a relative link leads in this page: to a chapter, a document, the main document, a file of the project. */
+/** Return the target of a relative link in this page: a chapter, a document, the main document or a file. */
 function placeOf(href, { paper, isCurrent }) {
   const [path, chapter] = decoded(href).split("#");
   if (!path) return paperLink("document", paper, { chapter });

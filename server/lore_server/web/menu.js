@@ -1,8 +1,8 @@
-// Rarer actions behind a button.
+// A menu of less frequent actions.
 
 import { el } from "./dom.js";
 
-/** A menu of [name, what it does, class]. */
+/** Create a menu of [name, action, class]. */
 export function menuOf(items) {
   const menu = el("details", { class: "menu" },
     el("summary", { class: "button big", "aria-label": "More actions" }, "More"),

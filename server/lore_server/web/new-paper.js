@@ -1,10 +1,10 @@
-// The dialog that begins a document: its title, what to find it by, what it is for.
+// The dialog for a new document: title, keywords and purpose.
 
 import { el, fill } from "./dom.js";
 import { failure } from "./notes.js";
 import { create } from "./paper.js";
 
-/** Ask for what a document begins with, and create it; `created` is told its file. */
+/** Ask for the first content of a document, and create it; `created` receives its file. */
 export function newPaper(project, created) {
   const title = el("input", { id: "new-title", required: true, maxlength: 200, autocomplete: "off" });
   const keywords = el("input", { id: "new-keywords", autocomplete: "off", placeholder: "api, release" });

@@ -1,4 +1,4 @@
-// Notes beside results: what is doubtful, degraded, stale or left out, and what went wrong.
+// Notes about results: doubtful, degraded, stale or truncated replies, and failures.
 
 import { adviceOf, isForSync, withoutCommands } from "./advice.js";
 import { startSync } from "./job.js";
@@ -6,12 +6,12 @@ import { codes, el } from "./dom.js";
 import { plural } from "./format.js";
 import { link } from "./route.js";
 
-/** A line that qualifies what is shown; `kind` is info, warn or bad. */
+/** Create a note; `kind` is info, warn or bad. */
 export function note(kind, ...children) {
   return el("p", { class: `note ${kind}` }, ...children);
 }
 
-/** What a reply says of itself. */
+/** Return the notes of a reply. */
 export function notesOf(reply) {
   const fresh = reply.freshness;
   return [
@@ -22,7 +22,7 @@ export function notesOf(reply) {
   ].filter(Boolean);
 }
 
-/** A failure: what happened, what the reader can do about it, and a button where the page can do it. */
+/** Show a failure with advice, and a button if the page can perform the remedy. */
 export function failure(problem, retry, advice = adviceOf(problem)) {
   if (problem.code === "INDEX_MISSING") return emptyIndex(problem);
   return el(
@@ -44,7 +44,7 @@ function syncHere() {
   startSync();
 }
 
-/** The state before the first sync. */
+/** Show the state before the first sync. */
 export function emptyIndex(problem) {
   return el(
     "div",

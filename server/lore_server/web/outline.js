@@ -1,4 +1,4 @@
-// The outline beside a text: which of its rows one is at, and that row in sight.
+// The outline beside a text, with the current row marked and visible.
 
 /** Mark the row with this `data-id` as the current one, and scroll the outline, not the page, to it. */
 export function markCurrent(outline, id) {

@@ -1,4 +1,4 @@
-// Rows of the documents of a project: as a list has them, and as a search finds them.
+// Rows of a project's documents, in a list and in search results.
 
 import { codes, el } from "./dom.js";
 import { plural } from "./format.js";
@@ -11,14 +11,14 @@ import { timeOf } from "./time.js";
 const SETUP = "lore install claude-code --toolsets query,documents,manage,projects";
 const INTRODUCTION = "(Document Introduction)";
 
-/** The main document, or how to begin it. */
+/** Create the row of the main document, or an invitation to write it. */
 export function mainRow(project, isThere) {
   return el("article", { class: "result" },
     el("h2", {}, el("a", { class: "title", href: paperLink(isThere ? "document" : "edit", { project }) }, isThere ? "Main document" : "Write the main document")),
     el("p", { class: "where" }, "The instructions that every agent reads first."));
 }
 
-/** A document. */
+/** Create the row of a document. */
 export function paperRow(project, row) {
   return el("article", { class: "result" },
     el("h2", {}, el("a", { class: "title", href: linkTo(project, row.filename) }, row.title)),
@@ -28,7 +28,7 @@ export function paperRow(project, row) {
       standingMarks(row)));
 }
 
-/** A document that holds words, with the chapters that do. */
+/** Create the row of a document found by a search, with its matching chapters. */
 export function matchRow(project, found, wanted) {
   const { title, keywords, updated } = found.metadata;
   return el("article", { class: "result" },
@@ -39,7 +39,7 @@ export function matchRow(project, found, wanted) {
     found.matching_chapters.length > 0 && el("ul", { class: "matches" }, found.matching_chapters.map((one) => chapter(project, found.file, one, wanted))));
 }
 
-/** What to do where nothing was written yet. */
+/** Show advice if nothing has been written yet. */
 export function noPapers(begin) {
   return el("div", { class: "empty" },
     el("h2", {}, "No documents yet"),
@@ -48,7 +48,7 @@ export function noPapers(begin) {
     el("button", { type: "button", class: "button primary big", on: { click: begin } }, "Write the first document"));
 }
 
-/** Keywords as labels. */
+/** Render keywords as labels. */
 export const keywordsOf = (keywords) => keywords.map((word) => el("span", { class: "type" }, word));
 
 function chapter(project, file, found, wanted) {

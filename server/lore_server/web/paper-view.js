@@ -1,4 +1,4 @@
-// A document as it is read: rendered, with what its metadata say, its outline, and what can be done with it.
+// The reading view of a document: rendered text, metadata, outline and actions.
 
 import * as api from "./api.js";
 import { confirmed } from "./confirm.js";
@@ -14,7 +14,7 @@ import { go } from "./route.js";
 import { standingNotes } from "./standing.js";
 import { timeOf } from "./time.js";
 
-/** The view of `#/knowledge/document?project=…&file=…&commit=…&chapter=…`. */
+/** Return the view of `#/knowledge/document?project=…&file=…&commit=…&chapter=…`. */
 export function paperView() {
   const way = el("p", { class: "crumbs" });
   const heading = el("h1", {}, "Document");

@@ -1,4 +1,4 @@
-// One result of a search: where it is, what it says, and on demand why it is here.
+// A search result: location, excerpt and, on demand, the explanation of its score.
 
 import { el } from "./dom.js";
 import { span } from "./format.js";
@@ -11,7 +11,7 @@ import { whyPanel } from "./why.js";
 
 const CODE = new Set(["src", "example", "test"]);
 
-/** The card of a result; `asking` is the request that found it, which the explanation repeats. */
+/** Create the card of a result; `asking` is its request, which the explanation repeats. */
 export function resultCard(result, wanted, asking, number) {
   const { source, lines, title, heading, type, state } = result;
   const address = sourceLink(source, lines, result.id);
@@ -34,28 +34,28 @@ export function resultCard(result, wanted, asking, number) {
   );
 }
 
-const WRAP = /\n(?!\s*([-*+|>#=:`~]|\d+[.)]|\.\.))\s*/g; // a line's end that is no end: not before a list, a table, a heading
+const WRAP = /\n(?!\s*([-*+|>#=:`~]|\d+[.)]|\.\.))\s*/g; // a line break within a paragraph: not before a list, a table or a heading
 
-/** Paragraphs, without the heading that the card has already. */
+/** Return the paragraphs, without the heading, which the card already shows. */
 function prose({ excerpt, title, heading }, wanted) {
   const known = new Set([title, ...heading.split(" > ")]);
   const parts = excerpt.split(/\n{2,}/).filter((part) => part.trim() && !known.has(part.replace(/^#+\s*/, "").trim()));
   return el("div", { class: "excerpt" }, parts.map((part) => el("p", {}, pieces(part.replace(WRAP, " "), wanted))));
 }
 
-/** Text with what stands in backquotes as code, and the words marked in both. */
+/** Render a text with code in backquotes, and mark the words in both. */
 function pieces(text, wanted) {
   return text.split(/`+([^`\n]+)`+/).map((part, at) => (at % 2 ? el("code", {}, marked(part, wanted)) : marked(part, wanted)));
 }
 
-/** A link to where a file is edited: the editor at a line, or here what agents wrote; nothing where there is neither. */
+/** Return a link for editing a file: in the editor, or in this page for knowledge; otherwise nothing. */
 export function editorAnchor(source, line) {
   const written = writtenLink(source);
   const href = written ?? editorLink(source, line);
   return href && el("a", { class: "editor", href, title: "Open for editing (e)" }, written ? "Open in Knowledge" : "Open in editor");
 }
 
-/** Says that the file is not as it was read. */
+/** Return a mark for a file that has changed since it was indexed. */
 export function changedMark() {
   return el("span", { class: "changed", title: "The file was changed or deleted since the last sync" }, "changed");
 }

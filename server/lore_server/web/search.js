@@ -15,7 +15,7 @@ import { searchSteps } from "./steps.js";
 const PAUSE_MS = 120;
 const PAGE = { limit: 20, max_tokens: 6000 };
 
-/** The view of `#/search?q=…&type=…`. */
+/** Return the view of `#/search?q=…&type=…`. */
 export function searchView() {
   const input = el("input", {
     id: "q", type: "search", class: "big-input", placeholder: "Search: a question or an exact name", maxlength: 2000,
@@ -51,7 +51,7 @@ export function searchView() {
     return state.done;
   }
 
-  /** The index is another one: ask again, but take nothing away from who is among the results. */
+  /** Search again after the index changed, without removing the results that the reader is using. */
   function askAgain() {
     state.asked = null;
     if (list.offsetParent && !list.contains(document.activeElement)) ask();

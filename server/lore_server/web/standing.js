@@ -1,10 +1,10 @@
-// Whether a document still holds: what the server says of it, and what its metadata say.
+// Whether a document is outdated, according to the server and its metadata.
 
 import { el } from "./dom.js";
 import { note } from "./notes.js";
 import { paperLink } from "./paper.js";
 
-/** Marks for a row of a list, a result or a citation. */
+/** Return marks for a row of a list, a result or a citation. */
 export function standingMarks({ outdated = {}, valid_until }) {
   return [
     outdated.superseded_by && el("span", { class: "mark", title: `Superseded by ${outdated.superseded_by}` }, "superseded"),
@@ -13,7 +13,7 @@ export function standingMarks({ outdated = {}, valid_until }) {
   ];
 }
 
-/** Lines above a document; `papers` are all of its project. */
+/** Return notes above a document; `papers` are all documents of its project. */
 export function standingNotes(paper, { valid_until, supersedes = [] }, papers) {
   const { outdated = {} } = papers.find((one) => one.filename === paper.file) ?? {};
   const named = (name) => papers.find((one) => [one.filename, one.filename.replace(/\.md$/, ""), one.title].includes(name));

@@ -1,5 +1,5 @@
-// The state of the server, from one stream of events while the tab is visible: whether it answers, the latest job, how
-// fresh the index is. Every view shows these, and the health report, from here, so that no two views differ.
+// The state of the server, from one event stream while the tab is visible: availability, latest job and freshness of the
+// index. All views use this state and the health report, so that they agree.
 
 import * as api from "./api.js";
 import { setClock } from "./time.js";
@@ -7,7 +7,7 @@ import { setClock } from "./time.js";
 const SILENT_MS = 15_000; // the server sends something every 5 s
 const RETRY_MS = [500, 1000, 2000, 5000];
 
-/** What is known now. `isUp` is null before the first event; `problem` says why the index or the server does not answer. */
+/** The known state. `isUp` is null before the first event; `problem` is the reason why the index or server is unavailable. */
 export const known = { isUp: null, freshness: null, problem: null, health: null };
 let flight = null;
 let isListening = false;
@@ -15,7 +15,7 @@ let lastJob;
 let asking = null;
 let wake = () => {};
 
-/** Listen for as long as the page is open; hidden tabs free their connection, of which a browser has six per server. */
+/** Listen while the page is open; hidden tabs close their connection, because browsers allow six per server. */
 export function watchState() {
   document.addEventListener("visibilitychange", () => (document.hidden ? flight?.abort() : listen()));
   document.addEventListener("lore:unreachable", () => known.isUp && flight?.abort("unreachable"));
@@ -25,7 +25,7 @@ export function watchState() {
   listen();
 }
 
-/** Fetch the health report, once for all who want it now, and give it to every view. Throws a Problem. */
+/** Fetch the health report once for all concurrent requests, and announce it to every view. Throws a Problem. */
 export async function learnHealth(query) {
   asking ??= api.health(query).finally(() => (asking = null));
   const health = await asking;
@@ -49,7 +49,7 @@ async function listen() {
   isListening = false;
 }
 
-/** Pass events on until the stream ends; returns the problem that ended it, or null if the page did. */
+/** Dispatch events until the stream ends; return the problem that ended it, or null if the page ended it. */
 async function hear(heard) {
   flight = new AbortController();
   let timer = watchdog();
@@ -84,7 +84,7 @@ function change(given) {
   document.dispatchEvent(new CustomEvent("lore:state"));
 }
 
-/** Wait so long, or until the reader gives a token. */
+/** Wait this long, or until the reader enters a token. */
 function pause(milliseconds) {
   return new Promise((resolve) => {
     wake = resolve;

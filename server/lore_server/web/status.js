@@ -1,4 +1,4 @@
-// The pill in the top bar: how fresh the index is, on which branch, and the build that runs.
+// The pill in the top bar: freshness of the index, branch and running build.
 
 import { byId } from "./dom.js";
 import { count, plural } from "./format.js";

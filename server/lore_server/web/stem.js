@@ -1,11 +1,11 @@
-// English words without their endings, by the main rules of the stemmer that the keyword index uses: enough to see that
-// two words are forms of one. https://snowballstem.org/algorithms/english/stemmer.html
+// Stem English words with the main rules of the keyword index's stemmer, enough to recognize
+// two forms of the same word. https://snowballstem.org/algorithms/english/stemmer.html
 
 const PLAIN_WORD = /^[a-z]{3,}$/;
 const SHORT_WORD = /^(?:[^aeiouy]*[aeiouy][^aeiouywx]|[aeiouy][^aeiouy])$/; // hop, us: hoping and using end in e
 const LONG_ENDINGS = /(?:ement|ance|ence|able|ible|ment|ant|ent|ism|ate|iti|ous|ive|ize|al|er|ic|(?<=[st])ion)$/;
 
-/** The stem of a word in lower case; a word with other letters than a to z, and a short one, is its own stem. */
+/** Return the stem of a lower-case word; short words and words with letters other than a to z stay unchanged. */
 export function stem(word) {
   if (!PLAIN_WORD.test(word)) return word;
   const plain = withoutTense(withoutPlural(word)).replace(/(.[^aeiou])y$/, "$1i");
@@ -27,7 +27,7 @@ function withoutTense(word) {
   return /(?:at|bl|iz)$/.test(rest) || SHORT_WORD.test(rest) ? `${rest}e` : rest;
 }
 
-/** An ending goes if enough is left of the word: two groups of vowels, each with a consonant after it. */
+/** Return whether an ending may be removed: two groups of vowels remain, each followed by a consonant. */
 function withoutLong(word) {
   const [region = ""] = word.match(/(?<=^[^aeiouy]*[aeiouy]+[^aeiouy]+[aeiouy]+[^aeiouy]).*$/) ?? [];
   const [ending = ""] = region.match(LONG_ENDINGS) ?? [];

@@ -1,25 +1,25 @@
-// Which searches of a field become steps of the history: those that were sent, read or come back to, not each key.
+// Decide which searches become history entries: submitted, read or revisited ones, not every keystroke.
 
 import { settle } from "./route.js";
 
-const READ_MS = 3000; // results that were looked at for so long were read
+const READ_MS = 3000; // results shown for this long count as read
 
-/** Keeps the address of a field that searches while one types. */
+/** Maintain the address for a field that searches while the user types. */
 export function searchSteps(input) {
   let isKept = false;
   let shownAt = Infinity;
   input.addEventListener("change", () => (isKept = true));
   input.addEventListener("input", () => (isKept ||= performance.now() - shownAt > READ_MS));
   return {
-    /** What the address says is a step to come back to. */
+    /** Make the current address a history entry. */
     keep() {
       isKept = true;
     },
-    /** Results are there to be read. */
+    /** Start the reading time of the results. */
     shown() {
       shownAt = performance.now();
     },
-    /** Put what is asked now in the address. */
+    /** Put the current query in the address. */
     settle(fragment) {
       if (fragment === location.hash) return settle(fragment);
       settle(fragment, isKept);

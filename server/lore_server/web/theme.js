@@ -1,16 +1,16 @@
-// Dark or light: as the system has it, until the reader says otherwise.
+// Dark or light theme: the system's, until the reader chooses another.
 
 const KEPT = "lore-theme";
 const dark = matchMedia("(prefers-color-scheme: dark)");
 const kept = localStorage.getItem(KEPT);
 if (kept) document.documentElement.dataset.theme = kept;
 
-/** Whether the page is dark now. */
+/** Return whether the page is dark. */
 export function isDark() {
   return (document.documentElement.dataset.theme ?? (dark.matches ? "dark" : "light")) === "dark";
 }
 
-/** Let a button change the theme; what it says follows. */
+/** Make a button switch the theme, and update its label. */
 export function themeButton(button) {
   const show = () => {
     button.textContent = isDark() ? "☀" : "☾";

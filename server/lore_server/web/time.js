@@ -1,4 +1,4 @@
-// Moments, as people read them. All are counted by the server's clock, and stay right while the page is open.
+// Format times for people. They use the server's clock and are updated while the page is open.
 
 import { el } from "./dom.js";
 import { ago } from "./format.js";
@@ -6,15 +6,15 @@ import { ago } from "./format.js";
 const DAY_SECONDS = 86_400;
 const LONG_AGO_DAYS = 30;
 const TICK_MS = 5_000;
-let ahead = 0; // milliseconds that the server's clock is ahead of the browser's
+let ahead = 0; // milliseconds by which the server's clock is ahead of the browser's
 
-/** Learn what time it is on the server, from a moment in ISO 8601. */
+/** Set the server's time from an ISO 8601 timestamp. */
 export function setClock(moment) {
   const difference = Date.parse(moment) - Date.now();
-  ahead = Math.abs(difference) < 2000 ? 0 : difference; // whole seconds, and the way here
+  ahead = Math.abs(difference) < 2000 ? 0 : difference; // ignores rounding to seconds and network delay
 }
 
-/** How long ago a moment in ISO 8601 was; after a month, its day. Text that is not a moment stays as it is. */
+/** Return the age of an ISO 8601 timestamp; after a month, its date. Other text is unchanged. */
 export function agoOf(moment) {
   const at = Date.parse(moment);
   if (Number.isNaN(at)) return moment ?? "never";
@@ -22,7 +22,7 @@ export function agoOf(moment) {
   return seconds < LONG_AGO_DAYS * DAY_SECONDS ? ago(seconds) : moment.slice(0, 10);
 }
 
-/** The same as a node that counts on, with the whole moment as its tooltip. */
+/** Return the same as a node that updates itself, with the full timestamp as its tooltip. */
 export function timeOf(moment) {
   const at = Date.parse(moment);
   if (Number.isNaN(at)) return moment ?? "";

@@ -1,4 +1,4 @@
-// Asking the reader for the token, where the server does not hand it to the page.
+// Ask the reader for the token if the server does not include it in the page.
 
 import { el } from "./dom.js";
 import { keepToken } from "./project.js";
@@ -6,7 +6,7 @@ import { keepToken } from "./project.js";
 let asking = null;
 let wasDeclined = false;
 
-/** Ask once, however many requests wait for it; whether one was given. Who declined is asked again when they act. */
+/** Ask once for all waiting requests; return whether a token was entered. After a refusal, the next action asks again. */
 export async function askForToken(wasRefused) {
   if (wasDeclined && !navigator.userActivation.isActive) return false;
   asking ??= ask(wasRefused).finally(() => (asking = null));

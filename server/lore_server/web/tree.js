@@ -1,11 +1,11 @@
-// A tree for the keyboard and for thousands of rows: only what is in sight is in the page.
+// A tree with keyboard support for thousands of rows: only visible rows are in the page.
 
 import { el, fill } from "./dom.js";
 
-const ROW = 30; // px, as the style sheet has it
-const MARGIN = 10; // rows above and below what is in sight
+const ROW = 30; // px, the same as in the style sheet
+const MARGIN = 10; // rows above and below the visible ones
 
-/** A tree of rows as `forest.js` makes them. `chosen` gets the node that is chosen, `toggled` a node and whether to open it. */
+/** Create a tree of rows from `forest.js`. `chosen` receives the chosen node, `toggled` a node and whether to open it. */
 export function treeOf(label, draw, chosen, toggled) {
   const inner = el("div", { class: "tree-inner", role: "presentation" });
   const element = el("div", { class: "tree", role: "tree", tabindex: "0", "aria-label": label, on: { scroll: () => render(), keydown: onKey, click: onClick } }, inner);
@@ -60,7 +60,7 @@ export function treeOf(label, draw, chosen, toggled) {
     return number;
   }
 
-  /** Letters that are typed quickly go to the next class that begins so. */
+  /** Move to the next class that begins with the quickly typed letters. */
   function seek(letter, now) {
     typed = { text: now - typed.at < 700 ? typed.text + letter.toLowerCase() : letter.toLowerCase(), at: now };
     const from = typed.text.length > 1 ? active : active + 1;
@@ -80,7 +80,7 @@ export function treeOf(label, draw, chosen, toggled) {
 
   return {
     element,
-    /** Other rows, the given node active; without one, the active one stays where it is if it is still there. */
+    /** Show other rows with the given node active; without a node, the active node stays active if it still exists. */
     show(next, node = rows[active]?.node) {
       rows = next;
       move(Math.max(0, rows.findIndex((row) => row.node === node)));
@@ -89,7 +89,7 @@ export function treeOf(label, draw, chosen, toggled) {
     open() {
       if (rows[active]) chosen(rows[active].node);
     },
-    /** Mark a node as chosen and bring it in sight. */
+    /** Mark a node as chosen and scroll it into view. */
     select(node) {
       selected = node;
       const at = rows.findIndex((row) => row.node === node);

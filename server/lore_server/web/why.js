@@ -1,13 +1,13 @@
-// The score of a result, explained: its terms as bars, asked for when someone wants to know.
+// The explanation of a score: its terms as bars, loaded on demand.
 
 import * as api from "./api.js";
 import { el, fill } from "./dom.js";
 import { scoreText } from "./format.js";
 import { failure } from "./notes.js";
 
-const explained = new Map(); // one request explains every result of its page
+const explained = new Map(); // one request explains all results of a page
 
-/** A button that shows the score, and the panel that it opens. */
+/** Create a button with the score, and the panel that it opens. */
 export function whyPanel(result, asking, number) {
   const panel = el("div", { class: "why", id: `why-${number}`, hidden: true });
   const button = el(
