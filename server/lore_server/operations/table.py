@@ -139,7 +139,9 @@ def _call(operation: Operation, method: Method) -> Callable[[Listener, JSON], JS
     takes_listener = parameters.pop(LISTENER, None) is not None
     grouped = set(WriteRequest._fields) if parameters.pop(REQUEST, None) else set[str]()
     if not _takes(parameters, grouped, operation.input_schema):
-        raise ConfigError(f"The parameters of the method for {operation.id} differ from the contract.", "Reinstall Lore.")
+        raise ConfigError(
+            f"The parameters of the method for {operation.id} differ from the contract.", "Reinstall Lore."
+        )
 
     def call(listener: Listener, arguments: JSON) -> JSON:
         accepted = {name: value for name, value in arguments.items() if name not in grouped}
