@@ -143,11 +143,11 @@ class Contract:
     def toolsets(self) -> dict[str, str]:
         """Return the toolsets that have tools, with their descriptions."""
         used = {operation.toolset for operation in self}
-        return {one["name"]: one["description"] for one in self.document["tags"] if one["name"] in used}
+        return {tag["name"]: tag["description"] for tag in self.document["tags"] if tag["name"] in used}
 
     def instructions(self, toolsets: Sequence[str]) -> str:
         """Return the instructions for clients that are offered these toolsets."""
-        return " ".join(one["x-instructions"] for one in self.document["tags"] if one["name"] in toolsets)
+        return " ".join(tag["x-instructions"] for tag in self.document["tags"] if tag["name"] in toolsets)
 
 
 def contract_file() -> Path:
@@ -237,7 +237,7 @@ def _sentence(error: Any) -> str:
     shown = value if len(value) <= 60 else value[:57] + "…"
     match error.validator:
         case "required":
-            missing = next(one for one in error.validator_value if one not in error.instance)
+            missing = next(name for name in error.validator_value if name not in error.instance)
             return f"The argument `{_below(name, missing)}` is missing."
         case "additionalProperties":
             unknown = sorted(set(error.instance) - set(error.schema.get("properties", ())))

@@ -54,7 +54,7 @@ def _user(reason: str) -> KeyPolicy:
 
 
 def _only(reason: str, *values: str) -> KeyPolicy:
-    return KeyPolicy(" or ".join(f'`"{one}"`' for one in values), lambda value, root: value in values, reason)
+    return KeyPolicy(" or ".join(f'`"{value}"`' for value in values), lambda value, root: value in values, reason)
 
 
 def _at_most(reason: str, bound: float) -> KeyPolicy:
@@ -65,7 +65,7 @@ def _at_most(reason: str, bound: float) -> KeyPolicy:
 
 
 def _paths(value: object, root: Path) -> bool:
-    return isinstance(value, list) and all(is_inside(one, root) for one in value)
+    return isinstance(value, list) and all(is_inside(path, root) for path in value)
 
 
 _RANKING = "It only changes how this project is ranked."

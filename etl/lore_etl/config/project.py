@@ -62,7 +62,7 @@ def build_of(*packages: Path) -> str:
     digest = hashlib.sha256()
     for package in packages:
         for folder, folders, files in os.walk(package):
-            folders[:] = sorted(one for one in folders if one != "__pycache__")
+            folders[:] = sorted(folder for folder in folders if folder != "__pycache__")
             for name in sorted(files):
                 info = os.stat(os.path.join(folder, name))  # noqa: PTH116, PTH118 - a Path each costs more than the rest
                 digest.update(f"{name}:{info.st_size}:{info.st_mtime_ns}\n".encode())

@@ -24,14 +24,14 @@ MAX_QUANTIFIERS = 3  # the parent folder and two wildcards: at most 255 * 255 / 
 def configured(key: str, patterns: Iterable[str]) -> GitIgnoreSpec:
     """Compile the patterns of a configuration key. Raises ConfigError."""
     patterns = tuple(patterns)
-    if bad := [one for one in patterns if not _is_valid(one)]:
+    if bad := [pattern for pattern in patterns if not _is_valid(pattern)]:
         raise ConfigError(f"Configuration key `{key}`: {bad[0]!r} is not a gitignore pattern.")
     return _spec(patterns)
 
 
 def lenient(patterns: Iterable[str]) -> GitIgnoreSpec:
     """Compile the valid patterns and skip the others."""
-    return _spec(tuple(one for one in patterns if _is_valid(one)))
+    return _spec(tuple(pattern for pattern in patterns if _is_valid(pattern)))
 
 
 def verdict(spec: GitIgnoreSpec, path: str) -> bool | None:
@@ -50,7 +50,7 @@ class Included:
 
     def __init__(self, patterns: Sequence[str]) -> None:
         self._spec = configured("index.include", patterns)
-        self._patterns = [one for one in patterns if one.strip() and not one.startswith(("!", "#"))]
+        self._patterns = [pattern for pattern in patterns if pattern.strip() and not pattern.startswith(("!", "#"))]
 
     def holds(self, path: str) -> bool:
         """Return whether the file, or the nearest matched folder above it, is included."""
@@ -64,7 +64,7 @@ class Included:
 
     def reaches(self, folder: str) -> bool:
         """Return whether a folder can contain an included file."""
-        return self.holds(folder + "/") or any(_may_mean_below(one, folder) for one in self._patterns)
+        return self.holds(folder + "/") or any(_may_mean_below(pattern, folder) for pattern in self._patterns)
 
 
 def _may_mean_below(pattern: str, folder: str) -> bool:

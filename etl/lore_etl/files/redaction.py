@@ -127,7 +127,7 @@ def is_secret(name: str, value: str) -> bool:
     has_digits = len(letters) < len(words)
     if name.lower() in _HEADERS:
         return has_digits
-    is_password = any(one in name.lower() for one in _PASSWORDS)
+    is_password = any(password in name.lower() for password in _PASSWORDS)
     return is_password and (has_digits or any(mark in "!@#$%^&*?~=+" for mark in value))
 
 

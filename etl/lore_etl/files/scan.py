@@ -44,7 +44,7 @@ class Scan:
 
     def hides(self, path: str) -> bool:
         """Return whether the file is in a folder that could not be read, so that its state is unknown."""
-        return any(PurePosixPath(path).is_relative_to(one.source) for one in self.unreadable)
+        return any(PurePosixPath(path).is_relative_to(folder.source) for folder in self.unreadable)
 
     def add(self, other: Scan) -> None:
         """Add the result of another walk."""

@@ -69,7 +69,8 @@ def write_graph(
         output_names=[output],
         dynamic_shapes=(tuple(shape for _ in names),),
         dynamo=True,
-        external_data=sum(one.numel() * one.element_size() for one in model.parameters()) > ONE_FILE_BYTES,
+        external_data=sum(parameter.numel() * parameter.element_size() for parameter in model.parameters())
+        > ONE_FILE_BYTES,
     )
     return names
 

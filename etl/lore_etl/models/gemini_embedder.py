@@ -56,8 +56,8 @@ class GeminiEmbedder:
             code = getattr(error, "code", None)
             kind = ProviderError if code == REFUSED_INPUT else ProviderUnavailable
             raise kind(f"Gemini embeddings failed: {code or type(error).__name__}.") from error
-        values = [one.values or [] for one in reply.embeddings or []]
-        if len(values) != len(texts) or any(len(one) != DIMENSION for one in values):
+        values = [embedding.values or [] for embedding in reply.embeddings or []]
+        if len(values) != len(texts) or any(len(vector) != DIMENSION for vector in values):
             raise ProviderUnavailable("Gemini returned a different number or dimension of vectors than requested.")
         vectors = np.array(values, dtype=np.float32)
         length = np.linalg.norm(vectors, axis=1, keepdims=True)

@@ -76,7 +76,7 @@ class Graph:
         options.log_severity_level = 3
         path = str(folder / "model.onnx")
         self._session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
-        self._inputs = [one.name for one in self._session.get_inputs()]
+        self._inputs = [model_input.name for model_input in self._session.get_inputs()]
         self._padding = dict(padding)
         self._pool = ThreadPoolExecutor(threads or cpu_count(), thread_name_prefix="onnx")
 
@@ -90,13 +90,13 @@ class Graph:
         return outputs
 
     def _run(self, batch: list[Encoding]) -> NDArray[np.float32]:
-        length = max(2, *(len(one.ids) for one in batch))
-        for one in batch:
-            one.pad(length, **self._padding)
+        length = max(2, *(len(encoding.ids) for encoding in batch))
+        for encoding in batch:
+            encoding.pad(length, **self._padding)
         inputs = {
-            "input_ids": [one.ids for one in batch],
-            "attention_mask": [one.attention_mask for one in batch],
-            "token_type_ids": [one.type_ids for one in batch],
+            "input_ids": [encoding.ids for encoding in batch],
+            "attention_mask": [encoding.attention_mask for encoding in batch],
+            "token_type_ids": [encoding.type_ids for encoding in batch],
         }
         feed = {name: np.array(inputs[name], dtype=np.int64) for name in self._inputs}
         found: NDArray[np.float32] = self._session.run(None, feed)[0]

@@ -51,16 +51,16 @@ def load_records(
     Return record id -> the source under which the record is indexed, and the report.
     """
     documents = _documents(
-        records, SourceSet(SourceContext([one.path or one.id for one in records], lambda path: None), {})
+        records, SourceSet(SourceContext([record.path or record.id for record in records], lambda path: None), {})
     )
     sources = {record.id: document.source for record, document in zip(records, documents, strict=True)}
     index.own()
     index.prepare_model(progress)
-    rows = [[one.source, one.type, one.title, one.syntax, one.text] for one in documents]
+    rows = [[document.source, document.type, document.title, document.syntax, document.text] for document in documents]
     stamp = sha256(canonical_json([CHUNKER_VERSION, redaction_version(), index.model, rows]))
     if _written(index) != f"{stamp} {chunkfile.signature(index.folder)}":
         chunks, facts, members = _chunked(documents, index.embedder.tokens(), progress)
-        named, hierarchy, _ = assemble(chunks, facts, members, [one.source for one in documents], "")
+        named, hierarchy, _ = assemble(chunks, facts, members, [document.source for document in documents], "")
         chunkfile.write_hierarchy(index.folder, hierarchy)
         chunkfile.write_chunks(index.folder, named)
         index.catalogue.set_meta(corpus=f"{stamp} {chunkfile.signature(index.folder)}")
@@ -121,6 +121,6 @@ def _chunked(
         progress("reading", number, len(documents))
         found, facts[document.source], _ = chunk(document, tokens)
         chunks[document.source] = found
-        members[document.source] = {one.id: one.class_name for one in found if one.class_name}
+        members[document.source] = {chunk.id: chunk.class_name for chunk in found if chunk.class_name}
     progress("reading", len(documents), len(documents))
     return chunks, facts, members

@@ -49,7 +49,7 @@ def plan(wanted: Sequence[Chunk | ChunkLine], held: Mapping[str, Held]) -> SyncP
         else:
             unchanged += 1
     ids = {chunk.id for chunk in wanted}
-    return SyncPlan(new, changed, retagged, unchanged, [one for one in held if one not in ids])
+    return SyncPlan(new, changed, retagged, unchanged, [chunk_id for chunk_id in held if chunk_id not in ids])
 
 
 def check_guard(before: Sequence[str], after: Collection[str], share: float) -> None:

@@ -140,7 +140,7 @@ def _chunks_by_source(index: Index, is_current: bool, report: SyncReport) -> dic
         return {}
     if not is_current and chunks:
         report.warnings.append("chunks.jsonl changed since the last sync. All files were read again.")
-    return {source: list(group) for source, group in groupby(chunks, key=lambda one: one.source)}
+    return {source: list(group) for source, group in groupby(chunks, key=lambda value: value.source)}
 
 
 def _read_changed(run: _Run, same_layout: bool, progress: Progress) -> None:
@@ -208,11 +208,11 @@ def _read(run: _Run, entry: FileEntry, source: Source, tokens: TokenCounter) -> 
     run.changed = True
     if old and before and _stands_alone(old, before[0].chunk, facts, chunks):
         relations = Relations(None, (), before[0].chunk.superseded_by)
-        run.lines[path] = [completed(one, relations) for one in chunks]
+        run.lines[path] = [completed(chunk, relations) for chunk in chunks]
     else:
         run.fresh[path] = chunks
         run.related = True
-    members = {one.id: one.class_name for one in chunks if one.class_name}
+    members = {chunk.id: chunk.class_name for chunk in chunks if chunk.class_name}
     packed = pack(facts, members, digest(document))
     run.rows[path] = FileRow(path, entry.stamp, seal, recipe, packed, canonical_json(remarks))
 
@@ -243,7 +243,7 @@ def _write(run: _Run) -> list[ChunkLine]:
         chunkfile.write_hierarchy(run.index.folder, hierarchy)
         run.described["circles"] = json.dumps(replaced.circles)
     else:
-        lines = [one for source in sorted(run.lines) for one in run.lines[source]]
+        lines = [line for source in sorted(run.lines) for line in run.lines[source]]
     chunkfile.write_chunks(run.index.folder, lines)
     return lines
 
@@ -251,8 +251,8 @@ def _write(run: _Run) -> list[ChunkLine]:
 def _resolved(run: _Run) -> tuple[list[ChunkLine], Hierarchy, Succession]:
     chunks = run.chunks
     unpacked = {path: unpack(row.facts) for path, row in run.rows.items() if path in chunks}
-    facts = {path: one for path, (one, _) in unpacked.items()}
-    members = {path: one for path, (_, one) in unpacked.items()}
+    facts = {path: part for path, (part, _) in unpacked.items()}
+    members = {path: part for path, (_, part) in unpacked.items()}
     owned = [path for path, row in run.rows.items() if row.recipe]
     return assemble(chunks, facts, members, owned, run.index.root.name)
 

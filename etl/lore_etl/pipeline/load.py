@@ -102,7 +102,7 @@ def _load_words(run: _Load, was_dirty: bool) -> None:
         to_write |= wanted - present
         gone |= present - wanted
     if to_write or gone:
-        run.index.keywords.replace((one.chunk for one in run.wanted if one.id in to_write), gone)
+        run.index.keywords.replace((line.chunk for line in run.wanted if line.id in to_write), gone)
 
 
 def _rebuild_reason(run: _Load) -> str | None:
@@ -118,11 +118,11 @@ def _rebuild_reason(run: _Load) -> str | None:
         return f"damaged: {error.message}"
     if model is None and count:
         return "the model of its vectors is unknown"
-    with_vector = sum(one.has_vector for one in run.held.values())
+    with_vector = sum(stored.has_vector for stored in run.held.values())
     if count < with_vector:
         return f"{with_vector - count} vectors were lost"
     replaced = sum(run.held[chunk.id].has_vector for chunk in (run.wanted[n] for n in run.plan.changed))
-    replaced += sum(run.held[one].has_vector for one in run.plan.gone)
+    replaced += sum(run.held[chunk_id].has_vector for chunk_id in run.plan.gone)
     run.replaced = replaced + int(run.index.catalogue.meta("replaced") or 0)
     if with_vector < run.index.limits.rebuild_minimum:
         return None
@@ -139,40 +139,42 @@ def _compare(run: _Load, was_dirty: bool) -> list[str]:
     After an interrupted load the store itself is read, because the catalogue was written before it.
     """
     held = run.held
-    if not was_dirty and run.index.vectors.count() == sum(one.has_vector for one in held.values()):
+    if not was_dirty and run.index.vectors.count() == sum(stored.has_vector for stored in held.values()):
         run.retagged = [run.wanted[n].chunk for n in run.plan.retagged if held[run.wanted[n].id].has_vector]
         old = [*(run.wanted[n].id for n in run.plan.changed), *run.plan.gone]
-        return [_held_row(one, held[one]) for one in old if held[one].has_vector]
+        return [_held_row(chunk_id, held[chunk_id]) for chunk_id in old if held[chunk_id].has_vector]
     present = run.index.vectors.rows()
     _trust_only(run, present)
-    wanted = {row_id(chunk): chunk for chunk in (one.chunk for one in run.wanted)}
+    wanted = {row_id(chunk): chunk for chunk in (line.chunk for line in run.wanted)}
     run.retagged = [chunk for row, chunk in wanted.items() if row in present and present[row] != row_of(chunk)[1:]]
     return [row for row in present if row not in wanted]
 
 
 def _trust_only(run: _Load, present: Container[str]) -> None:
     """Correct the catalogue for vectors that it records but that the store does not contain."""
-    lost = [one for one, held in run.held.items() if held.has_vector and _held_row(one, held) not in present]
-    for one in lost:
-        run.held[one] = run.held[one]._replace(has_vector=False)
+    lost = [
+        chunk_id for chunk_id, held in run.held.items() if held.has_vector and _held_row(chunk_id, held) not in present
+    ]
+    for chunk_id in lost:
+        run.held[chunk_id] = run.held[chunk_id]._replace(has_vector=False)
     run.index.catalogue.mark_vectors(lost, present=False)
 
 
-def _held_row(one: str, held: Held) -> str:
-    return f"{one}.{held.content_hash[:16]}"
+def _held_row(chunk_id: str, held: Held) -> str:
+    return f"{chunk_id}.{held.content_hash[:16]}"
 
 
 def _record(run: _Load) -> None:
     """Make the new state visible in one transaction; changed contents have no vector yet."""
     changed = (run.wanted[position] for position in run.plan.to_write)
-    run.index.catalogue.apply(((one.chunk, not _needs_vector(run, one)) for one in changed), run.plan.gone)
+    run.index.catalogue.apply(((line.chunk, not _needs_vector(run, line)) for line in changed), run.plan.gone)
 
 
 def _load_vectors(run: _Load, stale: Sequence[str]) -> None:
     """Update the vectors in place: add, update metadata, delete, look up."""
     store = run.index.vectors
     run.index.catalogue.set_meta(model=run.index.model)  # before the first vector, so that its model is always known
-    new = run.filler.fill(store, [one.chunk for one in run.wanted if _needs_vector(run, one)], mark=True)
+    new = run.filler.fill(store, [line.chunk for line in run.wanted if _needs_vector(run, line)], mark=True)
     if run.retagged:
         store.update([row_of(chunk) for chunk in run.retagged])
     if stale:
@@ -195,7 +197,7 @@ def _rebuild(run: _Load, reason: str) -> None:
     index.generations.remove(number)
     store = index.generations.open(number)
     try:
-        chunks = [one.chunk for one in run.wanted]
+        chunks = [line.chunk for line in run.wanted]
         filled = run.filler.fill(store, chunks, mark=False)
         lost = {chunk.id for chunk in run.filler.look_up(store, filled)}
         found = {chunk.id for chunk in filled} - lost

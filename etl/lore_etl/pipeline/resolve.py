@@ -23,7 +23,7 @@ def assemble(
     `members` maps source and chunk id to the chunk's class in its file; `paths` are all files that can be imported.
     """
     tree = resolve(facts, paths, project)
-    supersedes = {source: one.supersedes for source, one in facts.items() if one.supersedes}
+    supersedes = {source: file_facts.supersedes for source, file_facts in facts.items() if file_facts.supersedes}
     titles = {source: group[0].title for source, group in chunks.items() if group and supersedes}
     replaced = succession(supersedes, titles)
 
@@ -34,17 +34,17 @@ def assemble(
     lines = list[ChunkLine]()
     for source in sorted(chunks):
         class_of, successor = members.get(source, {}), replaced.successor.get(source)
-        for one in chunks[source]:
-            local = class_of.get(one.id)
+        for chunk in chunks[source]:
+            local = class_of.get(chunk.id)
             name = tree.full_names.get((source, local)) if local else None
-            lines.append(completed(one, relations(name, successor)))
+            lines.append(completed(chunk, relations(name, successor)))
     return lines, tree.hierarchy, replaced
 
 
-def completed(one: Chunk | ChunkLine, relations: Relations) -> ChunkLine:
+def completed(chunk: Chunk | ChunkLine, relations: Relations) -> ChunkLine:
     """Return the chunk with these relations, and with new hashes if they differ."""
-    if isinstance(one, ChunkLine):
-        if one.has(relations):
-            return one
-        one = one.chunk
-    return ChunkLine.of(one.model_copy(update=relations.fields).sealed(one.content_hash))
+    if isinstance(chunk, ChunkLine):
+        if chunk.has(relations):
+            return chunk
+        chunk = chunk.chunk
+    return ChunkLine.of(chunk.model_copy(update=relations.fields).sealed(chunk.content_hash))

@@ -56,7 +56,7 @@ def create_only(index: Index, progress: Progress = silent, allow_mass_delete: bo
 
     def steps(report: SyncReport) -> None:
         index.prepare_model(progress)
-        before = {one.id: Held(one.content_hash, one.metadata_hash, has_vector=False) for one in _written(index)}
+        before = {line.id: Held(line.content_hash, line.metadata_hash, has_vector=False) for line in _written(index)}
         create(index, report, progress, allow_mass_delete)
         plan(chunkfile.read_chunks(index.folder), before).tell(report)
 

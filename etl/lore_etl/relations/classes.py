@@ -140,9 +140,9 @@ def resolve(facts: Mapping[str, FileFacts], paths: Iterable[str], project: str =
     known = frozenset(paths)
     names = _Names(facts, known, project if "__init__.py" in known else "")
     nodes = [
-        ClassNode(names.full[path, one.name], names.bases(path, one), path, one.lines)
+        ClassNode(names.full[path, class_.name], names.bases(path, class_), path, class_.lines)
         for path, file in facts.items()
-        for one in file.classes
+        for class_ in file.classes
     ]
     unique = {node.name: node for node in reversed(nodes)}
     return Resolved(Hierarchy(unique[name] for name in sorted(unique)), names.full)
@@ -154,17 +154,19 @@ class _Names:
     def __init__(self, facts: Mapping[str, FileFacts], paths: frozenset[str], package: str) -> None:
         self.facts, self.paths, self.package = facts, paths, package
         self._module: dict[str, str] = {}
-        preferred = {(path, one.name): self._preferred(path, one) for path in facts for one in facts[path].classes}
+        preferred = {
+            (path, class_.name): self._preferred(path, class_) for path in facts for class_ in facts[path].classes
+        }
         # a stub describes the same class as its module
         uses = Counter(name for _, name in {(path.removesuffix("i"), name) for (path, _), name in preferred.items()})
         self.full = {key: name if uses[name] == 1 else f"{key[0]}:{key[1]}" for key, name in preferred.items()}
         self.declared = set(self.full.values())
         self.modules = self._modules()
 
-    def _preferred(self, path: str, one: ClassDefinition) -> str:
-        if one.full_name:
-            return one.full_name
-        return f"{self.module(path)}.{one.name}" if _is_python(path) else one.name
+    def _preferred(self, path: str, definition: ClassDefinition) -> str:
+        if definition.full_name:
+            return definition.full_name
+        return f"{self.module(path)}.{definition.name}" if _is_python(path) else definition.name
 
     def module(self, path: str) -> str:
         """Return the dotted name by which a Python file is imported, from its topmost package on."""
@@ -195,15 +197,15 @@ class _Names:
                 longer[".".join(parts[start:])].append(path)
         return {**{name: found[0] for name, found in longer.items() if len(found) == 1}, **exact}
 
-    def bases(self, path: str, one: ClassDefinition) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(self._base(path, one, base) for base in one.bases))
+    def bases(self, path: str, definition: ClassDefinition) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(self._base(path, definition, base) for base in definition.bases))
 
-    def _base(self, path: str, one: ClassDefinition, base: str) -> str:
-        scope = one.name
+    def _base(self, path: str, definition: ClassDefinition, base: str) -> str:
+        scope = definition.name
         while scope:
             scope = scope.rpartition(".")[0]
             local = f"{scope}.{base}" if scope else base
-            if (path, local) in self.full and local != one.name:
+            if (path, local) in self.full and local != definition.name:
                 return self.full[path, local]
         if _is_python(path):
             # a bare name is a builtin, not a JavaScript class of the same name
@@ -299,13 +301,13 @@ class _Names:
         """Return the file that a script imports. `@/x` and `~/x` refer to the only file whose path ends with `/x`."""
         if module.startswith(_ALIASES):
             ends = tuple(f"/{module[2:]}{end}" for end in _JS_ENDINGS)
-            found = [one for one in self.facts if f"/{one}".endswith(ends)]
+            found = [path for path in self.facts if f"/{path}".endswith(ends)]
             return found[0] if len(found) == 1 else None
         target = normpath(join(dirname(path), module)) if module.startswith(".") else module
         # TypeScript imports `x.ts` as `x.js`
         stems = (target, target.rpartition(".")[0] if target.endswith("js") else target)
         candidates = (stem + end for stem in stems for end in _JS_ENDINGS)
-        return next((one for one in candidates if one in self.facts), None)
+        return next((candidate for candidate in candidates if candidate in self.facts), None)
 
     def _unresolved(self, path: str, base: str) -> str:
         """Return a name for a class imported from outside the project."""

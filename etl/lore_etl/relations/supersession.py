@@ -36,9 +36,9 @@ def succession(supersedes: Mapping[str, Collection[str]], titles: Mapping[str, s
 def _meant(source: str, name: str, titles: Mapping[str, str]) -> str | None:
     folder = posixpath.dirname(source)
     for path in (name, posixpath.normpath(posixpath.join(folder, name))):
-        for one in (path, f"{path}.md"):
-            if one in titles:
-                return one
+        for candidate in (path, f"{path}.md"):
+            if candidate in titles:
+                return candidate
     beside = (path for path, title in titles.items() if title == name and posixpath.dirname(path) == folder)
     return next(iter(sorted(beside)), None)
 

@@ -227,7 +227,7 @@ class Catalogue:
         """Return the records of the files that these sources own, without facts and notes: enough to detect changes."""
         marks = " OR ".join(["recipe LIKE ?"] * len(recipes))
         sql = f"SELECT path, stamp, hash, recipe, '', '' FROM file WHERE {marks} ORDER BY path"
-        return {row[0]: FileRow(*row) for row in self._rows(sql, [f"{one}:%" for one in recipes])}
+        return {row[0]: FileRow(*row) for row in self._rows(sql, [f"{recipe}:%" for recipe in recipes])}
 
     def facts_of(self, paths: Iterable[str]) -> dict[str, str]:
         """Return the facts of the given files that are recorded, by path."""
@@ -254,7 +254,7 @@ class Catalogue:
     def apply(self, changed: Iterable[tuple[Chunk, bool]], gone: Iterable[str], **meta: str | None) -> None:
         """Add or replace chunks, given as (chunk, has_vector), and remove ids, in one transaction with `meta`."""
         with self._reporting(), self.transaction() as connection:
-            connection.executemany("DELETE FROM chunk WHERE id = ?", ((one,) for one in gone))
+            connection.executemany("DELETE FROM chunk WHERE id = ?", ((chunk_id,) for chunk_id in gone))
             rows = (_values_of(chunk, has_vector) for chunk, has_vector in changed)
             connection.executemany("INSERT OR REPLACE INTO chunk VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
             _set(connection, meta)
@@ -262,7 +262,7 @@ class Catalogue:
     def mark_vectors(self, ids: Iterable[str], present: bool) -> None:
         """Record whether these chunks have a vector in the store."""
         with self._reporting(), self.transaction() as connection:
-            rows = ((int(present), one) for one in ids)
+            rows = ((int(present), chunk_id) for chunk_id in ids)
             connection.executemany("UPDATE chunk SET has_vector = ? WHERE id = ?", rows)
 
     def with_vector(self) -> int:

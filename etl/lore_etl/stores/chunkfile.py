@@ -28,7 +28,7 @@ class Relations:
 
     def __init__(self, class_name: str | None, chain: tuple[Ancestor, ...], superseded_by: str | None) -> None:
         self.fields = {"class_name": class_name, "chain": chain, "superseded_by": superseded_by}
-        ancestors = [one.model_dump(mode="json", by_alias=True) for one in chain]
+        ancestors = [ancestor.model_dump(mode="json", by_alias=True) for ancestor in chain]
         self.beginning = canonical_json({"chain": ancestors, "class": class_name})[:-1].encode() + b","
         self.successor = b',"superseded_by":%b,"symbols":' % canonical_json(superseded_by).encode()
 
@@ -83,7 +83,7 @@ class ChunkLine:
 
 def write_chunks(folder: Path, lines: Iterable[ChunkLine]) -> None:
     """Replace the file atomically; the same chunks give the same bytes."""
-    write_atomically(folder / CHUNKS, (b"\n".join([*(one.line for one in lines), b""]),))
+    write_atomically(folder / CHUNKS, (b"\n".join([*(line.line for line in lines), b""]),))
 
 
 def read_lines(folder: Path) -> list[ChunkLine]:

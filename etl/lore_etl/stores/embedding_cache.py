@@ -44,18 +44,18 @@ class EmbeddingCache:
     def _get(self, connection: sqlite3.Connection, hashes: Sequence[str]) -> dict[str, Vectors]:
         found: dict[str, Vectors] = {}
         sql = "SELECT value FROM vector WHERE model = ? AND content = ?"
-        for one in hashes:
-            row = connection.execute(sql, (self._model, one)).fetchone()
+        for content_hash in hashes:
+            row = connection.execute(sql, (self._model, content_hash)).fetchone()
             if row and len(row[0]) == 4 * self._dimension:
                 vector = np.frombuffer(row[0], dtype="<f4")
                 if abs(float(vector @ vector) - 1) < LENGTH_TOLERANCE:
-                    found[one] = vector
+                    found[content_hash] = vector
         return found
 
     def put(self, hashes: Sequence[str], vectors: Vectors) -> None:
         rows = [
-            (self._model, one, np.ascontiguousarray(vector, dtype="<f4").tobytes())
-            for one, vector in zip(hashes, vectors, strict=True)
+            (self._model, content_hash, np.ascontiguousarray(vector, dtype="<f4").tobytes())
+            for content_hash, vector in zip(hashes, vectors, strict=True)
         ]
         self._run(lambda connection: connection.executemany("INSERT OR REPLACE INTO vector VALUES (?, ?, ?)", rows))
 
@@ -72,7 +72,7 @@ class EmbeddingCache:
         stale = [row[0] for row in rows if row[0] not in hashes]
         if len(stale) > limit:
             sql = "DELETE FROM vector WHERE model = ? AND content = ?"
-            connection.executemany(sql, ((self._model, one) for one in stale))
+            connection.executemany(sql, ((self._model, content_hash) for content_hash in stale))
 
     def close(self) -> None:
         if self._connection is not None:

@@ -14,7 +14,7 @@ from lore_etl.relations.classes import ClassNode
 
 def pack(facts: FileFacts, class_of: Mapping[str, str | None], short: Digest | None) -> str:
     """Return the facts, the class of each chunk (by chunk id) and the digest as JSON."""
-    known: dict[str, object] = {"classes": [asdict(one) for one in facts.classes], "imports": facts.imports}
+    known: dict[str, object] = {"classes": [asdict(class_) for class_ in facts.classes], "imports": facts.imports}
     known["members"] = class_of
     if facts.exports:
         known["exports"] = facts.exports
@@ -43,8 +43,15 @@ def unpack(packed: str) -> tuple[FileFacts, dict[str, str]]:
 def members_of(node: ClassNode, packed: str) -> tuple[Member, ...]:
     """Return the members that a class itself defines, from the facts of its file."""
     value = json.loads(packed or "{}")
-    here = [one for one in _classes(value) if one.lines == node.lines]
-    name = next((one.name for one in here if one.full_name == node.name or _ends(node.name, one.name)), None)
+    here = [class_ for class_ in _classes(value) if class_.lines == node.lines]
+    name = next(
+        (
+            definition.name
+            for definition in here
+            if definition.full_name == node.name or _ends(node.name, definition.name)
+        ),
+        None,
+    )
     return _members(value).get(name, ()) if name else ()
 
 
@@ -54,14 +61,16 @@ def _ends(full: str, local: str) -> bool:
 
 def _classes(value: Mapping[str, Any]) -> tuple[ClassDefinition, ...]:
     return tuple(
-        ClassDefinition(one["name"], (one["lines"][0], one["lines"][1]), tuple(one["bases"]), one["full_name"])
-        for one in value.get("classes", ())
+        ClassDefinition(
+            class_["name"], (class_["lines"][0], class_["lines"][1]), tuple(class_["bases"]), class_["full_name"]
+        )
+        for class_ in value.get("classes", ())
     )
 
 
 def _members(value: Mapping[str, Any]) -> dict[str, tuple[Member, ...]]:
     found = value.get("defines", {})
-    return {name: tuple(Member(one[0], one[1], (one[2][0], one[2][1])) for one in rows) for name, rows in found.items()}
+    return {name: tuple(Member(row[0], row[1], (row[2][0], row[2][1])) for row in rows) for name, rows in found.items()}
 
 
 def _targets(names: Mapping[str, Sequence[Any]]) -> dict[str, tuple[str, str | None]]:

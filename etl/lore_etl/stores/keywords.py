@@ -54,8 +54,8 @@ class KeywordStore:
             integrity.unseal(self._folder)
             writer = self._index.writer(WRITER_BYTES, 1)
             try:
-                for one in gone:
-                    writer.delete_documents_by_term("id", one)
+                for chunk_id in gone:
+                    writer.delete_documents_by_term("id", chunk_id)
                 for chunk in chunks:
                     writer.delete_documents_by_term("id", chunk.id)
                     writer.add_document(_document(chunk))
@@ -116,7 +116,7 @@ class KeywordStore:
 
     def _any_of(self, text: str, field: Field) -> tantivy.Query | None:
         found = [self._term(term, field) for term in query_terms(text)[:MAX_QUERY_TERMS]]
-        return tantivy.Query.boolean_query([(tantivy.Occur.Should, one) for one in found]) if found else None
+        return tantivy.Query.boolean_query([(tantivy.Occur.Should, clause) for clause in found]) if found else None
 
     def _only(self, query: tantivy.Query, those: tantivy.Query) -> tantivy.Query:
         free = tantivy.Query.const_score_query(those, 0.0)
@@ -132,7 +132,7 @@ class KeywordStore:
             hits = searcher.search(query, max(1, searcher.num_docs), count=False).hits
             if self._ids is None and len(hits) > FEW:
                 every = searcher.search(tantivy.Query.all_query(), searcher.num_docs, count=False).hits
-                self._ids = {(one.segment_ord, one.doc): searcher.doc(one)["id"][0] for _, one in every}
+                self._ids = {(address.segment_ord, address.doc): searcher.doc(address)["id"][0] for _, address in every}
             known = self._ids
             if known is None:
                 return [(searcher.doc(address)["id"][0], float(score)) for score, address in hits]

@@ -61,7 +61,7 @@ def read_note(folder: Path) -> Note | None:
         note = Note(**{name: values[name] for name in Note._fields if name in values})
     except (OSError, ValueError, TypeError, AttributeError, RecursionError):
         return None
-    is_valid = isinstance(note.pid, int) and note.pid > 0 and all(isinstance(one, str) for one in note[1:])
+    is_valid = isinstance(note.pid, int) and note.pid > 0 and all(isinstance(value, str) for value in note[1:])
     return note if is_valid else None
 
 

@@ -21,8 +21,8 @@ def obstacle(folder: Path) -> str | None:
     except OSError as error:
         return (error.strerror or str(error)).lower()
     finally:
-        for one in opened:
-            os.close(one)
+        for descriptor in opened:
+            os.close(descriptor)
     return None
 
 

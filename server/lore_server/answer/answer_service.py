@@ -112,7 +112,7 @@ class AnswerService:
             raise ProviderError("the answer model cited no passage")
         answer = answer[:60_000]
         telling.end(answer)
-        by_number = {one.number: one for one in passages}
+        by_number = {passage.number: passage for passage in passages}
         citations = [_citation(number, by_number[number], found) for number in sorted(cited)]
         return {"answer": answer, "mode": "synthesized", "citations": citations}
 
@@ -152,14 +152,14 @@ def _cited(number: int, passage: Passage, lines: tuple[int, int], quote: str, fo
 
 
 def _reference(found: SearchOutcome, position: int) -> ReferenceRecord:
-    one = found.ranked[position]
-    chunk = one.chunk
+    result = found.ranked[position]
+    chunk = result.chunk
     reference: ReferenceRecord = {
         "source": chunk.source,
         "type": chunk.type.value,
         "title": chunk.title,
         "lines": list(chunk.lines),
-        "score": round(one.score, 3),
+        "score": round(result.score, 3),
     }
     if told := outdated(chunk, found.today):
         reference["outdated"] = told

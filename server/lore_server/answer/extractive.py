@@ -22,27 +22,27 @@ Embed = Callable[[Sequence[str]], NDArray[np.float32]]
 def extract(query: Query, passages: Sequence[Passage], embed: Embed | None) -> list[Sentence]:
     """Return the best sentences, best first: by query words, by meaning and by the rank of their passage."""
     found = [sentence for passage in passages for sentence in sentences(passage)]
-    by_words = sorted(found, key=lambda one: -_word_share(query, one.text) + 0.01 * one.passage.number)
+    by_words = sorted(found, key=lambda sentence: -_word_share(query, sentence.text) + 0.01 * sentence.passage.number)
     shortlist = by_words[:MOST_SENTENCES]
     if not shortlist:
-        return [Sentence(_first_line(one), one, one.chunk.lines) for one in passages[:1]]
+        return [Sentence(_first_line(passage), passage, passage.chunk.lines) for passage in passages[:1]]
     meaning = _similarities(query, shortlist, embed)
     scores = [
-        0.5 * _word_share(query, one.text) + meaning[n] - 0.03 * (one.passage.number - 1)
-        for n, one in enumerate(shortlist)
+        0.5 * _word_share(query, sentence.text) + meaning[n] - 0.03 * (sentence.passage.number - 1)
+        for n, sentence in enumerate(shortlist)
     ]
     best: list[Sentence] = []
     for position in sorted(range(len(shortlist)), key=lambda n: -scores[n]):
-        one = shortlist[position]
-        if len(best) < QUOTED and not any(_overlap(one.text, other.text) > SAME for other in best):
-            best.append(one)
+        sentence = shortlist[position]
+        if len(best) < QUOTED and not any(_overlap(sentence.text, other.text) > SAME for other in best):
+            best.append(sentence)
     return best
 
 
 def _similarities(query: Query, shortlist: Sequence[Sentence], embed: Embed | None) -> list[float]:
     if embed is None:
         return [0.0] * len(shortlist)
-    vectors = embed([query.text, *(one.text for one in shortlist)])
+    vectors = embed([query.text, *(sentence.text for sentence in shortlist)])
     return [float(value) for value in vectors[1:] @ vectors[0]]
 
 
@@ -51,8 +51,8 @@ def _word_share(query: Query, text: str) -> float:
     return len(wanted & {word[:6] for word in _words(text)}) / max(1, len(wanted))
 
 
-def _overlap(one: str, other: str) -> float:
-    first, second = _words(one), _words(other)
+def _overlap(text: str, other: str) -> float:
+    first, second = _words(text), _words(other)
     return len(first & second) / max(1, min(len(first), len(second)))
 
 

@@ -60,7 +60,7 @@ class GeminiWriter:
             model=self._model, contents=prompt, config=_config(instruction)
         ):
             is_blocked = reply.prompt_feedback is not None and reply.prompt_feedback.block_reason is not None
-            is_ended = is_ended or is_blocked or any(one.finish_reason for one in reply.candidates or ())
+            is_ended = is_ended or is_blocked or any(candidate.finish_reason for candidate in reply.candidates or ())
             yield reply.text or ""
         if not is_ended:
             raise ProviderError("the answer model's reply was truncated")

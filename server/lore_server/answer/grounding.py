@@ -24,8 +24,8 @@ def prompt(question: str, passages: Sequence[Passage]) -> str:
     """Return the question and the passages, fenced by a mark that no passage can know."""
     mark = secrets.token_hex(8)
     parts = [
-        f"<passage {mark} number={one.number} from={one.label!r}>\n{one.chunk.text}\n</passage {mark}>"
-        for one in passages
+        f"<passage {mark} number={passage.number} from={passage.label!r}>\n{passage.chunk.text}\n</passage {mark}>"
+        for passage in passages
     ]
     return "\n\n".join([*parts, f"Question: {question}"])
 
@@ -36,7 +36,7 @@ def grounded(text: str, passages: Sequence[Passage]) -> tuple[str, list[int]]:
     Raises:
         ProviderError: its nesting is too deep for a reliable check.
     """
-    known = {one.number: one.chunk.text for one in passages}
+    known = {passage.number: passage.chunk.text for passage in passages}
     for _ in range(ROUNDS):
         kept, numbers = _cited(text, known)
         after = without_links(kept, [known[number] for number in numbers]).strip()
@@ -48,7 +48,7 @@ def grounded(text: str, passages: Sequence[Passage]) -> tuple[str, list[int]]:
 
 def cites(text: str, passages: Sequence[Passage]) -> bool:
     """Return whether a text cites one of the passages."""
-    return bool(_cited(text, {one.number: "" for one in passages})[1])
+    return bool(_cited(text, {passage.number: "" for passage in passages})[1])
 
 
 def _cited(text: str, known: Mapping[int, str]) -> tuple[str, list[int]]:

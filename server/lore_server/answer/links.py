@@ -71,7 +71,7 @@ def _unlinked(text: str, allowed: frozenset[str], sources: Sequence[str]) -> str
     tokens = _parser().parse(text, environment)
     lines = text.split("\n")
     if references := environment.get("references"):
-        for first, end in sorted((one["map"] for one in references.values()), reverse=True):
+        for first, end in sorted((reference["map"] for reference in references.values()), reverse=True):
             del lines[first:end]
         return "\n".join(lines)
     for token in reversed(tokens):
@@ -119,7 +119,7 @@ def _rebuilt(tokens: Sequence[Token], allowed: frozenset[str], sources: Sequence
             case "image":
                 parts.append(_rebuilt(token.children or [], allowed, sources))
             case "html_inline":
-                is_quoted = "`" not in token.content and any(token.content in one for one in sources)
+                is_quoted = "`" not in token.content and any(token.content in source for source in sources)
                 parts.append(f"`{token.content}`" if is_quoted else "")
             case "code_inline":
                 space = " " if token.content.startswith("`") or token.content.endswith("`") else ""
@@ -140,7 +140,7 @@ def _rebuilt(tokens: Sequence[Token], allowed: frozenset[str], sources: Sequence
 def _replace(lines: list[str], first: int, old: str, new: str) -> None:
     """Replace inline text, keeping the marks of lists and quotations."""
     written, count = old.split("\n"), old.count("\n") + 1
-    places = [line.rfind(one) for line, one in zip(lines[first : first + count], written, strict=False)]
+    places = [line.rfind(content) for line, content in zip(lines[first : first + count], written, strict=False)]
     if -1 in places or len(places) < count:
         lines[first : first + count] = new.split("\n")
         return
@@ -148,7 +148,7 @@ def _replace(lines: list[str], first: int, old: str, new: str) -> None:
     after = lines[first + count - 1][places[-1] + len(written[-1]) :]
     texts = new.split("\n")
     texts[-1] += after
-    lines[first : first + count] = [before[min(n, count - 1)] + one for n, one in enumerate(texts)]
+    lines[first : first + count] = [before[min(n, count - 1)] + number for n, number in enumerate(texts)]
 
 
 def _plain(text: str, allowed: frozenset[str]) -> str:

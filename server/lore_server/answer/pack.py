@@ -33,13 +33,15 @@ class Passage:
 def pack(ranked: Sequence[Ranked], candidates: Sequence[Candidate], files: int, tokens: int) -> list[Passage]:
     """Return passages of the best files, best first, at most `tokens` (estimated) in total; at least one passage."""
     found: dict[str, list[Candidate]] = defaultdict(list)
-    for one in candidates:
-        found[one.chunk.source].append(one)
+    for candidate in candidates:
+        found[candidate.chunk.source].append(candidate)
     room = tokens * CHARACTERS_PER_TOKEN
     passages: list[Passage] = []
     for ranked_file in ranked[:files]:
-        others = sorted(found[ranked_file.source], key=lambda one: (-(one.vector or 0), one.chunk.lines))
-        chunks = [ranked_file.chunk, *(one.chunk for one in others if one.chunk.id != ranked_file.chunk.id)]
+        others = sorted(
+            found[ranked_file.source], key=lambda candidate: (-(candidate.vector or 0), candidate.chunk.lines)
+        )
+        chunks = [ranked_file.chunk, *(other.chunk for other in others if other.chunk.id != ranked_file.chunk.id)]
         for chunk in chunks[:CHUNKS_PER_FILE]:
             if passages and len(chunk.text) > room:
                 continue

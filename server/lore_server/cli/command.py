@@ -62,7 +62,11 @@ def commands_of(group: typer.Typer) -> Callable[[Callable[..., None]], Callable[
 
 def _command(group: typer.Typer, function: Callable[..., None]) -> Callable[..., None]:
     """Turn a function of (session, …) into a command with the common options and error handling."""
-    own = [one for name, one in inspect.signature(function, eval_str=True).parameters.items() if name != "session"]
+    own = [
+        parameter
+        for name, parameter in inspect.signature(function, eval_str=True).parameters.items()
+        if name != "session"
+    ]
     common = [
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
         for name, (annotation, default) in _COMMON.items()
@@ -87,7 +91,7 @@ def _command(group: typer.Typer, function: Callable[..., None]) -> Callable[...,
 
     parameters = [inspect.Parameter("context", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)]
     run.__signature__ = inspect.Signature([*parameters, *own, *common])  # type: ignore[attr-defined]
-    run.__annotations__ = {one.name: one.annotation for one in (*parameters, *own, *common)}
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in (*parameters, *own, *common)}
     return group.command(name=function.__name__.rstrip("_").replace("_", "-"))(run)
 
 

@@ -71,9 +71,9 @@ def eval_(
 def _rankings(given: list[str] | None) -> tuple[str, ...]:
     from lore_server.evaluation.bench import RANKINGS
 
-    for one in given or ():
-        if one not in RANKINGS:
-            raise InvalidArgument(f"There is no ranking `{one}`.", f"Rankings: {', '.join(RANKINGS)}.")
+    for ranking in given or ():
+        if ranking not in RANKINGS:
+            raise InvalidArgument(f"There is no ranking `{ranking}`.", f"Rankings: {', '.join(RANKINGS)}.")
     return tuple(given or RANKINGS)
 
 
@@ -102,8 +102,8 @@ def _show(report: Report) -> None:
         cells = (_cell(values, measure) for values in summary.values())
         output.line(f"{measure:22}" + "".join(f"{cell:>24}" for cell in cells))
     for other in others:
-        measure, one = next(iter(report.between(first, other).items()))
-        output.line(f"{first} − {other}, {measure}: {_told(one)}")
+        measure, comparison = next(iter(report.between(first, other).items()))
+        output.line(f"{first} − {other}, {measure}: {_told(comparison)}")
 
 
 def _cell(values: JSON, measure: str) -> str:
@@ -113,25 +113,34 @@ def _cell(values: JSON, measure: str) -> str:
 
 def _show_comparisons(found: dict[str, dict[str, Comparison]]) -> None:
     for ranking, measures in found.items():
-        for name, one in measures.items():
-            output.line(f"{ranking:10} {name:12} {_told(one)}")
+        for name, comparison in measures.items():
+            output.line(f"{ranking:10} {name:12} {_told(comparison)}")
 
 
-def _told(one: Comparison) -> str:
-    return f"{one.difference:+.4f} [{one.interval[0]:+.4f}, {one.interval[1]:+.4f}], p = {one.p:.3f}"
+def _told(comparison: Comparison) -> str:
+    low, high = comparison.interval
+    return f"{comparison.difference:+.4f} [{low:+.4f}, {high:+.4f}], p = {comparison.p:.3f}"
 
 
 def _comparisons(found: dict[str, dict[str, Comparison]]) -> JSON:
-    return {ranking: {name: _compared(one) for name, one in measures.items()} for ranking, measures in found.items()}
+    return {
+        ranking: {name: _compared(comparison) for name, comparison in measures.items()}
+        for ranking, measures in found.items()
+    }
 
 
-def _compared(one: Comparison) -> JSON:
-    interval = [round(bound, 4) for bound in one.interval]
-    return {"difference": round(one.difference, 4), "interval": interval, "p": round(one.p, 4)}
+def _compared(comparison: Comparison) -> JSON:
+    interval = [round(bound, 4) for bound in comparison.interval]
+    return {"difference": round(comparison.difference, 4), "interval": interval, "p": round(comparison.p, 4)}
 
 
 def _losses(found: dict[str, dict[str, Comparison]]) -> list[str]:
-    return [f"{ranking} {name}" for ranking, each in found.items() for name, one in each.items() if one.is_loss]
+    return [
+        f"{ranking} {name}"
+        for ranking, each in found.items()
+        for name, comparison in each.items()
+        if comparison.is_loss
+    ]
 
 
 @command

@@ -40,14 +40,14 @@ def bridge_options(arguments: list[str]) -> dict[str, str] | None:
     """Return the options of a plain `lore mcp`; None for everything else, including help and errors."""
     found: dict[str, str] = {}
     commands, rest = [], iter(arguments)
-    for one in rest:
-        name, equals, value = one.partition("=")
-        if one.startswith("--") and equals and name in TAKES_VALUE:
+    for argument in rest:
+        name, equals, value = argument.partition("=")
+        if argument.startswith("--") and equals and name in TAKES_VALUE:
             found[TAKES_VALUE[name]] = value
-        elif one in TAKES_VALUE:
-            found[TAKES_VALUE[one]] = next(rest, "")
+        elif argument in TAKES_VALUE:
+            found[TAKES_VALUE[argument]] = next(rest, "")
         else:
-            commands.append(one)
+            commands.append(argument)
     return found if commands == ["mcp"] and all(found.values()) else None
 
 
@@ -64,7 +64,7 @@ def _bridge(wanted: dict[str, str]) -> int | None:
         return None
     root = project.resolve() if project is not None else find_project(Path.cwd())
     config = Path(wanted["config"]).resolve() if "config" in wanted else None
-    toolsets = [one.strip() for one in wanted["toolsets"].split(",")] if "toolsets" in wanted else None
+    toolsets = [toolset.strip() for toolset in wanted["toolsets"].split(",")] if "toolsets" in wanted else None
     try:
         return run(root, config, toolsets)
     except ConfigError:

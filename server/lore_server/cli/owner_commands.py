@@ -29,11 +29,10 @@ def ps(session: Session) -> None:
     if session.as_json:
         print_json({"owners": found})
         return
-    for one in found:
-        state = f"{one['clients']} clients" if one["answers"] else "does not respond"
-        output.line(
-            f"{one['pid']:>7}  {one['project']}  {one['address']}  since {one['since']}  {one['kind']}, {state}"
-        )
+    for owner in found:
+        state = f"{owner['clients']} clients" if owner["answers"] else "does not respond"
+        since = f"since {owner['since']}  {owner['kind']}, {state}"
+        output.line(f"{owner['pid']:>7}  {owner['project']}  {owner['address']}  {since}")
 
 
 @command
@@ -45,10 +44,10 @@ def stop(
     chosen = _living() if all else _owner_of(here)
     stopped = [_shown(folder, note) for folder, note in chosen if find.stop(folder, note)]
     if session.as_json:
-        print_json({"stopped": [one["pid"] for one in stopped]})
+        print_json({"stopped": [owner["pid"] for owner in stopped]})
     else:
-        for one in stopped:
-            output.line(f"Stopped {one['pid']}  {one['project']}")
+        for owner in stopped:
+            output.line(f"Stopped {owner['pid']}  {owner['project']}")
         if not chosen:
             output.line("No owner is running." if all else "No owner of this index is running.")
     if len(stopped) < len(chosen):

@@ -197,7 +197,7 @@ def _exit_code(job: JSON) -> int:
 
 
 def _chosen(toolsets: str) -> list[str] | None:
-    return [one.strip() for one in toolsets.split(",")] if toolsets else None
+    return [toolset.strip() for toolset in toolsets.split(",")] if toolsets else None
 
 
 def _arguments(operation: str, pairs: list[str], json_args: str | None) -> JSON:

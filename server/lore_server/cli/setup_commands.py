@@ -69,22 +69,26 @@ def doctor(
     if session.as_json:
         print_json(report)
     else:
-        for one in report["checks"]:
-            output.line(f"{one['status']:7} {one['name']:14} {one['detail']}")
-            if one["remedy"]:
-                output.line(f"{'':22} -> {one['remedy']}")
+        for check in report["checks"]:
+            output.line(f"{check['status']:7} {check['name']:14} {check['detail']}")
+            if check["remedy"]:
+                output.line(f"{'':22} -> {check['remedy']}")
         output.line(_summary(report))
     if report["status"] == "failed":
         raise typer.Exit(1)
 
 
 def _check(name: str, toolsets: str | None) -> None:
-    if not name or len(name) > 64 or not all(one.isascii() and (one.isalnum() or one in "-_") for one in name):
+    if (
+        not name
+        or len(name) > 64
+        or not all(character.isascii() and (character.isalnum() or character in "-_") for character in name)
+    ):
         raise InvalidArgument(f"`{name[:100]}` is not a valid name for an entry.", "Use letters, digits, - and _.")
     known = {operation.toolset for operation in load_contract()}
-    for one in toolsets.split(",") if toolsets is not None else ():
-        if one.strip() not in known:
-            raise InvalidArgument(f"There is no toolset `{one[:100]}`.", f"Toolsets: {', '.join(sorted(known))}.")
+    for toolset in toolsets.split(",") if toolsets is not None else ():
+        if toolset.strip() not in known:
+            raise InvalidArgument(f"There is no toolset `{toolset[:100]}`.", f"Toolsets: {', '.join(sorted(known))}.")
 
 
 def _record(
@@ -129,7 +133,7 @@ def _show(record: JSON, entry: ClientEntry) -> None:
 
 
 def _summary(report: JSON) -> str:
-    counts = {status: sum(one["status"] == status for one in report["checks"]) for status in ("failed", "warn")}
+    counts = {status: sum(check["status"] == status for check in report["checks"]) for status in ("failed", "warn")}
     if not any(counts.values()):
         return "Everything works."
     return f"{counts['failed']} failed, {counts['warn']} warnings."

@@ -43,11 +43,11 @@ class Bench:
             ProviderError: a question could not be embedded; a search with only one leg must not be measured.
         """
         found = {}
-        for number, one in enumerate(questions):
+        for number, question in enumerate(questions):
             progress("asking", number, len(questions))
-            found[one.id] = self.service.candidates(parse(one.text))
-            if degraded := found[one.id].candidates.degraded:
-                raise ProviderError(f"Question `{one.id}`: {degraded}")
+            found[question.id] = self.service.candidates(parse(question.text))
+            if degraded := found[question.id].candidates.degraded:
+                raise ProviderError(f"Question `{question.id}`: {degraded}")
         progress("asking", len(questions), len(questions))
         return found
 
@@ -60,11 +60,11 @@ class Bench:
     ) -> dict[str, list[Ranked]]:
         """Return the files for each question, best first."""
         given = own or self.weights(ranking)
-        return {one.id: self.service.rank(retrieved[one.id], ranking, given)[1] for one in questions}
+        return {question.id: self.service.rank(retrieved[question.id], ranking, given)[1] for question in questions}
 
     def runs(self, questions: Sequence[Question], ranked: Mapping[str, Sequence[Ranked]]) -> dict[str, list[str]]:
         """Return the documents for each question, best first."""
-        return {one.id: self._documents(one, ranked[one.id]) for one in questions}
+        return {question.id: self._documents(question, ranked[question.id]) for question in questions}
 
     def weights(self, ranking: str) -> Weights:
         """Return the weights of a ranking, with the user's changes if it is the configured one."""
@@ -72,8 +72,8 @@ class Bench:
         return weights(ranking, query.weights if ranking == query.ranking else {})
 
     def _documents(self, question: Question, ranked: Sequence[Ranked]) -> list[str]:
-        found = (self.document(question, one) for one in ranked)
-        return list(dict.fromkeys(one for one in found if one is not None))[:DEPTH]
+        found = (self.document(question, result) for result in ranked)
+        return list(dict.fromkeys(document for document in found if document is not None))[:DEPTH]
 
 
 @contextmanager
@@ -84,14 +84,14 @@ def opened(
     if chosen.records is None:
         index = Index(root, settings, model)
         try:
-            yield Bench(QueryService(index), settings, lambda question, one: one.source)
+            yield Bench(QueryService(index), settings, lambda question, result: result.source)
         finally:
             index.close()
         return
     with scratch_index(chosen.corpus or chosen.name, settings, model) as index:
         sources, _ = load_records(index, chosen.records, progress)
-        ids = {source: one for one, source in sources.items()}
-        yield Bench(QueryService(index), settings, lambda question, one: ids.get(one.source))
+        ids = {source: document_id for document_id, source in sources.items()}
+        yield Bench(QueryService(index), settings, lambda question, result: ids.get(result.source))
 
 
 @contextmanager

@@ -30,8 +30,8 @@ def evaluate(bench: Bench, chosen: EvaluationSet, rankings: Sequence[str], progr
     """Return the measures of each ranking on a judged set."""
     questions = chosen.questions
     retrieved = bench.retrieve(questions, progress)
-    kinds = [one.id for one in questions if one.metadata.get("kind") is not None]
-    confidences = {one: bench.service.confidence(retrieved[one]) for one in kinds}
+    kinds = [question.id for question in questions if question.metadata.get("kind") is not None]
+    confidences = {kind: bench.service.confidence(retrieved[kind]) for kind in kinds}
     values = {}
     for ranking in rankings:
         ranked = bench.rank(questions, retrieved, ranking)
@@ -54,19 +54,21 @@ def evaluate_excerpts(
     Raises:
         InvalidArgument: no other ranking is requested.
     """
-    of_passages = [one for one in rankings if one != "classic"]
+    of_passages = [ranking for ranking in rankings if ranking != "classic"]
     if not of_passages:
         raise InvalidArgument("The ranking `classic` ranks files, but an excerpt set judges passages.")
     places = {name: Places(text) for name, text in chosen.documents.items()}
     questions = chosen.asked.questions
     with scratch_index(chosen.asked.corpus, settings, model) as index:
         load_records(index, chosen.asked.records or (), progress)
-        bench = Bench(QueryService(index), settings, lambda question, one: one.source)
+        bench = Bench(QueryService(index), settings, lambda question, result: result.source)
         retrieved = bench.retrieve(questions, progress)
         values = {}
         for ranking in of_passages:
             weights = bench.weights(ranking)
-            found = {one.id: bench.service.rank(retrieved[one.id], ranking, weights)[0] for one in questions}
+            found = {
+                question.id: bench.service.rank(retrieved[question.id], ranking, weights)[0] for question in questions
+            }
             values[ranking] = _overlaps(chosen, questions, found, places)
     return Report(chosen.asked.name, len(questions), values)
 
@@ -75,10 +77,10 @@ def _overlaps(
     chosen: ExcerptSet, questions: Sequence[Question], found: dict[str, list[Ranked]], places: dict[str, Places]
 ) -> Values:
     values: Values = {f"{name}@{PASSAGES}": {} for name in excerpts.MEASURES}
-    for one in questions:
-        passages = [(hit.source, places[hit.source].span(hit.chunk)) for hit in found[one.id][:PASSAGES]]
-        for name, value in overlap(passages, *chosen.answers[one.id]).items():
-            values[f"{name}@{PASSAGES}"][one.id] = value
+    for question in questions:
+        passages = [(hit.source, places[hit.source].span(hit.chunk)) for hit in found[question.id][:PASSAGES]]
+        for name, value in overlap(passages, *chosen.answers[question.id]).items():
+            values[f"{name}@{PASSAGES}"][question.id] = value
     return values
 
 

@@ -44,13 +44,13 @@ def read_excerpts(folder: Path, split: str | None = None) -> ExcerptSet:
     by_stem = {Path(name).stem: name for name in documents}
     questions, answers = [], {}
     for place, id_, row in rows(folder / "questions.jsonl"):
-        one = Question(id_, text(row, "text", place), {"split": row.get("split")})
+        question = Question(id_, text(row, "text", place), {"split": row.get("split")})
         name = by_stem.get(text(row, "corpus_id", place))
         if name is None:
             raise InvalidArgument(f"{place}: there is no file `{row['corpus_id']}` in corpora.")
-        answers[one.id] = (name, _union(_references(row, len(documents[name]), place)))
-        if split is None or one.metadata["split"] == split:
-            questions.append(one)
+        answers[question.id] = (name, _union(_references(row, len(documents[name]), place)))
+        if split is None or question.metadata["split"] == split:
+            questions.append(question)
     corpus = folder.resolve().name
     if not questions:
         raise InvalidArgument(f"{corpus}: no question{f' in the split `{split}`' if split else ''}.")
@@ -71,7 +71,7 @@ def _document(file: Path) -> str:
 def _references(row: JSON, length: int, place: str) -> list[Span]:
     """Return the character ranges that answer a question, each within its document."""
     try:
-        spans = [(int(one["start"]), int(one["end"])) for one in row["references"]]
+        spans = [(int(reference["start"]), int(reference["end"])) for reference in row["references"]]
     except (ValueError, KeyError, TypeError) as error:
         raise InvalidArgument(f"{place}: not a question with references.") from error
     if not spans or not all(0 <= start < end <= length for start, end in spans):

@@ -63,13 +63,13 @@ def set_from_git(root: Path, index: Index) -> EvaluationSet:
             "No commit mentions an indexed ticket.",
             "Tickets are found by number (`#12` and issues/issue-12.md) or by key (`ABC-12`); sync them first.",
         )
-    questions = [Question(one, "\n".join(texts[one])) for one in sorted(judgements)]
+    questions = [Question(judgement, "\n".join(texts[judgement])) for judgement in sorted(judgements)]
     return EvaluationSet("history", questions, dict(judgements))
 
 
-def file_not_ticket(question: Question, one: Ranked) -> str | None:
+def file_not_ticket(question: Question, result: Ranked) -> str | None:
     """Return the document that a result counts as; tickets and releases do not count as changed files."""
-    return None if one.chunk.type in (KnowledgeType.TICKET, KnowledgeType.RELEASE) else one.source
+    return None if result.chunk.type in (KnowledgeType.TICKET, KnowledgeType.RELEASE) else result.source
 
 
 def commits(root: Path) -> Iterator[TicketCommit]:
@@ -100,6 +100,9 @@ def _named(tickets: dict[str, list[str]]) -> dict[str, str]:
     for source in tickets:
         stem = Path(source).stem
         numbers = re.findall(r"\d+", stem)
-        for name in {*(key.casefold() for key in _KEY.findall(stem.upper())), *(str(int(one)) for one in numbers[:1])}:
+        for name in {
+            *(key.casefold() for key in _KEY.findall(stem.upper())),
+            *(str(int(number)) for number in numbers[:1]),
+        }:
             found[name].add(source)
     return {name: next(iter(sources)) for name, sources in found.items() if len(sources) == 1}

@@ -25,23 +25,23 @@ def by_kind(
 ) -> Values:
     """Return measure -> question -> value per kind of question; `confidences` holds the questions with a kind."""
     values: Values = {}
-    for one in chosen.questions:
-        if one.id not in confidences:
+    for question in chosen.questions:
+        if question.id not in confidences:
             continue
-        kind = one.metadata["kind"]
-        is_doubted = confidences[one.id] < DOUBTFUL
+        kind = question.metadata["kind"]
+        is_doubted = confidences[question.id] < DOUBTFUL
         if kind == UNANSWERABLE:
-            values.setdefault("unanswerable_recognised", {})[one.id] = float(is_doubted)
+            values.setdefault("unanswerable_recognised", {})[question.id] = float(is_doubted)
             continue
-        values.setdefault("answerable_accepted", {})[one.id] = float(not is_doubted)
-        gold = {document for document, grade in chosen.judgements[one.id].items() if grade > 0}
+        values.setdefault("answerable_accepted", {})[question.id] = float(not is_doubted)
+        gold = {document for document, grade in chosen.judgements[question.id].items() if grade > 0}
         if kind == "type":
-            name, value = f"right_type@{TYPES_LOOKED_AT}", _has_type(one, ranked[one.id])
+            name, value = f"right_type@{TYPES_LOOKED_AT}", _has_type(question, ranked[question.id])
         elif kind in _FIRST:
-            name, value = _FIRST[kind], float(runs[one.id][:1] != [] and runs[one.id][0] in gold)
+            name, value = _FIRST[kind], float(runs[question.id][:1] != [] and runs[question.id][0] in gold)
         else:
-            name, value = f"{kind}_recall@10", len(gold & set(runs[one.id][:10])) / len(gold)
-        values.setdefault(name, {})[one.id] = value
+            name, value = f"{kind}_recall@10", len(gold & set(runs[question.id][:10])) / len(gold)
+        values.setdefault(name, {})[question.id] = value
     return values
 
 
@@ -49,4 +49,4 @@ def _has_type(question: Question, ranked: Sequence[Ranked]) -> float:
     """Return whether the first results include a document of the expected type."""
     expected = question.metadata.get("type")
     wanted = {expected} if isinstance(expected, str) else set(expected or ())
-    return float(any(one.chunk.type.value in wanted for one in ranked[:TYPES_LOOKED_AT]))
+    return float(any(result.chunk.type.value in wanted for result in ranked[:TYPES_LOOKED_AT]))

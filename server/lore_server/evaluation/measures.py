@@ -39,8 +39,12 @@ class Comparison:
 
 def per_question(judgements: Judgements, runs: Runs) -> Values:
     """Return each measure of each judged question; 0 for a question without results."""
-    judged = {one: grades for one, grades in judgements.items() if any(grade > 0 for grade in grades.values())}
-    ranked = {one: {document: -place for place, document in enumerate(runs.get(one, ()))} for one in judged}
+    judged = {
+        question: grades for question, grades in judgements.items() if any(grade > 0 for grade in grades.values())
+    }
+    ranked = {
+        question: {document: -place for place, document in enumerate(runs.get(question, ()))} for question in judged
+    }
     values: Values = {name: dict.fromkeys(judged, 0.0) for name in MEASURES}
     names = {measure: name for name, measure in MEASURES.items()}
     for metric in ir_measures.iter_calc(list(names), judged, ranked):
@@ -60,8 +64,8 @@ def interval(values: Sequence[float]) -> tuple[float, float]:
 
 def compare(ours: Mapping[str, float], theirs: Mapping[str, float]) -> Comparison:
     """Compare two rankings on the questions that both have (paired permutation test)."""
-    common = [one for one in ours if one in theirs]
-    differences = np.array([ours[one] - theirs[one] for one in common])
+    common = [question for question in ours if question in theirs]
+    differences = np.array([ours[question] - theirs[question] for question in common])
     if len(differences) < 2 or not differences.any():
         mean = float(differences.mean()) if len(differences) else 0.0
         return Comparison(mean, (mean, mean), 1.0)

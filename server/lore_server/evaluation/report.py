@@ -72,7 +72,7 @@ def load(file: Path) -> Report:
 
 def _checked(values: Mapping[str, Mapping[str, Mapping[str, float]]]) -> dict[str, Values]:
     return {
-        ranking: {name: {one: float(value) for one, value in each.items()} for name, each in measures.items()}
+        ranking: {name: {measure: float(value) for measure, value in each.items()} for name, each in measures.items()}
         for ranking, measures in values.items()
     }
 

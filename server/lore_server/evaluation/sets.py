@@ -49,21 +49,26 @@ def read_set(folder: Path, split: str | None = None) -> EvaluationSet:
     """
     queries, qrels, in_metadata = _files(folder, split)
     corpus = folder.resolve().name
-    questions = [Question(one, text(row, "text", place), _metadata(row, place)) for place, one, row in rows(queries)]
+    questions = [
+        Question(question_id, text(row, "text", place), _metadata(row, place))
+        for place, question_id, row in rows(queries)
+    ]
     if in_metadata:
-        questions = [one for one in questions if one.metadata.get("split") == split]
+        questions = [question for question in questions if question.metadata.get("split") == split]
     records = (
-        [_record(row, one, place) for place, one, row in rows(folder / "corpus.jsonl")]
+        [_record(row, document_id, place) for place, document_id, row in rows(folder / "corpus.jsonl")]
         if (folder / "corpus.jsonl").exists()
         else None
     )
-    judgements = _judgements(qrels, {one.id for one in records} if records is not None else None)
-    asked = [one for one in questions if one.id in judgements or records is None]
-    if not any(grade > 0 for one in asked for grade in judgements.get(one.id, {}).values()):
+    judgements = _judgements(qrels, {record.id for record in records} if records is not None else None)
+    asked = [question for question in questions if question.id in judgements or records is None]
+    if not any(grade > 0 for question_id in asked for grade in judgements.get(question_id.id, {}).values()):
         where = f" in the split `{split}`" if split else ""
         raise InvalidArgument(f"{corpus}: no question{where} has a relevant document in {qrels.name}.")
     name = f"{corpus}.{split}" if split else corpus
-    return EvaluationSet(name, asked, {one.id: judgements.get(one.id, {}) for one in asked}, records, corpus)
+    return EvaluationSet(
+        name, asked, {question_id.id: judgements.get(question_id.id, {}) for question_id in asked}, records, corpus
+    )
 
 
 def _files(folder: Path, split: str | None) -> tuple[Path, Path, bool]:
@@ -94,11 +99,11 @@ def rows(file: Path) -> Iterator[tuple[str, str, JSON]]:
             raise InvalidArgument(f"{place}: not valid JSON.") from error
         if not isinstance(row, dict):
             raise InvalidArgument(f"{place}: not a JSON object.")
-        one = text(row, "_id", place)
-        if one in seen:
-            raise InvalidArgument(f"{place}: the `_id` `{one}` occurs twice.")
-        seen.add(one)
-        yield place, one, row
+        id_ = text(row, "_id", place)
+        if id_ in seen:
+            raise InvalidArgument(f"{place}: the `_id` `{id_}` occurs twice.")
+        seen.add(id_)
+        yield place, id_, row
 
 
 def _lines(file: Path) -> list[str]:
@@ -130,14 +135,14 @@ def _metadata(row: JSON, place: str) -> JSON:
     return value
 
 
-def _record(row: JSON, one: str, place: str) -> CorpusRecord:
+def _record(row: JSON, id_: str, place: str) -> CorpusRecord:
     """Return a document; its id or `metadata.path` may be the path of a file."""
     metadata = _metadata(row, place)
     path, language = _storable(metadata.get("path")), metadata.get("language")
     if not path.strip("/"):
-        path = one if "/" in one or Path(one).suffix else ""
+        path = id_ if "/" in id_ or Path(id_).suffix else ""
     return CorpusRecord(
-        id=one,
+        id=id_,
         text=_storable(row.get("text")),
         title=_storable(row.get("title")),
         path=path.strip("/") or None,

@@ -73,7 +73,9 @@ def fit(bench: Bench, chosen: EvaluationSet, progress: Progress = silent) -> Fit
             f"Configuration key `query.ranking`: only the weights of hybrid can be fitted, "
             f"not those of {bench.settings.query.ranking}."
         )
-    questions = [one for one in chosen.questions if any(grade > 0 for grade in chosen.judgements[one.id].values())]
+    questions = [
+        question for question in chosen.questions if any(grade > 0 for grade in chosen.judgements[question.id].values())
+    ]
     if len(questions) < SMALLEST_SET:
         hint = f"Use a set of at least {SMALLEST_SET} questions with an answer."
         raise InvalidArgument(f"{len(questions)} questions are too few to fit the weights.", hint)
@@ -83,9 +85,9 @@ def fit(bench: Bench, chosen: EvaluationSet, progress: Progress = silent) -> Fit
     held_out: Scores = {}
     for number in range(FOLDS):
         progress("fitting", number, FOLDS + 1)
-        fold = {one.id for one in questions[number::FOLDS]}
-        found = score(_search(score, start, [one for one in questions if one.id not in fold]))
-        held_out |= {one: found[one] for one in fold}
+        fold = {question.id for question in questions[number::FOLDS]}
+        found = score(_search(score, start, [question for question in questions if question.id not in fold]))
+        held_out |= {question: found[question] for question in fold}
     progress("fitting", FOLDS, FOLDS + 1)
     best = _search(score, start, questions)
     progress("fitting", FOLDS + 1, FOLDS + 1)
@@ -138,7 +140,7 @@ def _search(
 
     def mean(weights: Mapping[str, float]) -> float:
         values = score(weights)
-        return fmean(values[one.id] for one in questions)
+        return fmean(values[question.id] for question in questions)
 
     best, value = dict(start), mean(start)
     for name, steps in STEPS.items():

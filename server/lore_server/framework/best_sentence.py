@@ -26,7 +26,7 @@ def best_sentence(wanted: frozenset[str], chunks: Iterable[Chunk]) -> str:
 def _pieces(chunks: Iterable[Chunk]) -> Iterator[str]:
     """Yield sentences, or the lines of a text without any. Long ones are split, with `…` at each cut."""
     for chunk in chunks:
-        said = [one.text for one in sentences(Passage(1, chunk), len(chunk.text))]
+        said = [sentence.text for sentence in sentences(Passage(1, chunk), len(chunk.text))]
         for text in said or filter(None, map(str.strip, chunk.text.split("\n"))):
             parts = [text] if len(text) <= LONGEST else textwrap.wrap(text, LONGEST - 2)
             for number, part in enumerate(parts):

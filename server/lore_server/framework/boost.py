@@ -29,21 +29,21 @@ def boosted(
     recently changed files. A superseded document stays behind its replacement.
     """
     wanted = stems_of(question)
-    best = max((one.score for one in ranked), default=0.0)
+    best = max((result.score for result in ranked), default=0.0)
     found: dict[str, Ranked] = {}
-    for one in ranked:
-        why: Terms = [(term, value / best) for term, value in one.why] if best > 0 else []
-        base = max(0.0, one.score / best) if best > 0 else 0.0
+    for result in ranked:
+        why: Terms = [(term, value / best) for term, value in result.why] if best > 0 else []
+        base = max(0.0, result.score / best) if best > 0 else 0.0
         boosts = (
-            ("tagMatch", weights.tag_weight * _share(wanted, " ".join(tags(one.chunk)))),
-            ("titleMatch", weights.title_weight * _share(wanted, _title(one.chunk))),
-            ("recentlyChanged", weights.recent_weight * (one.source in recent)),
+            ("tagMatch", weights.tag_weight * _share(wanted, " ".join(tags(result.chunk)))),
+            ("titleMatch", weights.title_weight * _share(wanted, _title(result.chunk))),
+            ("recentlyChanged", weights.recent_weight * (result.source in recent)),
         )
         why += [("notBelowZero", base - sum(value for _, value in why))] if not base else []
         why += [(term, base * value) for term, value in boosts if base * value]
-        found[one.source] = Ranked(one.source, base * (1 + sum(value for _, value in boosts)), one.chunk, why)
-    lower_outdated(found, {source: one.chunk for source, one in found.items()}, today, _STAYS)
-    return sorted(found.values(), key=lambda one: -one.score)
+        found[result.source] = Ranked(result.source, base * (1 + sum(value for _, value in boosts)), result.chunk, why)
+    lower_outdated(found, {source: result.chunk for source, result in found.items()}, today, _STAYS)
+    return sorted(found.values(), key=lambda result: -result.score)
 
 
 def stems_of(text: str) -> frozenset[str]:

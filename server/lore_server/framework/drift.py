@@ -68,19 +68,19 @@ def drift(entries: Iterable[ViewEntry], exists: Callable[[str], bool], changed: 
 
 
 def _implementations(entries: list[ViewEntry], exists: Callable[[str], bool]) -> Iterator[tuple[Violation, bool]]:
-    for one in entries:
-        for path in one.spec.implementations if one.spec and one.is_done else ():
-            yield Violation(DriftKind.MISSING_IMPLEMENTATION, one.path, one.key, path), exists(path)
+    for entry in entries:
+        for path in entry.spec.implementations if entry.spec and entry.is_done else ():
+            yield Violation(DriftKind.MISSING_IMPLEMENTATION, entry.path, entry.key, path), exists(path)
 
 
 def _patterns(entries: list[ViewEntry], exists: Callable[[str], bool]) -> Iterator[tuple[Violation, bool]]:
-    known = {ending for one in entries if one.group in PATTERNS for ending in endings(one.path)}
-    for one in entries:
-        for path in one.spec.examples if one.spec and one.is_done else ():
-            yield Violation(DriftKind.MISSING_PATTERN, one.path, one.key, path), path in known or exists(path)
+    known = {ending for entry in entries if entry.group in PATTERNS for ending in endings(entry.path)}
+    for entry in entries:
+        for path in entry.spec.examples if entry.spec and entry.is_done else ():
+            yield Violation(DriftKind.MISSING_PATTERN, entry.path, entry.key, path), path in known or exists(path)
 
 
 def _files(entries: list[ViewEntry], changed: Collection[str]) -> Iterator[tuple[Violation, bool]]:
-    first = {one.path: one for one in reversed(entries)}
+    first = {entry.path: entry for entry in reversed(entries)}
     for path in sorted(first):
         yield Violation(DriftKind.CHANGED, path, first[path].key, path), path not in changed

@@ -82,7 +82,7 @@ class Output:
         if before is None or state is State.OURS:
             return []
         names = [f"{VIEW_NAME}.old", *(f"{VIEW_NAME}.old-{number}" for number in range(2, MOST_COPIES))]
-        name = next((one for one in names if not self._files.exists(one)), names[-1])
+        name = next((name for name in names if not self._files.exists(name)), names[-1])
         self._files.write(name, before)
         return [f"{VIEW_NAME} was {state.value}: kept as {name}."]
 
@@ -106,8 +106,8 @@ def record_of(root: Path, paths: Mapping[str, str], entries: Entries, now: Drift
         "synced_at": synced_at,
         "framework_version": FRAMEWORK_VERSION,
         "paths": dict(paths),
-        "knowledge": {group.value: {one.key: one.record() for one in entries.by_group[group]} for group in Group},
-        "drift": {"score": now.score, "violations": [one.record() for one in now.violations]},
+        "knowledge": {group.value: {entry.key: entry.record() for entry in entries.by_group[group]} for group in Group},
+        "drift": {"score": now.score, "violations": [violation.record() for violation in now.violations]},
     }
 
 

@@ -117,7 +117,9 @@ class InitService:
     def _counts(self) -> tuple[dict[str, int], InitResultDriftRecord]:
         entries = self._view.entries() if self._index.exists() else Entries()
         now = self._output.drift(entries)
-        shown = budget.fitting((one.record() for one in now.violations[:SHOWN_VIOLATIONS]), SHOWN_CHARACTERS)
+        shown = budget.fitting(
+            (violation.record() for violation in now.violations[:SHOWN_VIOLATIONS]), SHOWN_CHARACTERS
+        )
         groups = {group.value: len(entries.by_group[group]) for group in Group}
         return groups, {"score": now.score, "total": len(now.violations), "violations": shown}
 

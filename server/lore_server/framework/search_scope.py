@@ -90,7 +90,7 @@ class Scopes:
     def _by_tag(self, entries: Entries) -> Mapping[str, set[str]]:
         """Return the files by tag in lower case: from the view, or from the front matter."""
         others = self._scope(DEFAULT, entries).files - entries.by_path.keys()
-        given = [(one.path, one.tags) for one in entries.all], self._index.catalogue.tags_of(others).items()
+        given = [(entry.path, entry.tags) for entry in entries.all], self._index.catalogue.tags_of(others).items()
         found: dict[str, set[str]] = defaultdict(set)
         for path, tags in chain(*given):
             for tag in tags:

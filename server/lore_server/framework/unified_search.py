@@ -96,7 +96,7 @@ class UnifiedSearch:
 
     def _boosted(self, found: SearchOutcome, scope: Scope) -> list[Ranked]:
         settings = self._index.settings.docs
-        stamps = self._index.catalogue.stamps_of(one.source for one in found.ranked)
+        stamps = self._index.catalogue.stamps_of(result.source for result in found.ranked)
         since = self._clock() - settings.recent_days * DAY_SECONDS
         recent = {path for path, stamp in stamps.items() if modified_of(stamp) >= since}
         return boosted(found.query.text, found.ranked, scope.tags, recent, found.today, settings)
@@ -104,31 +104,31 @@ class UnifiedSearch:
     def _rows(
         self, top: Sequence[Ranked], found: SearchOutcome, scope: Scope, explain: bool
     ) -> list[KnowledgeResultRecord]:
-        changed = self._freshness.changed_of(one.source for one in top)
+        changed = self._freshness.changed_of(result.source for result in top)
         wanted, passages = stems_of(found.query.text), _passages(top, found)
         rows = []
-        for one in top:
-            tags, referrers = scope.tags(one.chunk), scope.referenced_by(one.source)
+        for result in top:
+            tags, referrers = scope.tags(result.chunk), scope.referenced_by(result.source)
             row: KnowledgeResultRecord = {
-                "source_type": scope.source_of[one.source],
-                "title": one.chunk.title,
-                "path": one.source,
-                "excerpt": best_sentence(wanted, passages[one.source][:READ_FOR_EXCERPT]),
-                "score": round(one.score, 3),
+                "source_type": scope.source_of[result.source],
+                "title": result.chunk.title,
+                "path": result.source,
+                "excerpt": best_sentence(wanted, passages[result.source][:READ_FOR_EXCERPT]),
+                "score": round(result.score, 3),
                 "tags": list(tags[:LISTED]),
                 "referenced_by": list(referrers[:LISTED]),
-                "lines": list(one.chunk.lines),
+                "lines": list(result.chunk.lines),
             }
             if len(tags) > LISTED:
                 row["tags_total"] = len(tags)
             if len(referrers) > LISTED:
                 row["referenced_by_total"] = len(referrers)
-            if one.source in changed:
+            if result.source in changed:
                 row["changed"] = True
-            if told := outdated(one.chunk, found.today):
+            if told := outdated(result.chunk, found.today):
                 row["outdated"] = told
             if explain:
-                row["why"] = [{"term": term, "value": round(value, 3)} for term, value in one.why]
+                row["why"] = [{"term": term, "value": round(value, 3)} for term, value in result.why]
             rows.append(row)
         return rows
 
@@ -137,7 +137,9 @@ class UnifiedSearch:
         for said, with_tags in (("Other sources contain these words", tags), ("Without the tags there are", ())):
             scope = self._scopes.of(DEFAULT, with_tags)
             holding = {
-                one.chunk.source for one in self._queries.find(query, part=Only(scope.files)).candidates if one.keyword
+                candidate.chunk.source
+                for candidate in self._queries.find(query, part=Only(scope.files)).candidates
+                if candidate.keyword
             }
             if holding:
                 counts = Counter(scope.source_of[path] for path in sorted(holding))
@@ -158,7 +160,7 @@ def _merged(arguments: Mapping[str, object], options: Mapping[str, object]) -> J
 
 def _passages(top: Iterable[Ranked], found: SearchOutcome) -> Mapping[str, list[Chunk]]:
     """Return the passages of these files that the search found, the one that decided the rank first."""
-    passages = {one.source: [one.chunk] for one in top}
+    passages = {result.source: [result.chunk] for result in top}
     for candidate in found.candidates:
         chunk = candidate.chunk
         if chunk.source in passages and chunk.id != passages[chunk.source][0].id:

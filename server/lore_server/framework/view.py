@@ -38,7 +38,7 @@ class Entries:
     @cached_property
     def by_group(self) -> Mapping[Group, tuple[ViewEntry, ...]]:
         """Return every group with its entries, including empty groups."""
-        return {group: tuple(one for one in self.all if one.group is group) for group in Group}
+        return {group: tuple(entry for entry in self.all if entry.group is group) for group in Group}
 
 
 @dataclass(frozen=True)
@@ -103,18 +103,18 @@ def _arranged(files: Iterable[_File]) -> Entries:
         unknown += not file.is_known
         for entry in file.entries:
             _put(grouped[entry.group], entry)
-    prps = [one for group in PRPS for one in grouped[group].values()]
-    named = references((one for group in PATTERNS for one in grouped[group].values()), prps)
+    prps = [entry for group in PRPS for entry in grouped[group].values()]
+    named = references((entry for group in PATTERNS for entry in grouped[group].values()), prps)
     for group in PATTERNS:
-        for key, one in grouped[group].items():
-            grouped[group][key] = replace(one, referenced_by=named.get(one.path, ()))
-    return Entries(tuple(one for group in Group for one in grouped[group].values()), unknown)
+        for key, found in grouped[group].items():
+            grouped[group][key] = replace(found, referenced_by=named.get(found.path, ()))
+    return Entries(tuple(entry for group in Group for entry in grouped[group].values()), unknown)
 
 
 def _put(entries: dict[str, ViewEntry], entry: ViewEntry) -> None:
     """Add an entry under its key, or under the first free alternative if two files share a name."""
     if entry.key in entries:
         *others, last = other_keys(entry)
-        key = next((one for one in others if one not in entries), last)
+        key = next((other for other in others if other not in entries), last)
         entry = replace(entry, key=key)
     entries[entry.key] = entry

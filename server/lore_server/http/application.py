@@ -60,7 +60,7 @@ def build_http(contract: Contract, calls: Calls, mcp: MCPServer, site: Site, pul
 
 def _mcp_routes(mcp_app: Starlette) -> list[Route]:
     """Route `/mcp` and `/mcp/`: many clients are configured with the slash, and a redirect would lose the body."""
-    (route,) = (one for one in mcp_app.routes if isinstance(one, Route))
+    (route,) = (route for route in mcp_app.routes if isinstance(route, Route))
     return [route, Route(f"{route.path}/", route.endpoint)]
 
 

@@ -29,7 +29,7 @@ class Reader:
     def __init__(self, contract: Contract, operation: Operation) -> None:
         spec = contract.document["paths"][operation.path][operation.method.lower()]
         self._operation = operation
-        self._known = [one["name"] for one in spec.get("parameters", ()) if one["in"] == "query"]
+        self._known = [parameter["name"] for parameter in spec.get("parameters", ()) if parameter["in"] == "query"]
         self._has_body = "requestBody" in spec
 
     async def arguments(self, request: Request) -> JSON:

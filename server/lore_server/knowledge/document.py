@@ -106,7 +106,7 @@ class KnowledgeDocument:
         return found[0]
 
     def _hint(self, name: str | None) -> str | None:
-        alike = [one.title for one in self.headings if name and one.title.casefold() == name.casefold()]
+        alike = [heading.title for heading in self.headings if name and heading.title.casefold() == name.casefold()]
         return f"There is `{alike[0]}`: titles are case-sensitive." if alike else None
 
 

@@ -104,7 +104,7 @@ def _values(config: bytes) -> dict[str, str]:
     """Return the values that git parses from a configuration, without its includes. Raises GitError."""
     options = ("config", "--file", "-", "--no-includes", "--null", "--list")
     found = Git(Path("/")).run(*options, data=config).decode("utf-8", "replace")
-    return {key: value for key, _, value in (one.partition("\n") for one in found.split("\0"))}
+    return {key: value for key, _, value in (entry.partition("\n") for entry in found.split("\0"))}
 
 
 def _main_folder(pointer: Path, known: Container[str]) -> Path | None:

@@ -151,7 +151,7 @@ def _read_front(text: str) -> Mapping[str, Any]:
 
 def _value(value: Any) -> Value:
     """Return the value in a form that a reply can contain; unexpected types, written by hand, become text."""
-    return [_scalar(one) for one in value] if isinstance(value, list) else _scalar(value)
+    return [_scalar(item) for item in value] if isinstance(value, list) else _scalar(value)
 
 
 def _scalar(value: Any) -> Scalar:
@@ -174,9 +174,9 @@ def _redacted(metadata: Mapping[str, Value]) -> tuple[dict[str, Value], int]:
     clean, found = dict[str, Value](), 0
     for key, value in metadata.items():
         many = [value] if isinstance(value, Scalar) else value
-        pairs = [_redacted_scalar(one) for one in many]
+        pairs = [_redacted_scalar(item) for item in many]
         found += sum(count for _, count in pairs)
-        values = [one for one, _ in pairs]
+        values = [pair for pair, _ in pairs]
         clean[checked_text(key, DOCUMENT_BYTES, "metadata")] = values[0] if isinstance(value, Scalar) else values
     return clean, found
 

@@ -154,5 +154,5 @@ class MemoryStore:
         return Kept(f"{folder}/{stem}", memory, tuple(texts), parts)
 
 
-def _says_the_same(one: Memory, other: Memory) -> bool:
-    return replace(one, created=other.created) == other
+def _says_the_same(memory: Memory, other: Memory) -> bool:
+    return replace(memory, created=other.created) == other

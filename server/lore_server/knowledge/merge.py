@@ -43,8 +43,8 @@ def _same_date(base: bytes, ours: bytes, theirs: bytes) -> tuple[bytes, bytes, b
     if not all(dates):
         return base, ours, theirs
     last = max(date for date in dates if date)
-    one, two, three = (with_values(text, {"updated": last}).encode("utf-8", "surrogateescape") for text in texts)
-    return one, two, three
+    base, ours, theirs = (with_values(text, {"updated": last}).encode("utf-8", "surrogateescape") for text in texts)
+    return base, ours, theirs
 
 
 def _merged_lines(git: Git, path: str, base: bytes, ours: bytes, theirs: bytes) -> bytes:

@@ -76,7 +76,9 @@ class PartKind:
             raise InvalidContent(
                 f"The code fence in line {line} of the {name} is never closed.", "Close it, then retry."
             )
-        if other := next((one for one in found.headings if one.level in self.borders and one.level <= level), None):
+        if other := next(
+            (heading for heading in found.headings if heading.level in self.borders and heading.level <= level), None
+        ):
             message = f"The {name} contains the heading `{other.title}`, which would end the {name}."
             raise InvalidContent(message, f"Add it as a {self.name} of its own, or use a deeper heading.")
         return body
@@ -108,7 +110,7 @@ class PartEditor:
         heading, end = self.headings[index], self._end(index)
         body = self._kind.body(content, summary, heading.title, heading.level)
         added = _titles(self._kind.headings(outline(body)))
-        below = {one.title for one in self.headings if end <= one.line < self._end_with_deeper(index)}
+        below = {heading.title for heading in self.headings if end <= heading.line < self._end_with_deeper(index)}
         if again := next((title for _, title in added if title in below), None):
             message = f"`{heading.title}` already has a sub{self._kind.name} `{again}`."
             raise SectionExists(message, "Update it by its own title.")
@@ -153,11 +155,13 @@ class PartEditor:
     def _end(self, index: int) -> int:
         """Return the line after the body of a part."""
         first = self.headings[index].line
-        return next((one.line for one in self._borders if one.line > first), len(self._lines))
+        return next((border.line for border in self._borders if border.line > first), len(self._lines))
 
     def _end_with_deeper(self, index: int) -> int:
         first, level = self.headings[index].line, self.headings[index].level
-        return next((one.line for one in self._borders if one.line > first and one.level <= level), len(self._lines))
+        return next(
+            (border.line for border in self._borders if border.line > first and border.level <= level), len(self._lines)
+        )
 
     def _spot(self, place: Place, reference: int | None) -> tuple[int, int]:
         """Return the line and the level of a new part."""

@@ -39,7 +39,7 @@ def _values(call: Call, kind: str, name: str, typed: str) -> list[str]:
         case "ref/prompt", "class_name":
             return _classes(call, typed)
         case "ref/prompt", "since":
-            return _beginning(typed, (PurePosixPath(one).stem for one in _sources(call, type="release")))
+            return _beginning(typed, (PurePosixPath(source).stem for source in _sources(call, type="release")))
     return []
 
 
@@ -50,17 +50,17 @@ def _paths(call: Call, typed: str) -> list[str]:
 
 def _sources(call: Call, **only: str) -> list[str]:
     rows = call("list_sources", {"max_tokens": ALL_TOKENS, **only}, NOBODY)["sources"]
-    return [one["source"] for one in rows]
+    return [row["source"] for row in rows]
 
 
 def _classes(call: Call, typed: str) -> list[str]:
     rows = call("get_class_hierarchy", {"max_tokens": ALL_TOKENS}, NOBODY)["classes"]
-    names = [one["class"] for one in rows if one["source"]]
-    return _beginning(typed, names) or [one for one in names if _last(one).startswith(typed.casefold())]
+    names = [row["class"] for row in rows if row["source"]]
+    return _beginning(typed, names) or [name for name in names if _last(name).startswith(typed.casefold())]
 
 
 def _beginning(typed: str, values: Iterable[str]) -> list[str]:
-    return [one for one in values if one.casefold().startswith(typed.casefold())]
+    return [value for value in values if value.casefold().startswith(typed.casefold())]
 
 
 def _last(name: str) -> str:

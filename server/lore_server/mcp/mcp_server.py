@@ -71,7 +71,7 @@ def build_server(contract: Contract, calls: Calls, problem: Tell, toolsets: Sequ
 def check_toolsets(contract: Contract, toolsets: Sequence[str]) -> None:
     """Raise ConfigError if a toolset is unknown or none is given."""
     known = contract.toolsets()
-    wrong = [one for one in toolsets if one not in known]
+    wrong = [toolset for toolset in toolsets if toolset not in known]
     if wrong or not toolsets:
         said = f"There is no toolset `{wrong[0][:60]}`." if wrong else "No toolset is given."
         raise ConfigError(said, f"Toolsets: {', '.join(known)}.")

@@ -43,7 +43,7 @@ def read_message(line: bytes) -> types.JSONRPCMessage | None:
     except ValidationError as error:
         if "method" not in value and value.keys() & {"result", "error"}:
             return None
-        if all(one["loc"][0] == "params" for one in error.errors()):
+        if all(problem["loc"][0] == "params" for problem in error.errors()):
             raise Malformed(types.INVALID_PARAMS, "`params` must be an object.", value) from error
         raise Malformed(types.INVALID_REQUEST, NOT_A_REQUEST, value) from error
 

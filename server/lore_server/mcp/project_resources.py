@@ -46,9 +46,9 @@ def project_mains(call: Call) -> Iterator[types.Resource]:
         projects = call("list_projects", {}, NOBODY)["projects"]
     except LoreError:
         return
-    for one in projects:
-        if one["has_main"]:
-            name = one["project_id"]
+    for project in projects:
+        if project["has_main"]:
+            name = project["project_id"]
             yield types.Resource(
                 uri=f"{PREFIX}{quote(name, safe='')}/main",
                 name=f"{name}/main",
@@ -62,7 +62,7 @@ def read_project(uri: str, call: Call) -> Contents:
     """Return the contents of a resource. Raises NotFound, InvalidArgument and the errors of the operations."""
     found = _URI.fullmatch(uri.removeprefix(PREFIX))
     if not found:
-        hint = f"Resources: {', '.join(one.uri_template for one in project_templates())}."
+        hint = f"Resources: {', '.join(template.uri_template for template in project_templates())}."
         raise DocumentNotFound(f"There is no resource `{uri[:200]}`.", hint)
     project = {"project_id": decoded(found["project"])}
     if found["what"] == "main":

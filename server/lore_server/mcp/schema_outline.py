@@ -21,13 +21,15 @@ def outlines(operations: Iterable[Operation]) -> dict[str, Outline]:
     Whatever is valid for the full schemas is valid for these.
     """
     told: dict[str, str] = {}
-    return {one.id: (_arguments(one, told), _result(one, told)) for one in operations}
+    return {operation.id: (_arguments(operation, told), _result(operation, told)) for operation in operations}
 
 
 def _arguments(operation: Operation, told: dict[str, str]) -> Schema:
     """Outline the arguments, without limits that nobody exceeds by accident."""
     full = operation.input_schema
-    properties = {name: _argument(name, one, told, operation.id) for name, one in full["properties"].items()}
+    properties = {
+        name: _argument(name, property_, told, operation.id) for name, property_ in full["properties"].items()
+    }
     outline: Schema = {"type": "object", "properties": properties}
     return {**outline, "required": full["required"]} if "required" in full else outline
 
@@ -63,7 +65,7 @@ def _result(operation: Operation, told: dict[str, str]) -> Schema:
         properties = {name: _property(full["properties"][name]) for name in full["required"]}
         return {"type": "object", "description": f"Same as {first}", "properties": properties}
     known = [name for name in _KNOWN if told.setdefault(f"result.{name}", operation.id) != operation.id]
-    properties = {name: _property(one) for name, one in full["properties"].items() if name not in known}
+    properties = {name: _property(property_) for name, property_ in full["properties"].items() if name not in known}
     return {"type": "object", "properties": properties}
 
 

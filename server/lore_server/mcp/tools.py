@@ -30,9 +30,9 @@ class Tools:
     ) -> None:
         self._contract, self._calls, self._problem = contract, calls, problem
         self._allowed = allowed
-        offered = [one for one in contract if one.toolset in listed]
+        offered = [operation for operation in contract if operation.toolset in listed]
         told = outlines(offered)
-        self._tools = {one.id: _tool(one, told[one.id]) for one in offered}
+        self._tools = {operation.id: _tool(operation, told[operation.id]) for operation in offered}
 
     async def list(self, context: Context, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         """Return all tools; they fit on one page."""

@@ -108,7 +108,11 @@ class Desk:
         except LoreError as error:
             await _tell(stream, {"ok": False, "problem": problem(error)})
             return
-        repeatable = [one.id for one in contract if one.hints["idempotentHint"] or one.hints["readOnlyHint"]]
+        repeatable = [
+            operation.id
+            for operation in contract
+            if operation.hints["idempotentHint"] or operation.hints["readOnlyHint"]
+        ]
         me = os.getpid()
         await _tell(stream, {"ok": True, "repeatable": repeatable, "pid": me, "born": born(me) or ""})
         await serve_lines(server, received, stream)

@@ -121,7 +121,7 @@ def offsets_of(given: str | None, mark: str, count: int) -> list[int]:
     try:
         text = base64.urlsafe_b64decode(given + "=" * (-len(given) % 4)).decode()
         numbers, _, was = text.partition(":")
-        offsets = [int(one) for one in numbers.split(".")]
+        offsets = [int(number) for number in numbers.split(".")]
     except (ValueError, binascii.Error) as error:
         raise InvalidArgument("This is not a valid cursor.", "Pass next_cursor unchanged, or omit cursor.") from error
     if was != mark or len(offsets) != count or min(offsets) < 0 or max(offsets) > 10**12:

@@ -65,7 +65,7 @@ def of_passages(
     shown, left = list(results), budget.room(max_tokens, {**reply, "results": []})
     fitting = fit_results(shown, texts, words, left)
     if shown and not fitting:
-        shown = [_smallest(one) for one in shown[:1]]
+        shown = [_smallest(row) for row in shown[:1]]
         budget.check(budget.size(shown[0]) + 2 - left, "The next of the results", max_tokens)
         fitting = fit_results(shown, texts[:1], words, left)
     more = More()

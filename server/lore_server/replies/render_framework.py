@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 def init(result: InitResultRecord) -> ReplyText:
     groups = [f"{count} {name.replace('_', ' ')}" for name, count in result["groups"].items() if count]
     rows = [
-        _listed("Found", [one["path"] for one in result["found"]]),
-        _listed("Missing", [one["path"] for one in result["missing"]]),
+        _listed("Found", [found["path"] for found in result["found"]]),
+        _listed("Missing", [document["path"] for document in result["missing"]]),
         _listed("Wrote", result["written"]),
         _listed("Kept", result["kept"]),
         _listed("Knowledge", groups),
         _drift(result["drift"]),
     ]
     done = job(result["job"]) if "job" in result else ReplyText("Next: lore sync")
-    warnings = [f"warning: {one}" for one in result["warnings"]]
+    warnings = [f"warning: {warning}" for warning in result["warnings"]]
     return ReplyText("\n".join([*filter(None, rows), done.body]), (*warnings, *done.notes))
 
 
@@ -40,7 +40,7 @@ def _listed(head: str, names: list[str]) -> str:
 def _drift(drift: InitResultDriftRecord) -> str:
     if not drift["total"]:
         return ""
-    rows = [f"  {one['message']}" for one in drift["violations"]]
+    rows = [f"  {violation['message']}" for violation in drift["violations"]]
     more = [f"  and {drift['total'] - len(rows)} more"] if drift["total"] > len(rows) else []
     return "\n".join([f"Drift: {drift['total']} ({drift['score']:.1%} of the checks failed).", *rows, *more])
 
@@ -52,24 +52,25 @@ def document(result: DocTextRecord) -> ReplyText:
 
 
 def search(result: KnowledgeFoundRecord) -> ReplyText:
-    rows = [line for number, one in enumerate(result["results"], start=1) for line in _result(number, one)]
+    rows = [line for number, found in enumerate(result["results"], start=1) for line in _result(number, found)]
     count = f"{len(result['results'])} of {result['total_found']} in {', '.join(result['sources_searched'])}"
     return ReplyText(
         "\n".join(rows) or f"Nothing found. {result.get('suggestion', '')}".rstrip(), (count, *notes(result))
     )
 
 
-def _result(number: int, one: KnowledgeResultRecord) -> Iterator[str]:
-    changed = "  (changed since the last sync)" if one.get("changed") else ""
-    place = f"{one['path']}:{span(one['lines'])}  [{one['source_type']}]  {one['score']:.2f}"
-    yield f"{number}. {place}  {one['title']}{_tags(one['tags'], one.get('tags_total', 0))}{changed}{outdated(one)}"
-    for term in one.get("why", ()):
+def _result(number: int, result: KnowledgeResultRecord) -> Iterator[str]:
+    changed = "  (changed since the last sync)" if result.get("changed") else ""
+    place = f"{result['path']}:{span(result['lines'])}  [{result['source_type']}]  {result['score']:.2f}"
+    tags = _tags(result["tags"], result.get("tags_total", 0))
+    yield f"{number}. {place}  {result['title']}{tags}{changed}{outdated(result)}"
+    for term in result.get("why", ()):
         yield f"   {term['value']:+8.3f} {term['term']}"
-    yield f"   {one['excerpt']}"
-    if one["referenced_by"]:
-        left = one.get("referenced_by_total", 0) - len(one["referenced_by"])
+    yield f"   {result['excerpt']}"
+    if result["referenced_by"]:
+        left = result.get("referenced_by_total", 0) - len(result["referenced_by"])
         more = f" and {left} more" if left > 0 else ""
-        yield f"   referenced by {', '.join(one['referenced_by'])}{more}"
+        yield f"   referenced by {', '.join(result['referenced_by'])}{more}"
 
 
 def _tags(tags: list[str], total: int = 0) -> str:

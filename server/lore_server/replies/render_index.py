@@ -37,7 +37,7 @@ class Placed(TypedDict):
 
 
 def passages(result: QueryResultRecord) -> ReplyText:
-    rows = [line for number, one in enumerate(result["results"], start=1) for line in _result(number, one)]
+    rows = [line for number, found in enumerate(result["results"], start=1) for line in _result(number, found)]
     return ReplyText("\n".join([*(rows or ["Nothing found."]), *_facets(result)]), notes(result))
 
 
@@ -47,80 +47,90 @@ def _facets(result: QueryResultRecord) -> Iterator[str]:
         return
     yield f"{result['total']:,} matching passages"
     if facets["types"]:
-        yield "  by type: " + ", ".join(f"{one['type']} {one['passages']:,}" for one in facets["types"])
+        yield "  by type: " + ", ".join(f"{type_['type']} {type_['passages']:,}" for type_ in facets["types"])
     if facets["folders"]:
-        yield "  by path: " + ", ".join(f"{one['path']} {one['passages']:,}" for one in facets["folders"])
+        yield "  by path: " + ", ".join(f"{folder['path']} {folder['passages']:,}" for folder in facets["folders"])
 
 
-def _result(number: int, one: ResultRecord) -> Iterator[str]:
-    changed = "  (changed since the last sync)" if one.get("changed") else ""
-    heading = f"  {one['heading']}" if one["heading"] else ""
-    kind = ", ".join(filter(None, (one["type"], one.get("state"))))
-    yield f"{number}. {_place(one)}  [{kind}]  {one['score']:.1f}{heading}{changed}{outdated(one)}"
-    for term in one.get("why", ()):
+def _result(number: int, result: ResultRecord) -> Iterator[str]:
+    changed = "  (changed since the last sync)" if result.get("changed") else ""
+    heading = f"  {result['heading']}" if result["heading"] else ""
+    kind = ", ".join(filter(None, (result["type"], result.get("state"))))
+    yield f"{number}. {_place(result)}  [{kind}]  {result['score']:.1f}{heading}{changed}{outdated(result)}"
+    for term in result.get("why", ()):
         yield f"   {term['value']:+8.2f} {term['term']}"
-    if one.get("similar"):
-        yield f"   {_similar(one)}"
-    yield from _excerpt(one)
-    for passage in one.get("passages", ()):
-        place: Placed = {"source": one["source"], "lines": passage["lines"]}
+    if result.get("similar"):
+        yield f"   {_similar(result)}"
+    yield from _excerpt(result)
+    for passage in result.get("passages", ()):
+        place: Placed = {"source": result["source"], "lines": passage["lines"]}
         yield f"   also {_place(place)}  {passage['heading']}".rstrip()
         yield from _excerpt(passage)
 
 
-def _similar(one: ResultRecord) -> str:
+def _similar(result: ResultRecord) -> str:
     """Return how many files have the same text; all their paths if the score is explained, else the first."""
-    paths = one.get("similar_sources", [])
-    shown = paths if "why" in one else paths[:SIMILAR_SHOWN]
-    more = ", …" if len(shown) < one["similar"] else ""
-    return f"and {one['similar']:,} similar: {', '.join(shown)}{more}" if shown else f"and {one['similar']:,} similar"
+    paths = result.get("similar_sources", [])
+    shown = paths if "why" in result else paths[:SIMILAR_SHOWN]
+    more = ", …" if len(shown) < result["similar"] else ""
+    return (
+        f"and {result['similar']:,} similar: {', '.join(shown)}{more}"
+        if shown
+        else f"and {result['similar']:,} similar"
+    )
 
 
-def _excerpt(one: ResultRecord | FurtherPassageRecord) -> Iterator[str]:
-    for line in one["excerpt"].split("\n"):
+def _excerpt(result: ResultRecord | FurtherPassageRecord) -> Iterator[str]:
+    for line in result["excerpt"].split("\n"):
         yield f"   {line}".rstrip()
-    if one.get("cut"):
-        yield f"   (whole: document {one['id']})"
+    if result.get("cut"):
+        yield f"   (whole: document {result['id']})"
 
 
 def answer(result: AnswerRecord) -> ReplyText:
-    cited = [f"[{one['n']}] {_place(one)}{outdated(one)}" for one in result["citations"]]
-    seen = [] if cited else [f"see {_place(one)}{outdated(one)}" for one in result["references"]]
+    cited = [f"[{citation['n']}] {_place(citation)}{outdated(citation)}" for citation in result["citations"]]
+    seen = [] if cited else [f"see {_place(reference)}{outdated(reference)}" for reference in result["references"]]
     return ReplyText("\n".join([result["answer"], "", *cited, *seen]).rstrip(), notes(result))
 
 
 def classes(result: HierarchyResultRecord) -> ReplyText:
     chain = [f"extends {' > '.join(result['chain'])}"] if result.get("chain") else []
-    members = [f"  .{one['name']}  {one['kind']}, lines {span(one['lines'])}" for one in result.get("members", ())]
+    members = [
+        f"  .{member['name']}  {member['kind']}, lines {span(member['lines'])}" for member in result.get("members", ())
+    ]
     listed = ["", "members:", *members] if members else []
     return ReplyText("\n".join([*chain, *_branches(result), *listed]), notes(result))
 
 
 def _branches(result: HierarchyResultRecord) -> Iterator[str]:
     """Yield a line for each class, indented below its shown base classes; a class without these is not indented."""
-    by_name = {one["class"]: one for one in result["classes"]}
+    by_name = {class_["class"]: class_ for class_ in result["classes"]}
     children: dict[str | None, list[HierarchyNodeRecord]] = defaultdict(list)
-    for one in result["classes"]:
+    for class_ in result["classes"]:
         above: list[str | None] = (
-            [base for base in one["bases"] if base in by_name] if one["class"] != result["root"] else []
+            [base for base in class_["bases"] if base in by_name] if class_["class"] != result["root"] else []
         )
         for base in above or [None]:
-            children[base].append(one)
+            children[base].append(class_)
     seen: set[str] = set()
-    waiting = [(one, 0) for one in reversed(children[None])]
+    waiting = [(child, 0) for child in reversed(children[None])]
     while waiting or len(seen) < len(by_name):
         if not waiting:  # only cycles are left
-            waiting.append((next(one for name, one in by_name.items() if name not in seen), 0))
-        one, depth = waiting.pop()
-        where = f"{one['source']}:{one['lines'][0]}" if one["source"] and one["lines"] else "(outside the project)"
-        yield f"{'  ' * depth}{one['class']}  {where}"
-        if one["class"] not in seen:
-            seen.add(one["class"])
-            waiting += [(child, depth + 1) for child in reversed(children[one["class"]])]
+            waiting.append((next(class_ for name, class_ in by_name.items() if name not in seen), 0))
+        class_, depth = waiting.pop()
+        where = (
+            f"{class_['source']}:{class_['lines'][0]}"
+            if class_["source"] and class_["lines"]
+            else "(outside the project)"
+        )
+        yield f"{'  ' * depth}{class_['class']}  {where}"
+        if class_["class"] not in seen:
+            seen.add(class_["class"])
+            waiting += [(child, depth + 1) for child in reversed(children[class_["class"]])]
 
 
 def documents(result: DocumentListRecord) -> ReplyText:
-    rows = [f"{one['id']}  {one['type']:9} {_place(one)}" for one in result["documents"]]
+    rows = [f"{document['id']}  {document['type']:9} {_place(document)}" for document in result["documents"]]
     return ReplyText("\n".join(rows), (f"{len(rows)} of {result['total']}", *notes(result)))
 
 
@@ -132,7 +142,7 @@ def document(result: DocumentRecord) -> ReplyText:
 
 
 def sources(result: SourceListRecord) -> ReplyText:
-    rows = [f"{one['source']}  [{one['type']}]  {one['lines']} lines" for one in result["sources"]]
+    rows = [f"{source['source']}  [{source['type']}]  {source['lines']} lines" for source in result["sources"]]
     return ReplyText("\n".join(rows), (f"{len(rows)} of {result['total']}", *notes(result)))
 
 
@@ -155,9 +165,9 @@ def job(result: JobRecord) -> ReplyText:
     body = [f"{report['files']} files in {report['duration']:.1f} s: {counts}."]
     if report["rebuilt"]:
         body.append(f"The vectors were rebuilt: {report['rebuilt']}.")
-    told = [f"failed: {one['source']}: {one['reason']}" for one in report["failed"]]
-    told += [f"skipped: {one['source']}: {one['reason']}" for one in report["skipped"]]
-    warned = [f"warning: {one}" for one in report["warnings"]]
+    told = [f"failed: {failure['source']}: {failure['reason']}" for failure in report["failed"]]
+    told += [f"skipped: {file['source']}: {file['reason']}" for file in report["skipped"]]
+    warned = [f"warning: {warning}" for warning in report["warnings"]]
     return ReplyText("\n".join([*body, *problem]), (*told, *warned, *notes(report)))
 
 
@@ -174,7 +184,7 @@ def database(result: DatabaseStateRecord) -> ReplyText:
 
 def health(result: HealthRecord) -> ReplyText:
     rows = [f"{result['status']}  (Lore {result['version']}, model {result['model']})"]
-    rows += [f"  {one['status']:9} {one['part']:11} {one['detail']}" for one in result["checks"]]
+    rows += [f"  {check['status']:9} {check['part']:11} {check['detail']}" for check in result["checks"]]
     if result["counts"]:
         rows.append("  " + ", ".join(f"{count} {kind}" for kind, count in result["counts"].items()))
     if "job" in result:
@@ -182,5 +192,5 @@ def health(result: HealthRecord) -> ReplyText:
     return ReplyText("\n".join(rows))
 
 
-def _place(one: Placed) -> str:
-    return f"{one['source']}:{span(one['lines'])}"
+def _place(placed: Placed) -> str:
+    return f"{placed['source']}:{span(placed['lines'])}"

@@ -24,21 +24,21 @@ def added(result: MemoryAddedRecord) -> ReplyText:
 
 
 def matches(result: MemoryMatchesRecord) -> ReplyText:
-    rows = [line for number, one in enumerate(result["results"], start=1) for line in _match(number, one)]
+    rows = [line for number, match in enumerate(result["results"], start=1) for line in _match(number, match)]
     note = (result["note"],) if "note" in result else ()
     return ReplyText("\n".join(rows) or "Nothing found.", (*note, *notes(result)))
 
 
-def _match(number: int, one: MemoryMatchRecord) -> Iterator[str]:
-    place = f"id: {one['id']}" if one["id"] else one["path"]
-    group = f"  [{one['group_id']}]" if one.get("group_id") else ""
-    changed = "  (changed since it was indexed)" if one.get("changed") else ""
-    yield f"{number}. {one['name']}{group}  {one['score']:.1f}{changed}{outdated(one)}"
-    yield f"   {'  '.join(filter(None, (place, one.get('source'), one.get('created'))))}"
-    for line in one["excerpt"].split("\n"):
+def _match(number: int, match: MemoryMatchRecord) -> Iterator[str]:
+    place = f"id: {match['id']}" if match["id"] else match["path"]
+    group = f"  [{match['group_id']}]" if match.get("group_id") else ""
+    changed = "  (changed since it was indexed)" if match.get("changed") else ""
+    yield f"{number}. {match['name']}{group}  {match['score']:.1f}{changed}{outdated(match)}"
+    yield f"   {'  '.join(filter(None, (place, match.get('source'), match.get('created'))))}"
+    for line in match["excerpt"].split("\n"):
         yield f"   {line}".rstrip()
-    if one.get("cut") or one.get("parts", 1) > 1:
-        yield f"   (whole: get_source {one['path']})"
+    if match.get("cut") or match.get("parts", 1) > 1:
+        yield f"   (whole: get_source {match['path']})"
 
 
 def deleted(result: MemoryDeletedRecord) -> ReplyText:

@@ -31,7 +31,7 @@ SHORT_ID = 10
 
 
 def projects(result: ProjectListRecord) -> ReplyText:
-    rows = [one["project_id"] for one in result["projects"]]
+    rows = [project["project_id"] for project in result["projects"]]
     return ReplyText(
         "\n".join(rows) or "No project has knowledge yet.", (f"this project: {result['current']}", *_noted(result))
     )
@@ -52,12 +52,12 @@ def proposed(result: JSON) -> str:
     return "\n".join([*lines, *left])
 
 
-def _holding(one: JSON) -> str:
-    count = f"{one['documents']} documents, {one['memories']} memories"
-    main = ", a main document" if one["has_main"] else ""
-    changed = f", last changed {one['changed']}" if one["changed"] else ""
-    used = f"; used by {', '.join(one['folders'])}" if one["folders"] else "; not used by any folder yet"
-    return f"`{one['project_id']}` ({one['origin'] or 'no origin recorded'}): {count}{main}{changed}{used}"
+def _holding(project: JSON) -> str:
+    count = f"{project['documents']} documents, {project['memories']} memories"
+    main = ", a main document" if project["has_main"] else ""
+    changed = f", last changed {project['changed']}" if project["changed"] else ""
+    used = f"; used by {', '.join(project['folders'])}" if project["folders"] else "; not used by any folder yet"
+    return f"`{project['project_id']}` ({project['origin'] or 'no origin recorded'}): {count}{main}{changed}{used}"
 
 
 def _noted(result: ProjectListRecord | MainDocumentRecord) -> tuple[str, ...]:
@@ -71,14 +71,14 @@ def written(result: KnowledgeWrittenRecord) -> ReplyText:
 
 
 def matches(result: KnowledgeMatchesRecord) -> ReplyText:
-    rows = [line for number, one in enumerate(result["results"], 1) for line in _match(number, one)]
+    rows = [line for number, match in enumerate(result["results"], 1) for line in _match(number, match)]
     return ReplyText("\n".join(rows) or "Nothing found.", (f"{len(result['results'])} of {result['total_documents']}",))
 
 
-def _match(number: int, one: KnowledgeMatchesResultsRecord) -> Iterator[str]:
-    keywords = f"  [{', '.join(one['metadata']['keywords'])}]" if one["metadata"]["keywords"] else ""
-    yield f"{number}. {one['file']}  {one['metadata']['title']}{keywords}{outdated(one)}"
-    for chapter in one["matching_chapters"]:
+def _match(number: int, match: KnowledgeMatchesResultsRecord) -> Iterator[str]:
+    keywords = f"  [{', '.join(match['metadata']['keywords'])}]" if match["metadata"]["keywords"] else ""
+    yield f"{number}. {match['file']}  {match['metadata']['title']}{keywords}{outdated(match)}"
+    for chapter in match["matching_chapters"]:
         summary = f": {chapter['chapter_summary']}" if chapter["chapter_summary"] else ""
         yield f"   {chapter['chapter']}{summary}"
         for contexts in chapter["match_context"].values():
@@ -87,7 +87,8 @@ def _match(number: int, one: KnowledgeMatchesResultsRecord) -> Iterator[str]:
 
 def files(result: KnowledgeFileListRecord) -> ReplyText:
     rows = [
-        f"{one['filename']}  {one['title']}  {one['updated'] or ''}".rstrip() + outdated(one) for one in result["files"]
+        f"{file['filename']}  {file['title']}  {file['updated'] or ''}".rstrip() + outdated(file)
+        for file in result["files"]
     ]
     return ReplyText("\n".join(rows) or f"Project {result['project_id']} has no documents yet.")
 
@@ -98,27 +99,30 @@ def file(result: KnowledgeFileRecord) -> ReplyText:
 
 def chapters(result: ChapterListRecord) -> ReplyText:
     rows = [
-        f"{'  ' * (one['level'] - 2)}{one['index']}. {one['title']}{': ' if one['summary'] else ''}{one['summary']}"
-        for one in result["chapters"]
+        f"{'  ' * (row['level'] - 2)}{row['index']}. {row['title']}{': ' if row['summary'] else ''}{row['summary']}"
+        for row in result["chapters"]
     ]
     return ReplyText("\n".join([f"{result['filename']}  {result['title']}", *rows]), (_version(result["version"]),))
 
 
 def chapter(result: OneChapterRecord) -> ReplyText:
-    one = result["chapter"]
-    place = f"{result['filename']}, chapter {one['index']} of {result['count']} (from 0)"
-    return ReplyText(f"{'#' * one['level']} {one['title']}\n\n{one['content']}", (place, _version(result["version"])))
+    found = result["chapter"]
+    place = f"{result['filename']}, chapter {found['index']} of {result['count']} (from 0)"
+    return ReplyText(
+        f"{'#' * found['level']} {found['title']}\n\n{found['content']}", (place, _version(result["version"]))
+    )
 
 
 def history(result: KnowledgeHistoryRecord) -> ReplyText:
-    rows = [line for one in result["commits"] for line in _commit(one)]
+    rows = [line for commit in result["commits"] for line in _commit(commit)]
     patch = ["", result["patch"].rstrip("\n")] if "patch" in result else []
     return ReplyText("\n".join([*rows, *patch]).strip("\n") or "No history.")
 
 
-def _commit(one: KnowledgeHistoryCommitsRecord) -> Iterator[str]:
-    session = f" ({one['session']})" if one["session"] else ""
-    yield f"{one['id'][:SHORT_ID]}  {one['date']}  {one['author']}{session}  {one['message'].partition(chr(10))[0]}"
+def _commit(commit: KnowledgeHistoryCommitsRecord) -> Iterator[str]:
+    session = f" ({commit['session']})" if commit["session"] else ""
+    subject = commit["message"].partition("\n")[0]
+    yield f"{commit['id'][:SHORT_ID]}  {commit['date']}  {commit['author']}{session}  {subject}"
 
 
 def reverted(result: KnowledgeRevertedRecord) -> ReplyText:

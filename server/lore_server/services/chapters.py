@@ -51,8 +51,10 @@ class ChapterService:
         """Return the documents of a project."""
         name = self._library.named(project_id)
         found = self._library.store.listing.documents(name)
-        outdated = outdated_among((Titled(one.filename, one.title, one.metadata) for one in found), self._today())
-        rows = [_file_row(one, outdated.get(one.filename)) for one in found]
+        outdated = outdated_among(
+            (Titled(document.filename, document.title, document.metadata) for document in found), self._today()
+        )
+        rows = [_file_row(document, outdated.get(document.filename)) for document in found]
         return {"success": True, "project_id": name, "files": rows, "count": len(rows)}
 
     def file(self, *, filename: str, project_id: str | None = None, commit: str | None = None) -> KnowledgeFileRecord:
@@ -62,7 +64,7 @@ class ChapterService:
             "filename": found.info.filename,
             "metadata": metadata_of(found.info.title, found.info.metadata),
             "introduction": found.document.introduction,
-            "chapters": [{**_row(one), "content": one.content} for one in found.document.chapters],
+            "chapters": [{**_row(chapter), "content": chapter.content} for chapter in found.document.chapters],
             "full_content": found.document.text,
         }
         project, version = found.info.project_id, found.info.version
@@ -81,7 +83,7 @@ class ChapterService:
         valid_until: str | None = None,
     ) -> KnowledgeWrittenRecord:
         store, name = self._library.store, self._library.named(request.project_id)
-        parts = [NewChapter(one["title"], one["content"], one.get("summary", "")) for one in chapters]
+        parts = [NewChapter(chapter["title"], chapter["content"], chapter.get("summary", "")) for chapter in chapters]
         text = new_document(title, introduction, keywords, parts, store.now(), supersedes, valid_until)
         return written(store.create_document(name, filename, text, request.by))
 
@@ -97,7 +99,7 @@ class ChapterService:
     def chapters(self, *, filename: str, project_id: str | None = None) -> ChapterListRecord:
         """Return the headings of a document."""
         found = self._found(project_id, filename)
-        rows = [_row(one) for one in found.document.chapters]
+        rows = [_row(chapter) for chapter in found.document.chapters]
         info = found.info
         return {
             "success": True,
@@ -119,13 +121,13 @@ class ChapterService:
     ) -> OneChapterRecord:
         """Return one chapter."""
         found = self._found(project_id, filename)
-        one, info = found.document.chapter(chapter_title, chapter_index), found.info
+        chapter, info = found.document.chapter(chapter_title, chapter_index), found.info
         return {
             "success": True,
             "project_id": info.project_id,
             "filename": info.filename,
             "version": info.version,
-            "chapter": {**_row(one), "content": one.content},
+            "chapter": {**_row(chapter), "content": chapter.content},
             "count": len(found.document.chapters),
         }
 

@@ -51,7 +51,7 @@ class DocumentService:
         mark = self._mark("documents", type, source)
         start = budget.offset_of(cursor, mark) if cursor else offset
         total, chunks = self._index.catalogue.page(type_or_none(type), source, limit, start)
-        rows, page = [_row(one) for one in chunks], paging.Page(start, total, mark)
+        rows, page = [_row(chunk) for chunk in chunks], paging.Page(start, total, mark)
         reply: DocumentListRecord = {"total": total, "documents": []}
         shown, more = paging.of_rows(reply, "documents", rows, page, max_tokens)
         return {**reply, "documents": shown, **more}
@@ -91,7 +91,7 @@ class DocumentService:
             near = ", ".join(nearest(path, self._index.catalogue.paths()))
             hint = f"Did you mean {near}?" if near else "list_sources lists the indexed files."
             raise DocumentNotFound(f"No indexed file has the path `{path}`.", hint)
-        mark = self._mark(path, *(one.content_hash for one in chunks))
+        mark = self._mark(path, *(chunk.content_hash for chunk in chunks))
         start = budget.offset_of(cursor, mark)
         first = chunks[0]
         reply: SourceTextRecord = {
@@ -119,10 +119,10 @@ class DocumentService:
         mark = self._mark("classes", root)
         at = budget.offsets_of(cursor, mark, 2)
         name = _full_name(tree, root.strip()) if root and root.strip() else None
-        nodes = tree.subtree(name) if name else [tree.nodes[one] for one in sorted(tree.nodes)]
+        nodes = tree.subtree(name) if name else [tree.nodes[node] for node in sorted(tree.nodes)]
         parts: dict[str, list[Any]] = {"classes": [node.record() for node in nodes]}
         if name:
-            parts["chain"] = [one.class_name for one in tree.chain(name)]
+            parts["chain"] = [ancestor.class_name for ancestor in tree.chain(name)]
             parts["members"] = self._members(tree.nodes[name])
         reply = paging.of_parts({"root": name, "total": len(nodes)}, parts, at, mark, max_tokens)
         return cast("HierarchyResultRecord", reply)
@@ -134,16 +134,16 @@ class DocumentService:
         found: dict[str, MemberRecord] = {}
         chunks = self._index.catalogue.of_source(node.source)
         packed = self._index.catalogue.facts_of([node.source]).get(node.source, "")
-        for one in members_of(node, packed):
-            holder = next((chunk for chunk in reversed(chunks) if chunk.lines[0] <= one.lines[0]), None)
+        for defined in members_of(node, packed):
+            holder = next((chunk for chunk in reversed(chunks) if chunk.lines[0] <= defined.lines[0]), None)
             if holder is not None:
                 member: MemberRecord = {
-                    "name": one.name,
-                    "kind": one.kind,
+                    "name": defined.name,
+                    "kind": defined.kind,
                     "id": holder.id,
-                    "lines": list(one.lines),
+                    "lines": list(defined.lines),
                 }
-                found.setdefault(one.name, member)
+                found.setdefault(defined.name, member)
         return list(found.values())
 
     def _mark(self, *parts: str | None) -> str:
@@ -151,14 +151,14 @@ class DocumentService:
         return sha256("\0".join(map(str, (*parts, self._index.catalogue.meta("loaded")))))[:12]
 
 
-def _row(one: Chunk) -> DocumentRowRecord:
+def _row(chunk: Chunk) -> DocumentRowRecord:
     return {
-        "id": one.id,
-        "type": one.type.value,
-        "source": one.source,
-        "title": one.title,
-        "lines": list(one.lines),
-        "hash": one.content_hash,
+        "id": chunk.id,
+        "type": chunk.type.value,
+        "source": chunk.source,
+        "title": chunk.title,
+        "lines": list(chunk.lines),
+        "hash": chunk.content_hash,
     }
 
 
@@ -167,7 +167,7 @@ def _brief(record: JSON) -> JSON:
     return {
         **{name: record[name] for name in ("id", "type", "kind", "source")},
         "title": budget.clipped(record["title"], budget.SHORT),
-        "heading": [budget.clipped(one, budget.SHORT) for one in record["heading"][-1:]],
+        "heading": [budget.clipped(heading, budget.SHORT) for heading in record["heading"][-1:]],
         "lines": record["lines"],
     }
 

@@ -47,12 +47,12 @@ def file_part(
 
 def whole_lines(chunks: Sequence[Chunk]) -> list[str]:
     """Return the lines of a file from its chunks. Lines without a chunk were blank; split lines are joined."""
-    lines = [""] * max(one.lines[1] for one in chunks)
-    for one in chunks:
-        if one.columns is not None:
-            lines[one.lines[0] - 1] += one.text
+    lines = [""] * max(chunk.lines[1] for chunk in chunks)
+    for chunk in chunks:
+        if chunk.columns is not None:
+            lines[chunk.lines[0] - 1] += chunk.text
         else:
-            lines[one.lines[0] - 1 : one.lines[1]] = one.text.split("\n")
+            lines[chunk.lines[0] - 1 : chunk.lines[1]] = chunk.text.split("\n")
     return lines
 
 
@@ -61,14 +61,14 @@ def _marks(
 ) -> list[tuple[int, int, SourceTextChunksRecord]]:
     """Return where each chunk begins in the text, the size of its record, and the record, in text order."""
     marks = []
-    for one in chunks:
+    for chunk in chunks:
         record: SourceTextChunksRecord = {
-            "id": one.id,
-            "kind": one.kind,
-            "heading": budget.clipped(" > ".join(one.heading), heading),
-            "lines": list(one.lines),
+            "id": chunk.id,
+            "kind": chunk.kind,
+            "heading": budget.clipped(" > ".join(chunk.heading), heading),
+            "lines": list(chunk.lines),
         }
-        at = begins[one.lines[0] - 1] + (one.columns[0] if one.columns else 0)
+        at = begins[chunk.lines[0] - 1] + (chunk.columns[0] if chunk.columns else 0)
         marks.append((at, budget.size(record) + 2, record))
     return sorted(marks, key=lambda mark: mark[0])
 

@@ -88,7 +88,7 @@ class HealthService:
                 status, detail = "failed", f"{error.message} {error.hint}"
             checks.append({"part": part, "status": status, "detail": detail[:500]})
         return {
-            "status": _overall([one["status"] for one in checks]),
+            "status": _overall([check["status"] for check in checks]),
             "checks": checks,
             "counts": self._known(Catalogue.counts, {}),
             "files": self._known(Catalogue.files_with_chunks, 0),

@@ -204,8 +204,8 @@ class JobService:
             job, jobs, threads = self._current, list(self._jobs.values()), list(self._threads)
         if job is not None and not job.wanted and threads:
             threads[-1].join(KNOWLEDGE_SECONDS)
-        for one in jobs:
-            one.cancelled.set()
+        for running in jobs:
+            running.cancelled.set()
         deadline = None if seconds is None else time.monotonic() + seconds
         for thread in threads:
             thread.join(None if deadline is None else max(0.0, deadline - time.monotonic()))
@@ -239,7 +239,7 @@ class JobService:
             for old in list(self._jobs)[:-REMEMBERED]:
                 del self._jobs[old]
             thread = threading.Thread(target=self._work, args=(job,), name=f"job {job.id}")
-            self._threads = [*(one for one in self._threads if one.is_alive()), thread]
+            self._threads = [*(thread for thread in self._threads if thread.is_alive()), thread]
             thread.start()
             return job, wanted, False
 

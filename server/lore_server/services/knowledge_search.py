@@ -98,8 +98,8 @@ class KnowledgeSearch:
             "project_id": name,
             "query": one_line(query),
             "total_documents": len(ranked),
-            "total_matches": sum(one.places for one in ranked),
-            "results": [_result(one) for one in ranked[:limit]],
+            "total_matches": sum(match.places for match in ranked),
+            "results": [_result(match) for match in ranked[:limit]],
         }
 
     def _read(self, project_id: str) -> Iterator[MatchPage]:
@@ -152,15 +152,15 @@ def page_of(filename: str, text: str, title: str = "") -> MatchPage:
     title = title or document.title or filename.removesuffix(".md")
     passages = [MatchPassage(INTRODUCTION, summary_of(start), start, folded(start))] if start else []
     passages += [
-        MatchPassage(one.title, one.summary, one.content, folded(f"{one.title}\n{one.content}"))
-        for one in document.chapters
+        MatchPassage(chapter.title, chapter.summary, chapter.content, folded(f"{chapter.title}\n{chapter.content}"))
+        for chapter in document.chapters
     ]
     heads = (
         folded(title),
         folded("\n".join(("", *metadata.keywords, ""))),
-        folded("\n".join([one.title for one in document.chapters])),
+        folded("\n".join([chapter.title for chapter in document.chapters])),
     )
-    whole = "\n".join([*heads[:2], *(one.folded for one in passages)])
+    whole = "\n".join([*heads[:2], *(passage.folded for passage in passages)])
     return MatchPage(filename, title, metadata, tuple(passages), whole, *heads)
 
 
@@ -181,22 +181,22 @@ def _weighed(page: MatchPage, found: Sequence[str], rarity: dict[str, float]) ->
     for word in found:
         keyword = KEYWORD if f"\n{word}\n" in page.folded_keywords else PART_OF_KEYWORD * (word in page.folded_keywords)
         named = TITLE * (word in page.folded_title) + keyword + HEADING * (word in page.folded_headings)
-        score += rarity[word] * (named + math.log1p(sum([word in one.folded for one in page.passages])))
-    texts = (page.folded_title, page.folded_keywords, *[one.folded for one in page.passages])
+        score += rarity[word] * (named + math.log1p(sum([word in passage.folded for passage in page.passages])))
+    texts = (page.folded_title, page.folded_keywords, *[passage.folded for passage in page.passages])
     return round(score, 3), sum([_holds(text, found) for text in texts])
 
 
 def _ranked(weighed: Sequence[Match], outdated: Mapping[str, OutdatedRecord]) -> list[Match]:
     """Return the matches, best first. Outdated documents have half their score, and rank below their replacement."""
-    told = {one.page.filename: _with_outdated(one, outdated.get(one.page.filename)) for one in weighed}
-    for name, one in told.items():
-        if one.outdated and (new := told.get(one.outdated.get("superseded_by", ""))) is not None:
-            told[name] = one._replace(score=round(min(one.score, new.score - JUST_BELOW), 3))
-    return sorted(told.values(), key=lambda one: (-one.score, one.page.filename))
+    told = {match.page.filename: _with_outdated(match, outdated.get(match.page.filename)) for match in weighed}
+    for name, match in told.items():
+        if match.outdated and (new := told.get(match.outdated.get("superseded_by", ""))) is not None:
+            told[name] = match._replace(score=round(min(match.score, new.score - JUST_BELOW), 3))
+    return sorted(told.values(), key=lambda match: (-match.score, match.page.filename))
 
 
-def _with_outdated(one: Match, outdated: OutdatedRecord | None) -> Match:
-    return one._replace(outdated=outdated, score=round(one.score / 2, 3)) if outdated else one
+def _with_outdated(match: Match, outdated: OutdatedRecord | None) -> Match:
+    return match._replace(outdated=outdated, score=round(match.score / 2, 3)) if outdated else match
 
 
 def _holds(text: str, words: Sequence[str]) -> bool:
@@ -214,7 +214,7 @@ def _result(match: Match) -> KnowledgeMatchesResultsRecord:
         "score": match.score,
         "metadata": metadata_of(page.title, page.metadata),
         "keywords_found": match.found,
-        "matching_chapters": [row for one in page.passages if (row := _chapter(one, match.found))],
+        "matching_chapters": [row for passage in page.passages if (row := _chapter(passage, match.found))],
     }
     if match.outdated:
         result["outdated"] = match.outdated

@@ -60,17 +60,17 @@ class MemorySearch:
         self._index.require()
         mark = _mark(text, groups, self._index.catalogue.meta("loaded"))
         start = budget.offset_of(cursor, mark)
-        part = Below(tuple(f"{MEMORIES}/{one}" for one in groups)) if groups else None
+        part = Below(tuple(f"{MEMORIES}/{group}" for group in groups)) if groups else None
         found = self._queries.find(text, KnowledgeType.MEMORY.value, part)
         memories = self._each_once(found, groups)
         top = memories[start : start + limit]
-        changed = self._freshness.changed_of(one.source for one in top)
-        results = [self._result(one, found, one.source in changed) for one in top]
+        changed = self._freshness.changed_of(result.source for result in top)
+        results = [self._result(result, found, result.source in changed) for result in top]
         page = paging.Page(start, len(memories), mark)
         begun = head(text, found, page.total, bool(top), self._freshness.record(), max_tokens)
         told = cast("MemoryMatchesRecord", begun)  # `head` adds no facets
         reply: MemoryMatchesRecord = {**told, "results": [], **noted(self._note(max_tokens))}
-        texts = [one.chunk.text for one in top]
+        texts = [result.chunk.text for result in top]
         shown, more = paging.of_passages(reply, results, texts, found.query.words, page, max_tokens)
         return {**reply, "results": shown, **more}
 
@@ -81,21 +81,21 @@ class MemorySearch:
 
     def _each_once(self, found: SearchOutcome, groups: Collection[str]) -> list[Ranked]:
         """Return the memories whose files still exist, each with its best part."""
-        best, present = dict[str, Ranked](), self._index.files.stamps([one.source for one in found.ranked])
-        for one in found.ranked:
-            name = _memory_id(one.source) or one.source
-            is_wanted = one.chunk.type == KnowledgeType.MEMORY and (not groups or name.partition("/")[0] in groups)
-            if is_wanted and name not in best and one.source in present:
-                best[name] = one
+        best, present = dict[str, Ranked](), self._index.files.stamps([result.source for result in found.ranked])
+        for result in found.ranked:
+            name = _memory_id(result.source) or result.source
+            is_wanted = result.chunk.type == KnowledgeType.MEMORY and (not groups or name.partition("/")[0] in groups)
+            if is_wanted and name not in best and result.source in present:
+                best[name] = result
         return list(best.values())
 
-    def _result(self, one: Ranked, found: SearchOutcome, is_changed: bool) -> MemoryMatchRecord:
-        memory_id = _memory_id(one.source)
+    def _result(self, ranked: Ranked, found: SearchOutcome, is_changed: bool) -> MemoryMatchRecord:
+        memory_id = _memory_id(ranked.source)
         kept = MemoryStore(self._library.store).opening(self._library.current, memory_id) if memory_id else None
-        result = _of_memory(kept, one.source, round(one.score, 3)) if kept else _of_file(one)
+        result = _of_memory(kept, ranked.source, round(ranked.score, 3)) if kept else _of_file(ranked)
         if is_changed:
             result["changed"] = True
-        if no_longer := outdated(one.chunk, found.today):
+        if no_longer := outdated(ranked.chunk, found.today):
             result["outdated"] = no_longer
         return result
 
@@ -105,12 +105,14 @@ class MemorySearch:
         store = self._library.store
         mark = _mark(text, groups, store.history.tip)
         start = budget.offset_of(cursor, mark)
-        kept = {one.id: one for one in MemoryStore(store).all(self._library.current, groups)}
-        documents = [page_of(one.id, one.memory.body, one.memory.name) for one in kept.values()]
-        ranked = sorted(_matches(documents, text), key=lambda one: (-one.score, one.page.filename))
-        top = [kept[one.page.filename] for one in ranked[start : start + limit]]
-        results = [_of_memory(one, _path(one), match.score) for one, match in zip(top, ranked[start:], strict=False)]
-        texts = [one.memory.body for one in top]
+        kept = {memory.id: memory for memory in MemoryStore(store).all(self._library.current, groups)}
+        documents = [page_of(memory.id, memory.memory.body, memory.memory.name) for memory in kept.values()]
+        ranked = sorted(_matches(documents, text), key=lambda match: (-match.score, match.page.filename))
+        top = [kept[match.page.filename] for match in ranked[start : start + limit]]
+        results = [
+            _of_memory(memory, _path(memory), match.score) for memory, match in zip(top, ranked[start:], strict=False)
+        ]
+        texts = [result.memory.body for result in top]
         words = parse(text).words
         page = paging.Page(start, len(ranked), mark)
         said = budget.clipped(text, max_tokens // 10)
@@ -145,18 +147,18 @@ def _of_memory(kept: Kept, path: str, score: float) -> MemoryMatchRecord:
     return result
 
 
-def _of_file(one: Ranked) -> MemoryMatchRecord:
-    chunk = one.chunk
+def _of_file(result: Ranked) -> MemoryMatchRecord:
+    chunk = result.chunk
     return {
         "id": None,
         "name": chunk.title,
         "group_id": None,
-        "source": one.source,
+        "source": result.source,
         "created": chunk.created,
         "parts": 1,
         "metadata": {"tags": list(chunk.tags)} if chunk.tags else {},
-        "path": one.source,
-        "score": round(one.score, 3),
+        "path": result.source,
+        "score": round(result.score, 3),
         "excerpt": "",
     }
 

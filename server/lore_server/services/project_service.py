@@ -30,7 +30,8 @@ class ProjectService:
         """Return all projects, without opening any of them."""
         store = self._library.listed
         rows: list[ProjectListProjectsRecord] = [
-            {"project_id": one.id, "has_main": store.files.exists(one.main_path)} for one in store.reader.projects()
+            {"project_id": project.id, "has_main": store.files.exists(project.main_path)}
+            for project in store.reader.projects()
         ]
         current, note = self._library.current, noted(self._library.note())
         return {"success": True, "current": current, "projects": rows, "count": len(rows), **note}

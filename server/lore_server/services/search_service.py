@@ -67,16 +67,16 @@ class SearchService:
         mark = sha256(canonical_json(asked))[:12]
         start = budget.offset_of(cursor, mark)
         top = found.ranked[start : start + limit]
-        changed = self._freshness.changed_of(one.source for one in top)
-        results = [_result(one, explain, one.source in changed, found.today) for one in top]
-        for one, result in zip(top, results, strict=True):
-            if others := further_passages(self._index, found, one, passages) if passages else []:
+        changed = self._freshness.changed_of(result.source for result in top)
+        results = [_result(result, explain, result.source in changed, found.today) for result in top]
+        for file, result in zip(top, results, strict=True):
+            if others := further_passages(self._index, found, file, passages) if passages else []:
                 result["passages"] = [_further(chunk, found.query.words) for chunk in others]
         page = paging.Page(start, len(found.ranked), mark)
         reply = head(query, found, found.total, bool(top), self._freshness.record(), max_tokens)
         if facets:
             reply["facets"] = self._facets(found, request.filters, max_tokens)
-        texts = [one.chunk.text for one in top]
+        texts = [result.chunk.text for result in top]
         shown, more = paging.of_passages(reply, results, texts, found.query.words, page, max_tokens)
         return {**reply, "results": shown, **more}
 
@@ -126,8 +126,8 @@ def _urgent(freshness: FreshnessRecord) -> FreshnessRecord:
     return cast("FreshnessRecord", {name: value for name, value in freshness.items() if name in MATTERS and value})
 
 
-def _result(one: Ranked, explain: bool, is_changed: bool, today: datetime.date) -> ResultRecord:
-    chunk = one.chunk
+def _result(ranked: Ranked, explain: bool, is_changed: bool, today: datetime.date) -> ResultRecord:
+    chunk = ranked.chunk
     result: ResultRecord = {
         "id": chunk.id,
         "source": chunk.source,
@@ -136,7 +136,7 @@ def _result(one: Ranked, explain: bool, is_changed: bool, today: datetime.date) 
         "heading": " > ".join(chunk.heading),
         "lines": list(chunk.lines),
         "excerpt": "",
-        "score": round(one.score, 3),
+        "score": round(ranked.score, 3),
     }
     if chunk.state:
         result["state"] = chunk.state
@@ -145,5 +145,5 @@ def _result(one: Ranked, explain: bool, is_changed: bool, today: datetime.date) 
     if told := outdated(chunk, today):
         result["outdated"] = told
     if explain:
-        result["why"] = [{"term": term, "value": round(value, 3)} for term, value in one.why]
+        result["why"] = [{"term": term, "value": round(value, 3)} for term, value in ranked.why]
     return result

@@ -102,7 +102,7 @@ class StorageService:
         if since is not None:
             record["patch"] = store.past.diff(since, commit, project, filename, main)
         else:
-            record["commits"] = [_row(one) for one in store.past.log(project, filename, main, limit, skip)]
+            record["commits"] = [_row(commit) for commit in store.past.log(project, filename, main, limit, skip)]
         return record
 
     def revert(self, *, commit: str, request: WriteRequest) -> KnowledgeRevertedRecord:

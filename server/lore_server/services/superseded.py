@@ -27,13 +27,15 @@ def outdated_among(documents: Iterable[Titled], today: datetime.date) -> dict[st
     """Return the outdated documents by file name, with the reason."""
     all_of_them = list(documents)
     replaced = succession(
-        {one.filename: one.metadata.supersedes for one in all_of_them if one.metadata.supersedes},
-        {one.filename: one.title for one in all_of_them},
+        {document.filename: document.metadata.supersedes for document in all_of_them if document.metadata.supersedes},
+        {document.filename: document.title for document in all_of_them},
     )
-    told = {one.filename: _told(one, replaced.successor.get(one.filename), today) for one in all_of_them}
-    return {name: one for name, one in told.items() if one}
+    told = {
+        document.filename: _told(document, replaced.successor.get(document.filename), today) for document in all_of_them
+    }
+    return {name: outdated for name, outdated in told.items() if outdated}
 
 
-def _told(one: Titled, successor: str | None, today: datetime.date) -> OutdatedRecord:
-    day = day_or_none(one.metadata.valid_until)
+def _told(document: Titled, successor: str | None, today: datetime.date) -> OutdatedRecord:
+    day = day_or_none(document.metadata.valid_until)
     return no_longer(successor, day.isoformat() if day else None, today)

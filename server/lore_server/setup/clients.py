@@ -42,8 +42,8 @@ class Client:
 _CODE = {"darwin": ("", "Library/Application Support"), "win32": ("APPDATA", "AppData/Roaming")}
 _CODE_HOME = _CODE.get(sys.platform, ("XDG_CONFIG_HOME", ".config"))
 CLIENTS = {
-    one.name: one
-    for one in (
+    client.name: client
+    for client in (
         Client(
             "claude-code", "Claude Code", "mcpServers", ".mcp.json", ("CLAUDE_CONFIG_DIR", "", ".claude.json"),
             root="${CLAUDE_PROJECT_DIR:-.}", user_root=None,

@@ -33,10 +33,10 @@ def examine(session: Session, only: Collection[str] = ()) -> Report:
     wanted = only or known
     findings = [_run(name, check) for name, check in before.items() if name in wanted]
     if not set(HEALTH).isdisjoint(wanted):
-        findings += [one for one in _index(session) if not only or one["name"] in (*only, "index")]
+        findings += [finding for finding in _index(session) if not only or finding["name"] in (*only, "index")]
     findings += [_run(name, check) for name, check in after.items() if name in wanted]
     return {
-        "status": _worst([one["status"] for one in findings]),
+        "status": _worst([finding["status"] for finding in findings]),
         "version": __version__,
         "checks": findings,
     }
@@ -100,7 +100,7 @@ def _index(session: Session) -> list[dict[str, str]]:
 
     def look() -> Finding:
         try:
-            found.extend(place.from_health(one).told(one["part"]) for one in session.ask("healthcheck")["checks"])
+            found.extend(place.from_health(check).told(check["part"]) for check in session.ask("healthcheck")["checks"])
         except Busy as error:  # not a defect: the index is in use
             return Finding("warn", error.message, error.hint)
         except InternalError as error:
@@ -112,4 +112,4 @@ def _index(session: Session) -> list[dict[str, str]]:
 
 
 def _worst(statuses: list[str]) -> str:
-    return next((one for one in ("failed", "warn") if one in statuses), "ok")
+    return next((status for status in ("failed", "warn") if status in statuses), "ok")

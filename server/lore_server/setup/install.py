@@ -81,7 +81,7 @@ def added(text: str, form: Form, key: str, name: str, value: JSON, file: str) ->
 
 def is_same(existing: object, value: JSON) -> bool:
     """Return whether an entry starts the same command as ours; the user's additions are ignored."""
-    return isinstance(existing, dict) and all(existing.get(one) == wanted for one, wanted in value.items())
+    return isinstance(existing, dict) and all(existing.get(key) == wanted for key, wanted in value.items())
 
 
 def _with_entry(text: str, form: Form, key: str, name: str, value: JSON) -> str:

@@ -48,10 +48,10 @@ def program() -> Finding:
 def dependencies() -> Finding:
     """Compare the installed version of each package with the required range, without importing it."""
     try:
-        wanted = [one for one in metadata.requires(PACKAGE) or [] if "extra ==" not in one]
+        wanted = [requirement for requirement in metadata.requires(PACKAGE) or [] if "extra ==" not in requirement]
     except metadata.PackageNotFoundError:
         return Finding("failed", "Lore itself is not installed.", REINSTALL)
-    wrong = [told for one in wanted if (told := _problem(one))]
+    wrong = [told for requirement in wanted if (told := _problem(requirement))]
     if wrong:
         return Finding("failed", "; ".join(wrong), REINSTALL)
     return Finding("ok", f"{len(wanted)} packages, all within the required ranges")
@@ -74,7 +74,7 @@ def is_within(version: str, asked: str) -> bool:
     for sign, bound in _BOUND.findall(asked):
         want = _release(bound)
         size = max(len(have), len(want))
-        left, right = (one + (0,) * (size - len(one)) for one in (have, want))
+        left, right = (version + (0,) * (size - len(version)) for version in (have, want))
         fits = {">=": left >= right, "<=": left <= right, "==": left == right, "<": left < right, ">": left > right}
         if not fits[sign]:
             return False
@@ -83,7 +83,7 @@ def is_within(version: str, asked: str) -> bool:
 
 def _release(version: str) -> tuple[int, ...]:
     match = re.match(r"\d+(?:\.\d+)*", version)
-    return tuple(int(one) for one in match.group().split(".")) if match else ()
+    return tuple(int(number) for number in match.group().split(".")) if match else ()
 
 
 def model(here: Examined) -> Finding:

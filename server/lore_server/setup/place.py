@@ -24,7 +24,7 @@ LEAST_SQLITE = (3, 35, 0)  # RETURNING
 def configuration(session: Session) -> Finding:
     """Report the configuration files, and check that every key is known."""
     own = session.root / CONFIG_NAME
-    files = [str(one) for one in (own, user_config(os.environ), session.config) if one and one.exists()]
+    files = [str(path) for path in (own, user_config(os.environ), session.config) if path and path.exists()]
     Direct(session.root, session.settings).close()  # validates sources and weights, which the settings cannot
     layers = read_layers(session.root, session.config)
     if layers.warning:
@@ -54,10 +54,10 @@ def project(here: Examined) -> Finding:
     paths = list(found.files)
     sources = SourceSet(SourceContext(paths, lambda path: None), here.settings.sources)
     owners = [sources.owner(path) for path in paths]
-    types = Counter(str(one.type) for one in owners if one is not None)
+    types = Counter(str(type_.type) for type_ in owners if type_ is not None)
     told = ", ".join(f"{count} {kind}" for kind, count in types.most_common())
     git = "git repository" if (here.root / ".git").exists() else "no git repository"
-    large = sum(one.size > here.settings.index.max_file_bytes for one in found.files.values())
+    large = sum(file.size > here.settings.index.max_file_bytes for file in found.files.values())
     others = {
         "of types that are not indexed": owners.count(None),
         "over index.max_file_bytes": large,
@@ -80,7 +80,7 @@ def index_folder(here: Examined) -> Finding:
     if foreign := remark(folder):
         detail, _, remedy = foreign.partition(" If ")
         return Finding("warn", detail, f"If {remedy}")
-    existing = next(one for one in (folder, *folder.parents) if one.exists())
+    existing = next(parent for parent in (folder, *folder.parents) if parent.exists())
     if not existing.is_dir() or not os.access(existing, os.W_OK | os.X_OK):
         return Finding("failed", f"{existing} is not writable.", "Fix its permissions, or set index.path elsewhere.")
     if sqlite3.sqlite_version_info < LEAST_SQLITE:
@@ -120,12 +120,12 @@ def owner(here: Examined) -> Finding:
     return Finding("ok", f"`{note.command.strip()}` (pid {note.pid}) since {note.since}, {where}")
 
 
-def from_health(one: JSON) -> Finding:
+def from_health(check: JSON) -> Finding:
     """Convert a `healthcheck` check to a finding."""
-    detail, mark, remedy = str(one["detail"]).partition(" Run `")
-    if one["status"] == "ok":
-        return Finding("ok", str(one["detail"]))
+    detail, mark, remedy = str(check["detail"]).partition(" Run `")
+    if check["status"] == "ok":
+        return Finding("ok", str(check["detail"]))
     if not mark:
-        detail, _, remedy = str(one["detail"]).partition(". ")
+        detail, _, remedy = str(check["detail"]).partition(". ")
     remedy = f"Run `{remedy}" if mark else remedy or "See docs/troubleshooting.md."
-    return Finding("warn" if one["status"] == "degraded" else "failed", detail, remedy)
+    return Finding("warn" if check["status"] == "degraded" else "failed", detail, remedy)

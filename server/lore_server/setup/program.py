@@ -23,6 +23,8 @@ def is_on_path() -> bool:
     """Return whether `lore` means this program outside an activated environment too."""
     activated = os.environ.get("VIRTUAL_ENV")
     own = str(Path(activated) / ("Scripts" if sys.platform == "win32" else "bin")) if activated else ""
-    folders = [one for one in os.environ.get("PATH", "").split(os.pathsep) if one and one.rstrip("/") != own]
+    folders = [
+        folder for folder in os.environ.get("PATH", "").split(os.pathsep) if folder and folder.rstrip("/") != own
+    ]
     found = shutil.which(NAME, path=os.pathsep.join(folders))
     return found is not None and Path(found).resolve() == Path(running()[0]).resolve()

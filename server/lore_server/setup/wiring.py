@@ -77,7 +77,7 @@ def handshake(session: Session, here: Examined) -> Finding:
     if session.no_daemon or not (is_ours(here.index) and (here.index / CATALOGUE).exists()):
         command.append("--no-daemon")
     command += ["-c", str(session.config.absolute())] if session.config else []
-    lines = "".join(json.dumps(one) + "\n" for one in CONVERSATION)
+    lines = "".join(json.dumps(message) + "\n" for message in CONVERSATION)
     started = time.monotonic()
     try:
         done = subprocess.run(
@@ -96,7 +96,7 @@ def _tools(output: str) -> list[Any] | None:
     """Return the reply to `tools/list`; None if it is missing or if standard output contains anything else."""
     try:
         replies = [json.loads(line) for line in output.splitlines()]
-        return next(list(one["result"]["tools"]) for one in replies if one.get("id") == 2)
+        return next(list(reply["result"]["tools"]) for reply in replies if reply.get("id") == 2)
     except (ValueError, KeyError, TypeError, AttributeError, StopIteration):
         return None
 
@@ -163,7 +163,7 @@ def _problem(entry: JSON, root: Path) -> str | None:
     command = _filled(command, root)
     if "${" not in command and shutil.which(command) is None:
         return f"starts {command}, which does not exist"
-    named = [_filled(str(one), root) for one in arguments] if isinstance(arguments, list) else []
+    named = [_filled(str(argument), root) for argument in arguments] if isinstance(arguments, list) else []
     for option, value in itertools.pairwise(named):
         if option in ("-C", "--project") and "${" not in value and not (root / value).is_dir():
             return f"names the project {value}, which does not exist"
@@ -171,7 +171,7 @@ def _problem(entry: JSON, root: Path) -> str | None:
 
 
 def _filled(text: str, root: Path) -> str:
-    for word in {one.root for one in CLIENTS.values() if one.root and one.root.startswith("$")}:
+    for word in {client.root for client in CLIENTS.values() if client.root and client.root.startswith("$")}:
         text = text.replace(word, str(root))
     return text
 

@@ -66,7 +66,9 @@ def bare(collection: Any) -> Any:
     """
     collection._model.serialized_schema = None
     known = collection.configuration_json or {}
-    spaces = {one["space"] for one in (known.get("hnsw"), known.get("spann")) if one and one.get("space")}
+    spaces = {
+        options["space"] for options in (known.get("hnsw"), known.get("spann")) if options and options.get("space")
+    }
     if spaces - {"cosine"}:
         raise IndexDamaged(
             f"The collection `{collection.name}` was not created by Lore: its distance function is {spaces.pop()}."
@@ -80,8 +82,8 @@ def finds_its_rows(collection: Any) -> bool:
     for offset in range(0, total, max(ROWS, total // SAMPLES)):
         some = collection.get(limit=ROWS, offset=offset, include=["embeddings"])
         found = collection.query(query_embeddings=some["embeddings"], n_results=5, include=["distances"])
-        for one, ids, distances in zip(some["ids"], found["ids"], found["distances"], strict=True):
-            if one not in ids and max(distances, default=1) > SAME_PLACE:
+        for row_id, ids, distances in zip(some["ids"], found["ids"], found["distances"], strict=True):
+            if row_id not in ids and max(distances, default=1) > SAME_PLACE:
                 return False
     return True
 
@@ -89,7 +91,7 @@ def finds_its_rows(collection: Any) -> bool:
 def is_sound(folder: Path, name: str) -> bool:
     """Return whether the files can be opened and a search finds their content."""
     client = open_client(folder)
-    if name not in [one.name for one in client.list_collections()]:
+    if name not in [collection.name for collection in client.list_collections()]:
         return True
     return finds_its_rows(bare(client.get_collection(name, embedding_function=None)))
 

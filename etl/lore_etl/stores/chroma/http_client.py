@@ -67,7 +67,7 @@ class HttpChroma:
         found: list[str] = []
         while True:
             page = self._api.list_collections(PAGE, len(found), tenant=self.tenant, database=self.database)
-            found += [one.name for one in page]
+            found += [collection.name for collection in page]
             if len(page) < PAGE:
                 return found
 
@@ -179,7 +179,7 @@ def _session(address: Address, headers: dict[str, str], check: Any) -> httpx.Cli
 
 
 def _only(databases: Any) -> str:
-    names = [one for one in databases or () if one != "*"]
+    names = [database for database in databases or () if database != "*"]
     if len(names) != 1:
         raise DatabaseUnavailable("The key does not identify a database.", "Set `database.database`.")
     return str(names[0])

@@ -111,7 +111,9 @@ class VectorStore:
             include=["distances"],
             **those,
         )
-        return [(one, 1.0 - distance) for one, distance in zip(found["ids"][0], found["distances"][0], strict=True)]
+        return [
+            (row_id, 1.0 - distance) for row_id, distance in zip(found["ids"][0], found["distances"][0], strict=True)
+        ]
 
     def similarities(self, vector: Vectors, row_ids: Sequence[str]) -> dict[str, float]:
         """Return row id -> cosine similarity for those of these rows that exist."""
@@ -139,8 +141,8 @@ class VectorStore:
                 n_results=5,
                 include=["distances"],
             )
-            for offset, (one, ids, distances) in enumerate(zip(some, found["ids"], found["distances"], strict=True)):
-                if one not in ids and max(distances, default=1) > SAME_PLACE:
+            for offset, (row_id, ids, distances) in enumerate(zip(some, found["ids"], found["distances"], strict=True)):
+                if row_id not in ids and max(distances, default=1) > SAME_PLACE:
                     lost.append(start + offset)
         return lost
 
@@ -150,10 +152,10 @@ class VectorStore:
         limit = self._backend.limits.read
         while True:
             page = self._call(self._collection.get, include=["metadatas"], limit=limit, offset=len(found))
-            metadatas = (one or {} for one in page["metadatas"])
+            metadatas = (metadata or {} for metadata in page["metadatas"])
             found.update(
-                (id_, (one.get("type", ""), one.get("source", "")))
-                for id_, one in zip(page["ids"], metadatas, strict=True)
+                (id_, (metadata.get("type", ""), metadata.get("source", "")))
+                for id_, metadata in zip(page["ids"], metadatas, strict=True)
             )
             if len(page["ids"]) < limit:
                 return found

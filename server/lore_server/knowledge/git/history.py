@@ -239,8 +239,8 @@ class History:
         parts = self.git.run("diff-tree", *options, "--end-of-options", first, new).split(b"\0")
         found = {}
         for line, path in zip(parts[::2], parts[1::2], strict=False):
-            before, after, one, two, _ = line.removeprefix(b":").decode().split(" ")
-            found[path.decode("utf-8", "surrogateescape")] = (_entry(before, one), _entry(after, two))
+            before, after, old_id, new_id, _ = line.removeprefix(b":").decode().split(" ")
+            found[path.decode("utf-8", "surrogateescape")] = (_entry(before, old_id), _entry(after, new_id))
         return found
 
     def blobs_of(self, commit: str, paths: Sequence[str] = ()) -> dict[str, str]:
