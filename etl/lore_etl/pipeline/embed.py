@@ -73,7 +73,8 @@ class Filler:
 
     def look_up(self, store: VectorStore, chunks: list[Chunk]) -> list[Chunk]:
         """Search for each chunk by its own vector, and write missing chunks again; return those still not found."""
-        cached = self.index.cache.get({chunk.content_hash for chunk in chunks})
+        cached = self._vectors(chunks)  # a damaged cache may lose what was just written
+        chunks = [chunk for chunk in chunks if chunk.content_hash in cached]
         for written in range(1, WRITES + 2):
             if not chunks:
                 break
