@@ -12,5 +12,11 @@ LONG = "long"
 
 def trying(examples: int, **more: Any) -> settings:
     """Return the settings of a test that tries this many examples in every run."""
-    times = 10 if settings.get_current_profile_name() == LONG else 1
-    return settings(max_examples=times * examples, deadline=None, suppress_health_check=list(HealthCheck), **more)
+    return settings(
+        max_examples=(10 if is_long() else 1) * examples, deadline=None, suppress_health_check=list(HealthCheck), **more
+    )
+
+
+def is_long() -> bool:
+    """Return whether this is the long run."""
+    return settings.get_current_profile_name() == LONG

@@ -21,11 +21,12 @@ from lore_server.query.retrieve import retrieve
 from tests.harness.indexes import assert_equals_fresh, fresh_state, state_of
 from tests.harness.models import HashModel
 from tests.harness.projects import open_index, write_project
+from tests.harness.trying import is_long
 
 PAGE = 4096
 DOCUMENTS = 60
 GARBAGE = {"bytes": b"\xa5", "zeros": b"\0", "text": b"q"}
-POSITIONS = range(0, 100, 7)  # percent of the file
+POSITIONS = range(0, 100, 7 if is_long() else 18)  # percent of the file
 FILES = {
     **{f"docs/{n}.md": f"# Page {n}\n\nsubject{n} lighthouse word{n % 7}\n" for n in range(DOCUMENTS)},
     "src/lamp.py": "class Lamp:\n    '''Shines.'''\n",
