@@ -74,7 +74,7 @@ def test_the_same_text_always_gives_the_same_vector(embedder: Embedder) -> None:
 
 
 def test_a_text_gets_the_same_vector_alone_and_in_a_batch(embedder: Embedder) -> None:
-    many = [f"{text} {n}" for n in range(15) for text in TEXTS]
+    many = [f"{text} {n}" for n in range(5) for text in TEXTS]
 
     together = embedder.embed(many)
 
@@ -105,11 +105,12 @@ def test_a_text_beyond_the_limit_is_read_up_to_the_limit(embedder: Embedder) -> 
 
 
 def test_sixteen_concurrent_threads_get_the_same_vectors(embedder: Embedder) -> None:
-    expected = embedder.embed(TEXTS)
+    texts = [text[:100] for text in TEXTS]
+    expected = embedder.embed(texts)
     question = embedder.embed_query(TEXTS[0])
 
     def work(_: int) -> bool:
-        same = np.abs(embedder.embed(TEXTS) - expected).max() < 1e-5
+        same = np.abs(embedder.embed(texts) - expected).max() < 1e-5
         return bool(same and np.abs(embedder.embed_query(TEXTS[0]) - question).max() < 1e-5)
 
     with ThreadPoolExecutor(16) as pool:
