@@ -14,7 +14,7 @@ import pytest
 
 from lore_etl.config.user_folders import STATE, cache_folder
 from tests.harness import hostile
-from tests.harness.commands import LORE, run_lore, start_lore
+from tests.harness.commands import LORE, as_lore, run_lore, start_lore
 from tests.harness.evaluation import git
 from tests.harness.hostile import CANARY, PRIVATE, SECRETS, World
 from tests.harness.owners import stop_owners
@@ -72,7 +72,7 @@ def test_a_hostile_project_reaches_nothing_outside_it(world: World, shipped: str
     outputs["stop"] = printed(run_lore("stop", cwd=world.project))
     assert {line: found.group() for line, text in outputs.items() if (found := RAW.search(text))} == {}
     outputs |= {
-        "mcp": through_mcp(world),
+        "mcp": through_mcp(world, [LORE] if imports else as_lore()),
         "serve": through_http(world),
         "stop again": printed(run_lore("stop", cwd=world.project)),
     }
@@ -106,7 +106,7 @@ def printed(done: subprocess.CompletedProcess[str]) -> str:
     return done.stdout + done.stderr
 
 
-def through_mcp(world: World) -> str:
+def through_mcp(world: World, program: list[str]) -> str:
     """Return the output of `lore mcp` for the requests of an agent."""
     calls = [("query_documents", {"query": "harbour"}), ("search_memories", {"query": "vault"}), ("healthcheck", {})]
     messages = [
@@ -118,7 +118,7 @@ def through_mcp(world: World) -> str:
         ),
     ]
     done = subprocess.run(
-        [LORE, "mcp", "--toolsets", "query,documents,manage,projects,memories"], cwd=world.project, check=False,
+        [*program, "mcp", "--toolsets", "query,documents,manage,projects,memories"], cwd=world.project, check=False,
         capture_output=True, text=True, timeout=SECONDS,
         input="".join(f"{json.dumps(message)}\n" for message in messages),
     )  # fmt: skip

@@ -17,7 +17,7 @@ from mcp.shared.exceptions import MCPError
 
 from lore_server.contract import Contract
 from tests.golden.write import TARGET as GOLDEN
-from tests.harness.commands import LORE, run_lore
+from tests.harness.commands import as_lore, run_lore
 from tests.harness.interfaces import bearer, mcp_over_http, serving
 from tests.harness.projects import write_project
 
@@ -49,7 +49,9 @@ def connect(project: Path, request: pytest.FixtureRequest) -> Iterator[Connect]:
 
 
 def over_pipes(project: Path, *options: str) -> Any:
-    return stdio_client(StdioServerParameters(command=LORE, args=["mcp", *options], cwd=project, env=dict(os.environ)))
+    command, *arguments = as_lore()
+    arguments += ["mcp", *options]
+    return stdio_client(StdioServerParameters(command=command, args=arguments, cwd=project, env=dict(os.environ)))
 
 
 @pytest.mark.parametrize("mode", VERSIONS)

@@ -16,7 +16,7 @@ from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
 from tests.harness import gemini
-from tests.harness.commands import LORE
+from tests.harness.commands import as_lore
 from tests.harness.interfaces import mcp_over_http, serving
 from tests.harness.projects import copy_project
 
@@ -38,7 +38,9 @@ def test_searches_are_answered_over_standard_input_and_output(project: Path) -> 
 
         @asynccontextmanager
         async def face() -> AsyncIterator[Ask]:
-            given = StdioServerParameters(command=LORE, args=["mcp"], cwd=project, env={**os.environ, **endpoint})
+            command, *arguments = as_lore()
+            environment = {**os.environ, **endpoint}
+            given = StdioServerParameters(command=command, args=[*arguments, "mcp"], cwd=project, env=environment)
             async with Client(stdio_client(given)) as client:
                 yield through(client)
 

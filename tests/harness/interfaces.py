@@ -18,7 +18,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
 
 from lore_server.contract import load_contract
-from tests.harness.commands import LONG_SECONDS, LORE, PREPARED, run_lore
+from tests.harness.commands import LONG_SECONDS, LORE, PREPARED, as_lore, run_lore
 
 ALL_TOOLSETS = ",".join(load_contract().toolsets())
 JSON = dict[str, Any]
@@ -99,8 +99,9 @@ def serving(
 
 
 def _stdio(project: Path) -> StdioServerParameters:
-    arguments = ["mcp", "--toolsets", ALL_TOOLSETS]
-    return StdioServerParameters(command=LORE, args=arguments, cwd=project, env=dict(os.environ))
+    command, *arguments = as_lore()
+    arguments += ["mcp", "--toolsets", ALL_TOOLSETS]
+    return StdioServerParameters(command=command, args=arguments, cwd=project, env=dict(os.environ))
 
 
 async def _call_all(target: Callable[[], Any], calls: Calls, mode: str) -> Answers:
