@@ -38,8 +38,18 @@ def test_a_view_loads_without_layout_shifts_and_is_accessible_in_both_themes(rea
     assert barriers(page, "color-contrast") == []
 
 
-@pytest.mark.parametrize("font", FONTS)
-@pytest.mark.parametrize("size", ["desk", "phone"])
+WORST = {("desk", "narrow"), ("phone", "wide")}
+"""The fonts that change the number of lines most; the long run loads every font on both screens."""
+
+
+@pytest.mark.parametrize(
+    ("size", "font"),
+    [
+        pytest.param(size, font, marks=[] if (size, font) in WORST else [pytest.mark.long])
+        for size in ("desk", "phone")
+        for font in FONTS
+    ],
+)
 def test_no_view_shifts_while_loading_with_any_font(browser: Browser, url: str, size: str, font: str) -> None:
     options = {"viewport": PHONE, "has_touch": True} if size == "phone" else {}
     with reading(browser, url, **options) as reader:
