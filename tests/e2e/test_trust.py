@@ -58,7 +58,7 @@ def test_nothing_is_approved_without_a_terminal(project: Path) -> None:
 
     assert done.returncode == 2
     assert "--yes" in done.stderr
-    assert not approvals.has_approval(project, os.environ)
+    assert not approvals.revoke(project, os.environ)
 
 
 @pytest.mark.parametrize(("answer", "code", "is_approved"), [("y", 0, True), ("n", 1, False), ("", 1, False)])
@@ -73,7 +73,7 @@ def test_trust_asks_for_confirmation_on_a_terminal(project: Path, answer: str, c
         command.communicate(timeout=60)
 
     assert command.returncode == code
-    assert approvals.has_approval(project, os.environ) is is_approved
+    assert approvals.revoke(project, os.environ) is is_approved
 
 
 def test_a_project_without_requests_needs_no_approval(tmp_path: Path) -> None:

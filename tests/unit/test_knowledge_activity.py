@@ -7,25 +7,29 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from lore_server.knowledge.activity_log import ACTIVITY, KEPT, Activity, ActivityLog
+from lore_etl.core.errors import ChapterNotFound
+from lore_server.contract import Contract
+from lore_server.knowledge.activity_log import ACTIVITY, KEPT, ActivityLog
+from lore_server.services.call_log import activity
 
 
 def lines(home: Path) -> list[dict[str, object]]:
     return [json.loads(line) for line in (home / ACTIVITY).read_text(encoding="utf-8").splitlines()]
 
 
-def test_a_call_is_logged_as_a_line_with_the_documented_fields(tmp_path: Path) -> None:
-    log = ActivityLog(tmp_path)
+def test_a_call_is_logged_as_a_line_with_the_documented_fields(tmp_path: Path, contract: Contract) -> None:
+    log, operations = ActivityLog(tmp_path), contract.operations
+    about = {"project_id": "p", "filename": "f.md", "chapter_title": "A", "new_content": "private"}
 
-    log.add(Activity("get_project_main", True, "t1", 1.23, project_id="My App\n"))
-    log.add(Activity("update_chapter", False, "t2", 45, "p", "f.md", "A", "No such.", "CHAPTER_NOT_FOUND", {"x": "y"}))
+    log.add(activity(operations["get_project_main"], {"project_id": "My App\n"}, "t1", 0.00123))
+    log.add(activity(operations["update_chapter"], about, "t2", 0.045, ChapterNotFound("No such.")))
 
     first, second = lines(tmp_path)
     assert set(first) == {"timestamp", "method", "success", "project_id", "traceId", "duration"}
     assert {**second, "timestamp": ""} == {
         "timestamp": "", "method": "update_chapter", "success": False, "project_id": "p", "filename": "f.md",
         "chapter_title": "A", "traceId": "t2", "duration": 45, "error": "No such.", "errorCode": "CHAPTER_NOT_FOUND",
-        "errorContext": {"x": "y"},
+        "errorContext": {"project_id": "p", "filename": "f.md", "chapter_title": "A"},
     }  # fmt: skip
 
 
@@ -33,7 +37,7 @@ def test_the_log_is_rotated_and_a_few_old_logs_are_kept(tmp_path: Path) -> None:
     log = ActivityLog(tmp_path, largest_bytes=500)
 
     for n in range(100):
-        log.add(Activity("m", True, f"t{n}", 1))
+        log.add({"method": "m", "success": True, "traceId": f"t{n}", "filler": "x" * 50})
 
     names = sorted(path.name for path in tmp_path.iterdir())
     assert set(names) - {ACTIVITY} == {f"{ACTIVITY}.{n}" for n in range(1, KEPT + 1)}
@@ -48,8 +52,8 @@ def test_a_failure_of_the_log_does_not_fail_the_call(tmp_path: Path) -> None:
         home = tmp_path / str(n)
         home.mkdir()
         hinder(home / ACTIVITY)
-        ActivityLog(home).add(Activity("m", True, "\ud800", 1))
-    ActivityLog(tmp_path / "none").add(Activity("m", True, "t", 1))
+        ActivityLog(home).add({"method": "m", "traceId": "\ud800"})
+    ActivityLog(tmp_path / "none").add({"method": "m", "traceId": "t"})
 
     assert outside.read_text(encoding="utf-8") == "mine"
     assert not (tmp_path / "none").exists()

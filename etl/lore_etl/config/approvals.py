@@ -27,11 +27,6 @@ def is_approved(root: Path, requested: JSON, environment: Mapping[str, str]) -> 
     return _read(environment).get(str(root)) == _digest(requested)
 
 
-def has_approval(root: Path, environment: Mapping[str, str]) -> bool:
-    """Return whether the user approved any settings of this project."""
-    return str(root) in _read(environment)
-
-
 def approve(root: Path, requested: JSON, environment: Mapping[str, str]) -> None:
     """Record these settings as approved and replace earlier approvals of the project. Raises StorageError."""
     _write({**_read(environment), str(root): _digest(requested)}, environment)

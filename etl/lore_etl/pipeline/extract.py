@@ -95,14 +95,8 @@ def create(
     if same_layout and not _differs(found, known):
         _report_known(index, found, known, report)
         return None
-    run = _Run(
-        index,
-        report,
-        found,
-        known,
-        _chunks_by_source(index, is_current, report),
-        related=not (same_layout and is_current),
-    )
+    lines = _chunks_by_source(index, is_current, report)
+    run = _Run(index, report, found, known, lines, related=not (same_layout and is_current))
     run.changed = run.related
     before = [source for source, group in run.lines.items() for _ in group]
     _read_changed(run, same_layout, progress)

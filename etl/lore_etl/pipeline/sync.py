@@ -75,7 +75,12 @@ def embed_only(index: Index, progress: Progress = silent) -> SyncReport:
 
 def delete_all(index: Index) -> SyncReport:
     """Empty the index: chunks, words and vectors. Cached vectors stay, so that a sync restores it quickly."""
-    return _run(index, lambda report: _delete(index, report))
+
+    def steps(report: SyncReport) -> None:
+        with index.gate.switching():
+            _delete(index, report)
+
+    return _run(index, steps)
 
 
 def _run(index: Index, steps: Callable[[SyncReport], object]) -> SyncReport:
@@ -115,11 +120,6 @@ def _load_if_needed(
 
 
 def _delete(index: Index, report: SyncReport) -> None:
-    with index.gate.switching():
-        _delete_everything(index, report)
-
-
-def _delete_everything(index: Index, report: SyncReport) -> None:
     report.deleted = sum(index.catalogue.counts().values())
     index.release_vectors()
     generation = index.generation

@@ -344,7 +344,11 @@ class Catalogue:
 
     def chunks(self, ids: Iterable[str]) -> dict[str, Chunk]:
         """Return the chunks with these ids that exist, by id."""
-        return {chunk.id: chunk for chunk in self._fetch(dict.fromkeys(ids))}
+        found = (
+            self._chunks(f"SELECT record FROM chunk WHERE id IN ({marks})", some)
+            for marks, some in _portions(dict.fromkeys(ids))
+        )
+        return {chunk.id: chunk for chunks in found for chunk in chunks}
 
     def of_source(self, source: str) -> list[Chunk]:
         """Return the chunks of a file in the order of its lines."""
@@ -353,10 +357,6 @@ class Catalogue:
     def _chunks(self, sql: str, values: Sequence[object]) -> list[Chunk]:
         with self._reporting():
             return [Chunk.model_validate_json(row[0]) for row in self._rows(sql, values)]
-
-    def _fetch(self, values: Iterable[str]) -> Iterator[Chunk]:
-        for marks, some in _portions(values):
-            yield from self._chunks(f"SELECT record FROM chunk WHERE id IN ({marks})", some)
 
     def page(self, type_: str | None, source: str | None, limit: int, offset: int) -> tuple[int, list[Chunk]]:
         """Return the number of matching chunks, and one page of them, sorted by source and line."""

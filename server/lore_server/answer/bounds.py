@@ -15,18 +15,14 @@ ANSWER_CHARACTERS = 12_000  # half of the maximum of a reply
 def bounded(reply: AnswerRecord) -> AnswerRecord:
     """Cut the reply to the limit and add a line about the omitted parts."""
     text = budget.prefix(reply["answer"], ANSWER_CHARACTERS)
-    cut = [f"{len(reply['answer']) - len(text):,} characters of the answer"] if text != reply["answer"] else []
     shown: AnswerRecord = {**reply, "answer": text, "citations": [], "references": []}
     shown["citations"] = budget.fitting(reply["citations"], budget.room(budget.REPLY_TOKENS, shown))
     shown["references"] = budget.fitting(reply["references"], budget.room(budget.REPLY_TOKENS, shown))
-    for name, rows, kept in (
-        ("citations", len(reply["citations"]), len(shown["citations"])),
-        ("references", len(reply["references"]), len(shown["references"])),
-    ):
-        if kept < rows:
-            cut.append(f"{rows - kept} {name}")
-    if cut:
-        shown["truncated"] = (
-            f"{' and '.join(cut)} omitted to stay within {budget.REPLY_TOKENS:,} tokens: use a smaller limit."
-        )
+    missing = {
+        "characters of the answer": len(reply["answer"]) - len(text),
+        "citations": len(reply["citations"]) - len(shown["citations"]),
+        "references": len(reply["references"]) - len(shown["references"]),
+    }
+    if cut := " and ".join(f"{count:,} {what}" for what, count in missing.items() if count):
+        shown["truncated"] = f"{cut} omitted to stay within {budget.REPLY_TOKENS:,} tokens: use a smaller limit."
     return shown

@@ -1,7 +1,4 @@
-"""Log of calls: one JSON object per line, with the seed's field names.
-
-It never contains the written texts, and an error in logging never makes a call fail.
-"""
+"""Log of calls: one JSON object per line. An error in logging never makes a call fail."""
 
 from __future__ import annotations
 
@@ -9,11 +6,8 @@ import contextlib
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-from lore_etl.core.clock import precise_timestamp
 from lore_etl.system.durable import replace
 from lore_etl.system.file_locks import close_locked, try_lock
 from lore_etl.system.nofollow import open_regular
@@ -21,35 +15,6 @@ from lore_etl.system.nofollow import open_regular
 ACTIVITY = "activity.log"
 LARGEST_BYTES = 5_000_000
 KEPT = 3
-_TEXT_CHARACTERS = 300
-
-
-@dataclass(frozen=True)
-class Activity:
-    """A call. `duration` is in milliseconds; optional fields that are None or empty are omitted from the line."""
-
-    method: str
-    success: bool
-    trace_id: str
-    duration: float
-    project_id: str | None = None
-    filename: str | None = None
-    chapter_title: str | None = None
-    error: str | None = None
-    error_code: str | None = None
-    error_context: Mapping[str, str] = field(default_factory=dict)
-
-    def record(self) -> dict[str, Any]:
-        """Return the fields under the seed's names."""
-        texts = {"project_id": self.project_id, "filename": self.filename, "chapter_title": self.chapter_title}
-        found: dict[str, Any] = {"timestamp": precise_timestamp(), "method": self.method, "success": self.success}
-        found |= {name: text[:_TEXT_CHARACTERS] for name, text in texts.items() if text}
-        found |= {"traceId": self.trace_id, "duration": round(self.duration, 1)}
-        if not self.success:
-            found |= {"error": (self.error or "")[:_TEXT_CHARACTERS], "errorCode": self.error_code}
-            context = {name: str(text)[:_TEXT_CHARACTERS] for name, text in self.error_context.items()}
-            found |= {"errorContext": context} if context else {}
-        return found
 
 
 class ActivityLog:
@@ -59,10 +24,10 @@ class ActivityLog:
         self._path = home / ACTIVITY
         self._largest = largest_bytes
 
-    def add(self, activity: Activity) -> None:
+    def add(self, record: Mapping[str, object]) -> None:
         """Append a line. Errors are ignored, because logging must not make a call fail."""
         with contextlib.suppress(OSError, ValueError):
-            line = json.dumps(activity.record(), ensure_ascii=False).encode("utf-8", "replace") + b"\n"
+            line = json.dumps(record, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
             descriptor = open_regular(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
             try:
                 os.write(descriptor, line)  # a single write, so that the lines of several processes do not mix

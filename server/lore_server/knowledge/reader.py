@@ -134,8 +134,7 @@ class DocumentReader:
         data = self._files.read(path) if name else None
         if name is None or data is None:
             raise missing(project, filename)
-        text = KnowledgeDocument(shown(data))
-        return StoredDocument(_described(project, name, data, text), text)
+        return _described(project, name, data)
 
     def existing_name(self, project: Project, filename: str) -> str | None:
         """Return the existing file of exactly that name, else of its slug, else None. Raises InvalidFilename."""
@@ -175,7 +174,7 @@ class Listing:
         data = self._files.read(path)
         if data is None:
             return None
-        info = _described(project, name, data, KnowledgeDocument(shown(data)))
+        info = _described(project, name, data).info
         if time.time_ns() - facts.st_ctime_ns > RACY_NS:  # a younger file may change again with the same stamp
             self._seen[path] = (stamp, info)
         return info
@@ -211,8 +210,9 @@ def missing(project: Project, filename: str) -> NotFound:
     return DocumentNotFound(f"Project `{project.id}` has no document `{filename}`.", "List the project's documents.")
 
 
-def _described(project: Project, name: str, data: bytes, document: KnowledgeDocument) -> DocumentInfo:
+def _described(project: Project, name: str, data: bytes) -> StoredDocument:
+    document = KnowledgeDocument(shown(data))
     title = document.metadata.title or name.removesuffix(SUFFIX)
-    path = f"{project.knowledge_path}/{name}"
-    chapters = len(document.headings)
-    return DocumentInfo(project.id, name, path, title, document.metadata, blob_id(data), len(data), chapters)
+    path, chapters = f"{project.knowledge_path}/{name}", len(document.headings)
+    info = DocumentInfo(project.id, name, path, title, document.metadata, blob_id(data), len(data), chapters)
+    return StoredDocument(info, document)

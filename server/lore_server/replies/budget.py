@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeVar, cast
 
 from lore_etl.core.errors import InvalidArgument
+from lore_etl.core.model import sha256
 
 CHARACTERS_PER_TOKEN = 3  # cautious: English prose has 4 or more, code and JSON about 3
 REPLY_TOKENS = 8_000  # the maximum of a reply whose operation has no max_tokens
@@ -97,6 +98,11 @@ def fitting_lines(text: str, characters: int) -> str:
         return text
     end = cut.rfind("\n") + 1
     return cut[:end] if end else cut
+
+
+def mark_of(*parts: str | None) -> str:
+    """Return an identifier of a result, derived from the request and the state of the index."""
+    return sha256("\0".join(map(str, parts)))[:12]
 
 
 def cursor(mark: str, *offsets: int) -> str:

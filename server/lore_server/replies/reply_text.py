@@ -36,6 +36,16 @@ def span(lines: Sequence[int]) -> str:
     return f"{first}" if first == last else f"{first}-{last}"
 
 
+def noted(result: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the note of a reply, if it has one."""
+    return (result["note"],) if "note" in result else ()
+
+
+def excerpt(row: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the indented lines of a result's excerpt."""
+    return (f"   {line}".rstrip() for line in row["excerpt"].split("\n"))
+
+
 def outdated(row: Mapping[str, Any]) -> str:
     """Return the remark after an outdated document; an empty string for other documents."""
     told = row.get("outdated", {})

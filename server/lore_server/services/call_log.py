@@ -6,11 +6,12 @@ import secrets
 import time
 from collections.abc import Callable, Mapping
 
+from lore_etl.core.clock import precise_timestamp
 from lore_etl.core.errors import InternalError, InvalidArgument, InvalidContent, LoreError
 from lore_etl.core.json_types import JSON
 from lore_server.contract import Operation
-from lore_server.knowledge.activity_log import Activity, ActivityLog
-from lore_server.replies.envelope import context_of, in_envelope, seed_code
+from lore_server.knowledge.activity_log import ActivityLog
+from lore_server.replies.envelope import LONGEST, context_of, in_envelope, seed_code
 from lore_server.services.knowledge_library import Library
 
 UNNAMED = (
@@ -21,6 +22,7 @@ UNNAMED = (
     "sync_storage",
     "revert_knowledge",
 )
+NAMED = ("project_id", "filename", "chapter_title")
 
 
 class Recorder:
@@ -40,11 +42,11 @@ class Recorder:
             foreseen = error if isinstance(error, LoreError) else InternalError("Internal error in Lore.")
             foreseen.trace_id = foreseen.trace_id or trace_id
             in_envelope(foreseen, operation.envelope, about)
-            self._add(operation, about, foreseen.trace_id, started, foreseen)
+            self._log.add(activity(operation, about, foreseen.trace_id, time.perf_counter() - started, foreseen))
             if foreseen is error:
                 raise
             raise foreseen from error
-        self._add(operation, about, trace_id, started)
+        self._log.add(activity(operation, about, trace_id, time.perf_counter() - started))
         return result
 
     def _about(self, method: str, arguments: Mapping[str, object]) -> JSON:
@@ -55,34 +57,19 @@ class Recorder:
         except LoreError:
             return dict(arguments)  # the call itself reports the problem with the knowledge folder
 
-    def _add(
-        self,
-        operation: Operation,
-        about: Mapping[str, object],
-        trace_id: str,
-        started: float,
-        error: LoreError | None = None,
-    ) -> None:
-        texts = {name: value if isinstance(value, str) else None for name, value in about.items()}
-        activity = Activity(
-            method=operation.id,
-            success=error is None,
-            trace_id=trace_id,
-            duration=1000 * (time.perf_counter() - started),
-            project_id=texts.get("project_id"),
-            filename=texts.get("filename"),
-            chapter_title=texts.get("chapter_title"),
-            error=_said(error) if error else None,
-            error_code=_code(error, operation) if error else None,
-            error_context=context_of(about) if error else {},
-        )
-        self._log.add(activity)
 
-
-def _said(error: LoreError) -> str:
-    """Return the message of an error, or only its hint if the message may quote the content of the call."""
-    return error.default_hint if isinstance(error, (InvalidArgument, InvalidContent)) else error.message
-
-
-def _code(error: LoreError, operation: Operation) -> str:
-    return seed_code(error.code) if operation.envelope else error.code
+def activity(
+    operation: Operation, about: Mapping[str, object], trace_id: str, seconds: float, error: LoreError | None = None
+) -> JSON:
+    """Return the line of the log for a call, under the seed's names. It never has content of the call."""
+    named = {name: text for name in NAMED if (text := about.get(name)) and isinstance(text, str)}
+    line: JSON = {"timestamp": precise_timestamp(), "method": operation.id, "success": error is None}
+    line |= {name: text[:LONGEST] for name, text in named.items()}
+    line |= {"traceId": trace_id, "duration": round(1000 * seconds, 1)}
+    if error is not None:
+        may_quote = isinstance(error, (InvalidArgument, InvalidContent))
+        line["error"] = (error.default_hint if may_quote else error.message)[:LONGEST]
+        line["errorCode"] = seed_code(error.code) if operation.envelope else error.code
+        if context := context_of(about):
+            line["errorContext"] = context
+    return line

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from lore_etl.core.errors import ClassNotFound, DocumentNotFound, IndexMissing, InvalidArgument
 from lore_etl.core.json_types import JSON
-from lore_etl.core.model import Chunk, sha256
+from lore_etl.core.model import Chunk
 from lore_etl.files.suggest import nearest
 from lore_etl.index import Index
 from lore_etl.relations.classes import ClassNode, Hierarchy
@@ -147,8 +147,7 @@ class DocumentService:
         return list(found.values())
 
     def _mark(self, *parts: str | None) -> str:
-        """Return an identifier of a listing, derived from the request and the state of the index."""
-        return sha256("\0".join(map(str, (*parts, self._index.catalogue.meta("loaded")))))[:12]
+        return budget.mark_of(*parts, self._index.catalogue.meta("loaded"))
 
 
 def _row(chunk: Chunk) -> DocumentRowRecord:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 
 from lore_etl.core.errors import IndexMissing
 from lore_etl.core.json_types import JSON
-from lore_etl.core.model import KnowledgeType, sha256
+from lore_etl.core.model import KnowledgeType
 from lore_etl.index import Index
 from lore_etl.sources.agent_files import MEMORIES
 from lore_etl.stores.tokenizer import STOPWORDS, query_terms, tokens
@@ -58,7 +58,7 @@ class MemorySearch:
         self, text: str, groups: tuple[str, ...], limit: int, max_tokens: int, cursor: str | None
     ) -> MemoryMatchesRecord:
         self._index.require()
-        mark = _mark(text, groups, self._index.catalogue.meta("loaded"))
+        mark = budget.mark_of(text, *groups, self._index.catalogue.meta("loaded"))
         start = budget.offset_of(cursor, mark)
         part = Below(tuple(f"{MEMORIES}/{group}" for group in groups)) if groups else None
         found = self._queries.find(text, KnowledgeType.MEMORY.value, part)
@@ -103,7 +103,7 @@ class MemorySearch:
         self, text: str, groups: tuple[str, ...], limit: int, max_tokens: int, cursor: str | None
     ) -> MemoryMatchesRecord:
         store = self._library.store
-        mark = _mark(text, groups, store.history.tip)
+        mark = budget.mark_of(text, *groups, store.history.tip)
         start = budget.offset_of(cursor, mark)
         kept = {memory.id: memory for memory in MemoryStore(store).all(self._library.current, groups)}
         documents = [page_of(memory.id, memory.memory.body, memory.memory.name) for memory in kept.values()]
@@ -116,14 +116,8 @@ class MemorySearch:
         words = parse(text).words
         page = paging.Page(start, len(ranked), mark)
         said = budget.clipped(text, max_tokens // 10)
-        reply: MemoryMatchesRecord = {
-            "query": said,
-            "total": page.total,
-            "results": [],
-            "degraded": NO_INDEX,
-        }
-        if note := self._note(max_tokens):
-            reply["note"] = note
+        begun: MemoryMatchesRecord = {"query": said, "total": page.total, "results": [], "degraded": NO_INDEX}
+        reply: MemoryMatchesRecord = {**begun, **noted(self._note(max_tokens))}
         shown, more = paging.of_passages(reply, results, texts, words, page, max_tokens)
         return {**reply, "results": shown, **more}
 
@@ -188,7 +182,3 @@ def _matches(documents: Sequence[MatchPage], text: str) -> list[Match]:
     words = dict.fromkeys((*written, *tokens(plain)))
     telling = [word for word in words if len(word) > 1 and word not in STOPWORDS]
     return matches(documents, telling) or matches(documents, query_terms(plain))
-
-
-def _mark(text: str, groups: tuple[str, ...], state: str | None) -> str:
-    return sha256("\0".join((text, *groups, str(state))))[:12]
