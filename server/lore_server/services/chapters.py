@@ -26,18 +26,7 @@ from lore_server.services.project_service import written
 from lore_server.services.superseded import Titled, outdated_among
 
 if TYPE_CHECKING:
-    from lore_server.replies.records import (
-        ChapterListRecord,
-        ChapterRecord,
-        KnowledgeFileDocumentRecord,
-        KnowledgeFileListFilesRecord,
-        KnowledgeFileListRecord,
-        KnowledgeFileRecord,
-        KnowledgeMetadataRecord,
-        KnowledgeWrittenRecord,
-        OneChapterRecord,
-        OutdatedRecord,
-    )
+    from lore_server.replies import records
 
 
 class ChapterService:
@@ -47,7 +36,7 @@ class ChapterService:
         self._library = library
         self._today = today
 
-    def files(self, *, project_id: str | None = None) -> KnowledgeFileListRecord:
+    def files(self, *, project_id: str | None = None) -> records.KnowledgeFileListRecord:
         """Return the documents of a project."""
         name = self._library.named(project_id)
         found = self._library.store.listing.documents(name)
@@ -57,10 +46,12 @@ class ChapterService:
         rows = [_file_row(document, outdated.get(document.filename)) for document in found]
         return {"success": True, "project_id": name, "files": rows, "count": len(rows)}
 
-    def file(self, *, filename: str, project_id: str | None = None, commit: str | None = None) -> KnowledgeFileRecord:
+    def file(
+        self, *, filename: str, project_id: str | None = None, commit: str | None = None
+    ) -> records.KnowledgeFileRecord:
         """Return a whole document, in its current state or as of a commit."""
         found = self._library.documents(commit).document(self._library.named(project_id), filename)
-        whole: KnowledgeFileDocumentRecord = {
+        whole: records.KnowledgeFileDocumentRecord = {
             "filename": found.info.filename,
             "metadata": metadata_of(found.info.title, found.info.metadata),
             "introduction": found.document.introduction,
@@ -81,22 +72,22 @@ class ChapterService:
         supersedes: Sequence[str],
         request: WriteRequest,
         valid_until: str | None = None,
-    ) -> KnowledgeWrittenRecord:
+    ) -> records.KnowledgeWrittenRecord:
         store, name = self._library.store, self._library.named(request.project_id)
         parts = [NewChapter(chapter["title"], chapter["content"], chapter.get("summary", "")) for chapter in chapters]
         text = new_document(title, introduction, keywords, parts, store.now(), supersedes, valid_until)
         return written(store.create_document(name, filename, text, request.by))
 
-    def write(self, *, filename: str, content: str, request: WriteRequest) -> KnowledgeWrittenRecord:
+    def write(self, *, filename: str, content: str, request: WriteRequest) -> records.KnowledgeWrittenRecord:
         """Replace the text of a document."""
         return written(self._library.edit(request, filename, rewrite(content)))
 
-    def delete(self, *, filename: str, request: WriteRequest) -> KnowledgeWrittenRecord:
+    def delete(self, *, filename: str, request: WriteRequest) -> records.KnowledgeWrittenRecord:
         """Delete a document; its history is kept."""
         name = self._library.named(request.project_id)
         return written(self._library.store.delete_document(name, filename, request.by, request.expected_version))
 
-    def chapters(self, *, filename: str, project_id: str | None = None) -> ChapterListRecord:
+    def chapters(self, *, filename: str, project_id: str | None = None) -> records.ChapterListRecord:
         """Return the headings of a document."""
         found = self._found(project_id, filename)
         rows = [_row(chapter) for chapter in found.document.chapters]
@@ -118,7 +109,7 @@ class ChapterService:
         project_id: str | None = None,
         chapter_title: str | None = None,
         chapter_index: int | None = None,
-    ) -> OneChapterRecord:
+    ) -> records.OneChapterRecord:
         """Return one chapter."""
         found = self._found(project_id, filename)
         chapter, info = found.document.chapter(chapter_title, chapter_index), found.info
@@ -140,7 +131,7 @@ class ChapterService:
         chapter_title: str | None = None,
         chapter_index: int | None = None,
         new_summary: str | None = None,
-    ) -> KnowledgeWrittenRecord:
+    ) -> records.KnowledgeWrittenRecord:
         """Replace the text of a chapter."""
         edit = update_chapter(Which(chapter_title, chapter_index), new_content, new_summary)
         return written(self._library.edit(request, filename, edit))
@@ -156,7 +147,7 @@ class ChapterService:
         summary: str | None = None,
         reference_chapter: str | None = None,
         reference_index: int | None = None,
-    ) -> KnowledgeWrittenRecord:
+    ) -> records.KnowledgeWrittenRecord:
         is_placed = reference_chapter is not None or reference_index is not None
         reference = Which(reference_chapter, reference_index) if is_placed else None
         edit = add_chapter(NewChapter(chapter_title, content, summary or ""), position, reference)
@@ -169,7 +160,7 @@ class ChapterService:
         request: WriteRequest,
         chapter_title: str | None = None,
         chapter_index: int | None = None,
-    ) -> KnowledgeWrittenRecord:
+    ) -> records.KnowledgeWrittenRecord:
         """Remove a chapter with its sub-chapters."""
         edit = remove_chapter(Which(chapter_title, chapter_index))
         return written(self._library.edit(request, filename, edit))
@@ -178,9 +169,9 @@ class ChapterService:
         return self._library.store.reader.document(self._library.named(project_id), filename)
 
 
-def metadata_of(title: str, metadata: Metadata) -> KnowledgeMetadataRecord:
+def metadata_of(title: str, metadata: Metadata) -> records.KnowledgeMetadataRecord:
     """Return the values of front matter."""
-    record: KnowledgeMetadataRecord = {
+    record: records.KnowledgeMetadataRecord = {
         "title": title,
         "keywords": list(metadata.keywords),
         "created": metadata.created,
@@ -195,7 +186,7 @@ def metadata_of(title: str, metadata: Metadata) -> KnowledgeMetadataRecord:
     return record
 
 
-def _file_row(info: DocumentInfo, outdated: OutdatedRecord | None) -> KnowledgeFileListFilesRecord:
+def _file_row(info: DocumentInfo, outdated: records.OutdatedRecord | None) -> records.KnowledgeFileListFilesRecord:
     row = {
         "filename": info.filename,
         **metadata_of(info.title, info.metadata),
@@ -204,10 +195,10 @@ def _file_row(info: DocumentInfo, outdated: OutdatedRecord | None) -> KnowledgeF
         "version": info.version,
         "bytes": info.bytes,
     }
-    return cast("KnowledgeFileListFilesRecord", row)
+    return cast("records.KnowledgeFileListFilesRecord", row)
 
 
-def _row(chapter: Chapter) -> ChapterRecord:
+def _row(chapter: Chapter) -> records.ChapterRecord:
     return {
         "index": chapter.index,
         "title": chapter.title,

@@ -12,14 +12,7 @@ from lore_server.knowledge.write_request import WriteRequest
 from lore_server.services.knowledge_library import Library
 
 if TYPE_CHECKING:
-    from lore_server.replies.records import (
-        KnowledgeHistoryCommitsRecord,
-        KnowledgeHistoryRecord,
-        KnowledgeRevertedRecord,
-        KnowledgeServerInfoRecord,
-        StorageStatusRecord,
-        StorageSyncedRecord,
-    )
+    from lore_server.replies import records
 
 NAME = "Lore"
 DESCRIPTION = (
@@ -35,7 +28,7 @@ class StorageService:
     def __init__(self, library: Library) -> None:
         self._library = library
 
-    def info(self) -> KnowledgeServerInfoRecord:
+    def info(self) -> records.KnowledgeServerInfoRecord:
         """Return the server's name and version, and the knowledge folder."""
         home = str(self._library.home)
         return {
@@ -46,7 +39,7 @@ class StorageService:
             "description": DESCRIPTION,
         }
 
-    def status(self) -> StorageStatusRecord:
+    def status(self) -> records.StorageStatusRecord:
         """Return the state of the knowledge folder's repository."""
         store = self._library.store
         status = store.status()
@@ -63,7 +56,7 @@ class StorageService:
             "status_details": "\n".join(details)[:LONGEST_DETAILS],
         }
 
-    def sync(self, *, request: WriteRequest) -> StorageSyncedRecord:
+    def sync(self, *, request: WriteRequest) -> records.StorageSyncedRecord:
         """Commit the files that were changed by hand, then pull and push."""
         store = self._library.store
         done = store.sync(request.by)
@@ -89,14 +82,14 @@ class StorageService:
         filename: str | None = None,
         commit: str | None = None,
         since: str | None = None,
-    ) -> KnowledgeHistoryRecord:
+    ) -> records.KnowledgeHistoryRecord:
         """Return commits, the changes of one commit, or the changes since a commit."""
         store = self._library.store
         if commit is not None and since is None:
             shown = store.past.show(commit)
             return {"success": True, "commits": [_row(shown.commit)], "paths": list(shown.paths), "patch": shown.patch}
         project = None if everything else self._library.named(project_id)
-        record: KnowledgeHistoryRecord = {"success": True, "commits": []}
+        record: records.KnowledgeHistoryRecord = {"success": True, "commits": []}
         if project is not None:
             record["project_id"] = project
         if since is not None:
@@ -105,13 +98,13 @@ class StorageService:
             record["commits"] = [_row(commit) for commit in store.past.log(project, filename, main, limit, skip)]
         return record
 
-    def revert(self, *, commit: str, request: WriteRequest) -> KnowledgeRevertedRecord:
+    def revert(self, *, commit: str, request: WriteRequest) -> records.KnowledgeRevertedRecord:
         """Undo the changes of a commit with a new commit."""
         done = self._library.store.past.revert(commit, request.by)
         return {"success": True, "commit": done.commit, "paths": list(done.paths), "message": done.message}
 
 
-def _row(commit: Commit) -> KnowledgeHistoryCommitsRecord:
+def _row(commit: Commit) -> records.KnowledgeHistoryCommitsRecord:
     return {
         "id": commit.id,
         "author": commit.agent,
