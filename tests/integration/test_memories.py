@@ -10,23 +10,26 @@ import pytest
 
 from lore_etl.core.errors import InvalidPath, MemoryNotFound
 from lore_server.knowledge.git.history import INTERRUPTED
+from lore_server.knowledge.memory_files import made
 from lore_server.knowledge.memory_store import Added, MemoryStore
 from lore_server.knowledge.store import KnowledgeStore
 from tests.harness.knowledge import AGENT, PROJECT, assert_sound, create, git, messages
 from tests.harness.processes import child
 
+NOW = "2026-01-02T03:04:05.000Z"
 LONG = "".join(f"Line {number} of something long.\n\n" for number in range(900))
 # adds a memory that another process adds at the same moment
 ADDER = """
 import sys
 from pathlib import Path
 from lore_server.knowledge.git.commits import Author
+from lore_server.knowledge.memory_files import made
 from lore_server.knowledge.memory_store import MemoryStore
 from lore_server.knowledge.store import KnowledgeStore
 memories = MemoryStore(KnowledgeStore(Path(sys.argv[1]), wait_seconds=60))
 print("ready", flush=True)
 for line in sys.stdin:
-    done = memories.add("My App", sys.argv[2], "g", line * 1000, "", {}, Author(sys.argv[2]))
+    done = memories.add("My App", made(sys.argv[2], "g", line * 1000, "", {}, ""), Author(sys.argv[2]))
     print(done.kept.id, done.is_duplicate, len(done.kept.paths), flush=True)
 """
 
@@ -57,7 +60,7 @@ def memories(home: Path) -> MemoryStore:
 def add(
     memories: MemoryStore, name: str = "A name", body: str = "A body.\n", group: str = "g", **more: str | None
 ) -> Added:
-    return memories.add(PROJECT, name, group, body, "", {}, AGENT, **more)
+    return memories.add(PROJECT, made(name, group, body, "", {}, NOW), AGENT, **more)
 
 
 def files(home: Path) -> list[str]:
@@ -133,7 +136,7 @@ def test_a_memory_that_replaces_itself_updates_its_metadata_or_stays_unchanged(
 
     same = add(memories, replaces=first.kept.id)
     renamed = add(memories, "New name", replaces=first.kept.id)
-    rated = memories.add(PROJECT, "New name", "g", "A body.\n", "", {"rating": 5}, AGENT, renamed.kept.id)
+    rated = memories.add(PROJECT, made("New name", "g", "A body.\n", "", {"rating": 5}, NOW), AGENT, renamed.kept.id)
 
     assert (same.is_duplicate, same.commit, same.replaced) == (True, None, None)
     assert (renamed.is_duplicate, renamed.replaced) == (False, first.kept.id)

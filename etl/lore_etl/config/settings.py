@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 import re
 from pathlib import Path
 from typing import Annotated, Literal
@@ -167,6 +168,11 @@ class Settings(SettingsTable):
     server: ServerSettings = ServerSettings()
     owner: OwnerSettings = OwnerSettings()
     hook: HookSettings = HookSettings()
+
+
+def gemini_key() -> str | None:
+    """Return the user's key from the environment, never from a file, because files end up in commits."""
+    return os.environ.get("GEMINI_API_KEY") or None
 
 
 def load_settings(project: Path, extra: Path | None = None) -> Settings:

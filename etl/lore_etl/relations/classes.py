@@ -16,20 +16,8 @@ from lore_etl.core.model import Ancestor, ClassDefinition, FileFacts
 MAX_DEPTH = 64
 MAX_IMPORTS = 100  # maximum number of imports to follow for a name
 _ALIASES = ("@/", "~/")  # npm packages cannot have such names
-_JS_ENDINGS = (
-    "",
-    ".ts",
-    ".tsx",
-    ".mts",
-    ".js",
-    ".jsx",
-    ".mjs",
-    ".cjs",
-    "/index.ts",
-    "/index.tsx",
-    "/index.js",
-    "/index.mjs",
-)
+_JS_SUFFIXES = (".ts", ".tsx", ".mts", ".js", ".jsx", ".mjs", ".cjs")
+_JS_ENDINGS = ("", *_JS_SUFFIXES, "/index.ts", "/index.tsx", "/index.js", "/index.mjs")
 
 
 @dataclass(frozen=True)

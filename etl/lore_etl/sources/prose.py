@@ -56,13 +56,7 @@ class Adrs(Source):
     """Architecture decision records."""
 
     name, type = "adrs", KnowledgeType.ADR
-    patterns = (
-        "**/adr/*.md",
-        "**/adrs/*.md",
-        "**/ADR/*.md",
-        "**/decisions/*.md",
-        "**/architecture-decisions/*.md",
-    )
+    patterns = tuple(f"**/{folder}/*.md" for folder in ("adr", "adrs", "ADR", "decisions", "architecture-decisions"))
 
 
 class Tickets(Source):
@@ -127,17 +121,8 @@ class Guides(Source):
     """Documentation, with titles and blog entries from a `tree.json` beside it."""
 
     name, type = "guides", KnowledgeType.GUIDE
-    patterns = (
-        "*.md",
-        "*.mdx",
-        "*.markdown",
-        "*.rst",
-        "**/docs/**/*.txt",
-        "!LICENSE*",
-        "!NOTICE*",
-        "!requirements*.txt",
-        *OF_OTHERS,
-    )
+    patterns = ("*.md", "*.mdx", "*.markdown", "*.rst", "**/docs/**/*.txt",
+                "!LICENSE*", "!NOTICE*", "!requirements*.txt", *OF_OTHERS)  # fmt: skip
 
     @cached_property
     def navigation(self) -> dict[str, tuple[str, KnowledgeType]]:

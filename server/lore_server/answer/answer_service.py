@@ -7,12 +7,12 @@ import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol, TypedDict
 
+from lore_etl.config.settings import gemini_key
 from lore_etl.core.errors import ProviderError
 from lore_etl.index import Index
 from lore_server.answer.bounds import bounded
 from lore_server.answer.extractive import extract
 from lore_server.answer.grounding import INSTRUCTION, NOT_FOUND, grounded, prompt
-from lore_server.answer.key import api_key
 from lore_server.answer.links import REMOVED, without_links
 from lore_server.answer.pack import Passage, pack
 from lore_server.answer.streaming import Telling
@@ -92,7 +92,7 @@ class AnswerService:
     def _writer(self) -> tuple[AnswerModel | None, str | None]:
         if self._settings.provider == "none":
             return None, "no answer model is configured (answer.provider); quoting passages instead"
-        key = api_key()
+        key = gemini_key()
         if key is None:
             return None, "no answer model: GEMINI_API_KEY is not set; quoting passages instead"
         from lore_server.answer.gemini_writer import GeminiWriter

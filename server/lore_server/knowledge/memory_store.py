@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from lore_etl.core.errors import MemoryNotFound
-from lore_etl.core.model import Value
 from lore_server.knowledge.git.commits import Author
 from lore_server.knowledge.git.history import Changes
-from lore_server.knowledge.memory_files import Memory, file_place, files_of, made, number_of_parts, read_memory
+from lore_server.knowledge.memory_files import Made, Memory, file_place, files_of, number_of_parts, read_memory
 from lore_server.knowledge.names import SUFFIX, group_folder
 from lore_server.knowledge.reader import Project, shown
 from lore_server.knowledge.store import KnowledgeStore
@@ -48,23 +47,9 @@ class MemoryStore:
     def __init__(self, store: KnowledgeStore) -> None:
         self._store = store
 
-    def add(
-        self,
-        project_id: str,
-        name: str,
-        group_id: str,
-        body: str,
-        source: str,
-        metadata: Mapping[str, Value],
-        author: Author,
-        replaces: str | None = None,
-    ) -> Added:
-        """Add a memory unless its group has the same text; delete the memory with the id `replaces`, if it exists.
-
-        Raises:
-            InvalidGroupId, InvalidContent: see `made`.
-        """
-        memory, secrets = made(name, group_id, body, source, metadata, self._store.now())
+    def add(self, project_id: str, new: Made, author: Author, replaces: str | None = None) -> Added:
+        """Add a memory unless its group has the same text; delete the memory with the id `replaces`, if it exists."""
+        memory, secrets = new
         with self._store.writer.writing():
             project, more = self._store.projects.begun(self._store.reader.project(project_id))
             old = self._found(project, replaces) if replaces is not None else None

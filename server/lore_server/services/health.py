@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from lore_etl.config.settings import gemini_key
 from lore_etl.core.clock import seconds_since
 from lore_etl.core.errors import LoreError
 from lore_etl.files.indexed import NOTHING_TO_INDEX
@@ -18,7 +19,6 @@ from lore_etl.models.embedder import model_name
 from lore_etl.stores.catalogue import Catalogue
 from lore_etl.stores.claim import is_ours
 from lore_server import __version__
-from lore_server.answer.key import api_key
 from lore_server.contract import Contract
 from lore_server.query.freshness import Freshness
 
@@ -162,7 +162,7 @@ class HealthService:
     def _check_answers(self) -> Verdict:
         if self._index.settings.answer.provider == "none":
             return "ok", "Answers are quotes, as configured."
-        if api_key() is None:
+        if gemini_key() is None:
             return "ok", "GEMINI_API_KEY is not set: answers are quotes."
         return "ok", f"{self._index.settings.answer.model}; only ask calls it."
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from lore_etl.core.model import Value
+from lore_server.knowledge.memory_files import made
 from lore_server.knowledge.memory_store import Added, MemoryStore
 from lore_server.knowledge.write_request import WriteRequest
 from lore_server.services.knowledge_library import Library
@@ -33,8 +34,9 @@ class MemoryService:
         replaces: str | None = None,
     ) -> MemoryAddedRecord:
         """Store a text as a memory, unless its group already has the same text."""
-        memories, project = MemoryStore(self._library.store), self._library.current
-        done = memories.add(project, name, group_id, body, source, metadata, request.by, replaces)
+        store = self._library.store
+        new = made(name, group_id, body, source, metadata, store.now())
+        done = MemoryStore(store).add(self._library.current, new, request.by, replaces)
         memory = done.kept.memory
         note = " ".join([*_told(done), self._library.note() or ""]).strip()
         return {
