@@ -61,11 +61,9 @@ class Remote:
     def look(self) -> bool:
         """Ask git again whether a remote is configured, and return the answer."""
         self._configured = False
-        if self._history.exists:
-            try:
+        with contextlib.suppress(GitError):
+            if self._history.exists:
                 self._configured = bool(self._git.run("config", "--get", f"remote.{NAME}.url").strip())
-            except GitError:
-                self._configured = False
         return self._configured
 
     def state(self) -> RemoteState:
@@ -83,13 +81,11 @@ class Remote:
     @property
     def branch(self) -> str:
         """Return the branch of the remote's HEAD, as known without contacting the remote, else our own branch."""
-        if self._branch is None:
-            try:
-                ref = self._git.run("symbolic-ref", "-q", HEAD).decode().strip()
-            except GitError:
-                return self._history.branch
-            return ref.removeprefix(f"refs/remotes/{NAME}/")
-        return self._branch
+        if self._branch is not None:
+            return self._branch
+        with contextlib.suppress(GitError):
+            return self._git.run("symbolic-ref", "-q", HEAD).decode().strip().removeprefix(f"refs/remotes/{NAME}/")
+        return self._history.branch
 
     @property
     def problem(self) -> str | None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import datetime
 import math
 import os
 import re
 import threading
 import time
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -79,9 +78,8 @@ class Match(NamedTuple):
 class KnowledgeSearch:
     """A thread-safe search in the documents of a project, which caches each document until its file changes."""
 
-    def __init__(self, library: Library, today: Callable[[], datetime.date] = datetime.date.today) -> None:
+    def __init__(self, library: Library) -> None:
         self._library = library
-        self._today = today
         self._guard = threading.Lock()
         self._pages: dict[str, tuple[Stamp, MatchPage]] = {}
         self._characters = 0
@@ -92,7 +90,7 @@ class KnowledgeSearch:
         name = self._library.named(project_id)
         pages = list(self._read(name))
         titled = (Titled(page.filename, page.title, page.metadata) for page in pages)
-        ranked = _ranked(matches(pages, words), outdated_among(titled, self._today()))
+        ranked = _ranked(matches(pages, words), outdated_among(titled))
         return {
             "success": True,
             "project_id": name,

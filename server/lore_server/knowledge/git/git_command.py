@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from lore_etl.core.errors import GitError
@@ -44,7 +44,6 @@ class Git:
         self,
         *arguments: str,
         data: bytes = b"",
-        extra: Mapping[str, str] | None = None,
         keep: Sequence[int] = (),
         seconds: float = SECONDS,
         remote: bool = False,
@@ -56,16 +55,10 @@ class Git:
         Raises:
             GitError: git is not installed, fails, or takes too long.
         """
-        with self.start(*arguments, extra=extra, keep=keep, remote=remote) as process:
+        with self.start(*arguments, keep=keep, remote=remote) as process:
             return finish(process, data, seconds)
 
-    def start(
-        self,
-        *arguments: str,
-        extra: Mapping[str, str] | None = None,
-        keep: Sequence[int] = (),
-        remote: bool = False,
-    ) -> subprocess.Popen[bytes]:
+    def start(self, *arguments: str, keep: Sequence[int] = (), remote: bool = False) -> subprocess.Popen[bytes]:
         """Start git and return its process; `finish` waits for it. Raises GitError."""
         try:
             return subprocess.Popen(
@@ -74,7 +67,7 @@ class Git:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 cwd=self._home,
-                env={**_environment(remote), **(extra or {})},
+                env=_environment(remote),
                 **inheriting(tuple(keep)),
                 start_new_session=remote,  # without a terminal, no program can ask for a password
             )
