@@ -14,6 +14,8 @@ from benchmarks.main_job import row
 from lore_server.knowledge.chapter_edit import NewChapter, Which, new_document, update_chapter
 from lore_server.knowledge.git.commits import Author
 from lore_server.knowledge.store import KnowledgeStore
+from lore_server.services.knowledge_library import Library
+from lore_server.services.storage import StorageService
 
 AUTHOR = Author("benchmark")
 PROJECT = "benchmark"
@@ -35,10 +37,8 @@ def percentiles(act: Callable[[int], object], calls: int) -> str:
 def fill(store: KnowledgeStore, documents: int) -> str:
     """Create one document as callers do, copy it, commit the copies with a sync, and return the sync's duration."""
     chapters = tuple(NewChapter(f"Chapter {n}", WORDS) for n in range(CHAPTERS))
-    path = (
-        store.home
-        / store.create_document(PROJECT, "doc-0", new_document("A", "B", ("c",), chapters, store.now()), AUTHOR).path
-    )
+    text = new_document("A", "B", ("c",), chapters, store.now())
+    path = store.home / store.create_document(PROJECT, "doc-0", text, AUTHOR).path
     for number in range(1, documents):
         (path.parent / f"doc-{number}.md").write_bytes(path.read_bytes().replace(b"title: A", b"title: A%d" % number))
     started = time.perf_counter()
@@ -76,26 +76,21 @@ def main() -> None:
             percentiles(lambda n: store.reader.document(PROJECT, f"doc-{n % documents}").document.chapters, calls),
         )
         chapter = Which("Chapter 2")
-        row(
-            "update a chapter",
-            percentiles(
-                lambda n: store.edit(PROJECT, f"doc-{n % documents}", update_chapter(chapter, f"text {n}"), AUTHOR),
-                calls,
-            ),
-        )
-        row(
-            "create a document",
-            percentiles(
-                lambda n: store.create_document(
-                    PROJECT, f"new-{n}", new_document("A", "B", (), (), store.now()), AUTHOR
-                ),
-                calls,
-            ),
-        )
+
+        def update(number: int) -> None:
+            store.edit(PROJECT, f"doc-{number % documents}", update_chapter(chapter, f"text {number}"), AUTHOR)
+
+        def create(number: int) -> None:
+            text = new_document("A", "B", (), (), store.now())
+            store.create_document(PROJECT, f"new-{number}", text, AUTHOR)
+
+        row("update a chapter", percentiles(update, calls))
+        row("create a document", percentiles(create, calls))
         row("list after a write", percentiles(lambda n: listed_after(store, n), calls // 4))
         row("delete a document", percentiles(lambda n: store.delete_document(PROJECT, f"new-{n}", AUTHOR), calls))
         row("history of a document", percentiles(lambda n: store.past.log(PROJECT, f"doc-{n}"), 20))
-        row("status", percentiles(lambda _: store.status(), 20))
+        storage = StorageService(Library(home, home))
+        row("status", percentiles(lambda _: storage.status(), 20))
         row("git add, git commit", percentiles(lambda n: by_command_line(home, n % documents), calls // 4))
 
 

@@ -15,6 +15,8 @@ from lore_server.knowledge.chapter_edit import NewChapter, Which, add_chapter, r
 from lore_server.knowledge.git.commits import Author, Commit
 from lore_server.knowledge.git.history import FOREIGN, INTERRUPTED
 from lore_server.knowledge.store import KnowledgeStore
+from lore_server.services.knowledge_library import Library
+from lore_server.services.storage import StorageService
 from tests.harness.knowledge import AGENT, PROJECT, assert_sound, create, git, messages
 
 
@@ -294,7 +296,7 @@ def test_without_git_reading_works_and_a_write_reports_that_git_is_missing(
 
     again = KnowledgeStore(store.home)
     assert len(again.listing.documents(PROJECT)) == 1
-    assert "git" in (again.status().problem or "").lower()
+    assert "git" in StorageService(Library(store.home, store.home)).status()["status_details"].lower()
     with pytest.raises(GitError) as caught:
         again.write_main(PROJECT, "x", AGENT)
     assert "Install git" in caught.value.hint
@@ -317,11 +319,13 @@ def test_status_and_sync_report_uncommitted_changes(store: KnowledgeStore) -> No
     path = store.home / create(store).path
     (path.parent / "by hand.md").write_text("x", encoding="utf-8")
 
-    status = store.status()
-    assert (status.exists, status.current_branch, status.remote.state) == (True, "main", "none")
-    assert status.uncommitted == ("projects/my-app/knowledge/by hand.md",)
-    assert status.last_commit and status.last_commit.message.endswith("Created guide.md")
+    storage = StorageService(Library(store.home, store.home))
+
+    status = storage.status()
+    assert (status["exists"], status["current_branch"], status["remote_status"]) == (True, "main", "no remote")
+    assert status["status_details"] == "projects/my-app/knowledge/by hand.md"
+    assert status["last_commit"].endswith("Created guide.md")
     synced = store.sync(AGENT)
     assert (synced.files_committed, synced.pushed) == (1, False)
-    assert store.status().uncommitted == ()
+    assert storage.status()["uncommitted_files"] == 0
     assert store.reader.document(PROJECT, "by hand.md").document.text == "x"

@@ -51,7 +51,7 @@ def test_a_write_is_pushed_in_the_background(pair: Pair) -> None:
     pair.update(pair.ours, "First", "pushed")
 
     assert git(pair.remote, "rev-parse", "main") == git(pair.ours.home, "rev-parse", "main")
-    assert pair.ours.status().remote.state == "up to date"
+    assert pair.ours.remote.state().state == "up to date"
 
 
 def test_commits_of_a_remote_that_is_ahead_are_fetched_at_the_start(pair: Pair) -> None:
@@ -77,7 +77,7 @@ def test_unpushed_commits_are_pushed_to_a_remote_that_is_behind(pair: Pair) -> N
     pair.ours = KnowledgeStore(pair.ours.home)
     pair.update(pair.ours, "First", "not pushed")
     pair.find_remote(pair.ours)
-    assert pair.ours.status().remote.ahead == 1
+    assert pair.ours.remote.state().ahead == 1
 
     assert pair.ours.open() == (0, False, None)
     assert pair.ours.close(30)
@@ -94,7 +94,7 @@ def test_a_remote_can_be_fetched_in_the_background(pair: Pair) -> None:
     assert theirs.close(30)
 
     assert (notifications, content(theirs, "First")) == (["changed"], "from elsewhere")
-    assert theirs.status().remote.problem is None
+    assert theirs.remote.state().problem is None
 
 
 def diverge(pair: Pair, ours: str, theirs: str) -> KnowledgeStore:
@@ -130,7 +130,7 @@ def test_conflicting_histories_are_kept_and_reported_and_writing_continues(pair:
 
     assert not store.open().pulled
 
-    state = store.status().remote
+    state = store.remote.state()
     assert (state.state, state.ahead, state.behind) == ("diverged", 2, 2)
     assert "guide.md" in (state.problem or "")
     assert messages(store.home) == before
@@ -148,7 +148,7 @@ def test_a_write_after_a_remote_commit_is_merged_before_it_is_pushed(pair: Pair)
     pair.update(pair.ours, "First", "ours")
 
     assert (content(pair.ours, "First"), content(pair.ours, "Second")) == ("ours", "theirs")
-    assert pair.ours.status().remote.state == "up to date"
+    assert pair.ours.remote.state().state == "up to date"
 
 
 def test_a_rewritten_remote_loses_no_local_commit(pair: Pair, tmp_path: Path) -> None:
@@ -175,12 +175,12 @@ def test_an_unreachable_remote_is_reported_and_does_not_block_writes(pair: Pair,
     pair.update(store, "First", "offline")
 
     assert content(store, "First") == "offline"
-    state = store.status().remote
+    state = store.remote.state()
     assert (state.state, state.ahead) == ("failed", 1)
     assert state.problem
     git(store.home, "remote", "set-url", "origin", str(pair.remote))
     assert store.sync(AGENT).pushed
-    assert store.status().remote.problem is None
+    assert store.remote.state().problem is None
 
 
 def test_a_read_only_remote_is_reported_and_does_not_block_writes(pair: Pair) -> None:
@@ -191,7 +191,7 @@ def test_a_read_only_remote_is_reported_and_does_not_block_writes(pair: Pair) ->
 
     pair.update(pair.ours, "First", "kept")
 
-    state = pair.ours.status().remote
+    state = pair.ours.remote.state()
     assert (state.state, state.ahead) == ("failed", 1)
     assert "read only" in (state.problem or "") or "declined" in (state.problem or "")
     assert content(pair.ours, "First") == "kept"
@@ -207,7 +207,7 @@ def test_symlinks_from_a_remote_are_not_accepted(pair: Pair, tmp_path: Path) -> 
 
     assert not pair.ours.open().pulled
 
-    assert "link" in (pair.ours.status().remote.problem or "")
+    assert "link" in (pair.ours.remote.state().problem or "")
     assert [document.filename for document in pair.ours.listing.documents(PROJECT)] == ["guide.md"]
 
 

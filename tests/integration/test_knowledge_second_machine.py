@@ -106,7 +106,7 @@ def test_a_remote_whose_head_has_another_name_does_not_split_the_history(
         == [project.id for project in second.reader.projects()]
         == [PROJECT, "Other"]
     )
-    assert second.status().remote.state == "up to date"
+    assert second.remote.state().state == "up to date"
 
 
 def test_all_machines_push_to_the_same_branch_of_an_empty_remote(
@@ -154,12 +154,12 @@ def test_the_reason_for_a_divergence_is_kept_for_the_next_process_until_resolved
     git(second.home, "remote", "rename", "away", "origin")
     assert KnowledgeStore(second.home).sync(AGENT).pushed is False
 
-    remote = KnowledgeStore(second.home).status().remote
+    remote = KnowledgeStore(second.home).remote.state()
     assert (remote.state, remote.ahead, remote.behind) == ("diverged", 1, 1)
     assert "guide.md" in str(remote.problem)
     assert "merge them with git" in str(remote.problem)
 
     git(second.home, "merge", "-q", "-X", "ours", "-m", "By hand", "origin/main")
     assert KnowledgeStore(second.home).sync(AGENT).pushed is True
-    assert KnowledgeStore(second.home).status().remote.problem is None
+    assert KnowledgeStore(second.home).remote.state().problem is None
     assert messages(second.home)[-1] == "By hand"

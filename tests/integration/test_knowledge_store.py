@@ -60,7 +60,7 @@ def test_reading_a_missing_document_creates_nothing(store: KnowledgeStore) -> No
     assert store.reader.main(PROJECT) == type(store.reader.main(PROJECT))(PROJECT, False, "", None, None)
     assert store.listing.documents(PROJECT) == []
     assert store.past.log() == []
-    assert store.status().exists is False
+    assert store.history.exists is False
     assert store.open() == (0, False, None)
     with pytest.raises(ProjectNotFound):
         store.reader.document(PROJECT, "guide")
@@ -342,7 +342,7 @@ def test_a_folder_of_the_original_opens_unchanged_and_keeps_its_layout(tmp_path:
     store.write_main("git@host:team/other.git", "x", AGENT)
 
     assert (home / "projects" / "git-host-team-other-git" / "main.md").read_text(encoding="utf-8") == "x"
-    assert store.status().current_branch == "master"
+    assert store.history.branch == "master"
     assert len(store.past.log()) == 4
     assert_sound(home)
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 from lore_etl.core.clock import precise_timestamp
 from lore_etl.core.errors import Conflict, FileExists, LoreError
 from lore_server.knowledge import limits
-from lore_server.knowledge.git.commits import Author, Commit, blob_id
+from lore_server.knowledge.git.commits import Author, blob_id
 from lore_server.knowledge.git.history import FOREIGN, LOCK, Changes, History
 from lore_server.knowledge.identity import Identity
 from lore_server.knowledge.lock import StoreLock
@@ -33,19 +32,6 @@ class Opened(NamedTuple):
 
     recovered: int
     pulled: bool
-    problem: str | None = None
-
-
-@dataclass(frozen=True)
-class StoreStatus:
-    """The state of the folder and of its repository; `problem` is the error if the state cannot be read."""
-
-    storage_path: str
-    exists: bool
-    current_branch: str
-    last_commit: Commit | None
-    uncommitted: tuple[str, ...]
-    remote: RemoteState
     problem: str | None = None
 
 
@@ -116,21 +102,6 @@ class KnowledgeStore:
         """Wait for the background push; return False if it has not finished, and is repeated at the next start."""
         self.writer.close()
         return self.remote.wait(wait_seconds)
-
-    def status(self) -> StoreStatus:
-        """Return the state of folder and remote; errors are not raised but reported in `problem`."""
-        history, problem = self.history, None
-        last: Commit | None = None
-        uncommitted: tuple[str, ...] = ()
-        remote = RemoteState()
-        try:
-            last = next(iter(history.log(limit=1)), None)
-            uncommitted = tuple(history.uncommitted())
-            remote = self.remote.state()
-        except LoreError as error:
-            problem = error.message
-        branch = history.branch if history.exists else ""
-        return StoreStatus(str(self.home), history.exists, branch, last, uncommitted, remote, problem)
 
     def sync(self, author: Author) -> Synced:
         """Commit changes made outside Lore; fetch, merge and push if there is a remote. Raises GitError, Busy."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from lore_etl.core.errors import LoreError
 from lore_server import __version__
 from lore_server.knowledge.git.commits import Commit
 from lore_server.knowledge.git.history import FOREIGN
@@ -40,20 +41,26 @@ class StorageService:
         }
 
     def status(self) -> records.StorageStatusRecord:
-        """Return the state of the knowledge folder's repository."""
+        """Return the state of the knowledge folder's repository; an error is reported among the details."""
         store = self._library.store
-        status = store.status()
-        details = [*([status.problem] if status.problem else []), *status.uncommitted]
+        history, problems, last = store.history, list[str](), ""
+        uncommitted, remote = list[str](), RemoteState()
+        try:
+            last = next((commit.message for commit in history.log(limit=1)), "")
+            uncommitted = history.uncommitted()
+            remote = store.remote.state()
+        except LoreError as error:
+            problems = [error.message]
         return {
             "success": True,
-            "storage_path": status.storage_path,
-            "exists": status.exists,
-            "has_changes": bool(status.uncommitted),
-            "current_branch": status.current_branch,
-            "last_commit": status.last_commit.message if status.last_commit else "",
-            "remote_status": _remote(status.remote, store.remote.branch),
-            "uncommitted_files": len(status.uncommitted),
-            "status_details": "\n".join(details)[:LONGEST_DETAILS],
+            "storage_path": str(store.home),
+            "exists": history.exists,
+            "has_changes": bool(uncommitted),
+            "current_branch": history.branch if history.exists else "",
+            "last_commit": last,
+            "remote_status": _remote(remote, store.remote.branch),
+            "uncommitted_files": len(uncommitted),
+            "status_details": "\n".join([*problems, *uncommitted])[:LONGEST_DETAILS],
         }
 
     def sync(self, *, request: WriteRequest) -> records.StorageSyncedRecord:
