@@ -317,9 +317,9 @@ def test_history_continues_after_git_packs_it(store: KnowledgeStore) -> None:
 
 def test_status_and_sync_report_uncommitted_changes(store: KnowledgeStore) -> None:
     path = store.home / create(store).path
-    (path.parent / "by hand.md").write_text("x", encoding="utf-8")
-
     storage = StorageService(Library(store.home, store.home))
+    assert storage.status()["status_details"] == ""
+    (path.parent / "by hand.md").write_text("x", encoding="utf-8")
 
     status = storage.status()
     assert (status["exists"], status["current_branch"], status["remote_status"]) == (True, "main", "no remote")

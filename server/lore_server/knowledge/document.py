@@ -19,19 +19,13 @@ _NO_PROSE = re.compile(r"^\s*(?:[-*+>|<]|`{3}|~{3}|\d+[.)]\s|#{1,6}(?:\s|$)|!\[)
 
 @dataclass(frozen=True)
 class Chapter:
-    """A heading of level 2 to 4 and the lines up to the next such heading.
-
-    `occurrence` counts the chapters with the same title from 0; `lines` are the first and last line, 1-based and
-    inclusive, and begin with the heading.
-    """
+    """A heading of level 2 to 4 and the lines up to the next such heading."""
 
     index: int
     title: str
     level: int
-    occurrence: int
     summary: str
     content: str
-    lines: tuple[int, int]
 
 
 @dataclass(frozen=True)
@@ -69,14 +63,11 @@ class KnowledgeDocument:
     @cached_property
     def chapters(self) -> tuple[Chapter, ...]:
         """Return all chapters, in the order of the document; a sub-heading starts a separate chapter."""
-        seen: dict[str, int] = {}
         found = []
-        for index, heading in enumerate(self.headings):
-            occurrence = seen[heading.title] = seen.get(heading.title, -1) + 1
-            end = self.headings[index + 1].line if index + 1 < len(self.headings) else len(self.outline.lines)
+        ends = [*(heading.line for heading in self.headings[1:]), len(self.outline.lines)]
+        for index, (heading, end) in enumerate(zip(self.headings, ends, strict=False)):
             content = stripped("".join(self.outline.lines[heading.line + 1 : end]))
-            span = (heading.line + 1, end)
-            found.append(Chapter(index, heading.title, heading.level, occurrence, summary_of(content), content, span))
+            found.append(Chapter(index, heading.title, heading.level, summary_of(content), content))
         return tuple(found)
 
     def chapter(self, title: str | None = None, index: int | None = None) -> Chapter:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
 import yaml
 
@@ -14,17 +13,12 @@ from lore_etl.core.frontmatter import TEXT_LOADER, FrontMatterError, front_matte
 from lore_etl.core.headings import lines_of
 from lore_etl.core.text import one_line
 
-_KNOWN = ("title", "keywords", "created", "updated", "supersedes", "valid_until")
-
 Value = str | Sequence[str]
 
 
 @dataclass(frozen=True)
 class Metadata:
-    """The values of a front matter. `extra` has the unknown keys in order, with texts, lists and mappings as values.
-
-    `problem` explains why a block cannot be read; then the other fields are empty and the block stays unchanged.
-    """
+    """The values of a front matter; `problem` explains why it cannot be read, and then the other fields are empty."""
 
     title: str = ""
     keywords: tuple[str, ...] = ()
@@ -32,7 +26,6 @@ class Metadata:
     updated: str | None = None
     supersedes: tuple[str, ...] = ()
     valid_until: str | None = None
-    extra: Mapping[str, Any] = field(default_factory=dict)
     problem: str | None = None
 
 
@@ -49,7 +42,6 @@ def read_metadata(text: str) -> Metadata:
         updated=_text(values.get("updated")),
         supersedes=_texts(values.get("supersedes")),
         valid_until=_text(values.get("valid_until")),
-        extra={key: value for key, value in values.items() if key not in _KNOWN},
     )
 
 
