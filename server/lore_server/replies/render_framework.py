@@ -9,16 +9,10 @@ from lore_server.replies.render_index import job
 from lore_server.replies.reply_text import ReplyText, notes, outdated, span
 
 if TYPE_CHECKING:
-    from lore_server.replies.records import (
-        DocTextRecord,
-        InitResultDriftRecord,
-        InitResultRecord,
-        KnowledgeFoundRecord,
-        KnowledgeResultRecord,
-    )
+    from lore_server.replies import records
 
 
-def init(result: InitResultRecord) -> ReplyText:
+def init(result: records.InitResultRecord) -> ReplyText:
     groups = [f"{count} {name.replace('_', ' ')}" for name, count in result["groups"].items() if count]
     rows = [
         _listed("Found", [found["path"] for found in result["found"]]),
@@ -37,7 +31,7 @@ def _listed(head: str, names: list[str]) -> str:
     return f"{head}: {', '.join(names)}." if names else ""
 
 
-def _drift(drift: InitResultDriftRecord) -> str:
+def _drift(drift: records.InitResultDriftRecord) -> str:
     if not drift["total"]:
         return ""
     rows = [f"  {violation['message']}" for violation in drift["violations"]]
@@ -45,13 +39,13 @@ def _drift(drift: InitResultDriftRecord) -> str:
     return "\n".join([f"Drift: {drift['total']} ({drift['score']:.1%} of the checks failed).", *rows, *more])
 
 
-def document(result: DocTextRecord) -> ReplyText:
+def document(result: records.DocTextRecord) -> ReplyText:
     about = result["metadata"]
     head = f"{result['source']}  {about['title']}{_tags(about['tags'])}  ({about['last_modified']})"
     return ReplyText(f"{head}\n\n{result['content']}", notes(result))
 
 
-def search(result: KnowledgeFoundRecord) -> ReplyText:
+def search(result: records.KnowledgeFoundRecord) -> ReplyText:
     rows = [line for number, found in enumerate(result["results"], start=1) for line in _result(number, found)]
     count = f"{len(result['results'])} of {result['total_found']} in {', '.join(result['sources_searched'])}"
     return ReplyText(
@@ -59,7 +53,7 @@ def search(result: KnowledgeFoundRecord) -> ReplyText:
     )
 
 
-def _result(number: int, result: KnowledgeResultRecord) -> Iterator[str]:
+def _result(number: int, result: records.KnowledgeResultRecord) -> Iterator[str]:
     changed = "  (changed since the last sync)" if result.get("changed") else ""
     place = f"{result['path']}:{span(result['lines'])}  [{result['source_type']}]  {result['score']:.2f}"
     tags = _tags(result["tags"], result.get("tags_total", 0))

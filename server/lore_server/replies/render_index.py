@@ -6,24 +6,10 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, TypedDict
 
-from lore_server.replies.reply_text import ReplyText, error_text, notes, outdated, span
+from lore_server.replies.reply_text import ReplyText, error_text, excerpt, notes, outdated, span
 
 if TYPE_CHECKING:
-    from lore_server.replies.records import (
-        AnswerRecord,
-        DatabaseStateRecord,
-        DocumentListRecord,
-        DocumentRecord,
-        FurtherPassageRecord,
-        HealthRecord,
-        HierarchyNodeRecord,
-        HierarchyResultRecord,
-        JobRecord,
-        QueryResultRecord,
-        ResultRecord,
-        SourceListRecord,
-        SourceTextRecord,
-    )
+    from lore_server.replies import records
 
 
 SIMILAR_SHOWN = 3  # paths in a line
@@ -36,12 +22,12 @@ class Placed(TypedDict):
     lines: list[int]
 
 
-def passages(result: QueryResultRecord) -> ReplyText:
+def passages(result: records.QueryResultRecord) -> ReplyText:
     rows = [line for number, found in enumerate(result["results"], start=1) for line in _result(number, found)]
     return ReplyText("\n".join([*(rows or ["Nothing found."]), *_facets(result)]), notes(result))
 
 
-def _facets(result: QueryResultRecord) -> Iterator[str]:
+def _facets(result: records.QueryResultRecord) -> Iterator[str]:
     """Yield the numbers of matching passages: all, by type and by folder."""
     if (facets := result.get("facets")) is None:
         return
@@ -52,7 +38,7 @@ def _facets(result: QueryResultRecord) -> Iterator[str]:
         yield "  by path: " + ", ".join(f"{folder['path']} {folder['passages']:,}" for folder in facets["folders"])
 
 
-def _result(number: int, result: ResultRecord) -> Iterator[str]:
+def _result(number: int, result: records.ResultRecord) -> Iterator[str]:
     changed = "  (changed since the last sync)" if result.get("changed") else ""
     heading = f"  {result['heading']}" if result["heading"] else ""
     kind = ", ".join(filter(None, (result["type"], result.get("state"))))
@@ -68,7 +54,7 @@ def _result(number: int, result: ResultRecord) -> Iterator[str]:
         yield from _excerpt(passage)
 
 
-def _similar(result: ResultRecord) -> str:
+def _similar(result: records.ResultRecord) -> str:
     """Return how many files have the same text; all their paths if the score is explained, else the first."""
     paths = result.get("similar_sources", [])
     shown = paths if "why" in result else paths[:SIMILAR_SHOWN]
@@ -80,20 +66,19 @@ def _similar(result: ResultRecord) -> str:
     )
 
 
-def _excerpt(result: ResultRecord | FurtherPassageRecord) -> Iterator[str]:
-    for line in result["excerpt"].split("\n"):
-        yield f"   {line}".rstrip()
+def _excerpt(result: records.ResultRecord | records.FurtherPassageRecord) -> Iterator[str]:
+    yield from excerpt(result)
     if result.get("cut"):
         yield f"   (whole: document {result['id']})"
 
 
-def answer(result: AnswerRecord) -> ReplyText:
+def answer(result: records.AnswerRecord) -> ReplyText:
     cited = [f"[{citation['n']}] {_place(citation)}{outdated(citation)}" for citation in result["citations"]]
     seen = [] if cited else [f"see {_place(reference)}{outdated(reference)}" for reference in result["references"]]
     return ReplyText("\n".join([result["answer"], "", *cited, *seen]).rstrip(), notes(result))
 
 
-def classes(result: HierarchyResultRecord) -> ReplyText:
+def classes(result: records.HierarchyResultRecord) -> ReplyText:
     chain = [f"extends {' > '.join(result['chain'])}"] if result.get("chain") else []
     members = [
         f"  .{member['name']}  {member['kind']}, lines {span(member['lines'])}" for member in result.get("members", ())
@@ -102,10 +87,10 @@ def classes(result: HierarchyResultRecord) -> ReplyText:
     return ReplyText("\n".join([*chain, *_branches(result), *listed]), notes(result))
 
 
-def _branches(result: HierarchyResultRecord) -> Iterator[str]:
+def _branches(result: records.HierarchyResultRecord) -> Iterator[str]:
     """Yield a line for each class, indented below its shown base classes; a class without these is not indented."""
     by_name = {class_["class"]: class_ for class_ in result["classes"]}
-    children: dict[str | None, list[HierarchyNodeRecord]] = defaultdict(list)
+    children: dict[str | None, list[records.HierarchyNodeRecord]] = defaultdict(list)
     for class_ in result["classes"]:
         above: list[str | None] = (
             [base for base in class_["bases"] if base in by_name] if class_["class"] != result["root"] else []
@@ -129,29 +114,29 @@ def _branches(result: HierarchyResultRecord) -> Iterator[str]:
             waiting += [(child, depth + 1) for child in reversed(children[class_["class"]])]
 
 
-def documents(result: DocumentListRecord) -> ReplyText:
+def documents(result: records.DocumentListRecord) -> ReplyText:
     rows = [f"{document['id']}  {document['type']:9} {_place(document)}" for document in result["documents"]]
     return ReplyText("\n".join(rows), (f"{len(rows)} of {result['total']}", *notes(result)))
 
 
-def document(result: DocumentRecord) -> ReplyText:
+def document(result: records.DocumentRecord) -> ReplyText:
     title = " > ".join((result["title"], *result["heading"]))
     return ReplyText(
         f"{_place(result)}  [{result['type']}, {result['kind']}]\n{title}\n\n{result['text']}", notes(result)
     )
 
 
-def sources(result: SourceListRecord) -> ReplyText:
+def sources(result: records.SourceListRecord) -> ReplyText:
     rows = [f"{source['source']}  [{source['type']}]  {source['lines']} lines" for source in result["sources"]]
     return ReplyText("\n".join(rows), (f"{len(rows)} of {result['total']}", *notes(result)))
 
 
-def source(result: SourceTextRecord) -> ReplyText:
+def source(result: records.SourceTextRecord) -> ReplyText:
     changed = "  (changed since the last sync)" if result.get("changed") else ""
     return ReplyText(f"{_place(result)}  [{result['type']}]{changed}\n\n{result['text']}", notes(result))
 
 
-def job(result: JobRecord) -> ReplyText:
+def job(result: records.JobRecord) -> ReplyText:
     problem = [error_text(result["problem"])] if "problem" in result else []
     if "report" not in result:
         return ReplyText(
@@ -171,18 +156,18 @@ def job(result: JobRecord) -> ReplyText:
     return ReplyText("\n".join([*body, *problem]), (*told, *warned, *notes(report)))
 
 
-def _pace(result: JobRecord) -> str:
+def _pace(result: records.JobRecord) -> str:
     if result["state"] != "running":
         return ""
     left = f", {result['eta_seconds']:.0f} s left in this stage" if "eta_seconds" in result else ""
     return f" {result['stage']}: {result['done']} of {result['total']}{left}."
 
 
-def database(result: DatabaseStateRecord) -> ReplyText:
+def database(result: records.DatabaseStateRecord) -> ReplyText:
     return ReplyText(f"{result['status']}: {result['detail']}")
 
 
-def health(result: HealthRecord) -> ReplyText:
+def health(result: records.HealthRecord) -> ReplyText:
     rows = [f"{result['status']}  (Lore {result['version']}, model {result['model']})"]
     rows += [f"  {check['status']:9} {check['part']:11} {check['detail']}" for check in result["checks"]]
     if result["counts"]:

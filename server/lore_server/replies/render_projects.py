@@ -6,42 +6,26 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from lore_etl.core.json_types import JSON
-from lore_server.replies.reply_text import ReplyText, outdated
+from lore_server.replies.reply_text import ReplyText, noted, outdated
 
 if TYPE_CHECKING:
-    from lore_server.replies.records import (
-        ChapterListRecord,
-        KnowledgeFileListRecord,
-        KnowledgeFileRecord,
-        KnowledgeHistoryCommitsRecord,
-        KnowledgeHistoryRecord,
-        KnowledgeMatchesRecord,
-        KnowledgeMatchesResultsRecord,
-        KnowledgeRevertedRecord,
-        KnowledgeServerInfoRecord,
-        KnowledgeWrittenRecord,
-        MainDocumentRecord,
-        OneChapterRecord,
-        ProjectListRecord,
-        StorageStatusRecord,
-        StorageSyncedRecord,
-    )
+    from lore_server.replies import records
 
 SHORT_ID = 10
 
 
-def projects(result: ProjectListRecord) -> ReplyText:
+def projects(result: records.ProjectListRecord) -> ReplyText:
     rows = [project["project_id"] for project in result["projects"]]
     return ReplyText(
-        "\n".join(rows) or "No project has knowledge yet.", (f"this project: {result['current']}", *_noted(result))
+        "\n".join(rows) or "No project has knowledge yet.", (f"this project: {result['current']}", *noted(result))
     )
 
 
-def main(result: MainDocumentRecord) -> ReplyText:
+def main(result: records.MainDocumentRecord) -> ReplyText:
     if not result["exists"]:
         missing = f"Project {result['project_id']} has no main document yet: write it with update_project_main."
-        return ReplyText(missing, _noted(result))
-    return ReplyText(result["content"].rstrip("\n"), (_version(result["version"]), *_noted(result)))
+        return ReplyText(missing, noted(result))
+    return ReplyText(result["content"].rstrip("\n"), (_version(result["version"]), *noted(result)))
 
 
 def proposed(result: JSON) -> str:
@@ -60,22 +44,18 @@ def _holding(project: JSON) -> str:
     return f"`{project['project_id']}` ({project['origin'] or 'no origin recorded'}): {count}{main}{changed}{used}"
 
 
-def _noted(result: ProjectListRecord | MainDocumentRecord) -> tuple[str, ...]:
-    return (result["note"],) if "note" in result else ()
-
-
-def written(result: KnowledgeWrittenRecord) -> ReplyText:
+def written(result: records.KnowledgeWrittenRecord) -> ReplyText:
     unchanged = () if result["commit"] else ("Nothing changed.",)
     version = (_version(result["version"]),) if result["version"] else ()
     return ReplyText(result["message"], (*unchanged, *version))
 
 
-def matches(result: KnowledgeMatchesRecord) -> ReplyText:
+def matches(result: records.KnowledgeMatchesRecord) -> ReplyText:
     rows = [line for number, match in enumerate(result["results"], 1) for line in _match(number, match)]
     return ReplyText("\n".join(rows) or "Nothing found.", (f"{len(result['results'])} of {result['total_documents']}",))
 
 
-def _match(number: int, match: KnowledgeMatchesResultsRecord) -> Iterator[str]:
+def _match(number: int, match: records.KnowledgeMatchesResultsRecord) -> Iterator[str]:
     keywords = f"  [{', '.join(match['metadata']['keywords'])}]" if match["metadata"]["keywords"] else ""
     yield f"{number}. {match['file']}  {match['metadata']['title']}{keywords}{outdated(match)}"
     for chapter in match["matching_chapters"]:
@@ -85,7 +65,7 @@ def _match(number: int, match: KnowledgeMatchesResultsRecord) -> Iterator[str]:
             yield from (f"     {context}" for context in contexts)
 
 
-def files(result: KnowledgeFileListRecord) -> ReplyText:
+def files(result: records.KnowledgeFileListRecord) -> ReplyText:
     rows = [
         f"{file['filename']}  {file['title']}  {file['updated'] or ''}".rstrip() + outdated(file)
         for file in result["files"]
@@ -93,11 +73,11 @@ def files(result: KnowledgeFileListRecord) -> ReplyText:
     return ReplyText("\n".join(rows) or f"Project {result['project_id']} has no documents yet.")
 
 
-def file(result: KnowledgeFileRecord) -> ReplyText:
+def file(result: records.KnowledgeFileRecord) -> ReplyText:
     return ReplyText(result["document"]["full_content"].rstrip("\n"), (_version(result["version"]),))
 
 
-def chapters(result: ChapterListRecord) -> ReplyText:
+def chapters(result: records.ChapterListRecord) -> ReplyText:
     rows = [
         f"{'  ' * (row['level'] - 2)}{row['index']}. {row['title']}{': ' if row['summary'] else ''}{row['summary']}"
         for row in result["chapters"]
@@ -105,7 +85,7 @@ def chapters(result: ChapterListRecord) -> ReplyText:
     return ReplyText("\n".join([f"{result['filename']}  {result['title']}", *rows]), (_version(result["version"]),))
 
 
-def chapter(result: OneChapterRecord) -> ReplyText:
+def chapter(result: records.OneChapterRecord) -> ReplyText:
     found = result["chapter"]
     place = f"{result['filename']}, chapter {found['index']} of {result['count']} (from 0)"
     return ReplyText(
@@ -113,29 +93,29 @@ def chapter(result: OneChapterRecord) -> ReplyText:
     )
 
 
-def history(result: KnowledgeHistoryRecord) -> ReplyText:
+def history(result: records.KnowledgeHistoryRecord) -> ReplyText:
     rows = [line for commit in result["commits"] for line in _commit(commit)]
     patch = ["", result["patch"].rstrip("\n")] if "patch" in result else []
     return ReplyText("\n".join([*rows, *patch]).strip("\n") or "No history.")
 
 
-def _commit(commit: KnowledgeHistoryCommitsRecord) -> Iterator[str]:
+def _commit(commit: records.KnowledgeHistoryCommitsRecord) -> Iterator[str]:
     session = f" ({commit['session']})" if commit["session"] else ""
     subject = commit["message"].partition("\n")[0]
     yield f"{commit['id'][:SHORT_ID]}  {commit['date']}  {commit['author']}{session}  {subject}"
 
 
-def reverted(result: KnowledgeRevertedRecord) -> ReplyText:
+def reverted(result: records.KnowledgeRevertedRecord) -> ReplyText:
     if result["commit"] is None:
         return ReplyText("There was nothing left to revert.")
     return ReplyText("\n".join([result["message"].partition("\n")[0], *(f"  {path}" for path in result["paths"])]))
 
 
-def info(result: KnowledgeServerInfoRecord) -> ReplyText:
+def info(result: records.KnowledgeServerInfoRecord) -> ReplyText:
     return ReplyText(f"{result['name']} {result['version']}\nknowledge in {result['storage_path']}")
 
 
-def status(result: StorageStatusRecord) -> ReplyText:
+def status(result: records.StorageStatusRecord) -> ReplyText:
     if not result["exists"]:
         return ReplyText(f"{result['storage_path']}: nothing has been written yet.")
     last = result["last_commit"].partition("\n")[0]
@@ -148,7 +128,7 @@ def status(result: StorageStatusRecord) -> ReplyText:
     return ReplyText("\n".join([*body, *details]))
 
 
-def synced(result: StorageSyncedRecord) -> ReplyText:
+def synced(result: records.StorageSyncedRecord) -> ReplyText:
     return ReplyText(f"{result['message']}: {result['files_committed']} files committed; {result['remote_status']}.")
 
 

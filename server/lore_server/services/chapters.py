@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import datetime
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
 from lore_etl.core.dates import problem_of
@@ -32,17 +31,14 @@ if TYPE_CHECKING:
 class ChapterService:
     """The operations on knowledge documents and on their chapters."""
 
-    def __init__(self, library: Library, today: Callable[[], datetime.date] = datetime.date.today) -> None:
+    def __init__(self, library: Library) -> None:
         self._library = library
-        self._today = today
 
     def files(self, *, project_id: str | None = None) -> records.KnowledgeFileListRecord:
         """Return the documents of a project."""
         name = self._library.named(project_id)
         found = self._library.store.listing.documents(name)
-        outdated = outdated_among(
-            (Titled(document.filename, document.title, document.metadata) for document in found), self._today()
-        )
+        outdated = outdated_among(Titled(document.filename, document.title, document.metadata) for document in found)
         rows = [_file_row(document, outdated.get(document.filename)) for document in found]
         return {"success": True, "project_id": name, "files": rows, "count": len(rows)}
 

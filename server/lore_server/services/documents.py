@@ -17,16 +17,7 @@ from lore_server.replies import budget, paging
 from lore_server.services.file_part import file_part
 
 if TYPE_CHECKING:
-    from lore_server.replies.records import (
-        DocumentListRecord,
-        DocumentRecord,
-        DocumentRowRecord,
-        HierarchyResultRecord,
-        MemberRecord,
-        SourceListRecord,
-        SourceRowRecord,
-        SourceTextRecord,
-    )
+    from lore_server.replies import records
 
 
 class DocumentService:
@@ -45,18 +36,18 @@ class DocumentService:
         max_tokens: int,
         source: str | None = None,
         cursor: str | None = None,
-    ) -> DocumentListRecord:
+    ) -> records.DocumentListRecord:
         """Return a page of the indexed chunks."""
         self._index.require()
         mark = self._mark("documents", type, source)
         start = budget.offset_of(cursor, mark) if cursor else offset
         total, chunks = self._index.catalogue.page(type_or_none(type), source, limit, start)
         rows, page = [_row(chunk) for chunk in chunks], paging.Page(start, total, mark)
-        reply: DocumentListRecord = {"total": total, "documents": []}
+        reply: records.DocumentListRecord = {"total": total, "documents": []}
         shown, more = paging.of_rows(reply, "documents", rows, page, max_tokens)
         return {**reply, "documents": shown, **more}
 
-    def document(self, *, id: str, max_tokens: int, cursor: str | None = None) -> DocumentRecord:
+    def document(self, *, id: str, max_tokens: int, cursor: str | None = None) -> records.DocumentRecord:
         """Return one chunk. Raises DocumentNotFound."""
         self._index.require()
         chunk = self._index.catalogue.chunks([id]).get(id)
@@ -68,22 +59,22 @@ class DocumentService:
         if cursor or budget.size(record) > max_tokens * budget.CHARACTERS_PER_TOKEN // 3:
             record = _brief(record)
         at = budget.offsets_of(cursor, mark, 2)
-        return cast("DocumentRecord", paging.of_parts(record, parts, at, mark, max_tokens))
+        return cast("records.DocumentRecord", paging.of_parts(record, parts, at, mark, max_tokens))
 
     def sources(
         self, *, type: str, max_tokens: int, under: str | None = None, cursor: str | None = None
-    ) -> SourceListRecord:
+    ) -> records.SourceListRecord:
         """Return a page of the indexed files."""
         self._index.require()
         mark = self._mark("sources", type, under)
         start = budget.offset_of(cursor, mark)
         found = self._index.catalogue.sources(type_or_none(type), under.rstrip("/") if under else None)
-        rows = cast("list[SourceRowRecord]", found)
-        reply: SourceListRecord = {"total": len(rows), "sources": []}
+        rows = cast("list[records.SourceRowRecord]", found)
+        reply: records.SourceListRecord = {"total": len(rows), "sources": []}
         shown, more = paging.of_rows(reply, "sources", rows[start:], paging.Page(start, len(rows), mark), max_tokens)
         return {**reply, "sources": shown, **more}
 
-    def source(self, *, path: str, max_tokens: int, cursor: str | None = None) -> SourceTextRecord:
+    def source(self, *, path: str, max_tokens: int, cursor: str | None = None) -> records.SourceTextRecord:
         """Return the text of a file, assembled from its chunks. Raises DocumentNotFound."""
         self._index.require()
         chunks = self._index.catalogue.of_source(path)
@@ -94,7 +85,7 @@ class DocumentService:
         mark = self._mark(path, *(chunk.content_hash for chunk in chunks))
         start = budget.offset_of(cursor, mark)
         first = chunks[0]
-        reply: SourceTextRecord = {
+        reply: records.SourceTextRecord = {
             "source": path,
             "type": first.type.value,
             "title": first.title,
@@ -108,7 +99,7 @@ class DocumentService:
 
     def hierarchy(
         self, *, max_tokens: int, root: str | None = None, cursor: str | None = None
-    ) -> HierarchyResultRecord:
+    ) -> records.HierarchyResultRecord:
         """Return a class and its subclasses, or all classes. Raises ClassNotFound with the nearest names."""
         self._index.require()
         tree = self._index.hierarchy
@@ -125,19 +116,19 @@ class DocumentService:
             parts["chain"] = [ancestor.class_name for ancestor in tree.chain(name)]
             parts["members"] = self._members(tree.nodes[name])
         reply = paging.of_parts({"root": name, "total": len(nodes)}, parts, at, mark, max_tokens)
-        return cast("HierarchyResultRecord", reply)
+        return cast("records.HierarchyResultRecord", reply)
 
-    def _members(self, node: ClassNode) -> list[MemberRecord]:
+    def _members(self, node: ClassNode) -> list[records.MemberRecord]:
         """Return the members that the class itself defines, each once with its lines, in the order of the file."""
         if node.source is None:
             return []
-        found: dict[str, MemberRecord] = {}
+        found: dict[str, records.MemberRecord] = {}
         chunks = self._index.catalogue.of_source(node.source)
         packed = self._index.catalogue.facts_of([node.source]).get(node.source, "")
         for defined in members_of(node, packed):
             holder = next((chunk for chunk in reversed(chunks) if chunk.lines[0] <= defined.lines[0]), None)
             if holder is not None:
-                member: MemberRecord = {
+                member: records.MemberRecord = {
                     "name": defined.name,
                     "kind": defined.kind,
                     "id": holder.id,
@@ -150,7 +141,7 @@ class DocumentService:
         return budget.mark_of(*parts, self._index.catalogue.meta("loaded"))
 
 
-def _row(chunk: Chunk) -> DocumentRowRecord:
+def _row(chunk: Chunk) -> records.DocumentRowRecord:
     return {
         "id": chunk.id,
         "type": chunk.type.value,

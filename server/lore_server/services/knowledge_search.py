@@ -24,12 +24,7 @@ from lore_server.services.knowledge_library import Library
 from lore_server.services.superseded import Titled, outdated_among
 
 if TYPE_CHECKING:
-    from lore_server.replies.records import (
-        ChapterMatchRecord,
-        KnowledgeMatchesRecord,
-        KnowledgeMatchesResultsRecord,
-        OutdatedRecord,
-    )
+    from lore_server.replies import records
 
 INTRODUCTION = "(Document Introduction)"
 AROUND = 60  # characters of context on either side
@@ -72,7 +67,7 @@ class Match(NamedTuple):
     found: list[str]
     score: float
     places: int
-    outdated: OutdatedRecord | None = None
+    outdated: records.OutdatedRecord | None = None
 
 
 class KnowledgeSearch:
@@ -84,7 +79,7 @@ class KnowledgeSearch:
         self._pages: dict[str, tuple[Stamp, MatchPage]] = {}
         self._characters = 0
 
-    def search(self, *, query: str, limit: int, project_id: str | None = None) -> KnowledgeMatchesRecord:
+    def search(self, *, query: str, limit: int, project_id: str | None = None) -> records.KnowledgeMatchesRecord:
         """Return the documents of a project that contain the words. Raises InvalidSearchQuery."""
         words = words_of(query)
         name = self._library.named(project_id)
@@ -184,7 +179,7 @@ def _weighed(page: MatchPage, found: Sequence[str], rarity: dict[str, float]) ->
     return round(score, 3), sum([_holds(text, found) for text in texts])
 
 
-def _ranked(weighed: Sequence[Match], outdated: Mapping[str, OutdatedRecord]) -> list[Match]:
+def _ranked(weighed: Sequence[Match], outdated: Mapping[str, records.OutdatedRecord]) -> list[Match]:
     """Return the matches, best first. Outdated documents have half their score, and rank below their replacement."""
     told = {match.page.filename: _with_outdated(match, outdated.get(match.page.filename)) for match in weighed}
     for name, match in told.items():
@@ -193,7 +188,7 @@ def _ranked(weighed: Sequence[Match], outdated: Mapping[str, OutdatedRecord]) ->
     return sorted(told.values(), key=lambda match: (-match.score, match.page.filename))
 
 
-def _with_outdated(match: Match, outdated: OutdatedRecord | None) -> Match:
+def _with_outdated(match: Match, outdated: records.OutdatedRecord | None) -> Match:
     return match._replace(outdated=outdated, score=round(match.score / 2, 3)) if outdated else match
 
 
@@ -204,9 +199,9 @@ def _holds(text: str, words: Sequence[str]) -> bool:
     return False
 
 
-def _result(match: Match) -> KnowledgeMatchesResultsRecord:
+def _result(match: Match) -> records.KnowledgeMatchesResultsRecord:
     page = match.page
-    result: KnowledgeMatchesResultsRecord = {
+    result: records.KnowledgeMatchesResultsRecord = {
         "file": page.filename,
         "match_count": match.places,
         "score": match.score,
@@ -219,7 +214,7 @@ def _result(match: Match) -> KnowledgeMatchesResultsRecord:
     return result
 
 
-def _chapter(passage: MatchPassage, found: Sequence[str]) -> ChapterMatchRecord | None:
+def _chapter(passage: MatchPassage, found: Sequence[str]) -> records.ChapterMatchRecord | None:
     words = [word for word in found if word in passage.folded]
     if not words:
         return None

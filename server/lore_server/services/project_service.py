@@ -12,12 +12,7 @@ from lore_server.knowledge.writer import Written
 from lore_server.services.knowledge_library import Library
 
 if TYPE_CHECKING:
-    from lore_server.replies.records import (
-        KnowledgeWrittenRecord,
-        MainDocumentRecord,
-        ProjectListProjectsRecord,
-        ProjectListRecord,
-    )
+    from lore_server.replies import records
 
 
 class ProjectService:
@@ -26,17 +21,17 @@ class ProjectService:
     def __init__(self, library: Library) -> None:
         self._library = library
 
-    def all(self) -> ProjectListRecord:
+    def all(self) -> records.ProjectListRecord:
         """Return all projects, without opening any of them."""
         store = self._library.listed
-        rows: list[ProjectListProjectsRecord] = [
+        rows: list[records.ProjectListProjectsRecord] = [
             {"project_id": project.id, "has_main": store.files.exists(project.main_path)}
             for project in store.reader.projects()
         ]
         current, note = self._library.current, noted(self._library.note())
         return {"success": True, "current": current, "projects": rows, "count": len(rows), **note}
 
-    def main(self, *, project_id: str | None = None, commit: str | None = None) -> MainDocumentRecord:
+    def main(self, *, project_id: str | None = None, commit: str | None = None) -> records.MainDocumentRecord:
         """Return a main document, in its current state or as of a commit."""
         documents = self._library.documents(commit)
         main = documents.main(self._library.named(project_id))
@@ -49,12 +44,14 @@ class ProjectService:
             **noted(self._library.note() if main.project_id == self._library.current else None),
         }
 
-    def write(self, *, content: str, request: WriteRequest) -> KnowledgeWrittenRecord:
+    def write(self, *, content: str, request: WriteRequest) -> records.KnowledgeWrittenRecord:
         """Replace or create a main document."""
         name = self._library.named(request.project_id)
         return written(self._library.store.write_main(name, content, request.by, request.expected_version))
 
-    def update_section(self, *, section_header: str, new_content: str, request: WriteRequest) -> KnowledgeWrittenRecord:
+    def update_section(
+        self, *, section_header: str, new_content: str, request: WriteRequest
+    ) -> records.KnowledgeWrittenRecord:
         """Replace the text of a section."""
         return written(self._library.edit(request, None, sections.update_section(section_header, new_content)))
 
@@ -66,14 +63,14 @@ class ProjectService:
         position: Place,
         request: WriteRequest,
         reference_header: str | None = None,
-    ) -> KnowledgeWrittenRecord:
+    ) -> records.KnowledgeWrittenRecord:
         edit = sections.add_section(section_header, content, position, reference_header)
         return written(self._library.edit(request, None, edit))
 
-    def remove_section(self, *, section_header: str, request: WriteRequest) -> KnowledgeWrittenRecord:
+    def remove_section(self, *, section_header: str, request: WriteRequest) -> records.KnowledgeWrittenRecord:
         return written(self._library.edit(request, None, sections.remove_section(section_header)))
 
-    def delete(self, *, request: WriteRequest) -> KnowledgeWrittenRecord:
+    def delete(self, *, request: WriteRequest) -> records.KnowledgeWrittenRecord:
         """Delete a project. Raises ProjectDeleteFailed if files cannot be removed."""
         name = self._library.named(request.project_id)
         try:
@@ -96,9 +93,9 @@ def noted(note: str | None) -> Noted:
     return {"note": note} if note else {}
 
 
-def written(done: Written) -> KnowledgeWrittenRecord:
+def written(done: Written) -> records.KnowledgeWrittenRecord:
     """Return the record of a write."""
-    record: KnowledgeWrittenRecord = {
+    record: records.KnowledgeWrittenRecord = {
         "success": True,
         "project_id": done.project_id,
         "version": done.version,

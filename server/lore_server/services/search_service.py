@@ -20,13 +20,7 @@ from lore_server.replies import budget, paging
 from lore_server.replies.excerpt import fitting_excerpt
 
 if TYPE_CHECKING:
-    from lore_server.replies.records import (
-        FacetsRecord,
-        FreshnessRecord,
-        FurtherPassageRecord,
-        QueryResultRecord,
-        ResultRecord,
-    )
+    from lore_server.replies import records
 
 LONGEST_ECHO = 300  # the maximum number of characters of the question in the reply
 SMALL_BUDGET = 500  # tokens; below this, optional fields are shortened or omitted
@@ -59,7 +53,7 @@ class SearchService:
         after: str | None = None,
         before: str | None = None,
         cursor: str | None = None,
-    ) -> QueryResultRecord:
+    ) -> records.QueryResultRecord:
         """Return the passages that answer a question best. Raises InvalidArgument for wrong syntax."""
         request = read_request(query, type, path, lang, after, before)
         found = self._queries.find(request.text, filters=request.filters)
@@ -80,7 +74,7 @@ class SearchService:
         shown, more = paging.of_passages(reply, results, texts, found.query.words, page, max_tokens)
         return {**reply, "results": shown, **more}
 
-    def _facets(self, found: SearchOutcome, filters: Filters, max_tokens: int) -> FacetsRecord:
+    def _facets(self, found: SearchOutcome, filters: Filters, max_tokens: int) -> records.FacetsRecord:
         room = max_tokens * budget.CHARACTERS_PER_TOKEN // FACETS_SHARE
         matches = self._queries.matches(found, filters)
         any_type = filters.of_any_type()
@@ -93,9 +87,9 @@ class SearchService:
         }
 
 
-def _further(chunk: Chunk, words: Sequence[str]) -> FurtherPassageRecord:
+def _further(chunk: Chunk, words: Sequence[str]) -> records.FurtherPassageRecord:
     heading, shown = " > ".join(chunk.heading), fitting_excerpt(chunk.text, words, FURTHER_CHARACTERS)
-    passage: FurtherPassageRecord = {
+    passage: records.FurtherPassageRecord = {
         "id": chunk.id, "heading": heading, "lines": list(chunk.lines), "excerpt": shown
     }  # fmt: skip
     if shown != chunk.text:
@@ -104,11 +98,11 @@ def _further(chunk: Chunk, words: Sequence[str]) -> FurtherPassageRecord:
 
 
 def head(
-    text: str, found: SearchOutcome, total: int, has_results: bool, freshness: FreshnessRecord, max_tokens: int
-) -> QueryResultRecord:
+    text: str, found: SearchOutcome, total: int, has_results: bool, freshness: records.FreshnessRecord, max_tokens: int
+) -> records.QueryResultRecord:
     """Return the reply without its results; with a small budget it contains only the essential fields."""
     is_small = max_tokens < SMALL_BUDGET
-    reply: QueryResultRecord = {
+    reply: records.QueryResultRecord = {
         "query": budget.clipped(text, max_tokens // 10 if is_small else LONGEST_ECHO),
         "total": total,
         "results": [],
@@ -122,13 +116,15 @@ def head(
     return reply
 
 
-def _urgent(freshness: FreshnessRecord) -> FreshnessRecord:
-    return cast("FreshnessRecord", {name: value for name, value in freshness.items() if name in MATTERS and value})
+def _urgent(freshness: records.FreshnessRecord) -> records.FreshnessRecord:
+    return cast(
+        "records.FreshnessRecord", {name: value for name, value in freshness.items() if name in MATTERS and value}
+    )
 
 
-def _result(ranked: Ranked, explain: bool, is_changed: bool, today: datetime.date) -> ResultRecord:
+def _result(ranked: Ranked, explain: bool, is_changed: bool, today: datetime.date) -> records.ResultRecord:
     chunk = ranked.chunk
-    result: ResultRecord = {
+    result: records.ResultRecord = {
         "id": chunk.id,
         "source": chunk.source,
         "type": chunk.type.value,

@@ -23,9 +23,10 @@ class Titled(NamedTuple):
     metadata: Metadata
 
 
-def outdated_among(documents: Iterable[Titled], today: datetime.date) -> dict[str, OutdatedRecord]:
-    """Return the outdated documents by file name, with the reason."""
+def outdated_among(documents: Iterable[Titled]) -> dict[str, OutdatedRecord]:
+    """Return the documents that are outdated today by file name, with the reason."""
     all_of_them = list(documents)
+    today = datetime.date.today()
     replaced = succession(
         {document.filename: document.metadata.supersedes for document in all_of_them if document.metadata.supersedes},
         {document.filename: document.title for document in all_of_them},
