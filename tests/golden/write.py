@@ -1,4 +1,4 @@
-"""Regenerate the golden list of tools and the types of the replies: `make golden`. Read the diff before you commit."""
+"""Regenerate the golden files, such as the list of tools and the types of the replies: `make golden`. Read the diff."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from typing import Any
 import anyio
 from mcp.client.client import Client
 
+from lore_etl.chunking.languages import code_languages
 from lore_server.contract import load_contract
 from lore_server.execution.threads import Calls
 from lore_server.mcp.mcp_server import build_server
 from lore_server.replies.problem import problem
-from tests.golden import records
+from tests.golden import outlines, records
 
 TARGET = Path(__file__).with_name("tools.json")
 
@@ -29,3 +30,5 @@ async def tools() -> list[dict[str, Any]]:
 if __name__ == "__main__":
     TARGET.write_text(json.dumps(anyio.run(tools), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
     records.TARGET.write_text(records.source(load_contract().document), encoding="utf-8")
+    for language in code_languages():
+        outlines.target_of(language).write_text(outlines.rendered(language), encoding="utf-8")

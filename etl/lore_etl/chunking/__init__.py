@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from lore_etl.chunking import javascript, jsdoc, markdown, plain, python
+from lore_etl.chunking import component, grammar, javascript, jsdoc, markdown, plain, python
 from lore_etl.chunking.fit import fit
+from lore_etl.chunking.languages import code_languages
 from lore_etl.chunking.recipe import embedding_input
 from lore_etl.chunking.section import Parsed, Section, trimmed
 from lore_etl.chunking.tokens import TokenCounter
 from lore_etl.core.model import Chunk, Document, FileFacts, chunk_id, sha256
 
-CHUNKER_VERSION = "7"  # increase it with every change that produces different chunks or digests for the same file
+CHUNKER_VERSION = "8"  # increase it with every change that produces different chunks or digests for the same file
 SCOPE = "project"
 _PARSERS = {
     "markdown": markdown.parse,
@@ -20,6 +21,7 @@ _PARSERS = {
     "javascript": javascript.parse,
     "typescript": javascript.parse,
     "tsx": javascript.parse,
+    "component": component.parse,
     "jsdoc": jsdoc.parse,
 }
 
@@ -42,7 +44,7 @@ def chunk(document: Document, tokens: TokenCounter) -> tuple[list[Chunk], FileFa
 
 def parse(document: Document) -> Parsed:
     """Parse a document by its syntax."""
-    parser = _PARSERS.get(document.syntax)
+    parser = _PARSERS.get(document.syntax) or (grammar.parse if document.syntax in code_languages() else None)
     return parser(document) if parser else plain.parse_plain(document)
 
 

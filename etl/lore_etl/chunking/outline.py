@@ -14,7 +14,10 @@ LeadTest = Callable[[int], bool]
 
 @dataclass(frozen=True)
 class Definition:
-    """A class, function or test, with the definitions inside it."""
+    """A class, function or test, with the definitions inside it.
+
+    `class_name` is the class of a definition outside its body, such as a method in Go.
+    """
 
     name: str
     kind: str
@@ -22,11 +25,12 @@ class Definition:
     last: int
     children: tuple[Definition, ...] = ()
     names: tuple[str, ...] = ()
+    class_name: str | None = None
 
     @property
     def holds_members(self) -> bool:
         """Return whether its members become sections of their own."""
-        return self.kind in ("class", "suite")
+        return self.kind in ("class", "suite") or bool(self.children)
 
 
 def sections_of(
@@ -41,7 +45,7 @@ def sections_of(
     `leads` returns whether a line (by number) above a definition belongs to it, such as a comment. `symbols` are
     the module's other definitions, by line. `imports` are the lines of import statements.
     """
-    sections = _fill(definitions, 1, len(lines), lines, leads, _Owner("", None, symbols))
+    sections = _fill(definitions, 1, len(lines), lines, leads, _Owner("", "module", None, symbols))
     return [_with_imports(one, imports, lines, leads) if one.kind == "module" else one for one in sections]
 
 
@@ -61,6 +65,7 @@ class _Owner:
     """The owner of the lines between definitions: the module or a class."""
 
     name: str
+    kind: str
     class_name: str | None
     symbols: Sequence[Symbol]
 
@@ -70,7 +75,7 @@ class _Owner:
         if not self.name:
             anchor = f"module/{found[0].name}" if found else "module"
             return Section(first, last, "module", anchor, symbols=found, group="module", introduces=introduces)
-        kind = ("class" if self.class_name == self.name else "suite") if is_head else "attributes"
+        kind = self.kind if is_head else "attributes"
         anchor = self.name if is_head else f"{self.name}/attributes"
         symbols = ((Symbol(self.name, first, last),) if is_head else ()) + found
         path = _path(self.name)
@@ -112,16 +117,17 @@ def _sections(
     definition: Definition, first: int, last: int, lines: list[str], leads: LeadTest, owner: _Owner
 ) -> list[Section]:
     if definition.holds_members:
-        class_name = definition.name if definition.kind == "class" else owner.class_name
-        inner = _Owner(definition.name, class_name, owner.symbols)
+        class_name = definition.name if definition.kind == "class" else definition.class_name or owner.class_name
+        inner = _Owner(definition.name, definition.kind, class_name, owner.symbols)
         # the line with the name belongs to the head, even if a member begins on it
         members = [one for one in definition.children if one.first > definition.first]
         return _fill(members, first, last, lines, leads, inner)
     symbols = tuple(Symbol(name, first, last) for name in definition.names or (definition.name,))
-    if definition.kind == "class":
+    if definition.class_name == definition.name:
         symbols += owner.assigned(first, last)
     section = Section(
-        first, last, definition.kind, definition.name, _path(definition.name), symbols, owner.class_name,
+        first, last, definition.kind, definition.name, _path(definition.name), symbols,
+        definition.class_name or owner.class_name,
         group=owner.name or "module",
     )  # fmt: skip
     return [section]

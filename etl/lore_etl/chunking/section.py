@@ -11,6 +11,8 @@ from lore_etl.core.model import FileFacts
 MAX_NAMES = 100
 IMPORTS = "imports"
 """The kind of a piece that does nothing but import."""
+CLASS_KINDS = frozenset("class struct interface trait enum object module protocol impl extension".split())
+"""The kinds of definitions that have a place in the class tree."""
 Span = tuple[int, int]
 
 

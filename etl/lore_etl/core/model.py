@@ -119,13 +119,15 @@ def position_of(chunk: Chunk) -> int:
 class ClassDefinition:
     """A class as written in one file, with the base names as that file spells them.
 
-    `full_name` is set if the file itself gives the class a project-wide name.
+    `full_name` is set if the file itself gives the class a project-wide name. `part` is `partial` for one of several
+    definitions of the same class, and `extension` for code that adds to a class which is defined elsewhere.
     """
 
     name: str
     lines: tuple[int, int]
     bases: tuple[str, ...] = ()
     full_name: str | None = None
+    part: str = ""
 
 
 class Member(NamedTuple):
@@ -141,7 +143,8 @@ class FileFacts:
     """The facts of a file besides its chunks.
 
     They are its classes, its imported and exported names (as (module, name in it)), the members of its classes by
-    their local names, and the documents that it supersedes.
+    their local names, and the documents that it supersedes. `family` names the languages that share its classes, and
+    `package` is the package that it declares; both are empty for Python and JavaScript.
     """
 
     classes: tuple[ClassDefinition, ...] = ()
@@ -149,6 +152,8 @@ class FileFacts:
     supersedes: tuple[str, ...] = ()
     exports: dict[str, tuple[str, str | None]] = field(default_factory=dict)
     members: dict[str, tuple[Member, ...]] = field(default_factory=dict)
+    family: str = ""
+    package: str = ""
 
 
 @dataclass(frozen=True)

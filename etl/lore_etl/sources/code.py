@@ -2,45 +2,67 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import ClassVar
 
+from lore_etl.chunking.languages import code_patterns
 from lore_etl.core.model import Document, KnowledgeType
 from lore_etl.sources.prose import OF_OTHERS
-from lore_etl.sources.source import Source
+from lore_etl.sources.source import Source, SourceContext, is_code
 
-_SUFFIXES = ("py", "pyi", "js", "mjs", "cjs", "jsx", "ts", "mts", "cts", "tsx")
+_SCRIPTS = ("js", "mjs", "cjs", "jsx", "ts", "mts", "cts", "tsx")
 _GENERATED = ("!*.min.js", "!*.min.mjs", "!*.bundle.js", "!*.d.ts", "!*_pb2.py", "!*_pb2.pyi")
 
 
 def _below(*folders: str) -> tuple[str, ...]:
-    return tuple(f"**/{folder}/**/*.{suffix}" for folder in folders for suffix in _SUFFIXES)
+    return tuple(f"**/{folder}/**" for folder in folders)
 
 
-class Examples(Source):
+class CodeIn(Source):
+    """Code in certain folders; of other files there, only those whose names end like `prose`."""
+
+    prose: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self, project: SourceContext, patterns: Sequence[str] | None = None) -> None:
+        super().__init__(project, patterns)
+        self._is_configured = patterns is not None
+
+    def claims(self, path: str) -> bool:
+        """Return whether the file belongs to this source; configured patterns may name any file."""
+        is_kind = self._is_configured or is_code(path) or path.endswith(self.prose)
+        return is_kind and super().claims(path)
+
+
+class Examples(CodeIn):
     """Code that demonstrates how the project is used."""
 
     name, type = "examples", KnowledgeType.EXAMPLE
-    patterns = (*_below("examples", "example", "samples", "demos"), "**/examples/**/*.md", *OF_OTHERS, *_GENERATED)
+    patterns = (*_below("examples", "example", "samples", "demos"), *OF_OTHERS, *_GENERATED)
+    prose = (".md",)
+
+    def claims(self, path: str) -> bool:
+        """Return whether the file is code, or Markdown below `examples`."""
+        is_elsewhere = path.endswith(".md") and not self._is_configured and "examples/" not in f"/{path}"
+        return not is_elsewhere and super().claims(path)
 
 
-class Patterns(Source):
+class Patterns(CodeIn):
     """Examples to follow: the framework's in `.ce/` and the project's own."""
 
     name, type = "patterns", KnowledgeType.EXAMPLE
-    patterns = tuple(
-        f"**/{folder}/**/*.{suffix}"
-        for folder in (".ce/examples", "examples/patterns")
-        for suffix in ("md", *_SUFFIXES)
-    )  # fmt: skip
+    patterns = _below(".ce/examples", "examples/patterns")
+    prose = (".md",)
 
 
-class Tests(Source):
+class Tests(CodeIn):
     """Code that demonstrates expected behaviour."""
 
     name, type = "tests", KnowledgeType.TEST
     patterns = (*_below("tests", "test", "__tests__", "spec", "e2e"), "test_*.py", "*_test.py", "conftest.py",
-                *(f"*.{kind}.{suffix}" for kind in ("spec", "test") for suffix in _SUFFIXES[2:]),
-                *_GENERATED)  # fmt: skip
+                *(f"*.{kind}.{suffix}" for kind in ("spec", "test") for suffix in _SCRIPTS), "*_test.go", "*_test.rb",
+                "*_spec.rb", "*_test.dart", "*_test.exs", "*Test.java", "*Test.kt", "*Test.php", "*Tests.cs",
+                "*Tests.swift", "*Spec.scala", *_GENERATED)  # fmt: skip
 
 
 class PythonCode(Source):
@@ -51,18 +73,17 @@ class PythonCode(Source):
 
 
 class JavaScriptCode(Source):
-    """JavaScript and TypeScript modules."""
+    """JavaScript and TypeScript modules, and components with scripts in them."""
 
     name, type = "javascript", KnowledgeType.SRC
-    patterns = (*(f"*.{suffix}" for suffix in _SUFFIXES[2:]), *_GENERATED)
+    patterns = (*(f"*.{suffix}" for suffix in _SCRIPTS), "*.vue", "*.svelte", *_GENERATED)
 
 
 class OtherCode(Source):
-    """Code in languages without a parser here, cut at blank lines, and API contracts."""
+    """Code in other languages, and API contracts."""
 
     name, type = "other", KnowledgeType.SRC
-    patterns = ("*.go", "*.rs", "*.java", "*.kt", "*.c", "*.h", "*.cc", "*.cpp", "*.hpp", "*.cs", "*.rb", "*.php",
-                "*.swift", "*.sh", "*.sql", "*.proto", "openapi.yaml", "openapi.yml", "Makefile")  # fmt: skip
+    patterns = (*code_patterns(), "*.proto", "openapi.yaml", "openapi.yml", "Makefile")
 
 
 class Jsdoc(Source):

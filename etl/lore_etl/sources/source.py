@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import ClassVar
 
+from lore_etl.chunking.languages import code_syntax_of
 from lore_etl.core.frontmatter import FrontMatter, FrontMatterError, read_front_matter
 from lore_etl.core.model import Document, KnowledgeType
 from lore_etl.files.ignore import configured
@@ -16,7 +17,7 @@ SYNTAXES = {
     ".md": "markdown", ".mdx": "markdown", ".markdown": "markdown", ".cursorrules": "markdown",
     ".mdc": "markdown", ".rst": "rst", ".py": "python", ".pyi": "python", ".js": "javascript",
     ".mjs": "javascript", ".cjs": "javascript", ".jsx": "javascript", ".ts": "typescript",
-    ".mts": "typescript", ".cts": "typescript", ".tsx": "tsx",
+    ".mts": "typescript", ".cts": "typescript", ".tsx": "tsx", ".vue": "component", ".svelte": "component",
 }  # fmt: skip
 _HEADING = re.compile(r"^#{1,6}[ \t]+(\S[^\n]{0,300})")
 
@@ -86,4 +87,9 @@ class Source:
 def syntax_of(path: str) -> str:
     """Return the syntax of a file by its name."""
     name = PurePosixPath(path)
-    return SYNTAXES.get(name.suffix.lower() or name.name, "plain")
+    return SYNTAXES.get(name.suffix.lower() or name.name) or code_syntax_of(path) or "plain"
+
+
+def is_code(path: str) -> bool:
+    """Return whether a file is code by its name."""
+    return syntax_of(path) not in ("markdown", "rst", "plain")

@@ -20,6 +20,8 @@ def pack(facts: FileFacts, class_of: Mapping[str, str | None], short: Digest | N
         known["exports"] = facts.exports
     if facts.members:
         known["defines"] = facts.members
+    if facts.family:
+        known["family"], known["package"] = facts.family, facts.package
     if facts.supersedes:
         known["supersedes"] = facts.supersedes
     if short is not None:
@@ -36,6 +38,8 @@ def unpack(packed: str) -> tuple[FileFacts, dict[str, str]]:
         supersedes=tuple(value.get("supersedes", ())),
         exports=_targets(value.get("exports", {})),
         members=_members(value),
+        family=value.get("family", ""),
+        package=value.get("package", ""),
     )
     return facts, value.get("members", {})
 
@@ -62,7 +66,11 @@ def _ends(full: str, local: str) -> bool:
 def _classes(value: Mapping[str, Any]) -> tuple[ClassDefinition, ...]:
     return tuple(
         ClassDefinition(
-            class_["name"], (class_["lines"][0], class_["lines"][1]), tuple(class_["bases"]), class_["full_name"]
+            class_["name"],
+            (class_["lines"][0], class_["lines"][1]),
+            tuple(class_["bases"]),
+            class_["full_name"],
+            class_.get("part", ""),
         )
         for class_ in value.get("classes", ())
     )

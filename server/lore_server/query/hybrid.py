@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 from types import MappingProxyType
 
-from lore_etl.chunking.section import IMPORTS
+from lore_etl.chunking.section import CLASS_KINDS, IMPORTS
 from lore_etl.core.model import Chunk, KnowledgeType
 from lore_server.query.fuse import fuse, vector_share
 from lore_server.query.lineage import bring_ancestors
@@ -131,8 +131,8 @@ def _definition(query: Query, chunk: Chunk) -> float:
 def _qualified(chunk: Chunk) -> list[str]:
     """Return the full names that a chunk defines."""
     owner = chunk.class_name or ""
-    members = [f"{owner}.{_last(symbol)}" for symbol in chunk.symbols if owner and chunk.kind != "class"]
-    return [*chunk.symbols, *members, *([owner] if owner and chunk.kind == "class" else [])]
+    members = [f"{owner}.{_last(symbol)}" for symbol in chunk.symbols if owner and chunk.kind not in CLASS_KINDS]
+    return [*chunk.symbols, *members, *([owner] if owner and chunk.kind in CLASS_KINDS else [])]
 
 
 def _type_terms(query: Query, chunk: Chunk, type_: str | None, weights: Weights) -> Terms:

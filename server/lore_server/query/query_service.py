@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
+from lore_etl.chunking.section import CLASS_KINDS
 from lore_etl.core.model import Chunk
 from lore_etl.index import Index
 from lore_server.query import classic, hybrid, lineage, outdated, reference, single_leg, structure
@@ -194,7 +195,7 @@ class QueryService:
                 continue
             own = [chunk for chunk in self._index.catalogue.of_source(node.source) if chunk.class_name == name]
             if own:
-                found[name] = next((chunk for chunk in own if chunk.kind == "class"), own[0])
+                found[name] = next((chunk for chunk in own if chunk.kind in CLASS_KINDS), own[0])
         return found
 
     def _openings(self, sources: Iterable[str]) -> dict[str, Chunk]:

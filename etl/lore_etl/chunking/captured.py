@@ -1,0 +1,277 @@
+"""Run a language's query over a file and arrange what it captures: nested definitions, bases, names and imports."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from tree_sitter import Node, QueryCursor
+
+from lore_etl.chunking.languages import CodeLanguage
+from lore_etl.chunking.section import CLASS_KINDS, Span
+from lore_etl.core.text import one_line
+
+PARSE_SECONDS = 5.0  # for one file; usual code takes 0.2 s per MB
+READ_BYTES = 1 << 16
+MAX_DEPTH = 1000  # of syntax with errors; usual code has 50
+MAX_TOKENS = 2000  # that the grammar finds no place for, side by side
+MATCH_LIMIT = 1 << 12  # unfinished matches at a time
+MAX_NESTED = 20  # classes within classes
+MAX_NAME = 200
+CONTAINERS = CLASS_KINDS | {"table"}
+EXTENSIONS = frozenset({"impl", "extension"})
+"""Kinds that add members and bases to a class which is defined elsewhere."""
+_HELPERS = frozenset("name owner alias path all prefix base partial doc import package group start end".split())
+_GENERICS = re.compile(r"<[^<>]*>|\[[^\[\]]*\]|\([^()]*\)")
+_SEPARATOR = re.compile(r"\s*(?:::|\\|->|[.:/#])\s*")
+
+
+class ParsedTooSlowly(Exception):
+    """The error for a file that takes longer to parse than any usual code."""
+
+
+class Mark(NamedTuple):
+    """A captured node: its bytes, its lines, its first column, the beginning of its text, and whether a dot follows."""
+
+    start: int
+    end: int
+    lines: Span
+    column: int
+    text: str
+    is_prefix: bool
+
+
+Match = dict[str, list[Mark]]
+
+
+@dataclass(slots=True)
+class Item:
+    """A definition in a file, with the definitions, bases and variables inside it.
+
+    `name` begins with the names of the classes around it, `spaces` are the namespaces around it.
+    """
+
+    kind: str
+    start: int
+    end: int
+    lines: Span
+    names: list[str]
+    owner: str = ""
+    name: str = ""
+    part: str = ""
+    depth: int = 0
+    spaces: tuple[str, ...] = ()
+    inner: list[Item] = field(default_factory=list)
+    bases: list[str] = field(default_factory=list)
+
+    @property
+    def is_container(self) -> bool:
+        """Return whether its members become sections of their own."""
+        return self.kind in CONTAINERS
+
+
+@dataclass
+class Captured:
+    """Everything that a query captured. `top` are the outermost definitions that are not namespaces."""
+
+    top: list[Item] = field(default_factory=list)
+    package: str = ""
+    imports: list[Span] = field(default_factory=list)
+    names: dict[str, tuple[str, str | None]] = field(default_factory=dict)
+    leading: set[int] = field(default_factory=set)
+    paths: set[Mark] = field(default_factory=set)
+
+
+def captured(text: str, lines: list[str], language: CodeLanguage) -> Captured:
+    """Return everything that the language's query captures in a text. Raises ParsedTooSlowly, ImportError."""
+    matches = _matches(text.encode("utf-8"), language)
+    found = Captured()
+    groups = [(one["group"][0], _path(one["prefix"][0].text)) for one in matches if "group" in one]
+    for match in matches:
+        for mark in match.get("doc", ()):
+            found.leading.update(_whole_lines(mark, lines))
+        if "import" in match:
+            _add_import(match, groups, found)
+        elif "package" in match and not found.package:
+            found.package = cleaned(match["name"][0].text)
+    _nest(list(_items(matches)), found)
+    _add_bases(matches, found)
+    found.imports = sorted(set(found.imports))
+    return found
+
+
+def cleaned(name: str) -> str:
+    """Return a name with dots between its parts, and without type parameters, pointers and quotes."""
+    short = name[: 4 * MAX_NAME]
+    if "operator" not in short:
+        for _ in range(4):
+            short = _GENERICS.sub("", short)
+    parts = (part.strip("\"'`*&?@$!;,()<>[]{} \t\n") for part in _SEPARATOR.split(short))
+    return " ".join(".".join(filter(None, parts)).split())[:MAX_NAME]
+
+
+def _matches(data: bytes, language: CodeLanguage) -> list[Match]:
+    ends = time.monotonic() + PARSE_SECONDS
+
+    def is_over(*_: object) -> bool:
+        return time.monotonic() > ends
+
+    def read(offset: int, _: object) -> bytes:
+        return data[offset : offset + READ_BYTES]
+
+    def mark(node: Node) -> Mark:
+        (row, column), (last, end_column) = node.start_point, node.end_point
+        last += 1 if end_column or last == row else 0  # some nodes end with their line break
+        is_prefix = data[node.end_byte : node.end_byte + 1] == b"."
+        return Mark(node.start_byte, node.end_byte, (row + 1, last), column, _text(data, node), is_prefix)
+
+    try:
+        tree = language.parser().parse(read, progress_callback=is_over)
+    except ValueError as error:
+        raise ParsedTooSlowly from error
+    if _is_hopeless(tree.root_node):
+        raise ParsedTooSlowly
+    # a progress callback for `matches` crashes tree-sitter 0.26.1
+    found = QueryCursor(language.query(), match_limit=MATCH_LIMIT).matches(tree.root_node)
+    found.sort(key=lambda one: one[0])  # the order of the patterns
+    return [{name: [mark(node) for node in nodes] for name, nodes in captures.items()} for _, captures in found]
+
+
+def _is_hopeless(root: Node) -> bool:
+    """Return whether the tree has an error of so many tokens that a query over them would take minutes.
+
+    Its time grows with the square of the tokens side by side that have no name. Their parents are found by a sample.
+    """
+    cursor = root.walk()
+    for index in range(0, root.descendant_count if root.has_error else 0, MAX_TOKENS):
+        cursor.goto_descendant(index)
+        if cursor.depth > MAX_DEPTH:
+            return True
+        while cursor.goto_parent():
+            if cursor.node is not None and cursor.node.is_error and cursor.node.child_count > 2 * MAX_TOKENS:
+                return True
+    return False
+
+
+def _path(text: str) -> str:
+    """Return the dotted name in an import, such as `import a.b.{C}`, without what follows it."""
+    words = text.partition("{")[0].split()
+    return words[-1].rstrip("_*.") if words else ""
+
+
+def _text(data: bytes, node: Node) -> str:
+    return data[node.start_byte : min(node.end_byte, node.start_byte + 4 * MAX_NAME)].decode("utf-8", "replace")
+
+
+def _items(matches: list[Match]) -> Iterator[Item]:
+    """Yield the definitions; if patterns match the same node, the first counts."""
+    seen: set[tuple[int, int, int]] = set()
+    for match in matches:
+        kind = next((key for key in match if key not in _HELPERS and not key.startswith("_")), "")
+        clean = _title if kind == "test" else cleaned
+        names = [name for one in match.get("name", ()) if (name := clean(one.text))]
+        if not kind or not names:
+            continue
+        mark = match[kind][0]
+        key = mark.start, mark.end, match["name"][0].start if kind == "variable" else -1
+        if key in seen:
+            continue
+        seen.add(key)
+        part = "extension" if kind in EXTENSIONS else "partial" if "partial" in match else ""
+        owner = cleaned(match["owner"][0].text) if "owner" in match else ""
+        start, end = (
+            match.get(edge, [mark])[0] for edge in ("start", "end")
+        )  # what belongs to it, but not to its node
+        yield Item(kind, start.start, end.end, (start.lines[0], end.lines[1]), names, owner, part=part)
+
+
+def _title(text: str) -> str:
+    return one_line(text).strip("'\"")[:MAX_NAME]
+
+
+def _nest(items: list[Item], found: Captured) -> None:
+    """Put each definition into the class around it; those inside functions are left out."""
+    around: list[Item] = []
+    for item in sorted(items, key=lambda one: (one.start, -one.end)):
+        while around and around[-1].end <= item.start:
+            around.pop()
+        above = around[-1] if around else None
+        if item.kind != "variable":
+            around.append(item)
+        if above is None or ((above.is_container or above.kind == "scope") and above.name):
+            _place(item, above, found)
+
+
+def _place(item: Item, above: Item | None, found: Captured) -> None:
+    """Name a definition after those around it. Without a name, its own inner definitions are left out."""
+    item.depth = above.depth + 1 if above else 0
+    if item.depth > MAX_NESTED:
+        return
+    if item.owner:
+        item.names = [f"{item.owner}.{one}" for one in item.names]
+    if above is not None and above.kind == "scope":
+        item.spaces = (*above.spaces, above.name)
+    elif above is not None:
+        item.spaces = above.spaces
+        item.names = [f"{above.name}.{one}" for one in item.names]
+        above.inner.append(item)
+    item.name = item.names[0]
+    if item.kind != "scope" and (above is None or above.kind == "scope"):
+        found.top.append(item)
+
+
+def _add_bases(matches: list[Match], found: Captured) -> None:
+    """Give each base to the innermost definition around it, if that is a class."""
+    bases = sorted(mark for one in matches for mark in one.get("base", ()))
+    items = sorted(_all(found.top), key=lambda one: (one.start, -one.end))
+    around: list[Item] = []
+    position = 0
+    for base in bases:
+        while position < len(items) and items[position].start <= base.start:
+            around.append(items[position])
+            position += 1
+        while around and around[-1].end <= base.start:
+            around.pop()
+        holder = next((one for one in reversed(around) if one.end > base.start), None)
+        name = cleaned(base.text)
+        if base.is_prefix:
+            continue
+        if holder is not None and holder.is_container and name and name not in holder.bases:
+            holder.bases.append(name)
+
+
+def _all(items: list[Item]) -> Iterator[Item]:
+    stack = list(items)
+    while stack:
+        item = stack.pop()
+        if item.kind != "variable":
+            yield item
+        stack += item.inner
+
+
+def _add_import(match: Match, groups: list[tuple[Mark, str]], found: Captured) -> None:
+    """Record an import: its lines, and the name that it makes known with the dotted name that this refers to.
+
+    A more specific pattern for the same import precedes a general one, whose name is then ignored.
+    """
+    found.imports += [one.lines for one in match["import"]]
+    mark = match["path"][0] if "path" in match else None
+    if mark is None or mark in found.paths:
+        return
+    found.paths.add(mark)
+    prefixes = (prefix for group, prefix in groups if group.start <= mark.start and mark.end <= group.end)
+    path = cleaned("/".join((*prefixes, _path(mark.text))))
+    alias = cleaned(match["alias"][0].text) if "alias" in match else path.rpartition(".")[2]
+    if path:
+        found.names.setdefault(f"* {path}" if "all" in match else alias, (path, None))
+
+
+def _whole_lines(mark: Mark, lines: list[str]) -> range:
+    """Return the lines of a comment, unless code precedes it on its first line."""
+    first, last = mark.lines
+    if mark.column and lines[first - 1].encode()[: mark.column].strip():
+        return range(0)
+    return range(first, last + 1)

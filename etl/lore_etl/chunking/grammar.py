@@ -1,0 +1,92 @@
+"""Parse code with a tree-sitter grammar and the query file of its language."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from lore_etl.chunking.captured import Captured, Item, ParsedTooSlowly, captured
+from lore_etl.chunking.languages import CodeLanguage, code_languages
+from lore_etl.chunking.outline import Definition, sections_of
+from lore_etl.chunking.plain import parse_plain
+from lore_etl.chunking.section import CLASS_KINDS, Parsed, Symbol
+from lore_etl.core.model import ClassDefinition, Document, FileFacts, Member
+
+MAX_LINE = 20_000  # longer lines are generated
+
+
+def parse(document: Document) -> Parsed:
+    """Parse a code file into sections and classes. What cannot be parsed in time becomes plain text, with a warning."""
+    language, lines = code_languages()[document.syntax], document.lines
+    if any(len(line) > MAX_LINE for line in lines):
+        return parse_plain(document, "minified code; indexed as plain text")
+    try:
+        found = captured(document.text, lines, language)
+    except ParsedTooSlowly:
+        return parse_plain(document, f"{language.title} that takes too long to parse; indexed as plain text")
+    except ImportError:
+        return parse_plain(document, f"the grammar of {language.title} is not installed; indexed as plain text")
+    sections = sections_of(
+        [_definition(one) for one in found.top if one.kind != "variable"],
+        lines,
+        leads=found.leading.__contains__,
+        symbols=sorted(_symbols(found.top), key=lambda one: one.first),
+        imports=found.imports,
+    )
+    return Parsed(sections, _facts(found, language))
+
+
+def _definition(item: Item) -> Definition:
+    """Return a definition with its members. A method outside its class has a dotted name."""
+    children = tuple(_definition(one) for one in item.inner if one.kind != "variable")
+    class_name = item.name if item.is_container else item.name.rpartition(".")[0] or None
+    kind = "method" if item.kind == "function" and class_name else item.kind
+    first, last = item.lines
+    return Definition(item.name, kind, first, last, children, tuple(item.names), class_name)
+
+
+def _symbols(items: list[Item]) -> Iterator[Symbol]:
+    """Yield constants, variables and attributes."""
+    for item in items:
+        if item.kind == "variable":
+            yield from (Symbol(name, *item.lines) for name in item.names)
+        yield from _symbols(item.inner)
+
+
+def _facts(found: Captured, language: CodeLanguage) -> FileFacts:
+    items = list(_containers(found.top))
+    members: dict[str, tuple[Member, ...]] = {}
+    # a companion object, or another branch of a conditional compilation, is the same class
+    unique = {(item.name, item.part and item.start): item for item in reversed(items)}
+    classes = [_class(item, found.package) for item in sorted(unique.values(), key=lambda one: one.start)]
+    known = {one.name for one in classes}
+    for item in items:
+        members[item.name] = members.get(item.name, ()) + tuple(_members(item))
+    for method in (one for one in found.top if not one.is_container and "." in one.name):
+        owner, _, name = method.name.rpartition(".")
+        members[owner] = (*members.get(owner, ()), Member(name, "method", method.lines))
+        if owner not in known:
+            known.add(owner)
+            classes.append(ClassDefinition(owner, method.lines, part="extension"))
+    return FileFacts(
+        classes=tuple(classes), imports=found.names, members=members, family=language.family, package=found.package
+    )
+
+
+def _class(item: Item, package: str) -> ClassDefinition:
+    full = ".".join(filter(None, (package, *item.spaces, item.name)))
+    return ClassDefinition(item.name, item.lines, tuple(item.bases), full, item.part)
+
+
+def _containers(items: list[Item]) -> Iterator[Item]:
+    """Yield all classes, outer ones first."""
+    for item in items:
+        if item.kind in CLASS_KINDS:
+            yield item
+            yield from _containers(item.inner)
+
+
+def _members(item: Item) -> Iterator[Member]:
+    for one in item.inner:
+        if not one.is_container:
+            kind = "attribute" if one.kind == "variable" else "method"
+            yield from (Member(name.rpartition(".")[2], kind, one.lines) for name in one.names)

@@ -1,0 +1,85 @@
+"""The registry of languages: each is a query file in `queries/` whose first lines name its files and its grammar."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from pathlib import Path, PurePosixPath
+
+from tree_sitter import Language, Parser, Query
+
+_QUERIES = Path(__file__).with_name("queries")
+_FIELD = re.compile(r"^;; (\w+): (.+)$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class CodeLanguage:
+    """A language: its name, the files written in it, its grammar, and the family whose classes it can extend.
+
+    `files` has suffixes with their dot, and whole file names. `grammar` is `module.function`. `packages` is the origin
+    of the package in a class's full name: `declared` in the file, or a rule of `relations.packages` for its path.
+    """
+
+    name: str
+    title: str
+    files: tuple[str, ...]
+    grammar: str
+    family: str
+    packages: str
+
+    def parser(self) -> Parser:
+        """Return a parser. Raises ImportError if the grammar is not installed."""
+        return Parser(_language(self.grammar))
+
+    def query(self) -> Query:
+        """Return the query for definitions."""
+        return _query(self.name, self.grammar)
+
+
+@cache
+def code_languages() -> dict[str, CodeLanguage]:
+    """Return all languages by name."""
+    return {file.stem: _described(file) for file in sorted(_QUERIES.glob("*.scm"))}
+
+
+@cache
+def code_syntaxes() -> dict[str, str]:
+    """Return the name of the language for each suffix and file name."""
+    return {pattern: one.name for one in code_languages().values() for pattern in one.files}
+
+
+def code_patterns() -> tuple[str, ...]:
+    """Return gitignore patterns for all files in these languages."""
+    return tuple(f"*{name}" if name.startswith(".") else name for name in code_syntaxes())
+
+
+def code_syntax_of(path: str) -> str | None:
+    """Return the name of the language of a file, if it has a query file."""
+    name = PurePosixPath(path)
+    known = code_syntaxes()
+    return known.get(name.name) or known.get(name.suffix.lower())
+
+
+def _described(file: Path) -> CodeLanguage:
+    fields = dict(_FIELD.findall(file.read_text(encoding="utf-8")))
+    return CodeLanguage(
+        file.stem,
+        fields["language"],
+        tuple(fields["files"].split()),
+        fields["grammar"],
+        fields.get("family", file.stem),
+        fields.get("packages", "declared"),
+    )
+
+
+@cache
+def _language(grammar: str) -> Language:
+    module, function = grammar.rsplit(".", 1)
+    return Language(getattr(import_module(module), function)())
+
+
+@cache
+def _query(name: str, grammar: str) -> Query:
+    return Query(_language(grammar), (_QUERIES / f"{name}.scm").read_text(encoding="utf-8"))

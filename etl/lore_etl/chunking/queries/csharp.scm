@@ -1,0 +1,34 @@
+;; language: C#
+;; files: .cs
+;; grammar: tree_sitter_c_sharp.language
+
+(using_directive) @import
+(using_directive "static" [(identifier) (qualified_name)] @path @all)
+(using_directive name: (_) @alias [(identifier) (qualified_name)] @path) @import
+(using_directive [(identifier) (qualified_name)] @path @all) @import
+(file_scoped_namespace_declaration name: (_) @name) @package
+(namespace_declaration name: (_) @name) @scope
+(comment) @doc
+
+(class_declaration (modifier) @partial name: (_) @name (#eq? @partial "partial")) @class
+(interface_declaration (modifier) @partial name: (_) @name (#eq? @partial "partial")) @interface
+(struct_declaration (modifier) @partial name: (_) @name (#eq? @partial "partial")) @struct
+(record_declaration (modifier) @partial name: (_) @name (#eq? @partial "partial")) @class
+(class_declaration name: (_) @name) @class
+(interface_declaration name: (_) @name) @interface
+(struct_declaration name: (_) @name) @struct
+(record_declaration name: (_) @name) @class
+(enum_declaration name: (_) @name) @enum
+(base_list [(identifier) (qualified_name) (generic_name) (alias_qualified_name)] @base)
+(base_list (primary_constructor_base_type type: (_) @base))
+
+(method_declaration name: (_) @name) @method
+(constructor_declaration name: (_) @name) @method
+(destructor_declaration name: (_) @name) @method
+(local_function_statement name: (_) @name) @function
+(delegate_declaration name: (_) @name) @type
+(property_declaration name: (_) @name) @variable
+(event_declaration name: (_) @name) @variable
+(field_declaration (variable_declaration (variable_declarator name: (_) @name))) @variable
+(event_field_declaration (variable_declaration (variable_declarator name: (_) @name))) @variable
+(enum_member_declaration name: (_) @name) @variable

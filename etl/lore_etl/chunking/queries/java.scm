@@ -1,0 +1,27 @@
+;; language: Java
+;; files: .java
+;; grammar: tree_sitter_java.language
+;; family: jvm
+
+(package_declaration (_) @name) @package
+(import_declaration (_) @path (asterisk) @all) @import
+(import_declaration (_) @path) @import
+(block_comment) @doc
+(line_comment) @doc
+
+(class_declaration name: (_) @name) @class
+(record_declaration name: (_) @name) @class
+(interface_declaration name: (_) @name) @interface
+(annotation_type_declaration name: (_) @name) @interface
+(enum_declaration name: (_) @name) @enum
+(superclass (_) @base)
+(super_interfaces (type_list (_) @base))
+(extends_interfaces (type_list (_) @base))
+
+(method_declaration name: (_) @name) @method
+(constructor_declaration name: (_) @name) @method
+(compact_constructor_declaration name: (_) @name) @method
+(annotation_type_element_declaration name: (_) @name) @variable
+(field_declaration declarator: (variable_declarator name: (_) @name)) @variable
+(constant_declaration declarator: (variable_declarator name: (_) @name)) @variable
+(enum_constant name: (_) @name) @variable

@@ -1,0 +1,24 @@
+;; language: Kotlin
+;; files: .kt .kts
+;; grammar: tree_sitter_kotlin.language
+;; family: jvm
+
+(package_header (_) @name) @package
+(import (qualified_identifier) @path "*" @all) @import
+(import (qualified_identifier) @path (identifier)? @alias) @import
+(block_comment) @doc
+(line_comment) @doc
+
+(class_declaration "interface" name: (_) @name) @interface
+(class_declaration (modifiers (class_modifier) @_enum) name: (_) @name (#eq? @_enum "enum")) @enum
+(class_declaration name: (_) @name) @class
+(object_declaration name: (_) @name) @object
+(delegation_specifier (user_type) @base)
+(delegation_specifier (constructor_invocation (user_type) @base))
+(delegation_specifier (explicit_delegation (user_type) @base))
+
+(function_declaration name: (_) @name) @function
+(type_alias type: (_) @name) @type
+(property_declaration (variable_declaration (identifier) @name)) @variable
+(class_parameter ["val" "var"] (identifier) @name) @variable
+(enum_entry (identifier) @name) @variable

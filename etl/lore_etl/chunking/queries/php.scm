@@ -1,0 +1,27 @@
+;; language: PHP
+;; files: .php .phtml .inc
+;; grammar: tree_sitter_php.language_php
+
+(namespace_definition name: (_) @name !body) @package
+(namespace_definition name: (_) @name body: (_)) @scope
+(namespace_use_declaration) @import
+(namespace_use_declaration (namespace_name) @prefix body: (_)) @group
+(namespace_use_clause . (_) @path alias: (_)? @alias) @import
+(comment) @doc
+
+(class_declaration name: (_) @name) @class
+(interface_declaration name: (_) @name) @interface
+(trait_declaration name: (_) @name) @trait
+(enum_declaration name: (_) @name) @enum
+(base_clause [(name) (qualified_name)] @base)
+(class_interface_clause [(name) (qualified_name)] @base)
+(use_declaration [(name) (qualified_name)] @base)
+
+(method_declaration name: (_) @name) @method
+(function_definition name: (_) @name) @function
+(const_declaration (const_element . (name) @name)) @variable
+(property_declaration (property_element name: (_) @name)) @variable
+(property_promotion_parameter name: (_) @name) @variable
+(enum_case name: (_) @name) @variable
+(function_call_expression function: (name) @_define arguments: (arguments . (argument (string) @name))
+  (#eq? @_define "define")) @variable

@@ -1,0 +1,23 @@
+;; language: Ruby
+;; files: .rb .rake .gemspec Rakefile Gemfile
+;; grammar: tree_sitter_ruby.language
+;; packages: none
+
+(program (call method: (identifier) @_require (#any-of? @_require "require" "require_relative" "load")) @import)
+(comment) @doc
+
+(module "module" @partial name: (_) @name) @module
+(class "class" @partial name: (_) @name) @class
+(superclass (_) @base)
+(call !receiver method: (identifier) @_mix arguments: (argument_list [(constant) (scope_resolution)] @base)
+  (#any-of? @_mix "include" "extend" "prepend"))
+
+(method name: (_) @name) @method
+(singleton_method name: (_) @name) @method
+(call method: (identifier) @_test arguments: (argument_list . (string (string_content) @name)) block: (_)
+  (#any-of? @_test "it" "specify" "test" "scenario")) @test
+(call method: (identifier) @_task arguments: (argument_list . [(simple_symbol) (string) (pair key: (_))] @name)
+  (#any-of? @_task "task" "desc" "namespace")) @variable
+(call method: (identifier) @_attribute arguments: (argument_list (simple_symbol) @name)
+  (#match? @_attribute "^(attr_(reader|writer|accessor)|alias_method|delegate|scope|has_many|has_one|belongs_to)$")) @variable
+(assignment left: [(constant) (scope_resolution)] @name) @variable

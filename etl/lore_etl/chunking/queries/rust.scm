@@ -1,0 +1,39 @@
+;; language: Rust
+;; files: .rs
+;; grammar: tree_sitter_rust.language
+;; packages: rust
+
+(use_declaration) @import
+(use_declaration argument: [(identifier) (scoped_identifier)] @path) @import
+(use_declaration argument: (use_wildcard (_) @path) @all) @import
+(use_declaration argument: (use_as_clause path: (_) @path alias: (_) @alias)) @import
+(scoped_use_list path: (_) @prefix) @group
+(use_list [(identifier) (scoped_identifier)] @path @import)
+(use_list (use_wildcard (_) @path) @all @import)
+(use_list (use_as_clause path: (_) @path alias: (_) @alias) @import)
+(line_comment) @doc
+(block_comment) @doc
+(attribute_item) @doc
+
+(mod_item name: (_) @name body: (_)) @scope
+(struct_item name: (_) @name) @struct
+(union_item name: (_) @name) @struct
+(enum_item name: (_) @name) @enum
+(trait_item name: (_) @name) @trait
+(trait_bounds (_) @base)
+(impl_item type: [(type_identifier) (scoped_type_identifier)] @name) @impl
+(impl_item type: (generic_type type: (_) @name)) @impl
+(impl_item type: (reference_type type: [(type_identifier) (scoped_type_identifier)] @name)) @impl
+(impl_item type: (reference_type type: (generic_type type: (_) @name))) @impl
+(impl_item type: (_) @name) @impl
+(impl_item trait: (_) @base)
+
+(function_item name: (_) @name) @function
+(function_signature_item name: (_) @name) @function
+(macro_definition name: (_) @name) @macro
+(type_item name: (_) @name) @type
+(associated_type name: (_) @name) @variable
+(const_item name: (_) @name) @variable
+(static_item name: (_) @name) @variable
+(field_declaration name: (_) @name) @variable
+(enum_variant name: (_) @name) @variable
