@@ -12,6 +12,7 @@ from typing import Any
 
 from lore_etl.core.json_types import JSON
 from lore_etl.core.model import Ancestor, ClassDefinition, FileFacts
+from lore_etl.relations.packages import Packages
 
 MAX_DEPTH = 64
 MAX_IMPORTS = 100  # maximum number of imports to follow for a name
@@ -126,14 +127,17 @@ def resolve(facts: Mapping[str, FileFacts], paths: Iterable[str], project: str =
     `project` is the name of the project's folder. If that folder is itself a package, module names begin with it.
     """
     known = frozenset(paths)
-    names = _Names(facts, known, project if "__init__.py" in known else "")
+    scripts = {path: file for path, file in facts.items() if not file.family}
+    names = _Names(scripts, known, project if "__init__.py" in known else "")
     nodes = [
         ClassNode(names.full[path, class_.name], names.bases(path, class_), path, class_.lines)
-        for path, file in facts.items()
+        for path, file in scripts.items()
         for class_ in file.classes
     ]
+    packages = Packages(facts, {name for node in nodes for name in (node.name, *node.bases)})
+    nodes += [ClassNode(one.name, one.bases, one.source, one.lines) for one in packages.classes()]
     unique = {node.name: node for node in reversed(nodes)}
-    return Resolved(Hierarchy(unique[name] for name in sorted(unique)), names.full)
+    return Resolved(Hierarchy(unique[name] for name in sorted(unique)), {**names.full, **packages.full_names()})
 
 
 class _Names:

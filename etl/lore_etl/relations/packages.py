@@ -1,0 +1,255 @@
+"""Resolve classes in languages whose classes have a package: declared in the file, or given by its folder.
+
+A name is looked up as the languages do: in the classes around it, in the file, among the imports, in the package, and
+among the packages that are imported as a whole. A class that is found nowhere is outside the project.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from posixpath import commonpath, dirname
+
+from lore_etl.core.model import ClassDefinition, FileFacts
+
+MAX_FOLLOWED = 20  # imports that one name is followed through
+MANIFEST = "manifest:"
+"""The beginning of the family of a file that names a whole project, such as `go.mod`."""
+GLOBAL = frozenset({"bash", "c", "dart", "elixir", "lua", "ruby", "sql", "swift"})
+"""Families in which a class is known everywhere by its name."""
+NESTED = frozenset({"c", "csharp"})
+"""Families in which a namespace sees the classes of the namespaces around it."""
+
+
+@dataclass(frozen=True)
+class PackagedClass:
+    """A class with its project-wide name, its bases by their project-wide names, and the place of its definition."""
+
+    name: str
+    bases: tuple[str, ...]
+    source: str
+    lines: tuple[int, int]
+
+
+@dataclass(frozen=True)
+class _Class:
+    """A definition or a part of one; `package` is where it is looked up, `shown` is its full name in the language."""
+
+    path: str
+    one: ClassDefinition
+    package: str
+    shown: str
+
+    @property
+    def key(self) -> str:
+        return _joined(self.package, self.one.name)
+
+
+class Packages:
+    """The classes of all files that belong to a family. `taken` are names that other classes use."""
+
+    def __init__(self, facts: Mapping[str, FileFacts], taken: Collection[str]) -> None:
+        self._facts = {path: file for path, file in facts.items() if file.family and not _is_manifest(file)}
+        self._manifests = [(dirname(path), file) for path, file in sorted(facts.items()) if _is_manifest(file)]
+        self._package = {path: self._package_of(path) for path in self._facts}
+        self._files: dict[tuple[str, str], list[str]] = defaultdict(list)
+        self._known: dict[tuple[str, str], list[_Class]] = defaultdict(list)
+        self._own: dict[tuple[str, str], _Class] = {}
+        for path in sorted(self._facts):
+            self._files[self._facts[path].family, self._package[path]].append(path)
+            for one in self._facts[path].classes:
+                if one.part != "extension":
+                    found = self._class(path, one)
+                    self._own[path, one.name] = found
+                    self._known[self._facts[path].family, found.key].append(found)
+        self._spaces = {path: self._spaces_of(file) for path, file in self._facts.items()}
+        self._shown = self._names(taken)
+        self._declared = {*self._shown.values(), *taken}
+
+    def full_names(self) -> dict[tuple[str, str], str]:
+        """Return the project-wide name of each class by (file, name in the file), including the extended ones."""
+        found = {(one.path, one.one.name): self._shown[one] for one in self._all()}
+        for path, one in self._extensions():
+            target = self._find(path, one.name, one.name)
+            if target is not None:
+                found.setdefault((path, one.name), self._shown[target])
+        return found
+
+    def classes(self) -> Iterator[PackagedClass]:
+        """Yield the classes, each once, with the bases of all its parts."""
+        bases: dict[str, dict[str, None]] = defaultdict(dict)
+        first: dict[str, _Class] = {}
+        for found in self._all():
+            name = self._shown[found]
+            first.setdefault(name, found)
+            bases[name].update(dict.fromkeys(self._bases(found.path, found.one)))
+        for path, one in self._extensions():
+            target = self._find(path, one.name, one.name)
+            if target is not None:
+                bases[self._shown[target]].update(dict.fromkeys(self._bases(path, one)))
+        for name, found in first.items():
+            others = tuple(base for base in bases[name] if base != name)
+            yield PackagedClass(name, others, found.path, found.one.lines)
+
+    def _all(self) -> Iterator[_Class]:
+        return (one for group in self._known.values() for one in group)
+
+    def _extensions(self) -> Iterator[tuple[str, ClassDefinition]]:
+        for path, file in self._facts.items():
+            yield from ((path, one) for one in file.classes if one.part == "extension")
+
+    def _class(self, path: str, one: ClassDefinition) -> _Class:
+        file = self._facts[path]
+        shown = one.full_name or one.name
+        package = self._package[path]
+        if file.family not in ("go", "rust"):
+            package = shown.removesuffix(one.name).rstrip(".")  # with the namespaces around it
+        return _Class(path, one, package, shown)
+
+    def _names(self, taken: Collection[str]) -> dict[_Class, str]:
+        """Return a unique name for each class; parts of a class in one package share it."""
+        owners: dict[str, set[str]] = defaultdict(set)
+        for (family, _), group in self._known.items():
+            for one in group:
+                owners[one.shown].add(family if one.one.part else one.path)
+        found: dict[_Class, str] = {}
+        for group in self._known.values():
+            part = next((one for one in group if one.one.part), None)
+            for one in group:
+                is_unique = len(owners[one.shown]) == 1 and one.shown not in taken
+                place = part if part and one.one.part else one
+                found[one] = one.shown if is_unique else f"{place.path}:{place.one.name}"
+        return found
+
+    def _spaces_of(self, file: FileFacts) -> list[str]:
+        """Return the namespaces of a file's classes."""
+        if file.family in ("go", "rust"):
+            return []
+        return sorted({one.full_name.removesuffix(one.name).rstrip(".") for one in file.classes if one.full_name})
+
+    def _bases(self, path: str, one: ClassDefinition) -> Iterator[str]:
+        for base in one.bases:
+            target = self._find(path, one.name, base)
+            yield self._shown[target] if target is not None else self._outside(path, base)
+
+    def _outside(self, path: str, base: str) -> str:
+        """Return the name of a class outside the project: with its package, if it is imported by name."""
+        file = self._facts[path]
+        first, _, rest = base.partition(".")
+        full = _joined(file.imports[first][0], rest) if first in file.imports else base
+        return f"{file.family}:{full}" if full in self._declared else full
+
+    def _find(self, path: str, scope: str, name: str, followed: int = 0) -> _Class | None:
+        """Return the class that `name` refers to within the class `scope` of a file, if it is in the project."""
+        while scope:
+            scope = scope.rpartition(".")[0]
+            local = _joined(scope, name)
+            inside = self._own.get((path, local))
+            if inside is None and scope and self._facts[path].family in GLOBAL:
+                inside = self._at(path, local, followed)
+            if inside is not None:
+                return inside
+        return next((found for key in self._keys(path, name) if (found := self._at(path, key, followed))), None)
+
+    def _at(self, path: str, key: str, followed: int) -> _Class | None:
+        """Return the class with this package and name, nearest to a file; else the one that the package re-exports."""
+        family = self._facts[path].family
+        candidates = self._known.get((family, key), ())
+        if candidates:
+            return _nearest(path, candidates)
+        package, _, name = key.rpartition(".")
+        if followed < MAX_FOLLOWED and family == "rust":
+            for other in self._files.get((family, package), ()):
+                if other != path and name in self._facts[other].imports:
+                    return self._find(other, "", name, followed + 1)
+        return None
+
+    def _keys(self, path: str, name: str) -> Iterator[str]:
+        """Yield the places where a name is looked up, nearest first; an imported name only where it comes from."""
+        file, package = self._facts[path], self._package[path]
+        first, _, rest = name.partition(".")
+        if first in file.imports:
+            yield from self._absolute(path, _joined(file.imports[first][0], rest))
+            return
+        yield _joined(package, name)
+        spaces = self._spaces[path]
+        yield from (_joined(space, name) for space in spaces)
+        if file.family in NESTED:
+            yield from (_joined(outer, name) for space in (package, *spaces) for outer in _outer(space))
+        for local, (module, _) in file.imports.items():
+            if local.startswith("* "):
+                yield from self._absolute(path, _joined(module, name))
+        if file.family in GLOBAL or "." in name:
+            yield from self._absolute(path, name)
+
+    def _absolute(self, path: str, name: str) -> Iterator[str]:
+        """Yield the places that a full name stands for, by the rules of the language."""
+        family = self._facts[path].family
+        if family == "go":
+            for folder, manifest in self._manifests:
+                module = manifest.package.replace("/", ".")
+                if manifest.family == f"{MANIFEST}go" and name.startswith(module + "."):
+                    yield _joined(folder.replace("/", "."), name.removeprefix(module + "."))
+        elif family == "rust":
+            yield from self._in_crates(path, name)
+        else:
+            yield name
+
+    def _in_crates(self, path: str, name: str) -> Iterator[str]:
+        package = self._package[path]
+        root = package.partition(":")[0]
+        first, _, rest = name.partition(".")
+        while first in ("self", "super"):
+            package = package if first == "self" else _above(package)
+            first, _, rest = rest.partition(".")
+            name = _joined(first, rest)
+        if first == "crate":
+            yield _joined(f"{root}:", rest)
+            return
+        yield _joined(package, name)
+        for folder, manifest in self._manifests:
+            if manifest.family == f"{MANIFEST}rust" and manifest.package.replace("-", "_") == first:
+                yield _joined(f"{folder}:", rest)
+
+    def _package_of(self, path: str) -> str:
+        """Return the package of a file; for Rust, `crate:module.inner` with the crate's folder."""
+        file = self._facts[path]
+        if file.family == "go":
+            return dirname(path).replace("/", ".")
+        if file.family != "rust":
+            return file.package
+        folder, found, inner = f"/{path}".rpartition("/src/")
+        if not found:
+            return f"{path}:"
+        parts = inner.removesuffix(".rs").split("/")
+        if parts[-1] in ("mod", "lib", "main"):
+            parts.pop()
+        return f"{folder.removeprefix('/')}:{''.join(f'.{part}' for part in parts)}"
+
+
+def _is_manifest(file: FileFacts) -> bool:
+    return file.family.startswith(MANIFEST)
+
+
+def _joined(package: str, name: str) -> str:
+    """Join two dotted names; the first part of a crate ends with a colon."""
+    return f"{package}.{name}" if package and name else package or name
+
+
+def _above(package: str) -> str:
+    root, _, inner = package.partition(":")
+    return f"{root}:{inner.rpartition('.')[0]}"
+
+
+def _outer(package: str) -> Iterator[str]:
+    while package:
+        package = package.rpartition(".")[0]
+        yield package
+
+
+def _nearest(path: str, candidates: Sequence[_Class]) -> _Class | None:
+    """Return the candidate in the nearest folder; None if several are equally near and not parts of one class."""
+    best = max(len(commonpath((path, one.path))) for one in candidates)
+    near = [one for one in candidates if len(commonpath((path, one.path))) == best]
+    return near[0] if len(near) == 1 or all(one.one.part for one in near) else None

@@ -1,0 +1,154 @@
+"""Class trees of languages with packages."""
+
+from __future__ import annotations
+
+from textwrap import dedent
+
+from lore_etl.core.model import FileFacts
+from lore_etl.relations.classes import resolve
+from tests.harness.texts import facts_of
+
+
+def tree(files: dict[str, str], **manifests: FileFacts) -> dict[str, tuple[str, ...]]:
+    """Return the bases of each class that is defined in these files."""
+    facts = {path: facts_of(path, dedent(text)) for path, text in files.items()} | manifests
+    return {name: node.bases for name, node in resolve(facts, files).hierarchy.nodes.items() if node.source}
+
+
+def test_an_import_of_java_leads_to_the_class_of_that_package() -> None:
+    found = tree(
+        {
+            "web/Page.java": "package com.web;\nimport com.base.View;\nclass Page extends View implements Shown {}\n",
+            "web/Shown.java": "package com.web;\ninterface Shown {}\n",
+            "base/View.java": "package com.base;\nclass View {}\n",
+            "other/View.java": "package com.other;\nclass View {}\n",
+        }
+    )
+
+    assert found["com.web.Page"] == ("com.base.View", "com.web.Shown")
+
+
+def test_an_import_that_leads_nowhere_matches_no_class_of_the_same_name() -> None:
+    found = tree(
+        {
+            "a/Page.java": "package a;\nimport org.lib.View;\nclass Page extends View {}\n",
+            "a/Plain.java": "package a;\nclass Plain extends Shape {}\n",
+            "b/View.java": "package b;\nclass View {}\nclass Shape {}\n",
+        }
+    )
+
+    assert found["a.Page"] == ("org.lib.View",)
+    assert found["a.Plain"] == ("Shape",)
+    assert found["b.View"] == ()
+
+
+def test_classes_of_kotlin_and_java_extend_each_other() -> None:
+    found = tree(
+        {
+            "A.kt": "package k\nimport j.Base\nclass A : Base(), k.inner.Face\n",
+            "Base.java": "package j;\nimport k.inner.*;\nclass Base implements Face {}\n",
+            "Face.kt": "package k.inner\ninterface Face {\n}\n",
+        }
+    )
+
+    assert found == {"k.A": ("j.Base", "k.inner.Face"), "j.Base": ("k.inner.Face",), "k.inner.Face": ()}
+
+
+def test_the_parts_of_a_class_in_csharp_are_one_class_with_all_its_bases() -> None:
+    found = tree(
+        {
+            "A.cs": "namespace Shop.Web { public partial class Cart : Base { void Add() {} } }\n",
+            "B.cs": "namespace Shop.Web;\npublic partial class Cart : ISum { void Sum() {} }\n",
+            "Base.cs": "namespace Shop { class Base {} interface ISum {} }\n",
+        }
+    )
+
+    assert found["Shop.Web.Cart"] == ("Shop.Base", "Shop.ISum")
+
+
+def test_embedded_structs_of_go_are_found_through_the_module_name() -> None:
+    files = {
+        "internal/store/disk.go": 'package store\nimport "example.com/app/base"\n'
+        "type Disk struct {\n\tbase.Common\n\tLocal\n}\n",
+        "internal/store/local.go": "package store\ntype Local struct {\n\tn int\n}\n",
+        "base/common.go": "package base\ntype Common struct {\n\tn int\n}\n",
+        "other/use.go": 'package other\nimport "github.com/else/base"\ntype Use struct {\n\tbase.Common\n}\n',
+    }
+    manifest = FileFacts(family="manifest:go", package="example.com/app")
+
+    found = tree(files, **{"go.mod": manifest})
+
+    assert found["store.Disk"] == ("base.Common", "store.Local")
+    assert found["other.Use"] == ("github.com.else.base.Common",)
+    assert tree(files)["store.Disk"] == ("example.com.app.base.Common", "store.Local")
+
+
+def test_methods_of_go_in_another_file_belong_to_their_type() -> None:
+    facts = {
+        "s/a.go": facts_of("s/a.go", "package s\ntype Disk struct {\n\tn int\n}\n"),
+        "s/b.go": facts_of("s/b.go", "package s\nfunc (d *Disk) Read() {}\nfunc (g *Gone) Read() {}\n"),
+    }
+
+    resolved = resolve(facts, facts)
+
+    assert resolved.full_names == {("s/a.go", "Disk"): "s.Disk", ("s/b.go", "Disk"): "s.Disk"}
+    assert set(resolved.hierarchy.nodes) == {"s.Disk"}
+
+
+def test_traits_of_rust_are_bases_of_the_types_that_implement_them() -> None:
+    files = {
+        "core/src/lib.rs": "mod store;\npub use store::Store;\npub struct Root;\n",
+        "core/src/store/mod.rs": "pub trait Store: Send {}\npub mod disk;\n",
+        "core/src/store/disk.rs": "use super::Store;\npub struct Disk;\n"
+        "impl Store for Disk {}\nimpl fmt::Debug for Disk {}\n",
+        "core/src/far.rs": "use crate::store::disk::Disk;\nuse crate::Store as S;\n"
+        "impl Clone for Disk {}\nstruct Far;\nimpl S for Far {}\n",
+        "app/src/main.rs": "use my_core::Store;\nuse serde::Root;\nstruct App;\n"
+        "impl Store for App {}\nimpl Root for App {}\n",
+    }
+    found = tree(files, **{"core/Cargo.toml": FileFacts(family="manifest:rust", package="my-core")})
+
+    assert found["Store"] == ("Send",)
+    assert found["Disk"] == ("Store", "fmt.Debug", "Clone")
+    assert found["Far"] == ("Store",)
+    assert found["App"] == ("Store", "serde.Root")
+
+
+def test_a_class_of_ruby_may_be_reopened_and_finds_modules_around_it() -> None:
+    found = tree(
+        {
+            "a.rb": "module Shop\n  class Cart < Base\n    include Sums\n  end\nend\n",
+            "b.rb": "module Shop\n  class Cart\n    extend Logs\n  end\n"
+            "  class Base\n  end\n  module Sums\n  end\nend\n",
+        }
+    )
+
+    assert found["Shop.Cart"] == ("Shop.Base", "Shop.Sums", "Logs")
+
+
+def test_classes_of_different_languages_do_not_mix() -> None:
+    found = tree(
+        {
+            "a.js": "class Page extends Base {}\n",
+            "b.swift": "class Base {}\nclass Card: Base {}\nclass Sheet: Page {}\n",
+            "c.py": "class Base: ...\n",
+        }
+    )
+
+    assert found["Page"] == ("Base",)
+    assert found["b.swift:Base"] == ()
+    assert found["Card"] == ("b.swift:Base",)
+    assert found["Sheet"] == ("swift:Page",)
+
+
+def test_classes_of_the_same_name_are_told_apart_by_their_files() -> None:
+    found = tree(
+        {
+            "x/A.java": "package p;\nclass A {}\nclass B extends A {}\n",
+            "y/A.java": "package p;\nclass A {}\n",
+            "y/C.java": "package p;\nclass C extends A {}\n",
+        }
+    )
+
+    assert found["p.B"] == ("x/A.java:A",)
+    assert found["p.C"] == ("y/A.java:A",)
