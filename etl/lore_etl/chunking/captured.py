@@ -14,7 +14,7 @@ from lore_etl.chunking.languages import CodeLanguage
 from lore_etl.chunking.section import CLASS_KINDS, Span
 from lore_etl.core.text import one_line
 
-PARSE_SECONDS = 5.0  # for one file; usual code takes 0.2 s per MB
+PARSE_SECONDS = 5.0  # per file; usual code takes 0.2 s per MB
 READ_BYTES = 1 << 16
 MAX_DEPTH = 1000  # of syntax with errors; usual code has 50
 MAX_TOKENS = 2000  # that the grammar finds no place for, side by side
@@ -89,7 +89,7 @@ def captured(text: str, lines: list[str], language: CodeLanguage) -> Captured:
     """Return everything that the language's query captures in a text. Raises ParsedTooSlowly, ImportError."""
     matches = _matches(text.encode("utf-8"), language)
     found = Captured()
-    groups = [(one["group"][0], _path(one["prefix"][0].text)) for one in matches if "group" in one]
+    groups = [(match["group"][0], _path(match["prefix"][0].text)) for match in matches if "group" in match]
     for match in matches:
         for mark in match.get("doc", ()):
             found.leading.update(_whole_lines(mark, lines))
@@ -136,7 +136,7 @@ def _matches(data: bytes, language: CodeLanguage) -> list[Match]:
         raise ParsedTooSlowly
     # a progress callback for `matches` crashes tree-sitter 0.26.1
     found = QueryCursor(language.query(), match_limit=MATCH_LIMIT).matches(tree.root_node)
-    found.sort(key=lambda one: one[0])  # the order of the patterns
+    found.sort(key=lambda match: match[0])  # the order of the patterns
     return [{name: [mark(node) for node in nodes] for name, nodes in captures.items()} for _, captures in found]
 
 
@@ -172,7 +172,7 @@ def _items(matches: list[Match]) -> Iterator[Item]:
     for match in matches:
         kind = next((key for key in match if key not in _HELPERS and not key.startswith("_")), "")
         clean = _title if kind == "test" else cleaned
-        names = [name for one in match.get("name", ()) if (name := clean(one.text))]
+        names = [name for mark in match.get("name", ()) if (name := clean(mark.text))]
         if not kind or not names:
             continue
         mark = match[kind][0]
@@ -195,7 +195,7 @@ def _title(text: str) -> str:
 def _nest(items: list[Item], found: Captured) -> None:
     """Put each definition into the class around it; those inside functions are left out."""
     around: list[Item] = []
-    for item in sorted(items, key=lambda one: (one.start, -one.end)):
+    for item in sorted(items, key=lambda item: (item.start, -item.end)):
         while around and around[-1].end <= item.start:
             around.pop()
         above = around[-1] if around else None
@@ -211,12 +211,12 @@ def _place(item: Item, above: Item | None, found: Captured) -> None:
     if item.depth > MAX_NESTED:
         return
     if item.owner:
-        item.names = [f"{item.owner}.{one}" for one in item.names]
+        item.names = [f"{item.owner}.{name}" for name in item.names]
     if above is not None and above.kind == "scope":
         item.spaces = (*above.spaces, above.name)
     elif above is not None:
         item.spaces = above.spaces
-        item.names = [f"{above.name}.{one}" for one in item.names]
+        item.names = [f"{above.name}.{name}" for name in item.names]
         above.inner.append(item)
     item.name = item.names[0]
     if item.kind != "scope" and (above is None or above.kind == "scope"):
@@ -225,8 +225,8 @@ def _place(item: Item, above: Item | None, found: Captured) -> None:
 
 def _add_bases(matches: list[Match], found: Captured) -> None:
     """Give each base to the innermost definition around it, if that is a class."""
-    bases = sorted(mark for one in matches for mark in one.get("base", ()))
-    items = sorted(_all(found.top), key=lambda one: (one.start, -one.end))
+    bases = sorted(mark for match in matches for mark in match.get("base", ()))
+    items = sorted(_all(found.top), key=lambda item: (item.start, -item.end))
     around: list[Item] = []
     position = 0
     for base in bases:
@@ -235,7 +235,7 @@ def _add_bases(matches: list[Match], found: Captured) -> None:
             position += 1
         while around and around[-1].end <= base.start:
             around.pop()
-        holder = next((one for one in reversed(around) if one.end > base.start), None)
+        holder = next((item for item in reversed(around) if item.end > base.start), None)
         name = cleaned(base.text)
         if base.is_prefix:
             continue
@@ -257,7 +257,7 @@ def _add_import(match: Match, groups: list[tuple[Mark, str]], found: Captured) -
 
     A more specific pattern for the same import precedes a general one, whose name is then ignored.
     """
-    found.imports += [one.lines for one in match["import"]]
+    found.imports += [mark.lines for mark in match["import"]]
     mark = match["path"][0] if "path" in match else None
     if mark is None or mark in found.paths:
         return

@@ -20,9 +20,11 @@ def parse(document: Document) -> Parsed:
     lines = document.lines
     script, syntax, covered = _script(document)
     parsed = javascript.parse(replace(document, text=script, syntax=syntax))
-    sections = [] if parsed.warning else [one for one in parsed.sections if covered & {*range(one.first, one.last + 1)}]
-    taken = {number for one in sections for number in range(one.first, one.last + 1)}
-    sections = sorted((*sections, *_rest(lines, taken)), key=lambda one: one.first)
+    sections = (
+        [] if parsed.warning else [part for part in parsed.sections if covered & {*range(part.first, part.last + 1)}]
+    )
+    taken = {number for part in sections for number in range(part.first, part.last + 1)}
+    sections = sorted((*sections, *_rest(lines, taken)), key=lambda part: part.first)
     if sections:
         name = PurePosixPath(document.source).stem
         first = sections[0]

@@ -26,10 +26,10 @@ def parse(document: Document) -> Parsed:
     except ImportError:
         return parse_plain(document, f"the grammar of {language.title} is not installed; indexed as plain text")
     sections = sections_of(
-        [_definition(one) for one in found.top if one.kind != "variable"],
+        [_definition(item) for item in found.top if item.kind != "variable"],
         lines,
         leads=found.leading.__contains__,
-        symbols=sorted(_symbols(found.top), key=lambda one: one.first),
+        symbols=sorted(_symbols(found.top), key=lambda symbol: symbol.first),
         imports=found.imports,
     )
     return Parsed(sections, _facts(found, language))
@@ -37,7 +37,7 @@ def parse(document: Document) -> Parsed:
 
 def _definition(item: Item) -> Definition:
     """Return a definition with its members. A method outside its class has a dotted name."""
-    children = tuple(_definition(one) for one in item.inner if one.kind != "variable")
+    children = tuple(_definition(inner) for inner in item.inner if inner.kind != "variable")
     class_name = item.name if item.is_container else item.name.rpartition(".")[0] or None
     kind = "method" if item.kind == "function" and class_name else item.kind
     first, last = item.lines
@@ -57,11 +57,11 @@ def _facts(found: Captured, language: CodeLanguage) -> FileFacts:
     members: dict[str, tuple[Member, ...]] = {}
     # a companion object, or another branch of a conditional compilation, is the same class
     unique = {(item.name, item.part and item.start): item for item in reversed(items)}
-    classes = [_class(item, found.package) for item in sorted(unique.values(), key=lambda one: one.start)]
-    known = {one.name for one in classes}
+    classes = [_class(item, found.package) for item in sorted(unique.values(), key=lambda item: item.start)]
+    known = {class_.name for class_ in classes}
     for item in items:
         members[item.name] = members.get(item.name, ()) + tuple(_members(item))
-    for method in (one for one in found.top if not one.is_container and "." in one.name):
+    for method in (item for item in found.top if not item.is_container and "." in item.name):
         owner, _, name = method.name.rpartition(".")
         members[owner] = (*members.get(owner, ()), Member(name, "method", method.lines))
         if owner not in known:
@@ -86,7 +86,7 @@ def _containers(items: list[Item]) -> Iterator[Item]:
 
 
 def _members(item: Item) -> Iterator[Member]:
-    for one in item.inner:
-        if not one.is_container:
-            kind = "attribute" if one.kind == "variable" else "method"
-            yield from (Member(name.rpartition(".")[2], kind, one.lines) for name in one.names)
+    for inner in item.inner:
+        if not inner.is_container:
+            kind = "attribute" if inner.kind == "variable" else "method"
+            yield from (Member(name.rpartition(".")[2], kind, inner.lines) for name in inner.names)

@@ -47,7 +47,7 @@ def code_languages() -> dict[str, CodeLanguage]:
 @cache
 def code_syntaxes() -> dict[str, str]:
     """Return the name of the language for each suffix and file name."""
-    return {pattern: one.name for one in code_languages().values() for pattern in one.files}
+    return {pattern: language.name for language in code_languages().values() for pattern in language.files}
 
 
 def code_patterns() -> tuple[str, ...]:

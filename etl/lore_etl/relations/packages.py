@@ -13,7 +13,7 @@ from posixpath import commonpath, dirname
 
 from lore_etl.core.model import ClassDefinition, FileFacts
 
-MAX_FOLLOWED = 20  # imports that one name is followed through
+MAX_FOLLOWED = 20  # maximum number of imports to follow for a name
 MANIFEST = "manifest:"
 """The beginning of the family of a file that names a whole project, such as `go.mod`."""
 GLOBAL = frozenset({"bash", "c", "dart", "elixir", "lua", "ruby", "sql", "swift"})
@@ -37,13 +37,13 @@ class _Class:
     """A definition or a part of one; `package` is where it is looked up, `shown` is its full name in the language."""
 
     path: str
-    one: ClassDefinition
+    definition: ClassDefinition
     package: str
     shown: str
 
     @property
     def key(self) -> str:
-        return _joined(self.package, self.one.name)
+        return _joined(self.package, self.definition.name)
 
 
 class Packages:
@@ -58,10 +58,10 @@ class Packages:
         self._own: dict[tuple[str, str], _Class] = {}
         for path in sorted(self._facts):
             self._files[self._facts[path].family, self._package[path]].append(path)
-            for one in self._facts[path].classes:
-                if one.part != "extension":
-                    found = self._class(path, one)
-                    self._own[path, one.name] = found
+            for class_ in self._facts[path].classes:
+                if class_.part != "extension":
+                    found = self._class(path, class_)
+                    self._own[path, class_.name] = found
                     self._known[self._facts[path].family, found.key].append(found)
         self._spaces = {path: self._spaces_of(file) for path, file in self._facts.items()}
         self._shown = self._names(taken)
@@ -69,11 +69,11 @@ class Packages:
 
     def full_names(self) -> dict[tuple[str, str], str]:
         """Return the project-wide name of each class by (file, name in the file), including the extended ones."""
-        found = {(one.path, one.one.name): self._shown[one] for one in self._all()}
-        for path, one in self._extensions():
-            target = self._find(path, one.name, one.name)
+        found = {(class_.path, class_.definition.name): self._shown[class_] for class_ in self._all()}
+        for path, class_ in self._extensions():
+            target = self._find(path, class_.name, class_.name)
             if target is not None:
-                found.setdefault((path, one.name), self._shown[target])
+                found.setdefault((path, class_.name), self._shown[target])
         return found
 
     def classes(self) -> Iterator[PackagedClass]:
@@ -83,54 +83,56 @@ class Packages:
         for found in self._all():
             name = self._shown[found]
             first.setdefault(name, found)
-            bases[name].update(dict.fromkeys(self._bases(found.path, found.one)))
-        for path, one in self._extensions():
-            target = self._find(path, one.name, one.name)
+            bases[name].update(dict.fromkeys(self._bases(found.path, found.definition)))
+        for path, class_ in self._extensions():
+            target = self._find(path, class_.name, class_.name)
             if target is not None:
-                bases[self._shown[target]].update(dict.fromkeys(self._bases(path, one)))
+                bases[self._shown[target]].update(dict.fromkeys(self._bases(path, class_)))
         for name, found in first.items():
             others = tuple(base for base in bases[name] if base != name)
-            yield PackagedClass(name, others, found.path, found.one.lines)
+            yield PackagedClass(name, others, found.path, found.definition.lines)
 
     def _all(self) -> Iterator[_Class]:
-        return (one for group in self._known.values() for one in group)
+        return (class_ for group in self._known.values() for class_ in group)
 
     def _extensions(self) -> Iterator[tuple[str, ClassDefinition]]:
         for path, file in self._facts.items():
-            yield from ((path, one) for one in file.classes if one.part == "extension")
+            yield from ((path, class_) for class_ in file.classes if class_.part == "extension")
 
-    def _class(self, path: str, one: ClassDefinition) -> _Class:
+    def _class(self, path: str, class_: ClassDefinition) -> _Class:
         file = self._facts[path]
-        shown = one.full_name or one.name
+        shown = class_.full_name or class_.name
         package = self._package[path]
         if file.family not in ("go", "rust"):
-            package = shown.removesuffix(one.name).rstrip(".")  # with the namespaces around it
-        return _Class(path, one, package, shown)
+            package = shown.removesuffix(class_.name).rstrip(".")  # with the namespaces around it
+        return _Class(path, class_, package, shown)
 
     def _names(self, taken: Collection[str]) -> dict[_Class, str]:
         """Return a unique name for each class; parts of a class in one package share it."""
         owners: dict[str, set[str]] = defaultdict(set)
         for (family, _), group in self._known.items():
-            for one in group:
-                owners[one.shown].add(family if one.one.part else one.path)
+            for class_ in group:
+                owners[class_.shown].add(family if class_.definition.part else class_.path)
         found: dict[_Class, str] = {}
         for group in self._known.values():
-            part = next((one for one in group if one.one.part), None)
-            for one in group:
-                is_unique = len(owners[one.shown]) == 1 and one.shown not in taken
-                place = part if part and one.one.part else one
-                found[one] = one.shown if is_unique else f"{place.path}:{place.one.name}"
+            part = next((class_ for class_ in group if class_.definition.part), None)
+            for class_ in group:
+                is_unique = len(owners[class_.shown]) == 1 and class_.shown not in taken
+                place = part if part and class_.definition.part else class_
+                found[class_] = class_.shown if is_unique else f"{place.path}:{place.definition.name}"
         return found
 
     def _spaces_of(self, file: FileFacts) -> list[str]:
         """Return the namespaces of a file's classes."""
         if file.family in ("go", "rust"):
             return []
-        return sorted({one.full_name.removesuffix(one.name).rstrip(".") for one in file.classes if one.full_name})
+        return sorted(
+            {class_.full_name.removesuffix(class_.name).rstrip(".") for class_ in file.classes if class_.full_name}
+        )
 
-    def _bases(self, path: str, one: ClassDefinition) -> Iterator[str]:
-        for base in one.bases:
-            target = self._find(path, one.name, base)
+    def _bases(self, path: str, class_: ClassDefinition) -> Iterator[str]:
+        for base in class_.bases:
+            target = self._find(path, class_.name, base)
             yield self._shown[target] if target is not None else self._outside(path, base)
 
     def _outside(self, path: str, base: str) -> str:
@@ -250,6 +252,6 @@ def _outer(package: str) -> Iterator[str]:
 
 def _nearest(path: str, candidates: Sequence[_Class]) -> _Class | None:
     """Return the candidate in the nearest folder; None if several are equally near and not parts of one class."""
-    best = max(len(commonpath((path, one.path))) for one in candidates)
-    near = [one for one in candidates if len(commonpath((path, one.path))) == best]
-    return near[0] if len(near) == 1 or all(one.one.part for one in near) else None
+    best = max(len(commonpath((path, class_.path))) for class_ in candidates)
+    near = [class_ for class_ in candidates if len(commonpath((path, class_.path))) == best]
+    return near[0] if len(near) == 1 or all(class_.definition.part for class_ in near) else None
