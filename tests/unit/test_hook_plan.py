@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from lore_etl.core.errors import ConfigError, StorageError
+from lore_etl.core.errors import ConfigError, StorageError, UsageError
 from lore_server.hook.episode import digest_of
 from lore_server.hook.knowledge_server import ServerUnreachable
 from lore_server.hook.memory_folders import MAX_BYTES, MemoryFile, find_memory_files, read_memory_file
@@ -268,7 +268,7 @@ def test_each_server_and_each_index_has_its_own_state() -> None:
     "url", ["localhost:8000", "ftp://a/", "http://", "http://a:b/", "file:///etc/passwd", "http://["]
 )
 def test_an_invalid_address_is_rejected(url: str) -> None:
-    with pytest.raises(ConfigError, match="Invalid knowledge server URL"):
+    with pytest.raises(UsageError, match="Invalid knowledge server URL"):
         target(url)
 
 

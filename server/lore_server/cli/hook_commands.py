@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from lore_etl.core.errors import LoreError, UsageError
 from lore_server.cli.command import cli, commands_of
 from lore_server.console.output import fail, print_json
 from lore_server.owner.session import Session
@@ -40,9 +39,9 @@ def session_start(
 ) -> None:
     """Send changed memory files to a knowledge server, without ever blocking the session."""
     from lore_server.hook.session_start import session_start, show_status, upload_request
-    from lore_server.hook.target import target_for
+    from lore_server.hook.target import target_for, target_of
 
-    _check(session, url)
+    target_of(url, {}, session.root)  # unlike any other error, a wrong command line has an exit code
     try:
         target = target_for(session, url)
         if status:
@@ -52,16 +51,6 @@ def session_start(
             session_start(session, target, request, dry_run, budget)
     except Exception as error:  # noqa: BLE001 - outermost boundary: the session must start, whatever the error
         fail(error, session.as_json)
-
-
-def _check(session: Session, url: str | None) -> None:
-    """Raise UsageError if the URL is invalid."""
-    from lore_server.hook.target import target_of
-
-    try:
-        target_of(url, {}, session.root)
-    except LoreError as error:
-        raise UsageError(error.message, error.hint) from error
 
 
 @command
@@ -74,7 +63,6 @@ def search(
     """Search the knowledge server that the hook sends to, in its database's query syntax."""
     from lore_server.hook.target import target_for
 
-    _check(session, url)
     target = target_for(session, url)
     if target.url:
         from lore_server.hook import mcp_connection

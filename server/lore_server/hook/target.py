@@ -14,7 +14,7 @@ from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
 from lore_etl.config.project import knowledge_home, place_of
-from lore_etl.core.errors import ConfigError, LoreError
+from lore_etl.core.errors import ConfigError, LoreError, UsageError
 from lore_etl.core.json_types import JSON
 from lore_server.hook.knowledge_server import KnowledgeServer, failure_of
 from lore_server.owner.session import Session
@@ -43,7 +43,8 @@ def target_of(url: str | None, environment: Mapping[str, str], index: Path) -> T
     """Return the server at the URL, else the server in the environment, else the owner of the project's index.
 
     Raises:
-        ConfigError: the URL or the token is not valid.
+        UsageError: the given URL is not valid.
+        ConfigError: the URL in the environment or the token is not valid.
     """
     folder = knowledge_home(environment) / "hook"
     given = url or next((environment[name] for name in URLS if environment.get(name)), "")
@@ -55,7 +56,8 @@ def target_of(url: str | None, environment: Mapping[str, str], index: Path) -> T
     except ValueError:
         is_valid = False
     if not is_valid:
-        raise ConfigError("Invalid knowledge server URL.", "Expected e.g. http://localhost:8000/mcp/.")
+        kind = UsageError if url else ConfigError
+        raise kind("Invalid knowledge server URL.", "Expected e.g. http://localhost:8000/mcp/.")
     token = environment.get(TOKEN, "").strip()
     if not (token.isascii() and token.isprintable()):
         raise ConfigError(f"{TOKEN} has characters that an HTTP header cannot contain.", "Use printable ASCII.")
