@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from lore_etl.digest.specs import Spec
 from lore_server.framework.drift import Drift, drift
 from lore_server.framework.groups import Group
-from lore_server.framework.references import references
+from lore_server.framework.view import references
 from lore_server.framework.view_entry import ViewEntry
 
 PATHS = st.sampled_from(["a.py", "b.py", "ce/c.py", "../d.py"])

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from starlette.applications import Starlette
 
 from lore_server.http.markdown_tree import DEEPEST, EMPTY, TAGS, elements_of, is_safe
-from lore_server.http.rendering import LONGEST, MARKDOWN, rendered, rendering_routes
+from lore_server.http.page import LONGEST, MARKDOWN, rendered, rendering_routes
 
 KNOWN_TAGS = {*TAGS.values(), *EMPTY.values(), "pre", "code", "h2", "h3", "h4", "h5", "h6"}
 KNOWN_ATTRIBUTES = {"href", "start", "class", "data-language"}

@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from lore_server.framework.groups import PATTERNS
-from lore_server.framework.references import endings
+from lore_server.framework.view import endings
 from lore_server.framework.view_entry import ViewEntry
 
 if TYPE_CHECKING:

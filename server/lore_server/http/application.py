@@ -18,9 +18,7 @@ from lore_server.contract import Contract
 from lore_server.execution.threads import Calls
 from lore_server.http.guard import Guard
 from lore_server.http.mcp_endpoint import protect
-from lore_server.http.page import page_routes
-from lore_server.http.pulse import Pulse, pulse_routes
-from lore_server.http.rendering import rendering_routes
+from lore_server.http.page import Pulse, page_routes, pulse_routes, rendering_routes
 from lore_server.http.routes import api_routes
 from lore_server.http.site import Site
 from lore_server.mcp.lines import MCPServer

@@ -9,8 +9,7 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from lore_etl.core.errors import InvalidArgument, LoreError, TokenRequired
-from lore_server.http.page import ASSETS
-from lore_server.http.site import Site
+from lore_server.http.site import ASSETS, Site
 from lore_server.replies.problem import problem
 
 POLICY = (

@@ -1,24 +1,41 @@
-"""The web page and its assets in `server/lore_server/web`: plain files without a build step."""
+"""The web page: its files in `server/lore_server/web`, its stream of the index's state, and its rendered Markdown.
+
+The page has no build step. Rendering reads no data, so neither route is an operation.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import html
 import re
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
+import anyio
+import anyio.to_thread
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
+from lore_etl.core.clock import timestamp
+from lore_etl.core.errors import InvalidArgument, LoreError
+from lore_etl.core.frontmatter import body_of
+from lore_etl.core.json_types import JSON
 from lore_server import __version__
-from lore_server.http.site import EDITOR, Site
+from lore_server.http.arguments import json_of
+from lore_server.http.events import QUIET_SECONDS, STEP_SECONDS, Events, Stream, event_of, without_clocks
+from lore_server.http.guard import refused
+from lore_server.http.markdown_tree import elements_of
+from lore_server.http.site import ASSETS, EDITOR, Site
+from lore_server.knowledge.document import KnowledgeDocument
+from lore_server.knowledge.limits import DOCUMENT_BYTES, checked_text
+from lore_server.services.chapters import metadata_of
 
 WEB = Path(__file__).parents[1] / "web"
 SHELL = "index.html"
-ASSETS = "/assets/"
 TYPES = {
     ".css": "text/css",
     ".js": "text/javascript",
@@ -26,6 +43,14 @@ TYPES = {
     ".png": "image/png",
     ".woff2": "font/woff2",
 }
+STATE = "/page/state"
+IDLE_SECONDS = 0.5  # between two checks while no job runs
+HEARTBEAT_SECONDS = 5.0  # after a longer silence, the page considers the server dead
+READING = 4  # threads for all pages together
+MARKDOWN = "/page/markdown"
+MOST_BYTES = 32_000_000
+LONGEST = 100_000  # characters: prose takes 0.3 s, the worst case (brackets) 3 s
+AT_ONCE = 2
 _META = re.compile(r'(<meta name="lore-(\w+)" content=")[^"]*(")')
 
 
@@ -75,3 +100,61 @@ def _assets(folder: Path) -> dict[str, Path]:
     """Return the assets by name: a requested path is looked up here and never opened."""
     found = ((file.relative_to(folder).as_posix(), file) for file in folder.rglob("*") if file.suffix in TYPES)
     return {name: file for name, file in found if file.is_file() and not file.is_symlink()}
+
+
+@dataclass(frozen=True)
+class Pulse:
+    """The source of event streams: `state` is called in a thread, and every stream ends with `stopping`."""
+
+    state: Callable[[], JSON]
+    stopping: anyio.Event
+
+
+def pulse_routes(pulse: Pulse) -> list[Route]:
+    limiter = anyio.CapacityLimiter(READING)
+
+    async def state(request: Request) -> Events:
+        return Events(_states(pulse, limiter))
+
+    return [Route(STATE, state, methods=["GET"])]
+
+
+async def _states(pulse: Pulse, limiter: anyio.CapacityLimiter) -> Stream:
+    """Stream `state` on change and at intervals, shorter ones while a job runs, because its times change."""
+    shown: object = None
+    shown_at = 0.0
+    while not pulse.stopping.is_set():
+        state = await anyio.to_thread.run_sync(pulse.state, abandon_on_cancel=True, limiter=limiter)
+        is_running = state.get("job", {}).get("state") == "running"
+        lasting = {part: without_clocks(value) for part, value in state.items()}
+        longest = QUIET_SECONDS if is_running else HEARTBEAT_SECONDS
+        if lasting != shown or time.monotonic() - shown_at >= longest:
+            yield event_of("state", {**state, "now": timestamp()})
+            shown, shown_at = lasting, time.monotonic()
+        with anyio.move_on_after(STEP_SECONDS if is_running else IDLE_SECONDS):
+            await pulse.stopping.wait()
+
+
+def rendering_routes() -> list[Route]:
+    working = anyio.CapacityLimiter(AT_ONCE)
+
+    async def markdown(request: Request) -> Response:
+        try:
+            text = (await json_of(request, MOST_BYTES)).get("text")
+            if not isinstance(text, str):
+                raise InvalidArgument("`text` is missing or not a string.")
+            checked_text(text, DOCUMENT_BYTES, "document")
+            return JSONResponse(await anyio.to_thread.run_sync(rendered, text, limiter=working))
+        except LoreError as error:
+            return refused(error)
+
+    return [Route(MARKDOWN, markdown, methods=["POST"])]
+
+
+def rendered(text: str) -> JSON:
+    """Return the front matter, the elements of the text, and the rest if it is too long to render."""
+    document = KnowledgeDocument(text)
+    body = body_of(text)
+    end = len(body) if len(body) <= LONGEST else body.rfind("\n", 0, LONGEST) + 1 or LONGEST
+    metadata = metadata_of(document.title, document.metadata)
+    return {"metadata": metadata, "elements": elements_of(body[:end]), "rest": body[end:]}

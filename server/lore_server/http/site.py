@@ -13,6 +13,7 @@ from lore_etl.core.errors import ConfigError
 from lore_server.http.token import Token, token_of
 
 LOCAL_HOSTS = frozenset({"127.0.0.1", "localhost", "::1"})
+ASSETS = "/assets/"
 EDITOR = "vscode://file/{path}:{line}"
 _EVERYWHERE = frozenset({"0.0.0.0", "::"})
 
