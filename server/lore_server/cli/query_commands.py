@@ -45,8 +45,9 @@ def init(
     except KeyboardInterrupt:
         output.note("The sync continues in the background; `lore call cancel_job id=latest` cancels it.")
         raise
-    if "job" in result and result["job"]["state"] != "done":
-        raise typer.Exit(_exit_code(result["job"]))
+    job = result.get("job", {"state": "done"})
+    if job["state"] != "done":
+        raise typer.Exit(from_record(job["problem"]).exit_code if "problem" in job else Cancelled.exit_code)
 
 
 @command
@@ -190,10 +191,6 @@ def version(session: Session) -> None:
         print_json({"version": __version__})
     else:
         output.line(__version__)
-
-
-def _exit_code(job: JSON) -> int:
-    return from_record(job["problem"]).exit_code if "problem" in job else Cancelled.exit_code
 
 
 def _chosen(toolsets: str) -> list[str] | None:

@@ -63,8 +63,8 @@ class Guard:
                 "Other origins are not allowed.", "Call it from outside a browser, without a preflight request."
             )
             return refused(unasked, 405, {"Allow": "GET, POST"})
-        is_private = self._site.is_private(name.hostname) or _is_shell(scope["path"])
-        if not is_private and not has_token(scope, self._site):
+        is_page = scope["path"] == "/" or scope["path"].startswith(ASSETS)
+        if not (is_page or self._site.is_private(name.hostname) or has_token(scope, self._site)):
             return refused(TokenRequired("Every request to this server needs the token."))
         return None
 
@@ -78,10 +78,6 @@ def refused(error: LoreError, status: int | None = None, headers: dict[str, str]
     more = {"WWW-Authenticate": 'Bearer realm="lore"'} if isinstance(error, TokenRequired) else {}
     more |= {"Retry-After": "1"} if error.http_status == 503 else {}
     return JSONResponse(problem(error), status or error.http_status, {**more, **(headers or {})})
-
-
-def _is_shell(path: str) -> bool:
-    return path == "/" or path.startswith(ASSETS)
 
 
 def _header(scope: Scope, name: bytes) -> str | None:

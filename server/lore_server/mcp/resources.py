@@ -116,7 +116,7 @@ def _contents(call: Call, uri: str) -> Contents:
     more: JSON = {"max_tokens": REPLY_TOKENS, **({"cursor": cursor} if cursor else {})}
     if place.startswith(DOCUMENT):
         reply = call("get_document_by_id", {"id": decoded(place.removeprefix(DOCUMENT)), **more}, NOBODY)
-        about = [f"{_place(reply)}  [{reply['type']}, {reply['kind']}]"]
+        about = [f"{reply['source']}:{span(reply['lines'])}  [{reply['type']}, {reply['kind']}]"]
     elif place.startswith(SOURCE):
         reply = call("get_source", {"path": decoded(place.removeprefix(SOURCE)), **more}, NOBODY)
         about = ["The file has changed since the last sync."] if reply.get("changed") else []
@@ -136,10 +136,6 @@ def _in_parts(uri: str, place: str, reply: JSON, about: list[str]) -> Contents:
         following = f"{place}?cursor={reply['next_cursor']}"
         about = [*about, f"This part ends at line {reply['lines'][1]}. The next part is {following}"]
     return [*contents, _text(following, PLAIN, "\n".join(about))] if about else contents
-
-
-def _place(reply: JSON) -> str:
-    return f"{reply['source']}:{span(reply['lines'])}"
 
 
 def _text(uri: str, mime_type: str, text: str) -> types.TextResourceContents:

@@ -121,7 +121,8 @@ class Bridge:
                 self._line = self._dial(place, may_replace=False)
                 break
             except LoreError as error:
-                self._fail_open(error)
+                for key in list(self._open):
+                    self._fail(key, error)
             if self._has_ended:
                 return False
             # the client may continue, and its next request is a reason to try again
@@ -152,10 +153,6 @@ class Bridge:
 
     def _may_repeat(self, message: JSON) -> bool:
         return message["method"] != "tools/call" or _table(message.get("params")).get("name") in self._repeatable
-
-    def _fail_open(self, problem: LoreError) -> None:
-        for key in list(self._open):
-            self._fail(key, problem)
 
     def _fail(self, key: str, problem: LoreError) -> None:
         message = self._open.pop(key)

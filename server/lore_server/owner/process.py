@@ -78,7 +78,8 @@ class Owner:
                 if serve is not None:
                     await serve(self.app, door)
                 else:
-                    await until_quiet(door, 60 * self.settings.owner.idle_minutes, self._is_working)
+                    idle_seconds = 60 * self.settings.owner.idle_minutes
+                    await until_quiet(door, idle_seconds, lambda: self.app.jobs.running_id() is not None)
                 door.stopping.set()
                 tasks.cancel_scope.cancel()
         finally:
@@ -136,9 +137,6 @@ class Owner:
         except OSError as error:
             raise StorageError(f"Cannot write the owner's note: {error.strerror}.", _STATE) from error
         return note
-
-    def _is_working(self) -> bool:
-        return self.app.jobs.running_id() is not None
 
     def _record(self) -> HealthOwnerRecord | None:
         """Return the `owner` of a health report."""

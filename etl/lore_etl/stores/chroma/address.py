@@ -68,7 +68,7 @@ def http_address(settings: DatabaseSettings, environment: Mapping[str, str]) -> 
         settings.port or (443 if ssl else 8000),
         ssl=ssl,
         ca_file=settings.ca_file or None,
-        headers=_headers(settings.headers, environment),
+        headers={name: _header(name, value, environment) for name, value in settings.headers.items()},
         tenant=settings.tenant or "default_tenant",
         database=settings.database or "default_database",
         timeout_seconds=settings.timeout_seconds,
@@ -114,18 +114,13 @@ def _check(settings: DatabaseSettings) -> None:
             f"Configuration key `database.host`: `{settings.host}` is not a valid host.",
             "Give only the host name; set `database.port` and `database.ssl` separately.",
         )
-    if settings.ca_file and settings.ssl is False:
-        raise ConfigError("Configuration key `database.ca_file` needs TLS.", "Set `database.ssl = true`.")
-    if settings.mode == "http" and settings.ca_file and not settings.ssl:
+    has_tls = settings.ssl or (settings.ssl is None and settings.mode == "cloud")
+    if settings.ca_file and not has_tls:
         raise ConfigError("Configuration key `database.ca_file` needs TLS.", "Set `database.ssl = true`.")
     if len(settings.collection) > NAME_LENGTH:
         raise ConfigError(
             f"Configuration key `database.collection` is longer than {NAME_LENGTH} characters.", "Choose a shorter one."
         )
-
-
-def _headers(written: Mapping[str, str], environment: Mapping[str, str]) -> dict[str, str]:
-    return {name: _header(name, value, environment) for name, value in written.items()}
 
 
 def _header(name: str, value: str, environment: Mapping[str, str]) -> str:
