@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import platform as host
-import re
 import sys
 from importlib import metadata
 from pathlib import Path
@@ -19,7 +18,6 @@ from lore_server.setup.finding import Examined, Finding
 PACKAGE = "lore-kb"
 LEAST_PYTHON = (3, 11)
 REINSTALL = "Run `make install` in the clone, or reinstall Lore: its packages have changed."
-_BOUND = re.compile(r"(>=|<=|==|<|>)\s*(\d[\d.]*)")
 
 
 def python() -> Finding:
@@ -59,31 +57,23 @@ def dependencies() -> Finding:
 
 def _problem(requirement: str) -> str | None:
     """Return the problem with one package; None if there is none."""
-    name = re.split(r"[\s<>=!~;\[(]", requirement, maxsplit=1)[0]
-    asked = requirement.partition(";")[0].removeprefix(name).strip(" ()")
+    from packaging.requirements import Requirement
+
+    asked = Requirement(requirement)
     try:
-        installed = metadata.version(name)
+        installed = metadata.version(asked.name)
     except metadata.PackageNotFoundError:
-        return f"{name} is not installed"
-    return None if is_within(installed, asked) else f"{name} is {installed}, but Lore requires {asked}"
+        return f"{asked.name} is not installed"
+    is_met = is_within(installed, str(asked.specifier))
+    return None if is_met else f"{asked.name} is {installed}, but Lore requires {asked.specifier}"
 
 
 def is_within(version: str, asked: str) -> bool:
     """Return whether a version is in a range such as `>=1.5.9,<1.6`, by its release numbers."""
-    have = _release(version)
-    for sign, bound in _BOUND.findall(asked):
-        want = _release(bound)
-        size = max(len(have), len(want))
-        left, right = (version + (0,) * (size - len(version)) for version in (have, want))
-        fits = {">=": left >= right, "<=": left <= right, "==": left == right, "<": left < right, ">": left > right}
-        if not fits[sign]:
-            return False
-    return True
+    from packaging.specifiers import SpecifierSet
+    from packaging.version import Version
 
-
-def _release(version: str) -> tuple[int, ...]:
-    match = re.match(r"\d+(?:\.\d+)*", version)
-    return tuple(int(number) for number in match.group().split(".")) if match else ()
+    return Version(version).base_version in SpecifierSet(asked)
 
 
 def model(here: Examined) -> Finding:
