@@ -96,7 +96,7 @@ def test_any_number_of_rows_around_the_batch_limit_is_added_read_updated_and_del
     store.update([(id_, "ticket", source) for id_, _, source in rows])
     assert {type_ for type_, _ in store.rows().values()} == {"ticket"}
     store.delete(row[0] for row in rows[1:])
-    assert store.row_ids() == {rows[0][0]}
+    assert store.rows().keys() == {rows[0][0]}
     store.close()
 
 

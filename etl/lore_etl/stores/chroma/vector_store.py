@@ -160,9 +160,6 @@ class VectorStore:
             if len(page["ids"]) < limit:
                 return found
 
-    def row_ids(self) -> set[str]:
-        return set(self.rows())
-
     def count(self) -> int:
         return int(self._call(self._collection.count))
 
