@@ -7,10 +7,9 @@ import os
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lore_etl.core.errors import LoreError, StorageError
-from lore_etl.core.json_types import JSON
 from lore_etl.system.processes import is_running
 from lore_server.console import output
 from lore_server.console.output import print_json
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     from lore_server.hook.upload_run import Connect
 
 log = logging.getLogger(__name__)
+JSON = dict[str, Any]
 
 
 def upload_request(
@@ -48,8 +48,9 @@ def session_start(
 ) -> None:
     """Upload, and print the progress made within the budget. Raises LoreError."""
     escape = query_escaping(os.environ)
+    work = partial(_upload, session, target, request, escape)
     if background.is_child():
-        background.run(partial(_upload, session, target, request, escape))
+        background.run(work)
         return
     plan = make_plan(request, read_state(request.state_file))
     if is_dry:
@@ -57,7 +58,7 @@ def session_start(
     elif plan.is_empty:
         _print(session, _record(target, plan.tally), plan.warnings)
     else:
-        _upload_in_background(session, target, plan.tally, budget_seconds)
+        _upload_in_background(session, target, plan.tally, work, budget_seconds)
 
 
 def show_status(session: Session, target: Target) -> None:
@@ -105,12 +106,14 @@ def _upload(session: Session, target: Target, request: UploadRequest, escape: Ca
     send({"over": True})
 
 
-def _upload_in_background(session: Session, target: Target, tally: Tally, seconds: float) -> None:
-    """Start the child, follow it for some seconds, and print its progress."""
+def _upload_in_background(
+    session: Session, target: Target, tally: Tally, work: Callable[[Send], None], seconds: float
+) -> None:
+    """Start the work, follow it for some seconds, and print its progress."""
     log_file = target.file("log")
     make_folder(log_file.parent)
     try:
-        source = background.start(log_file)
+        source = background.start(work, log_file)
     except OSError as error:
         raise StorageError(f"Cannot start in the background: {error.strerror}.", HINT) from error
     warnings, is_over, has_ended = [], False, False
