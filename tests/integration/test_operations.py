@@ -166,7 +166,7 @@ def test_a_method_whose_parameters_differ_from_the_contract_prevents_the_start(
 ) -> None:
     monkeypatch.setitem(OPERATIONS, "echo", entry(lambda its: method, shown))
 
-    with pytest.raises(ConfigError, match="The method of echo has other parameters"):
+    with pytest.raises(ConfigError, match="The parameters of the method for echo differ from the contract"):
         opened(tmp_path, with_echo)
 
 
