@@ -40,7 +40,7 @@ new PerformanceObserver((list) => {
     window.shifted += entry.value;
     const moves = entry.sources.map(({ node, previousRect, currentRect }) =>
       `${(node?.outerHTML ?? node?.textContent ?? "").slice(0, 80)} from y ${previousRect.y} to ${currentRect.y}`);
-    window.shifts.push(`${one.value.toFixed(4)}: ${moves.join(" | ")}`);
+    window.shifts.push(`${entry.value.toFixed(4)}: ${moves.join(" | ")}`);
   }
 }).observe({ type: "layout-shift", buffered: true });
 """
