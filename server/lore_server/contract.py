@@ -21,7 +21,7 @@ from lore_etl.core.text import is_encodable, one_line
 
 Schema = JSON
 KNOWLEDGE_TOOLSETS = ("projects", "memories")
-MOST_BODY_BYTES = 1_048_576  # of a request, unless the operation accepts more
+MAX_BODY_BYTES = 1_048_576  # of a request, unless the operation accepts more
 LONGEST_NUMBER = 20  # characters
 METHODS = ("get", "post", "put", "delete")
 _BESIDE = Path(__file__).parent / "openapi.yaml"  # in a wheel
@@ -50,7 +50,7 @@ class Operation:
     deadline_seconds: float
     toolset: str
     envelope: str
-    most_body_bytes: int
+    max_body_bytes: int
     input_schema: Schema
     output_schema: Schema
 
@@ -186,7 +186,7 @@ def _operation(document: Schema, method: str, path: str, spec: Schema) -> Operat
         deadline_seconds=float(spec["x-deadline-seconds"]),
         toolset=spec["tags"][0],
         envelope=spec.get("x-envelope", ""),
-        most_body_bytes=spec.get("x-max-body-bytes", MOST_BODY_BYTES),
+        max_body_bytes=spec.get("x-max-body-bytes", MAX_BODY_BYTES),
         input_schema=_resolved(document, _arguments(spec)),
         output_schema=_resolved(document, reply),
     )
@@ -222,8 +222,8 @@ def _resolved(document: Schema, schema: Any) -> Any:
         target: Any = document
         for part in schema["$ref"].removeprefix("#/").split("/"):
             target = target[part]
-        beside = {key: value for key, value in schema.items() if key != "$ref"}
-        return {**_resolved(document, target), **_resolved(document, beside)}
+        siblings = {key: value for key, value in schema.items() if key != "$ref"}
+        return {**_resolved(document, target), **_resolved(document, siblings)}
     return {key: _resolved(document, value) for key, value in schema.items()}
 
 

@@ -120,10 +120,10 @@ def test_arbitrary_bytes_from_a_client_end_only_the_connection(
 
 def test_the_owner_still_serves_after_malformed_input(owner: Note) -> None:
     line, reply = dial(owner.address, {"want": "call", "token": owner.token})
-    line.tell({"operation": "healthcheck", "arguments": {}})
+    line.send_message({"operation": "healthcheck", "arguments": {}})
 
     assert reply["ok"]
-    assert line.hear()["result"]["status"]
+    assert line.receive()["result"]["status"]
     line.close()
 
 

@@ -43,19 +43,19 @@ for name in sys.argv[3:]:
 SourceSet(SourceContext([], lambda _: None), {})  # compiles its patterns
 redact("-")  # compiles the rules for secrets
 
-door, python = socket.socket(fileno=int(sys.argv[1])), sys.argv[2]
+listener, python = socket.socket(fileno=int(sys.argv[1])), sys.argv[2]
 signal.signal(signal.SIGCHLD, signal.SIG_IGN)
 gc.freeze()
 while True:
-    if 0 in select.select([0, door], [], [])[0]:
+    if 0 in select.select([0, listener], [], [])[0]:
         sys.exit()  # the tests are over
-    line, _ = door.accept()
+    line, _ = listener.accept()
     if not os.fork():
         break
     line.close()
 
 signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-door.close()
+listener.close()
 _, files, _, _ = socket.recv_fds(line, 1, 3)
 given = json.load(line.makefile(encoding="utf-8"))
 command = os.fork()
@@ -97,7 +97,7 @@ import json, os, signal, socket, sys
 if sys.argv[1:3] == ["-P", "-m"] and sys.argv[3] in {modules} and "PYTHONPATH" not in os.environ:
     with socket.socket(socket.AF_UNIX) as line:
         try:
-            line.connect({door!r})
+            line.connect({socket_path!r})
         except OSError:
             pass  # the tests are over: start it without the parent
         else:
@@ -155,7 +155,7 @@ class Commands:
         self.python()
         given = {"command": command, "module": "", "cwd": str(cwd), "environment": {**environment}, "seconds": seconds}
         with socket.socket(socket.AF_UNIX) as line:
-            line.connect(str(self._folder / "door"))
+            line.connect(str(self._folder / "socket"))
             socket.send_fds(line, [b"."], [stream.fileno() for stream in (output, errors)])
             line.sendall(json.dumps(given).encode())
             line.shutdown(socket.SHUT_WR)
@@ -170,13 +170,13 @@ class Commands:
         return str(self._folder / "python")
 
     def _begun(self) -> subprocess.Popen[bytes]:
-        door, python = str(self._folder / "door"), self._folder / "python"
+        socket_path, python = str(self._folder / "socket"), self._folder / "python"
         names = {"modules": {OWNER, PROBE}, "seconds": LONG_SECONDS}
-        python.write_text(PYTHON.format(python=sys.executable, door=door, **names), encoding="utf-8")
+        python.write_text(PYTHON.format(python=sys.executable, socket_path=socket_path, **names), encoding="utf-8")
         python.chmod(0o700)
         (self._folder / "lore").symlink_to(LORE)
         with socket.socket(socket.AF_UNIX) as opened:
-            opened.bind(door)
+            opened.bind(socket_path)
             opened.listen(64)
             # -P: Python must not import modules from the working directory
             command = [sys.executable, "-P", "-c", PARENT, str(opened.fileno()), str(python), *self._imported]

@@ -12,7 +12,7 @@ import pytest
 
 from lore_etl.core.errors import Busy, CatalogueDamaged, StorageError
 from lore_etl.core.model import Chunk
-from lore_etl.stores.catalogue import CATALOGUE, SUSPECT, Catalogue, FileRow, Held
+from lore_etl.stores.catalogue import CATALOGUE, SUSPECT, Catalogue, ChunkState, FileRow
 from tests.harness.chunks import make_chunk
 
 
@@ -38,7 +38,7 @@ def test_chunks_are_read_back_unchanged(catalogue: Catalogue) -> None:
     put(catalogue, chunk)
 
     assert catalogue.chunks([chunk.id, "unknown"]) == {chunk.id: chunk}
-    assert catalogue.held() == {chunk.id: Held(chunk.content_hash, chunk.metadata_hash, True)}
+    assert catalogue.chunk_states() == {chunk.id: ChunkState(chunk.content_hash, chunk.metadata_hash, True)}
 
 
 def test_the_chunks_of_a_file_are_ordered_by_line_and_column(catalogue: Catalogue) -> None:
@@ -166,7 +166,7 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
 def read_all(folder: Path) -> None:
     catalogue = Catalogue(folder)
     try:
-        catalogue.held()
+        catalogue.chunk_states()
         catalogue.page(None, None, 10_000, 0)
     finally:
         catalogue.close()

@@ -12,7 +12,7 @@ from lore_etl.core.errors import IndexMissing, InvalidArgument, NotFound, Storag
 from lore_etl.core.model import KnowledgeType
 from lore_etl.index import Index
 from lore_etl.pipeline.sync import sync
-from lore_server.evaluation.git_history import MOST_FILES, commits, file_not_ticket, names, set_from_git
+from lore_server.evaluation.git_history import MAX_FILES, commits, file_not_ticket, names, set_from_git
 from lore_server.evaluation.sets import EvaluationSet, Question
 from lore_server.query.ranking import Ranked
 from tests.harness.chunks import make_chunk
@@ -128,11 +128,11 @@ def test_a_message_names_tickets_by_a_number_after_a_hash_sign_or_a_key_in_capit
 
 
 def test_a_commit_that_changes_very_many_files_is_ignored(project: Path, opened: list[Index]) -> None:
-    change(project, "Rename everything #12", *(f"src/file{number}.py" for number in range(MOST_FILES + 1)))
-    change(project, "Just not too many #12", *(f"src/file{number}.py" for number in range(MOST_FILES)))
+    change(project, "Rename everything #12", *(f"src/file{number}.py" for number in range(MAX_FILES + 1)))
+    change(project, "Just not too many #12", *(f"src/file{number}.py" for number in range(MAX_FILES)))
 
     assert set(history(project, opened).judgements["issues/issue-12.md"]) == {
-        f"src/file{number}.py" for number in range(MOST_FILES)
+        f"src/file{number}.py" for number in range(MAX_FILES)
     }
 
 

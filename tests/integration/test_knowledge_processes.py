@@ -23,7 +23,7 @@ COUNTER = """
 import sys
 from pathlib import Path
 from lore_etl.core.errors import Conflict
-from lore_server.knowledge.chapter_edit import Which, update_chapter
+from lore_server.knowledge.chapter_edit import ChapterReference, update_chapter
 from lore_server.knowledge.git.commits import Author
 from lore_server.knowledge.store import KnowledgeStore
 store, name, count = KnowledgeStore(Path(sys.argv[1]), wait_seconds=300), sys.argv[2], int(sys.argv[3])
@@ -34,7 +34,7 @@ while done < count:
     stored = store.reader.document("My App", name)
     number = int(stored.document.chapter("Count").content)
     try:
-        counted = update_chapter(Which("Count"), str(number + 1))
+        counted = update_chapter(ChapterReference("Count"), str(number + 1))
         store.edit("My App", name, counted, Author(sys.argv[4]), expected_version=stored.info.version)
     except Conflict:
         continue
@@ -45,7 +45,7 @@ print("done", flush=True)
 WRITER = """
 import os, sys
 from pathlib import Path
-from lore_server.knowledge.chapter_edit import Which, update_chapter
+from lore_server.knowledge.chapter_edit import ChapterReference, update_chapter
 from lore_server.knowledge.git.commits import Author
 from lore_server.knowledge.store import KnowledgeStore
 print("ready", flush=True)
@@ -56,7 +56,7 @@ for line in sys.stdin:
         store = KnowledgeStore(Path(sys.argv[1]), wait_seconds=60)
         os.write(1, b"pid %d\\n" % os.getpid())
         for number in range(start, start + 1000):
-            store.edit("My App", "guide", update_chapter(Which("Count"), str(number)), Author("writer"))
+            store.edit("My App", "guide", update_chapter(ChapterReference("Count"), str(number)), Author("writer"))
             os.write(1, b"wrote %d\\n" % number)
         os._exit(0)
     os.waitpid(pid, 0)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lore_server.knowledge.chapter_edit import Which, update_chapter
+from lore_server.knowledge.chapter_edit import ChapterReference, update_chapter
 from lore_server.knowledge.store import KnowledgeStore
 from tests.harness.knowledge import AGENT, PROJECT, assert_sound, bare_remote, create, git, messages
 
@@ -23,7 +23,7 @@ class Pair:
         self.theirs = KnowledgeStore(folder / "theirs")
 
     def update(self, store: KnowledgeStore, title: str, content: str) -> None:
-        store.edit(PROJECT, "guide", update_chapter(Which(title), content), AGENT)
+        store.edit(PROJECT, "guide", update_chapter(ChapterReference(title), content), AGENT)
         assert store.close(30)
 
     def forget_remote(self, store: KnowledgeStore) -> None:

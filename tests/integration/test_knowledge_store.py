@@ -25,7 +25,14 @@ from lore_etl.core.errors import (
     ProjectNotFound,
     StorageError,
 )
-from lore_server.knowledge.chapter_edit import NewChapter, Which, add_chapter, remove_chapter, rewrite, update_chapter
+from lore_server.knowledge.chapter_edit import (
+    ChapterReference,
+    NewChapter,
+    add_chapter,
+    remove_chapter,
+    rewrite,
+    update_chapter,
+)
 from lore_server.knowledge.git.commits import Author
 from lore_server.knowledge.sections import add_section, remove_section, update_section
 from lore_server.knowledge.store import KnowledgeStore
@@ -75,7 +82,7 @@ def test_missing_projects_and_documents_have_their_own_errors_and_create_no_proj
     with pytest.raises(ProjectNotFound):
         store.delete_document(PROJECT, "guide", AGENT)
     with pytest.raises(ProjectNotFound):
-        store.edit(PROJECT, "guide", update_chapter(Which("A"), "x"), AGENT)
+        store.edit(PROJECT, "guide", update_chapter(ChapterReference("A"), "x"), AGENT)
     with pytest.raises(InvalidContent):
         store.write_main(PROJECT, "x\0", AGENT)
     assert store.reader.projects() == []
@@ -84,16 +91,16 @@ def test_missing_projects_and_documents_have_their_own_errors_and_create_no_proj
     with pytest.raises(DocumentNotFound):
         store.delete_document(PROJECT, "nope", AGENT)
     with pytest.raises(ChapterNotFound):
-        store.edit(PROJECT, "guide", update_chapter(Which("None"), "x"), AGENT)
+        store.edit(PROJECT, "guide", update_chapter(ChapterReference("None"), "x"), AGENT)
     assert len(messages(store.home)) == 1
 
 
 def test_the_layout_matches_the_original_and_each_write_is_a_commit_by_its_author(store: KnowledgeStore) -> None:
     store.write_main(PROJECT, "# App\n", AGENT)
     written = create(store, "API Guide", "A", "B")
-    store.edit(PROJECT, "API Guide", update_chapter(Which("A"), "new", "short"), AGENT)
-    store.edit(PROJECT, "api-guide.md", add_chapter(NewChapter("C", "c"), "before", Which("A")), AGENT)
-    store.edit(PROJECT, "api-guide", remove_chapter(Which("B")), AGENT)
+    store.edit(PROJECT, "API Guide", update_chapter(ChapterReference("A"), "new", "short"), AGENT)
+    store.edit(PROJECT, "api-guide.md", add_chapter(NewChapter("C", "c"), "before", ChapterReference("A")), AGENT)
+    store.edit(PROJECT, "api-guide", remove_chapter(ChapterReference("B")), AGENT)
     store.edit(PROJECT, None, add_section("## Build", "make"), AGENT)
     store.edit(PROJECT, None, update_section("## Build", "ninja"), AGENT)
     store.edit(PROJECT, None, remove_section("## Build"), AGENT)
@@ -132,7 +139,7 @@ def test_bytes_that_are_not_text_survive_a_change_of_a_chapter(store: KnowledgeS
     path = store.home / create(store).path
     path.write_bytes(b"\xff\xfe broken\n\n## A\n\nx\n\n## B\n\n\xe9\n")
 
-    store.edit(PROJECT, "guide", update_chapter(Which("A"), "new"), AGENT)
+    store.edit(PROJECT, "guide", update_chapter(ChapterReference("A"), "new"), AGENT)
 
     assert path.read_bytes() == b"\xff\xfe broken\n\n## A\n\nnew\n\n## B\n\n\xe9\n"
     assert "\ufffd" in store.reader.document(PROJECT, "guide").document.text
@@ -140,10 +147,14 @@ def test_bytes_that_are_not_text_survive_a_change_of_a_chapter(store: KnowledgeS
 
 def test_a_write_to_a_document_changed_meanwhile_is_a_conflict(store: KnowledgeStore) -> None:
     first = create(store).version
-    second = store.edit(PROJECT, "guide", update_chapter(Which("First"), "mine"), AGENT, expected_version=first).version
+    second = store.edit(
+        PROJECT, "guide", update_chapter(ChapterReference("First"), "mine"), AGENT, expected_version=first
+    ).version
 
     writes: list[Callable[[], object]] = [
-        lambda: store.edit(PROJECT, "guide", update_chapter(Which("First"), "yours"), AGENT, expected_version=first),
+        lambda: store.edit(
+            PROJECT, "guide", update_chapter(ChapterReference("First"), "yours"), AGENT, expected_version=first
+        ),
         lambda: store.edit(PROJECT, "guide", rewrite("yours"), AGENT, first),
         lambda: store.delete_document(PROJECT, "guide", AGENT, first),
         lambda: store.write_main(PROJECT, "yours", AGENT, first),
@@ -338,7 +349,7 @@ def test_a_folder_of_the_original_opens_unchanged_and_keeps_its_layout(tmp_path:
     assert len(messages(home)) == 1
 
     store.edit("My App", None, update_section("## Build", "ninja"), AGENT)
-    store.edit("My App", "api-guide", update_chapter(Which("Errors"), "Some."), AGENT)
+    store.edit("My App", "api-guide", update_chapter(ChapterReference("Errors"), "Some."), AGENT)
     store.write_main("git@host:team/other.git", "x", AGENT)
 
     assert (home / "projects" / "git-host-team-other-git" / "main.md").read_text(encoding="utf-8") == "x"
@@ -353,7 +364,7 @@ def test_hostile_front_matter_is_listed_with_its_problem_and_can_be_edited(store
     path.write_text(f"---\ntitle: x\n{front}\n---\n\n## A\n\nold\n", encoding="utf-8")
 
     assert store.listing.documents(PROJECT)[0].metadata.problem
-    store.edit(PROJECT, "guide", update_chapter(Which("A"), "new"), AGENT)
+    store.edit(PROJECT, "guide", update_chapter(ChapterReference("A"), "new"), AGENT)
 
     assert path.read_text(encoding="utf-8") == f"---\ntitle: x\n{front}\n---\n\n## A\n\nnew\n"
 

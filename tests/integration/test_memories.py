@@ -10,7 +10,7 @@ import pytest
 
 from lore_etl.core.errors import InvalidPath, MemoryNotFound
 from lore_server.knowledge.git.history import INTERRUPTED
-from lore_server.knowledge.memory_files import made
+from lore_server.knowledge.memory_files import new_memory
 from lore_server.knowledge.memory_store import Added, MemoryStore
 from lore_server.knowledge.store import KnowledgeStore
 from tests.harness.knowledge import AGENT, PROJECT, assert_sound, create, git, messages
@@ -30,7 +30,7 @@ memories = MemoryStore(KnowledgeStore(Path(sys.argv[1]), wait_seconds=60))
 print("ready", flush=True)
 for line in sys.stdin:
     done = memories.add("My App", made(sys.argv[2], "g", line * 1000, "", {}, ""), Author(sys.argv[2]))
-    print(done.kept.id, done.is_duplicate, len(done.kept.paths), flush=True)
+    print(done.stored.id, done.is_duplicate, len(done.stored.paths), flush=True)
 """
 
 KILLED = f"""
@@ -60,7 +60,7 @@ def memories(home: Path) -> MemoryStore:
 def add(
     memories: MemoryStore, name: str = "A name", body: str = "A body.\n", group: str = "g", **more: str | None
 ) -> Added:
-    return memories.add(PROJECT, made(name, group, body, "", {}, NOW), AGENT, **more)
+    return memories.add(PROJECT, new_memory(name, group, body, "", {}, NOW), AGENT, **more)
 
 
 def files(home: Path) -> list[str]:
@@ -74,8 +74,8 @@ def test_a_memory_is_a_file_with_the_projects_knowledge_and_a_commit_by_its_auth
 
     done = add(memories)
 
-    path = f"projects/my-app/memories/g/a-name-{done.kept.memory.sha256[:12]}.md"
-    assert (done.kept.id, done.kept.paths) == (f"g/a-name-{done.kept.memory.sha256[:12]}", (path,))
+    path = f"projects/my-app/memories/g/a-name-{done.stored.memory.sha256[:12]}.md"
+    assert (done.stored.id, done.stored.paths) == (f"g/a-name-{done.stored.memory.sha256[:12]}", (path,))
     assert (home / path).read_text(encoding="utf-8").endswith("---\nA body.\n")
     assert git(home, "log", "-1", "--format=%H %an %s") == (
         f"{done.commit} claude Update knowledge for {PROJECT}: Remembered 'A name'\n"
@@ -89,7 +89,7 @@ def test_the_same_body_in_the_same_group_is_not_written_again_under_another_name
     for body in ("A body.\n", LONG):
         first, again = add(memories, body=body), add(memories, "Another name", body)
 
-        assert (again.is_duplicate, again.commit, again.kept) == (True, None, first.kept)
+        assert (again.is_duplicate, again.commit, again.stored) == (True, None, first.stored)
         assert not add(memories, body=body, group="G").is_duplicate
     assert len(messages(home)) == 4
 
@@ -99,9 +99,9 @@ def test_a_long_memory_has_a_single_commit_and_id_and_is_deleted_with_all_its_pa
 ) -> None:
     done = add(memories, body=LONG)
 
-    assert len(done.kept.paths) == len(files(home)) == 6
-    kept, commit = memories.delete(PROJECT, done.kept.id, AGENT)
-    assert (kept, files(home)) == (done.kept, [])
+    assert len(done.stored.paths) == len(files(home)) == 6
+    stored, commit = memories.delete(PROJECT, done.stored.id, AGENT)
+    assert (stored, files(home)) == (done.stored, [])
     assert [line.partition(": ")[2] for line in messages(home)] == ["Remembered 'A name'", "Forgot 'A name'"]
     KnowledgeStore(home).past.revert(commit, AGENT)
     assert len(files(home)) == 6
@@ -111,21 +111,21 @@ def test_a_long_memory_has_a_single_commit_and_id_and_is_deleted_with_all_its_pa
 def test_a_newer_text_replaces_the_old_text_in_a_single_commit(home: Path, memories: MemoryStore) -> None:
     old = add(memories, body=LONG)
 
-    new = add(memories, body="new", replaces=old.kept.id)
-    gone = add(memories, body="newer", replaces=old.kept.id)
+    new = add(memories, body="new", replaces=old.stored.id)
+    gone = add(memories, body="newer", replaces=old.stored.id)
 
-    assert (new.replaced, gone.replaced) == (old.kept.id, None)
-    assert files(home) == sorted((*new.kept.paths, *gone.kept.paths))
+    assert (new.replaced, gone.replaced) == (old.stored.id, None)
+    assert files(home) == sorted((*new.stored.paths, *gone.stored.paths))
     assert len(messages(home)) == 3
 
 
 def test_replacing_a_memory_with_an_existing_memory_only_deletes_it(home: Path, memories: MemoryStore) -> None:
     first, second = add(memories, "one", "1"), add(memories, "other", "2")
 
-    done = add(memories, "three", "1", replaces=second.kept.id)
+    done = add(memories, "three", "1", replaces=second.stored.id)
 
-    assert (done.is_duplicate, done.kept, done.replaced) == (True, first.kept, second.kept.id)
-    assert files(home) == list(first.kept.paths)
+    assert (done.is_duplicate, done.stored, done.replaced) == (True, first.stored, second.stored.id)
+    assert files(home) == list(first.stored.paths)
     assert messages(home)[-1].endswith("Forgot 'other'")
 
 
@@ -134,32 +134,34 @@ def test_a_memory_that_replaces_itself_updates_its_metadata_or_stays_unchanged(
 ) -> None:
     first = add(memories)
 
-    same = add(memories, replaces=first.kept.id)
-    renamed = add(memories, "New name", replaces=first.kept.id)
-    rated = memories.add(PROJECT, made("New name", "g", "A body.\n", "", {"rating": 5}, NOW), AGENT, renamed.kept.id)
+    same = add(memories, replaces=first.stored.id)
+    renamed = add(memories, "New name", replaces=first.stored.id)
+    rated = memories.add(
+        PROJECT, new_memory("New name", "g", "A body.\n", "", {"rating": 5}, NOW), AGENT, renamed.stored.id
+    )
 
     assert (same.is_duplicate, same.commit, same.replaced) == (True, None, None)
-    assert (renamed.is_duplicate, renamed.replaced) == (False, first.kept.id)
-    assert rated.kept.paths == renamed.kept.paths
-    assert "rating: 5" in (home / rated.kept.paths[0]).read_text(encoding="utf-8")
-    assert files(home) == list(rated.kept.paths)
+    assert (renamed.is_duplicate, renamed.replaced) == (False, first.stored.id)
+    assert rated.stored.paths == renamed.stored.paths
+    assert "rating: 5" in (home / rated.stored.paths[0]).read_text(encoding="utf-8")
+    assert files(home) == list(rated.stored.paths)
 
 
 def test_a_memory_edited_by_hand_is_neither_overwritten_nor_treated_as_unchanged(
     home: Path, memories: MemoryStore
 ) -> None:
     first = add(memories)
-    path = home / first.kept.paths[0]
+    path = home / first.stored.paths[0]
     path.write_text(path.read_text(encoding="utf-8") + "By hand.\n", encoding="utf-8")
 
     again = add(memories)
 
     assert not again.is_duplicate
-    assert again.kept.id == f"g/a-name-{again.kept.memory.sha256}"
+    assert again.stored.id == f"g/a-name-{again.stored.memory.sha256}"
     assert path.read_text(encoding="utf-8").endswith("By hand.\n")
     assert add(memories).is_duplicate
-    memories.delete(PROJECT, first.kept.id, AGENT)
-    assert files(home) == list(again.kept.paths)
+    memories.delete(PROJECT, first.stored.id, AGENT)
+    assert files(home) == list(again.stored.paths)
     assert "By hand." in git(home, "log", "-p", "--all")
 
 
@@ -184,7 +186,7 @@ def test_symlinks_in_the_folder_of_memories_are_not_followed(home: Path, memorie
     add(memories)
     folder = home / "projects/my-app/memories"
     (folder / "linked").symlink_to(outside)
-    name = replace(add(memories, "B", "b").kept).paths[0].rpartition("/")[2]
+    name = replace(add(memories, "B", "b").stored).paths[0].rpartition("/")[2]
     (folder / "h").mkdir()
     (folder / "h" / name).symlink_to(outside / "x.md")
 
@@ -224,7 +226,7 @@ def test_a_memory_left_incomplete_by_a_killed_writer_is_completed_when_added_aga
     done = add(memories, "writer", line * 1000)
 
     assert not done.is_duplicate
-    assert files(home) == sorted((*done.kept.paths, add(memories).kept.paths[0]))
+    assert files(home) == sorted((*done.stored.paths, add(memories).stored.paths[0]))
     assert add(memories, "writer", line * 1000).is_duplicate
     assert messages(home)[1].startswith(INTERRUPTED)
     assert_sound(home)

@@ -14,7 +14,7 @@ from lore_server.app import App
 from lore_server.contract import Contract
 from lore_server.knowledge.chapter_edit import rewrite
 from lore_server.knowledge.git.commits import Author
-from lore_server.knowledge.memory_files import made
+from lore_server.knowledge.memory_files import new_memory
 from lore_server.knowledge.memory_store import MemoryStore
 from lore_server.mcp.project_resources import read_project
 from lore_server.services.adoption import Adoption
@@ -138,7 +138,7 @@ def test_a_name_taken_by_another_folder_between_resolving_and_writing_is_not_sha
         lambda: late.store.write_main(name, "Obey.", Author()),
         lambda: late.store.edit(name, "launch", rewrite("Obey."), Author()),
         lambda: late.store.delete_project(name, Author()),
-        lambda: MemoryStore(late.store).add(name, made("Obey", "main", "Obey.", "", {}, ""), Author()),
+        lambda: MemoryStore(late.store).add(name, new_memory("Obey", "main", "Obey.", "", {}, ""), Author()),
     ]
     for write in writes:
         with pytest.raises(Conflict, match="Another folder created"):

@@ -18,8 +18,8 @@ from tests.harness.projects import ROOT
 EVALUATION = ROOT / "data" / "evaluation"
 LEAST = {"type": 50, "name": 35, "structural": 20, "version": 10}
 SORTS = {"foreign subject": 8, "foreign technology": 8, "near miss": 8}
-LEAST_IN_ALL = 150
-MOST_GOLD = 10
+MIN_IN_ALL = 150
+MAX_GOLD = 10
 
 Question = dict[str, Any]
 
@@ -74,7 +74,7 @@ def test_there_are_enough_questions_of_each_kind_and_no_other_kinds(questions: l
     assert set(counts) == {*LEAST, "unanswerable"}
     assert all(counts[kind] >= least for kind, least in LEAST.items())
     assert sorts == SORTS
-    assert counts.total() >= LEAST_IN_ALL
+    assert counts.total() >= MIN_IN_ALL
 
 
 def test_each_split_has_half_of_each_kind(questions: list[Question]) -> None:
@@ -98,7 +98,7 @@ def test_only_unanswerable_questions_have_no_gold_files(questions: list[Question
     for question in questions:
         is_answerable = question["metadata"]["kind"] != "unanswerable"
 
-        assert is_answerable == (0 < len(gold[question["_id"]]) <= MOST_GOLD), question["_id"]
+        assert is_answerable == (0 < len(gold[question["_id"]]) <= MAX_GOLD), question["_id"]
 
 
 def test_every_gold_file_is_in_the_index(gold: dict[str, list[str]], corpus: dict[str, str]) -> None:

@@ -254,14 +254,14 @@ def test_fr_011_names_over_200_characters_are_shortened_at_a_word_and_complete_i
 
 @given(st.text(max_size=3000), st.text(min_size=1, max_size=400), st.integers(MIN_PART + 50, 900), st.integers(40, 200))
 def test_parts_join_to_the_whole_text_and_respect_the_limits(
-    body: str, name: str, most_body: int, most_name: int
+    body: str, name: str, max_body: int, max_name: int
 ) -> None:
-    pieces = split_episode(sample(body, name), most_body, most_name)
-    whole = body if len(name) <= most_name else f"{name}\n\n{body}"
+    pieces = split_episode(sample(body, name), max_body, max_name)
+    whole = body if len(name) <= max_name else f"{name}\n\n{body}"
     head = "" if len(pieces) == 1 else "Part {} of {} of memory mark.\n\n"
 
     assert "".join(piece.body.removeprefix(head.format(n, len(pieces))) for n, piece in enumerate(pieces, 1)) == whole
-    assert all(len(piece.body) <= most_body and len(piece.name) <= most_name for piece in pieces)
+    assert all(len(piece.body) <= max_body and len(piece.name) <= max_name for piece in pieces)
 
 
 def cut(data: bytes) -> int:

@@ -13,7 +13,7 @@ from lore_etl.core.errors import ProviderError
 from lore_server.answer.grounding import grounded
 from lore_server.answer.links import addresses
 from lore_server.answer.pack import Passage
-from lore_server.answer.streaming import Telling
+from lore_server.answer.streaming import AnswerStream
 from lore_server.http.markdown_tree import elements_of
 from tests.harness.chunks import make_chunk
 
@@ -70,9 +70,9 @@ def test_no_answer_contains_an_external_address(text: str) -> None:
 @given(st.lists(st.sampled_from([*PIECES, ". ", " [1]. ", " [2]\n"]), max_size=40))
 def test_no_streamed_part_of_an_answer_contains_an_external_address(pieces: list[str]) -> None:
     streamed: list[str] = []
-    telling = Telling(PASSAGES, streamed.append)
+    stream = AnswerStream(PASSAGES, streamed.append)
     for piece in pieces:
-        telling.hear(piece)
+        stream.on_text(piece)
         assert_leads_nowhere("".join(streamed), [1, 2])
 
 

@@ -12,7 +12,7 @@ from starlette.applications import Starlette
 from lore_etl.config.settings import Settings
 from lore_etl.core.errors import ConfigError
 from lore_server.http.guard import Guard
-from lore_server.http.page import filled, page_routes, told_to_the_page
+from lore_server.http.page import filled, page_routes, page_settings
 from lore_server.http.site import is_loopback, listening, site_of
 
 LONG = "0123456789abcdef0123456789abcdef"
@@ -71,8 +71,8 @@ def test_a_local_page_receives_the_token_and_a_public_page_does_not(
 ) -> None:
     monkeypatch.setenv("LORE_TOKEN", LONG)
 
-    assert told_to_the_page(site_of(tmp_path, Settings()), "localhost")["token"] == LONG
-    page = told_to_the_page(site_of(tmp_path, Settings(), "0.0.0.0"), "localhost")
+    assert page_settings(site_of(tmp_path, Settings()), "localhost")["token"] == LONG
+    page = page_settings(site_of(tmp_path, Settings(), "0.0.0.0"), "localhost")
     assert (page["token"], page["project"], page["root"]) == ("", "", "")
 
 

@@ -17,7 +17,7 @@ CODE_TYPES = frozenset({KnowledgeType.SRC, KnowledgeType.EXAMPLE, KnowledgeType.
 CRUMB_TOKENS = 24  # a smaller piece has too few words to be found by itself
 MIN_ROOM = 16  # tokens of a passage, even for models with short inputs and for long headings
 BLANK_WEIGHT = 4  # a cut at a blank line is worth one level of indentation
-_TELLING = {"class": 3, "module": 1, IMPORTS: 0}  # which kind names a merged piece; other definitions have rank 2
+_NAMING_RANK = {"class": 3, "module": 1, IMPORTS: 0}  # which kind names a merged piece; other definitions have rank 2
 _QUOTES = ('"', "'", 'r"')  # a piece that begins with a quote describes the module
 _COMMENTS = ("//", "/*", "*", "#")
 Piece = tuple[Section, Span | None]
@@ -73,8 +73,8 @@ def _parted(section: Section, lines: list[str], budget: _Budget) -> Iterator[Sec
         yield section
         return
     rest = [number for number in range(section.first, section.last + 1) if not section.is_importing(number)]
-    told = next((lines[number - 1].lstrip() for number in rest if lines[number - 1].strip()), "")
-    if sum(budget.cost(number, number) for number in rest) < CRUMB_TOKENS and not told.startswith(_QUOTES):
+    opening = next((lines[number - 1].lstrip() for number in rest if lines[number - 1].strip()), "")
+    if sum(budget.cost(number, number) for number in rest) < CRUMB_TOKENS and not opening.startswith(_QUOTES):
         yield replace(section, kind=IMPORTS, introduces=True)  # a `let x;` next to them adds little
         return
     if budget.fits(section):
@@ -151,7 +151,7 @@ def _joined(above: Section, below: Section, budget: _Budget) -> Section:
 
     def weight(section: Section) -> tuple[int, bool, int]:
         size = budget.cost(section.first, section.last)
-        return _TELLING.get(section.kind, 2), not section.introduces, size
+        return _NAMING_RANK.get(section.kind, 2), not section.introduces, size
 
     return replace(
         max(above, below, key=weight),
@@ -208,8 +208,8 @@ def _best_end(first: int, section: Section, lines: list[str], room: int, budget:
 def _first_statement(first: int, last: int, lines: list[str], budget: _Budget) -> int:
     """Return the first line that is not a comment and leaves more than a minimum piece after `first`."""
     code = (number for number in range(first, last + 1) if not lines[number - 1].lstrip().startswith(_COMMENTS))
-    told = next((number for number in code if lines[number - 1].strip()), first)
-    return max(told, budget.furthest(first, CRUMB_TOKENS) + 1)
+    opening = next((number for number in code if lines[number - 1].strip()), first)
+    return max(opening, budget.furthest(first, CRUMB_TOKENS) + 1)
 
 
 def _solid_at(section: Section, line: int) -> Span | None:

@@ -54,8 +54,8 @@ def _with_imports(section: Section, imports: Sequence[Span], lines: list[str], l
     start, end = bisect_left(imports, (section.first, 0)), bisect_right(imports, (section.last, len(lines)))
     own = tuple(one for one in imports[start:end] if one[1] <= section.last)
     importing = {number for first, last in own for number in range(first, last + 1)}
-    told = (number for number in range(section.first, section.last + 1) if lines[number - 1].strip())
-    if own and all(number in importing or leads(number) for number in told):
+    numbers = (number for number in range(section.first, section.last + 1) if lines[number - 1].strip())
+    if own and all(number in importing or leads(number) for number in numbers):
         return replace(section, imports=own, kind=IMPORTS, introduces=True)
     return replace(section, imports=own)
 

@@ -34,10 +34,10 @@ def approve(root: Path, requested: JSON, environment: Mapping[str, str]) -> None
 
 def revoke(root: Path, environment: Mapping[str, str]) -> bool:
     """Delete a project's approvals; return False if there are none. Raises StorageError."""
-    kept = _read(environment)
-    if kept.pop(str(root), None) is None:
+    approvals = _read(environment)
+    if approvals.pop(str(root), None) is None:
         return False
-    _write(kept, environment)
+    _write(approvals, environment)
     return True
 
 
@@ -47,10 +47,10 @@ def _digest(requested: JSON) -> str:
 
 def _read(environment: Mapping[str, str]) -> dict[str, str]:
     try:
-        said = json.loads(approvals_file(environment).read_bytes())
+        stored = json.loads(approvals_file(environment).read_bytes())
     except (OSError, ValueError, RecursionError):
         return {}
-    projects = said.get("projects") if isinstance(said, dict) else None
+    projects = stored.get("projects") if isinstance(stored, dict) else None
     return projects if isinstance(projects, dict) else {}
 
 

@@ -89,14 +89,14 @@ def _project_table(root: Path) -> JSON:
 def _users_table(file: Path, root: Path) -> JSON:
     if not os.path.exists(file):  # noqa: PTH110 - Path.exists raises where the folder may not be entered
         return {}
-    said = _with_paths(_parsed(file, _read(file)), file.parent)
-    index = said.get("index")
+    values = _with_paths(_parsed(file, _read(file)), file.parent)
+    index = values.get("index")
     if isinstance(index, dict) and "path" in index and not is_inside(index["path"], root):
         raise ConfigError(
             f"Configuration key `index.path` in {file}: all projects would share that folder.",
             f"Set it for one project, with -c FILE or in the project's {CONFIG_NAME} with `lore trust`.",
         )
-    return said
+    return values
 
 
 def _read(file: Path) -> bytes:
@@ -119,15 +119,15 @@ def _parsed(file: Path, data: bytes) -> JSON:
     return value
 
 
-def _with_paths(said: JSON, folder: Path) -> JSON:
+def _with_paths(values: JSON, folder: Path) -> JSON:
     """Make paths absolute, relative to the file that names them. A model that begins with a dot is a path."""
     for name in _PATHS:
         section, _, key = name.partition(".")
-        table = said.get(section)
+        table = values.get(section)
         value = table.get(key) if isinstance(table, dict) else None
         if isinstance(value, str) and value and (name not in _MODELS or value.startswith(".")):
-            said = merge(said, {section: {key: str(folder / os.path.expanduser(value))}})  # noqa: PTH111
-    return said
+            values = merge(values, {section: {key: str(folder / os.path.expanduser(value))}})  # noqa: PTH111
+    return values
 
 
 def _nested(flat: JSON) -> JSON:

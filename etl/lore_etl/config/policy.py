@@ -135,14 +135,14 @@ RULES: dict[str, KeyPolicy] = {
 }
 
 
-def split(said: JSON, root: Path) -> tuple[JSON, JSON]:
+def split(values: JSON, root: Path) -> tuple[JSON, JSON]:
     """Split a project's settings into allowed tables and those that need approval: `section.key` -> value.
 
     Unknown keys stay in the first part, where validation rejects them.
     """
     allowed: JSON = {}
     requested: JSON = {}
-    for section, table in said.items():
+    for section, table in values.items():
         if not isinstance(table, dict) or section in RULES:
             allowed[section] = table
             continue

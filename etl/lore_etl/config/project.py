@@ -46,8 +46,8 @@ def place_of(root: Path, config: Path | None = None) -> Place:
     layers = read_layers(root, config)
     table = layers.merged.get("index")
     path = str(table.get("path", INDEX_NAME)) if isinstance(table, dict) else INDEX_NAME
-    said = json.dumps(_filled(layers.merged), sort_keys=True, default=str)
-    digest = hashlib.sha256(said.encode()).hexdigest()[:16]
+    text = json.dumps(_filled(layers.merged), sort_keys=True, default=str)
+    digest = hashlib.sha256(text.encode()).hexdigest()[:16]
     return Place(root, config, index_folder(root, path), digest, layers.warning)
 
 

@@ -14,7 +14,7 @@ from lore_etl.models.export import SAMPLES, TOLERANCE, building, write_graph, wr
 from lore_etl.models.model_cache import UNFIT
 from lore_etl.models.onnx_models import OnnxCrossEncoder
 
-MOST_TOKENS = 8192  # for models without a stated limit
+MAX_TOKENS = 8192  # for models without a stated limit
 PAIRS = [(SAMPLES[1], passage) for passage in (*SAMPLES, "")]
 
 
@@ -25,7 +25,7 @@ class Unfit(Exception):
 def export(origin: str, folder: Path) -> None:
     """Write `model.onnx`, `tokenizer.json` and `info.json`, checked against the original's scores. Raises Unfit."""
     model = _trained(origin)
-    limit = min(int(model.max_seq_length or MOST_TOKENS), MOST_TOKENS)
+    limit = min(int(model.max_seq_length or MAX_TOKENS), MAX_TOKENS)
     activation = model.activation_fn
 
     def score(features: dict[str, Any]) -> torch.Tensor:

@@ -195,9 +195,9 @@ def _export(source: str, folder: Path, kind: ModelKind, is_offline: bool, progre
             child.kill()
             child.wait()
         errors.seek(0)
-        said = errors.read()
+        output = errors.read()
     if code:
-        line = next((line for line in reversed(said.splitlines()) if line.strip()), "no reason given")
+        line = next((line for line in reversed(output.splitlines()) if line.strip()), "no reason given")
         reason = line.strip()[:300]
         if code == UNFIT:
             raise kind.refusal(reason)

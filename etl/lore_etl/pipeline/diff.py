@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from lore_etl.core.errors import GuardTripped
 from lore_etl.core.model import Chunk, SyncReport
 from lore_etl.files.indexed import is_knowledge
-from lore_etl.stores.catalogue import Held
+from lore_etl.stores.catalogue import ChunkState
 from lore_etl.stores.chunkfile import ChunkLine
 
 GUARD_SOURCES = 2  # the loss of a single file is an edit, whatever its size
@@ -22,24 +22,24 @@ class SyncPlan:
     changed: list[int]
     retagged: list[int]
     unchanged: int
-    gone: list[str]
+    deleted: list[str]
 
     @property
     def to_write(self) -> list[int]:
         """Return the positions of all chunks whose record differs."""
         return sorted([*self.new, *self.changed, *self.retagged])
 
-    def tell(self, report: SyncReport) -> None:
+    def write_counts(self, report: SyncReport) -> None:
         """Write the counts into a report."""
-        report.created, report.unchanged, report.deleted = len(self.new), self.unchanged, len(self.gone)
+        report.created, report.unchanged, report.deleted = len(self.new), self.unchanged, len(self.deleted)
         report.updated = len(self.changed) + len(self.retagged)
 
 
-def plan(wanted: Sequence[Chunk | ChunkLine], held: Mapping[str, Held]) -> SyncPlan:
+def plan(wanted: Sequence[Chunk | ChunkLine], stored: Mapping[str, ChunkState]) -> SyncPlan:
     """Compare chunks; `changed` chunks have another content hash, `retagged` chunks only another metadata hash."""
     new, changed, retagged, unchanged = list[int](), list[int](), list[int](), 0
     for position, chunk in enumerate(wanted):
-        have = held.get(chunk.id)
+        have = stored.get(chunk.id)
         if have is None:
             new.append(position)
         elif have.content_hash != chunk.content_hash:
@@ -49,7 +49,7 @@ def plan(wanted: Sequence[Chunk | ChunkLine], held: Mapping[str, Held]) -> SyncP
         else:
             unchanged += 1
     ids = {chunk.id for chunk in wanted}
-    return SyncPlan(new, changed, retagged, unchanged, [chunk_id for chunk_id in held if chunk_id not in ids])
+    return SyncPlan(new, changed, retagged, unchanged, [chunk_id for chunk_id in stored if chunk_id not in ids])
 
 
 def check_guard(before: Sequence[str], after: Collection[str], share: float) -> None:

@@ -100,7 +100,7 @@ def create(
     run.changed = run.related
     before = [source for source, group in run.lines.items() for _ in group]
     _read_changed(run, same_layout, progress)
-    _drop_gone(run)
+    _drop_deleted(run)
     if run.changed and not allow_mass_delete:
         check_guard(before, {source for source, group in run.chunks.items() if group}, settings.index.guard_share)
     written = _write(run) if run.changed else None
@@ -122,8 +122,8 @@ def _versions() -> tuple[str, str]:
 
 
 def _differs(found: Scan, known: Mapping[str, FileRow]) -> bool:
-    is_gone_meanwhile = any(not entry.stamp for entry in found.files.values())
-    return is_gone_meanwhile or bool(differing(found, {path: row.stamp for path, row in known.items()}))
+    is_deleted_meanwhile = any(not entry.stamp for entry in found.files.values())
+    return is_deleted_meanwhile or bool(differing(found, {path: row.stamp for path, row in known.items()}))
 
 
 def _chunks_by_source(index: Index, is_current: bool, report: SyncReport) -> dict[str, list[ChunkLine]]:
@@ -220,7 +220,7 @@ def _stands_alone(old: FileRow, first: Chunk, facts: FileFacts, chunks: Sequence
     return before == (facts.imports, facts.exports, facts.supersedes, chunks[0].title)
 
 
-def _drop_gone(run: _Run) -> None:
+def _drop_deleted(run: _Run) -> None:
     for path in {*run.lines, *(path for path, row in run.known.items() if row.recipe)}:
         if path not in run.scan.files and not run.scan.hides(path):
             run.lines.pop(path, None)  # an empty `__init__.py` has no chunks, and yet names a package
@@ -255,9 +255,9 @@ def _remember(run: _Run, layout: str) -> None:
     """Record the files that were read. This comes last: after a crash before it, the next sync reads them again."""
     known = run.known or run.index.catalogue.stamps()
     changed = [row for path, row in run.rows.items() if row is not run.known.get(path)]
-    gone = [path for path in known if path not in run.rows]
+    deleted = [path for path in known if path not in run.rows]
     signature = chunkfile.signature(run.index.folder)
-    run.index.catalogue.replace_files(changed, gone, chunks=signature, layout=layout, **run.described)
+    run.index.catalogue.replace_files(changed, deleted, chunks=signature, layout=layout, **run.described)
 
 
 def _report_known(index: Index, found: Scan, rows: Mapping[str, FileRow], report: SyncReport) -> None:

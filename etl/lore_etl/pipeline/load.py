@@ -16,7 +16,7 @@ from lore_etl.index import KEYWORDS, Index
 from lore_etl.pipeline.diff import SyncPlan, plan
 from lore_etl.pipeline.embed import Filler, row_of
 from lore_etl.stores import chunkfile
-from lore_etl.stores.catalogue import Held
+from lore_etl.stores.catalogue import ChunkState
 from lore_etl.stores.chunkfile import ChunkLine
 from lore_etl.stores.integrity import is_sealed
 
@@ -29,7 +29,7 @@ class _Load:
     report: SyncReport
     progress: Progress
     wanted: list[ChunkLine]
-    held: dict[str, Held]
+    states: dict[str, ChunkState]
     plan: SyncPlan
     filler: Filler
     retagged: list[Chunk] = field(default_factory=list)
@@ -67,9 +67,9 @@ def load(
     wanted = chunkfile.read_lines(index.folder) if written is None else written
     was_dirty = index.catalogue.meta("dirty") is not None
     index.catalogue.set_meta(dirty="1")
-    held = index.catalogue.held()
-    run = _Load(index, report, progress, wanted, held, plan(wanted, held), Filler(index, report, progress))
-    run.plan.tell(report)
+    states = index.catalogue.chunk_states()
+    run = _Load(index, report, progress, wanted, states, plan(wanted, states), Filler(index, report, progress))
+    run.plan.write_counts(report)
     _load_words(run, was_dirty)
     reason = _rebuild_reason(run)
     stale = [] if reason else _compare(run, was_dirty)
@@ -94,15 +94,15 @@ def _load_words(run: _Load, was_dirty: bool) -> None:
         run.index.reset_keywords()
         run.report.warnings.append("The keyword index was damaged and has been rebuilt.")
         present, count = set(), 0
-    if present is None and count != len(run.held):
+    if present is None and count != len(run.states):
         present = run.index.keywords.ids()
     to_write = {run.wanted[n].id for n in run.plan.to_write}
-    gone = set(run.plan.gone)
+    deleted = set(run.plan.deleted)
     if present is not None:
         to_write |= wanted - present
-        gone |= present - wanted
-    if to_write or gone:
-        run.index.keywords.replace((line.chunk for line in run.wanted if line.id in to_write), gone)
+        deleted |= present - wanted
+    if to_write or deleted:
+        run.index.keywords.replace((line.chunk for line in run.wanted if line.id in to_write), deleted)
 
 
 def _rebuild_reason(run: _Load) -> str | None:
@@ -118,11 +118,11 @@ def _rebuild_reason(run: _Load) -> str | None:
         return f"damaged: {error.message}"
     if model is None and count:
         return "the model of its vectors is unknown"
-    with_vector = sum(stored.has_vector for stored in run.held.values())
+    with_vector = sum(stored.has_vector for stored in run.states.values())
     if count < with_vector:
         return f"{with_vector - count} vectors were lost"
-    replaced = sum(run.held[chunk.id].has_vector for chunk in (run.wanted[n] for n in run.plan.changed))
-    replaced += sum(run.held[chunk_id].has_vector for chunk_id in run.plan.gone)
+    replaced = sum(run.states[chunk.id].has_vector for chunk in (run.wanted[n] for n in run.plan.changed))
+    replaced += sum(run.states[chunk_id].has_vector for chunk_id in run.plan.deleted)
     run.replaced = replaced + int(run.index.catalogue.meta("replaced") or 0)
     if with_vector < run.index.limits.rebuild_minimum:
         return None
@@ -138,11 +138,11 @@ def _compare(run: _Load, was_dirty: bool) -> list[str]:
 
     After an interrupted load the store itself is read, because the catalogue was written before it.
     """
-    held = run.held
-    if not was_dirty and run.index.vectors.count() == sum(stored.has_vector for stored in held.values()):
-        run.retagged = [run.wanted[n].chunk for n in run.plan.retagged if held[run.wanted[n].id].has_vector]
-        old = [*(run.wanted[n].id for n in run.plan.changed), *run.plan.gone]
-        return [_held_row(chunk_id, held[chunk_id]) for chunk_id in old if held[chunk_id].has_vector]
+    states = run.states
+    if not was_dirty and run.index.vectors.count() == sum(stored.has_vector for stored in states.values()):
+        run.retagged = [run.wanted[n].chunk for n in run.plan.retagged if states[run.wanted[n].id].has_vector]
+        old = [*(run.wanted[n].id for n in run.plan.changed), *run.plan.deleted]
+        return [_stored_row(chunk_id, states[chunk_id]) for chunk_id in old if states[chunk_id].has_vector]
     present = run.index.vectors.rows()
     _trust_only(run, present)
     wanted = {row_id(chunk): chunk for chunk in (line.chunk for line in run.wanted)}
@@ -153,21 +153,23 @@ def _compare(run: _Load, was_dirty: bool) -> list[str]:
 def _trust_only(run: _Load, present: Container[str]) -> None:
     """Correct the catalogue for vectors that it records but that the store does not contain."""
     lost = [
-        chunk_id for chunk_id, held in run.held.items() if held.has_vector and _held_row(chunk_id, held) not in present
+        chunk_id
+        for chunk_id, states in run.states.items()
+        if states.has_vector and _stored_row(chunk_id, states) not in present
     ]
     for chunk_id in lost:
-        run.held[chunk_id] = run.held[chunk_id]._replace(has_vector=False)
+        run.states[chunk_id] = run.states[chunk_id]._replace(has_vector=False)
     run.index.catalogue.mark_vectors(lost, present=False)
 
 
-def _held_row(chunk_id: str, held: Held) -> str:
-    return f"{chunk_id}.{held.content_hash[:16]}"
+def _stored_row(chunk_id: str, states: ChunkState) -> str:
+    return f"{chunk_id}.{states.content_hash[:16]}"
 
 
 def _record(run: _Load) -> None:
     """Make the new state visible in one transaction; changed contents have no vector yet."""
     changed = (run.wanted[position] for position in run.plan.to_write)
-    run.index.catalogue.apply(((line.chunk, not _needs_vector(run, line)) for line in changed), run.plan.gone)
+    run.index.catalogue.apply(((line.chunk, not _needs_vector(run, line)) for line in changed), run.plan.deleted)
 
 
 def _load_vectors(run: _Load, stale: Sequence[str]) -> None:
@@ -186,8 +188,8 @@ def _load_vectors(run: _Load, stale: Sequence[str]) -> None:
 
 
 def _needs_vector(run: _Load, chunk: ChunkLine) -> bool:
-    held = run.held.get(chunk.id)
-    return held is None or not held.has_vector or held.content_hash != chunk.content_hash
+    states = run.states.get(chunk.id)
+    return states is None or not states.has_vector or states.content_hash != chunk.content_hash
 
 
 def _rebuild(run: _Load, reason: str) -> None:

@@ -14,7 +14,7 @@ from lore_etl.pipeline.diff import plan
 from lore_etl.pipeline.extract import create, only_knowledge
 from lore_etl.pipeline.load import is_loaded, load
 from lore_etl.stores import chunkfile
-from lore_etl.stores.catalogue import Held
+from lore_etl.stores.catalogue import ChunkState
 from lore_etl.stores.chunkfile import ChunkLine
 
 
@@ -56,9 +56,11 @@ def create_only(index: Index, progress: Progress = silent, allow_mass_delete: bo
 
     def steps(report: SyncReport) -> None:
         index.prepare_model(progress)
-        before = {line.id: Held(line.content_hash, line.metadata_hash, has_vector=False) for line in _written(index)}
+        before = {
+            line.id: ChunkState(line.content_hash, line.metadata_hash, has_vector=False) for line in _written(index)
+        }
         create(index, report, progress, allow_mass_delete)
-        plan(chunkfile.read_chunks(index.folder), before).tell(report)
+        plan(chunkfile.read_chunks(index.folder), before).write_counts(report)
 
     return _run(index, steps)
 
@@ -125,7 +127,7 @@ def _delete(index: Index, report: SyncReport) -> None:
     generation = index.generation
     index.catalogue.set_meta(dirty="1", chunks=None, layout=None, loaded=None)
     index.reset_keywords()  # first: without keywords the index counts as empty, so no search finds a part of it
-    index.catalogue.apply((), list(index.catalogue.held()), model=None)
+    index.catalogue.apply((), list(index.catalogue.chunk_states()), model=None)
     index.catalogue.replace_files((), list(index.catalogue.stamps()))
     for name in (chunkfile.CHUNKS, chunkfile.HIERARCHY):
         (index.folder / name).unlink(missing_ok=True)

@@ -239,9 +239,9 @@ class _Names:
     def _file(self, path: str, module: list[str]) -> str | None:
         """Return the file of a module: the file next to a script, otherwise any."""
         folder = dirname(path)
-        beside = join(folder, *module)
+        sibling = join(folder, *module)
         if f"{folder}/__init__.py".lstrip("/") not in self.paths:
-            for candidate in (f"{beside}.py", f"{beside}/__init__.py"):
+            for candidate in (f"{sibling}.py", f"{sibling}/__init__.py"):
                 if candidate in self.paths:
                     return candidate
         return self.modules.get(".".join(module))

@@ -39,8 +39,8 @@ def _meant(source: str, name: str, titles: Mapping[str, str]) -> str | None:
         for candidate in (path, f"{path}.md"):
             if candidate in titles:
                 return candidate
-    beside = (path for path, title in titles.items() if title == name and posixpath.dirname(path) == folder)
-    return next(iter(sorted(beside)), None)
+    siblings = (path for path, title in titles.items() if title == name and posixpath.dirname(path) == folder)
+    return next(iter(sorted(siblings)), None)
 
 
 def _last(old: str, direct: Mapping[str, str]) -> str | None:

@@ -151,8 +151,8 @@ class Guides(Source):
 
 def _state(front: Mapping[str, Any]) -> str | None:
     """Return a ticket's state from its front matter."""
-    said = next((front[key] for key in ("state", "status") if isinstance(front.get(key), str)), "")
-    state = storable(said).strip().casefold()[:LONGEST_STATE]
+    value = next((front[key] for key in ("state", "status") if isinstance(front.get(key), str)), "")
+    state = storable(value).strip().casefold()[:LONGEST_STATE]
     if front.get("mergedAt") or front.get("merged") is True:
         return "merged"
     return state or ("closed" if front.get("closedAt") else None)

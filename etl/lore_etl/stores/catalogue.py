@@ -56,7 +56,7 @@ class FileRow:
     notes: str
 
 
-class Held(NamedTuple):
+class ChunkState(NamedTuple):
     """The state of a chunk in the index, as needed for comparison."""
 
     content_hash: str
@@ -238,23 +238,23 @@ class Catalogue:
         portions = (self._rows(f"{sql} IN ({marks})", some) for marks, some in _portions(dict.fromkeys(keys)))
         return {key: value for rows in portions for key, value in rows}
 
-    def replace_files(self, changed: Iterable[FileRow], gone: Iterable[str], **meta: str | None) -> None:
+    def replace_files(self, changed: Iterable[FileRow], deleted: Iterable[str], **meta: str | None) -> None:
         """Add, replace and remove records of files, in one transaction with `meta`."""
         with self._reporting(), self.transaction() as connection:
-            connection.executemany("DELETE FROM file WHERE path = ?", ((path,) for path in gone))
+            connection.executemany("DELETE FROM file WHERE path = ?", ((path,) for path in deleted))
             rows = ((f.path, f.stamp, f.hash, f.recipe, f.facts, f.notes) for f in changed)
             connection.executemany("INSERT OR REPLACE INTO file VALUES (?, ?, ?, ?, ?, ?)", rows)
             _set(connection, meta)
 
-    def held(self) -> dict[str, Held]:
+    def chunk_states(self) -> dict[str, ChunkState]:
         """Return the state of every chunk, by id."""
         rows = self._rows("SELECT id, content_hash, metadata_hash, has_vector FROM chunk")
-        return {id_: Held(content, metadata, bool(vector)) for id_, content, metadata, vector in rows}
+        return {id_: ChunkState(content, metadata, bool(vector)) for id_, content, metadata, vector in rows}
 
-    def apply(self, changed: Iterable[tuple[Chunk, bool]], gone: Iterable[str], **meta: str | None) -> None:
+    def apply(self, changed: Iterable[tuple[Chunk, bool]], deleted: Iterable[str], **meta: str | None) -> None:
         """Add or replace chunks, given as (chunk, has_vector), and remove ids, in one transaction with `meta`."""
         with self._reporting(), self.transaction() as connection:
-            connection.executemany("DELETE FROM chunk WHERE id = ?", ((chunk_id,) for chunk_id in gone))
+            connection.executemany("DELETE FROM chunk WHERE id = ?", ((chunk_id,) for chunk_id in deleted))
             rows = (_values_of(chunk, has_vector) for chunk, has_vector in changed)
             connection.executemany("INSERT OR REPLACE INTO chunk VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
             _set(connection, meta)

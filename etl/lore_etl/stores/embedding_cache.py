@@ -65,8 +65,8 @@ class EmbeddingCache:
 
     def _keep_only(self, connection: sqlite3.Connection, hashes: set[str]) -> None:
         limit = max(1000, 2 * len(hashes))
-        held = connection.execute("SELECT count(*) FROM vector WHERE model = ?", (self._model,)).fetchone()[0]
-        if held <= limit:
+        count = connection.execute("SELECT count(*) FROM vector WHERE model = ?", (self._model,)).fetchone()[0]
+        if count <= limit:
             return
         rows = connection.execute("SELECT content FROM vector WHERE model = ?", (self._model,))
         stale = [row[0] for row in rows if row[0] not in hashes]

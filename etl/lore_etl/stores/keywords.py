@@ -44,7 +44,7 @@ class KeywordStore:
             self._index.reload()
         self._ids: dict[tuple[int, int], str] | None = None
 
-    def replace(self, chunks: Iterable[Chunk], gone: Iterable[str]) -> None:
+    def replace(self, chunks: Iterable[Chunk], deleted: Iterable[str]) -> None:
         """Add chunks (replacing those with the same id) and remove ids, in one commit that `publish` makes visible.
 
         Raises:
@@ -54,7 +54,7 @@ class KeywordStore:
             integrity.unseal(self._folder)
             writer = self._index.writer(WRITER_BYTES, 1)
             try:
-                for chunk_id in gone:
+                for chunk_id in deleted:
                     writer.delete_documents_by_term("id", chunk_id)
                 for chunk in chunks:
                     writer.delete_documents_by_term("id", chunk.id)
@@ -150,9 +150,9 @@ class KeywordStore:
             searcher = self._index.searcher()
             number = searcher.num_docs
             return {
-                word: math.log(1 + (number - held + 0.5) / (held + 0.5))
+                word: math.log(1 + (number - containing + 0.5) / (containing + 0.5))
                 for word in words
-                for held in (searcher.doc_freq("words", self._stem(word)),)
+                for containing in (searcher.doc_freq("words", self._stem(word)),)
             }
 
     def ids(self) -> set[str]:

@@ -15,7 +15,7 @@ from lore_server.answer.extractive import extract
 from lore_server.answer.grounding import INSTRUCTION, NOT_FOUND, grounded, prompt
 from lore_server.answer.links import REMOVED, without_links
 from lore_server.answer.pack import Passage, pack
-from lore_server.answer.streaming import Telling
+from lore_server.answer.streaming import AnswerStream
 from lore_server.execution.progress import NOBODY, Listener, ignore_text
 from lore_server.query.freshness import Freshness
 from lore_server.query.outdated import outdated
@@ -41,7 +41,7 @@ class WrittenAnswer(TypedDict):
 class AnswerModel(Protocol):
     """A model that writes text."""
 
-    def write(self, instruction: str, prompt: str, hear: Callable[[str], None]) -> str:
+    def write(self, instruction: str, prompt: str, on_text: Callable[[str], None]) -> str:
         """Return the text, passing its pieces to `hear` as they arrive. Raises ProviderError."""
         ...
 
@@ -62,7 +62,7 @@ class AnswerService:
         """
         return bounded(self._answered(read_request(query, type), limit, listener.text))
 
-    def _answered(self, request: Request, limit: int, hear: Callable[[str], None]) -> AnswerRecord:
+    def _answered(self, request: Request, limit: int, on_text: Callable[[str], None]) -> AnswerRecord:
         found = self._queries.find(request.text, filters=request.filters)
         passages = pack(found.ranked, found.candidates, limit, self._settings.context_tokens)
         nothing = "Nothing in the index answers this. Try other words, or another type."
@@ -76,18 +76,20 @@ class AnswerService:
         if found.doubt:
             reply["doubt"] = found.doubt
         if not passages:
-            hear(nothing)
+            on_text(nothing)
             return reply
         writer, reason = self._writer()
         if writer is not None:
-            telling = Telling(passages, hear)
+            stream = AnswerStream(passages, on_text)
             try:
-                return {**reply, **self._synthesized(writer, found, passages, telling)}
+                return {**reply, **self._synthesized(writer, found, passages, stream)}
             except ProviderError as error:
                 log.warning("answer model failed: %s", error.message)
                 reason = f"{error.message}; quoting passages instead"
-            hear = ignore_text if telling.has_told else hear  # quotes would look like the rest of the streamed answer
-        return {**reply, **self._extractive(found, passages, hear), "degraded": (reason or "")[:300]}
+            on_text = (
+                ignore_text if stream.has_sent else on_text
+            )  # quotes would look like the rest of the streamed answer
+        return {**reply, **self._extractive(found, passages, on_text), "degraded": (reason or "")[:300]}
 
     def _writer(self) -> tuple[AnswerModel | None, str | None]:
         if self._settings.provider == "none":
@@ -100,24 +102,24 @@ class AnswerService:
         return GeminiWriter(self._settings, key), None
 
     def _synthesized(
-        self, writer: AnswerModel, found: SearchOutcome, passages: Sequence[Passage], telling: Telling
+        self, writer: AnswerModel, found: SearchOutcome, passages: Sequence[Passage], stream: AnswerStream
     ) -> WrittenAnswer:
-        text = writer.write(INSTRUCTION, prompt(found.query.text, passages), telling.hear)
+        text = writer.write(INSTRUCTION, prompt(found.query.text, passages), stream.on_text)
         if NOT_FOUND in text:
             answer = "The indexed documents do not answer this; the references are the closest matches."
-            telling.end(answer)
+            stream.end(answer)
             return {"answer": answer, "mode": "synthesized", "citations": []}
         answer, cited = grounded(text, passages)
         if not cited or not answer:
             raise ProviderError("the answer model cited no passage")
         answer = answer[:60_000]
-        telling.end(answer)
+        stream.end(answer)
         by_number = {passage.number: passage for passage in passages}
         citations = [_citation(number, by_number[number], found) for number in sorted(cited)]
         return {"answer": answer, "mode": "synthesized", "citations": citations}
 
     def _extractive(
-        self, found: SearchOutcome, passages: Sequence[Passage], hear: Callable[[str], None]
+        self, found: SearchOutcome, passages: Sequence[Passage], on_text: Callable[[str], None]
     ) -> WrittenAnswer:
         embed = None if found.degraded else self._index.embedder.embed
         quotes = extract(found.query, passages, embed)
@@ -128,7 +130,7 @@ class AnswerService:
             for number, quote in enumerate(quotes, start=1)
         ]
         for number, line in enumerate(lines):
-            hear(f"\n{line}" if number else line)
+            on_text(f"\n{line}" if number else line)
         return {"answer": "\n".join(lines), "mode": "extractive", "citations": citations}
 
 
@@ -146,9 +148,9 @@ def _citation(number: int, passage: Passage, found: SearchOutcome) -> CitationRe
 
 
 def _cited(number: int, passage: Passage, lines: tuple[int, int], quote: str, found: SearchOutcome) -> CitationRecord:
-    told = outdated(passage.chunk, found.today)
+    record = outdated(passage.chunk, found.today)
     cited: CitationRecord = {"n": number, "source": passage.chunk.source, "lines": list(lines), "quote": quote}
-    return {**cited, "outdated": told} if told else cited
+    return {**cited, "outdated": record} if record else cited
 
 
 def _reference(found: SearchOutcome, position: int) -> ReferenceRecord:
@@ -161,6 +163,6 @@ def _reference(found: SearchOutcome, position: int) -> ReferenceRecord:
         "lines": list(chunk.lines),
         "score": round(result.score, 3),
     }
-    if told := outdated(chunk, found.today):
-        reference["outdated"] = told
+    if record := outdated(chunk, found.today):
+        reference["outdated"] = record
     return reference

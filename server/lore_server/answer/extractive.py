@@ -12,7 +12,7 @@ from lore_server.answer.pack import Passage
 from lore_server.answer.sentences import Sentence, sentences
 from lore_server.query.parse import Query
 
-MOST_SENTENCES = 60  # sentences to embed, about 3 ms each
+MAX_SENTENCES = 60  # sentences to embed, about 3 ms each
 QUOTED = 4
 SAME = 0.6  # the share of common words at which two sentences count as equal
 _WORD = re.compile(r"[^\W_]+")
@@ -23,7 +23,7 @@ def extract(query: Query, passages: Sequence[Passage], embed: Embed | None) -> l
     """Return the best sentences, best first: by query words, by meaning and by the rank of their passage."""
     found = [sentence for passage in passages for sentence in sentences(passage)]
     by_words = sorted(found, key=lambda sentence: -_word_share(query, sentence.text) + 0.01 * sentence.passage.number)
-    shortlist = by_words[:MOST_SENTENCES]
+    shortlist = by_words[:MAX_SENTENCES]
     if not shortlist:
         return [Sentence(_first_line(passage), passage, passage.chunk.lines) for passage in passages[:1]]
     meaning = _similarities(query, shortlist, embed)

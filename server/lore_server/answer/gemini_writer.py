@@ -30,19 +30,19 @@ class GeminiWriter:
         options = types.HttpOptions(base_url=settings.base_url, timeout=timeout, retry_options=retry)
         self._client = genai.Client(api_key=key, http_options=options)
 
-    def write(self, instruction: str, prompt: str, hear: Callable[[str], None] = ignore_text) -> str:
+    def write(self, instruction: str, prompt: str, on_text: Callable[[str], None] = ignore_text) -> str:
         """Return the model's text, passing it on piece by piece if there is a listener.
 
         Raises:
             ProviderError: it failed, was blocked, or its reply was cut or empty; the message never contains the key.
         """
-        pieces = self._whole(instruction, prompt) if hear is ignore_text else self._streamed(instruction, prompt)
+        pieces = self._whole(instruction, prompt) if on_text is ignore_text else self._streamed(instruction, prompt)
         text = ""
         with _failures():
             try:
                 for piece in within(self._seconds, pieces):
                     text += piece
-                    hear(piece)
+                    on_text(piece)
             finally:
                 self._client.close()  # also stops reading an abandoned reply
         if not text.strip():

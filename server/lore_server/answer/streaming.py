@@ -14,30 +14,30 @@ _END = re.compile(r"[.!?:](?:\s*\[[\d,\s]+\])*\s+|\n+")
 LONGEST = 400  # characters; a bracket that stays open for longer is text
 
 
-class Telling:
+class AnswerStream:
     """Passes on the statements of a growing text as soon as the check can no longer change them."""
 
-    def __init__(self, passages: Sequence[Passage], hear: Callable[[str], None]) -> None:
+    def __init__(self, passages: Sequence[Passage], on_text: Callable[[str], None]) -> None:
         self._passages = passages
-        self._hear = hear
+        self._on_text = on_text
         self._written = ""
-        self._told = ""
+        self._sent = ""
         self._checked = 0
 
     @property
-    def hear(self) -> Callable[[str], None]:
+    def on_text(self) -> Callable[[str], None]:
         """Return the callback for the writer: `ignore_text` if nobody listens, so that it need not stream."""
-        return self._hear if self._hear is ignore_text else self._add
+        return self._on_text if self._on_text is ignore_text else self._add
 
     @property
-    def has_told(self) -> bool:
+    def has_sent(self) -> bool:
         """Return whether part of the answer has already been sent."""
-        return bool(self._told)
+        return bool(self._sent)
 
     def end(self, answer: str) -> None:
         """Send the rest of the checked answer. If it differs from the streamed text, the reply itself corrects it."""
-        if answer.startswith(self._told):
-            self._tell(answer)
+        if answer.startswith(self._sent):
+            self._send(answer)
 
     def _add(self, piece: str) -> None:
         self._written += piece
@@ -49,13 +49,13 @@ class Telling:
             shown, _ = grounded(self._written[:settled], self._passages)
         except ProviderError:
             return  # the final check will refuse the answer
-        if len(shown) > len(self._told) and shown.startswith(self._told):
-            self._tell(shown)
+        if len(shown) > len(self._sent) and shown.startswith(self._sent):
+            self._send(shown)
 
-    def _tell(self, text: str) -> None:
-        more, self._told = text[len(self._told) :], text
+    def _send(self, text: str) -> None:
+        more, self._sent = text[len(self._sent) :], text
         if more:
-            self._hear(more)
+            self._on_text(more)
 
     def _settled(self) -> int:
         """Return where the last statement with a citation ends; statements without one may be dropped with the rest."""

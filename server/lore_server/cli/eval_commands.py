@@ -103,7 +103,7 @@ def _show(report: Report) -> None:
         output.line(f"{measure:22}" + "".join(f"{cell:>24}" for cell in cells))
     for other in others:
         measure, comparison = next(iter(report.between(first, other).items()))
-        output.line(f"{first} − {other}, {measure}: {_told(comparison)}")
+        output.line(f"{first} − {other}, {measure}: {_verdict(comparison)}")
 
 
 def _cell(values: JSON, measure: str) -> str:
@@ -114,10 +114,10 @@ def _cell(values: JSON, measure: str) -> str:
 def _show_comparisons(found: dict[str, dict[str, Comparison]]) -> None:
     for ranking, measures in found.items():
         for name, comparison in measures.items():
-            output.line(f"{ranking:10} {name:12} {_told(comparison)}")
+            output.line(f"{ranking:10} {name:12} {_verdict(comparison)}")
 
 
-def _told(comparison: Comparison) -> str:
+def _verdict(comparison: Comparison) -> str:
     low, high = comparison.interval
     return f"{comparison.difference:+.4f} [{low:+.4f}, {high:+.4f}], p = {comparison.p:.3f}"
 
@@ -174,10 +174,10 @@ def tune(
         print_json(record)
     else:
         output.line(f"{tuning.MEASURE} on all questions: {fit.before:.4f} -> {fit.after:.4f}")
-        output.line(f"on held-out questions: {_told(fit.held_out)}")
+        output.line(f"on held-out questions: {_verdict(fit.held_out)}")
         for name, value in fit.weights.items():
             output.line(f"  {name} = {value:g}")
-        what = "Written to" if is_written else "Nothing was written to"
-        output.line(f"{what} {CONFIG_NAME}{'' if fit.generalises else ': it does not improve held-out questions'}.")
+        action = "Written to" if is_written else "Nothing was written to"
+        output.line(f"{action} {CONFIG_NAME}{'' if fit.generalises else ': it does not improve held-out questions'}.")
     if not fit.generalises:
         raise typer.Exit(1)

@@ -65,7 +65,7 @@ def sync(
         raise
     if "problem" in result and result["state"] == "failed":
         raise from_record(result["problem"])
-    session.tell("manage_knowledge_base", result)
+    session.print_result("manage_knowledge_base", result)
     if result["state"] != "done":
         raise typer.Exit(Cancelled.exit_code)
 
@@ -149,7 +149,7 @@ def call(
     """Run any operation of the contract and print its result."""
     given = _arguments(operation, arguments or [], json_args)
     session.as_json = True
-    session.tell(operation, session.ask(operation, **given))
+    session.print_result(operation, session.ask(operation, **given))
 
 
 @command

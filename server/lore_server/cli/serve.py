@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from lore_server.app import App
     from lore_server.http import Site
-    from lore_server.owner.listen import Door
+    from lore_server.owner.listen import Connections
     from lore_server.owner.session import Session
 
 
@@ -93,7 +93,9 @@ def serve_http(session: Session, host: str | None, port: int | None, toolsets: l
                 about = f"page at {address}/, MCP at {address}/mcp, API at {address}/api"
                 terminal.err(f"Lore serves {session.root.name}: {about}\n{site.notice}\n")
 
-            anyio.run(owner.run, ready, lambda app, door: _serve(app, door, site, listener, toolsets), address)
+            anyio.run(
+                owner.run, ready, lambda app, connections: _serve(app, connections, site, listener, toolsets), address
+            )
         finally:
             owner.close()
     leave()
@@ -115,7 +117,9 @@ def make_way(root: Path, config: Path | None) -> None:
         raise Busy(f"The owner of this index (pid {note.pid}) does not stop.", "Run `lore stop`, then try again.")
 
 
-async def _serve(app: App, door: Door, site: Site, listener: socket.socket, toolsets: list[str] | None) -> None:
+async def _serve(
+    app: App, connections: Connections, site: Site, listener: socket.socket, toolsets: list[str] | None
+) -> None:
     import uvicorn
 
     from lore_server.http import Pulse, build_http
@@ -130,7 +134,7 @@ async def _serve(app: App, door: Door, site: Site, listener: socket.socket, tool
 
     calls = Calls(app.contract, app.call)
     mcp = build_server(app.contract, calls, problem, toolsets)
-    web = build_http(app.contract, calls, mcp, site, Pulse(app.state, door.stopping))
+    web = build_http(app.contract, calls, mcp, site, Pulse(app.state, connections.stopping))
     config = uvicorn.Config(
         web, http=LimitedProtocol, log_level="warning", access_log=False, timeout_graceful_shutdown=5
     )
@@ -138,12 +142,12 @@ async def _serve(app: App, door: Door, site: Site, listener: socket.socket, tool
     async with anyio.create_task_group() as tasks:
 
         async def end() -> None:
-            await door.stopping.wait()
+            await connections.stopping.wait()
             server.should_exit = True
 
         tasks.start_soon(end)
         await server.serve(sockets=[listener])
-        door.stopping.set()
+        connections.stopping.set()
 
 
 def _listener(host: str, port: int) -> socket.socket:

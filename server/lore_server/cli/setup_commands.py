@@ -115,12 +115,12 @@ def _show(record: JSON, entry: ClientEntry) -> None:
 
     status = record["status"]
     line = " ".join([entry.value["command"], *entry.value["args"]])
-    told = LINES[status].format(file=record["file"], name=record["name"], line=line)
+    text = LINES[status].format(file=record["file"], name=record["name"], line=line)
     if status == "printed":
-        output.note(told)
+        output.note(text)
         terminal.out(record["text"])
     else:
-        output.line(told)
+        output.line(text)
     if status == "different":
         output.line(f"there:   {json.dumps(record['existing'], ensure_ascii=False)}")
         output.line(f"wanted:  {json.dumps(record['entry'], ensure_ascii=False)}")

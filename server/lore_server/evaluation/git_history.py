@@ -17,7 +17,7 @@ from lore_etl.stores.chunkfile import read_chunks
 from lore_server.evaluation.sets import EvaluationSet, Judgements, Question
 from lore_server.query.ranking import Ranked
 
-MOST_FILES = 20  # a commit that changes more is not specific to one ticket
+MAX_FILES = 20  # a commit that changes more is not specific to one ticket
 GIT_SECONDS = 120
 _NUMBER = re.compile(r"(?<![\w&])#(\d+)\b")
 _KEY = re.compile(r"(?<![^\W_])[A-Z][A-Z0-9]+-\d+(?![^\W_])")
@@ -55,7 +55,7 @@ def set_from_git(root: Path, index: Index) -> EvaluationSet:
     judgements: Judgements = defaultdict(dict)
     for commit in commits(root):
         changed = [file for file in commit.files if file in judged]
-        if changed and len(commit.files) <= MOST_FILES:
+        if changed and len(commit.files) <= MAX_FILES:
             for ticket in {tickets[name] for name in names(commit.message) if name in tickets}:
                 judgements[ticket].update(dict.fromkeys(changed, 1))
     if not judgements:

@@ -26,7 +26,7 @@ from lore_server.query.query_service import Retrieved
 
 MEASURE = "ndcg@10"
 FOLDS = 5
-LEAST_GAIN = 0.001  # a weight that gains less on the training questions is not changed
+MIN_GAIN = 0.001  # a weight that gains less on the training questions is not changed
 SMALLEST_SET = 30  # questions
 STEPS: Mapping[str, Sequence[float]] = {
     "vectorShare": (0.5, 0.6, 0.7, 0.8),
@@ -146,6 +146,6 @@ def _search(
     for name, steps in STEPS.items():
         tried = [{**best, name: step} for step in steps if step != best[name]]
         winner = max(tried, key=mean)
-        if mean(winner) >= value + LEAST_GAIN:
+        if mean(winner) >= value + MIN_GAIN:
             best, value = winner, mean(winner)
     return best

@@ -15,19 +15,19 @@ LONGEST = 200  # characters
 
 def best_sentence(wanted: frozenset[str], chunks: Iterable[Chunk]) -> str:
     """Return the piece with the most wanted stems, the first of equals; at most 200 characters, cut between words."""
-    best, most = "", -1
+    best, best_count = "", -1
     for piece in _pieces(chunks):
-        held = len(wanted.intersection(stem for _, stem in stems(piece)))
-        if held > most:
-            best, most = piece, held
+        count = len(wanted.intersection(stem for _, stem in stems(piece)))
+        if count > best_count:
+            best, best_count = piece, count
     return best
 
 
 def _pieces(chunks: Iterable[Chunk]) -> Iterator[str]:
     """Yield sentences, or the lines of a text without any. Long ones are split, with `…` at each cut."""
     for chunk in chunks:
-        said = [sentence.text for sentence in sentences(Passage(1, chunk), len(chunk.text))]
-        for text in said or filter(None, map(str.strip, chunk.text.split("\n"))):
+        texts = [sentence.text for sentence in sentences(Passage(1, chunk), len(chunk.text))]
+        for text in texts or filter(None, map(str.strip, chunk.text.split("\n"))):
             parts = [text] if len(text) <= LONGEST else textwrap.wrap(text, LONGEST - 2)
             for number, part in enumerate(parts):
                 yield ("…" if number else "") + part + ("…" if number + 1 < len(parts) else "")

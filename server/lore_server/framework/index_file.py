@@ -25,7 +25,7 @@ from lore_server.query.freshness import Freshness
 VERSION = "1.0"  # of this format
 FRAMEWORK_VERSION = "1.0"  # of the layout
 LARGE_BYTES = 10_000_000
-MOST_COPIES = 100
+MAX_COPIES = 100
 
 
 class State(Enum):
@@ -81,7 +81,7 @@ class Output:
         state = State.OURS if before is None else state_of(before)
         if before is None or state is State.OURS:
             return []
-        names = [f"{VIEW_NAME}.old", *(f"{VIEW_NAME}.old-{number}" for number in range(2, MOST_COPIES))]
+        names = [f"{VIEW_NAME}.old", *(f"{VIEW_NAME}.old-{number}" for number in range(2, MAX_COPIES))]
         name = next((name for name in names if not self._files.exists(name)), names[-1])
         self._files.write(name, before)
         return [f"{VIEW_NAME} was {state.value}: kept as {name}."]

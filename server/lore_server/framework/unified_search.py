@@ -79,8 +79,8 @@ class UnifiedSearch:
         found = self._queries.find(query, part=Only(scope.files))
         ranked = self._boosted(found, scope)
         top = ranked[start : start + limit]
-        said = head(query, found, len(ranked), bool(top), self._freshness.record(), max_tokens)
-        kept = {name: value for name, value in said.items() if name != "total"}
+        fields = head(query, found, len(ranked), bool(top), self._freshness.record(), max_tokens)
+        kept = {name: value for name, value in fields.items() if name != "total"}
         begun = {"success": True, "total_found": len(ranked), **kept, "sources_searched": list(scope.names)}
         reply = cast("KnowledgeFoundRecord", begun)
         if not ranked:
@@ -125,8 +125,8 @@ class UnifiedSearch:
                 row["referenced_by_total"] = len(referrers)
             if result.source in changed:
                 row["changed"] = True
-            if told := outdated(result.chunk, found.today):
-                row["outdated"] = told
+            if record := outdated(result.chunk, found.today):
+                row["outdated"] = record
             if explain:
                 row["why"] = [{"term": term, "value": round(value, 3)} for term, value in result.why]
             rows.append(row)
@@ -134,7 +134,7 @@ class UnifiedSearch:
 
     def _suggestion(self, query: str, tags: Sequence[str]) -> str:
         """Return other sources that contain the words, or advice for another search."""
-        for said, with_tags in (("Other sources contain these words", tags), ("Without the tags there are", ())):
+        for fields, with_tags in (("Other sources contain these words", tags), ("Without the tags there are", ())):
             scope = self._scopes.of(DEFAULT, with_tags)
             holding = {
                 candidate.chunk.source
@@ -143,7 +143,7 @@ class UnifiedSearch:
             }
             if holding:
                 counts = Counter(scope.source_of[path] for path in sorted(holding))
-                return f"{said}: {', '.join(f'{name} ({count})' for name, count in counts.most_common())}."
+                return f"{fields}: {', '.join(f'{name} ({count})' for name, count in counts.most_common())}."
         return "Use other or fewer words, or query_documents, which searches all indexed files."
 
 

@@ -32,7 +32,7 @@ def build_http(contract: Contract, calls: Calls, mcp: MCPServer, site: Site, pul
     mcp_app = mcp.streamable_http_app(
         streamable_http_path="/mcp",
         stateless_http=True,
-        max_request_body_size=max(operation.most_body_bytes for operation in contract),
+        max_request_body_size=max(operation.max_body_bytes for operation in contract),
         transport_security=GUARDED_ALREADY,
     )
 

@@ -37,8 +37,8 @@ class Reader:
         texts = {**self._query(request), **request.path_params}
         given = {name: self._operation.parsed(name, text) for name, text in texts.items()}
         if self._has_body:
-            return {**await json_of(request, self._operation.most_body_bytes), **given}
-        body = await _body(request, self._operation.most_body_bytes)
+            return {**await json_of(request, self._operation.max_body_bytes), **given}
+        body = await _body(request, self._operation.max_body_bytes)
         return {**_json_object(body), **given} if body and _is_json(request) else given
 
     def _query(self, request: Request) -> dict[str, str]:
@@ -53,23 +53,23 @@ class Reader:
         return given
 
 
-async def json_of(request: Request, most: int) -> JSON:
+async def json_of(request: Request, max_bytes: int) -> JSON:
     """Return the JSON object in a request body. Raises InvalidArgument."""
     if not _is_json(request):
         raise WrongMediaType()
-    return _json_object(await _body(request, most))
+    return _json_object(await _body(request, max_bytes))
 
 
 def _is_json(request: Request) -> bool:
     return request.headers.get("content-type", "").partition(";")[0].strip().lower() == "application/json"
 
 
-async def _body(request: Request, most: int) -> bytes:
+async def _body(request: Request, max_bytes: int) -> bytes:
     parts, size = [], 0
     async for part in request.stream():
         size += len(part)
-        if size > most:
-            raise InvalidArgument(f"The body is over {most:,} bytes.")
+        if size > max_bytes:
+            raise InvalidArgument(f"The body is over {max_bytes:,} bytes.")
         parts.append(part)
     return b"".join(parts)
 

@@ -75,24 +75,24 @@ class Events(StreamingResponse):
 
 async def _answer(operation: Operation, arguments: JSON, calls: Calls) -> Stream:
     """Stream `text` events, then `result` or `problem`."""
-    loop, told, gone = asyncio.get_running_loop(), asyncio.Queue[tuple[str, Any]](), threading.Event()
+    loop, queue, disconnected = asyncio.get_running_loop(), asyncio.Queue[tuple[str, Any]](), threading.Event()
 
-    def hear(text: str) -> None:
-        if gone.is_set():
+    def send_text(text: str) -> None:
+        if disconnected.is_set():
             raise Cancelled("The client disconnected.")
-        loop.call_soon_threadsafe(told.put_nowait, ("text", text))
+        loop.call_soon_threadsafe(queue.put_nowait, ("text", text))
 
     async def work() -> None:
         try:
-            told.put_nowait(("result", await calls.run(operation.id, arguments, Listener(text=hear))))
+            queue.put_nowait(("result", await calls.run(operation.id, arguments, Listener(text=send_text))))
         except Exception as error:  # noqa: BLE001 - outermost boundary: the client receives every error
-            told.put_nowait(("problem", problem(error)))
+            queue.put_nowait(("problem", problem(error)))
 
     worker = loop.create_task(work())
     try:
         while True:
             try:
-                kind, value = await asyncio.wait_for(told.get(), HEARTBEAT_SECONDS)
+                kind, value = await asyncio.wait_for(queue.get(), HEARTBEAT_SECONDS)
             except TimeoutError:
                 yield _HEARTBEAT
                 continue
@@ -100,7 +100,7 @@ async def _answer(operation: Operation, arguments: JSON, calls: Calls) -> Stream
             if kind != "text":
                 return
     finally:
-        gone.set()
+        disconnected.set()
         worker.cancel()
 
 

@@ -61,7 +61,7 @@ def page_routes(site: Site, folder: Path = WEB) -> list[Route]:
         file = folder / SHELL
         if not file.is_file():
             raise HTTPException(404)
-        page = filled(file.read_text(encoding="utf-8"), told_to_the_page(site, request.url.hostname))
+        page = filled(file.read_text(encoding="utf-8"), page_settings(site, request.url.hostname))
         return HTMLResponse(page, headers={"Cache-Control": "no-store"})
 
     def asset(request: Request) -> Response:
@@ -79,7 +79,7 @@ def page_routes(site: Site, folder: Path = WEB) -> list[Route]:
     return [Route("/", shell, methods=["GET"]), Route(ASSETS + "{name:path}", asset, methods=["GET"])]
 
 
-def told_to_the_page(site: Site, name: str | None) -> dict[str, str]:
+def page_settings(site: Site, name: str | None) -> dict[str, str]:
     """Return the values for the page; if others can load it, none that require the token."""
     known = {"editor": EDITOR, "version": __version__, "token": "", "project": "", "root": ""}
     if not site.is_private(name):

@@ -74,18 +74,18 @@ def _make(file: Path) -> str:
     """Create a token file atomically and readable only by its owner; the first of two writers wins."""
     claim(file.parent)
     value = secrets.token_urlsafe(32)
-    beside = file.with_name(f"{FILE}.{secrets.token_hex(4)}")
-    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    temporary = file.with_name(f"{FILE}.{secrets.token_hex(4)}")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
         with open(descriptor, "w", encoding="ascii") as opened:
             opened.write(value + "\n")
         try:
-            os.link(beside, file)
+            os.link(temporary, file)
         except FileExistsError:
             other = _read(file)
             if other is not None:
                 return other
-            replace(beside, file)
+            replace(temporary, file)
         return value
     finally:
-        beside.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)

@@ -24,7 +24,7 @@ class NewChapter(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Which:
+class ChapterReference:
     """A reference to a chapter of a document: its title, its index (from 0), or both."""
 
     title: str | None = None
@@ -89,7 +89,7 @@ def rewrite(new: str) -> Edit:
     return Edit("Updated", change)
 
 
-def update_chapter(which: Which, content: str, summary: str | None = None) -> Edit:
+def update_chapter(which: ChapterReference, content: str, summary: str | None = None) -> Edit:
     """Replace the content of a chapter; its heading and its sub-chapters stay.
 
     A `summary`, if given, becomes the first paragraph.
@@ -106,7 +106,7 @@ def update_chapter(which: Which, content: str, summary: str | None = None) -> Ed
     return Edit(f"Updated chapter {which} in", change)
 
 
-def add_chapter(chapter: NewChapter, place: Place = "end", reference: Which | None = None) -> Edit:
+def add_chapter(chapter: NewChapter, place: Place = "end", reference: ChapterReference | None = None) -> Edit:
     """Add a chapter at the end, or before or after the reference, with the reference's level.
 
     Raises:
@@ -122,7 +122,7 @@ def add_chapter(chapter: NewChapter, place: Place = "end", reference: Which | No
     return Edit(f"Added chapter '{chapter.title}' to", change)
 
 
-def remove_chapter(which: Which) -> Edit:
+def remove_chapter(which: ChapterReference) -> Edit:
     """Remove a chapter with its sub-chapters. Raises ChapterNotFound."""
 
     def change(text: str, now: str) -> str:

@@ -90,8 +90,8 @@ class KnowledgeDocument:
             if name in (None, heading.title) and index in (None, number)
         ]
         if not found:
-            which = " ".join([f"`{title}`"] * (title is not None) + [f"at index {index}"] * (index is not None))
-            raise ChapterNotFound(f"There is no chapter {which}.", self._hint(name))
+            named = " ".join([f"`{title}`"] * (title is not None) + [f"at index {index}"] * (index is not None))
+            raise ChapterNotFound(f"There is no chapter {named}.", self._hint(name))
         if len(found) > 1:
             raise InvalidArgument(f"{len(found)} chapters have the title `{title}`.", f"Add chapter_index: {found}.")
         return found[0]

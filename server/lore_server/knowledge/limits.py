@@ -24,15 +24,15 @@ KEYWORD_CHARACTERS = 50
 _UNWRITABLE = re.compile(f"[\x00{SURROGATES}]")
 
 
-def checked_title(title: str, what: str = "title") -> str:
+def checked_title(title: str, label: str = "title") -> str:
     """Return the title on one line.
 
     Raises:
         InvalidContent: the title is empty or too long.
     """
-    text = one_line(checked_text(title, TITLE_CHARACTERS * 4, what))
+    text = one_line(checked_text(title, TITLE_CHARACTERS * 4, label))
     if not 1 <= len(text) <= TITLE_CHARACTERS:
-        raise InvalidContent(f"A {what} must have 1 to {TITLE_CHARACTERS} characters; this one has {len(text)}.")
+        raise InvalidContent(f"A {label} must have 1 to {TITLE_CHARACTERS} characters; this one has {len(text)}.")
     return text
 
 
@@ -58,7 +58,7 @@ def checked_day(text: str) -> str:
     return text.strip()
 
 
-def checked_text(text: str, most: int, what: str) -> str:
+def checked_text(text: str, maximum: int, label: str) -> str:
     """Return the text, if a file can contain it and it has at most `most` bytes in UTF-8.
 
     Raises:
@@ -67,17 +67,17 @@ def checked_text(text: str, most: int, what: str) -> str:
     found = _UNWRITABLE.search(text)
     if found:
         name = "NUL" if found[0] == "\0" else "a lone surrogate (invalid Unicode)"
-        raise InvalidContent(f"The {what} contains {name} at character {found.start()}.")
-    return checked_size(text, most, what)
+        raise InvalidContent(f"The {label} contains {name} at character {found.start()}.")
+    return checked_size(text, maximum, label)
 
 
-def checked_size(text: str, most: int, what: str) -> str:
+def checked_size(text: str, maximum: int, label: str) -> str:
     """Return the text, if it has at most `most` bytes; it may contain bytes that are not UTF-8, as surrogates.
 
     Raises:
         InvalidContent: the text is too long.
     """
     size = len(text.encode("utf-8", "surrogateescape"))
-    if size > most:
-        raise InvalidContent(f"The {what} has {size:,} bytes; the limit is {most:,}.")
+    if size > maximum:
+        raise InvalidContent(f"The {label} has {size:,} bytes; the limit is {maximum:,}.")
     return text

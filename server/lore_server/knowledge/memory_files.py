@@ -58,14 +58,16 @@ class FilePlace(NamedTuple):
     part: int
 
 
-class Made(NamedTuple):
+class RedactedMemory(NamedTuple):
     """A new memory, and the number of secrets that were redacted in it."""
 
     memory: Memory
     secrets: int
 
 
-def made(name: str, group_id: str, body: str, source: str, metadata: Mapping[str, Value], created: str) -> Made:
+def new_memory(
+    name: str, group_id: str, body: str, source: str, metadata: Mapping[str, Value], created: str
+) -> RedactedMemory:
     """Return a new memory with its secrets redacted.
 
     Raises:
@@ -83,7 +85,7 @@ def made(name: str, group_id: str, body: str, source: str, metadata: Mapping[str
     memory = Memory(short, checked_group_id(group_id), body, origin, values, created, full)
     if len(_front(_values(memory))) > FRONT_CHARACTERS:
         raise InvalidContent(f"Name, source and metadata exceed {FRONT_CHARACTERS:,} characters.")
-    return Made(memory, in_body + in_name + in_source + in_values)
+    return RedactedMemory(memory, in_body + in_name + in_source + in_values)
 
 
 def files_of(memory: Memory, stem: str) -> dict[str, str]:

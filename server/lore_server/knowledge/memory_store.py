@@ -9,14 +9,21 @@ from dataclasses import dataclass, replace
 from lore_etl.core.errors import MemoryNotFound
 from lore_server.knowledge.git.commits import Author
 from lore_server.knowledge.git.history import Changes
-from lore_server.knowledge.memory_files import Made, Memory, file_place, files_of, number_of_parts, read_memory
+from lore_server.knowledge.memory_files import (
+    Memory,
+    RedactedMemory,
+    file_place,
+    files_of,
+    number_of_parts,
+    read_memory,
+)
 from lore_server.knowledge.names import SUFFIX, group_folder
 from lore_server.knowledge.reader import Project, shown
 from lore_server.knowledge.store import KnowledgeStore
 
 
 @dataclass(frozen=True)
-class Kept:
+class StoredMemory:
     """A memory with its files' paths relative to the folder; `id` is `<folder of the group>/<stem of the files>`."""
 
     id: str
@@ -34,7 +41,7 @@ class Kept:
 class Added:
     """The result of `add`. `commit` is None if nothing was written; `replaced` is the id of the replaced memory."""
 
-    kept: Kept
+    stored: StoredMemory
     is_duplicate: bool
     secrets: int
     replaced: str | None
@@ -47,68 +54,70 @@ class MemoryStore:
     def __init__(self, store: KnowledgeStore) -> None:
         self._store = store
 
-    def add(self, project_id: str, new: Made, author: Author, replaces: str | None = None) -> Added:
+    def add(self, project_id: str, new: RedactedMemory, author: Author, replaces: str | None = None) -> Added:
         """Add a memory unless its group has the same text; delete the memory with the id `replaces`, if it exists."""
         memory, secrets = new
         with self._store.writer.writing():
             project, more = self._store.projects.begun(self._store.reader.project(project_id))
             old = self._found(project, replaces) if replaces is not None else None
-            twin = self._twin(project, memory)
-            if old is not None and twin is not None and old.id == twin.id:  # only the description may differ
-                old, twin = (None, twin) if _says_the_same(twin.memory, memory) else (old, None)
+            duplicate = self._duplicate(project, memory)
+            if old is not None and duplicate is not None and old.id == duplicate.id:  # only the description may differ
+                old, duplicate = (None, duplicate) if _is_same(duplicate.memory, memory) else (old, None)
             changes: Changes = dict.fromkeys(old.paths) if old else {}
-            kept = twin
-            if kept is None:
-                kept, files = self._placed(project, memory, old)
+            stored = duplicate
+            if stored is None:
+                stored, files = self._placed(project, memory, old)
                 changes |= files | more
-            what = f"Forgot '{old.memory.name}'" if old and twin else f"Remembered '{memory.name}'"
-            commit = self._store.writer.save(project, changes, what, author, kept.paths[0]).commit if changes else None
-        return Added(kept, twin is not None, secrets, old.id if old else None, commit)
+            message = f"Forgot '{old.memory.name}'" if old and duplicate else f"Remembered '{memory.name}'"
+            commit = (
+                self._store.writer.save(project, changes, message, author, stored.paths[0]).commit if changes else None
+            )
+        return Added(stored, duplicate is not None, secrets, old.id if old else None, commit)
 
-    def all(self, project_id: str, folders: Collection[str] = ()) -> Iterator[Kept]:
+    def all(self, project_id: str, folders: Collection[str] = ()) -> Iterator[StoredMemory]:
         """Yield the memories of a project, in all groups or in those with these folders."""
         project = self._store.reader.project(project_id)
         for folder in self._store.files.folders(project.memories_path) if project.exists else ():
             if not folders or folder in folders:
                 for stem, names in self._stems(project, folder).items():
-                    if kept := self._read(project, folder, stem, names):
-                        yield kept
+                    if stored := self._read(project, folder, stem, names):
+                        yield stored
 
-    def opening(self, project_id: str, memory_id: str) -> Kept | None:
+    def opening(self, project_id: str, memory_id: str) -> StoredMemory | None:
         """Return a memory as read from its first part only, with that part's body; None if it does not exist."""
         folder, _, stem = memory_id.partition("/")
         return self._read(self._store.reader.project(project_id), folder, stem, [stem + SUFFIX])
 
-    def delete(self, project_id: str, memory_id: str, author: Author) -> tuple[Kept, str]:
+    def delete(self, project_id: str, memory_id: str, author: Author) -> tuple[StoredMemory, str]:
         """Delete a memory with all its parts; return it and the commit. Raises MemoryNotFound."""
         with self._store.writer.writing():
             project = self._store.reader.project(project_id)
-            kept = self._found(project, memory_id)
-            if kept is None:
+            stored = self._found(project, memory_id)
+            if stored is None:
                 raise MemoryNotFound(f"There is no memory `{memory_id[:300]}`.")
-            what = f"Forgot '{kept.memory.name}'"
-            done = self._store.writer.save(project, dict.fromkeys(kept.paths), what, author, kept.paths[0])
+            message = f"Forgot '{stored.memory.name}'"
+            done = self._store.writer.save(project, dict.fromkeys(stored.paths), message, author, stored.paths[0])
             assert done.commit is not None, "its files were there"
-        return kept, done.commit
+        return stored, done.commit
 
-    def _found(self, project: Project, memory_id: str) -> Kept | None:
+    def _found(self, project: Project, memory_id: str) -> StoredMemory | None:
         folder, _, stem = memory_id.partition("/")
         if not project.exists or folder not in self._store.files.folders(project.memories_path):
             return None
         names = self._stems(project, folder).get(stem)
         return self._read(project, folder, stem, names) if names else None
 
-    def _twin(self, project: Project, memory: Memory) -> Kept | None:
+    def _duplicate(self, project: Project, memory: Memory) -> StoredMemory | None:
         """Return the memory of the same group with the same body, whatever its name."""
         folder = group_folder(memory.group_id)
         for stem, names in self._stems(project, folder).items():
             if memory.sha256.startswith(stem.rpartition("-")[2]):
-                kept = self._read(project, folder, stem, names)
-                if kept is not None and kept.memory.body == memory.body:
-                    return kept
+                stored = self._read(project, folder, stem, names)
+                if stored is not None and stored.memory.body == memory.body:
+                    return stored
         return None
 
-    def _placed(self, project: Project, memory: Memory, old: Kept | None) -> tuple[Kept, Changes]:
+    def _placed(self, project: Project, memory: Memory, old: StoredMemory | None) -> tuple[StoredMemory, Changes]:
         """Return a new memory with its files, under an unused stem: a file edited by hand may have the usual stem.
 
         Incomplete parts of the same memory, left by a killed process, are overwritten.
@@ -120,7 +129,7 @@ class MemoryStore:
             stem = memory.stem(len(memory.sha256))
         texts = files_of(memory, stem)
         files: Changes = {f"{project.memories_path}/{folder}/{name}": text.encode() for name, text in texts.items()}
-        return Kept(f"{folder}/{stem}", memory, tuple(files), len(files)), files
+        return StoredMemory(f"{folder}/{stem}", memory, tuple(files), len(files)), files
 
     def _stems(self, project: Project, folder: str) -> dict[str, list[str]]:
         """Return the memories of a group as stem -> file names in the order of the parts."""
@@ -130,14 +139,14 @@ class MemoryStore:
                 found[place.stem][place.part] = name
         return {stem: [names[part] for part in sorted(names)] for stem, names in found.items()}
 
-    def _read(self, project: Project, folder: str, stem: str, names: Sequence[str]) -> Kept | None:
+    def _read(self, project: Project, folder: str, stem: str, names: Sequence[str]) -> StoredMemory | None:
         paths = [f"{project.memories_path}/{folder}/{name}" for name in names]
         texts = {path: shown(data) for path in paths if (data := self._store.files.read(path)) is not None}
         if not texts:
             return None
         memory, parts = read_memory(list(texts.values()), stem, folder), number_of_parts(next(iter(texts.values())))
-        return Kept(f"{folder}/{stem}", memory, tuple(texts), parts)
+        return StoredMemory(f"{folder}/{stem}", memory, tuple(texts), parts)
 
 
-def _says_the_same(memory: Memory, other: Memory) -> bool:
+def _is_same(memory: Memory, other: Memory) -> bool:
     return replace(memory, created=other.created) == other

@@ -156,14 +156,14 @@ def _safe(name: str, text: str, needs_mark: bool) -> str:
     return f"{name}-x" if name in _DEVICES else name
 
 
-def _checked_id(given: str, what: str, error: type[UsageError]) -> str:
+def _checked_id(given: str, label: str, error: type[UsageError]) -> str:
     name = unicodedata.normalize("NFC", given).strip()
     if not name or len(name) > ID_CHARACTERS:
-        raise error(f"{what} must have 1 to {ID_CHARACTERS} characters; this one has {len(name)}.")
+        raise error(f"{label} must have 1 to {ID_CHARACTERS} characters; this one has {len(name)}.")
     if has_unseen(name):
-        raise error(f"{what} must not contain control characters, line breaks or invisible characters.")
+        raise error(f"{label} must not contain control characters, line breaks or invisible characters.")
     if not name.strip("./\\"):
-        raise error(f"{what} must be a name, not a path of dots.")
+        raise error(f"{label} must be a name, not a path of dots.")
     return name
 
 

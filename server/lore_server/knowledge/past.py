@@ -25,7 +25,7 @@ class Reverted(NamedTuple):
     message: str
 
 
-class Shown(NamedTuple):
+class CommitPatch(NamedTuple):
     """A commit with its changes as a patch."""
 
     commit: Commit
@@ -77,12 +77,12 @@ class Past:
         """
         return self._history.log(self._paths(project_id, filename, main), limit, skip)
 
-    def show(self, commit: str) -> Shown:
+    def show(self, commit: str) -> CommitPatch:
         """Return a commit with its changes. Raises CommitNotFound."""
         entry = self._history.entry(commit)
         parent = entry.parents[0] if entry.parents else None
         paths = tuple(self._history.changed_between(parent, entry.id))
-        return Shown(entry, paths, self._history.diff(parent, entry.id))
+        return CommitPatch(entry, paths, self._history.diff(parent, entry.id))
 
     def diff(
         self,
@@ -115,13 +115,13 @@ class Past:
             entry = self._history.entry(commit)
             parent = entry.parents[0] if entry.parents else None
             changed = self._history.changed_between(parent, entry.id)
-            wanted = self._with_projects(entry, self._taken_back(changed))
+            wanted = self._with_projects(entry, self._reverted_files(changed))
             subject = entry.message.partition("\n")[0]
             message = f'Revert "{subject}"\n\nThis reverts commit {entry.id}.'
             done = self._writer.commit(wanted, message, author) if wanted else None
             return Reverted(done, tuple(wanted), message)
 
-    def _taken_back(self, changed: dict[str, tuple[TreeEntry | None, TreeEntry | None]]) -> Changes:
+    def _reverted_files(self, changed: dict[str, tuple[TreeEntry | None, TreeEntry | None]]) -> Changes:
         history, wanted, clashes = self._history, Changes(), list[str]()
         blobs = history.contents(end.id for ends in changed.values() for end in ends if end)
         for path, ends in changed.items():

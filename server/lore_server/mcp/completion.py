@@ -12,7 +12,7 @@ from lore_server.execution.progress import NOBODY
 from lore_server.execution.threads import Call, Calls
 from lore_server.mcp.follow import Context
 
-MOST = 100  # the protocol's limit
+MAX_VALUES = 100  # the protocol's limit
 ALL_TOKENS = 1_000_000
 
 
@@ -28,7 +28,7 @@ class Completions:
             found = await self._calls.read(lambda call: _values(call, ref.type, name, typed))
         except LoreError:
             found = []
-        values = types.Completion(values=found[:MOST], total=len(found), has_more=len(found) > MOST)
+        values = types.Completion(values=found[:MAX_VALUES], total=len(found), has_more=len(found) > MAX_VALUES)
         return types.CompleteResult(completion=values)
 
 

@@ -16,7 +16,7 @@ from lore_server.execution.progress import Listener
 PROGRESS_SECONDS = 0.2
 Context = ServerRequestContext[Any]
 """The context of a request to a server without lifespan state."""
-_GONE = (anyio.ClosedResourceError, anyio.BrokenResourceError, anyio.RunFinishedError)
+_DISCONNECTED = (anyio.ClosedResourceError, anyio.BrokenResourceError, anyio.RunFinishedError)
 
 
 class Follower:
@@ -24,12 +24,12 @@ class Follower:
 
     def __init__(self, context: Context) -> None:
         meta = context.meta or {}
-        self.is_heard = meta.get("progress_token", meta.get("progressToken")) is not None
+        self.wants_progress = meta.get("progress_token", meta.get("progressToken")) is not None
         self.listener = Listener(self._report)
         self._session = context.session
         self._loop = anyio.lowlevel.current_token()
         self._steps = Steps()
-        self._told_at = 0.0
+        self._reported_at = 0.0
         self._is_left = False
 
     def leave(self) -> None:
@@ -40,21 +40,21 @@ class Follower:
         """Report progress; called from the thread that works or waits."""
         if self._is_left:
             raise Cancelled("The client no longer waits for this call.", "The job continues; follow it with get_job.")
-        if not self.is_heard:
+        if not self.wants_progress:
             return
         is_new = self._steps.take(stage, done, total)
         now = time.monotonic()
-        if not is_new and now - self._told_at < PROGRESS_SECONDS and done < total:
+        if not is_new and now - self._reported_at < PROGRESS_SECONDS and done < total:
             return
         if not self._steps.advance():
             return
-        self._told_at = now
+        self._reported_at = now
         message = f"{stage}: {done} of {total}" if total else stage
         try:
             anyio.from_thread.run(
                 self._session.report_progress, self._steps.reached, self._steps.total, message, token=self._loop
             )
-        except _GONE:
+        except _DISCONNECTED:
             self._is_left = True
 
 

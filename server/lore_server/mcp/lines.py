@@ -20,7 +20,7 @@ from lore_server.mcp.message import Malformed, read_message
 GRACE_SECONDS = 10.0  # after the end of the input, for replies in progress
 LONGEST_LINE = 32_000_000
 BLOCK = 65_536
-Gone = (anyio.ClosedResourceError, anyio.BrokenResourceError, anyio.EndOfStream, anyio.IncompleteRead)
+DISCONNECTED = (anyio.ClosedResourceError, anyio.BrokenResourceError, anyio.EndOfStream, anyio.IncompleteRead)
 Send = Callable[[bytes], Awaitable[object]]
 MCPServer = Server[Any]
 
@@ -99,7 +99,7 @@ class Conversation:
     async def _pass_out(self, replies: ObjectReceiveStream[SessionMessage]) -> None:
         async with replies:
             async for item in replies:
-                with suppress(*Gone, OSError):  # the client disconnected: drop the replies in progress
+                with suppress(*DISCONNECTED, OSError):  # the client disconnected: drop the replies in progress
                     await self._send(_encoded(item.message) + b"\n")
                 if isinstance(item.message, types.JSONRPCResponse | types.JSONRPCError):
                     self._settle(item.message.id)
@@ -117,7 +117,7 @@ def _encoded(message: types.JSONRPCMessage) -> bytes:
 
 async def _lines(received: BufferedByteReceiveStream) -> AsyncIterator[bytes]:
     """Yield the lines from a client. A line that is too long is cut and made unreadable, so that it is refused."""
-    with suppress(*Gone):
+    with suppress(*DISCONNECTED):
         while True:
             try:
                 yield await received.receive_until(b"\n", LONGEST_LINE)

@@ -73,5 +73,5 @@ def check_toolsets(contract: Contract, toolsets: Sequence[str]) -> None:
     known = contract.toolsets()
     wrong = [toolset for toolset in toolsets if toolset not in known]
     if wrong or not toolsets:
-        said = f"There is no toolset `{wrong[0][:60]}`." if wrong else "No toolset is given."
-        raise ConfigError(said, f"Toolsets: {', '.join(known)}.")
+        problem = f"There is no toolset `{wrong[0][:60]}`." if wrong else "No toolset is given."
+        raise ConfigError(problem, f"Toolsets: {', '.join(known)}.")

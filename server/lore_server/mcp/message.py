@@ -63,13 +63,13 @@ def _decoded(line: bytes) -> object:
         line.decode("utf-8")
         json.dumps(value, ensure_ascii=False, allow_nan=False).encode("utf-8")
     except UnicodeError as error:
-        said = "The line is not valid UTF-8 or contains a lone surrogate."
-        raise Malformed(types.PARSE_ERROR, said, value) from error
+        reason = "The line is not valid UTF-8 or contains a lone surrogate."
+        raise Malformed(types.PARSE_ERROR, reason, value) from error
     except RecursionError as error:
         raise Malformed(types.PARSE_ERROR, "The JSON is nested too deeply.", value) from error
     except ValueError as error:
-        said = "The line is not valid JSON, contains a number out of range, or is too long."
-        raise Malformed(types.PARSE_ERROR, said, value) from error
+        reason = "The line is not valid JSON, contains a number out of range, or is too long."
+        raise Malformed(types.PARSE_ERROR, reason, value) from error
     return value
 
 

@@ -20,31 +20,31 @@ def outlines(operations: Iterable[Operation]) -> dict[str, Outline]:
 
     Whatever is valid for the full schemas is valid for these.
     """
-    told: dict[str, str] = {}
-    return {operation.id: (_arguments(operation, told), _result(operation, told)) for operation in operations}
+    texts: dict[str, str] = {}
+    return {operation.id: (_arguments(operation, texts), _result(operation, texts)) for operation in operations}
 
 
-def _arguments(operation: Operation, told: dict[str, str]) -> Schema:
+def _arguments(operation: Operation, texts: dict[str, str]) -> Schema:
     """Outline the arguments, without limits that nobody exceeds by accident."""
     full = operation.input_schema
     properties = {
-        name: _argument(name, property_, told, operation.id) for name, property_ in full["properties"].items()
+        name: _argument(name, property_, texts, operation.id) for name, property_ in full["properties"].items()
     }
     outline: Schema = {"type": "object", "properties": properties}
     return {**outline, "required": full["required"]} if "required" in full else outline
 
 
-def _argument(name: str, schema: Schema, told: dict[str, str], by: str) -> Schema:
+def _argument(name: str, schema: Schema, texts: dict[str, str], by: str) -> Schema:
     """Outline an argument. One that an earlier tool described in the same words needs no description again."""
     outline = {key: value for key, value in schema.items() if key not in _SILENT and not _is_huge(key, value)}
-    if told.setdefault(canonical_json([name, schema]), by) != by and name in _KNOWN:
+    if texts.setdefault(canonical_json([name, schema]), by) != by and name in _KNOWN:
         del outline["description"]
     if "items" in schema and "string" in schema["type"]:
         outline["items"] = {key: value for key, value in schema["items"].items() if key in ("type", "enum")}
         del outline["maxItems"]
     choices = schema.get("enum") or schema.get("items", {}).get("enum", ())
     if len(choices) > MANY:
-        first = told.setdefault(canonical_json(choices), by)
+        first = texts.setdefault(canonical_json(choices), by)
         if first != by:
             outline.pop("enum", None)
             if "items" in outline:
@@ -57,14 +57,14 @@ def _is_huge(name: str, value: Any) -> bool:
     return name == "maximum" and value >= HUGE
 
 
-def _result(operation: Operation, told: dict[str, str]) -> Schema:
+def _result(operation: Operation, texts: dict[str, str]) -> Schema:
     """Outline the result: its properties with their types and, for rows, the property names."""
     full = operation.output_schema
-    first = told.setdefault(canonical_json(full), operation.id)
+    first = texts.setdefault(canonical_json(full), operation.id)
     if first != operation.id:
         properties = {name: _property(full["properties"][name]) for name in full["required"]}
         return {"type": "object", "description": f"Same as {first}", "properties": properties}
-    known = [name for name in _KNOWN if told.setdefault(f"result.{name}", operation.id) != operation.id]
+    known = [name for name in _KNOWN if texts.setdefault(f"result.{name}", operation.id) != operation.id]
     properties = {name: _property(property_) for name, property_ in full["properties"].items() if name not in known}
     return {"type": "object", "properties": properties}
 

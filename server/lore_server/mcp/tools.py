@@ -31,8 +31,8 @@ class Tools:
         self._contract, self._calls, self._problem = contract, calls, problem
         self._allowed = allowed
         offered = [operation for operation in contract if operation.toolset in listed]
-        told = outlines(offered)
-        self._tools = {operation.id: _tool(operation, told[operation.id]) for operation in offered}
+        texts = outlines(offered)
+        self._tools = {operation.id: _tool(operation, texts[operation.id]) for operation in offered}
 
     async def list(self, context: Context, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         """Return all tools; they fit on one page."""
@@ -42,7 +42,7 @@ class Tools:
         """Run a tool; an error becomes a result with `isError`, so that the agent reads the hint."""
         operation = self._offered(params.name)
         follower, arguments = Follower(context), dict(params.arguments or {})
-        if operation.is_waiting and follower.is_heard:
+        if operation.is_waiting and follower.wants_progress:
             arguments.setdefault("wait_seconds", WATCHED_SECONDS)
         if "author" in operation.input_schema["properties"] and (client := context.session.client_params):
             arguments.setdefault("author", client.client_info.name[:LONGEST_NAME])

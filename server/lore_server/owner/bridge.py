@@ -20,11 +20,11 @@ from lore_etl.core.json_types import JSON
 from lore_etl.system.processes import is_running, wait_for_parent
 from lore_server.console import terminal
 from lore_server.owner.find import connect
-from lore_server.owner.line import Line, parsed
+from lore_server.owner.line import LineSocket, parsed
 
 PARENT_SECONDS = 1.0
 SERVER_ERROR = -32000
-MOST_REPEATS = 3  # a request that ends its owner would probably end the next one as well
+MAX_REPEATS = 3  # a request that ends its owner would probably end the next one as well
 INITIALIZE = "initialize"
 
 
@@ -62,7 +62,7 @@ class Bridge:
             self._line.end()
         listener.join()
 
-    def _dial(self, place: Place, may_replace: bool) -> Line:
+    def _dial(self, place: Place, may_replace: bool) -> LineSocket:
         line, reply = connect(place, self._hello, may_replace)
         self._repeatable = frozenset(reply.get("repeatable", ()))
         self._owner = int(reply.get("pid", 0)), str(reply.get("born", ""))
@@ -141,7 +141,7 @@ class Bridge:
             for key, message in list(self._open.items()):
                 if message.get("method") == INITIALIZE:
                     continue
-                if self._repeats.get(key, 0) >= MOST_REPEATS or not self._may_repeat(message):
+                if self._repeats.get(key, 0) >= MAX_REPEATS or not self._may_repeat(message):
                     self._fail(key, Busy("The owner of the index exited during this call.", "Call again."))
                     continue
                 self._repeats[key] = self._repeats.get(key, 0) + 1
@@ -171,7 +171,7 @@ class Bridge:
             os._exit(0)  # the client no longer reads
 
 
-def _send(owner: Line, line: bytes) -> None:
+def _send(owner: LineSocket, line: bytes) -> None:
     """Send a line to the current owner; if it has ended, the listener sends the open requests to the next one."""
     try:
         owner.send(line)

@@ -24,7 +24,7 @@ from lore_etl.system.durable import replace
 from lore_etl.system.nofollow import open_regular
 from lore_etl.system.processes import detached, kill, terminate
 from lore_server.console import terminal
-from lore_server.owner.line import Line, dial
+from lore_server.owner.line import LineSocket, dial
 
 START_SECONDS = 60.0
 DIRECT_SECONDS = 5.0  # a command that holds the index itself may be about to end
@@ -72,7 +72,7 @@ def key_digest() -> str:
     return hashlib.sha256(f"lore {key}".encode()).hexdigest()[:16] if key else ""
 
 
-def connect(place: Place, hello: JSON, may_replace: bool = True) -> tuple[Line, JSON]:
+def connect(place: Place, hello: JSON, may_replace: bool = True) -> tuple[LineSocket, JSON]:
     """Connect to a suitable owner of the index; start it, or replace the running one if that is allowed.
 
     A client that returns after its owner ended (`may_replace` is False) must not replace an owner with another
@@ -115,7 +115,7 @@ def connect(place: Place, hello: JSON, may_replace: bool = True) -> tuple[Line, 
     raise Busy("The owner of this index does not respond.", hint)
 
 
-def _introduced(note: Note, hello: JSON) -> tuple[Line, JSON]:
+def _introduced(note: Note, hello: JSON) -> tuple[LineSocket, JSON]:
     """Connect to this owner. Raises OSError if it is unavailable now, LoreError if it will stay so."""
     line, reply = dial(note.address, {**hello, "token": note.token})
     if reply.get("ok"):
@@ -185,7 +185,7 @@ class Starting:
     """
 
     def __init__(self, place: Place) -> None:
-        self._said = b""
+        self._output = b""
         self._child = _spawned(place)
         self._thread = threading.Thread(target=self._listen, daemon=True)
         self._thread.start()
@@ -193,21 +193,21 @@ class Starting:
     @property
     def is_over(self) -> bool:
         """Return whether the owner is ready or has failed."""
-        return bool(self._said) or not self._thread.is_alive()
+        return bool(self._output) or not self._thread.is_alive()
 
     def check(self) -> None:
         """Raise LoreError if the start failed, unless another owner was faster."""
         try:
-            said: JSON = json.loads(self._said)
+            reply: JSON = json.loads(self._output)
         except ValueError as error:
             raise InternalError("The owner exited during startup.", f"See {LOG} in the index folder.") from error
-        if "problem" in said and not isinstance(failure := from_record(said["problem"]), Busy):
+        if "problem" in reply and not isinstance(failure := from_record(reply["problem"]), Busy):
             raise failure
 
     def _listen(self) -> None:
         assert self._child.stdout is not None
         with self._child.stdout as output:
-            self._said = output.readline()
+            self._output = output.readline()
         self._child.wait()  # it forks and ends immediately; on Windows it is the owner itself
 
 

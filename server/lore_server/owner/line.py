@@ -21,7 +21,7 @@ CONNECT_SECONDS = 5.0
 UNIX, TCP, LOOPBACK = "unix:", "tcp:", "127.0.0.1"
 
 
-class Line:
+class LineSocket:
     """A connected socket that is read and written in lines."""
 
     def __init__(self, connected: socket.socket) -> None:
@@ -32,7 +32,7 @@ class Line:
         """Write all the data. Raises OSError."""
         self._socket.sendall(data)
 
-    def tell(self, message: JSON) -> None:
+    def send_message(self, message: JSON) -> None:
         """Write a message as one line. Raises OSError."""
         self.send(json.dumps(message).encode() + b"\n")
 
@@ -40,7 +40,7 @@ class Line:
         """Return the next line with its newline; empty at the end of the input. Raises OSError."""
         return self._reader.readline()
 
-    def hear(self) -> JSON:
+    def receive(self) -> JSON:
         """Return the next message. Raises OSError if the connection has ended or the line is not JSON."""
         line = self.read()
         try:
@@ -70,18 +70,18 @@ def parsed(line: bytes) -> JSON:
     return value if isinstance(value, dict) else {}
 
 
-def dial(address: str, hello: JSON) -> tuple[Line, JSON]:
+def dial(address: str, hello: JSON) -> tuple[LineSocket, JSON]:
     """Connect to the owner at the address and return the connection with its first reply.
 
     Raises:
         ConnectionRefusedError: nothing listens there.
         OSError: the listener does not answer like an owner, or the address does not belong to this user.
     """
-    line = Line(_connected(address))
+    line = LineSocket(_connected(address))
     try:
         line._socket.settimeout(CONNECT_SECONDS)
-        line.tell(hello)
-        reply = line.hear()
+        line.send_message(hello)
+        reply = line.receive()
         line._socket.settimeout(None)
     except OSError:
         line.close()

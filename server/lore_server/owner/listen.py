@@ -30,10 +30,10 @@ LONGEST_HELLO, LONGEST_CALL = 10_000, 32_000_000
 HELLO_SECONDS = 10.0
 LOOK_SECONDS = 1.0
 PROGRESS_SECONDS = 0.1
-_Gone = (anyio.ClosedResourceError, anyio.BrokenResourceError, anyio.EndOfStream, anyio.IncompleteRead)
+_Disconnected = (anyio.ClosedResourceError, anyio.BrokenResourceError, anyio.EndOfStream, anyio.IncompleteRead)
 
 
-class Door:
+class Connections:
     """A counter of the connected clients, which also records when the last one left."""
 
     def __init__(self) -> None:
@@ -56,13 +56,13 @@ class Door:
         return 0.0 if self.clients else time.monotonic() - self._quiet_since
 
 
-class Desk:
+class SocketServer:
     """The server of the connections to the socket."""
 
-    def __init__(self, app: App, token: str, door: Door, status: Callable[[], JSON]) -> None:
+    def __init__(self, app: App, token: str, connections: Connections, status: Callable[[], JSON]) -> None:
         self._app = app
         self._token = token
-        self._door = door
+        self._connections = connections
         self._status = status
         self._calls = Calls(app.contract, app.call)
 
@@ -71,7 +71,7 @@ class Desk:
         try:
             async with stream:
                 await self._greet(BufferedByteReceiveStream(stream), stream)
-        except (*_Gone, anyio.DelimiterNotFound, TimeoutError, OSError):
+        except (*_Disconnected, anyio.DelimiterNotFound, TimeoutError, OSError):
             return
         except Exception:
             log.exception("a connection was closed")
@@ -81,19 +81,19 @@ class Desk:
             hello = parsed(await received.receive_until(b"\n", LONGEST_HELLO))
         given = str(hello.get("token")).encode("utf-8", "surrogatepass")
         if not hmac.compare_digest(given, self._token.encode()):
-            await _tell(stream, {"ok": False})
+            await _send(stream, {"ok": False})
             return
         await self._serve(hello, received, stream)
 
     async def _serve(self, hello: JSON, received: BufferedByteReceiveStream, stream: ByteStream) -> None:
         want = hello.get("want")
         if want == "status":
-            await _tell(stream, {"ok": True, **self._status()})
+            await _send(stream, {"ok": True, **self._status()})
         elif want == "stop":
-            await _tell(stream, {"ok": True})
-            self._door.stopping.set()
+            await _send(stream, {"ok": True})
+            self._connections.stopping.set()
         elif want in ("mcp", "call"):
-            async with self._door.inside():
+            async with self._connections.inside():
                 await (self._mcp if want == "mcp" else self._shell)(hello, received, stream)
 
     async def _mcp(self, hello: JSON, received: BufferedByteReceiveStream, stream: ByteStream) -> None:
@@ -106,7 +106,7 @@ class Desk:
             names = list(map(str, chosen)) if isinstance(chosen, list) and chosen else None
             server = build_server(contract, self._calls, problem, names)
         except LoreError as error:
-            await _tell(stream, {"ok": False, "problem": problem(error)})
+            await _send(stream, {"ok": False, "problem": problem(error)})
             return
         repeatable = [
             operation.id
@@ -114,52 +114,52 @@ class Desk:
             if operation.hints["idempotentHint"] or operation.hints["readOnlyHint"]
         ]
         me = os.getpid()
-        await _tell(stream, {"ok": True, "repeatable": repeatable, "pid": me, "born": born(me) or ""})
+        await _send(stream, {"ok": True, "repeatable": repeatable, "pid": me, "born": born(me) or ""})
         await serve_lines(server, received, stream)
 
     async def _shell(self, hello: JSON, received: BufferedByteReceiveStream, stream: ByteStream) -> None:
         """Run the shell's calls one after the other: send progress during each, then the result or the error record."""
-        await _tell(stream, {"ok": True})
+        await _send(stream, {"ok": True})
         while True:
-            asked = parsed(await received.receive_until(b"\n", LONGEST_CALL))
-            operation, arguments = asked.get("operation"), asked.get("arguments")
+            request = parsed(await received.receive_until(b"\n", LONGEST_CALL))
+            operation, arguments = request.get("operation"), request.get("arguments")
             if not isinstance(operation, str) or not isinstance(arguments, dict):
                 return
             try:
                 result = await self._calls.run(operation, arguments, Hearer(_progress_to(stream)))
-                await _tell(stream, {"result": result})
-            except _Gone:
+                await _send(stream, {"result": result})
+            except _Disconnected:
                 raise
             except Exception as error:  # noqa: BLE001 - the outermost boundary of a call
-                await _tell(stream, {"problem": problem(error)})
+                await _send(stream, {"problem": problem(error)})
 
 
-async def until_quiet(door: Door, idle_seconds: float, is_needed: Callable[[], bool]) -> None:
+async def until_quiet(connections: Connections, idle_seconds: float, is_needed: Callable[[], bool]) -> None:
     """Return when no client was connected for `idle_seconds` and the owner is not needed, or when it should stop."""
-    while not door.stopping.is_set():
+    while not connections.stopping.is_set():
         with anyio.move_on_after(min(LOOK_SECONDS, idle_seconds)):
-            await door.stopping.wait()
-        if door.quiet_seconds() >= idle_seconds and not is_needed():
+            await connections.stopping.wait()
+        if connections.quiet_seconds() >= idle_seconds and not is_needed():
             return
 
 
-async def _tell(stream: ByteStream, message: JSON) -> None:
+async def _send(stream: ByteStream, message: JSON) -> None:
     await stream.send(json.dumps(message).encode() + b"\n")
 
 
 def _progress_to(stream: ByteStream) -> Callable[[str, int, int], None]:
     """Return a function that sends progress to the client as lines; worker threads call it."""
-    loop, told_at = anyio.lowlevel.current_token(), 0.0
+    loop, sent_at = anyio.lowlevel.current_token(), 0.0
 
     def report(stage: str, done: int, total: int) -> None:
-        nonlocal told_at
+        nonlocal sent_at
         now = time.monotonic()
-        if now - told_at < PROGRESS_SECONDS and done < total:
+        if now - sent_at < PROGRESS_SECONDS and done < total:
             return
-        told_at = now
+        sent_at = now
         try:
-            anyio.from_thread.run(_tell, stream, {"progress": [stage, done, total]}, token=loop)
-        except (*_Gone, anyio.RunFinishedError):
+            anyio.from_thread.run(_send, stream, {"progress": [stage, done, total]}, token=loop)
+        except (*_Disconnected, anyio.RunFinishedError):
             return  # the client disconnected; the operation continues
 
     return report

@@ -27,16 +27,16 @@ def main() -> int:
     try:
         from lore_server.owner.process import own
 
-        own(root, config, lambda: _say({"ready": True}))
+        own(root, config, lambda: _send({"ready": True}))
     except LoreError as error:
         from lore_server.replies.problem import problem
 
-        _say({"problem": problem(error)})
+        _send({"problem": problem(error)})
         return error.exit_code
     return 0
 
 
-def _say(message: dict[str, object]) -> None:
+def _send(message: dict[str, object]) -> None:
     """Send one line to the process that started us, then nothing more: that process may have ended."""
     import json
 

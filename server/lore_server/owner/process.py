@@ -27,11 +27,11 @@ from lore_server.app import App
 from lore_server.contract import load_contract
 from lore_server.owner.entrance import Entrance
 from lore_server.owner.find import wanted
-from lore_server.owner.listen import LOOK_SECONDS, Desk, Door, until_quiet
+from lore_server.owner.listen import LOOK_SECONDS, Connections, SocketServer, until_quiet
 
 log = logging.getLogger(__name__)
 CLOSE_SECONDS = 10.0  # `lore stop` waits for 30 seconds
-Serving = Callable[[App, Door], Awaitable[None]]
+Serving = Callable[[App, Connections], Awaitable[None]]
 if TYPE_CHECKING:
     from lore_server.replies.records import HealthOwnerRecord
 
@@ -49,15 +49,15 @@ class Owner:
         self.place = place_of(root, config)
         self._kind = kind
         self._note: Note | None = None
-        self._door: Door | None = None
+        self._connections: Connections | None = None
         self.app = App(root, self.settings, load_contract(), owner=self._record)
         self.app.index.own(kind)
 
     async def run(self, ready: Callable[[], None], serve: Serving | None = None, web: str = "") -> None:
         """Answer requests until the owner is idle or asked to stop, or until `serve` returns."""
-        door = self._door = Door()
+        connections = self._connections = Connections()
         token = secrets.token_hex(16)
-        desk = Desk(self.app, token, door, self._status)
+        server = SocketServer(self.app, token, connections, self._status)
         entrance = Entrance(self.place.folder, self.settings.owner.transport)
         try:
             await entrance.open()
@@ -66,39 +66,39 @@ class Owner:
         try:
             self._note = self._written(entrance.address, token, web)
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(entrance.admit, desk.welcome, tasks)
-                tasks.start_soon(self._stay_reachable, entrance, desk, tasks)
-                tasks.start_soon(_stop_on_signal, door)
+                tasks.start_soon(entrance.admit, server.welcome, tasks)
+                tasks.start_soon(self._stay_reachable, entrance, server, tasks)
+                tasks.start_soon(_stop_on_signal, connections)
                 ready()
                 tasks.start_soon(_abandoned, self.app.warm)
                 if self.settings.owner.watch:
                     from lore_server.owner.watch import watch
 
-                    tasks.start_soon(watch, self.app, door.stopping)
+                    tasks.start_soon(watch, self.app, connections.stopping)
                 if serve is not None:
-                    await serve(self.app, door)
+                    await serve(self.app, connections)
                 else:
                     idle_seconds = 60 * self.settings.owner.idle_minutes
-                    await until_quiet(door, idle_seconds, lambda: self.app.jobs.running_id() is not None)
-                door.stopping.set()
+                    await until_quiet(connections, idle_seconds, lambda: self.app.jobs.running_id() is not None)
+                connections.stopping.set()
                 tasks.cancel_scope.cancel()
         finally:
             await entrance.close()
 
-    async def _stay_reachable(self, entrance: Entrance, desk: Desk, tasks: TaskGroup) -> None:
+    async def _stay_reachable(self, entrance: Entrance, server: SocketServer, tasks: TaskGroup) -> None:
         """Restore the note and the socket if they vanish, and end if the index folder does."""
-        assert self._door is not None
+        assert self._connections is not None
         was_restored = True
-        while not self._door.stopping.is_set():
+        while not self._connections.stopping.is_set():
             await anyio.sleep(LOOK_SECONDS)
             if not is_ours(self.place.folder):
                 log.warning("the index folder was removed or replaced: the owner exits")
-                self._door.stopping.set()
+                self._connections.stopping.set()
                 return
             try:
                 if not entrance.is_there():
                     await entrance.open()
-                    tasks.start_soon(entrance.admit, desk.welcome, tasks)
+                    tasks.start_soon(entrance.admit, server.welcome, tasks)
                 self._restore_note(entrance.address)
                 was_restored = True
             except OSError as error:
@@ -130,8 +130,8 @@ class Owner:
 
     def _written(self, address: str, token: str, web: str) -> Note:
         need = wanted(self.place)
-        said = {"version": __version__, "build": need.build, "config": need.config, "key": need.key, "web": web}
-        note = my_note(self._kind, address=address, token=token, **said)
+        facts = {"version": __version__, "build": need.build, "config": need.config, "key": need.key, "web": web}
+        note = my_note(self._kind, address=address, token=token, **facts)
         try:
             write_note(self.place.folder, note)
         except OSError as error:
@@ -140,10 +140,10 @@ class Owner:
 
     def _record(self) -> HealthOwnerRecord | None:
         """Return the `owner` of a health report."""
-        note, door = self._note, self._door
-        if note is None or door is None:
+        note, connections = self._note, self._connections
+        if note is None or connections is None:
             return None
-        return {"pid": note.pid, "since": note.since, "clients": door.clients}
+        return {"pid": note.pid, "since": note.since, "clients": connections.clients}
 
     def _status(self) -> JSON:
         """Return the data that `lore ps` shows."""
@@ -184,6 +184,6 @@ async def _abandoned(work: Callable[[], None]) -> None:
     await anyio.to_thread.run_sync(work, abandon_on_cancel=True)
 
 
-async def _stop_on_signal(door: Door) -> None:
+async def _stop_on_signal(connections: Connections) -> None:
     await wait_for_stop_signal()
-    door.stopping.set()
+    connections.stopping.set()

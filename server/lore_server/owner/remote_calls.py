@@ -10,7 +10,7 @@ from lore_etl.core.json_types import JSON
 from lore_etl.core.model import Progress
 from lore_etl.stores.owner_file import living_note
 from lore_server.owner import find
-from lore_server.owner.line import Line
+from lore_server.owner.line import LineSocket
 
 
 class OwnerCalls:
@@ -18,7 +18,7 @@ class OwnerCalls:
 
     def __init__(self, where: Place) -> None:
         self._place = where
-        self._line: Line | None = None
+        self._line: LineSocket | None = None
 
     def call(self, operation: str, arguments: JSON, progress: Progress) -> JSON:
         """Run one operation in the owner. If the owner ends during the call, repeat it once if it is repeatable.
@@ -42,15 +42,15 @@ class OwnerCalls:
 
     def _call(self, operation: str, arguments: JSON, progress: Progress) -> JSON:
         line = self._line = self._line or find.connect(self._place, {"want": "call"})[0]
-        line.tell({"operation": operation, "arguments": arguments})
+        line.send_message({"operation": operation, "arguments": arguments})
         while True:
-            said = line.hear()
-            if "progress" in said:
-                progress(*said["progress"])
-            elif "problem" in said:
-                raise from_record(said["problem"])
-            elif "result" in said:
-                result: JSON = said["result"]
+            reply = line.receive()
+            if "progress" in reply:
+                progress(*reply["progress"])
+            elif "problem" in reply:
+                raise from_record(reply["problem"])
+            elif "result" in reply:
+                result: JSON = reply["result"]
                 return result
 
     def close(self) -> None:

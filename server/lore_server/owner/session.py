@@ -114,10 +114,10 @@ class Session:
     def call(self, operation: str, **arguments: object) -> JSON:
         """Run one operation with the arguments that are not None, and print its result."""
         result = self.ask(operation, **{name: value for name, value in arguments.items() if value is not None})
-        self.tell(operation, result)
+        self.print_result(operation, result)
         return result
 
-    def tell(self, operation: str, result: JSON) -> None:
+    def print_result(self, operation: str, result: JSON) -> None:
         """Print a result as text, or as JSON if that was requested."""
         if self.as_json:
             output.print_json(result)

@@ -34,10 +34,10 @@ async def watch(app: App, stop: anyio.Event) -> None:
 
 async def _watch(app: App, stop: anyio.Event, folders: list[Path]) -> None:
     """Watch until `stop` is set or the folders change: the knowledge folder appears with the first document."""
-    limit = most_files(app.index.settings)
+    limit = max_files(app.index.settings)
     events = awatch(
         *folders,
-        watch_filter=_Ours(app.index.folder),
+        watch_filter=_ProjectFilter(app.index.folder),
         debounce=DEBOUNCE_MS,
         stop_event=stop,
         rust_timeout=LOOK_AGAIN_MS,
@@ -53,7 +53,7 @@ async def _watch(app: App, stop: anyio.Event, folders: list[Path]) -> None:
             return
 
 
-def most_files(settings: Settings) -> int:
+def max_files(settings: Settings) -> int:
     """Return the maximum number of changed files to sync automatically.
 
     It is 0 with a remote model: a sync would send text and cost money.
@@ -72,7 +72,7 @@ def sync_if_few(app: App, limit: int) -> None:
         log.warning("changed files were not synced: %s %s", error.message, error.hint)
 
 
-class _Ours(DefaultFilter):
+class _ProjectFilter(DefaultFilter):
     """A filter that ignores changes of the index and of the temporary files of editors and git."""
 
     def __init__(self, folder: Path) -> None:

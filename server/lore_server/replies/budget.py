@@ -43,7 +43,7 @@ def fitting(rows: Iterable[Row], characters: int) -> list[Row]:
     return taken
 
 
-def some(rows: Sequence[Row], characters: int, what: str, max_tokens: int) -> list[Row]:
+def some(rows: Sequence[Row], characters: int, label: str, max_tokens: int) -> list[Row]:
     """Return the first rows that fit, but at least the first row, if necessary with a shorter title.
 
     Raises:
@@ -53,7 +53,7 @@ def some(rows: Sequence[Row], characters: int, what: str, max_tokens: int) -> li
     if taken or not rows:
         return taken
     row = shortened(rows[0])
-    check(size(row) + 2 - characters, what, max_tokens)
+    check(size(row) + 2 - characters, label, max_tokens)
     return [row]
 
 
@@ -64,12 +64,12 @@ def shortened(row: Row) -> Row:
     return cast(Row, {name: clipped(value, SHORT) if name in _SHORTENED else value for name, value in row.items()})
 
 
-def check(missing: int, what: str, max_tokens: int) -> None:
+def check(missing: int, label: str, max_tokens: int) -> None:
     """Raise InvalidArgument with a sufficient budget if characters are missing for the smallest possible reply."""
     if missing > 0:
         enough = max_tokens + -(-missing // CHARACTERS_PER_TOKEN) + 1
         raise InvalidArgument(
-            f"{what} does not fit within {max_tokens:,} tokens.", f"Set max_tokens to {enough} or more."
+            f"{label} does not fit within {max_tokens:,} tokens.", f"Set max_tokens to {enough} or more."
         )
 
 
@@ -137,6 +137,6 @@ def offsets_of(given: str | None, mark: str, count: int) -> list[int]:
     return offsets
 
 
-def rest(count: int, what: str, max_tokens: int) -> str:
+def rest(count: int, label: str, max_tokens: int) -> str:
     """Return the line that reports how much was omitted."""
-    return f"{count:,} {what} omitted to stay within {max_tokens:,} tokens: pass next_cursor as cursor."
+    return f"{count:,} {label} omitted to stay within {max_tokens:,} tokens: pass next_cursor as cursor."

@@ -11,7 +11,7 @@ from lore_server.replies.excerpt import Passage, fit_results
 
 Row = TypeVar("Row")
 Part = str | list[object]
-LEAST_TEXT = 20  # the minimum number of characters of a text in a page
+MIN_TEXT = 20  # the minimum number of characters of a text in a page
 SHORTEST_TITLE = 24  # characters
 _TITLES = ("title", "heading", "name")
 _SPARED = ("why", "metadata", "more_metadata", "passages", "similar_sources")
@@ -110,7 +110,7 @@ def of_parts(
 def _taken(part: Part, left: int, name: str, max_tokens: int, is_first: bool) -> Part:
     if isinstance(part, str):
         if is_first and part:
-            budget.check(min(LEAST_TEXT, len(part)) * 2 - left, f"The next of the {name}", max_tokens)
+            budget.check(min(MIN_TEXT, len(part)) * 2 - left, f"The next of the {name}", max_tokens)
         return budget.fitting_lines(part, left)
     if is_first:
         return budget.some(part, left, f"The next of the {name}", max_tokens)

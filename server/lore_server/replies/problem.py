@@ -24,8 +24,8 @@ def problem(error: BaseException) -> ErrorRecord | KnowledgeErrorRecord:
 
 def error_record(error: BaseException) -> ErrorRecord:
     """Return the record of an error; an unforeseen one is logged, and its text is not disclosed."""
-    told = error.trace_id if isinstance(error, LoreError) else None
-    trace_id = told or secrets.token_hex(8)
+    own_id = error.trace_id if isinstance(error, LoreError) else None
+    trace_id = own_id or secrets.token_hex(8)
     if isinstance(error, OSError):
         log.error("system error, trace_id=%s", trace_id, exc_info=error)
         error = StorageError(f"System error: {error.strerror or type(error).__name__}.")

@@ -150,10 +150,10 @@ def job(result: records.JobRecord) -> ReplyText:
     body = [f"{report['files']} files in {report['duration']:.1f} s: {counts}."]
     if report["rebuilt"]:
         body.append(f"The vectors were rebuilt: {report['rebuilt']}.")
-    told = [f"failed: {failure['source']}: {failure['reason']}" for failure in report["failed"]]
-    told += [f"skipped: {file['source']}: {file['reason']}" for file in report["skipped"]]
+    problems = [f"failed: {failure['source']}: {failure['reason']}" for failure in report["failed"]]
+    problems += [f"skipped: {file['source']}: {file['reason']}" for file in report["skipped"]]
     warned = [f"warning: {warning}" for warning in report["warnings"]]
-    return ReplyText("\n".join([*body, *problem]), (*told, *warned, *notes(report)))
+    return ReplyText("\n".join([*body, *problem]), (*problems, *warned, *notes(report)))
 
 
 def _pace(result: records.JobRecord) -> str:

@@ -22,7 +22,7 @@ class ReplyText:
 
 
 SYNC = " (`lore sync`, or manage_knowledge_base with action=sync)."
-_SAID = ("truncated", "doubt", "degraded")
+_NOTED = ("truncated", "doubt", "degraded")
 
 
 def error_text(record: Mapping[str, Any]) -> str:
@@ -48,18 +48,18 @@ def excerpt(row: Mapping[str, Any]) -> Iterator[str]:
 
 def outdated(row: Mapping[str, Any]) -> str:
     """Return the remark after an outdated document; an empty string for other documents."""
-    told = row.get("outdated", {})
-    until = f"  (outdated: valid until {told['valid_until']})" if "valid_until" in told else ""
-    return until + (f"  (superseded by {told['superseded_by']})" if "superseded_by" in told else "")
+    record = row.get("outdated", {})
+    until = f"  (outdated: valid until {record['valid_until']})" if "valid_until" in record else ""
+    return until + (f"  (superseded by {record['superseded_by']})" if "superseded_by" in record else "")
 
 
 def notes(result: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the notes on a reply: whether it is truncated, doubtful, degraded, stale or partial."""
-    return tuple(_told(result))
+    return tuple(_notes(result))
 
 
-def _told(result: Mapping[str, Any]) -> Iterator[str]:
-    for name in _SAID:
+def _notes(result: Mapping[str, Any]) -> Iterator[str]:
+    for name in _NOTED:
         if result.get(name):
             yield f"{name}: {result[name]}"
     freshness = result.get("freshness", {"state": "fresh"})

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, cast
 
 from lore_etl.core.dates import problem_of
 from lore_server.knowledge.chapter_edit import (
+    ChapterReference,
     NewChapter,
-    Which,
     add_chapter,
     new_document,
     remove_chapter,
@@ -129,7 +129,7 @@ class ChapterService:
         new_summary: str | None = None,
     ) -> records.KnowledgeWrittenRecord:
         """Replace the text of a chapter."""
-        edit = update_chapter(Which(chapter_title, chapter_index), new_content, new_summary)
+        edit = update_chapter(ChapterReference(chapter_title, chapter_index), new_content, new_summary)
         return written(self._library.edit(request, filename, edit))
 
     def add(
@@ -145,7 +145,7 @@ class ChapterService:
         reference_index: int | None = None,
     ) -> records.KnowledgeWrittenRecord:
         is_placed = reference_chapter is not None or reference_index is not None
-        reference = Which(reference_chapter, reference_index) if is_placed else None
+        reference = ChapterReference(reference_chapter, reference_index) if is_placed else None
         edit = add_chapter(NewChapter(chapter_title, content, summary or ""), position, reference)
         return written(self._library.edit(request, filename, edit))
 
@@ -158,7 +158,7 @@ class ChapterService:
         chapter_index: int | None = None,
     ) -> records.KnowledgeWrittenRecord:
         """Remove a chapter with its sub-chapters."""
-        edit = remove_chapter(Which(chapter_title, chapter_index))
+        edit = remove_chapter(ChapterReference(chapter_title, chapter_index))
         return written(self._library.edit(request, filename, edit))
 
     def _found(self, project_id: str | None, filename: str) -> StoredDocument:

@@ -13,7 +13,7 @@ from lore_server.replies import budget
 if TYPE_CHECKING:
     from lore_server.replies.records import SourceTextChunksRecord, SourceTextRecord
 
-LEAST_TEXT = 20  # the minimum number of characters of the file in a reply
+MIN_TEXT = 20  # the minimum number of characters of the file in a reply
 LONGEST = 120  # the maximum length of a title or heading, in characters
 
 
@@ -31,7 +31,7 @@ def file_part(
         reply["title"], reply["lines"] = budget.clipped(reply["title"], title), [len(lines)] * 2
         marks = _marks(chunks, begins, heading)
         left = budget.room(max_tokens, reply)
-        missing = sum(cost for at, cost, _ in marks if at == start) + 2 * min(LEAST_TEXT, len(text) - start) - left
+        missing = sum(cost for at, cost, _ in marks if at == start) + 2 * min(MIN_TEXT, len(text) - start) - left
         if missing <= 0:
             break
     budget.check(missing, "The next line", max_tokens)

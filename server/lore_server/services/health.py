@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from lore_server.replies.records import CheckRecord, HealthOwnerRecord, HealthRecord, JobRecord
 
 PROBE_SECONDS = 300  # the model's files do not change; the other parts are checked every time
-LEAST_FREE_BYTES = 200_000_000
+MIN_FREE_BYTES = 200_000_000
 PROBE = "Does the embedding model work?"
 Verdict = tuple[str, str]
 T = TypeVar("T")
@@ -169,7 +169,7 @@ class HealthService:
     def _check_disk(self) -> Verdict:
         folder = self._index.folder if self._index.folder.exists() else self._index.root
         free = shutil.disk_usage(folder).free
-        if free < LEAST_FREE_BYTES:
+        if free < MIN_FREE_BYTES:
             return "degraded", f"Only {free // 1_000_000} MB are free."
         return "ok", f"{free // 1_000_000_000} GB are free."
 

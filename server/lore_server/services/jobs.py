@@ -71,7 +71,7 @@ class Job:
     cancelled: threading.Event = field(default_factory=threading.Event)
     changed: threading.Condition = field(default_factory=threading.Condition)
 
-    def told(self, stage: str, done: int, total: int) -> None:
+    def record_progress(self, stage: str, done: int, total: int) -> None:
         """Record the progress that the pipeline reports. Raises Cancelled at the next step after `cancel`."""
         if self.cancelled.is_set():
             raise Cancelled("The build was cancelled.", "Finished work is kept; the next sync continues from there.")
@@ -262,7 +262,7 @@ class JobService:
     def _work(self, job: Job) -> None:
         try:
             while not self._turn.acquire(timeout=TURN_SECONDS):
-                job.told("waiting", 0, 0)
+                job.record_progress("waiting", 0, 0)
         except Cancelled as error:
             self._end(job, "cancelled", error)
             return
@@ -308,7 +308,7 @@ class JobService:
             return None
 
     def _index_knowledge(self, job: Job) -> SyncReport:
-        return sync_knowledge(self._index, job.told) if self._is_loaded() else SyncReport()
+        return sync_knowledge(self._index, job.record_progress) if self._is_loaded() else SyncReport()
 
     def _is_loaded(self) -> bool:
         """Return whether a sync has filled the index."""
@@ -328,13 +328,13 @@ class JobService:
 
     def _built(self, job: Job) -> SyncReport:
         if job.action == "sync":
-            return sync(self._index, job.told, job.allow_mass_delete)
+            return sync(self._index, job.record_progress, job.allow_mass_delete)
         if job.action == "create":
-            return create_only(self._index, job.told, job.allow_mass_delete)
+            return create_only(self._index, job.record_progress, job.allow_mass_delete)
         if job.action == "embed":
             if not (self._index.folder / CHUNKS).exists():
                 raise IndexMissing("There is no chunks.jsonl to embed.", "Run the action `create` or `sync` first.")
-            return embed_only(self._index, job.told)
+            return embed_only(self._index, job.record_progress)
         self._index.require()
         return delete_all(self._index)
 
@@ -344,15 +344,15 @@ class JobService:
         Raises:
             LoreError: the job failed, and the caller started or joined it.
         """
-        deadline, told = time.monotonic() + seconds, None
+        deadline, record_progress = time.monotonic() + seconds, None
         while True:
             with job.changed:
                 has_ended = job.state != "running" or (number is not None and job.passes >= number)
                 left = deadline - time.monotonic()
-                if not has_ended and left > 0 and job.step == told:
+                if not has_ended and left > 0 and job.step == record_progress:
                     job.changed.wait(left)
                     continue
-                step, told = job.step, job.step
+                step, record_progress = job.step, job.step
             if has_ended or left <= 0:
                 return job.record("done") if has_ended and job.state == "running" else _checked(job, number)
             progress(*step[:3])

@@ -133,8 +133,8 @@ def words_of(query: str) -> list[str]:
     if not words:
         raise InvalidSearchQuery("The query has no words.")
     if len(query) > QUERY_CHARACTERS or len(words) > QUERY_TERMS:
-        most = f"up to {QUERY_CHARACTERS} characters and {QUERY_TERMS} words"
-        raise InvalidSearchQuery(f"A query can have {most}; this one has {len(query)} and {len(words)}.")
+        allowed = f"up to {QUERY_CHARACTERS} characters and {QUERY_TERMS} words"
+        raise InvalidSearchQuery(f"A query can have {allowed}; this one has {len(query)} and {len(words)}.")
     return words
 
 
@@ -159,8 +159,8 @@ def page_of(filename: str, text: str, title: str = "") -> MatchPage:
 
 def matches(pages: Sequence[MatchPage], words: Sequence[str]) -> list[Match]:
     """Return the pages that contain any of the words, in their order; rare words contribute more to the score."""
-    held = [(page, [word for word in words if word in page.folded]) for page in pages]
-    matching = [(page, found) for page, found in held if found]
+    containing = [(page, [word for word in words if word in page.folded]) for page in pages]
+    matching = [(page, found) for page, found in containing if found]
     rarity = {word: math.log(1 + len(pages) / max(1, sum(word in found for _, found in matching))) for word in words}
     return [Match(page, found, *_weighed(page, found, rarity)) for page, found in matching]
 
@@ -181,11 +181,11 @@ def _weighed(page: MatchPage, found: Sequence[str], rarity: dict[str, float]) ->
 
 def _ranked(weighed: Sequence[Match], outdated: Mapping[str, records.OutdatedRecord]) -> list[Match]:
     """Return the matches, best first. Outdated documents have half their score, and rank below their replacement."""
-    told = {match.page.filename: _with_outdated(match, outdated.get(match.page.filename)) for match in weighed}
-    for name, match in told.items():
-        if match.outdated and (new := told.get(match.outdated.get("superseded_by", ""))) is not None:
-            told[name] = match._replace(score=round(min(match.score, new.score - JUST_BELOW), 3))
-    return sorted(told.values(), key=lambda match: (-match.score, match.page.filename))
+    marked = {match.page.filename: _with_outdated(match, outdated.get(match.page.filename)) for match in weighed}
+    for name, match in marked.items():
+        if match.outdated and (new := marked.get(match.outdated.get("superseded_by", ""))) is not None:
+            marked[name] = match._replace(score=round(min(match.score, new.score - JUST_BELOW), 3))
+    return sorted(marked.values(), key=lambda match: (-match.score, match.page.filename))
 
 
 def _with_outdated(match: Match, outdated: records.OutdatedRecord | None) -> Match:

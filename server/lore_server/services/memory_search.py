@@ -12,7 +12,7 @@ from lore_etl.index import Index
 from lore_etl.sources.agent_files import MEMORIES
 from lore_etl.stores.tokenizer import STOPWORDS, query_terms, tokens
 from lore_server.knowledge.memory_files import file_place
-from lore_server.knowledge.memory_store import Kept, MemoryStore
+from lore_server.knowledge.memory_store import MemoryStore, StoredMemory
 from lore_server.knowledge.names import group_folder
 from lore_server.query.freshness import Freshness
 from lore_server.query.outdated import outdated
@@ -67,8 +67,8 @@ class MemorySearch:
         changed = self._freshness.changed_of(result.source for result in top)
         results = [self._result(result, found, result.source in changed) for result in top]
         page = paging.Page(start, len(memories), mark)
-        begun = head(text, found, page.total, bool(top), self._freshness.record(), max_tokens)
-        told = cast("MemoryMatchesRecord", begun)  # `head` adds no facets
+        reply_head = head(text, found, page.total, bool(top), self._freshness.record(), max_tokens)
+        told = cast("MemoryMatchesRecord", reply_head)  # `head` adds no facets
         reply: MemoryMatchesRecord = {**told, "results": [], **noted(self._note(max_tokens))}
         texts = [result.chunk.text for result in top]
         shown, more = paging.of_passages(reply, results, texts, found.query.words, page, max_tokens)
@@ -91,8 +91,8 @@ class MemorySearch:
 
     def _result(self, ranked: Ranked, found: SearchOutcome, is_changed: bool) -> MemoryMatchRecord:
         memory_id = _memory_id(ranked.source)
-        kept = MemoryStore(self._library.store).opening(self._library.current, memory_id) if memory_id else None
-        result = _of_memory(kept, ranked.source, round(ranked.score, 3)) if kept else _of_file(ranked)
+        stored = MemoryStore(self._library.store).opening(self._library.current, memory_id) if memory_id else None
+        result = _of_memory(stored, ranked.source, round(ranked.score, 3)) if stored else _of_file(ranked)
         if is_changed:
             result["changed"] = True
         if no_longer := outdated(ranked.chunk, found.today):
@@ -105,32 +105,32 @@ class MemorySearch:
         store = self._library.store
         mark = budget.mark_of(text, *groups, store.history.tip)
         start = budget.offset_of(cursor, mark)
-        kept = {memory.id: memory for memory in MemoryStore(store).all(self._library.current, groups)}
-        documents = [page_of(memory.id, memory.memory.body, memory.memory.name) for memory in kept.values()]
+        stored = {memory.id: memory for memory in MemoryStore(store).all(self._library.current, groups)}
+        documents = [page_of(memory.id, memory.memory.body, memory.memory.name) for memory in stored.values()]
         ranked = sorted(_matches(documents, text), key=lambda match: (-match.score, match.page.filename))
-        top = [kept[match.page.filename] for match in ranked[start : start + limit]]
+        top = [stored[match.page.filename] for match in ranked[start : start + limit]]
         results = [
             _of_memory(memory, _path(memory), match.score) for memory, match in zip(top, ranked[start:], strict=False)
         ]
         texts = [result.memory.body for result in top]
         words = parse(text).words
         page = paging.Page(start, len(ranked), mark)
-        said = budget.clipped(text, max_tokens // 10)
-        begun: MemoryMatchesRecord = {"query": said, "total": page.total, "results": [], "degraded": NO_INDEX}
-        reply: MemoryMatchesRecord = {**begun, **noted(self._note(max_tokens))}
+        clipped = budget.clipped(text, max_tokens // 10)
+        reply_head: MemoryMatchesRecord = {"query": clipped, "total": page.total, "results": [], "degraded": NO_INDEX}
+        reply: MemoryMatchesRecord = {**reply_head, **noted(self._note(max_tokens))}
         shown, more = paging.of_passages(reply, results, texts, words, page, max_tokens)
         return {**reply, "results": shown, **more}
 
 
-def _of_memory(kept: Kept, path: str, score: float) -> MemoryMatchRecord:
-    memory = kept.memory
+def _of_memory(stored: StoredMemory, path: str, score: float) -> MemoryMatchRecord:
+    memory = stored.memory
     result: MemoryMatchRecord = {
-        "id": kept.id,
+        "id": stored.id,
         "name": memory.name,
         "group_id": memory.group_id,
         "source": budget.clipped(memory.source, LONGEST_SOURCE),
         "created": memory.created or None,
-        "parts": kept.parts,
+        "parts": stored.parts,
         "metadata": _fitting(memory.metadata),
         "path": path,
         "score": score,
@@ -170,9 +170,9 @@ def _memory_id(source: str) -> str | None:
     return f"{parts[0]}/{place.stem}" if source.startswith(f"{MEMORIES}/") and len(parts) == 2 and place else None
 
 
-def _path(kept: Kept) -> str:
+def _path(stored: StoredMemory) -> str:
     """Return the path of a memory in the index."""
-    return f"{MEMORIES}/{kept.id.partition('/')[0]}/{kept.paths[0].rpartition('/')[2]}"
+    return f"{MEMORIES}/{stored.id.partition('/')[0]}/{stored.paths[0].rpartition('/')[2]}"
 
 
 def _matches(documents: Sequence[MatchPage], text: str) -> list[Match]:
@@ -180,5 +180,5 @@ def _matches(documents: Sequence[MatchPage], text: str) -> list[Match]:
     plain = folded(text.replace("\\", ""))
     written = (word.strip(QUOTES) for word in plain.split())
     words = dict.fromkeys((*written, *tokens(plain)))
-    telling = [word for word in words if len(word) > 1 and word not in STOPWORDS]
-    return matches(documents, telling) or matches(documents, query_terms(plain))
+    significant = [word for word in words if len(word) > 1 and word not in STOPWORDS]
+    return matches(documents, significant) or matches(documents, query_terms(plain))

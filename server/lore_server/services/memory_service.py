@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from lore_etl.core.model import Value
-from lore_server.knowledge.memory_files import made
+from lore_server.knowledge.memory_files import new_memory
 from lore_server.knowledge.memory_store import Added, MemoryStore
 from lore_server.knowledge.write_request import WriteRequest
 from lore_server.services.knowledge_library import Library
@@ -35,17 +35,17 @@ class MemoryService:
     ) -> MemoryAddedRecord:
         """Store a text as a memory, unless its group already has the same text."""
         store = self._library.store
-        new = made(name, group_id, body, source, metadata, store.now())
+        new = new_memory(name, group_id, body, source, metadata, store.now())
         done = MemoryStore(store).add(self._library.current, new, request.by, replaces)
-        memory = done.kept.memory
-        note = " ".join([*_told(done), self._library.note() or ""]).strip()
+        memory = done.stored.memory
+        note = " ".join([*_remarks(done), self._library.note() or ""]).strip()
         return {
-            "id": done.kept.id,
+            "id": done.stored.id,
             "name": memory.name,
             "group_id": memory.group_id,
             "sha256": memory.sha256,
-            "parts": len(done.kept.paths),
-            "path": done.kept.paths[0],
+            "parts": len(done.stored.paths),
+            "path": done.stored.paths[0],
             "duplicate": done.is_duplicate,
             "replaced": done.replaced,
             "commit": done.commit,
@@ -54,21 +54,21 @@ class MemoryService:
 
     def delete(self, *, id: str, request: WriteRequest) -> MemoryDeletedRecord:
         """Delete a memory; its history is kept."""
-        kept, commit = MemoryStore(self._library.store).delete(self._library.current, id, request.by)
+        stored, commit = MemoryStore(self._library.store).delete(self._library.current, id, request.by)
         return {
-            "id": kept.id,
-            "name": kept.memory.name,
-            "group_id": kept.memory.group_id,
-            "parts": len(kept.paths),
+            "id": stored.id,
+            "name": stored.memory.name,
+            "group_id": stored.memory.group_id,
+            "parts": len(stored.paths),
             "commit": commit,
         }
 
 
-def _told(done: Added) -> Iterator[str]:
+def _remarks(done: Added) -> Iterator[str]:
     """Yield a sentence for each change that was made to the given memory."""
-    if len(done.kept.paths) > 1:
-        yield f"The body is stored in {len(done.kept.paths)} linked parts."
-    if done.kept.memory.full_name:
+    if len(done.stored.paths) > 1:
+        yield f"The body is stored in {len(done.stored.paths)} linked parts."
+    if done.stored.memory.full_name:
         yield "The name was shortened; the first part contains it in full."
     if done.secrets:
         yield f"Secrets were removed: {done.secrets}."

@@ -138,8 +138,8 @@ def _result(ranked: Ranked, explain: bool, is_changed: bool, today: datetime.dat
         result["state"] = chunk.state
     if is_changed:
         result["changed"] = True
-    if told := outdated(chunk, today):
-        result["outdated"] = told
+    if record := outdated(chunk, today):
+        result["outdated"] = record
     if explain:
         result["why"] = [{"term": term, "value": round(value, 3)} for term, value in ranked.why]
     return result

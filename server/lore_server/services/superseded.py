@@ -31,12 +31,13 @@ def outdated_among(documents: Iterable[Titled]) -> dict[str, OutdatedRecord]:
         {document.filename: document.metadata.supersedes for document in all_of_them if document.metadata.supersedes},
         {document.filename: document.title for document in all_of_them},
     )
-    told = {
-        document.filename: _told(document, replaced.successor.get(document.filename), today) for document in all_of_them
+    records = {
+        document.filename: _record(document, replaced.successor.get(document.filename), today)
+        for document in all_of_them
     }
-    return {name: outdated for name, outdated in told.items() if outdated}
+    return {name: outdated for name, outdated in records.items() if outdated}
 
 
-def _told(document: Titled, successor: str | None, today: datetime.date) -> OutdatedRecord:
+def _record(document: Titled, successor: str | None, today: datetime.date) -> OutdatedRecord:
     day = day_or_none(document.metadata.valid_until)
     return no_longer(successor, day.isoformat() if day else None, today)

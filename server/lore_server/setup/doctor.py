@@ -80,7 +80,7 @@ def _run(name: str, check: Callable[[], Finding], seconds: float = CHECK_SECONDS
     if found:
         return found[0]
     late = Finding("failed", f"The check did not finish within {seconds:g} s.", "Run `lore stop`, then check again.")
-    return late.told(name)
+    return late.row(name)
 
 
 def _checked(name: str, check: Callable[[], Finding]) -> dict[str, str]:
@@ -91,7 +91,7 @@ def _checked(name: str, check: Callable[[], Finding]) -> dict[str, str]:
     except Exception as error:  # noqa: BLE001 - Lore may be damaged: the checks must find out
         reason = f"{type(error).__name__}: {error}".splitlines()[0][:300]
         finding = Finding("failed", f"The check itself failed: {reason}", "Reinstall Lore, then check again.")
-    return finding.told(name)
+    return finding.row(name)
 
 
 def _index(session: Session) -> list[dict[str, str]]:
@@ -100,7 +100,7 @@ def _index(session: Session) -> list[dict[str, str]]:
 
     def look() -> Finding:
         try:
-            found.extend(place.from_health(check).told(check["part"]) for check in session.ask("healthcheck")["checks"])
+            found.extend(place.from_health(check).row(check["part"]) for check in session.ask("healthcheck")["checks"])
         except Busy as error:  # not a defect: the index is in use
             return Finding("warn", error.message, error.hint)
         except InternalError as error:

@@ -21,7 +21,7 @@ class Finding:
     detail: str
     remedy: str = ""
 
-    def told(self, name: str) -> dict[str, str]:
+    def row(self, name: str) -> dict[str, str]:
         """Return the finding as a row of the report."""
         return {"name": name, "status": self.status, "detail": self.detail, "remedy": self.remedy}
 

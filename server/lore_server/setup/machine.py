@@ -16,24 +16,24 @@ from lore_server.setup import program as programs
 from lore_server.setup.finding import Examined, Finding
 
 PACKAGE = "lore-kb"
-LEAST_PYTHON = (3, 11)
+MIN_PYTHON = (3, 11)
 REINSTALL = "Run `make install` in the clone, or reinstall Lore: its packages have changed."
 
 
 def python() -> Finding:
     """Check the interpreter's version."""
-    told = f"{host.python_implementation()} {host.python_version()}"
-    if sys.version_info[:2] < LEAST_PYTHON:
-        return Finding("failed", told, "Install Lore with Python 3.11 or later.")
-    return Finding("ok", told)
+    detail = f"{host.python_implementation()} {host.python_version()}"
+    if sys.version_info[:2] < MIN_PYTHON:
+        return Finding("failed", detail, "Install Lore with Python 3.11 or later.")
+    return Finding("ok", detail)
 
 
 def platform() -> Finding:
     """Check the operating system."""
-    told = f"{host.system()} {host.release()}, {host.machine()}, {os.cpu_count()} cores"
+    detail = f"{host.system()} {host.release()}, {host.machine()}, {os.cpu_count()} cores"
     if sys.platform != "linux":
-        return Finding("warn", told, "Lore is only tested on Linux; a container or WSL is the safest choice.")
-    return Finding("ok", told)
+        return Finding("warn", detail, "Lore is only tested on Linux; a container or WSL is the safest choice.")
+    return Finding("ok", detail)
 
 
 def program() -> Finding:
@@ -49,7 +49,7 @@ def dependencies() -> Finding:
         wanted = [requirement for requirement in metadata.requires(PACKAGE) or [] if "extra ==" not in requirement]
     except metadata.PackageNotFoundError:
         return Finding("failed", "Lore itself is not installed.", REINSTALL)
-    wrong = [told for requirement in wanted if (told := _problem(requirement))]
+    wrong = [detail for requirement in wanted if (detail := _problem(requirement))]
     if wrong:
         return Finding("failed", "; ".join(wrong), REINSTALL)
     return Finding("ok", f"{len(wanted)} packages, all within the required ranges")

@@ -17,8 +17,8 @@ from lore_etl.system.file_locks import is_locked, try_lock
 from lore_server.owner.session import Direct, Session
 from lore_server.setup.finding import Examined, Finding
 
-LEAST_FREE_BYTES = 200_000_000
-LEAST_SQLITE = (3, 35, 0)  # RETURNING
+MIN_FREE_BYTES = 200_000_000
+MIN_SQLITE = (3, 35, 0)  # RETURNING
 
 
 def configuration(session: Session) -> Finding:
@@ -28,8 +28,8 @@ def configuration(session: Session) -> Finding:
     Direct(session.root, session.settings).close()  # validates sources and weights, which the settings cannot
     layers = read_layers(session.root, session.config)
     if layers.warning:
-        what, _, remedy = layers.warning.partition(". ")
-        return Finding("warn", f"{what}.", remedy)
+        problem, _, remedy = layers.warning.partition(". ")
+        return Finding("warn", f"{problem}.", remedy)
     return Finding("ok", " and ".join(files) or "the defaults; there is no lore.toml")
 
 
@@ -55,7 +55,7 @@ def project(here: Examined) -> Finding:
     sources = SourceSet(SourceContext(paths, lambda path: None), here.settings.sources)
     owners = [sources.owner(path) for path in paths]
     types = Counter(str(type_.type) for type_ in owners if type_ is not None)
-    told = ", ".join(f"{count} {kind}" for kind, count in types.most_common())
+    counts = ", ".join(f"{count} {kind}" for kind, count in types.most_common())
     git = "git repository" if (here.root / ".git").exists() else "no git repository"
     large = sum(file.size > here.settings.index.max_file_bytes for file in found.files.values())
     others = {
@@ -64,8 +64,8 @@ def project(here: Examined) -> Finding:
         "skipped: symlinks that lead outside": len(found.refused),
         "not readable": len(found.unreadable),
     }
-    rest = "".join(f"; {count} {what}" for what, count in others.items() if count)
-    detail = f"{here.root} ({git}): {told or 'no files'}{rest}. Files that git ignores are not counted."
+    rest = "".join(f"; {count} {problem}" for problem, count in others.items() if count)
+    detail = f"{here.root} ({git}): {counts or 'no files'}{rest}. Files that git ignores are not counted."
     if found.unreadable:
         first = found.unreadable[0]
         return Finding("warn", f"{detail} {first.source}: {first.reason}", "Grant access to the user who runs Lore.")
@@ -83,10 +83,10 @@ def index_folder(here: Examined) -> Finding:
     existing = next(parent for parent in (folder, *folder.parents) if parent.exists())
     if not existing.is_dir() or not os.access(existing, os.W_OK | os.X_OK):
         return Finding("failed", f"{existing} is not writable.", "Fix its permissions, or set index.path elsewhere.")
-    if sqlite3.sqlite_version_info < LEAST_SQLITE:
+    if sqlite3.sqlite_version_info < MIN_SQLITE:
         return Finding("failed", f"SQLite is {sqlite3.sqlite_version}.", "Use a Python with SQLite 3.35 or later.")
     free = shutil.disk_usage(existing).free
-    if free < LEAST_FREE_BYTES:
+    if free < MIN_FREE_BYTES:
         return Finding("warn", f"Only {free // 1_000_000} MB are free.", "Free some space before the next sync.")
     if existing == folder and not _locks_hold(folder):
         return Finding("failed", f"Locks do not work in {folder}.", "Set index.path to a folder on a local disk.")

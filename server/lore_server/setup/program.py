@@ -12,9 +12,9 @@ NAME = "lore"
 
 def running() -> list[str]:
     """Return the command that starts this program, by absolute path."""
-    beside = Path(sys.executable).with_name(f"{NAME}.exe" if sys.platform == "win32" else NAME)
-    for file in (Path(sys.argv[0]).absolute(), beside):
-        if file.name in (NAME, beside.name) and os.access(file, os.X_OK) and file.is_file():
+    sibling = Path(sys.executable).with_name(f"{NAME}.exe" if sys.platform == "win32" else NAME)
+    for file in (Path(sys.argv[0]).absolute(), sibling):
+        if file.name in (NAME, sibling.name) and os.access(file, os.X_OK) and file.is_file():
             return [str(file)]
     return [sys.executable, "-P", "-m", "lore_server.cli.main"]
 

@@ -87,8 +87,8 @@ def handshake(session: Session, here: Examined) -> Finding:
         return Finding("failed", f"`lore mcp` did not respond within {HANDSHAKE_SECONDS:g} s.", "Run `lore -v mcp`.")
     tools = _tools(done.stdout)
     if tools is None:
-        said = (done.stderr.strip().splitlines() or ["nothing"])[-1][:300]
-        return Finding("failed", f"`lore mcp` ended with {done.returncode}; its output: {said}", "Run `lore -v mcp`.")
+        line = (done.stderr.strip().splitlines() or ["nothing"])[-1][:300]
+        return Finding("failed", f"`lore mcp` ended with {done.returncode}; its output: {line}", "Run `lore -v mcp`.")
     return Finding("ok", f"`lore mcp` lists {len(tools)} tools; start to exit took {time.monotonic() - started:.1f} s.")
 
 
@@ -108,8 +108,8 @@ def clients(here: Examined) -> Finding:
     unread: list[str] = []
     for client, path, name, entry in _mentions(here.root, unread):
         problem = _problem(entry, here.root)
-        told = f"{client.title}: `{name}` in {_label(path, here.root)}"
-        (wrong if problem else found).append(f"{told} {problem}" if problem else told)
+        subject = f"{client.title}: `{name}` in {_label(path, here.root)}"
+        (wrong if problem else found).append(f"{subject} {problem}" if problem else subject)
     if wrong:
         return Finding(
             "failed", "; ".join([*wrong, *found]), "Correct the entry, or remove it and run `lore install` again."

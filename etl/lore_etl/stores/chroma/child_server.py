@@ -69,20 +69,20 @@ class ChromaProcess:
         Raises:
             DatabaseUnavailable: the server ended immediately or does not answer; the log has the reason.
         """
-        said = ""
+        output = ""
         for port in ports or _free_ports():
             started = cls(folder, port, log)
             try:
                 if started._answers():
                     return started
-                said = started._said()
+                output = started._last_output()
             except BaseException:
                 started.stop()
                 raise
             started.stop()
-            if f":{port} is not available" not in said:
+            if f":{port} is not available" not in output:
                 break
-        last = (said.strip() or "it gives no reason").splitlines()[-1][:200].rstrip(".")
+        last = (output.strip() or "it gives no reason").splitlines()[-1][:200].rstrip(".")
         raise DatabaseUnavailable(
             f"The Chroma server does not start: {last}.",
             f"{log.name} in the index folder has the reason.",
@@ -110,12 +110,12 @@ class ChromaProcess:
         """Return whether the server is ready. A heartbeat alone could come from another server on the same port."""
         deadline = time.monotonic() + START_SECONDS
         while time.monotonic() < deadline and self.is_running():
-            if re.search(rf"listening on .*:{self.port}\b", self._said()) and _beats(self.port):
+            if re.search(rf"listening on .*:{self.port}\b", self._last_output()) and _beats(self.port):
                 return True
             time.sleep(POLL_SECONDS)
         return False
 
-    def _said(self) -> str:
+    def _last_output(self) -> str:
         with open(self._log, "rb") as file:
             file.seek(self._from_here)
             return file.read().decode("utf-8", "replace")

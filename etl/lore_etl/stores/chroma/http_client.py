@@ -98,8 +98,8 @@ class HttpChroma:
 
     def reported(self, error: Exception) -> DatabaseUnavailable:
         """Return the Lore error for an error that Chroma reports."""
-        said = f"{type(error).__name__}: {str(error)[:200]}".rstrip(".")
-        return DatabaseUnavailable(f"Chroma at {self.address} reports {said}.", "See the server's log.")
+        text = f"{type(error).__name__}: {str(error)[:200]}".rstrip(".")
+        return DatabaseUnavailable(f"Chroma at {self.address} reports {text}.", "See the server's log.")
 
     def _greet(self) -> tuple[str, str]:
         """Check that the server is Chroma, and return its tenant and database. Raises DatabaseUnavailable."""

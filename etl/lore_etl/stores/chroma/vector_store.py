@@ -77,9 +77,9 @@ class VectorStore:
     def delete(self, row_ids: Iterable[str]) -> None:
         """Delete rows; unknown row ids are ignored."""
         self._unseal()
-        gone, step = list(row_ids), self._backend.limits.write
-        for start in range(0, len(gone), step):
-            self._call(self._collection.delete, ids=gone[start : start + step])
+        deleted, step = list(row_ids), self._backend.limits.write
+        for start in range(0, len(deleted), step):
+            self._call(self._collection.delete, ids=deleted[start : start + step])
 
     def search(
         self, vector: Vectors, limit: int, type_: str | None = None, only: Sequence[str] | None = None
