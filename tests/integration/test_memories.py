@@ -23,13 +23,13 @@ ADDER = """
 import sys
 from pathlib import Path
 from lore_server.knowledge.git.commits import Author
-from lore_server.knowledge.memory_files import made
+from lore_server.knowledge.memory_files import new_memory
 from lore_server.knowledge.memory_store import MemoryStore
 from lore_server.knowledge.store import KnowledgeStore
 memories = MemoryStore(KnowledgeStore(Path(sys.argv[1]), wait_seconds=60))
 print("ready", flush=True)
 for line in sys.stdin:
-    done = memories.add("My App", made(sys.argv[2], "g", line * 1000, "", {}, ""), Author(sys.argv[2]))
+    done = memories.add("My App", new_memory(sys.argv[2], "g", line * 1000, "", {}, ""), Author(sys.argv[2]))
     print(done.stored.id, done.is_duplicate, len(done.stored.paths), flush=True)
 """
 
