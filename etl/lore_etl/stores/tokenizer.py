@@ -47,7 +47,7 @@ def query_terms(text: str) -> list[str]:
 def phrase_words(phrase: str) -> list[str]:
     """Return terms that every text with this phrase has, wherever in longer identifiers it stands.
 
-    A script without spaces has only its pairs of characters: its words cannot be told from their neighbours.
+    A script without spaces has only its pairs of characters: its words cannot be separated.
     """
     found: dict[str, None] = {}
     for run in _RUN.findall(phrase):

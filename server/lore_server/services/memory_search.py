@@ -68,8 +68,8 @@ class MemorySearch:
         results = [self._result(result, found, result.source in changed) for result in top]
         page = paging.Page(start, len(memories), mark)
         reply_head = head(text, found, page.total, bool(top), self._freshness.record(), max_tokens)
-        told = cast("MemoryMatchesRecord", reply_head)  # `head` adds no facets
-        reply: MemoryMatchesRecord = {**told, "results": [], **noted(self._note(max_tokens))}
+        common = cast("MemoryMatchesRecord", reply_head)  # `head` adds no facets
+        reply: MemoryMatchesRecord = {**common, "results": [], **noted(self._note(max_tokens))}
         texts = [result.chunk.text for result in top]
         shown, more = paging.of_passages(reply, results, texts, found.query.words, page, max_tokens)
         return {**reply, "results": shown, **more}
