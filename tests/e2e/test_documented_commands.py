@@ -244,8 +244,13 @@ def _is_a_target(words: list[str]) -> None:
 
 
 def _installs_lore(words: list[str]) -> None:
-    name = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["name"]
-    assert {name, ".", "./lore-source"} & set(words), words
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    if words[-1].endswith("model.txt"):
+        assert {"--no-deps", "--require-hashes"} <= set(words), words
+        return
+    extras = {extra for word in words for extra in "".join(re.findall(r"\[(.*)\]$", word)).split(",") if extra}
+    assert {project["name"], ".", "./lore-source"} & {re.sub(r"\[.*\]$", "", word) for word in words}, words
+    assert extras <= project["optional-dependencies"].keys(), words
 
 
 def _runs_a_file_or_module(words: list[str]) -> None:

@@ -11,7 +11,7 @@ from subprocess import CompletedProcess
 import pytest
 
 from tests.harness.commands import run_lore
-from tests.harness.evaluation import commit, own_cache, tuning_set, write_set
+from tests.harness.evaluation import commit, tuning_set, write_set
 from tests.harness.projects import write_project
 
 MEASURES = {"ndcg@10", "recall@10", "recall@100", "mrr@10"}
@@ -39,7 +39,7 @@ QUESTIONS = {
 
 @pytest.fixture(scope="module")
 def cache(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return own_cache(tmp_path_factory.mktemp("eval") / "cache")
+    return str(tmp_path_factory.mktemp("cache"))
 
 
 @pytest.fixture(scope="module")

@@ -17,22 +17,29 @@ SECONDS = 300
 
 
 @pytest.mark.long
-def test_a_built_wheel_works_in_an_empty_environment(tmp_path: Path) -> None:
+def test_a_built_wheel_works_in_an_empty_environment_without_extras(tmp_path: Path) -> None:
     run(
         [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(tmp_path), str(ROOT)],
         tmp_path,
     )
     (wheel,) = tmp_path.glob("lore_kb-*.whl")
     run([sys.executable, "-m", "venv", str(tmp_path / "empty")], tmp_path)
-    constraints = str(ROOT / "constraints.txt")
-    run([str(tmp_path / "empty/bin/pip"), "install", "--quiet", "--constraint", constraints, str(wheel)], tmp_path)
+    install = [str(tmp_path / "empty/bin/python"), "-m", "pip", "install", "--quiet"]
+    run([*install, "--constraint", str(ROOT / "constraints.txt"), str(wheel)], tmp_path)
     project = tmp_path / "project"
     project.mkdir()
     (project / "guide.md").write_text("# Lighthouse\n\nThe lighthouse warns ships of the rocks.\n", encoding="utf-8")
     lore = str(tmp_path / "empty/bin/lore")
 
-    run([lore, "init"], project)
+    run([lore, "init", "--no-sync"], project)
+    missing = refused([lore, "sync"], project)
+    command = missing.partition("Run `")[2].partition("`")[0].split()
+    assert command[:5] == [*install[:4], "--no-deps"]
+    run(command, project)
+    assert "scipy" in refused([lore, "eval", "."], project)
     run([lore, "sync"], project)
+    packages = run([*install[:3], "list"], project).lower()
+    assert {one for one in ("torch", "transformers", "onnx ", "onnxscript", "scipy") if f"\n{one}" in packages} == set()
     assert "guide.md" in run([lore, "search", "lighthouse"], project)
     assert "[1]" in run([lore, "ask", "What does the lighthouse warn of?"], project)
     assert "<title>" in page(lore, project)
@@ -40,14 +47,26 @@ def test_a_built_wheel_works_in_an_empty_environment(tmp_path: Path) -> None:
 
 
 def run(command: list[str], folder: Path) -> str:
+    """Run a command and return its output."""
+    done = outcome(command, folder)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def refused(command: list[str], folder: Path) -> str:
+    """Run a command that fails because of a missing package, and return its message."""
+    done = outcome(command, folder)
+    assert done.returncode == 2, done.stdout + done.stderr
+    return done.stderr
+
+
+def outcome(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
     """Run a command outside the source tree, without the variables of the environment that runs the tests."""
     environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
-    done = subprocess.run(
+    return subprocess.run(
         command, cwd=folder, env=environment, capture_output=True, text=True, timeout=INSTALL_SECONDS, check=False,
         stdin=subprocess.DEVNULL,
     )  # fmt: skip
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
 
 
 def page(lore: str, project: Path) -> str:

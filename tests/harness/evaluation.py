@@ -1,4 +1,4 @@
-"""Write sets of judged questions to disk, and prepare a cache folder for one test."""
+"""Write sets of judged questions to disk."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
-
-from lore_etl.models.model_cache import DEFAULT_MODEL, prepared
 
 Row = Mapping[str, Any]
 Judgement = tuple[str, str, int]
@@ -54,14 +52,6 @@ def tuning_set(folder: Path, questions: int, is_random: bool, answered: int | No
     count = questions if answered is None else answered
     judgements = [(f"q{number}", paths[number][sides[number]], int(number < count)) for number in numbers]
     return write_set(folder, documents, [{"_id": f"q{n}", "text": text} for n, text in enumerate(subjects)], judgements)
-
-
-def own_cache(folder: Path) -> str:
-    """Return a LORE_CACHE for one test, with the compiled model of this machine and without evaluations."""
-    models = prepared(DEFAULT_MODEL).folder.parent
-    folder.mkdir(parents=True)
-    (folder / "models").symlink_to(models, target_is_directory=True)
-    return str(folder)
 
 
 def commit(root: Path, message: str, *arguments: str) -> None:

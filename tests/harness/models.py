@@ -14,8 +14,9 @@ from lore_etl.chunking.tokens import TokenCounter
 from lore_etl.config.settings import Settings
 from lore_etl.core.errors import ProviderError
 from lore_etl.core.model import Progress
+from lore_etl.models.bundled import DEFAULT_MODEL
 from lore_etl.models.embedder import ConfiguredModel, Embedder, Vectors
-from lore_etl.models.model_cache import DEFAULT_MODEL, prepared
+from lore_etl.models.model_cache import prepared
 from lore_etl.stores.tokenizer import terms
 
 DIMENSION = 64
@@ -25,7 +26,7 @@ INPUT_TOKENS = 256
 @cache
 def counter(limit: int = INPUT_TOKENS) -> TokenCounter:
     """Return the real tokenizer of the default model, loaded once because it has no state."""
-    return TokenCounter(Tokenizer.from_file(str(prepared(DEFAULT_MODEL).folder / "tokenizer.json")), limit)
+    return TokenCounter(Tokenizer.from_file(str(prepared(DEFAULT_MODEL).data / "tokenizer.json")), limit)
 
 
 class HashEmbedder:

@@ -15,11 +15,12 @@ import pytest
 
 from lore_etl.config.settings import EmbeddingSettings
 from lore_etl.config.user_folders import cache_folder
-from lore_etl.core.errors import ConfigError, ProviderError
+from lore_etl.core.errors import ConfigError, PackageMissing, ProviderError
 from lore_etl.core.model import silent
+from lore_etl.models.bundled import DEFAULT_MODEL
 from lore_etl.models.embedder import ConfiguredModel, Embedder
 from lore_etl.models.export import SAMPLES, TOLERANCE
-from lore_etl.models.model_cache import DEFAULT_MODEL, prepared
+from lore_etl.models.model_cache import KIND, SUPERSEDED_SECONDS, compiled_folder, prepared
 from lore_etl.models.onnx_models import OnnxEmbedder
 from tests.harness.models import HashEmbedder
 from tests.harness.processes import guarded, run
@@ -193,6 +194,51 @@ def test_a_model_in_a_folder_gives_the_vectors_of_its_original(tiny_model: Path,
     before = {path: path.stat().st_mtime_ns for path in own_cache.rglob("*")}
     assert model.open().fingerprint == served.fingerprint == model.fingerprint()
     assert {path: path.stat().st_mtime_ns for path in own_cache.rglob("*")} == before
+
+
+def test_a_copy_of_a_model_at_another_place_needs_no_compilation(tiny_model: Path, tmp_path: Path) -> None:
+    shutil.copytree(tiny_model, tmp_path / "elsewhere" / tiny_model.name)
+    copy, folder = tmp_path / "elsewhere" / tiny_model.name, str(tiny_model)
+
+    assert compiled_folder(str(copy), str(copy), KIND) == compiled_folder(folder, folder, KIND)
+
+
+def test_a_new_compilation_deletes_what_earlier_ones_left_a_week_ago(tiny_model: Path, own_cache: Path) -> None:
+    names = [f"{tiny_model.name}-{'0' * 16}", f"{tiny_model.name}-{'1' * 16}", f"another-{'2' * 16}"]
+    for name in names:
+        (own_cache / "models" / name).mkdir(parents=True)
+        (own_cache / "models" / f"{name}.lock").touch()
+    aged = [own_cache / "models" / f"{name}{end}" for name in (names[0], names[2]) for end in ("", ".lock")]
+    for path in aged:
+        os.utime(path, (path.stat().st_atime, path.stat().st_mtime - SUPERSEDED_SECONDS - 60))
+
+    current = prepared(str(tiny_model)).folder
+
+    left = {path.name.removesuffix(".lock") for path in current.parent.glob("*-*")}
+    assert left == {current.name, *names[1:]}
+
+
+def test_another_model_without_the_extra_names_the_command_that_installs_it(
+    tiny_model: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
+    monkeypatch.setitem(sys.modules, "onnxscript", None)
+    model = ConfiguredModel(EmbeddingSettings(model=str(tiny_model)))
+
+    with pytest.raises(PackageMissing, match="needs the extra `models`") as found:
+        model.prepare(silent, may_download=False)
+
+    assert f"{sys.executable} -m pip install onnxscript torch" in found.value.hint
+
+
+def test_a_compiled_model_opens_without_the_extra(
+    tiny_model: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = ConfiguredModel(EmbeddingSettings(model=str(tiny_model)))
+    model.prepare(silent, may_download=False)
+    monkeypatch.setitem(sys.modules, "torch", None)
+
+    assert ConfiguredModel(EmbeddingSettings(model=str(tiny_model))).open().dimension == 16
 
 
 @pytest.mark.long

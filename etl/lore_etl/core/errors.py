@@ -8,6 +8,7 @@ LoreError                       exit  HTTP
 │   ├── UnknownOperation           2   404   the contract has no operation with this name
 │   ├── TokenRequired              2   401   a change, or a remote request, without the server's token
 │   ├── ConfigError                2   500   the configuration has a wrong key or value
+│   │   └── PackageMissing         2   500   a required package is not installed, or not in the right version
 │   ├── ConfirmationRequired       2   409   a destructive action without `confirm`
 │   ├── InvalidProjectId           2   400   a name that cannot be a project's
 │   ├── InvalidFilename            2   400   a name that cannot be a document's
@@ -104,6 +105,11 @@ class TokenRequired(UsageError):
 class ConfigError(UsageError):
     code, http_status = "CONFIG_ERROR", 500
     default_hint = "Correct the named key; docs/configuration.md lists all keys."
+
+
+class PackageMissing(ConfigError):
+    code = "PACKAGE_MISSING"
+    default_hint = "Install the named package; docs/install.md lists the extras."
 
 
 class ConfirmationRequired(UsageError):

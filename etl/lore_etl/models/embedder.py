@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 from lore_etl.config.settings import EmbeddingSettings
 from lore_etl.core.errors import ConfigError, LoreError, ProviderError, ProviderUnavailable
 from lore_etl.core.model import Progress
-from lore_etl.models.model_cache import DEFAULT_MODEL, PreparedModel, is_prepared, model_source, prepared
+from lore_etl.models.bundled import DEFAULT_MODEL
+from lore_etl.models.model_cache import PreparedModel, is_prepared, model_source, prepared, remove_superseded
 
 if TYPE_CHECKING:
     import numpy as np
@@ -82,7 +83,7 @@ class ConfiguredModel:
         try:
             if not may_download and not Path(model_source(self._name)).is_dir():
                 return
-            prepared(self._name, progress)
+            remove_superseded(self._name, prepared(self._name, progress).folder)
         except (ConfigError, ProviderError) as error:
             self._failure = error
             raise

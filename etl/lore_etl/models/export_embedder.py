@@ -6,7 +6,6 @@ Importing sentence-transformers takes seconds and hundreds of megabytes, so this
 from __future__ import annotations
 
 import hashlib
-import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ import torch
 from sentence_transformers import SentenceTransformer
 
 from lore_etl.models.export import SAMPLES, TOLERANCE, building, write_graph, write_info
-from lore_etl.models.model_cache import PreparedModel
+from lore_etl.models.model_cache import described
 from lore_etl.models.onnx_models import OnnxEmbedder
 
 
@@ -58,8 +57,7 @@ def _digest(model: SentenceTransformer, tokenizer: Path) -> str:
 
 
 def _check(model: SentenceTransformer, folder: Path) -> None:
-    info = json.loads((folder / "info.json").read_text(encoding="utf-8"))
-    served = OnnxEmbedder(PreparedModel(folder, "check", info["dimension"], info["max_tokens"], "check"), threads=1)
+    served = OnnxEmbedder(described(folder), threads=1)
     expected = model.encode(SAMPLES, normalize_embeddings=True)
     difference = float(np.abs(served.embed(SAMPLES) - expected).max())
     if not difference <= TOLERANCE:

@@ -14,7 +14,8 @@ from tokenizers import Tokenizer
 
 from lore_etl.chunking.tokens import TokenCounter
 from lore_etl.core.errors import ConfigError, ProviderError, ProviderUnavailable
-from lore_etl.models.model_cache import DEFAULT_MODEL, prepared
+from lore_etl.models.bundled import DEFAULT_MODEL
+from lore_etl.models.model_cache import prepared
 
 BATCH = 100  # the maximum of the API for one request
 DIMENSION = 768
@@ -37,7 +38,7 @@ class GeminiEmbedder:
 
     def tokens(self) -> TokenCounter:
         """Return a counter that errs towards shorter chunks."""
-        file = str(prepared(DEFAULT_MODEL).folder / "tokenizer.json")
+        file = str(prepared(DEFAULT_MODEL).data / "tokenizer.json")
         return TokenCounter(Tokenizer.from_file(file), INPUT_TOKENS)
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:

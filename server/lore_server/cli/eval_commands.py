@@ -9,6 +9,7 @@ import typer
 
 from lore_etl.config.layers import CONFIG_NAME
 from lore_etl.core.errors import InvalidArgument
+from lore_etl.core.extras import require
 from lore_etl.core.json_types import JSON
 from lore_server.cli.command import command
 from lore_server.console import output
@@ -45,6 +46,7 @@ def eval_(
     ] = None,
 ) -> None:
     """Measure the search on judged questions: nDCG, recall and MRR with 95 % intervals."""
+    require("eval", "`lore eval`")
     from lore_server.evaluation import report as reports
 
     chosen = _rankings(ranking)
@@ -152,6 +154,7 @@ def tune(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Do not write lore.toml.")] = False,
 ) -> None:
     """Fit the ranking weights to judged questions, and write them to lore.toml if held-out questions improve."""
+    require("eval", "`lore tune`")
     from lore_server.evaluation import tune as tuning
     from lore_server.evaluation.evaluate import on_bench
 

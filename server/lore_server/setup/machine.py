@@ -78,6 +78,7 @@ def is_within(version: str, asked: str) -> bool:
 
 def model(here: Examined) -> Finding:
     """Check that the embedding model's files are on this machine; the index check loads it and embeds a probe."""
+    from lore_etl.models import bundled
     from lore_etl.models.embedder import model_name
     from lore_etl.models.model_cache import KIND, compiled_folder, model_source
 
@@ -85,6 +86,8 @@ def model(here: Examined) -> Finding:
     name = model_name(settings)
     if settings.provider == "gemini":
         return Finding("ok", f"{name}, used over the network; nothing is stored here.")
+    if name in bundled.NAMES:
+        return Finding("ok", f"{name}, {bundled.RELEASE} in {bundled.checked_folder()}")
     origin = model_source(name)
     compiled = compiled_folder(name, origin, KIND)
     if (compiled / "info.json").exists():
