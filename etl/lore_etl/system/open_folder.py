@@ -132,7 +132,7 @@ class FolderByPath(OpenFolder):
         for folder, info in self._way:
             now = folder.lstat()
             if leads_elsewhere(now) or not os.path.samestat(now, info):
-                raise OSError(errno.ELOOP, "a folder was exchanged for another one", str(folder))
+                raise OSError(errno.ELOOP, "a folder was replaced by another folder", str(folder))
 
 
 def open_folder(path: Path) -> OpenFolder:

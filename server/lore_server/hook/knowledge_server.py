@@ -127,7 +127,7 @@ class KnowledgeServer:
 
     @property
     def can_find(self) -> bool:
-        """Whether `find` asks the server."""
+        """Return whether `find` asks the server."""
         return not self._deduplicates and (self._has(LIST) or self._has(SEARCH))
 
     async def add(self, episode: Episode, replaces: str = "") -> tuple[str, bool]:

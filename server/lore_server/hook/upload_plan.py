@@ -50,7 +50,7 @@ class UploadPlan:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing to do on the server."""
+        """Return whether there is nothing to do on the server."""
         return not (self.send or self.moved or self.gone)
 
 

@@ -42,12 +42,12 @@ class UploadedFile:
 
     @property
     def is_pending(self) -> bool:
-        """Whether it is unknown if the last part arrived."""
+        """Return whether it is unknown if the last part arrived."""
         return bool(self.ids) and self.ids[-1].startswith(PENDING)
 
     @property
     def is_complete(self) -> bool:
-        """Whether the server has every part."""
+        """Return whether the server has every part."""
         return 0 < self.parts == len(self.arrived)
 
 

@@ -43,12 +43,12 @@ class StoredJob:
 
     @property
     def is_interrupted(self) -> bool:
-        """Whether its process ended during the job."""
+        """Return whether its process ended during the job."""
         return bool(self.record["state"] == "running")
 
     @property
     def may_resume(self) -> bool:
-        """Whether the job was interrupted, and not resumed too often."""
+        """Return whether the job was interrupted, and not resumed too often."""
         return self.is_interrupted and self.resumed < RESUMPTIONS
 
     def shown(self) -> JobRecord:

@@ -108,7 +108,7 @@ def _with_member(text: str, root: _Object, here: _Object, key: str, value: objec
 
 
 def _is_flat(text: str, root: _Object, here: _Object) -> bool:
-    """Return whether the object is written on one line and should stay so."""
+    """Return whether the object is written on one line and should stay on one line."""
     if "\n" in text[here.start : here.end]:
         return False
     return bool(here.values) or (here is not root and "\n" not in text[root.start : root.end])
