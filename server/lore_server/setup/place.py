@@ -82,7 +82,9 @@ def index_folder(here: Examined) -> Finding:
         return Finding("warn", detail, f"If {remedy}")
     existing = next(parent for parent in (folder, *folder.parents) if parent.exists())
     if not existing.is_dir() or not os.access(existing, os.W_OK | os.X_OK):
-        return Finding("failed", f"{existing} is not writable.", "Fix its permissions, or set index.path to another folder.")
+        return Finding(
+            "failed", f"{existing} is not writable.", "Fix its permissions, or set index.path to another folder."
+        )
     if sqlite3.sqlite_version_info < MIN_SQLITE:
         return Finding("failed", f"SQLite is {sqlite3.sqlite_version}.", "Use a Python with SQLite 3.35 or later.")
     free = shutil.disk_usage(existing).free
