@@ -177,8 +177,6 @@ def _steady(value: Any) -> Any:
         drop = set("trace_id duration index_age_seconds synced_at age_seconds seconds owner size_bytes".split())
         drop |= set("traceId timestamp created updated version commit storage_path full_content author date".split())
         drop |= {"started_at", "id"} if {"started_at", "session"} & value.keys() else set()
-        # BM25 counts deleted chunks until tantivy merges in the background, so the last candidate may differ
-        drop |= {"total"} if "confidence" in value else set()
         value = value | ({"next_cursor": offset} if (offset := _offset(value.get("next_cursor"))) else {})
         return {key: _steady(inner) for key, inner in value.items() if key not in drop}
     if isinstance(value, list):

@@ -326,8 +326,8 @@ class Catalogue:
         return {id_: row_id_of(id_, content_hash) for id_, content_hash in rows}
 
     def every_row(self) -> list[tuple[str, ...]]:
-        """Return (source, type, chunk id, content hash) of all chunks, by source."""
-        return self._rows("SELECT source, type, id, content_hash FROM chunk ORDER BY source")
+        """Return (source, type, chunk id, content hash) of all chunks, by source and line."""
+        return self._rows("SELECT source, type, id, content_hash FROM chunk ORDER BY source, position")
 
     def dates(self) -> dict[str, str]:
         """Return the date of every chunk that has one, by id: when it was updated, or else created."""

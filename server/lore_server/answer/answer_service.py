@@ -63,7 +63,7 @@ class AnswerService:
         return bounded(self._answered(read_request(query, type), limit, listener.text))
 
     def _answered(self, request: Request, limit: int, on_text: Callable[[str], None]) -> AnswerRecord:
-        found = self._queries.find(request.text, filters=request.filters)
+        found = self._queries.find(request.text, filters=request.filters, group_copies=True)
         passages = pack(found.ranked, found.candidates, limit, self._settings.context_tokens)
         nothing = "Nothing in the index answers this. Try other words, or another type."
         reply: AnswerRecord = {

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import datetime
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from lore_etl.chunking.section import CLASS_KINDS
 from lore_etl.core.model import Chunk
 from lore_etl.index import Index
-from lore_server.query import classic, hybrid, lineage, outdated, reference, single_leg, structure
+from lore_server.query import classic, hybrid, lineage, outdated, reference, similar, single_leg, structure
 from lore_server.query.confidence import DOUBT, DOUBTFUL, confidence
 from lore_server.query.filters import NO_FILTERS, Filters
 from lore_server.query.parse import Query, parse
@@ -38,7 +38,8 @@ class SearchOutcome:
     """A ranked list with the data needed to show it.
 
     `ranked` has a file once, `passages` every candidate; `among` is the part of the index that was searched, as chunk
-    ids, and `total` the number of its passages that contain a word of the query.
+    ids, and `total` the number of its passages that contain a word of the query. `similar` has the other files with the
+    text of a result, by its source.
     """
 
     query: Query
@@ -50,6 +51,7 @@ class SearchOutcome:
     confidence: float
     degraded: str | None
     today: datetime.date
+    similar: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     @property
     def doubt(self) -> str | None:
@@ -74,14 +76,21 @@ class QueryService:
         self._reranker = Reranker(settings, threads) if settings.reranker and settings.ranking == "hybrid" else None
 
     def find(
-        self, text: str, type_: str = "all", part: Part | None = None, filters: Filters = NO_FILTERS
+        self,
+        text: str,
+        type_: str = "all",
+        part: Part | None = None,
+        filters: Filters = NO_FILTERS,
+        group_copies: bool = False,
     ) -> SearchOutcome:
         """Return files by score, best first, from the whole index, a scope of it, or what passes the filters.
+
+        With `group_copies`, files with the same text are one result.
 
         Raises:
             IndexMissing, IndexDamaged, ModelMismatch: see `candidates`.
         """
-        question, query = (text, type_, part, filters), parse(text)
+        question, query = (text, type_, part, filters, group_copies), parse(text)
         chosen = filters.single_type or type_or_none(type_)
         with self._index.gate.reading():
             self._index.require()
@@ -94,6 +103,8 @@ class QueryService:
             among = self._among(part, chosen, filters, state)
             total = len(among) if among is not None and filters.phrases else self._matches(query, among)
             found = self._outcome(self.candidates(query, chosen, among, vector), among, total)
+            if group_copies and (copies := self._copies(found, state)):
+                found = self._without_copies(found, copies, chosen, vector, state)
         if self._reranker:
             found = replace(found, ranked=self._reranker.rerank(found.query.text, found.ranked))
         self._recent.put(question, None if found.degraded else state, found)
@@ -106,6 +117,44 @@ class QueryService:
         found, degraded = retrieved.candidates.found, retrieved.candidates.degraded
         certainty, today = self.confidence(retrieved), self._today()
         return SearchOutcome(retrieved.query, ranked, passages, found, total, among, certainty, degraded, today)
+
+    def _copies(self, found: SearchOutcome, state: State | None) -> list[list[Ranked]]:
+        """Return the groups of results with the same text."""
+        some = similar.suspects(found.ranked)
+        if not some:
+            return []
+        rows = self._rows_by_source(state)
+        texts = self._index.catalogue.texts(id_ for one in some for id_ in rows[one.source])
+        return similar.copies(some, {one.source: "\n".join(texts[id_] for id_ in rows[one.source]) for one in some})
+
+    def _without_copies(
+        self,
+        found: SearchOutcome,
+        copies: list[list[Ranked]],
+        type_: str | None,
+        vector: QueryVector,
+        state: State | None,
+    ) -> SearchOutcome:
+        """Return the results with one of each group; if copies were most candidates, search again without them."""
+        files = self._rows_by_source(state)
+        if found.among is not None:
+            files = {path: rows for path, rows in files.items() if not found.among.keys().isdisjoint(rows)}
+        groups = [similar.members(group, files) for group in copies]
+        ranked = similar.joined(found.ranked, copies)
+        if 2 * len(ranked) <= len(found.ranked):
+            gone = {id_ for group in groups for path in group[1:] for id_ in files[path]}
+            every = {id_: row for rows in files.values() for id_, row in rows.items()}
+            among = {id_: row for id_, row in (found.among or every).items() if id_ not in gone}
+            again = self._outcome(self.candidates(found.query, type_, among, vector), among, found.total)
+            found, ranked = again, similar.joined(again.ranked, self._copies(again, state))
+        shown = {one.source for one in ranked}
+        others = {
+            path: [other for other in group if other != path] for group in groups for path in group if path in shown
+        }
+        return replace(found, ranked=ranked, similar=others)
+
+    def _rows_by_source(self, state: State | None) -> dict[str, Mapping[str, str]]:
+        return {file.source: rows for file, rows in self._all_files(state).items()}
 
     def _matches(self, query: Query, among: Mapping[str, str] | None) -> int:
         return self._index.keywords.count_matches(query.text, among)

@@ -26,6 +26,7 @@ LONGEST_ECHO = 300  # the maximum number of characters of the question in the re
 SMALL_BUDGET = 500  # tokens; below this, optional fields are shortened or omitted
 SHORT_NOTE = 40
 FURTHER_CHARACTERS = 300  # of the excerpt of a further passage
+SIMILAR_LISTED, SIMILAR_SHOWN = 20, 5  # paths of copies in an explained result, and in others
 FACETS_SHARE = 3  # facets take at most this part of the budget
 MATTERS = ("state", "changed_files", "pending_vectors", "job")
 
@@ -56,7 +57,7 @@ class SearchService:
     ) -> records.QueryResultRecord:
         """Return the passages that answer a question best. Raises InvalidArgument for wrong syntax."""
         request = read_request(query, type, path, lang, after, before)
-        found = self._queries.find(request.text, filters=request.filters)
+        found = self._queries.find(request.text, filters=request.filters, group_copies=True)
         asked = [query, type, path, lang, after, before, self._index.catalogue.meta("loaded")]
         mark = sha256(canonical_json(asked))[:12]
         start = budget.offset_of(cursor, mark)
@@ -64,6 +65,9 @@ class SearchService:
         changed = self._freshness.changed_of(result.source for result in top)
         results = [_result(result, explain, result.source in changed, found.today) for result in top]
         for file, result in zip(top, results, strict=True):
+            if copies := found.similar.get(file.source):
+                result["similar"] = len(copies)
+                result["similar_sources"] = list(copies[: SIMILAR_LISTED if explain else SIMILAR_SHOWN])
             if others := further_passages(self._index, found, file, passages) if passages else []:
                 result["passages"] = [_further(chunk, found.query.words) for chunk in others]
         page = paging.Page(start, len(found.ranked), mark)

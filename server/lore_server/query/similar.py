@@ -1,0 +1,83 @@
+"""Group files with the same text, such as a page that was copied into several folders.
+
+Only the white space, the case, the targets of links and the version in the first line may differ: in a changelog or a
+reference, a single other word or number can be the substance.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
+
+from lore_etl.core.model import KnowledgeType
+from lore_server.query.ranking import Ranked
+
+TAIL = 24  # characters: passages that end in another way are not compared
+_EXACT = frozenset({KnowledgeType.RELEASE, KnowledgeType.TICKET})  # versions and numbers are what they are about
+_VERSION = re.compile(r"\bv\d+(?:\.\d+)*\b|\b\d+(?:\.\d+)+\b")
+_TARGET = re.compile(r"\]\([^()\s]*\)")
+
+
+def suspects(ranked: Sequence[Ranked]) -> list[Ranked]:
+    """Return the results whose passages end alike: a cheap test that nearly all results fail."""
+    by_end: dict[tuple[KnowledgeType, str], list[Ranked]] = defaultdict(list)
+    for one in ranked:
+        by_end[one.chunk.type, one.chunk.text.rstrip()[-TAIL:].casefold()].append(one)
+    return [one for some in by_end.values() if len(some) > 1 for one in some]
+
+
+def copies(some: Sequence[Ranked], texts: Mapping[str, str]) -> list[list[Ranked]]:
+    """Return the groups of results with the same text, given the texts of their files by path."""
+    by_text: dict[tuple[KnowledgeType, str], list[Ranked]] = defaultdict(list)
+    for one in some:
+        by_text[one.chunk.type, normalised(texts[one.source], one.chunk.type)].append(one)
+    return [group for group in by_text.values() if len(group) > 1]
+
+
+def normalised(text: str, type_: KnowledgeType) -> str:
+    """Return the text without the differences that copies of this type may have."""
+    lines = [" ".join(line.split()).casefold() for line in text.splitlines() if line.strip()]
+    if type_ not in _EXACT:
+        lines = [_TARGET.sub("]()", line) for line in lines]
+        lines[:1] = [_VERSION.sub("", line) for line in lines[:1]]
+    return "\n".join(lines)
+
+
+def original(paths: Sequence[str]) -> str:
+    """Return the path nearest to the root, the shortest of several."""
+    return min(paths, key=lambda path: (path.count("/"), len(path), path))
+
+
+def joined(ranked: Sequence[Ranked], groups: Sequence[Sequence[Ranked]]) -> list[Ranked]:
+    """Return the results with the original of each group in the place of its best copy, and without the others."""
+    place: dict[str, Ranked | None] = {}
+    for group in groups:
+        best = max(group, key=lambda one: one.score)
+        first = original([one.source for one in group])
+        chosen = next(one for one in group if one.source == first)
+        place |= dict.fromkeys(one.source for one in group)
+        lift = best.score - chosen.score
+        why = [*chosen.why, ("similarMatch", lift)] if lift else chosen.why
+        place[best.source] = Ranked(chosen.source, best.score, chosen.chunk, why)
+    kept = (place.get(one.source, one) for one in ranked)
+    return [one for one in kept if one is not None]
+
+
+def members(group: Sequence[Ranked], files: Mapping[str, Mapping[str, str]]) -> list[str]:
+    """Return the paths of a group, with the files whose chunks are all equal to those of one of its files.
+
+    `files` has the rows in the vector store by chunk id, which end with a hash of the content.
+    """
+    found = {one.source: None for one in group}
+    wanted = {_contents(files[path].values()) for path in found}
+    firsts = {contents[:1] for contents in wanted}
+    for path, rows in files.items():
+        if _contents(islice(rows.values(), 1)) in firsts and _contents(rows.values()) in wanted:
+            found[path] = None
+    return sorted(found, key=lambda path: (path.count("/"), len(path), path))
+
+
+def _contents(rows: Iterable[str]) -> tuple[str, ...]:
+    return tuple(row.partition(".")[2] for row in rows)

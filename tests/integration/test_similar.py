@@ -1,0 +1,131 @@
+"""Pages that were copied into several folders are one result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lore_etl.config.settings import Settings
+from lore_server.app import App
+from lore_server.contract import Contract
+from lore_server.operations.table import render
+from tests.harness.models import HashModel
+from tests.harness.projects import write_project
+
+PAGE = "# Install the ferry {version}\n\nPull the anchor, then [start]({link}) the engine of the ferry.\n"
+OTHERS = {
+    "docs/engine.md": "# Engine\n\nThe engine of a ferry needs oil.\n",
+    "docs/anchor.md": "# Anchor\n\nThe anchor of the ferry is heavy.\n",
+}
+Open = Callable[[Mapping[str, str]], App]
+
+
+@pytest.fixture
+def opened(tmp_path: Path, contract: Contract) -> Any:
+    apps: list[App] = []
+
+    def open_app(files: Mapping[str, str]) -> App:
+        write_project(tmp_path, {**OTHERS, **files})
+        app = App(tmp_path.resolve(), Settings(), contract, HashModel())
+        apps.append(app)
+        assert app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 300})["state"] == "done"
+        return app
+
+    yield open_app
+    for app in apps:
+        app.close()
+
+
+def search(app: App, query: str = "install the ferry anchor engine", **arguments: Any) -> dict[str, Any]:
+    return app.call("query_documents", {"query": query, "max_tokens": 20_000, **arguments})
+
+
+def sources(reply: dict[str, Any]) -> list[str]:
+    return [one["source"] for one in reply["results"]]
+
+
+def page(version: str = "1.2", link: str = "start.md") -> str:
+    return PAGE.format(version=version, link=link)
+
+
+COPIES = [f"docs/{name}/install.md" for name in ("de", "en", "es-mx", "fr-ca", "pt-br")]
+
+
+def test_five_copies_of_a_page_are_one_result_that_lists_the_others(opened: Open) -> None:
+    reply = search(opened(dict.fromkeys(COPIES, page())))
+
+    (result,) = [one for one in reply["results"] if "similar" in one]
+    assert (result["source"], result["similar"], result["similar_sources"]) == (COPIES[0], 4, COPIES[1:])
+    assert sorted(sources(reply)) == sorted([COPIES[0], *OTHERS])
+    text = render("query_documents", reply).whole()
+    assert f"and 4 similar: {', '.join(COPIES[1:4])}, …" in text
+
+
+def test_a_filter_by_path_finds_each_copy(opened: Open) -> None:
+    app = opened(dict.fromkeys(COPIES, page()))
+
+    for path in COPIES:
+        reply = search(app, path=path)
+        assert sources(reply) == [path]
+        assert "similar" not in reply["results"][0]
+
+
+def test_the_copy_nearest_to_the_root_is_shown_in_the_place_of_the_best(opened: Open) -> None:
+    copies = {"install.md": page(), "docs/install/ferry/anchor/engine.md": page()}
+
+    reply = search(opened(copies), explain=True)
+
+    (result,) = [one for one in reply["results"] if "similar" in one]
+    assert result["source"] == "install.md"
+    assert sum(why["value"] for why in result["why"]) == pytest.approx(result["score"], abs=0.02)
+    scores = [one["score"] for one in reply["results"]]
+    assert scores == sorted(scores, reverse=True)
+
+
+def test_copies_with_another_version_in_the_title_and_other_links_are_similar(opened: Open) -> None:
+    files = {path: page(f"1.{n}", "../" * n + "start.md") for n, path in enumerate(COPIES)}
+
+    (result,) = [one for one in search(opened(files))["results"] if "similar" in one]
+
+    assert result["similar"] == 4
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"docs/a/ferry.md": page(), "docs/b/ferry.md": page().replace("anchor", "anchor twice")},
+        {"docs/a/ferry.md": f"{page()}\nWait 30 seconds.\n", "docs/b/ferry.md": f"{page()}\nWait 60 seconds.\n"},
+        {"docs/a/ferry.md": page(), "docs/b/ferry.md": f"{page()}\n## 1.3\n\nThe anchor is lighter.\n"},
+        {"release-notes/v1.0.0.md": page("1.0.0"), "release-notes/v1.0.1.md": page("1.0.1")},
+        {"docs/a/ferry.md": page(), "examples/ferry.md": page()},
+    ],
+    ids=["a word", "a number in the text", "a further section", "versions of a release", "another type"],
+)
+def test_documents_that_differ_in_substance_stay_apart(opened: Open, files: dict[str, str]) -> None:
+    reply = search(opened(files))
+
+    assert set(sources(reply)) == {*files, *OTHERS}
+    assert not any("similar" in one for one in reply["results"])
+
+
+def test_a_thousand_copies_leave_room_for_the_other_results(opened: Open) -> None:
+    app = opened({f"docs/copies/{n:04}/install.md": page() for n in range(1000)})
+
+    reply = search(app)
+
+    assert sorted(sources(reply)) == sorted(["docs/copies/0000/install.md", *OTHERS])
+    (result,) = [one for one in reply["results"] if "similar" in one]
+    assert (result["similar"], len(result["similar_sources"])) == (999, 5)
+    assert reply["total"] == 1002
+    assert len(search(app, explain=True)["results"][0]["similar_sources"]) == 20
+
+
+def test_an_answer_cites_only_one_of_the_copies(opened: Open) -> None:
+    app = opened(dict.fromkeys(COPIES, page()))
+
+    reply = app.call("ask_knowledge_base", {"query": "How do I install the ferry?"})
+
+    assert len([one for one in reply["references"] if one["source"] in COPIES]) == 1
