@@ -21,7 +21,7 @@ def test_results_appear_while_typing_with_marked_words_and_an_updated_address(re
     for word in ("graceful", "shutdown"):
         expect(page.locator(".results mark", has_text=word).first).to_be_visible()
     assert page.evaluate("history.length") == steps
-    expect(page.locator("#said")).to_contain_text("files found")
+    expect(page.locator("#said")).to_contain_text("matching passages")
 
 
 def test_the_reply_to_an_outdated_query_is_never_shown(reader: Reader) -> None:
@@ -73,6 +73,55 @@ def test_a_type_filters_the_results_and_is_part_of_the_address(reader: Reader) -
 
     expect(page.locator(".result .type").first).to_have_text(re.compile("^ticket(, |$)"))
     assert {text.partition(",")[0] for text in page.locator(".result .type").all_inner_texts()} == {"ticket"}
+
+
+def test_several_types_can_be_chosen_and_their_chips_count_the_matches(reader: Reader) -> None:
+    page = reader.open("#/search?q=worker")
+    expect(page.locator(".result").first).to_be_visible()
+    page.get_by_label(re.compile("^ticket")).check(force=True)
+    page.get_by_label(re.compile("^src")).check(force=True)
+
+    expect(page).to_have_url(re.compile("type=src%2Cticket"))
+    expect(page.get_by_label(re.compile("^all"))).not_to_be_checked()
+    page.reload()
+    expect(page.locator(".result .type").first).to_be_visible()
+    assert {text.partition(",")[0] for text in page.locator(".result .type").all_inner_texts()} == {"ticket", "src"}
+    figures = {name: page.locator(".chip", has_text=name).locator("small").inner_text() for name in ("src", "ticket")}
+    expect(page.locator("#search-said")).to_contain_text(f"{sum(map(int, figures.values()))} matching passages")
+
+    page.get_by_label(re.compile("^all")).check(force=True)
+    expect(page).not_to_have_url(re.compile("type="))
+
+
+def test_a_click_on_a_folder_searches_in_it(reader: Reader) -> None:
+    page = reader.open("#/search?q=worker")
+    folder = page.locator(".folder", has_text=re.compile("^docs"))
+    figure = folder.locator("small").inner_text()
+
+    folder.click()
+
+    expect(page.locator("#q")).to_have_value("worker path:docs/**")
+    expect(page.locator("#search-said")).to_contain_text(f"{figure} matching passages")
+    expect(page.locator(".results:not(.old) .result").first).to_be_visible()
+    paths = page.locator(".result .path").all_inner_texts()
+    assert paths and all(path.startswith("docs/") for path in paths)
+    expect(page.locator(".result mark").first).to_have_text(re.compile("worker", re.IGNORECASE))
+    page.locator(".folder").first.click()
+    expect(page.locator("#q")).to_have_value(re.compile(r"^worker path:docs/[^ ]+$"))
+
+
+def test_the_search_box_explains_its_syntax_and_wrong_syntax(reader: Reader) -> None:
+    reader.expected.append("400")
+    page = reader.open("#/search")
+    expect(page.locator(".syntax")).to_contain_text("exact phrase")
+
+    page.locator("#q").fill('"graceful shutdown"')
+    expect(page.locator(".result").first).to_contain_text("docs/workers.md")
+    page.locator("#q").fill('"graceful shutdown" after:soon')
+    expect(page.locator(".note.warn")).to_contain_text("`after` cannot be 'soon'".replace("`", ""))
+    expect(page.locator(".result").first).to_contain_text("docs/workers.md")
+    page.locator("#q").fill('"graceful shutdown" -worker path:docs')
+    expect(page.locator(".note.warn")).to_have_count(0)
 
 
 def test_a_score_is_explained_by_terms_that_add_up_to_it(reader: Reader) -> None:

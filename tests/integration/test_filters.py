@@ -132,7 +132,7 @@ def test_facets_count_the_matching_passages_by_type_and_by_folder(filters_app: A
     assert reply["total"] == 3
     counts = {one["type"]: one["passages"] for one in reply["facets"]["types"]}
     assert counts == {"guide": 154, "ticket": 2, "src": 2, "adr": 1}
-    assert reply["facets"]["folders"] == [{"path": "issues", "passages": 2}, {"path": "docs", "passages": 1}]
+    assert reply["facets"]["folders"] == [{"path": "issues/**", "passages": 2}, {"path": "docs/**", "passages": 1}]
 
 
 def test_folders_are_counted_below_the_folder_that_has_all_matches(filters_app: App) -> None:
@@ -140,8 +140,13 @@ def test_folders_are_counted_below_the_folder_that_has_all_matches(filters_app: 
 
     assert reply["facets"]["folders"] == [
         {"path": "docs/retries.md", "passages": 3},
-        {"path": "docs/adr", "passages": 1},
+        {"path": "docs/adr/**", "passages": 1},
     ]
+
+
+def test_the_number_of_a_folder_is_the_total_of_a_search_in_it(filters_app: App) -> None:
+    for one in search(filters_app, "retry of interest", facets=True)["facets"]["folders"]:
+        assert search(filters_app, "retry of interest", path=one["path"])["total"] == one["passages"]
 
 
 def test_without_a_request_there_are_neither_facets_nor_further_passages(filters_app: App) -> None:
@@ -201,10 +206,10 @@ def test_an_answer_uses_only_what_passes_the_filters(filters_app: App) -> None:
 def test_filters_see_what_a_sync_changed(tmp_path: Path, contract: Contract) -> None:
     write_project(tmp_path, {"docs/a.md": "# A\n\nThe zebra runs.\n"})
     app = App(tmp_path.resolve(), Settings(), contract, HashModel())
-    app.call("manage_knowledge_base", {"action": "sync"})
+    app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 300})
     before = [search(app, query)["total"] for query in ('"zebra runs"', "zebra path:docs", "zebra path:src")]
     write_project(tmp_path, {"docs/a.md": "# A\n\nThe zebra walks.\n", "src/b.md": "# B\n\nThe zebra runs.\n"})
-    app.call("manage_knowledge_base", {"action": "sync"})
+    app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 300})
     after = [search(app, query)["total"] for query in ('"zebra runs"', "zebra path:docs", "zebra path:src")]
     app.close()
 

@@ -19,15 +19,17 @@ def by_type(matches: Mapping[FileKey, int]) -> list[tuple[str, int]]:
 
 
 def by_folder(matches: Mapping[FileKey, int]) -> list[tuple[str, int]]:
-    """Return (path, passages), largest first: what lies in the deepest folder that holds all matches.
+    """Return (pattern, passages), largest first, for what lies in the deepest folder that holds all matches.
 
-    A file that lies in that folder itself counts alone.
+    A pattern selects exactly what it counts: `docs/**` for a folder, `docs/a.md` or `/a.md` for a file.
     """
     places = {one: one.source.split("/") for one in matches}
     depth = _common([parts[:-1] for parts in places.values()])
     counts: Counter[str] = Counter()
     for one, parts in places.items():
-        counts["/".join(parts[: depth + 1])] += matches[one]
+        place = "/".join(parts[: depth + 1])
+        pattern = f"{place}/**" if len(parts) > depth + 1 else place if depth else f"/{place}"
+        counts[pattern] += matches[one]
     return _sorted(counts)[:MOST_FOLDERS]
 
 

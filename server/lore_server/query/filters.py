@@ -99,13 +99,13 @@ def _glob(pattern: str) -> str:
 
     `*` and `?` stop at a slash, `**` does not. Without a slash, the pattern is a name at any depth.
     """
+    start, pattern = "^" if "/" in pattern else "(?:^|/)", pattern.removeprefix("/")
     parts, last = [], 0
     for wild in _WILD.finditer(pattern):
         parts.append(re.escape(pattern[last : wild.start()]))
         parts.append({"**/": "(?:.*/)?", "/**": "/.*", "?": "[^/]"}.get(wild.group()) or _star(wild.group()))
         last = wild.end()
     parts.append(re.escape(pattern[last:]))
-    start = "^" if "/" in pattern else "(?:^|/)"
     return f"{start}{''.join(parts)}(?:/|$)"
 
 

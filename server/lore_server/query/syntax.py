@@ -110,7 +110,7 @@ def _divided(
     if not quotes_are_text and (unclosed := _UNCLOSED.search(parts[-1])):
         part = unclosed.group()[:40]
         raise InvalidArgument(
-            f"The quote in `{part}` is not closed.", f"Add a quote at its end, or remove it: `{part}`."
+            f"The quote in `{part}` is not closed.", f'Add a quote at its end, as in `{part}"`, or leave this one out.'
         )
     if not last:
         return (), (), text
@@ -167,7 +167,7 @@ def _paths(given: Iterable[str]) -> tuple[str, ...]:
     """Return the patterns with plain slashes. Raises InvalidArgument."""
     found = []
     for value in given:
-        pattern = re.sub(r"^(?:\./)+|^/+", "", value.strip().replace("\\", "/"))
+        pattern = re.sub(r"^(?:\./)+|^/+", "/", value.strip().replace("\\", "/"))
         if pattern.strip("/ "):
             found.append(pattern.rstrip("/"))
         elif not value.strip():

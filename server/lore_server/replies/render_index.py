@@ -31,7 +31,7 @@ def _facets(result: records.QueryResultRecord) -> Iterator[str]:
     """Yield the numbers of matching passages: all, by type and by folder."""
     if (facets := result.get("facets")) is None:
         return
-    yield f"{result['total']:,} matching passages"
+    yield f"{result['total']:,} matching passage{'' if result['total'] == 1 else 's'}"
     if facets["types"]:
         yield "  by type: " + ", ".join(f"{type_['type']} {type_['passages']:,}" for type_ in facets["types"])
     if facets["folders"]:

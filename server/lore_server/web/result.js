@@ -1,7 +1,7 @@
 // A search result: location, excerpt and, on demand, the explanation of its score.
 
 import { el } from "./dom.js";
-import { span } from "./format.js";
+import { count, span } from "./format.js";
 import { marked } from "./highlight.js";
 import { editorLink } from "./project.js";
 import { writtenLink } from "./paper.js";
@@ -29,9 +29,18 @@ export function resultCard(result, wanted, asking, number) {
       el("a", { href: address, class: "path" }, source, el("span", {}, `:${span(lines)}`)),
       editorAnchor(source, lines[0]),
       result.changed && changedMark(), standingMarks(result)),
+    result.similar && similarFiles(result),
     CODE.has(type) ? el("div", { class: "excerpt code" }, marked(result.excerpt, wanted)) : prose(result, wanted),
     why.panel,
   );
+}
+
+/** Return the number of other files with the same text, which opens their list. */
+function similarFiles({ similar, similar_sources: sources = [] }) {
+  const hidden = similar - sources.length;
+  return el("details", { class: "similar" },
+    el("summary", {}, `and ${count(similar)} similar`),
+    el("ul", {}, sources.map((source) => el("li", {}, el("a", { href: sourceLink(source), class: "path" }, source))), hidden > 0 && el("li", {}, `… and ${count(hidden)} more`)));
 }
 
 const WRAP = /\n(?!\s*([-*+|>#=:`~]|\d+[.)]|\.\.))\s*/g; // a line break within a paragraph: not before a list, a table or a heading

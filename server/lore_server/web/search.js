@@ -2,20 +2,22 @@
 
 import * as api from "./api.js";
 import { typeChips } from "./chips.js";
-import { el, fill, say } from "./dom.js";
+import { codes, el, fill, say } from "./dom.js";
 import { count, plural } from "./format.js";
 import { wordsOf } from "./highlight.js";
 import { intoList } from "./into-list.js";
-import { failure, notesOf } from "./notes.js";
+import { failure, note, notesOf } from "./notes.js";
 import { project } from "./project.js";
 import { resultCard } from "./result.js";
 import { link } from "./route.js";
 import { searchSteps } from "./steps.js";
+import { syntaxHelp, withPath, wordsIn } from "./syntax.js";
 
 const PAUSE_MS = 120;
 const PAGE = { limit: 20, max_tokens: 6000 };
+const FOLDERS = 8;
 
-/** Return the view of `#/search?q=…&type=…`. */
+/** Return the view of `#/search?q=…&type=…,…`. */
 export function searchView() {
   const input = el("input", {
     id: "q", type: "search", class: "big-input", placeholder: "Search: a question or an exact name", maxlength: 2000,
@@ -23,11 +25,12 @@ export function searchView() {
     "aria-keyshortcuts": "/",
   });
   const chips = typeChips("search-type", () => (steps.keep(), ask()));
+  const folders = el("div", { class: "folders", role: "group", "aria-label": "Matches by folder" });
   const said = el("p", { class: "said", id: "search-said" });
   const notes = el("div", { class: "notes" });
   const list = el("ol", { class: "results", "aria-label": "Results" });
   const more = el("button", { type: "button", class: "button more", hidden: true, on: { click: loadMore } }, "Load more");
-  const state = { asked: null, timer: 0, flight: null, cursor: null, shown: 0, total: 0 };
+  const state = { asked: null, timer: 0, flight: null, cursor: null, shown: 0 };
   const entering = intoList(() => ask(), () => titles());
   const steps = searchSteps(input);
 
@@ -42,8 +45,8 @@ export function searchView() {
 
   async function ask() {
     clearTimeout(state.timer);
-    const asked = { query: input.value.trim(), type: chips.type };
-    if (state.asked && state.asked.query === asked.query && state.asked.type === asked.type) return state.done;
+    const asked = { query: input.value.trim(), type: chips.types };
+    if (state.asked && JSON.stringify(state.asked) === JSON.stringify(asked)) return state.done;
     state.flight?.abort();
     state.asked = asked;
     steps.settle(link("search", "", params()));
@@ -63,37 +66,59 @@ export function searchView() {
     list.classList.add("old");
     list.setAttribute("aria-busy", "true");
     try {
-      const reply = await api.search({ ...asked, ...PAGE }, flight.signal);
+      const reply = await api.search({ ...asked, ...PAGE, facets: true }, flight.signal);
       if (state.flight === flight) show(asked, reply, performance.now() - started);
     } catch (problem) {
       if (problem.name === "AbortError" || state.flight !== flight) return;
       state.asked = null;
-      empty(failure(problem, ask));
+      if (problem.code === "INVALID_ARGUMENT") unfinished(problem);
+      else empty(failure(problem, ask));
     }
+  }
+
+  /** Report an incomplete filter or quote, and keep the results while it is typed. */
+  function unfinished(problem) {
+    settled();
+    said.textContent = "";
+    fill(notes, note("warn", codes(`${problem.message} ${problem.hint}`)));
+    say(problem.message);
   }
 
   function show(asked, reply, milliseconds) {
     fill(notes, notesOf(reply));
-    const words = `${plural(reply.total, "file")}${reply.total ? "" : " found"}`;
-    said.textContent = `${words} · ${Math.round(milliseconds)} ms`;
-    say(reply.total ? `${words} found. The first is ${reply.results[0].title}.` : "Nothing found.");
+    const figure = reply.total ? `${plural(reply.total, "matching passage")}` : reply.results.length ? "Only near in meaning" : "Nothing found";
+    said.textContent = `${figure} · ${Math.round(milliseconds)} ms`;
+    say(reply.results.length ? `${figure}. The first is ${reply.results[0].title}.` : "Nothing found.");
+    chips.showMatching(reply.facets.types);
+    showFolders(reply.facets.folders);
     settled();
     steps.shown();
     state.shown = 0;
     fill(list);
     append(asked, reply, undefined);
-    if (!reply.total) fill(list, el("li", { class: "empty" }, el("p", {}, "Nothing found. Try fewer or other words", asked.type === "all" ? "." : ", or all types.")));
+    if (!reply.results.length) fill(list, el("li", { class: "empty" }, el("p", {}, "Nothing found. Try fewer or other words", asked.type.length ? ", or all types." : "."), syntaxHelp()));
+  }
+
+  /** Show the folders that have matches; a click searches in one of them. */
+  function showFolders(found) {
+    fill(folders, found.length < 2 ? null : found.slice(0, FOLDERS).map(({ path, passages }) =>
+      el("button", { type: "button", class: "folder", title: `Only ${path}`, on: { click: () => enter(path) } }, path.replace(/^\/|\/\*\*$/g, ""), el("small", {}, count(passages)))));
+  }
+
+  function enter(path) {
+    steps.keep();
+    input.value = withPath(input.value, path);
+    focus();
+    ask();
   }
 
   function append(asked, reply, cursor) {
     const asking = { ...asked, ...PAGE, cursor };
-    const wanted = wordsOf(asked.query);
+    const wanted = wordsOf(wordsIn(asked.query));
     list.append(...reply.results.map((one, at) => el("li", {}, resultCard(one, wanted, asking, state.shown + at + 1))));
     state.shown += reply.results.length;
-    state.total = reply.total;
     state.cursor = reply.next_cursor ?? null;
     more.hidden = !state.cursor;
-    more.textContent = `Load more (${count(state.total - state.shown)} left)`;
   }
 
   async function loadMore() {
@@ -103,7 +128,7 @@ export function searchView() {
       const reply = await api.search({ ...asked, ...PAGE, cursor });
       if (state.asked !== asked) return;
       append(asked, reply, cursor);
-      say(`${state.shown} of ${state.total} shown.`);
+      say(`${state.shown} results shown.`);
       titles()[shown]?.focus();
     } catch (problem) {
       fill(notes, failure(problem));
@@ -117,12 +142,15 @@ export function searchView() {
     empty(
       el("div", { class: "empty" },
         el("p", {}, `Search the guides, code, tickets, decisions, release notes, rules and memories of ${project || "the project"}.`),
-        el("p", { class: "quiet" }, "Exact names come first. Press ", el("kbd", {}, "/"), " to search from anywhere, ", el("kbd", {}, "?"), " for all shortcuts.")),
+        el("p", { class: "quiet" }, "Exact names come first. Press ", el("kbd", {}, "/"), " to search from anywhere, ", el("kbd", {}, "?"), " for all shortcuts."),
+        syntaxHelp()),
     );
   }
 
   function empty(what) {
     settled();
+    chips.showMatching(null);
+    showFolders([]);
     fill(notes);
     fill(list, el("li", {}, what));
     more.hidden = true;
@@ -155,7 +183,7 @@ export function searchView() {
   }
 
   const titles = () => [...list.querySelectorAll(".title")];
-  const params = () => ({ q: input.value.trim(), type: chips.type === "all" ? "" : chips.type });
+  const params = () => ({ q: input.value.trim(), type: chips.types.join(",") });
 
   function focus() {
     input.focus();
@@ -163,10 +191,10 @@ export function searchView() {
   }
 
   function showRoute(route) {
-    const { q = "", type = "all" } = route.params;
-    if (q !== input.value.trim() || type !== chips.type) {
+    const { q = "", type = "" } = route.params;
+    if (q !== input.value.trim() || type !== chips.types.join(",")) {
       input.value = q;
-      chips.choose(type);
+      chips.choose(type.split(","));
     }
     if (q) steps.keep();
     ask();
@@ -176,7 +204,7 @@ export function searchView() {
     el("h1", { class: "unseen" }, "Search"),
     el("form", { class: "ask-row", role: "search", on: { submit: (event) => event.preventDefault() } },
       el("label", { class: "unseen", for: "q" }, "Search the project"), input),
-    chips.element, said, notes, list, more,
+    chips.element, folders, said, notes, list, more,
   ];
   return { content, title: (route) => route.params.q || "Search", show: showRoute, focus, params, field: input };
 }
