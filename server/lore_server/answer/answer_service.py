@@ -1,40 +1,56 @@
-"""The answer service: retrieve, pack, write or quote. It always returns the references."""
+"""The answer service: retrieve, then answer from the class tree, by a model or with the best passages."""
 
 from __future__ import annotations
 
 import logging
 import re
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Protocol, TypedDict
+from typing import TYPE_CHECKING, Literal, Protocol, TypedDict
 
 from lore_etl.config.settings import gemini_key
 from lore_etl.core.errors import ProviderError
+from lore_etl.core.model import KnowledgeType, Member
 from lore_etl.index import Index
+from lore_etl.relations.classes import ClassNode
+from lore_etl.stores.file_facts import members_of
 from lore_server.answer.bounds import bounded
-from lore_server.answer.extractive import extract
+from lore_server.answer.citations import definition_citation, passage_citation, reference
+from lore_server.answer.class_questions import Fact, class_fact
+from lore_server.answer.document_questions import document_fact
+from lore_server.answer.evidence import choose, coverage
 from lore_server.answer.grounding import INSTRUCTION, NOT_FOUND, grounded, prompt
+from lore_server.answer.lead import find_lead
 from lore_server.answer.links import REMOVED, without_links
 from lore_server.answer.pack import Passage, pack
 from lore_server.answer.streaming import AnswerStream
 from lore_server.execution.progress import NOBODY, Listener, ignore_text
+from lore_server.query.filters import Filters
 from lore_server.query.freshness import Freshness
-from lore_server.query.outdated import outdated
 from lore_server.query.query_service import QueryService, SearchOutcome
-from lore_server.query.syntax import Request, read_request
-from lore_server.replies.excerpt import excerpt
+from lore_server.query.syntax import read_request
+from lore_server.replies.budget import CHARACTERS_PER_TOKEN
+from lore_server.replies.excerpt import excerpt, whole_lines
 
 if TYPE_CHECKING:
-    from lore_server.replies.records import AnswerRecord, CitationRecord, ReferenceRecord
+    from lore_server.replies.records import AnswerRecord, CitationRecord
 
 log = logging.getLogger(__name__)
 QUOTE_CHARACTERS = 300
+NOT_HERE = "This is not in this knowledge base. The references are the nearest documents."
+EVIDENCE = "The best evidence:"
+MORE_EVIDENCE = "More evidence:"
+PASSAGE_SHARE = 0.7  # of the budget
+Mode = Literal["synthesized", "extractive", "structural"]
+EXTRACTIVE: Mode = "extractive"
+STRUCTURAL: Mode = "structural"
 
 
 class WrittenAnswer(TypedDict):
-    """The text of an answer, and its citations."""
+    """The text of an answer, and what it cites."""
 
     answer: str
-    mode: str
+    found: bool
+    mode: Mode
     citations: list[CitationRecord]
 
 
@@ -47,7 +63,7 @@ class AnswerModel(Protocol):
 
 
 class AnswerService:
-    """Answers questions; without a model, or if it fails, with quotes and the reason."""
+    """Answers questions; without a model, or if it fails, with passages and the reason."""
 
     def __init__(self, index: Index, queries: QueryService, freshness: Freshness) -> None:
         self._index = index
@@ -55,48 +71,54 @@ class AnswerService:
         self._queries = queries
         self._freshness = freshness
 
-    def ask(self, *, query: str, type: str | Sequence[str], limit: int, listener: Listener = NOBODY) -> AnswerRecord:
-        """Return the result of `ask_knowledge_base`; `hear` receives a preview of the text as it grows.
-
-        The listener gets the text as it grows; the result is the final version.
-        """
-        return bounded(self._answered(read_request(query, type), limit, listener.text))
-
-    def _answered(self, request: Request, limit: int, on_text: Callable[[str], None]) -> AnswerRecord:
+    def ask(
+        self, *, query: str, type: str | Sequence[str], limit: int, max_tokens: int, listener: Listener = NOBODY
+    ) -> AnswerRecord:
+        """Return the result of `ask_knowledge_base`; the listener gets a preview of the text as it grows."""
+        request = read_request(query, type)
         found = self._queries.find(request.text, filters=request.filters, group_copies=True)
-        passages = pack(found.ranked, found.candidates, limit, self._settings.context_tokens)
-        nothing = "Nothing in the index answers this. Try other words, or another type."
         reply: AnswerRecord = {
-            "answer": nothing,
+            "answer": NOT_HERE,
+            "found": False,
             "mode": "extractive",
             "citations": [],
-            "references": [_reference(found, n) for n in range(min(limit, len(found.ranked)))],
+            "confidence": round(found.confidence, 3),
+            "references": [reference(found, n) for n in range(min(limit, len(found.ranked)))],
             "freshness": self._freshness.record(),
         }
         if found.doubt:
             reply["doubt"] = found.doubt
-        if not passages:
-            on_text(nothing)
-            return reply
+        is_wide = request.filters in (Filters(), Filters(types=(KnowledgeType.SRC,)))
+        fact = class_fact(request.text, self._index.hierarchy, self._members) if is_wide else None
+        if fact is not None:
+            written = self._from_tree(fact)
+            listener.text(written["answer"])
+            return bounded({**reply, **written}, max_tokens)
+        return bounded(self._answered(found, limit, max_tokens, reply, listener.text), max_tokens)
+
+    def _answered(
+        self, found: SearchOutcome, limit: int, max_tokens: int, reply: AnswerRecord, on_text: Callable[[str], None]
+    ) -> AnswerRecord:
         writer, reason = self._writer()
-        if writer is not None:
+        passages = pack(found.ranked, found.candidates, limit, self._settings.context_tokens) if writer else []
+        if writer is not None and passages:
             stream = AnswerStream(passages, on_text)
             try:
                 return {**reply, **self._synthesized(writer, found, passages, stream)}
             except ProviderError as error:
                 log.warning("answer model failed: %s", error.message)
-                reason = f"{error.message}; quoting passages instead"
-            on_text = (
-                ignore_text if stream.has_sent else on_text
-            )  # quotes would look like the rest of the streamed answer
-        return {**reply, **self._extractive(found, passages, on_text), "degraded": (reason or "")[:300]}
+                reason = f"{error.message}; showing passages instead"
+            on_text = ignore_text if stream.has_sent else on_text  # passages would read as the end of what was begun
+        written = self._extractive(found, limit, max_tokens)
+        on_text(written["answer"])
+        return {**reply, **written, "degraded": (reason or "")[:300]}
 
     def _writer(self) -> tuple[AnswerModel | None, str | None]:
         if self._settings.provider == "none":
-            return None, "no answer model is configured (answer.provider); quoting passages instead"
+            return None, "no answer model is configured (answer.provider); showing passages instead"
         key = gemini_key()
         if key is None:
-            return None, "no answer model: GEMINI_API_KEY is not set; quoting passages instead"
+            return None, "no answer model: GEMINI_API_KEY is not set; showing passages instead"
         from lore_server.answer.gemini_writer import GeminiWriter
 
         return GeminiWriter(self._settings, key), None
@@ -108,30 +130,65 @@ class AnswerService:
         if NOT_FOUND in text:
             answer = "The indexed documents do not answer this; the references are the closest matches."
             stream.end(answer)
-            return {"answer": answer, "mode": "synthesized", "citations": []}
+            return {"answer": answer, "found": False, "mode": "synthesized", "citations": []}
         answer, cited = grounded(text, passages)
         if not cited or not answer:
             raise ProviderError("the answer model cited no passage")
         answer = answer[:60_000]
         stream.end(answer)
         by_number = {passage.number: passage for passage in passages}
-        citations = [_citation(number, by_number[number], found) for number in sorted(cited)]
-        return {"answer": answer, "mode": "synthesized", "citations": citations}
+        citations = []
+        for number in sorted(cited):
+            chunk = by_number[number].chunk
+            quote = excerpt(chunk.text, found.query.words, QUOTE_CHARACTERS)
+            citations.append(passage_citation(number, chunk, found.today, quote))
+        return {"answer": answer, "found": True, "mode": "synthesized", "citations": citations}
 
-    def _extractive(
-        self, found: SearchOutcome, passages: Sequence[Passage], on_text: Callable[[str], None]
-    ) -> WrittenAnswer:
+    def _extractive(self, found: SearchOutcome, limit: int, max_tokens: int) -> WrittenAnswer:
+        """Return the passages that answer best, with a sentence before them if one of them answers in one."""
+        rarity = self._index.keywords.rarity
+        named = document_fact(found, rarity)
+        room = int(PASSAGE_SHARE * max_tokens * CHARACTERS_PER_TOKEN)
+        passages = [] if found.doubt and named is None else choose(found, limit, room, rarity)
+        if not passages:
+            return {"answer": NOT_HERE, "found": False, "mode": "extractive", "citations": []}
+        if named is not None:
+            sentence, chunk = named
+            others = [passage.chunk for passage in passages if passage.chunk.id != chunk.id]
+            shown = [chunk, *others[: max(1, len(passages) - 1)]]
+            passages = [Passage(number, part) for number, part in enumerate(shown, start=1)]
+            lead, mode = f"{sentence} [1].", STRUCTURAL
+        else:
+            lead, mode = self._lead(found, passages), EXTRACTIVE
+        rest = ", ".join(f"[{passage.number}]" for passage in passages if f"[{passage.number}]" not in lead)
+        evidence = f"{MORE_EVIDENCE if lead else EVIDENCE} {rest}." if rest else ""
+        answer = "\n\n".join(filter(None, (lead, evidence)))
+        citations = [passage_citation(passage.number, passage.chunk, found.today) for passage in passages]
+        return {"answer": answer, "found": True, "mode": mode, "citations": citations}
+
+    def _lead(self, found: SearchOutcome, passages: Sequence[Passage]) -> str:
+        """Return the sentence that answers, with its citation; an empty string if no sentence does."""
         embed = None if found.degraded else self._index.embedder.embed
-        quotes = extract(found.query, passages, embed)
-        texts = [_quoted(quote.text, quote.passage) for quote in quotes]
-        lines = [f"- {text} [{number}]" for number, text in enumerate(texts, start=1)]
+        share = coverage(found.query.text, self._index.keywords.rarity)
+        lead = find_lead(found.query.text, passages, self._text_of, share, embed)
+        return f"{_quoted(lead.text, lead.passage)} [{lead.passage.number}]" if lead else ""
+
+    def _from_tree(self, fact: Fact) -> WrittenAnswer:
+        answer = re.sub(r"\{(\d+)\}", r"[\1]", fact.text)
+        chunks = {place.source: self._index.catalogue.of_source(place.source) for place in fact.places}
+        lines = {source: whole_lines(found) for source, found in chunks.items()}
         citations = [
-            _cited(number, quote.passage, quote.lines, quote.text, found)
-            for number, quote in enumerate(quotes, start=1)
+            definition_citation(n, place, chunks[place.source], lines[place.source])
+            for n, place in enumerate(fact.places, start=1)
         ]
-        for number, line in enumerate(lines):
-            on_text(f"\n{line}" if number else line)
-        return {"answer": "\n".join(lines), "mode": "extractive", "citations": citations}
+        return {"answer": answer, "found": True, "mode": "structural", "citations": citations}
+
+    def _members(self, node: ClassNode) -> tuple[Member, ...]:
+        packed = self._index.catalogue.facts_of([str(node.source)]).get(str(node.source), "")
+        return members_of(node, packed)
+
+    def _text_of(self, source: str) -> str:
+        return "\n".join(whole_lines(self._index.catalogue.of_source(source)))
 
 
 def _quoted(text: str, passage: Passage) -> str:
@@ -140,29 +197,3 @@ def _quoted(text: str, passage: Passage) -> str:
         return without_links(text, [passage.chunk.text])
     except ProviderError:
         return " ".join(re.findall(r"[\w.,;:-]+", REMOVED if "://" in text else text))
-
-
-def _citation(number: int, passage: Passage, found: SearchOutcome) -> CitationRecord:
-    quote = excerpt(passage.chunk.text, found.query.words, QUOTE_CHARACTERS)
-    return _cited(number, passage, passage.chunk.lines, quote, found)
-
-
-def _cited(number: int, passage: Passage, lines: tuple[int, int], quote: str, found: SearchOutcome) -> CitationRecord:
-    record = outdated(passage.chunk, found.today)
-    cited: CitationRecord = {"n": number, "source": passage.chunk.source, "lines": list(lines), "quote": quote}
-    return {**cited, "outdated": record} if record else cited
-
-
-def _reference(found: SearchOutcome, position: int) -> ReferenceRecord:
-    result = found.ranked[position]
-    chunk = result.chunk
-    reference: ReferenceRecord = {
-        "source": chunk.source,
-        "type": chunk.type.value,
-        "title": chunk.title,
-        "lines": list(chunk.lines),
-        "score": round(result.score, 3),
-    }
-    if record := outdated(chunk, found.today):
-        reference["outdated"] = record
-    return reference

@@ -104,9 +104,12 @@ def ask(
     query: str,
     type: TypesOption = None,
     limit: Annotated[int, typer.Option("-n", "--limit", help="Maximum number of files to use.")] = 5,
+    max_tokens: Annotated[int, typer.Option(help="Maximum tokens in the reply.")] = 3000,
 ) -> None:
     """Answer a question with citations."""
-    session.call("ask_knowledge_base", query=query, type=type or "all", limit=limit)
+    result = session.call("ask_knowledge_base", query=query, type=type or "all", limit=limit, max_tokens=max_tokens)
+    if not result["found"]:
+        raise typer.Exit(NotFound.exit_code)
 
 
 @command

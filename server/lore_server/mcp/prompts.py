@@ -14,7 +14,7 @@ from lore_server.mcp.follow import Context
 RESEARCH = """\
 Research this question about the project, and answer it: {value}
 
-1. Call ask_knowledge_base with the question unchanged. Check `doubt` (the index may not answer it) and
+1. Call ask_knowledge_base with the question unchanged. Check `found` (false: no answer here) and
    `freshness.state`: if it is `stale`, call manage_knowledge_base with action=sync first.
 2. Call query_documents two to four times with other words: names from the replies ("RetryPolicy"), terms from the
    answer, one `type` at a time. `guide` explains how; `src` shows the implementation; `test` the expected behaviour;

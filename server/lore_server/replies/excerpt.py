@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import NotRequired, TypedDict, TypeVar
 
+from lore_etl.core.model import Chunk
 from lore_server.replies.budget import prefix, size
 
 SMALLEST_EXCERPT = 120
@@ -83,3 +84,14 @@ def fitting_excerpt(text: str, words: Sequence[str], characters: int) -> str:
         asked = min(asked * 9 // 10, asked * characters // size(shown))
         shown = excerpt(text, words, asked)
     return prefix(shown, characters)
+
+
+def whole_lines(chunks: Sequence[Chunk]) -> list[str]:
+    """Return the lines of a file from its chunks. Lines without a chunk were blank; split lines are joined."""
+    lines = [""] * max(one.lines[1] for one in chunks)
+    for one in chunks:
+        if one.columns is not None:
+            lines[one.lines[0] - 1] += one.text
+        else:
+            lines[one.lines[0] - 1 : one.lines[1]] = one.text.split("\n")
+    return lines

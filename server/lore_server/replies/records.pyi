@@ -83,9 +83,14 @@ class ErrorRecord(TypedDict):
 
 class CitationRecord(TypedDict):
     n: int
+    id: str
     source: str
+    type: str
+    heading: str
     lines: list[int]
     quote: str
+    state: NotRequired[str]
+    date: NotRequired[str]
     outdated: NotRequired[OutdatedRecord]
 
 class ReferenceRecord(TypedDict):
@@ -98,7 +103,9 @@ class ReferenceRecord(TypedDict):
 
 class AnswerRecord(TypedDict):
     answer: str
+    found: bool
     mode: str
+    confidence: float
     citations: list[CitationRecord]
     references: list[ReferenceRecord]
     doubt: NotRequired[str]

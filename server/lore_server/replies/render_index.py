@@ -73,9 +73,17 @@ def _excerpt(result: records.ResultRecord | records.FurtherPassageRecord) -> Ite
 
 
 def answer(result: records.AnswerRecord) -> ReplyText:
-    cited = [f"[{citation['n']}] {_place(citation)}{outdated(citation)}" for citation in result["citations"]]
+    cited = [line for citation in result["citations"] for line in _cited(citation)]
     seen = [] if cited else [f"see {_place(reference)}{outdated(reference)}" for reference in result["references"]]
     return ReplyText("\n".join([result["answer"], "", *cited, *seen]).rstrip(), notes(result))
+
+
+def _cited(citation: records.CitationRecord) -> Iterator[str]:
+    kind = ", ".join(filter(None, (citation["type"], citation.get("state"), citation.get("date"))))
+    heading = f"  {citation['heading']}" if citation["heading"] else ""
+    yield f"[{citation['n']}] {_place(citation)}  [{kind}]{heading}  ({citation['id']}){outdated(citation)}"
+    for line in citation["quote"].split("\n"):
+        yield f"    {line}".rstrip()
 
 
 def classes(result: records.HierarchyResultRecord) -> ReplyText:

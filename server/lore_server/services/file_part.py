@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from lore_etl.core.model import Chunk
 from lore_server.replies import budget
+from lore_server.replies.excerpt import whole_lines
 
 if TYPE_CHECKING:
     from lore_server.replies.records import SourceTextChunksRecord, SourceTextRecord
@@ -43,17 +44,6 @@ def file_part(
         reply["truncated"] = budget.rest(len(text) - end, "characters", max_tokens)
         reply["next_cursor"] = budget.cursor(mark, end)
     return reply
-
-
-def whole_lines(chunks: Sequence[Chunk]) -> list[str]:
-    """Return the lines of a file from its chunks. Lines without a chunk were blank; split lines are joined."""
-    lines = [""] * max(chunk.lines[1] for chunk in chunks)
-    for chunk in chunks:
-        if chunk.columns is not None:
-            lines[chunk.lines[0] - 1] += chunk.text
-        else:
-            lines[chunk.lines[0] - 1 : chunk.lines[1]] = chunk.text.split("\n")
-    return lines
 
 
 def _marks(

@@ -10,7 +10,7 @@ import { duration } from "./format.js";
 import { failure, note, notesOf } from "./notes.js";
 import { go, link } from "./route.js";
 
-const MODES = { synthesized: "written by the answer model", extractive: "quoted from the sources" };
+const MODES = { synthesized: "written by the answer model", extractive: "quoted from the sources", structural: "read from the class tree or the named document" };
 
 /** Return the view of `#/ask?q=…&type=…&cite=…`. */
 export function askView() {

@@ -18,6 +18,7 @@ export function citationList(citations) {
         el("p", { class: "where" },
           el("a", { class: "path", href: sourceLink(one.source, one.lines) }, one.source, el("span", {}, `:${span(one.lines)}`)),
           editorAnchor(one.source, one.lines[0]), standingMarks(one)),
+        one.heading && el("p", { class: "quiet" }, one.heading),
         el("blockquote", {}, inline(one.quote)))))),
   ];
 }

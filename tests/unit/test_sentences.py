@@ -1,11 +1,9 @@
-"""Extractive answers quote sentences of passages with their lines."""
+"""Passages are split into quotable sentences with their lines."""
 
 from __future__ import annotations
 
-from lore_server.answer.extractive import extract
 from lore_server.answer.pack import Passage
 from lore_server.answer.sentences import sentences
-from lore_server.query.parse import parse
 from tests.harness.chunks import make_chunk
 
 TEXT = """## Retries
@@ -23,6 +21,17 @@ queue.retry(job, delay=30)
 | key | value |
 | --- | --- |"""
 PASSAGE = Passage(1, make_chunk("docs/retries.md", text=TEXT, lines=(10, 23)))
+CODE = '''from ferry.errors import ConfigError, StoreError
+from ferry.stores.sql import SQLStore
+
+
+class SQLiteStore(SQLStore):
+    """The default store: one SQLite file in WAL mode,
+    which needs no server."""
+
+    # a busy database is tried again for five seconds
+    TIMEOUT = 5.0
+'''
 
 
 def test_sentences_keep_the_lines_of_their_paragraph() -> None:
@@ -38,39 +47,6 @@ def test_headings_fences_and_table_rules_are_not_sentences() -> None:
     texts = [sentence.text for sentence in sentences(PASSAGE)]
 
     assert not any(text.startswith(("##", "```", "| ---")) for text in texts)
-
-
-def test_the_most_relevant_sentence_comes_first() -> None:
-    best = extract(parse("how long is the delay between retries"), [PASSAGE], embed=None)
-
-    assert best[0].text.startswith("The delay doubles")
-
-
-def test_the_same_statement_is_quoted_once() -> None:
-    twin = Passage(2, make_chunk("docs/copy.md", text="A failed job is tried again."))
-
-    best = extract(parse("failed job tried again"), [PASSAGE, twin], embed=None)
-
-    assert sum(sentence.text == "A failed job is tried again." for sentence in best) == 1
-
-
-def test_a_passage_without_sentences_is_quoted_by_its_first_line() -> None:
-    best = extract(parse("x"), [Passage(1, make_chunk("a.py", "src", text="x = 1"))], embed=None)
-
-    assert [sentence.text for sentence in best] == ["x = 1"]
-
-
-CODE = '''from ferry.errors import ConfigError, StoreError
-from ferry.stores.sql import SQLStore
-
-
-class SQLiteStore(SQLStore):
-    """The default store: one SQLite file in WAL mode,
-    which needs no server."""
-
-    # a busy database is tried again for five seconds
-    TIMEOUT = 5.0
-'''
 
 
 def test_only_prose_is_quoted_from_code() -> None:

@@ -1,0 +1,156 @@
+"""Measure answers without a model: `python -m benchmarks.answers [--list]`.
+
+The questions of `data/evaluation` are asked of the index that `index.toml` describes; sync it first. `--list` prints
+the questions that fail.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from lore_etl.config.settings import load_settings
+from lore_server.app import App
+from lore_server.contract import load_contract
+
+ROOT = Path(__file__).parent.parent
+EVALUATION = ROOT / "data" / "evaluation"
+CAPPED = {  # questions whose answer grows with the code; the judgements stop at ten files
+    "s01": "LoreError",
+    "s03": "Source",
+    "s04": "InvalidArgument",
+    "s08": "Protocol",
+    "s09": "BaseModel",
+    "s10": "StrEnum",
+    "s12": "NamedTuple",
+}
+Question = dict[str, Any]
+Reply = dict[str, Any]
+
+
+class Judged(NamedTuple):
+    """The judgement of one reply: the kind of its question, and which checks it passed."""
+
+    id: str
+    kind: str
+    is_shown: bool
+    is_found: bool
+    is_resolved: bool
+
+
+def questions() -> list[Question]:
+    """Return both sets, each question with the files that answer it."""
+    gold: dict[str, set[str]] = defaultdict(set)
+    for row in (EVALUATION / "qrels.tsv").read_text(encoding="utf-8").splitlines()[1:]:
+        id_, path, _ = row.split("\t")
+        gold[id_].add(path)
+    found = []
+    for name in ("queries", "answers"):
+        for line in (EVALUATION / f"{name}.jsonl").read_text(encoding="utf-8").splitlines():
+            one = json.loads(line)
+            found.append({**one, "files": gold[one["_id"]] or {place["source"] for place in one.get("evidence", ())}})
+    return found
+
+
+def judge(question: Question, reply: Reply) -> Judged:
+    """Return the judgement of a reply."""
+    kind = question["metadata"]["kind"]
+    checks = {"structural": _is_exact, "prose": _shows_section}
+    is_shown = kind != "unanswerable" and checks.get(kind, _shows_file)(question, reply)
+    return Judged(question["_id"], kind, is_shown, reply["found"], all(map(_resolves, reply["citations"])))
+
+
+def _shows_file(question: Question, reply: Reply) -> bool:
+    return bool(question["files"] & {one["source"] for one in reply["citations"]})
+
+
+def _shows_section(question: Question, reply: Reply) -> bool:
+    (place,) = question["evidence"]
+    shown = [one for one in reply["citations"] if one["source"] == place["source"]]
+    text = " ".join(" ".join(one["quote"] for one in shown if place["heading"] in one["heading"]).split())
+    return all(said in text for said in question["says"])
+
+
+def _is_exact(question: Question, reply: Reply) -> bool:
+    if reply["mode"] != "structural":
+        return False
+    cited = {one["source"] for one in reply["citations"]}
+    names = {one["heading"].rpartition(".")[2] for one in reply["citations"]}
+    if question["_id"] in CAPPED:
+        return names == subclasses(CAPPED[question["_id"]])
+    if "exactly" in question and reply["answer"].startswith(("Ticket", "Release")):
+        return _shows_file(question, reply) and all(name in reply["answer"] for name in question["exactly"])
+    return bool(cited == question["files"] and names == set(question.get("exactly", names)))
+
+
+def subclasses(root: str) -> set[str]:
+    """Return the classes below a class in the Python files, found by the last name of each base, not by Lore."""
+    bases: dict[str, set[str]] = defaultdict(set)
+    for name, base in _python_bases():
+        bases[base].add(name)
+    found: set[str] = set()
+    waiting = [root]
+    while waiting:
+        new = bases[waiting.pop()] - found
+        found |= new
+        waiting += new
+    return found
+
+
+def _python_bases() -> Iterator[tuple[str, str]]:
+    for folder in ("etl", "server", "data/sample", "tests", "benchmarks"):
+        for file in (ROOT / folder).rglob("*.py"):
+            for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.ClassDef):
+                    for base in node.bases:
+                        yield node.name, ast.unparse(base).partition("[")[0].rpartition(".")[2]
+
+
+def _resolves(citation: Reply) -> bool:
+    first, last = citation["lines"]
+    lines = (ROOT / citation["source"]).read_text(encoding="utf-8").split("\n")
+    return bool("\n".join(lines[first - 1 : last]) == citation["quote"])
+
+
+def main(is_listed: bool) -> None:
+    os.environ.pop("GEMINI_API_KEY", None)
+    app = App(ROOT, load_settings(ROOT, EVALUATION / "index.toml"), load_contract())
+    judged, times = [], []
+    asked = questions()
+    try:
+        for question in asked:
+            started = time.perf_counter()
+            reply = app.call("ask_knowledge_base", {"query": question["text"]})
+            times.append(time.perf_counter() - started)
+            judged.append(judge(question, reply))
+            if is_listed and not _is_right(judged[-1]):
+                print(f"{judged[-1].id} {question['text']}\n    {reply['answer'][:150]!r} {sorted(question['files'])}")
+    finally:
+        app.close()
+    for kind in dict.fromkeys(one.kind for one in judged):
+        of_kind = [one for one in judged if one.kind == kind]
+        print(f"| {kind} | {_share([_is_right(one) for one in of_kind])} |")
+    answerable = [one for one in judged if one.kind != "unanswerable"]
+    print(f"| evidence shown | {_share([one.is_shown for one in answerable])} |")
+    print(f"| false alarms | {_share([not one.is_found for one in answerable])} |")
+    print(f"| replies whose citations resolve | {_share([one.is_resolved for one in judged])} |")
+    print(f"| median time | {sorted(times)[len(times) // 2] * 1000:.0f} ms |")
+
+
+def _is_right(one: Judged) -> bool:
+    return not one.is_found if one.kind == "unanswerable" else one.is_shown
+
+
+def _share(values: list[bool]) -> str:
+    return f"{sum(values)} of {len(values)} ({sum(values) / len(values):.1%})"
+
+
+if __name__ == "__main__":
+    main("--list" in sys.argv)

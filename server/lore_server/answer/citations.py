@@ -1,0 +1,76 @@
+"""Describe what an answer cites: passages with their place, state and date, and definitions in code."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from lore_etl.core.model import Chunk
+from lore_server.answer.class_questions import Definition
+from lore_server.query.outdated import outdated
+from lore_server.query.query_service import SearchOutcome
+
+if TYPE_CHECKING:
+    from lore_server.replies.records import CitationRecord, ReferenceRecord
+
+MAX_QUOTE = 2_000  # characters
+DAY = 10  # characters of a date
+
+
+def passage_citation(number: int, chunk: Chunk, today: datetime.date, quote: str | None = None) -> CitationRecord:
+    """Return the citation of a passage; without a `quote` its whole text, or the first lines that are not too long."""
+    text, lines = chunk.text, chunk.lines
+    if quote is None and len(text) > MAX_QUOTE:
+        text = text[:MAX_QUOTE].rpartition("\n")[0] or text[:MAX_QUOTE]
+        lines = (lines[0], lines[0] + text.count("\n"))
+    cited: CitationRecord = {
+        "n": number,
+        "id": chunk.id,
+        "source": chunk.source,
+        "type": chunk.type.value,
+        "heading": " > ".join(chunk.heading),
+        "lines": list(lines),
+        "quote": text if quote is None else quote,
+    }
+    if chunk.state:
+        cited["state"] = chunk.state
+    if day := (chunk.updated or chunk.created or "")[:DAY]:
+        cited["date"] = day
+    if told := outdated(chunk, today):
+        cited["outdated"] = told
+    return cited
+
+
+def definition_citation(
+    number: int, place: Definition, chunks: Sequence[Chunk], lines: Sequence[str]
+) -> CitationRecord:
+    """Return the citation of the line that defines a class or member, in a file given by its chunks and lines."""
+    first, last = place.lines
+    name = place.name.rpartition(".")[2]
+    line = next((n for n in range(first, min(last, len(lines)) + 1) if name in lines[n - 1]), first)
+    holder = next((one for one in chunks if one.lines[0] <= line <= one.lines[1]), chunks[0])
+    return {
+        "n": number,
+        "id": holder.id,
+        "source": place.source,
+        "type": holder.type.value,
+        "heading": place.name,
+        "lines": [line, line],
+        "quote": lines[line - 1][:MAX_QUOTE],
+    }
+
+
+def reference(found: SearchOutcome, position: int) -> ReferenceRecord:
+    """Return a found file, as a reference."""
+    one = found.ranked[position]
+    record: ReferenceRecord = {
+        "source": one.chunk.source,
+        "type": one.chunk.type.value,
+        "title": one.chunk.title,
+        "lines": list(one.chunk.lines),
+        "score": round(one.score, 3),
+    }
+    if told := outdated(one.chunk, found.today):
+        record["outdated"] = told
+    return record

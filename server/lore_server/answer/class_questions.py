@@ -1,0 +1,168 @@
+"""Answer questions about classes from the class tree: subclasses, base classes, members, where something is defined."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from lore_etl.core.model import Member
+from lore_etl.relations.classes import ClassNode, Hierarchy
+from lore_server.query.parse import looks_like_name
+
+MAX_WORDS = 20  # a longer question describes a situation in which classes extend others
+MAX_NAMED = 60
+_EXTENDS = r"(?:extend|inherit|deriv|implement|descend|sub-?class)\w*"
+_DOWNWARDS = re.compile(
+    r"\b(?:what|which|who|whose|list|find|show|all|any|every\w*|class(?:es)?)\b"
+    rf".{{0,60}}\b(?:{_EXTENDS}|kinds? of|below)\b"
+    r"|^\W*(?:extends|inherits|derives|sub-?classes)\s|\babove (?:them|it)\b|\bclasses that are an?\b"
+    r"|\b(?:sub-?class(?:es)?|child(?:ren)?(?: class(?:es)?)?|descendants?|implementations?|implementers?) of\b"
+    r"|\bderived (?:class(?:es)? )?(?:of|from)\b",
+    re.IGNORECASE,
+)
+_UPWARDS = re.compile(
+    r"\b(?:base|super|parent)[ -]?class(?:es)?\b|\b(?:parents?|ancestors?) of\b"
+    rf"|\b(?:what|which)(?: class(?:es)?)? (?:does|do|did) \S+ {_EXTENDS}",
+    re.IGNORECASE,
+)
+_INHERITED = re.compile(
+    r"\b(?:inherit(?:s|ed)?|gets?|comes?|brings?)\b.{0,80}|\bdoes not define\b", re.IGNORECASE | re.DOTALL
+)
+_ASKS_ORIGIN = re.compile(r"\b(?:where|which class|what class|from which|in which)\b", re.IGNORECASE)
+_MEMBERS = re.compile(r"\b(?:members?|methods?|attributes?|fields?|properties)\b", re.IGNORECASE)
+_ASKS_LIST = re.compile(r"\b(?:which|what|list|show|all)\b|\bmembers of\b", re.IGNORECASE)
+_DEFINED = re.compile(
+    r"\bwhere\b.{1,80}\b(?:defined|declared|implemented|located)\b|\bdefinition of\b|\bwhich file defines\b",
+    re.IGNORECASE,
+)
+_DIRECT = re.compile(r"\b(?:directly?|immediate(?:ly)?)\b", re.IGNORECASE)
+_NAME = re.compile(r"[A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*(?:-[\w$]+)*)*")
+
+MembersOf = Callable[[ClassNode], Sequence[Member]]
+
+
+@dataclass(frozen=True)
+class Definition:
+    """A definition that an answer cites: its name, file and lines."""
+
+    name: str
+    source: str
+    lines: tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Fact:
+    """One sentence, and the definitions it rests on. `{n}` in the text stands for the citation of place n, from 1."""
+
+    text: str
+    places: tuple[Definition, ...]
+
+
+def class_fact(question: str, tree: Hierarchy, members_of: MembersOf) -> Fact | None:
+    """Return the answer to a question about classes; None if it asks for something else or names no class."""
+    if len(question.split()) > MAX_WORDS:
+        return None
+    nodes = [tree.nodes[name] for name in _named(question, tree)]
+    if not nodes:
+        return None
+    if _ASKS_ORIGIN.search(question) and _INHERITED.search(question):
+        fact = _origin(question, nodes, tree, members_of)
+        if fact is not None:
+            return fact
+    if _UPWARDS.search(question):
+        return _bases(nodes, tree)
+    if _DOWNWARDS.search(question):
+        return _subclasses(nodes, tree, is_direct=bool(_DIRECT.search(question)))
+    if _DEFINED.search(question):
+        return _definition(nodes)
+    if _MEMBERS.search(question) and _ASKS_LIST.search(question):
+        return _members(nodes, members_of)
+    return None
+
+
+def _named(question: str, tree: Hierarchy) -> list[str]:
+    """Return the classes that the question names, longest names first within the order of the question."""
+    tokens = [token for token in _NAME.findall(question) if token[0].isupper() or looks_like_name(token)]
+    names = (name for token in dict.fromkeys(tokens) for name in tree.named(token) if _is_spelled(token, name))
+    return list(dict.fromkeys(names))
+
+
+def _is_spelled(token: str, name: str) -> bool:
+    return name == token or name.endswith((f".{token}", f":{token}"))
+
+
+def _subclasses(nodes: Sequence[ClassNode], tree: Hierarchy, is_direct: bool) -> Fact | None:
+    below: dict[str, ClassNode] = {}
+    for node in nodes:
+        below |= {one.name: one for one in tree.subtree(node.name)[1:] if not is_direct or node.name in one.bases}
+    roots = (
+        _names(_last(node.name) for node in nodes if len(tree.subtree(node.name)) > 1) or f"`{_last(nodes[0].name)}`"
+    )
+    places = _places(below.values())
+    if not places:
+        own = _places(nodes)
+        return Fact(f"No class of this project extends {roots} {{1}}.", own[:1]) if own else None
+    kind = "direct subclass" if is_direct else "subclass"
+    count = f"{len(places)} {kind}{'' if len(places) == 1 else 'es'}"
+    return Fact(f"{roots} has {count}: {_listed(places)}.", places)
+
+
+def _bases(nodes: Sequence[ClassNode], tree: Hierarchy) -> Fact | None:
+    node = next((one for one in nodes if one.source and one.bases), None)
+    if node is None:
+        own = _places(nodes)
+        return Fact(f"`{_last(nodes[0].name)}` has no base class {{1}}.", own[:1]) if own else None
+    above = [tree.nodes[name] for name in node.bases]
+    chain = [one.class_name for one in tree.chain(node.name)][1:]
+    places = _places(above)
+    cited = {place.name: f" {{{number}}}" for number, place in enumerate(places, start=1)}
+    bases = " and ".join(f"`{one.name}`{cited.get(_last(one.name), '')}" for one in above)
+    further = f"; above it: {' > '.join(f'`{name}`' for name in chain)}" if chain else ""
+    return Fact(f"`{_last(node.name)}` extends {bases}{further}.", places or _places([node]))
+
+
+def _origin(question: str, nodes: Sequence[ClassNode], tree: Hierarchy, members_of: MembersOf) -> Fact | None:
+    """Return the nearest ancestor that defines a member which the question names."""
+    words = set(_NAME.findall(question))
+    for node in nodes:
+        for ancestor in tree.chain(node.name):
+            above = tree.nodes[ancestor.class_name]
+            for member in members_of(above) if above.source else ():
+                if member.name in words:
+                    place = Definition(f"{_last(above.name)}.{member.name}", str(above.source), member.lines)
+                    text = f"`{_last(node.name)}` inherits `{member.name}` from `{above.name}` {{1}}."
+                    return Fact(text, (place,))
+    return None
+
+
+def _members(nodes: Sequence[ClassNode], members_of: MembersOf) -> Fact | None:
+    for node in nodes:
+        own = {one.name: one for one in members_of(node)} if node.source else {}
+        if own:
+            places = tuple(Definition(one.name, str(node.source), one.lines) for one in own.values())[:MAX_NAMED]
+            return Fact(f"`{_last(node.name)}` defines {len(own)} members: {_listed(places)}.", places)
+    return None
+
+
+def _definition(nodes: Sequence[ClassNode]) -> Fact | None:
+    places = _places(nodes)
+    where = " and ".join(f"{one.source}:{one.lines[0]}-{one.lines[1]} {{{n}}}" for n, one in enumerate(places, start=1))
+    return Fact(f"`{places[0].name}` is defined in {where}.", places) if places else None
+
+
+def _places(nodes: Iterable[ClassNode]) -> tuple[Definition, ...]:
+    found = [Definition(_last(one.name), one.source, one.lines) for one in nodes if one.source and one.lines]
+    return tuple(found[:MAX_NAMED])
+
+
+def _listed(places: Sequence[Definition]) -> str:
+    return ", ".join(f"`{one.name}` {{{number}}}" for number, one in enumerate(places, start=1))
+
+
+def _names(names: Iterable[str]) -> str:
+    return " and ".join(f"`{name}`" for name in dict.fromkeys(names))
+
+
+def _last(name: str) -> str:
+    return re.split(r"[.:]", name)[-1]

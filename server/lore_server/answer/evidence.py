@@ -1,0 +1,93 @@
+"""Choose the passages that an answer shows: whole chunks of the best files, without near-duplicates."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+
+from lore_etl.core.model import Chunk, KnowledgeType
+from lore_server.answer.pack import Passage
+from lore_server.query.outdated import outdated
+from lore_server.query.proximity import stems
+from lore_server.query.query_service import SearchOutcome
+
+Rarity = Callable[[Iterable[str]], Mapping[str, float]]
+
+SHOWN = 4
+PER_FILE = 2
+OVERHEAD = 300  # characters of a citation beside its text
+SAME = 0.8  # share of the words of the shorter passage from which two passages say the same
+RANK_SHARE = 0.5
+PAST = frozenset({KnowledgeType.TICKET, KnowledgeType.RELEASE, KnowledgeType.BLOG, KnowledgeType.MEMORY})
+_WORD = re.compile(r"[^\W_]+")
+
+
+def choose(found: SearchOutcome, files: int, characters: int, rarity: Rarity) -> list[Passage]:
+    """Return up to four passages of the best `files` files, at most `characters` long; at least one passage.
+
+    The best passage of the best file is always among them. Outdated passages come last, and what describes the past
+    comes after what describes the present, unless the question asks for it.
+    """
+    ranked = found.ranked[:files]
+    if not ranked:
+        return []
+    share = coverage(found.query.text, rarity)
+    position = {file.source: number for number, file in enumerate(ranked)}
+    similar = {candidate.chunk.id: max(0.0, candidate.vector or 0.0) for candidate in found.candidates}
+    best = {file.chunk.id for file in ranked}
+    both = [*(file.chunk for file in ranked), *(candidate.chunk for candidate in found.candidates)]
+    chunks = {chunk.id: chunk for chunk in both if chunk.source in position}
+
+    def score(chunk: Chunk) -> float:
+        rank = 1 / (1 + position[chunk.source]) + (0.3 if chunk.id in best else 0.0)
+        return RANK_SHARE * rank + share(chunk) + similar.get(chunk.id, 0.0)
+
+    ordered = sorted(chunks.values(), key=lambda chunk: (chunk.id != ranked[0].chunk.id, -score(chunk), chunk.id))
+    chosen: list[Chunk] = []
+    count: Counter[str] = Counter()
+    for chunk in ordered:
+        if len(chosen) == SHOWN:
+            break
+        size = len(chunk.text) + OVERHEAD
+        if chosen and size > characters:
+            continue
+        if count[chunk.source] < PER_FILE and not any(_is_same(chunk.text, other.text) for other in chosen):
+            chosen.append(chunk)
+            characters -= size
+            count[chunk.source] += 1
+    chosen.sort(key=lambda chunk: _standing(chunk, found))
+    return [Passage(number, chunk) for number, chunk in enumerate(chosen, start=1)]
+
+
+def coverage(question: str, rarity: Rarity) -> Callable[[Chunk | str], float]:
+    """Return a function that measures which share of the question's words a passage contains, weighted by rarity."""
+    words = stems(question)
+    rare = rarity(word for word, _ in words)
+    weights: dict[str, float] = {}
+    for word, stem in words:
+        weights[stem] = max(weights.get(stem, 0.0), rare[word])
+    whole = sum(weights.values())
+
+    def share(passage: Chunk | str) -> float:
+        text = passage if isinstance(passage, str) else " ".join((passage.text, passage.title, *passage.heading))
+        held = {stem for _, stem in stems(text)}
+        return sum(weight for stem, weight in weights.items() if stem in held) / whole if whole else 0.0
+
+    return share
+
+
+def _standing(chunk: Chunk, found: SearchOutcome) -> tuple[bool, bool]:
+    """Return the sort key that puts current passages before outdated ones, and the present before the past."""
+    asked = found.query.wanted_types | found.query.sought_types
+    is_past = chunk.type in PAST and chunk.type not in asked and not found.query.versions
+    return outdated(chunk, found.today) is not None, is_past
+
+
+def _is_same(text: str, other: str) -> bool:
+    first, second = _words(text), _words(other)
+    return len(first & second) > SAME * max(1, min(len(first), len(second)))
+
+
+def _words(text: str) -> set[str]:
+    return {word.casefold() for word in _WORD.findall(text)}

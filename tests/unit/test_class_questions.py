@@ -1,0 +1,111 @@
+"""Questions about classes are answered exactly, from the class tree."""
+
+from __future__ import annotations
+
+import pytest
+
+from lore_etl.core.model import Member
+from lore_etl.relations.classes import ClassNode, Hierarchy
+from lore_server.answer.class_questions import Fact, class_fact
+
+TREE = Hierarchy(
+    [
+        ClassNode("shop.Store", ("abc.ABC",), "shop/base.py", (3, 20)),
+        ClassNode("shop.SQLStore", ("shop.Store",), "shop/sql.py", (5, 40)),
+        ClassNode("shop.SQLiteStore", ("shop.SQLStore",), "shop/sqlite.py", (7, 90)),
+        ClassNode("shop.MemoryStore", ("shop.Store",), "shop/memory.py", (2, 30)),
+        ClassNode("Neo.form.field.Base", (), "src/form/field/Base.mjs", (1, 9)),
+        ClassNode("Neo.form.field.Text", ("Neo.form.field.Base",), "src/form/field/Text.mjs", (1, 9)),
+    ]
+)
+MEMBERS = {
+    "shop.Store": [Member("claim", "method", (8, 12)), Member("revive", "method", (14, 18))],
+    "shop.SQLStore": [Member("claim", "method", (9, 20))],
+}
+
+
+def ask(question: str) -> Fact | None:
+    return class_fact(question, TREE, lambda node: MEMBERS.get(node.name, []))
+
+
+def names(question: str) -> list[str]:
+    fact = ask(question)
+    return [] if fact is None else [one.name for one in fact.places]
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "list subclasses of shop.Store",
+        "Which classes derive from shop.Store?",
+        "what extends shop.Store",
+        "everything that inherits from shop.Store",
+        "which stores implement shop.Store",
+    ],
+)
+def test_subclasses_are_listed_at_any_depth(question: str) -> None:
+    fact = ask(question)
+
+    assert fact is not None
+    assert fact.text == "`Store` has 3 subclasses: `MemoryStore` {1}, `SQLStore` {2}, `SQLiteStore` {3}."
+    assert [one.source for one in fact.places] == ["shop/memory.py", "shop/sql.py", "shop/sqlite.py"]
+
+
+def test_only_direct_subclasses_are_listed_if_they_are_asked_for() -> None:
+    assert names("Which classes derive directly from shop.Store?") == ["MemoryStore", "SQLStore"]
+
+
+def test_a_dotted_name_of_a_script_is_found() -> None:
+    assert names("list subclasses of Neo.form.field.Base") == ["Text"]
+
+
+@pytest.mark.parametrize(
+    "question", ["base class of SQLiteStore", "What does SQLiteStore extend?", "parents of SQLiteStore"]
+)
+def test_the_base_class_is_named_with_the_classes_above_it(question: str) -> None:
+    fact = ask(question)
+
+    assert fact is not None
+    assert fact.text == "`SQLiteStore` extends `shop.SQLStore` {1}; above it: `shop.Store` > `abc.ABC`."
+    assert [one.source for one in fact.places] == ["shop/sql.py"]
+
+
+def test_a_member_is_inherited_from_the_nearest_class_that_defines_it() -> None:
+    assert names("Where does SQLiteStore inherit claim from?") == ["SQLStore.claim"]
+    assert names("In which class is the revive that SQLiteStore inherits?") == ["Store.revive"]
+
+
+def test_members_are_listed_with_their_lines() -> None:
+    fact = ask("What methods does shop.Store define?")
+
+    assert fact is not None
+    assert fact.text == "`Store` defines 2 members: `claim` {1}, `revive` {2}."
+    assert [one.lines for one in fact.places] == [(8, 12), (14, 18)]
+
+
+def test_a_definition_is_given_with_its_file_and_lines() -> None:
+    fact = ask("Where is MemoryStore defined?")
+
+    assert fact is not None
+    assert fact.text == "`MemoryStore` is defined in shop/memory.py:2-30 {1}."
+
+
+def test_a_class_without_subclasses_is_reported_as_such() -> None:
+    fact = ask("subclasses of MemoryStore")
+
+    assert fact is not None
+    assert fact.text == "No class of this project extends `MemoryStore` {1}."
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Why is shop.Store slow?",
+        "How do I use SQLiteStore with four threads?",
+        "what extends the session",
+        "MemoryStore",
+        "which tests cover MemoryStore",
+    ],
+)
+def test_other_questions_are_left_to_the_search(question: str) -> None:
+    assert ask(question) is None

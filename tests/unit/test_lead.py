@@ -1,0 +1,81 @@
+"""The lead of an answer is a complete sentence of prose that covers the question, or there is no lead."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from lore_server.answer.evidence import coverage
+from lore_server.answer.lead import Lead, find_lead
+from lore_server.answer.pack import Passage
+from tests.harness.chunks import make_chunk
+
+TEXT = """# Retries
+
+A failed job waits two seconds before its first retry. It is dead after five attempts.
+
+- A failed job in a list waits two seconds.
+
+> A failed job in a quotation waits two seconds.
+
+| A failed job | waits two seconds before its first retry. |
+|---|---|
+| A failed job | waits two seconds before its first retry. |
+
+```text
+A failed job in a fence waits two seconds.
+```
+
+    A failed job in an indented block waits two seconds.
+
+The failed job waits for two seconds:
+
+Why does a failed job wait two seconds?
+"""
+
+
+def alike(texts: Sequence[str]) -> NDArray[np.float32]:
+    return np.ones((len(texts), 1), dtype=np.float32)
+
+
+def lead(question: str, text: str = TEXT, source: str = "docs/retries.md") -> Lead | None:
+    passage = Passage(1, make_chunk(source, text=text, lines=(1, text.count("\n") + 1)))
+    share = coverage(question, lambda words: dict.fromkeys(words, 1.0))
+    return find_lead(question, [passage], lambda _: text, share, alike)
+
+
+def test_a_complete_sentence_that_covers_the_question_leads() -> None:
+    found = lead("How long does a failed job wait before its first retry?")
+
+    assert found is not None
+    assert found.text == "A failed job waits two seconds before its first retry."
+
+
+@pytest.mark.parametrize("word", ["list", "quotation", "fence", "indented block"])
+def test_fragments_never_lead(word: str) -> None:
+    assert lead(f"How long does a failed job in a {word} wait?") is None or word not in str(lead(word))
+
+
+def test_only_markdown_prose_leads() -> None:
+    assert lead("How long does a failed job wait before its first retry?", source="ferry/retry.py") is None
+
+
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        ("How many failed jobs does a queue keep?", "A queue keeps failed jobs in its store for later.\n"),
+        ("Why does a queue keep failed jobs?", "A queue keeps failed jobs in its store for later.\n"),
+        ("What does a queue keep?", "It keeps the failed jobs of a queue for later.\n"),
+        ("Does a queue keep failed jobs?", "A queue keeps failed jobs in its store [for\nlater](x.md) as (follows.\n"),
+    ],
+    ids=["no quantity", "no reason", "dangling pronoun", "open bracket"],
+)
+def test_a_sentence_that_does_not_answer_does_not_lead(question: str, text: str) -> None:
+    assert lead(question, text) is None
+
+
+def test_a_sentence_of_another_subject_does_not_lead() -> None:
+    assert lead("How much does a train ticket to Vienna cost?") is None
