@@ -10,8 +10,10 @@ import pytest
 
 from lore_etl.config.settings import Settings
 from lore_etl.core.errors import InvalidArgument
+from lore_etl.stores.keywords import COUNTED, FEW, KeywordStore
 from lore_server.app import App
 from lore_server.contract import Contract
+from tests.harness.chunks import make_chunk
 from tests.harness.models import HashModel
 from tests.harness.projects import write_project
 
@@ -124,6 +126,21 @@ def test_an_excluded_word_leaves_out_passages_but_not_their_file(filters_app: Ap
 )
 def test_the_total_is_the_exact_number_of_matching_passages(filters_app: App, query: str, total: int) -> None:
     assert search(filters_app, query, limit=1)["total"] == total
+
+
+def test_a_total_that_would_take_long_is_a_minimum_unless_facets_are_requested(tmp_path: Path) -> None:
+    store = KeywordStore(tmp_path)
+    chunks = [make_chunk(f"{n}.md", text="A retry.") for n in range(COUNTED + 500)]
+    store.replace(chunks, ())
+    store.publish()
+    some = {chunk.id for chunk in chunks[: FEW + 500]}
+
+    assert store.count_matches("retry") == (COUNTED + 500, True)
+    assert store.count_matches("retry", {chunks[0].id}) == (1, True)
+    number, is_exact = store.count_matches("retry", some)
+    assert 0 < number <= len(some)
+    assert not is_exact
+    assert store.count_matches("nothing", some) == (0, True)
 
 
 def test_facets_count_the_matching_passages_by_type_and_by_folder(filters_app: App) -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 import tantivy
 
@@ -18,9 +19,18 @@ from lore_etl.stores.tokenizer import query_terms, terms
 
 WRITER_BYTES = 64_000_000
 MAX_QUERY_TERMS = 512
+DEPTH_FACTOR = 8  # first read so many times the hits that are requested, if they are limited to some chunks
+COUNTED = 2_000  # hits that are compared with the chunks that pass a filter, to count them
 FEW = 300  # chunks whose ids may be terms of a query; with more, it is cheaper to read all hits
 Field = Literal["words", "path"]
 _REPEATED = 2  # how often the words of title, headings, symbols and path count among the words of a chunk
+
+
+class MatchCount(NamedTuple):
+    """A number of matching chunks, or its minimum."""
+
+    number: int
+    is_exact: bool = True
 
 
 class KeywordStore:
@@ -83,19 +93,23 @@ class KeywordStore:
             return self._hits(query, limit)
         if len(only) <= FEW:
             return self._hits(self._among(query, only), limit)
-        return [hit for hit in self._all_hits(query) if hit[0] in only][:limit]
+        return list(islice((hit for hit in self._reading_on(query, DEPTH_FACTOR * limit) if hit[0] in only), limit))
 
-    def count_matches(self, text: str, only: Collection[str] | None = None) -> int:
-        """Return the number of chunks with a word of the text, of all chunks or of those in `only`."""
+    def count_matches(self, text: str, only: Collection[str] | None = None) -> MatchCount:
+        """Return the number of chunks with a word of the text, of all chunks or of those in `only`.
+
+        It is a minimum if `only` has many chunks and more than `COUNTED` chunks of the whole index match.
+        """
         query = self._any_of(text, "words")
         if query is None or (only is not None and not only):
-            return 0
+            return MatchCount(0)
         if only is not None and len(only) > FEW:
-            return sum(id_ in only for id_, _ in self._all_hits(query))
+            hits = self._all_hits(query, COUNTED)
+            return MatchCount(sum(id_ in only for id_, _ in hits), len(hits) < COUNTED)
         if only is not None:
             query = self._among(query, only)
         with self._reporting():
-            return int(self._index.searcher().search(query, 1, count=True).count or 0)
+            return MatchCount(int(self._index.searcher().search(query, 1, count=True).count or 0))
 
     def matches(self, text: str) -> list[str]:
         """Return the ids of all chunks with a word of the text."""
@@ -125,11 +139,18 @@ class KeywordStore:
     def _among(self, query: tantivy.Query, ids: Collection[str]) -> tantivy.Query:
         return self._only(query, tantivy.Query.term_set_query(self._schema, "id", list(ids)))
 
-    def _all_hits(self, query: tantivy.Query) -> list[tuple[str, float]]:
-        """Return every hit, best first. The ids are kept until the next commit, since reading one takes 4 µs."""
+    def _reading_on(self, query: tantivy.Query, depth: int) -> Iterator[tuple[str, float]]:
+        """Yield every hit, best first: at first `depth` of them, and if these are not enough, all."""
+        first = self._all_hits(query, depth)
+        yield from first
+        if len(first) == depth:
+            yield from islice(self._all_hits(query), depth, None)
+
+    def _all_hits(self, query: tantivy.Query, depth: int | None = None) -> list[tuple[str, float]]:
+        """Return every hit, or the best. The ids are kept until the next commit, since reading one takes 4 µs."""
         with self._reporting():
             searcher = self._index.searcher()
-            hits = searcher.search(query, max(1, searcher.num_docs), count=False).hits
+            hits = searcher.search(query, depth or max(1, searcher.num_docs), count=False).hits
             if self._ids is None and len(hits) > FEW:
                 every = searcher.search(tantivy.Query.all_query(), searcher.num_docs, count=False).hits
                 self._ids = {(address.segment_ord, address.doc): searcher.doc(address)["id"][0] for _, address in every}

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from lore_etl.chunking.section import CLASS_KINDS
 from lore_etl.core.model import Chunk
 from lore_etl.index import Index
+from lore_etl.stores.keywords import MatchCount
 from lore_server.query import classic, hybrid, lineage, outdated, reference, similar, single_leg, structure
 from lore_server.query.confidence import DOUBT, DOUBTFUL, confidence
 from lore_server.query.filters import NO_FILTERS, Filters
@@ -46,7 +47,7 @@ class SearchOutcome:
     ranked: list[Ranked]
     passages: list[Ranked]
     candidates: list[Candidate]
-    total: int
+    total: MatchCount
     among: Mapping[str, str] | None
     confidence: float
     degraded: str | None
@@ -101,7 +102,8 @@ class QueryService:
             self._index.require()
             state = self._recent.state(self._today())
             among = self._among(part, chosen, filters, state)
-            total = len(among) if among is not None and filters.phrases else self._matches(query, among)
+            is_phrase = among is not None and filters.phrases
+            total = MatchCount(len(among or ())) if is_phrase else self._matches(query, among)
             found = self._outcome(self.candidates(query, chosen, among, vector), among, total)
             if group_copies and (copies := self._copies(found, state)):
                 found = self._without_copies(found, copies, chosen, vector, state)
@@ -110,7 +112,7 @@ class QueryService:
         self._recent.put(question, None if found.degraded else state, found)
         return found
 
-    def _outcome(self, retrieved: Retrieved, among: Mapping[str, str] | None, total: int) -> SearchOutcome:
+    def _outcome(self, retrieved: Retrieved, among: Mapping[str, str] | None, total: MatchCount) -> SearchOutcome:
         passages, ranked = self._ranked(retrieved, self._ranking, self._weights)
         if among is not None:  # ancestors, relatives and successors come along from anywhere
             ranked = [one for one in ranked if one.chunk.id in among]
@@ -156,7 +158,7 @@ class QueryService:
     def _rows_by_source(self, state: State | None) -> dict[str, Mapping[str, str]]:
         return {file.source: rows for file, rows in self._all_files(state).items()}
 
-    def _matches(self, query: Query, among: Mapping[str, str] | None) -> int:
+    def _matches(self, query: Query, among: Mapping[str, str] | None) -> MatchCount:
         return self._index.keywords.count_matches(query.text, among)
 
     def matches(self, found: SearchOutcome, filters: Filters) -> Counter[FileKey]:

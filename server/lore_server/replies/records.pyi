@@ -65,6 +65,7 @@ class FreshnessRecord(TypedDict):
 class QueryResultRecord(TypedDict):
     query: str
     total: int
+    total_is_minimum: NotRequired[bool]
     results: list[ResultRecord]
     facets: NotRequired[FacetsRecord]
     truncated: NotRequired[str]

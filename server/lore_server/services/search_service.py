@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
@@ -15,6 +16,7 @@ from lore_server.query.further import further_passages
 from lore_server.query.outdated import outdated
 from lore_server.query.query_service import QueryService, SearchOutcome
 from lore_server.query.ranking import Ranked
+from lore_server.query.scope import FileKey
 from lore_server.query.syntax import read_request
 from lore_server.replies import budget, paging
 from lore_server.replies.excerpt import fitting_excerpt
@@ -71,16 +73,20 @@ class SearchService:
             if others := further_passages(self._index, found, file, passages) if passages else []:
                 result["passages"] = [_further(chunk, found.query.words) for chunk in others]
         page = paging.Page(start, len(found.ranked), mark)
-        reply = head(query, found, found.total, bool(top), self._freshness.record(), max_tokens)
+        reply = head(query, found, found.total.number, bool(top), self._freshness.record(), max_tokens)
         if facets:
-            reply["facets"] = self._facets(found, request.filters, max_tokens)
+            matches = self._queries.matches(found, request.filters)
+            reply["total"], reply["facets"] = matches.total(), self._facets(found, matches, request.filters, max_tokens)
+        elif not found.total.is_exact:
+            reply["total_is_minimum"] = True
         texts = [result.chunk.text for result in top]
         shown, more = paging.of_passages(reply, results, texts, found.query.words, page, max_tokens)
         return {**reply, "results": shown, **more}
 
-    def _facets(self, found: SearchOutcome, filters: Filters, max_tokens: int) -> records.FacetsRecord:
+    def _facets(
+        self, found: SearchOutcome, matches: Counter[FileKey], filters: Filters, max_tokens: int
+    ) -> records.FacetsRecord:
         room = max_tokens * budget.CHARACTERS_PER_TOKEN // FACETS_SHARE
-        matches = self._queries.matches(found, filters)
         any_type = filters.of_any_type()
         of_any_type = matches if any_type == filters else self._queries.matches(found, any_type)
         types = facet_counts.by_type(of_any_type)

@@ -20,8 +20,7 @@ from lore_etl.stores.store_errors import is_panic
 
 Row = tuple[str, str, str]
 FEW = 150  # rows that are compared one by one: faster than a search that is limited to them
-DEEPEST = 2_000  # results of a search among all rows, if enough of them are likely to be among the wanted rows
-MARGIN = 1.5
+DEPTH_FACTOR = 4  # first search among all rows for so many times the rows that are requested
 
 
 class VectorStore:
@@ -89,12 +88,10 @@ class VectorStore:
             return self._nearest(vector, limit, where={"type": type_} if type_ is not None else None)
         if len(only) <= FEW:
             return sorted(self.similarities(vector, only).items(), key=lambda hit: -hit[1])[:limit]
-        depth = round(MARGIN * limit * self.count() / len(only))
-        if depth <= min(DEEPEST, self._backend.limits.results):
-            wanted = set(only)
-            found = [hit for hit in self._nearest(vector, depth) if hit[0] in wanted]
-            if len(found) >= limit:
-                return found[:limit]
+        wanted, depth = set(only), min(DEPTH_FACTOR * limit, self._backend.limits.results)
+        found = [hit for hit in self._nearest(vector, depth) if hit[0] in wanted]
+        if len(found) >= limit:  # most rows are wanted: this is faster than a restricted search
+            return found[:limit]
         step = self._backend.limits.among
         found = [
             hit
