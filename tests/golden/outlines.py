@@ -1,4 +1,4 @@
-"""Describe what is found in the sample of each language: `tests/golden/languages/NAME.*` and `NAME.json`."""
+"""Describe what is found in the sample of each language: `tests/golden/languages/NAME.*` and `NAME.outline.json`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ FOLDER = Path(__file__).with_name("languages")
 def sample_of(language: str) -> Path:
     """Return the sample file of a language."""
     names = {name for name, syntax in code_syntaxes().items() if syntax == language}
-    return next(file for file in sorted(FOLDER.glob(f"{language}.*")) if file.suffix in names)
+    return next(
+        file for file in sorted(FOLDER.glob(f"{language}.*")) if file.suffix in names and ".outline" not in file.name
+    )
 
 
 def outline_of(language: str) -> dict[str, Any]:
@@ -35,7 +37,7 @@ def outline_of(language: str) -> dict[str, Any]:
 
 def target_of(language: str) -> Path:
     """Return the file with the outline of a language's sample."""
-    return FOLDER / f"{language}.json"
+    return FOLDER / f"{language}.outline.json"
 
 
 def rendered(language: str) -> str:

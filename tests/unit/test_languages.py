@@ -147,3 +147,54 @@ def test_damaged_code_loses_no_line(language: str) -> None:
 
     covered = {number for one in parsed.sections for number in range(one.first, one.last + 1)}
     assert {number for number, line in enumerate(damaged.split("\n"), 1) if line.strip()} <= covered
+
+
+def test_configuration_is_split_by_its_keys() -> None:
+    text = f"""# What the service does. {BODY}
+server:
+  # {BODY}
+  port: 80
+  host: localhost
+  tls:
+    certificate: a  # {BODY}
+    key: b
+    versions: {BODY}
+    curves: {BODY}
+    more: {BODY}
+    rest: {BODY}
+  limits:
+    requests: {BODY}
+    seconds: 30  # {BODY}
+    more: {BODY}
+database:
+  url: {BODY}
+"""
+    chunks = chunks_in("config/app.yaml", text)
+
+    headings = [one.heading for one in chunks]
+    assert ("server", "tls") in headings
+    assert ("server", "limits") in headings
+    assert headings[-1] == ("database",)
+    assert next(one for one in chunks if "server.limits.seconds" in one.symbols).heading == ("server", "limits")
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "family", "package"),
+    [
+        ("go.mod", "// app\nmodule example.com/app/v2\n\ngo 1.22\n", "manifest:go", "example.com/app/v2"),
+        ("a/Cargo.toml", '[package]\nname = "my-app"\n', "manifest:rust", "my-app"),
+        ("a/package.json", '{"name": "@scope/app", "main": "src/index.js"}', "manifest:node", "@scope/app"),
+        ("tsconfig.base.json", '{"compilerOptions": {"baseUrl": "src", /* c */ "paths": {"@/*": ["a/*"],}}}',
+         "manifest:tsconfig", "src"),
+    ],
+)  # fmt: skip
+def test_a_manifest_names_the_project_for_imports(path: str, text: str, family: str, package: str) -> None:
+    facts = facts_of(path, text)
+
+    assert (facts.family, facts.package) == (family, package)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "{" * 10_000, '{"name": 1}', '{"compilerOptions": 3}', "\0"])
+def test_a_broken_manifest_is_indexed_without_a_name(text: str) -> None:
+    for name in ("go.mod", "Cargo.toml", "package.json", "tsconfig.json"):
+        assert not facts_of(name, text).package

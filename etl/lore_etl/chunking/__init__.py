@@ -7,6 +7,7 @@ from dataclasses import replace
 from lore_etl.chunking import component, grammar, javascript, jsdoc, markdown, plain, python
 from lore_etl.chunking.fit import fit
 from lore_etl.chunking.languages import code_languages
+from lore_etl.chunking.manifests import manifest_facts
 from lore_etl.chunking.recipe import embedding_input
 from lore_etl.chunking.section import Parsed, Section, trimmed
 from lore_etl.chunking.tokens import TokenCounter
@@ -45,7 +46,9 @@ def chunk(document: Document, tokens: TokenCounter) -> tuple[list[Chunk], FileFa
 def parse(document: Document) -> Parsed:
     """Parse a document by its syntax."""
     parser = _PARSERS.get(document.syntax) or (grammar.parse if document.syntax in code_languages() else None)
-    return parser(document) if parser else plain.parse_plain(document)
+    parsed = parser(document) if parser else plain.parse_plain(document)
+    facts = manifest_facts(document.source, document.text)
+    return replace(parsed, facts=facts) if facts else parsed
 
 
 def _chunk(

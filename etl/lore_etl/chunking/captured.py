@@ -11,7 +11,7 @@ from typing import NamedTuple
 from tree_sitter import Node, QueryCursor
 
 from lore_etl.chunking.languages import CodeLanguage
-from lore_etl.chunking.section import CLASS_KINDS, Span
+from lore_etl.chunking.section import CLASS_KINDS, KEYED_KINDS, Span
 from lore_etl.core.text import one_line
 
 PARSE_SECONDS = 5.0  # per file; usual code takes 0.2 s per MB
@@ -20,8 +20,9 @@ MAX_DEPTH = 1000  # of syntax with errors; usual code has 50
 MAX_TOKENS = 2000  # that the grammar finds no place for, side by side
 MATCH_LIMIT = 1 << 12  # unfinished matches at a time
 MAX_NESTED = 20  # classes within classes
+MAX_KEYS = 3  # keys within keys
 MAX_NAME = 200
-CONTAINERS = CLASS_KINDS | {"table"}
+CONTAINERS = CLASS_KINDS | KEYED_KINDS
 EXTENSIONS = frozenset({"impl", "extension"})
 """Kinds that add members and bases to a class which is defined elsewhere."""
 _HELPERS = frozenset("name owner alias path all prefix base partial doc import package group start end".split())
@@ -175,9 +176,11 @@ def _items(matches: list[Match]) -> Iterator[Item]:
         names = [name for mark in match.get("name", ()) if (name := clean(mark.text))]
         if not kind or not names:
             continue
+        if kind == "key":
+            names = [".".join(names)]
         mark = match[kind][0]
         key = mark.start, mark.end, match["name"][0].start if kind == "variable" else -1
-        if key in seen:
+        if key in seen or (mark.start, mark.end, -1) in seen:
             continue
         seen.add(key)
         part = "extension" if kind in EXTENSIONS else "partial" if "partial" in match else ""
@@ -208,7 +211,7 @@ def _nest(items: list[Item], found: Captured) -> None:
 def _place(item: Item, above: Item | None, found: Captured) -> None:
     """Name a definition after those around it. Without a name, its own inner definitions are left out."""
     item.depth = above.depth + 1 if above else 0
-    if item.depth > MAX_NESTED:
+    if item.depth > (MAX_KEYS if item.kind == "key" else MAX_NESTED):
         return
     if item.owner:
         item.names = [f"{item.owner}.{name}" for name in item.names]

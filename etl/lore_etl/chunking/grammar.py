@@ -8,9 +8,10 @@ from lore_etl.chunking.captured import Captured, Item, ParsedTooSlowly, captured
 from lore_etl.chunking.languages import CodeLanguage, code_languages
 from lore_etl.chunking.outline import Definition, sections_of
 from lore_etl.chunking.plain import parse_plain
-from lore_etl.chunking.section import CLASS_KINDS, Parsed, Symbol
+from lore_etl.chunking.section import CLASS_KINDS, KEYED_KINDS, Parsed, Symbol
 from lore_etl.core.model import ClassDefinition, Document, FileFacts, Member
 
+KEY_LINES = 12  # a value that is shorter stays whole
 MAX_LINE = 20_000  # longer lines are generated
 
 
@@ -37,8 +38,11 @@ def parse(document: Document) -> Parsed:
 
 def _definition(item: Item) -> Definition:
     """Return a definition with its members. A method outside its class has a dotted name."""
-    children = tuple(_definition(inner) for inner in item.inner if inner.kind != "variable")
-    class_name = item.name if item.is_container else item.name.rpartition(".")[0] or None
+    is_short = item.kind == "key" and item.lines[1] - item.lines[0] < KEY_LINES
+    children = tuple(_definition(inner) for inner in item.inner if inner.kind != "variable" and not is_short)
+    class_name = item.name if item.kind in CLASS_KINDS else item.name.rpartition(".")[0] or None
+    if item.kind in KEYED_KINDS:
+        class_name = None
     kind = "method" if item.kind == "function" and class_name else item.kind
     first, last = item.lines
     return Definition(item.name, kind, first, last, children, tuple(item.names), class_name)
@@ -47,7 +51,7 @@ def _definition(item: Item) -> Definition:
 def _symbols(items: list[Item]) -> Iterator[Symbol]:
     """Yield constants, variables and attributes."""
     for item in items:
-        if item.kind == "variable":
+        if item.kind in ("variable", "key"):
             yield from (Symbol(name, *item.lines) for name in item.names)
         yield from _symbols(item.inner)
 

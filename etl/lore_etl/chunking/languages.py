@@ -52,14 +52,15 @@ def code_syntaxes() -> dict[str, str]:
 
 def code_patterns() -> tuple[str, ...]:
     """Return gitignore patterns for all files in these languages."""
-    return tuple(f"*{name}" if name.startswith(".") else name for name in code_syntaxes())
+    suffixes = tuple(f"*{name}" for name in code_syntaxes() if name.startswith("."))
+    return (*suffixes, *(pattern for name in code_syntaxes() if name[0] != "." for pattern in (name, f"{name}.*")))
 
 
 def code_syntax_of(path: str) -> str | None:
     """Return the name of the language of a file, if it has a query file."""
     name = PurePosixPath(path)
     known = code_syntaxes()
-    return known.get(name.name) or known.get(name.suffix.lower())
+    return known.get(name.name) or known.get(name.suffix.lower()) or known.get(name.name.partition(".")[0])
 
 
 def _described(file: Path) -> CodeLanguage:

@@ -6,7 +6,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from lore_etl.chunking.section import IMPORTS, Section, Span, Symbol
+from lore_etl.chunking.section import IMPORTS, KEYED_KINDS, Section, Span, Symbol
 
 _CLOSING = "()[]{};, \t"
 LeadTest = Callable[[int], bool]
@@ -123,7 +123,7 @@ def _sections(
         members = [one for one in definition.children if one.first > definition.first]
         return _fill(members, first, last, lines, leads, inner)
     symbols = tuple(Symbol(name, first, last) for name in definition.names or (definition.name,))
-    if definition.class_name == definition.name:
+    if definition.class_name == definition.name or definition.kind in KEYED_KINDS:
         symbols += owner.assigned(first, last)
     section = Section(
         first, last, definition.kind, definition.name, _path(definition.name), symbols,

@@ -13,6 +13,8 @@ IMPORTS = "imports"
 """The kind of a piece that does nothing but import."""
 CLASS_KINDS = frozenset("class struct interface trait enum object module protocol impl extension".split())
 """The kinds of definitions that have a place in the class tree."""
+KEYED_KINDS = frozenset({"key", "table"})
+"""The kinds of definitions that contain names, and are no classes."""
 Span = tuple[int, int]
 
 

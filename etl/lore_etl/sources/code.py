@@ -7,12 +7,15 @@ from dataclasses import replace
 from typing import ClassVar
 
 from lore_etl.chunking.languages import code_patterns
+from lore_etl.config.layers import CONFIG_NAME
 from lore_etl.core.model import Document, KnowledgeType
+from lore_etl.files.generated import PATTERNS
 from lore_etl.sources.prose import OF_OTHERS
 from lore_etl.sources.source import Source, SourceContext, is_code
 
 _SCRIPTS = ("js", "mjs", "cjs", "jsx", "ts", "mts", "cts", "tsx")
-_GENERATED = ("!*.min.js", "!*.min.mjs", "!*.bundle.js", "!*.d.ts", "!*_pb2.py", "!*_pb2.pyi")
+_GENERATED = tuple(f"!{pattern}" for patterns in PATTERNS.values() for pattern in patterns)
+_OWN = (f"!{CONFIG_NAME}",)
 
 
 def _below(*folders: str) -> tuple[str, ...]:
@@ -38,7 +41,7 @@ class Examples(CodeIn):
     """Code that demonstrates how the project is used."""
 
     name, type = "examples", KnowledgeType.EXAMPLE
-    patterns = (*_below("examples", "example", "samples", "demos"), *OF_OTHERS, *_GENERATED)
+    patterns = (*_below("examples", "example", "samples", "demos"), *OF_OTHERS, *_GENERATED, *_OWN)
     prose = (".md",)
 
     def claims(self, path: str) -> bool:
@@ -51,7 +54,7 @@ class Patterns(CodeIn):
     """Examples to follow: the framework's in `.ce/` and the project's own."""
 
     name, type = "patterns", KnowledgeType.EXAMPLE
-    patterns = _below(".ce/examples", "examples/patterns")
+    patterns = (*_below(".ce/examples", "examples/patterns"), *_OWN)
     prose = (".md",)
 
 
@@ -62,7 +65,7 @@ class Tests(CodeIn):
     patterns = (*_below("tests", "test", "__tests__", "spec", "e2e"), "test_*.py", "*_test.py", "conftest.py",
                 *(f"*.{kind}.{suffix}" for kind in ("spec", "test") for suffix in _SCRIPTS), "*_test.go", "*_test.rb",
                 "*_spec.rb", "*_test.dart", "*_test.exs", "*Test.java", "*Test.kt", "*Test.php", "*Tests.cs",
-                "*Tests.swift", "*Spec.scala", *_GENERATED)  # fmt: skip
+                "*Tests.swift", "*Spec.scala", *_GENERATED, *_OWN)  # fmt: skip
 
 
 class PythonCode(Source):
@@ -80,10 +83,10 @@ class JavaScriptCode(Source):
 
 
 class OtherCode(Source):
-    """Code in other languages, and API contracts."""
+    """Code in other languages, and configuration."""
 
     name, type = "other", KnowledgeType.SRC
-    patterns = (*code_patterns(), "*.proto", "openapi.yaml", "openapi.yml", "Makefile")
+    patterns = (*code_patterns(), "*.proto", "go.mod", *_GENERATED, *_OWN)
 
 
 class Jsdoc(Source):

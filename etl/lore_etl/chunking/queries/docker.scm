@@ -1,0 +1,9 @@
+;; language: Dockerfile
+;; files: Dockerfile Containerfile .dockerfile .containerfile
+;; grammar: tree_sitter_containerfile.language
+;; packages: none
+
+(comment) @doc
+(from_instruction as: (_) @name) @variable
+(arg_instruction (arg_pair name: (_) @name)) @variable
+(env_instruction (env_pair name: (_) @name)) @variable

@@ -1,0 +1,8 @@
+;; language: JSON
+;; files: .json .jsonc .json5 .webmanifest
+;; grammar: tree_sitter_json.language
+;; packages: none
+
+(comment) @doc
+(pair key: (string (string_content) @name) value: [(object) (array)]) @key
+(pair key: (string (string_content) @name)) @variable

@@ -1,0 +1,25 @@
+"""Recognise files that programs write: lock files, minified and generated code. They are skipped and reported."""
+
+from __future__ import annotations
+
+from lore_etl.files.ignore import configured
+
+LOCK = "lock file"
+MINIFIED = "minified or bundled"
+GENERATED = "generated"
+_LOCKS = (
+    "*.lock", "*.lockb", "package-lock.json", "npm-shrinkwrap.json", "pnpm-lock.yaml", "go.sum", "go.work.sum",
+    "Package.resolved", "packages.lock.json", "gradle.lockfile", ".terraform.lock.hcl", "mix.lock",
+)  # fmt: skip
+_MINIFIED = ("*.min.js", "*.min.mjs", "*.min.css", "*.min.json", "*.bundle.js", "*.map", "*-min.js")
+_GENERATED = (
+    "*.d.ts", "*_pb2.py", "*_pb2.pyi", "*.pb.go", "*_generated.go", "zz_generated*.go", "*.g.dart", "*.freezed.dart",
+    "*.designer.cs", "*.Designer.cs", "*.g.cs", "*.pb.cc", "*.pb.h", "*.tsbuildinfo", "tree.json", "structure.json",
+)  # fmt: skip
+PATTERNS = {LOCK: _LOCKS, MINIFIED: _MINIFIED, GENERATED: _GENERATED}
+"""Patterns by reason."""
+
+
+def generated_reason(path: str) -> str | None:
+    """Return why a file does not count as written by people, or None."""
+    return next((why for why, patterns in PATTERNS.items() if configured(why, patterns).match_file(path)), None)
