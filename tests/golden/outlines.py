@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from lore_etl.chunking import parse
-from lore_etl.chunking.languages import code_syntaxes
+from lore_etl.chunking.code_languages import code_syntaxes
 from lore_etl.core.model import Document, KnowledgeType
 
 FOLDER = Path(__file__).with_name("languages")
@@ -22,9 +22,11 @@ def sample_of(language: str) -> Path:
 
 
 def outline_of(language: str) -> dict[str, Any]:
-    """Return the sections, classes and imports of a language's sample."""
+    """Return the sections, classes and imports of a language's sample. Raises ValueError if its grammar is missing."""
     text = sample_of(language).read_text(encoding="utf-8")
     parsed = parse(Document(f"src/{language}", KnowledgeType.SRC, text, language, language))
+    if parsed.warning:
+        raise ValueError(f"{sample_of(language).name}: {parsed.warning}; run `make install`")
     return {
         "sections": [f"{one.first}-{one.last} {one.kind} {' '.join(one.names())}".strip() for one in parsed.sections],
         "classes": [

@@ -164,3 +164,28 @@ def test_a_store_lost_after_a_successful_check_is_detected_by_the_next_check(pro
     app.close()
 
     assert (before, after["status"], parts(after)["keywords"]) == ("healthy", "unhealthy", "failed")
+
+
+def test_the_status_names_what_was_found_and_what_was_left_out(tmp_path: Path, contract: Contract) -> None:
+    files: dict[str, str | bytes] = {
+        "main.go": "package main\n\nfunc run() {}\n",
+        "app.yaml": "port: 80\n",
+        "yarn.lock": "a\n",
+        "logo.png": b"\x89\0",
+    }
+    app = App(write_project(tmp_path / "mixed", files), Settings(), contract, HashModel())
+    job = app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 60})
+    status = health(app)
+    app.close()
+
+    assert status["inventory"] == job["report"]["inventory"]
+    assert status["inventory"] == {
+        "found": [
+            {"type": "src", "language": "YAML", "files": 1},
+            {"type": "src", "language": "Go", "files": 1},
+        ],
+        "left_out": [
+            {"extension": ".lock", "reason": "lock file", "files": 1, "example": "yarn.lock"},
+            {"extension": ".png", "reason": "binary", "files": 1, "example": "logo.png"},
+        ],
+    }

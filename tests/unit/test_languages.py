@@ -7,7 +7,7 @@ import random
 import pytest
 
 from lore_etl.chunking import parse
-from lore_etl.chunking.languages import code_languages, code_syntaxes
+from lore_etl.chunking.code_languages import code_languages, code_syntaxes
 from lore_etl.sources.source import SYNTAXES, syntax_of
 from tests.golden.outlines import rendered, target_of
 from tests.harness.texts import chunks_in, document, facts_of, outline, symbols, words

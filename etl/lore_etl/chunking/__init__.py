@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from lore_etl.chunking import component, grammar, javascript, jsdoc, markdown, plain, python
+from lore_etl.chunking.code_languages import code_languages
 from lore_etl.chunking.fit import fit
-from lore_etl.chunking.languages import code_languages
 from lore_etl.chunking.manifests import manifest_facts
 from lore_etl.chunking.recipe import embedding_input
 from lore_etl.chunking.section import Parsed, Section, trimmed

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from tree_sitter import Node, QueryCursor
 
-from lore_etl.chunking.languages import CodeLanguage
+from lore_etl.chunking.code_languages import CodeLanguage
 from lore_etl.chunking.section import CLASS_KINDS, KEYED_KINDS, Span
 from lore_etl.core.text import one_line
 

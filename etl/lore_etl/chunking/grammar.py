@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from lore_etl.chunking.captured import Captured, Item, ParsedTooSlowly, captured
-from lore_etl.chunking.languages import CodeLanguage, code_languages
+from lore_etl.chunking.code_languages import CodeLanguage, code_languages
 from lore_etl.chunking.outline import Definition, sections_of
 from lore_etl.chunking.plain import parse_plain
 from lore_etl.chunking.section import CLASS_KINDS, KEYED_KINDS, Parsed, Symbol

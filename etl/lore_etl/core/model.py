@@ -164,6 +164,37 @@ class Problem:
     reason: str
 
 
+class FoundFiles(NamedTuple):
+    """The number of indexed files of one type and language."""
+
+    type: str
+    language: str
+    files: int
+
+
+class LeftOutFiles(NamedTuple):
+    """The number of files with one extension that are not indexed, the reason, and one of them."""
+
+    extension: str
+    reason: str
+    files: int
+    example: str
+
+
+class Inventory(NamedTuple):
+    """The files of a project: the indexed ones by type and language, and the others by extension and reason."""
+
+    found: list[FoundFiles]
+    left_out: list[LeftOutFiles]
+
+    def record(self) -> JSON:
+        """Return the counts as in replies."""
+        return {
+            "found": [row._asdict() for row in self.found],
+            "left_out": [row._asdict() for row in self.left_out],
+        }
+
+
 @dataclass
 class SyncReport:
     """The result of a sync. Counts are numbers of chunks, except `files`; `duration` is in seconds."""
@@ -179,6 +210,7 @@ class SyncReport:
     warnings: list[str] = field(default_factory=list)
     rebuilt: str | None = None
     duration: float = 0.0
+    inventory: JSON | None = None
 
     def then(self, later: SyncReport) -> SyncReport:
         """Combine two consecutive reports: the sum of the counts of work, and the later counts of the state."""

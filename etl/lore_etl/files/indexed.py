@@ -15,8 +15,8 @@ KNOWLEDGE = "@lore"
 _TAKEN = f"`{KNOWLEDGE}` is reserved for documents that agents wrote; rename the folder"
 NOTHING_TO_INDEX = (
     "A sync found no files to index in this project.",
-    "Lore indexes Markdown, reStructuredText and source code that git does not ignore; `lore doctor` counts what it "
-    "finds. Add such files, name ignored ones in `index.include`, or choose another folder.",
+    "Lore indexes documents, source code and configuration that git does not ignore; `lore doctor` counts what it "
+    "finds and what it leaves out. Add such files, name ignored ones in `index.include`, or choose another folder.",
 )
 """Message and hint of an IndexMissing after a sync: another sync would change nothing."""
 

@@ -11,7 +11,7 @@ from lore_etl.chunking import CHUNKER_VERSION, chunk
 from lore_etl.chunking.tokens import TokenCounter
 from lore_etl.core.dates import problem_of
 from lore_etl.core.errors import IndexDamaged
-from lore_etl.core.model import Chunk, FileFacts, Problem, Progress, SyncReport, canonical_json, sha256
+from lore_etl.core.model import Chunk, FileFacts, Inventory, Problem, Progress, SyncReport, canonical_json, sha256
 from lore_etl.digest import digest
 from lore_etl.files.indexed import NOTHING_TO_INDEX, ProjectFiles, differing
 from lore_etl.files.redaction import redact, redaction_version
@@ -21,7 +21,9 @@ from lore_etl.pipeline.diff import check_guard
 from lore_etl.pipeline.resolve import assemble, completed
 from lore_etl.relations.classes import Hierarchy
 from lore_etl.relations.supersession import Succession
-from lore_etl.sources import SourceSet
+from lore_etl.sources import REGISTRY, SourceSet
+from lore_etl.sources.agent_files import AgentFiles
+from lore_etl.sources.inventory import inventory
 from lore_etl.sources.source import Source, SourceContext
 from lore_etl.stores import chunkfile
 from lore_etl.stores.catalogue import UNREAD, FileRow
@@ -271,6 +273,10 @@ def _report_known(index: Index, found: Scan, rows: Mapping[str, FileRow], report
                 report.failed.append(Problem(path, text))
             else:
                 report.warnings.append(text)
+    report.inventory = _counted(rows).record()
+    counted = canonical_json(report.inventory)
+    if index.catalogue.meta("inventory") != counted:
+        index.catalogue.set_meta(inventory=counted)
     if not report.files:
         report.warnings.append(" ".join(NOTHING_TO_INDEX))
     circles = json.loads(index.catalogue.meta("circles") or "[]")
@@ -280,6 +286,14 @@ def _report_known(index: Index, found: Scan, rows: Mapping[str, FileRow], report
     for name, patterns in index.settings.sources.items():
         if patterns and name not in owners:
             report.warnings.append(f"The configured source `sources.{name}` does not match any file.")
+
+
+def _counted(rows: Mapping[str, FileRow]) -> Inventory:
+    """Return the files by type and language, and those without a source by extension."""
+    types = {AgentFiles.name: str(AgentFiles.type), **{kind.name: str(kind.type) for kind in REGISTRY}}
+    owners = {path: row.recipe.partition(":")[0] for path, row in rows.items()}
+    owned = {path: types[owner] for path, owner in owners.items() if owner in types}
+    return inventory(owned, [path for path, row in rows.items() if not row.recipe and not json.loads(row.notes)])
 
 
 def _some(names: list[str]) -> str:

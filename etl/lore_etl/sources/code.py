@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import ClassVar
 
-from lore_etl.chunking.languages import code_patterns
+from lore_etl.chunking.code_languages import code_patterns
 from lore_etl.config.layers import CONFIG_NAME
 from lore_etl.core.model import Document, KnowledgeType
 from lore_etl.files.generated import PATTERNS

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import ClassVar
 
-from lore_etl.chunking.languages import code_syntax_of
+from lore_etl.chunking.code_languages import code_syntax_of
 from lore_etl.core.frontmatter import FrontMatter, FrontMatterError, read_front_matter
 from lore_etl.core.model import Document, KnowledgeType
 from lore_etl.files.ignore import configured

@@ -224,6 +224,21 @@ class ProblemRecord(TypedDict):
     source: str
     reason: str
 
+class InventoryFoundRecord(TypedDict):
+    type: str
+    language: str
+    files: int
+
+class InventoryLeftOutRecord(TypedDict):
+    extension: str
+    reason: str
+    files: int
+    example: str
+
+class InventoryRecord(TypedDict):
+    found: list[InventoryFoundRecord]
+    left_out: list[InventoryLeftOutRecord]
+
 class SyncResultRecord(TypedDict):
     action: str
     created: int
@@ -237,6 +252,7 @@ class SyncResultRecord(TypedDict):
     warnings: list[str]
     rebuilt: str | None
     duration: float
+    inventory: NotRequired[InventoryRecord]
     truncated: NotRequired[str]
 
 class JobRecord(TypedDict):
@@ -344,6 +360,7 @@ class HealthRecord(TypedDict):
     checks: list[CheckRecord]
     counts: dict[str, int]
     files: int
+    inventory: NotRequired[InventoryRecord]
     size_bytes: int
     database: str
     project: str

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 
 SIMILAR_SHOWN = 3  # paths in a line
+SHOWN_EXTENSIONS = 8
 
 
 class Placed(TypedDict):
@@ -158,10 +159,26 @@ def job(result: records.JobRecord) -> ReplyText:
     body = [f"{report['files']} files in {report['duration']:.1f} s: {counts}."]
     if report["rebuilt"]:
         body.append(f"The vectors were rebuilt: {report['rebuilt']}.")
+    body += _inventory(report)
     problems = [f"failed: {failure['source']}: {failure['reason']}" for failure in report["failed"]]
     problems += [f"skipped: {file['source']}: {file['reason']}" for file in report["skipped"]]
     warned = [f"warning: {warning}" for warning in report["warnings"]]
     return ReplyText("\n".join([*body, *problem]), (*problems, *warned, *notes(report)))
+
+
+def _inventory(result: records.SyncResultRecord | records.HealthRecord) -> list[str]:
+    """Return lines that name what was found and what was left out."""
+    if "inventory" not in result:
+        return []
+    found, left_out = result["inventory"]["found"], result["inventory"]["left_out"]
+    lines = []
+    if found:
+        lines.append("found: " + ", ".join(f"{row['files']} {row['language']} ({row['type']})" for row in found))
+    if left_out:
+        rows = (f"{row['files']} {row['extension']} ({row['reason']})" for row in left_out[:SHOWN_EXTENSIONS])
+        rest = len(left_out) - SHOWN_EXTENSIONS
+        lines.append("left out: " + ", ".join(rows) + (f" and {rest} more extensions" if rest > 0 else ""))
+    return lines
 
 
 def _pace(result: records.JobRecord) -> str:
@@ -180,6 +197,7 @@ def health(result: records.HealthRecord) -> ReplyText:
     rows += [f"  {check['status']:9} {check['part']:11} {check['detail']}" for check in result["checks"]]
     if result["counts"]:
         rows.append("  " + ", ".join(f"{count} {kind}" for kind, count in result["counts"].items()))
+    rows += [f"  {line}" for line in _inventory(result)]
     if "job" in result:
         rows.append("  " + job(result["job"]).body)
     return ReplyText("\n".join(rows))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import shutil
 import threading
 import time
@@ -60,6 +61,8 @@ class HealthService:
             record["job"] = job
         if owner := self._owner():
             record["owner"] = owner
+        if counted := self._known(lambda catalogue: catalogue.meta("inventory"), None):
+            record["inventory"] = json.loads(counted)
         with contextlib.suppress(LoreError):  # the checks report the cause
             if self._index.exists():
                 record["freshness"] = self._freshness.record()

@@ -31,6 +31,8 @@ class Pace(TypedDict):
 def report_record(action: str, report: SyncReport) -> SyncResultRecord:
     """Return the report with as many files and warnings as fit, and a line that counts the omitted ones."""
     record = {"action": action, **asdict(report)}
+    if record["inventory"] is None:
+        del record["inventory"]
     left, cut = ROWS_CHARACTERS, []
     for number, name in enumerate(ROWS):
         rows = [_brief(row) for row in record[name][:MAXIMUM_ROWS]]

@@ -19,6 +19,7 @@ from lore_server.setup.finding import Examined, Finding
 
 MIN_FREE_BYTES = 200_000_000
 MIN_SQLITE = (3, 35, 0)  # RETURNING
+SHOWN_EXTENSIONS = 8
 
 
 def configuration(session: Session) -> Finding:
@@ -48,23 +49,28 @@ def project(here: Examined) -> Finding:
     """Report which files a sync would read."""
     from lore_etl.files.scan import scan
     from lore_etl.sources import SourceSet
+    from lore_etl.sources.inventory import inventory
     from lore_etl.sources.source import SourceContext
 
     found = scan(here.root, here.settings.index.exclude, {here.index}, include=here.settings.index.include)
     paths = list(found.files)
     sources = SourceSet(SourceContext(paths, lambda path: None), here.settings.sources)
     owners = [sources.owner(path) for path in paths]
-    types = Counter(str(type_.type) for type_ in owners if type_ is not None)
-    counts = ", ".join(f"{count} {kind}" for kind, count in types.most_common())
+    owned = {path: str(source.type) for path, source in zip(paths, owners, strict=True) if source is not None}
+    counted = inventory(owned, [path for path in paths if path not in owned])
+    types = Counter(owned.values())
+    counts = ", ".join(f"{row.files} {row.language} ({row.type})" for row in counted.found)
     git = "git repository" if (here.root / ".git").exists() else "no git repository"
     large = sum(file.size > here.settings.index.max_file_bytes for file in found.files.values())
     others = {
-        "of types that are not indexed": owners.count(None),
         "over index.max_file_bytes": large,
         "skipped: symlinks that lead outside": len(found.refused),
         "not readable": len(found.unreadable),
     }
-    rest = "".join(f"; {count} {problem}" for problem, count in others.items() if count)
+    rest = "".join(
+        f"; left out: {row.files} {row.extension} ({row.reason})" for row in counted.left_out[:SHOWN_EXTENSIONS]
+    )
+    rest += "".join(f"; {count} {problem}" for problem, count in others.items() if count)
     detail = f"{here.root} ({git}): {counts or 'no files'}{rest}. Files that git ignores are not counted."
     if found.unreadable:
         first = found.unreadable[0]

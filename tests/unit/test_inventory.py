@@ -1,0 +1,39 @@
+"""What a project contains, and what of it is left out."""
+
+from __future__ import annotations
+
+from lore_etl.sources.inventory import MAX_ROWS, inventory
+from tests.golden import file_types
+
+
+def test_the_page_of_file_types_is_current() -> None:
+    """After a change, write it with `make golden` and review the diff."""
+    assert file_types.source() == file_types.TARGET.read_text(encoding="utf-8")
+
+
+def test_files_are_counted_by_type_and_language_and_the_others_by_extension_and_reason() -> None:
+    owned = {"a.py": "src", "b.pyi": "src", "tests/a.py": "test", "main.tf": "src", "README.md": "guide"}
+
+    counted = inventory(owned, ["a.png", "b.PNG", "a.min.js", "package-lock.json", "spec.pdf", "LICENSE", "x.qqq"])
+
+    assert [(row.type, row.language, row.files) for row in counted.found] == [
+        ("src", "Python", 2),
+        ("test", "Python", 1),
+        ("src", "Terraform", 1),
+        ("guide", "Markdown", 1),
+    ]
+    assert [(row.extension, row.reason, row.files) for row in counted.left_out] == [
+        (".png", "binary", 2),
+        (".js", "minified or bundled", 1),
+        (".json", "lock file", 1),
+        (".pdf", "document format that Lore does not read", 1),
+        (".qqq", "type of file that Lore does not read", 1),
+        ("LICENSE", "type of file that Lore does not read", 1),
+    ]
+
+
+def test_many_extensions_are_summed_up() -> None:
+    counted = inventory({}, [f"a.x{number}" for number in range(MAX_ROWS + 30)])
+
+    assert len(counted.left_out) == MAX_ROWS + 1
+    assert sum(row.files for row in counted.left_out) == MAX_ROWS + 30
