@@ -8,6 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from lore_etl.chunking.code_languages import code_languages
 from lore_etl.core.errors import InvalidArgument
 from lore_server.query.filters import NO_FILTERS, Filters, pattern_of
 from lore_server.query.syntax import read_request
@@ -111,6 +112,15 @@ def test_arguments_are_filters_too_and_values_of_one_filter_are_alternatives() -
 def test_wrong_arguments_are_reported(arguments: dict[str, str]) -> None:
     with pytest.raises(InvalidArgument):
         read_request("retry", **arguments)
+
+
+def test_every_language_with_a_grammar_is_a_filter() -> None:
+    for name, language in code_languages().items():
+        suffixes = [file for file in language.files if file.startswith(".")]
+        assert suffixes
+        for suffix in suffixes:
+            assert read_request(f"x lang:{name}").filters.accept_file(f"src/a{suffix}", "src"), suffix
+            assert read_request("x", langs=suffix).filters.accept_file(f"src/a{suffix}", "src"), suffix
 
 
 PIECES = st.lists(

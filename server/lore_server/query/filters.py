@@ -11,7 +11,7 @@ from functools import cached_property
 import re2
 
 from lore_etl.stores.tokenizer import SPACELESS
-from lore_server.query.languages import suffixes_of
+from lore_server.query.file_languages import suffixes_of
 
 _WILD = re.compile(r"\*\*/|/\*\*$|\*+|\?")
 
@@ -114,7 +114,7 @@ def _star(wild: str) -> str:
 
 
 def _suffixes(langs: Sequence[str]) -> list[str]:
-    return [rf"\.{suffix}$" for lang in langs for suffix in suffixes_of(lang)]
+    return [rf"\.{re.escape(suffix)}$" for lang in langs for suffix in suffixes_of(lang)]
 
 
 def _any_of(forms: Sequence[str]) -> re.Pattern[str]:

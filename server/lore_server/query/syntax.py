@@ -10,8 +10,8 @@ from difflib import get_close_matches
 
 from lore_etl.core.errors import InvalidArgument
 from lore_etl.core.model import KnowledgeType
+from lore_server.query.file_languages import LANGUAGES, suffixes_of
 from lore_server.query.filters import Filters
-from lore_server.query.languages import LANGUAGES, suffixes_of
 
 ALL = "all"
 TYPES = tuple(one.value for one in KnowledgeType)
