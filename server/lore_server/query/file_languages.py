@@ -1,44 +1,42 @@
-"""The languages that `lang:` accepts, with the suffixes of their files."""
+"""The languages that `lang:` accepts, with the suffixes and names of their files."""
 
 from __future__ import annotations
 
-LANGUAGES = {
-    "bash": ("sh", "bash", "zsh", "ksh", "bats", "bashrc", "zshrc", "profile"),
-    "c": ("c", "h"),
-    "cpp": ("h", "cc", "cpp", "cxx", "c++", "hh", "hpp", "hxx", "h++", "ipp", "inl", "tpp", "cu", "cuh", "ino"),
-    "csharp": ("cs",),
+from functools import cache
+
+from lore_etl.chunking.code_languages import code_languages
+
+_OTHERS = {
+    "c": ("h",),
     "css": ("css", "scss", "less"),
-    "dart": ("dart",),
-    "elixir": ("ex", "exs"),
-    "go": ("go",),
     "html": ("html", "htm"),
-    "java": ("java",),
     "javascript": ("js", "mjs", "cjs", "jsx"),
-    "json": ("json",),
-    "kotlin": ("kt", "kts"),
-    "lua": ("lua",),
     "markdown": ("md", "mdx", "markdown"),
-    "php": ("php", "phtml", "inc"),
     "proto": ("proto",),
     "python": ("py", "pyi"),
     "rst": ("rst",),
-    "ruby": ("rb", "rake", "gemspec"),
-    "rust": ("rs",),
-    "scala": ("scala", "sc"),
-    "shell": ("sh", "bash", "zsh", "ksh", "bats", "bashrc", "zshrc", "profile"),
-    "sql": ("sql", "ddl", "psql"),
+    "shell": ("sh", "bash", "zsh"),
     "svelte": ("svelte",),
-    "swift": ("swift",),
     "text": ("txt",),
     "toml": ("toml",),
     "typescript": ("ts", "mts", "cts", "tsx"),
     "vue": ("vue",),
     "yaml": ("yaml", "yml"),
 }
-_SUFFIXES = {suffix for suffixes in LANGUAGES.values() for suffix in suffixes}
+
+
+@cache
+def file_languages() -> dict[str, tuple[str, ...]]:
+    """Return the suffixes, without their dot, and the whole names of the files of each language."""
+    found = dict(_OTHERS)
+    for name, language in code_languages().items():
+        files = (file.removeprefix(".").lower() for file in language.files)
+        found[name] = tuple(dict.fromkeys((*files, *_OTHERS.get(name, ()))))
+    return dict(sorted(found.items()))
 
 
 def suffixes_of(name: str) -> tuple[str, ...]:
-    """Return the suffixes of a language, or of a suffix itself; empty if neither is known."""
-    lowered = name.lower().removeprefix(".")
-    return LANGUAGES.get(lowered) or ((lowered,) if lowered in _SUFFIXES else ())
+    """Return the suffixes and names of a language, or a suffix itself; empty if neither is known."""
+    languages, lowered = file_languages(), name.lower().removeprefix(".")
+    is_suffix = any(lowered in suffixes for suffixes in languages.values())
+    return languages.get(lowered) or ((lowered,) if is_suffix else ())

@@ -114,7 +114,7 @@ def _star(wild: str) -> str:
 
 
 def _suffixes(langs: Sequence[str]) -> list[str]:
-    return [rf"\.{re.escape(suffix)}$" for lang in langs for suffix in suffixes_of(lang)]
+    return [rf"(?:^|[./]){re.escape(suffix)}$" for lang in langs for suffix in suffixes_of(lang)]
 
 
 def _any_of(forms: Sequence[str]) -> re.Pattern[str]:

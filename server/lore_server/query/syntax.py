@@ -10,7 +10,7 @@ from difflib import get_close_matches
 
 from lore_etl.core.errors import InvalidArgument
 from lore_etl.core.model import KnowledgeType
-from lore_server.query.file_languages import LANGUAGES, suffixes_of
+from lore_server.query.file_languages import file_languages, suffixes_of
 from lore_server.query.filters import Filters
 
 ALL = "all"
@@ -180,10 +180,11 @@ def _langs(given: Iterable[str]) -> tuple[str, ...]:
     names = [name.strip().lower() for value in given for name in (value.split(",") if value.strip() else [""])]
     for name in names:
         if not suffixes_of(name):
-            near = get_close_matches(name, LANGUAGES, n=1)
+            near = get_close_matches(name, file_languages(), n=1)
             hint = f"Did you mean `{near[0]}`? " if near else ""
             raise InvalidArgument(
-                f"`lang` cannot be {name[:60]!r}.", f"{hint}Valid values: {', '.join(LANGUAGES)}, or a suffix of these."
+                f"`lang` cannot be {name[:60]!r}.",
+                f"{hint}Valid values: {', '.join(file_languages())}, or a suffix of these.",
             )
     return tuple(dict.fromkeys(names))
 
