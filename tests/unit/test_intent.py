@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lore_server.query.intent import MOST_WORDS, wanted_types
+from lore_server.query.intent import MAX_WORDS, wanted_types
 
 
 @pytest.mark.parametrize(
@@ -21,7 +21,13 @@ from lore_server.query.intent import MOST_WORDS, wanted_types
         ("lessons from the outage", {"memory"}),
         ("an example of a recurring job", {"example"}),
         ("RetryPolicy", set()),
-        ("jobs that never end well", {"rule"}),
+        ("tests of the parser", {"test"}),
+        ("may I edit archived issues?", {"guide", "ticket"}),
+        ("jobs that never end well", set()),
+        ("Fixed a race in the tests of the client", set()),
+        ("Values of a header must not contain a line break", set()),
+        ("Dropped support for versions that never worked, because of an issue in the installer", set()),
+        ("feat: users can define how the guide is installed", set()),
     ],
 )
 def test_the_wording_of_a_query_selects_types(text: str, types: set[str]) -> None:
@@ -29,4 +35,4 @@ def test_the_wording_of_a_query_selects_types(text: str, types: set[str]) -> Non
 
 
 def test_a_long_text_selects_no_types() -> None:
-    assert wanted_types("why " * (MOST_WORDS + 1)) == frozenset()
+    assert wanted_types("why " * (MAX_WORDS + 1)) == frozenset()

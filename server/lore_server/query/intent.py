@@ -6,7 +6,7 @@ import re
 
 from lore_etl.core.model import KnowledgeType
 
-MOST_WORDS = 25  # a longer text is no question any more
+MAX_WORDS = 25  # a longer text is no question any more
 _T = KnowledgeType
 _FORMS: tuple[tuple[tuple[KnowledgeType, ...], tuple[str, ...]], ...] = (
     (
@@ -49,6 +49,12 @@ _SOUGHT: tuple[tuple[KnowledgeType, str], ...] = (  # asked for by name
     (_T.BLOG, r"which (?:blog ?posts?|articles?)"),
 )  # fmt: skip
 _IMPERATIVE = r"^(?:run|use|start|stop|add|make|configure|change|deploy|write|create|enable|disable|install) "
+_QUESTION = re.compile(
+    r"^\W*(?:how|why|what|which|where|when|who|whom|whose|can|could|may|must|should|will|would|do|does|did|is|are|am|was"
+    r"|were|has|have|show|find|list|give|tell|explain|describe)\b|\?\W*$|" + _IMPERATIVE,
+    re.IGNORECASE,
+)
+_OPENING = re.compile(r"\W*(?:\S+\s*){0,2}")
 _SOUGHT_FORMS = tuple((type_, re.compile(rf"\b(?:{form})\b", re.IGNORECASE)) for type_, form in _SOUGHT)
 _INTENTS = tuple(
     (types, re.compile(rf"\b(?:{'|'.join(forms)})\b" + (f"|{_IMPERATIVE}" if _T.GUIDE in types else ""), re.IGNORECASE))
@@ -57,14 +63,20 @@ _INTENTS = tuple(
 
 
 def wanted_types(text: str) -> frozenset[KnowledgeType]:
-    """Return the types that the wording of a query asks for; empty if it gives no indication."""
-    if len(text.split()) > MOST_WORDS:
+    """Return the types that the wording of a question asks for; empty if it gives no indication.
+
+    A text that asks nothing, such as a line of a change log, must open with the word for a type: `tests of the parser`
+    asks for tests, `Fixed a race in the tests` does not.
+    """
+    if len(text.split()) > MAX_WORDS:
         return frozenset()
-    return frozenset(type_ for types, pattern in _INTENTS if pattern.search(text) for type_ in types)
+    opening = _OPENING.match(text)
+    end = opening.end() if opening and not _QUESTION.search(text) else len(text)
+    return frozenset(type_ for types, pattern in _INTENTS if pattern.search(text, 0, end) for type_ in types)
 
 
 def sought_types(text: str) -> frozenset[KnowledgeType]:
     """Return the types that a query names as its answer: `which ticket introduced …`."""
-    if len(text.split()) > MOST_WORDS:
+    if len(text.split()) > MAX_WORDS:
         return frozenset()
     return frozenset(type_ for type_, pattern in _SOUGHT_FORMS if pattern.search(text))
