@@ -36,12 +36,12 @@ def write_set(
 def tuning_set(folder: Path, questions: int, is_random: bool, answered: int | None = None) -> Path:
     """Write a guide and a source file with the same words for each subject, and a question about it.
 
-    The source file is the relevant document, so weights can rank it first. With `is_random` either file is relevant,
+    The guide is the relevant document, so weights can rank it first. With `is_random` either file is relevant,
     and no weights help. Only the first `answered` questions have a relevant document.
     """
     numbers = range(questions)
     subjects = [f"zander{number} quill{number} morrow{number}" for number in numbers]
-    paths = [(f"src/topic{number}.c", f"docs/topic{number}.md") for number in numbers]
+    paths = [(f"docs/topic{number}.md", f"src/topic{number}.c") for number in numbers]
     documents = [
         {"_id": path, "text": f"About {text} and more.\n"}
         for text, pair in zip(subjects, paths, strict=True)

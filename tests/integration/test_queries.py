@@ -153,6 +153,23 @@ def test_chunks_without_an_embedding_are_found_by_words_and_the_reply_is_partial
     assert (reply["freshness"]["state"], reply["freshness"]["pending_vectors"]) == ("partial", 1)
 
 
+def test_while_the_index_fills_embedded_chunks_do_not_displace_better_matches(
+    tmp_path: Path, contract: Contract
+) -> None:
+    about = "The delta of {} is created before the render, so createHtml returns it."
+    pages = {f"src/p{n:02}.md": f"# Page {n}\n\n{about.format('vdom helper')}\n" for n in range(20)}
+    others = {f"docs/q{n:02}.md": f"# Conduct {n}\n\nBe kind to each other, always.\n" for n in range(5)}
+    write_project(tmp_path, {**pages, **others})
+    app = App(tmp_path.resolve(), Settings(), contract, HashModel(refuses=["createHtml"]))
+    app.call("manage_knowledge_base", {"action": "sync"})
+
+    reply = search(app, "createHtml delta vdom helper")
+    app.close()
+
+    assert reply["freshness"]["pending_vectors"] == len(pages)
+    assert all(source in pages for source in sources(reply))
+
+
 def test_an_index_of_another_model_is_an_error_with_a_hint(tmp_path: Path, contract: Contract) -> None:
     write_project(tmp_path, {"a.md": "# Alpha\n\nText.\n"})
     index = open_index(tmp_path, model=HashModel("one"))

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lore_server.query.fuse import LEAST_SHARE, MOST_SHARE, flatness, fuse, vector_share
+from lore_server.query.fuse import MAX_SHARE, flatness, fuse, vector_share
 from lore_server.query.parse import parse
 from lore_server.query.retrieve import Candidate, Candidates
 from lore_server.query.weights import HYBRID
@@ -36,10 +36,10 @@ def test_each_part_is_relative_to_the_best_value_of_its_kind() -> None:
     ]
 
 
-def test_a_chunk_without_an_embedding_counts_as_the_least_similar() -> None:
-    parts = fuse(found((0.9, 1, 0), (0.3, 1, 0), (None, 1, 0)), 1.0)
+def test_a_chunk_without_an_embedding_counts_as_the_average_keyword_hit() -> None:
+    parts = fuse(found((0.9, 1, 0), (0.3, 1, 0), (0.1, 0, 0), (None, 1, 0)), 1.0)
 
-    assert parts[2][0] == pytest.approx(parts[1][0])
+    assert parts[3][0] == pytest.approx((parts[0][0] + parts[1][0]) / 2)
 
 
 def test_rare_words_separate_scores_and_words_in_every_chunk_do_not() -> None:
@@ -48,19 +48,48 @@ def test_rare_words_separate_scores_and_words_in_every_chunk_do_not() -> None:
     assert flatness([]) == 0.0
 
 
-def share(text: str, scores: list[float]) -> float:
-    hits = [(str(number), score) for number, score in enumerate(scores)]
-    return vector_share(parse(text), Candidates([], by_word=hits), HYBRID)
+def share(
+    scores: list[float], closest: float = 0.7, embedded: int | None = None, text: str = "how do retries back off"
+) -> float:
+    """Return the vector share for these keyword hits, of which the first `embedded` have a vector."""
+    chunks = [CHUNK.model_copy(update={"id": str(number)}) for number in range(len(scores))]
+    known = len(scores) if embedded is None else embedded
+    candidates = [
+        Candidate(chunk, closest if number < known else None, score)
+        for number, (chunk, score) in enumerate(zip(chunks, scores, strict=True))
+    ]
+    by_word = [(chunk.id, score) for chunk, score in zip(chunks, scores, strict=True)]
+    return vector_share(parse(text), Candidates(candidates, [("0", closest)] if known else [], by_word), HYBRID)
 
 
-def test_vectors_weigh_more_for_common_words_and_less_for_exact_names() -> None:
-    steep, usual, flat = [9.0] + [1.0] * 99, [9.0] + [4.0] * 99, [9.0] * 100
-
-    assert share("how do retries back off", steep) < share("how do retries back off", usual)
-    assert share("how do retries back off", usual) < share("how do retries back off", flat)
-    assert share("how does RetryPolicy back off", usual) < share("how do retries back off", usual)
+STEEP, USUAL, FLAT = [9.0] + [1.0] * 99, [9.0] + [4.0] * 99, [9.0] * 100
 
 
-@given(st.lists(st.floats(0, 100), max_size=120), st.sampled_from(["RetryPolicy", "how do retries back off"]))
-def test_both_legs_always_count(scores: list[float], text: str) -> None:
-    assert LEAST_SHARE <= share(text, sorted(scores, reverse=True)) <= MOST_SHARE
+def test_vectors_weigh_more_where_words_fit_many_chunks_alike_and_a_passage_is_close() -> None:
+    assert share(STEEP) < share(USUAL) < share(FLAT)
+    assert share(USUAL, closest=0.6) < share(USUAL, closest=0.7)
+    assert share(FLAT, closest=0.4) == share(STEEP)
+
+
+def test_many_words_need_the_vectors_less() -> None:
+    long = "fixed a leak of connections in retries of the worker when the lane of a schedule was closed twice"
+
+    assert share(STEEP) < share(USUAL, text=long) < share(USUAL)
+
+
+def test_words_decide_until_there_are_vectors_and_vectors_gain_with_each() -> None:
+    shares = [share(USUAL, embedded=number) for number in (0, 5, 25, 50, 75, 100)]
+
+    assert shares[0] == 0
+    assert shares == sorted(shares)
+    assert shares[-1] == share(USUAL)
+    assert shares[1] < 0.05
+
+
+def test_without_keyword_hits_the_share_does_not_depend_on_missing_vectors() -> None:
+    assert share([]) > 0
+
+
+@given(st.lists(st.floats(0, 100), max_size=120), st.floats(0, 1))
+def test_the_share_of_the_vectors_is_bounded(scores: list[float], closest: float) -> None:
+    assert 0 <= share(sorted(scores, reverse=True), closest) <= MAX_SHARE

@@ -24,6 +24,7 @@ def class_chunk(name: str, chain: list[tuple[str, str]], type_: str = "src") -> 
 
 
 BUTTON = class_chunk("Neo.button.Base", CHAIN)
+SPLIT = class_chunk("Neo.button.Split", CHAIN)
 COMPONENT = class_chunk("Neo.component.Base", CHAIN[1:])
 CORE = class_chunk("Neo.core.Base", [])
 HEADS = {chunk.class_name: chunk for chunk in (BUTTON, COMPONENT, CORE)}
@@ -81,9 +82,18 @@ def test_a_name_shared_by_classes_adds_only_the_ancestors_of_the_best() -> None:
     assert found[:3] == ["src/kind0/Thing.mjs", "src/parent0/P.mjs", "src/kind1/Thing.mjs"]
 
 
-def test_ancestors_of_unnamed_classes_take_the_last_of_the_first_ten_ranks() -> None:
+BUTTONS = candidate(BUTTON, 0.9, 9.0), candidate(SPLIT, 0.89, 8.9)
+
+
+def test_an_ancestor_of_a_single_unnamed_class_is_not_added() -> None:
     found = sources(ranked("buttons that can be pressed", candidate(BUTTON, 0.9, 9.0), *others(20, 0.8)))
-    without = sources(ranked("buttons that can be pressed", candidate(BUTTON, 0.9, 9.0), *others(20, 0.8), boost=0))
+
+    assert {COMPONENT.source, CORE.source}.isdisjoint(found)
+
+
+def test_ancestors_of_unnamed_classes_take_the_last_of_the_first_ten_ranks() -> None:
+    found = sources(ranked("buttons that can be pressed", *BUTTONS, *others(20, 0.8)))
+    without = sources(ranked("buttons that can be pressed", *BUTTONS, *others(20, 0.8), boost=0))
 
     assert found[LAST_PLACE - BROUGHT : LAST_PLACE] == [COMPONENT.source, CORE.source]
     assert found[: LAST_PLACE - BROUGHT] == without[: LAST_PLACE - BROUGHT]
@@ -91,24 +101,22 @@ def test_ancestors_of_unnamed_classes_take_the_last_of_the_first_ten_ranks() -> 
 
 
 def test_an_ancestor_among_the_first_ten_keeps_its_rank() -> None:
-    three = candidate(BUTTON, 0.9, 9.0), candidate(COMPONENT, 0.85, 8.5), *others(20, 0.8)
-
-    found = sources(ranked("buttons that can be pressed", *three))
+    found = sources(ranked("buttons that can be pressed", *BUTTONS, candidate(COMPONENT, 0.85, 8.5), *others(20, 0.8)))
 
     assert found.index(COMPONENT.source) < FOUND
     assert found[LAST_PLACE - 1] == CORE.source
 
 
 def test_a_short_list_gets_its_ancestors_at_the_end() -> None:
-    found = sources(ranked("buttons that can be pressed", candidate(BUTTON, 0.9, 9.0), *others(2, 0.8)))
+    found = sources(ranked("buttons that can be pressed", *BUTTONS, *others(2, 0.8)))
 
-    assert found == [BUTTON.source, "docs/0/a.md", "docs/1/a.md", COMPONENT.source, CORE.source]
+    assert found == [BUTTON.source, SPLIT.source, "docs/0/a.md", "docs/1/a.md", COMPONENT.source, CORE.source]
 
 
 def test_low_ranked_classes_and_test_classes_add_no_ancestors() -> None:
-    late = sources(ranked("pressed", *others(12, 0.9), candidate(BUTTON, 0.2, 1.0)))
-    of_test = class_chunk("Neo.button.Base", CHAIN, "test")
-    tested = sources(ranked("pressed", candidate(of_test, 0.9, 9.0), *others(2, 0.8)))
+    late = sources(ranked("pressed", *others(12, 0.9), candidate(BUTTON, 0.2, 1.0), candidate(SPLIT, 0.2, 1.0)))
+    tests = [class_chunk(f"Neo.button.{name}", CHAIN, "test") for name in ("Base", "Split")]
+    tested = sources(ranked("pressed", *(candidate(one, 0.9, 9.0) for one in tests), *others(2, 0.8)))
 
     assert COMPONENT.source not in late + tested
 

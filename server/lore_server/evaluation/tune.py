@@ -29,14 +29,15 @@ FOLDS = 5
 MIN_GAIN = 0.001  # a weight that gains less on the training questions is not changed
 SMALLEST_SET = 30  # questions
 STEPS: Mapping[str, Sequence[float]] = {
-    "vectorShare": (0.5, 0.6, 0.7, 0.8),
-    "flatnessShare": (0.0, 1.0, 2.0),
-    "nameShare": (-0.3, -0.2, 0.0),
-    "proximity": (0, 60, 100, 160),
-    "sourcePathMatch": (0, 15, 25, 50),
+    "vectorShare": (0.35, 0.45, 0.55, 0.65),
+    "adaptedShare": (0, 5, 20),
+    "furtherPassages": (0.0, 0.15, 0.45, 0.6),
+    "proximity": (0, 60, 90, 160),
+    "sourcePathMatch": (0, 10, 30, 40),
     "namePartMatch": (0, 20, 70),
-    "folderCoherence": (0.0, 0.15, 0.5),
-    "guideMatch": (-8, 0, 16),
+    "folderCoherence": (0.0, 0.2, 0.4),
+    "intentMatch": (0, 8, 24),
+    "guideMatch": (-8, 8, 16),
     "sourceMatch": (-4, 0, 12),
     "testPenalty": (-24, -16, 0),
     "examplePenalty": (-12, 4),

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from statistics import fmean
 
 from lore_server.query.parse import Query
 from lore_server.query.retrieve import Candidate, Candidates
 from lore_server.query.weights import Weights
 
 FLATNESS_DEPTH = 100
-TYPICAL_FLATNESS = 0.43
-LEAST_SHARE, MOST_SHARE = 0.5, 0.95
+MIN_FLATNESS = 0.3
+MIN_SIMILARITY = 0.5
+FEW_WORDS = 4
+MAX_SHARE = 0.95
 
 
 def flatness(scores: Sequence[float]) -> float:
@@ -23,26 +26,49 @@ def flatness(scores: Sequence[float]) -> float:
 
 
 def vector_share(query: Query, candidates: Candidates, weights: Weights) -> float:
-    """Return the vector leg's share of the fused score, from 0 to 1; higher if keywords do not discriminate."""
-    flat = flatness([score for _, score in candidates.by_word]) - TYPICAL_FLATNESS
-    share = weights["vectorShare"] + weights["flatnessShare"] * flat + weights["nameShare"] * bool(query.names)
-    return min(MOST_SHARE, max(LEAST_SHARE, share))
+    """Return the vector leg's share of the fused score, from 0 to 1.
+
+    It rises for a few words that fit many chunks alike if a passage is close in meaning; many words are reliable even
+    if each of them is common. While the index is being filled, it falls in proportion to the keyword hits that have no
+    vector yet, so that words decide until there are vectors.
+    """
+    flat = flatness([score for _, score in candidates.by_word])
+    closest = max((score for _, score in candidates.by_meaning), default=0.0)
+    few = min(1.0, FEW_WORDS / max(1, len(query.words)))
+    adapted = few * max(0.0, flat - MIN_FLATNESS) * max(0.0, closest - MIN_SIMILARITY)
+    share = weights["vectorShare"] + weights["adaptedShare"] * adapted
+    return min(MAX_SHARE, max(0.0, share)) * _embedded(candidates)
 
 
 def fuse(found: Sequence[Candidate], share: float) -> list[tuple[float, float, float]]:
     """Return (vector, keyword, path) parts per candidate; the first two sum to at most 1, the third is at most 1.
 
     A share of the best score, not a rank and not a place between best and worst: ranks throw away what the scores
-    say, and the worst candidate depends on how many were asked for (docs/adr/0003).
+    say, and the worst candidate depends on how many were asked for (docs/adr/0003). A chunk without a vector counts as
+    the average one, because nothing is known of it.
     """
-    known = [one.vector for one in found if one.vector is not None]
-    lowest = min(known, default=0.0)
-    vectors = _of_best([max(0.0, lowest if one.vector is None else one.vector) for one in found])
-    keywords = _of_best([one.keyword for one in found])
-    paths = _of_best([one.path for one in found])
+    typical = _typical(found)
+    vectors = shares_of_best([max(0.0, typical if one.vector is None else one.vector) for one in found])
+    keywords = shares_of_best([one.keyword for one in found])
+    paths = shares_of_best([one.path for one in found])
     return [(share * v, (1 - share) * k, p) for v, k, p in zip(vectors, keywords, paths, strict=True)]
 
 
-def _of_best(scores: Sequence[float]) -> list[float]:
+def shares_of_best(scores: Sequence[float]) -> list[float]:
+    """Return each score as a share of the highest; zeros if none is above zero."""
     best = max(scores, default=0.0)
     return [score / best if best > 0 else 0.0 for score in scores]
+
+
+def _embedded(candidates: Candidates) -> float:
+    """Return the share of the keyword hits that have a vector."""
+    hits = {one for one, _ in candidates.by_word}
+    known = [candidate.vector is not None for candidate in candidates.found if candidate.chunk.id in hits]
+    return fmean(known) if known else 1.0
+
+
+def _typical(found: Sequence[Candidate]) -> float:
+    """Return the mean similarity of the keyword hits that have a vector, or of all candidates that have one."""
+    known = [one for one in found if one.vector is not None]
+    hits = [one.vector for one in known if one.keyword > 0 and one.vector is not None]
+    return fmean(hits or [one.vector for one in known if one.vector is not None] or [0.0])

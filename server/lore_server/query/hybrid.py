@@ -9,6 +9,7 @@ from types import MappingProxyType
 
 from lore_etl.chunking.section import CLASS_KINDS, IMPORTS
 from lore_etl.core.model import Chunk, KnowledgeType
+from lore_server.query.evidence import files
 from lore_server.query.fuse import fuse, vector_share
 from lore_server.query.lineage import bring_ancestors
 from lore_server.query.outdated import lower_outdated
@@ -19,7 +20,7 @@ from lore_server.query.reference import is_version, lead_with_named, lead_with_s
 from lore_server.query.retrieve import Candidates
 from lore_server.query.weights import Weights
 
-READ = 40  # passages whose text is looked at
+READ = 60  # passages whose text is looked at
 OTHER_CASE = 0.5  # a variable `settings` is not the class `Settings`
 BARE_NAME = 2.0  # who asks for a name alone wants its definition: it counts double
 HALF_LIFE_DAYS = 365.0
@@ -79,7 +80,7 @@ def rank(
     about inheritance, nearest first; `heads` the first chunks of documents that replaced others, by source, and
     `named` those of documents that the question names by number.
     """
-    by_source = _grouped(passages, weights)
+    by_source = files(passages, weights)
     lead_with_sought(query, by_source)
     lead_with_named(query, by_source, {source: one for source, one in named.items() if type_ in (None, one.type)})
     parents = {name: one for name, one in parents.items() if type_ in (None, one.type)}
@@ -174,26 +175,6 @@ def _day(chunk: Chunk) -> float:
         return float(datetime.date.fromisoformat(text).toordinal())
     except ValueError:
         return 0.0
-
-
-def _grouped(passages: Sequence[Ranked], weights: Weights) -> dict[str, Ranked]:
-    """Group passages by file: its best chunk, plus a bonus for files in the folder of the best file."""
-    files: dict[str, Ranked] = {}
-    folders: dict[str, float] = {}
-    for one in passages:
-        if one.source not in files:
-            files[one.source] = one
-            folders.setdefault(_folder(one.source), one.score)
-    ranked = {}
-    for source, one in files.items():
-        beside = weights["folderCoherence"] * max(0.0, folders[_folder(source)])
-        why = [*one.why, ("folderCoherence", beside)] if beside else one.why
-        ranked[source] = Ranked(source, one.score + beside, one.chunk, why)
-    return ranked
-
-
-def _folder(source: str) -> str:
-    return source.rpartition("/")[0] or source
 
 
 def _lift_relatives(by_source: dict[str, Ranked], relatives: Sequence[Chunk], weights: Weights) -> None:

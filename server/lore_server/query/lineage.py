@@ -82,13 +82,13 @@ def _ancestors(chunk: Chunk) -> Iterator[tuple[str, str]]:
 
 
 def _votes(found: Sequence[Ranked], decay: float) -> list[str]:
-    """Return the ancestors of the found source code, by number of descendants, then by distance."""
+    """Return the ancestors that found classes share, by number of descendants, then by distance."""
     votes: dict[str, float] = {}
     for one in found:
         if one.chunk.type == KnowledgeType.SRC:
             for depth, (name, _) in enumerate(_ancestors(one.chunk)):
                 votes[name] = votes.get(name, 0.0) + decay**depth
-    return sorted(votes, key=lambda name: -votes[name])
+    return sorted((name for name, number in votes.items() if number > 1), key=lambda name: -votes[name])
 
 
 def _move(by_source: dict[str, Ranked], chunk: Chunk, target: float, share: float) -> None:

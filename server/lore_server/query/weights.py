@@ -28,17 +28,17 @@ CLASSIC: Weights = {
 
 HYBRID: Weights = {
     "baseIncrement": 100,  # what a candidate is worth that is the best of both legs
-    "vectorShare": 0.67,  # of the vector leg where the question names nothing and words discriminate as usual
-    "flatnessShare": 1.6,  # more, where the words fit many chunks alike
-    "nameShare": -0.15,  # less, where exact names are asked for
-    "proximity": 150,  # all words of the question close together, times the share of the keyword leg
-    "sourcePathMatch": 35,  # the path that fits the words best
+    "vectorShare": 0.5,  # of the vector leg where words discriminate or no passage is close in meaning
+    "adaptedShare": 10,  # more for few words, the more alike they fit and the closer the best passage is in meaning
+    "furtherPassages": 0.3,  # each further passage of a file counts so much of the one before, by keywords
+    "proximity": 120,  # all words of the question close together, times the share of the keyword leg
+    "sourcePathMatch": 20,  # the path that fits the words best
     "namePartMatch": 45,  # the chunk defines a name that was asked for
-    "folderCoherence": 0.4,  # share of the best file of the same folder
-    "guideMatch": 8,
+    "folderCoherence": 0.1,  # share of the best file of the same folder
+    "guideMatch": 0,
     "sourceMatch": 4,
     "blogMatch": -12,
-    "ticketPenalty": -30,
+    "ticketPenalty": -36,
     "releasePenalty": -24,
     "testPenalty": -4,
     "examplePenalty": -2,
@@ -47,7 +47,7 @@ HYBRID: Weights = {
     "inheritanceBoost": 1,  # how far ancestors are lifted to their place below the classes that are found: 0 to 1
     "inheritanceDecay": 0.6,  # which ancestors come along: each step upwards counts so much of the one before
     "structureMatch": 1,  # how far classes that answer a question about inheritance are lifted to the best: 0 to 1
-    "intentMatch": 24,  # the question asks for this kind of document
+    "intentMatch": 16,  # the question asks for this kind of document
     "recency": 3,
     "supersededPenalty": -20,  # another document replaced this one
     "expiredPenalty": -20,  # its `valid_until` is over
