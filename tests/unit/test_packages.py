@@ -152,3 +152,52 @@ def test_classes_of_the_same_name_are_told_apart_by_their_files() -> None:
 
     assert found["p.B"] == ("x/A.java:A",)
     assert found["p.C"] == ("y/A.java:A",)
+
+
+SHOP = "export class Shop {}\n"
+
+
+def test_a_script_imports_packages_of_its_workspace_by_their_names() -> None:
+    files = {
+        "packages/core/lib/main.ts": SHOP,
+        "packages/core/src/deep.ts": "export class Deep {}\n",
+        "packages/bare/src/index.ts": "export class Bare {}\n",
+        "apps/web/page.ts": "import {Shop} from '@acme/core';\nimport {Deep} from '@acme/core/deep';\n"
+        "import {Bare} from 'bare';\nimport {Shop as Other} from 'core';\n"
+        "class A extends Shop {}\nclass B extends Deep {}\nclass C extends Bare {}\nclass D extends Other {}\n",
+    }
+    core = facts_of("package.json", '{"name": "@acme/core", "main": "lib/main.js"}')
+    bare = facts_of("package.json", '{"name": "bare"}')
+
+    found = tree(files, **{"packages/core/package.json": core, "packages/bare/package.json": bare})
+
+    assert [found[name] for name in "ABCD"] == [("Shop",), ("Deep",), ("Bare",), ("Other",)]
+
+
+def test_the_paths_of_the_nearest_tsconfig_lead_to_files() -> None:
+    files = {
+        "web/src/ui/card.ts": "export class Card {}\n",
+        "web/src/base.ts": "export default class Base {}\n",
+        "other/ui/card.ts": "export class Card {}\n",
+        "web/app.ts": "import {Card} from '@ui/card';\nimport Base from 'base';\nclass A extends Card {}\n"
+        "class B extends Base {}\n",
+        "other/app.ts": "import {Card} from '@ui/card';\nclass C extends Card {}\n",
+    }
+    config = facts_of("tsconfig.json", '{"compilerOptions": {"baseUrl": "src", "paths": {"@ui/*": ["ui/*"]}}}')
+
+    found = tree(files, **{"web/tsconfig.json": config})
+
+    assert found["A"] == ("web/src/ui/card.ts:Card",)
+    assert found["B"] == ("Base",)
+    assert found["C"] == ("Card",)
+
+
+def test_a_package_from_elsewhere_is_not_a_file_of_the_same_name() -> None:
+    found = tree(
+        {
+            "react.js": "export class Component {}\n",
+            "a/b.js": "import {Component} from 'react';\nclass A extends Component {}\n",
+        }
+    )
+
+    assert found["A"] == ("react:Component",)

@@ -13,12 +13,10 @@ from typing import Any
 from lore_etl.core.json_types import JSON
 from lore_etl.core.model import Ancestor, ClassDefinition, FileFacts
 from lore_etl.relations.packages import Packages
+from lore_etl.relations.script_modules import ScriptModules
 
 MAX_DEPTH = 64
 MAX_IMPORTS = 100  # maximum number of imports to follow for a name
-_ALIASES = ("@/", "~/")  # npm packages cannot have such names
-_JS_SUFFIXES = (".ts", ".tsx", ".mts", ".js", ".jsx", ".mjs", ".cjs")
-_JS_ENDINGS = ("", *_JS_SUFFIXES, "/index.ts", "/index.tsx", "/index.js", "/index.mjs")
 
 
 @dataclass(frozen=True)
@@ -128,7 +126,7 @@ def resolve(facts: Mapping[str, FileFacts], paths: Iterable[str], project: str =
     """
     known = frozenset(paths)
     scripts = {path: file for path, file in facts.items() if not file.family}
-    names = _Names(scripts, known, project if "__init__.py" in known else "")
+    names = _Names(scripts, known, project if "__init__.py" in known else "", ScriptModules(facts))
     nodes = [
         ClassNode(names.full[path, class_.name], names.bases(path, class_), path, class_.lines)
         for path, file in scripts.items()
@@ -143,8 +141,11 @@ def resolve(facts: Mapping[str, FileFacts], paths: Iterable[str], project: str =
 class _Names:
     """Resolves names as each file sees them."""
 
-    def __init__(self, facts: Mapping[str, FileFacts], paths: frozenset[str], package: str) -> None:
+    def __init__(
+        self, facts: Mapping[str, FileFacts], paths: frozenset[str], package: str, scripts: ScriptModules
+    ) -> None:
         self.facts, self.paths, self.package = facts, paths, package
+        self._scripts = scripts
         self._module: dict[str, str] = {}
         preferred = {
             (path, class_.name): self._preferred(path, class_) for path in facts for class_ in facts[path].classes
@@ -268,7 +269,7 @@ class _Names:
 
     def _target(self, path: str, imported: tuple[str, str | None], rest: str, seen: set[tuple[str, str]]) -> str | None:
         module, inner = imported
-        file = self._script(path, module)
+        file = self._scripts.file_of(path, module)
         return self._exported(file, ".".join(filter(None, (inner, rest))), seen) if file else None
 
     def _exported(self, path: str, name: str, seen: set[tuple[str, str]]) -> str | None:
@@ -288,18 +289,6 @@ class _Names:
         stars = (target for export, target in file.exports.items() if export.startswith("* "))
         further = (self._target(path, star, name, seen) for star in stars)
         return self.full.get((path, name)) or next(filter(None, further), None)
-
-    def _script(self, path: str, module: str) -> str | None:
-        """Return the file that a script imports. `@/x` and `~/x` refer to the only file whose path ends with `/x`."""
-        if module.startswith(_ALIASES):
-            ends = tuple(f"/{module[2:]}{end}" for end in _JS_ENDINGS)
-            found = [path for path in self.facts if f"/{path}".endswith(ends)]
-            return found[0] if len(found) == 1 else None
-        target = normpath(join(dirname(path), module)) if module.startswith(".") else module
-        # TypeScript imports `x.ts` as `x.js`
-        stems = (target, target.rpartition(".")[0] if target.endswith("js") else target)
-        candidates = (stem + end for stem in stems for end in _JS_ENDINGS)
-        return next((candidate for candidate in candidates if candidate in self.facts), None)
 
     def _unresolved(self, path: str, base: str) -> str:
         """Return a name for a class imported from outside the project."""

@@ -1,0 +1,112 @@
+"""Measure searches for exact names in any language: `python -m benchmarks.language_names SUFFIX=FOLDER …`.
+
+Of the definitions that occur once in a project, 50 are picked at random (seeded); the bare name must rank its file
+first. Definitions are found by regular expressions, independently of the parsers. At most 40 files are read.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+import shutil
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+from benchmarks.main_job import row
+from lore_etl.chunking import parse
+from lore_etl.chunking.plain import parse_plain
+from lore_etl.config.settings import Settings
+from lore_etl.core.model import Document, KnowledgeType
+from lore_etl.sources.source import syntax_of
+from lore_server.app import App
+from lore_server.contract import load_contract
+
+PICKED = 50
+FILES = 40
+SEED = 7
+MAX_BYTES = 150_000
+_KEYWORD = re.compile(
+    r"^[ \t]*(?:(?:pub(?:\(\w+\))?|public|private|protected|internal|open|static|final|abstract|sealed|data|inline"
+    r"|export|suspend|async|unsafe|override|case|local|virtual|partial|fileprivate|@\w+)\s+)*"
+    r"(?:class|interface|struct|enum|trait|protocol|object|module|defmodule|func|fun|fn|def|defp|defmacro|function)\s+"
+    r"(?:\([^)\n]*\)\s*)?(?:self\.|[\w.]+[.:])?([A-Za-z_]\w{3,})",
+    re.MULTILINE,
+)
+_BRACES = re.compile(
+    r"^(?:[ \t]+(?:public|protected|private|internal)[\w<>\[\], \t.]*?|[A-Za-z_][\w \t*:<>&]*?)[ \t*&]([A-Za-z_]\w{3,})"
+    r"\([^;{}]*\)[^;{}]*\{",
+    re.MULTILINE,
+)
+_STATEMENTS = frozenset({"else", "switch", "while", "return", "catch", "foreach", "using", "lock", "when"})
+
+
+def definitions(text: str, suffix: str) -> Iterator[str]:
+    """Yield the names that a text defines."""
+    yield from _KEYWORD.findall(text)
+    if suffix in (".c", ".cc", ".cpp", ".h", ".java", ".cs"):
+        yield from (name for name in _BRACES.findall(text) if name not in _STATEMENTS)
+
+
+def sample(folder: Path, suffix: str, target: Path) -> dict[str, str]:
+    """Copy some files of a project, and return the file of each name that is defined once in them."""
+    files = [file for file in sorted(folder.rglob(f"*{suffix}")) if 1000 < file.stat().st_size < MAX_BYTES]
+    places: dict[str, list[str]] = defaultdict(list)
+    for file in random.Random(SEED).sample(files, min(FILES, len(files))):
+        path = file.relative_to(folder).as_posix()
+        (target / path).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(file, target / path)
+        for name in definitions(file.read_text(encoding="utf-8", errors="replace"), suffix):
+            places[name].append(path)
+    return {name: found[0] for name, found in places.items() if len(found) == 1}
+
+
+def measure(suffix: str, folder: Path, target: Path) -> None:
+    """Print how many of the picked names rank first, and the time for parsing."""
+    names = sample(folder, suffix, target)
+    picked = random.Random(SEED).sample(sorted(names), min(PICKED, len(names)))
+    speed = parsing(target, suffix)
+    app = App(target, Settings(), load_contract())
+    first, missed = 0, []
+    try:
+        job = app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
+        for name in picked:
+            results = app.call("query_documents", {"query": name, "limit": 3})["results"]
+            found = results[0]["source"] if results else "nothing"
+            first += found == names[name]
+            if found != names[name]:
+                missed.append(f"{name}: {found} instead of {names[name]}")
+    finally:
+        app.close()
+    row(f"exact names at rank 1, `{folder.name}` ({suffix})", f"{first} of {len(picked)}; {speed}")
+    for line in [*missed, *job["report"]["warnings"]]:
+        print(f"  {line}", file=sys.stderr)
+
+
+def parsing(folder: Path, suffix: str) -> str:
+    """Return the seconds per MB of parsing, and of splitting as text."""
+    texts = [(file, file.read_text(encoding="utf-8", errors="replace")) for file in sorted(folder.rglob(f"*{suffix}"))]
+    size = sum(len(text.encode()) for _, text in texts) / 1e6
+    seconds = []
+    for parser in (parse, parse_plain):
+        started = time.process_time()
+        for file, text in texts:
+            parser(Document(file.name, KnowledgeType.SRC, text, file.name, syntax_of(file.name)))
+        seconds.append((time.process_time() - started) / size)
+    return f"parsing {seconds[0]:.2f} s/MB, as text {seconds[1]:.3f} s/MB"
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as name:
+        for number, argument in enumerate(sys.argv[1:]):
+            suffix, _, folder = argument.partition("=")
+            target = Path(name) / str(number)
+            target.mkdir()
+            measure(suffix, Path(folder), target)
+
+
+if __name__ == "__main__":
+    main()
