@@ -1,7 +1,7 @@
 """Measure searches for exact names in any language: `python -m benchmarks.language_names SUFFIX=FOLDER …`.
 
 Of the definitions that occur once in a project, 50 are picked at random (seeded); the bare name must rank its file
-first. Definitions are found by regular expressions, independently of the parsers. At most 40 files are read.
+first. Definitions are found by regular expressions, independently of the parsers. At most 20 files are read.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from lore_server.app import App
 from lore_server.contract import load_contract
 
 PICKED = 50
-FILES = 40
+FILES = 20
 SEED = 7
-MAX_BYTES = 150_000
+MAX_BYTES = 60_000
 _KEYWORD = re.compile(
     r"^[ \t]*(?:(?:pub(?:\(\w+\))?|public|private|protected|internal|open|static|final|abstract|sealed|data|inline"
     r"|export|suspend|async|unsafe|override|case|local|virtual|partial|fileprivate|@\w+)\s+)*"

@@ -29,7 +29,7 @@ def source() -> str:
         names[language_of(f"x{suffix}" if suffix != ".cursorrules" else suffix)].append(suffix)
     for language in code_languages().values():
         names[language.title] += language.files
-    names["text"] += ["docs/**/*.txt", "*.proto", "go.mod"]
+    names["text"] += [".txt", ".proto", "go.mod"]
     rows = [f"| {title} | {_listed(files)} |" for title, files in sorted(names.items(), key=lambda row: row[0].lower())]
     skipped = [f"- {reason}: {_listed(patterns)}" for reason, patterns in PATTERNS.items()]
     return HEAD + "\n".join([*rows, "", "These are left out, because programs write them:", "", *skipped]) + "\n"

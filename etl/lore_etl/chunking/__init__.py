@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from lore_etl.chunking import component, grammar, javascript, jsdoc, markdown, plain, python
+from lore_etl.chunking import component, grammar, headed, javascript, jsdoc, markdown, plain, python
 from lore_etl.chunking.code_languages import code_languages
 from lore_etl.chunking.fit import fit
 from lore_etl.chunking.manifests import manifest_facts
@@ -24,6 +24,12 @@ _PARSERS = {
     "tsx": javascript.parse,
     "component": component.parse,
     "jsdoc": jsdoc.parse,
+    "asciidoc": headed.parse,
+    "html": headed.parse,
+    "ini": headed.parse,
+    "latex": headed.parse,
+    "notebook": headed.parse_notebook,
+    "org": headed.parse,
 }
 
 

@@ -86,7 +86,7 @@ class OtherCode(Source):
     """Code in other languages, and configuration."""
 
     name, type = "other", KnowledgeType.SRC
-    patterns = (*code_patterns(), "*.proto", "go.mod", *_GENERATED, *_OWN)
+    patterns = (*code_patterns(), "*.proto", "go.mod", "*.ini", "*.cfg", "*.conf", "*.properties", *_GENERATED, *_OWN)
 
 
 class Jsdoc(Source):

@@ -22,10 +22,12 @@ _BINARY = frozenset(
     " .war .whl .so .dll .dylib .exe .bin .dat .db .sqlite .woff .woff2 .ttf .otf .eot .class .o .a .pyc .wasm .onnx"
     " .npz".split()
 )
-_DOCUMENTS = frozenset(".pdf .doc .docx .ppt .pptx .xls .xlsx .odt .ods .odp .epub .rtf .csv .tsv .ipynb".split())
+_DOCUMENTS = frozenset(".pdf .doc .docx .ppt .pptx .xls .xlsx .odt .ods .odp .epub .rtf .csv .tsv".split())
 _TITLES = {
     "markdown": "Markdown", "rst": "reStructuredText", "python": "Python", "javascript": "JavaScript",
     "typescript": "TypeScript", "tsx": "TypeScript", "component": "Vue and Svelte", "plain": "text",
+    "asciidoc": "AsciiDoc", "org": "Org", "latex": "LaTeX", "html": "HTML", "ini": "INI",
+    "notebook": "Jupyter notebook",
 }  # fmt: skip
 
 

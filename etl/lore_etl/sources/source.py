@@ -18,7 +18,11 @@ SYNTAXES = {
     ".mdc": "markdown", ".rst": "rst", ".py": "python", ".pyi": "python", ".js": "javascript",
     ".mjs": "javascript", ".cjs": "javascript", ".jsx": "javascript", ".ts": "typescript",
     ".mts": "typescript", ".cts": "typescript", ".tsx": "tsx", ".vue": "component", ".svelte": "component",
+    ".adoc": "asciidoc", ".asciidoc": "asciidoc", ".org": "org", ".tex": "latex", ".html": "html", ".htm": "html",
+    ".ini": "ini", ".cfg": "ini", ".conf": "ini", ".properties": "ini", ".ipynb": "notebook",
 }  # fmt: skip
+PROSE = frozenset({"markdown", "rst", "asciidoc", "org", "latex", "html", "notebook"})
+"""The syntaxes of documents, which have titles."""
 _HEADING = re.compile(r"^#{1,6}[ \t]+(\S[^\n]{0,300})")
 
 
@@ -76,7 +80,7 @@ class Source:
 
     def title(self, path: str, text: str, syntax: str) -> str:
         """Return the first heading of a Markdown file, or the path of code."""
-        if syntax not in ("markdown", "rst"):
+        if syntax not in PROSE:
             return path
         for line in text.split("\n", 80)[:80]:
             if match := _HEADING.match(line):
@@ -92,4 +96,4 @@ def syntax_of(path: str) -> str:
 
 def is_code(path: str) -> bool:
     """Return whether a file is code by its name."""
-    return syntax_of(path) not in ("markdown", "rst", "plain")
+    return syntax_of(path) not in (*PROSE, "plain", "ini")

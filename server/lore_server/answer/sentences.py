@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from lore_etl.sources.source import syntax_of
+from lore_etl.sources.source import is_code
 from lore_server.answer.pack import Passage
 
 LONGEST = 400
@@ -34,8 +34,7 @@ class Sentence:
 def sentences(passage: Passage, longest: int = LONGEST) -> Iterator[Sentence]:
     """Yield the sentences of a passage in order, cut at `longest` characters; paragraphs are joined first."""
     first = passage.chunk.lines[0]
-    is_code = syntax_of(passage.chunk.source) not in ("markdown", "rst", "plain")
-    paragraphs = _comments(passage.chunk.text) if is_code else _paragraphs(passage.chunk.text)
+    paragraphs = _comments(passage.chunk.text) if is_code(passage.chunk.source) else _paragraphs(passage.chunk.text)
     for start, end, text in paragraphs:
         for piece in _END.split(text):
             if len(piece) >= SHORTEST:

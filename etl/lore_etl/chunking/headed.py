@@ -1,0 +1,135 @@
+"""Split texts with headings: AsciiDoc, Org, LaTeX, HTML, INI files and notebooks."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from lore_etl.chunking.plain import parse_plain
+from lore_etl.chunking.section import Parsed, Section, Symbol
+from lore_etl.core.json_types import JSON
+from lore_etl.core.model import Document
+from lore_etl.core.text import one_line, storable
+
+MAX_TITLE = 200
+MAX_OUTPUT = 2_000  # characters of an output in a notebook
+_LATEX = {"part": 0, "chapter": 1, "section": 2, "subsection": 3, "subsubsection": 4}
+_HEADINGS = {
+    "asciidoc": re.compile(r"^(?P<level>={1,6})[ \t]+(?P<title>\S.*)"),
+    "org": re.compile(r"^(?P<level>\*{1,8})[ \t]+(?P<title>\S.*)"),
+    "latex": re.compile(r"^\s*\\(?P<name>part|chapter|(?:sub){0,2}section)\*?(?:\[[^\]]*\])?\{(?P<title>[^}]*)\}"),
+    "html": re.compile(r"<h(?P<number>[1-6])\b[^>]*>(?P<title>.*?)(?:</h|$)", re.IGNORECASE),
+    "ini": re.compile(r"^\[(?P<title>[^\]\n]+)\]"),
+    "notebook": re.compile(r"^(?P<level>#{1,6})[ \t]+(?P<title>\S.*)"),
+}
+_KEY = re.compile(r"^[ \t]*([\w.-]{1,100})[ \t]*[=:]")
+_HIDDEN = re.compile(r"<(?:(script|style|svg)\b|!--)", re.IGNORECASE)
+_TAG = re.compile(r"</?[a-zA-Z!][^<>]{0,2000}>")
+
+
+def parse(document: Document) -> Parsed:
+    """Parse a text by the headings of its syntax."""
+    found = _sections(document, document.lines)
+    if document.syntax != "html":
+        return found
+    return replace(found, text="\n".join(_shown(document.text).split("\n")))
+
+
+def parse_notebook(document: Document) -> Parsed:
+    """Parse a Jupyter notebook: the text and code of its cells, with their text outputs."""
+    try:
+        cells = [cell for cell in json.loads(document.text)["cells"] if isinstance(cell, dict)]
+    except (ValueError, RecursionError, KeyError, TypeError):
+        return parse_plain(document, "not a notebook; indexed as plain text")
+    text = "\n\n".join(filter(None, map(_cell, cells)))
+    return replace(_sections(document, text.split("\n")), text=text)
+
+
+def _sections(document: Document, lines: list[str]) -> Parsed:
+    """Return a section for each heading and the text below it."""
+    starts = [(number, level, title) for number, (level, title) in _headings(document.syntax, lines)]
+    if not starts or starts[0][0] > 1:
+        starts.insert(0, (1, 0, ""))
+    path: list[tuple[int, str]] = []
+    sections = []
+    for index, (first, level, title) in enumerate(starts):
+        last = starts[index + 1][0] - 1 if index + 1 < len(starts) else len(lines)
+        path = [step for step in path if step[0] < level] + ([(level, title)] if title else [])
+        heading = tuple(step[1] for step in path)
+        is_bare = not any(line.strip() for line in lines[first:last])
+        symbols = tuple(_keys(lines, first, last, title)) if document.syntax == "ini" else ()
+        sections.append(
+            Section(first, last, "section", "/".join(heading), heading, symbols, group="prose", introduces=is_bare)
+        )
+    return Parsed(sections)
+
+
+def _headings(syntax: str, lines: list[str]) -> Iterator[tuple[int, tuple[int, str]]]:
+    pattern = _HEADINGS[syntax]
+    for number, line in enumerate(lines, 1):
+        match = pattern.search(line[:2000])
+        if match is None:
+            continue
+        groups = match.groupdict()
+        level = (
+            len(groups.get("level") or "") or int(groups.get("number") or 0) or _LATEX.get(groups.get("name", ""), 0)
+        )
+        title = one_line(html.unescape(_TAG.sub("", groups["title"])))[:MAX_TITLE]
+        if title:
+            yield number, (level + 1, title)
+
+
+def _keys(lines: list[str], first: int, last: int, section: str) -> Iterator[Symbol]:
+    for number in range(first, last + 1):
+        if match := _KEY.match(lines[number - 1]):
+            yield Symbol(f"{section}.{match[1]}" if section else match[1], number, number)
+
+
+def _shown(text: str) -> str:
+    """Return the text of a page without its markup, each line in its place."""
+    plain = _TAG.sub(_line_ends, _without_hidden(text))
+    return "\n".join(storable(html.unescape(line)) for line in plain.split("\n"))
+
+
+def _without_hidden(text: str) -> str:
+    """Remove scripts, styles, drawings and comments in linear time; those without an end stay."""
+    kept, position = list[str](), 0
+    unclosed: set[str] = set()
+    for match in _HIDDEN.finditer(text):
+        closing = rf"</{match[1].lower()}" if match[1] else "-->"
+        if match.start() < position or closing in unclosed:
+            continue
+        end = re.compile(closing, re.IGNORECASE).search(text, match.end())
+        if end is None:
+            unclosed.add(closing)
+            continue
+        kept += [text[position : match.start()], "\n" * text.count("\n", match.start(), end.start())]
+        position = end.end() if closing == "-->" else end.start()
+    return "".join((*kept, text[position:]))
+
+
+def _line_ends(match: re.Match[str]) -> str:
+    return "\n" * match[0].count("\n")
+
+
+def _cell(cell: JSON) -> str:
+    """Return a cell's source and its text outputs."""
+    parts = [_joined(cell.get("source"))]
+    outputs = cell.get("outputs")
+    for output in outputs if isinstance(outputs, list) else ():
+        if not isinstance(output, dict):
+            continue
+        data = output.get("data")
+        text = _joined(data.get("text/plain")) if isinstance(data, dict) else _joined(output.get("text"))
+        if text:
+            parts.append("Output:\n" + text[:MAX_OUTPUT])
+    return "\n".join(storable(line) for part in parts for line in part.split("\n")).strip()
+
+
+def _joined(value: Any) -> str:
+    """Return the text of a notebook's field, which is a string or a list of lines."""
+    return "".join(part for part in value if isinstance(part, str)) if isinstance(value, list) else str(value or "")
