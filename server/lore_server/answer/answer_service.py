@@ -17,7 +17,7 @@ from lore_server.answer.bounds import bounded
 from lore_server.answer.citations import definition_citation, passage_citation, reference
 from lore_server.answer.class_questions import Fact, class_fact
 from lore_server.answer.document_questions import document_fact
-from lore_server.answer.evidence import choose, coverage
+from lore_server.answer.evidence import choose, coverage, is_answered
 from lore_server.answer.grounding import INSTRUCTION, NOT_FOUND, grounded, prompt
 from lore_server.answer.lead import find_lead
 from lore_server.answer.links import REMOVED, without_links
@@ -149,7 +149,7 @@ class AnswerService:
         rarity = self._index.keywords.rarity
         named = document_fact(found, rarity)
         room = int(PASSAGE_SHARE * max_tokens * CHARACTERS_PER_TOKEN)
-        passages = [] if found.doubt and named is None else choose(found, limit, room, rarity)
+        passages = choose(found, limit, room, rarity) if named is not None or is_answered(found) else []
         if not passages:
             return {"answer": NOT_HERE, "found": False, "mode": "extractive", "citations": []}
         if named is not None:

@@ -18,7 +18,9 @@ SHOWN = 4
 PER_FILE = 2
 OVERHEAD = 300  # characters of a citation beside its text
 SAME = 0.8  # share of the words of the shorter passage from which two passages say the same
-RANK_SHARE = 0.5
+LEADING = 3  # files whose best passage comes before any second passage
+RANK_SHARE = 0.3
+ANSWERED = 0.39  # confidence below which the index does not seem to answer the question
 PAST = frozenset({KnowledgeType.TICKET, KnowledgeType.RELEASE, KnowledgeType.BLOG, KnowledgeType.MEMORY})
 _WORD = re.compile(r"[^\W_]+")
 
@@ -26,8 +28,8 @@ _WORD = re.compile(r"[^\W_]+")
 def choose(found: SearchOutcome, files: int, characters: int, rarity: Rarity) -> list[Passage]:
     """Return up to four passages of the best `files` files, at most `characters` long; at least one passage.
 
-    The best passage of the best file is always among them. Outdated passages come last, and what describes the past
-    comes after what describes the present, unless the question asks for it.
+    The best passages of the best three files come before others. Outdated passages come last, and what describes the
+    past comes after what describes the present, unless the question asks for it.
     """
     ranked = found.ranked[:files]
     if not ranked:
@@ -43,7 +45,8 @@ def choose(found: SearchOutcome, files: int, characters: int, rarity: Rarity) ->
         rank = 1 / (1 + position[chunk.source]) + (0.3 if chunk.id in best else 0.0)
         return RANK_SHARE * rank + share(chunk) + similar.get(chunk.id, 0.0)
 
-    ordered = sorted(chunks.values(), key=lambda chunk: (chunk.id != ranked[0].chunk.id, -score(chunk), chunk.id))
+    leading = {file.chunk.id for file in ranked[:LEADING]}
+    ordered = sorted(chunks.values(), key=lambda chunk: (chunk.id not in leading, -score(chunk), chunk.id))
     chosen: list[Chunk] = []
     count: Counter[str] = Counter()
     for chunk in ordered:
@@ -58,6 +61,15 @@ def choose(found: SearchOutcome, files: int, characters: int, rarity: Rarity) ->
             count[chunk.source] += 1
     chosen.sort(key=lambda chunk: _standing(chunk, found))
     return [Passage(number, chunk) for number, chunk in enumerate(chosen, start=1)]
+
+
+def is_answered(found: SearchOutcome) -> bool:
+    """Return whether the index seems to answer the question: a passage is close to it, or it names a release here."""
+    asks_release = any(
+        file.chunk.type == KnowledgeType.RELEASE and any(version in file.source for version in found.query.versions)
+        for file in found.ranked
+    )
+    return asks_release or found.confidence >= ANSWERED
 
 
 def coverage(question: str, rarity: Rarity) -> Callable[[Chunk | str], float]:
