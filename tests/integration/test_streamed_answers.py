@@ -92,7 +92,7 @@ def test_no_piece_contains_a_link_or_an_invalid_citation_however_the_text_is_spl
     ],
     ids=["429", "garbage", "closed", "blocked", "blank", "uncited", "cut at once", "error at once"],
 )
-def test_quotes_are_streamed_if_the_model_fails_before_its_first_text(
+def test_passages_are_streamed_if_the_model_fails_before_its_first_text(
     sample: Path, contract: Contract, script: gemini.Reply, reason: str
 ) -> None:
     with gemini.serving(script) as fake:
@@ -100,7 +100,8 @@ def test_quotes_are_streamed_if_the_model_fails_before_its_first_text(
 
     assert reply["mode"] == "extractive"
     assert reason in reply["degraded"]
-    assert len(streamed) == len(reply["citations"]) > 1
+    assert streamed
+    assert len(reply["citations"]) > 1
     assert "".join(streamed) == reply["answer"]
 
 
