@@ -61,6 +61,12 @@ def test_an_ancestor_found_by_the_search_also_moves_below_its_class() -> None:
     assert sources(found)[:3] == [BUTTON.source, COMPONENT.source, CORE.source]
 
 
+def test_a_text_that_mentions_a_class_in_passing_gets_no_ancestors() -> None:
+    found = ranked("Neo.button.Base loses its badge when a menu closes", candidate(BUTTON, 0.9, 9.0), *others(5, 0.8))
+
+    assert {COMPONENT.source, CORE.source}.isdisjoint(sources(found))
+
+
 def test_two_named_classes_keep_their_ranks() -> None:
     both = candidate(BUTTON, 0.7, 9.0), candidate(COMPONENT, 0.9, 9.9)
 
