@@ -31,6 +31,17 @@ def test_every_file_name_belongs_to_one_language() -> None:
     assert set(code_syntaxes().values()) == set(LANGUAGES)
 
 
+def test_a_short_fragment_of_code_stays_whole() -> None:
+    text = """  }
+  /** Closes the writer. */
+  void close() {
+    if (open) {
+      flush();
+"""
+    assert [(chunk.kind, chunk.lines) for chunk in chunks_in("src/Writer.java", text)] == [("text", (1, 5))]
+    assert {chunk.kind for chunk in chunks_in("src/Writer.java", "class Writer {\n void close() {}\n}\n")} == {"class"}
+
+
 def test_methods_of_go_belong_to_their_type_and_keep_their_comments() -> None:
     text = f"""package store
 

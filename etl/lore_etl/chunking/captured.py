@@ -18,6 +18,7 @@ PARSE_SECONDS = 5.0  # per file; usual code takes 0.2 s per MB
 READ_BYTES = 1 << 16
 MAX_DEPTH = 1000  # of syntax with errors; usual code has 50
 MAX_TOKENS = 2000  # that the grammar finds no place for, side by side
+FRAGMENT_BYTES = 1_000  # about one chunk
 MATCH_LIMIT = 1 << 12  # unfinished matches at a time
 MAX_NESTED = 20  # classes within classes
 MAX_KEYS = 3  # keys within keys
@@ -32,6 +33,10 @@ _SEPARATOR = re.compile(r"\s*(?:::|\\|->|[.:/#])\s*")
 
 class ParsedTooSlowly(Exception):
     """The error for a file that takes longer to parse than any usual code."""
+
+
+class IsFragment(Exception):
+    """A short text is only part of a file: it does not parse, and its definitions would tear it apart."""
 
 
 class Mark(NamedTuple):
@@ -87,7 +92,13 @@ class Captured:
 
 
 def captured(text: str, lines: list[str], language: CodeLanguage) -> Captured:
-    """Return everything that the language's query captures in a text. Raises ParsedTooSlowly, ImportError."""
+    """Return everything that the language's query captures in a text.
+
+    Raises:
+        ParsedTooSlowly: parsing took too long, or querying the tree would.
+        IsFragment: the text is only part of a file.
+        ImportError: the grammar is not installed.
+    """
     matches = _matches(text.encode("utf-8"), language)
     found = Captured()
     groups = [(match["group"][0], _path(match["prefix"][0].text)) for match in matches if "group" in match]
@@ -135,10 +146,19 @@ def _matches(data: bytes, language: CodeLanguage) -> list[Match]:
         raise ParsedTooSlowly from error
     if _is_hopeless(tree.root_node):
         raise ParsedTooSlowly
+    root = tree.root_node
+    if root.has_error and len(data) <= FRAGMENT_BYTES and _is_torn(data, root):
+        raise IsFragment
     # a progress callback for `matches` crashes tree-sitter 0.26.1
     found = QueryCursor(language.query(), match_limit=MATCH_LIMIT).matches(tree.root_node)
     found.sort(key=lambda match: match[0])  # the order of the patterns
     return [{name: [mark(node) for node in nodes] for name, nodes in captures.items()} for _, captures in found]
+
+
+def _is_torn(data: bytes, root: Node) -> bool:
+    """Return whether a text that does not parse begins or ends inside a definition."""
+    is_unbalanced = any(data.count(opening) != data.count(closing) for opening, closing in (b"{}", b"()", b"[]"))
+    return is_unbalanced or any(node.is_error for node in (root, *root.children))
 
 
 def _is_hopeless(root: Node) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lore_etl.chunking.captured import Captured, Item, ParsedTooSlowly, captured
+from lore_etl.chunking.captured import Captured, IsFragment, Item, ParsedTooSlowly, captured
 from lore_etl.chunking.code_languages import CodeLanguage, code_languages
 from lore_etl.chunking.outline import Definition, sections_of
 from lore_etl.chunking.plain import parse_plain
@@ -24,6 +24,8 @@ def parse(document: Document) -> Parsed:
         found = captured(document.text, lines, language)
     except ParsedTooSlowly:
         return parse_plain(document, f"{language.title} that takes too long to parse; indexed as plain text")
+    except IsFragment:
+        return parse_plain(document)
     except ImportError:
         return parse_plain(document, f"the grammar of {language.title} is not installed; indexed as plain text")
     sections = sections_of(
