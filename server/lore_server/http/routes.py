@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from openapi_core import OpenAPI
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
@@ -20,10 +21,10 @@ API = "/api"
 
 def api_routes(contract: Contract, calls: Calls, site: Site) -> list[Route]:
     """Return one route per operation, and one for the contract."""
-    streaming = streaming_operations(contract)
+    streaming, checker = streaming_operations(contract), OpenAPI.from_dict(contract.document)
 
     def route(operation: Operation) -> Route:
-        reader = Reader(contract, operation)
+        reader = Reader(contract, operation, checker)
 
         async def endpoint(request: Request) -> Response:
             try:
