@@ -33,11 +33,13 @@ def write_set(
     return folder
 
 
-def tuning_set(folder: Path, questions: int, is_random: bool, answered: int | None = None) -> Path:
+def tuning_set(
+    folder: Path, questions: int, is_random: bool, answered: int | None = None, wants_source: bool = False
+) -> Path:
     """Write a guide and a source file with the same words for each subject, and a question about it.
 
-    The guide is the relevant document, so weights can rank it first. With `is_random` either file is relevant,
-    and no weights help. Only the first `answered` questions have a relevant document.
+    The guide is the relevant document, so weights can rank it first. With `is_random` either file is relevant, and no
+    weights help. With `wants_source` the source file is. Only the first `answered` questions have a relevant document.
     """
     numbers = range(questions)
     subjects = [f"zander{number} quill{number} morrow{number}" for number in numbers]
@@ -47,7 +49,7 @@ def tuning_set(folder: Path, questions: int, is_random: bool, answered: int | No
         for text, pair in zip(subjects, paths, strict=True)
         for path in pair
     ]
-    sides = [number % 2 if is_random else 0 for number in numbers]
+    sides = [number % 2 if is_random else int(wants_source) for number in numbers]
     random.Random(11).shuffle(sides)
     count = questions if answered is None else answered
     judgements = [(f"q{number}", paths[number][sides[number]], int(number < count)) for number in numbers]

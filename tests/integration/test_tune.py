@@ -9,8 +9,7 @@ import pytest
 
 from lore_etl.config.settings import QuerySettings, Settings, load_settings
 from lore_etl.core.errors import ConfigError, InvalidArgument, StorageError
-from lore_server.evaluation.evaluate import on_bench
-from lore_server.evaluation.tune import SMALLEST_SET, STEPS, Fit, fit, write
+from lore_server.evaluation.tune import SMALLEST_SET, STEPS, Fit, fit_folders, write
 from lore_server.query.weights import HYBRID, weights
 from tests.harness.evaluation import tuning_set
 from tests.harness.models import HashModel, counter
@@ -25,8 +24,8 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LORE_CACHE", str(tmp_path / "cache"))
 
 
-def fitted(folder: Path, settings: Settings = FEW) -> Fit:
-    return on_bench(folder, None, folder, settings, fit, model=HashModel())
+def fitted(folder: Path, settings: Settings = FEW, *others: Path) -> Fit:
+    return fit_folders([folder, *others], None, folder, settings, model=HashModel())
 
 
 # --- the fit -----------------------------------------------------------------------------------------------------
@@ -77,6 +76,31 @@ def test_a_set_too_small_to_distinguish_a_gain_from_chance_is_rejected(tmp_path:
         fitted(folder)
 
     assert f"at least {SMALLEST_SET} questions" in caught.value.hint
+
+
+def test_weights_that_help_every_left_out_set_generalise(tmp_path: Path) -> None:
+    sets = [tuning_set(tmp_path / name, 30, is_random=False) for name in ("one", "two")]
+
+    found = fitted(sets[0], FEW, sets[1])
+
+    assert found.generalises
+    assert found.losing == ()
+
+
+def test_weights_that_help_one_set_and_hurt_another_do_not_generalise(tmp_path: Path) -> None:
+    guides = tuning_set(tmp_path / "guides", 30, is_random=False)
+    source = tuning_set(tmp_path / "source", 40, is_random=False, wants_source=True)
+
+    found = fitted(guides, Settings(query=QuerySettings(nResults=10, weights={"sourceMatch": 0})), source)
+
+    assert not found.generalises
+
+
+def test_two_sets_in_folders_of_the_same_name_are_refused(tmp_path: Path) -> None:
+    sets = [tuning_set(tmp_path / name / "set", 30, is_random=False) for name in ("one", "two")]
+
+    with pytest.raises(InvalidArgument, match="same name"):
+        fitted(sets[0], FEW, sets[1])
 
 
 def test_questions_without_an_answer_do_not_count_in_a_fit(tmp_path: Path) -> None:

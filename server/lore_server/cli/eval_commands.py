@@ -84,14 +84,14 @@ def _measured(
 ) -> Report:
     from lore_server.evaluation.evaluate import evaluate_folder
 
-    _check_source(folder, from_git)
+    _check_source(folder is not None, from_git)
     session.hold_index()
     with progress_bar(session.as_json) as progress:
         return evaluate_folder(folder, split, session.root, session.settings, rankings, progress)
 
 
-def _check_source(folder: Path | None, from_git: bool) -> None:
-    if (folder is None) != from_git:
+def _check_source(has_folder: bool, from_git: bool) -> None:
+    if has_folder == from_git:
         raise InvalidArgument("Give either a folder with a set or --from-git.")
 
 
@@ -148,20 +148,25 @@ def _losses(found: dict[str, dict[str, Comparison]]) -> list[str]:
 @command
 def tune(
     session: Session,
-    folder: FolderArgument = None,
+    folders: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="[DIR]...", help="Folders with corpus.jsonl, queries.jsonl and qrels.tsv."),
+    ] = None,
     from_git: GitOption = False,
     split: SplitOption = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Do not write lore.toml.")] = False,
 ) -> None:
-    """Fit the ranking weights to judged questions, and write them to lore.toml if held-out questions improve."""
+    """Fit the ranking weights to judged questions, and write them to lore.toml if held-out questions improve.
+
+    With several sets, each is left out once.
+    """
     require("eval", "`lore tune`")
     from lore_server.evaluation import tune as tuning
-    from lore_server.evaluation.evaluate import on_bench
 
-    _check_source(folder, from_git)
+    _check_source(bool(folders), from_git)
     session.hold_index()
     with progress_bar(session.as_json) as progress:
-        fit = on_bench(folder, split, session.root, session.settings, tuning.fit, progress)
+        fit = tuning.fit_folders(folders or [], split, session.root, session.settings, progress)
     is_written = fit.generalises and not dry_run
     if is_written:
         tuning.write(session.root / CONFIG_NAME, fit.weights)
@@ -170,6 +175,7 @@ def tune(
         "before": round(fit.before, 4),
         "after": round(fit.after, 4),
         "held_out": _compared(fit.held_out),
+        "losing": list(fit.losing),
         "generalises": fit.generalises,
         "written": is_written,
     }
@@ -178,6 +184,8 @@ def tune(
     else:
         output.line(f"{tuning.MEASURE} on all questions: {fit.before:.4f} -> {fit.after:.4f}")
         output.line(f"on held-out questions: {_verdict(fit.held_out)}")
+        if fit.losing:
+            output.line(f"worse if left out: {', '.join(fit.losing)}")
         for name, value in fit.weights.items():
             output.line(f"  {name} = {value:g}")
         action = "Written to" if is_written else "Nothing was written to"

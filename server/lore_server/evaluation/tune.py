@@ -1,12 +1,13 @@
 """Fit the weights of the hybrid ranking to judged questions, and test the fit on held-out questions.
 
 The fit is a coordinate search: each weight in turn is tried at a few values, and the best is kept if it gains enough.
-Gains count only on held-out folds, by a paired test.
+Gains count only on held-out sets or, with a single set, on held-out questions, by a paired test.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
@@ -16,13 +17,17 @@ from tomlkit.exceptions import TOMLKitError
 from tomlkit.items import InlineTable
 
 from lore_etl.config.layers import CONFIG_NAME
+from lore_etl.config.settings import Settings
 from lore_etl.core.atomic import write_atomically
 from lore_etl.core.errors import ConfigError, InvalidArgument, StorageError
 from lore_etl.core.model import Progress, silent
-from lore_server.evaluation.bench import Bench
+from lore_etl.models.embedder import Model
+from lore_server.evaluation.bench import Bench, opened
+from lore_server.evaluation.evaluate import on_bench
 from lore_server.evaluation.measures import ALPHA, Comparison, compare, per_question
-from lore_server.evaluation.sets import EvaluationSet, Judgements, Question
+from lore_server.evaluation.sets import EvaluationSet, Judgements, Question, read_set
 from lore_server.query.query_service import Retrieved
+from lore_server.query.weights import weights
 
 MEASURE = "ndcg@10"
 FOLDS = 5
@@ -44,36 +49,72 @@ STEPS: Mapping[str, Sequence[float]] = {
     "releasePenalty": (-40, 0),
 }
 Scores = dict[str, float]
-"""Question id -> value of the measure."""
+"""Question -> value of the measure."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A set under test: its answered questions, and a cached function from weights to the value of each."""
+
+    name: str
+    questions: Sequence[str]
+    score: Callable[[Mapping[str, float]], Scores]
 
 
 @dataclass(frozen=True)
 class Fit:
-    """The result of a fit: the changed weights, and their effect on held-out questions."""
+    """The result of a fit: the changed weights, and their effect on held-out questions.
+
+    `losing` are the sets that are significantly worse with weights that were fitted to the others.
+    """
 
     weights: dict[str, float]
     before: float
     after: float
     held_out: Comparison
+    losing: tuple[str, ...] = ()
 
     @property
     def generalises(self) -> bool:
-        """Return whether the gain on held-out questions is significant."""
-        return bool(self.weights) and self.held_out.difference > 0 and self.held_out.p < ALPHA
+        """Return whether the gain on held-out questions is significant and no held-out set loses."""
+        return bool(self.weights) and self.held_out.difference > 0 and self.held_out.p < ALPHA and not self.losing
 
 
-def fit(bench: Bench, chosen: EvaluationSet, progress: Progress = silent) -> Fit:
-    """Fit the weights by cross-validation; the returned weights are fitted to all questions.
+def fit_folders(
+    folders: Sequence[Path],
+    split: str | None,
+    root: Path,
+    settings: Settings,
+    progress: Progress = silent,
+    model: Model | None = None,
+) -> Fit:
+    """Fit the weights to one or more sets or, without folders, to the project's own history.
 
     Raises:
         ConfigError: another ranking is configured, which does not have these weights.
-        InvalidArgument: the set is too small to distinguish a gain from chance.
+        InvalidArgument: a folder contains no set, a set is too small, or two sets have the same documents.
     """
-    if bench.settings.query.ranking != "hybrid":
+    if settings.query.ranking != "hybrid":
         raise ConfigError(
             f"Configuration key `query.ranking`: only the weights of hybrid can be fitted, "
-            f"not those of {bench.settings.query.ranking}."
+            f"not those of {settings.query.ranking}."
         )
+    start = weights("hybrid", settings.query.weights)
+    if not folders:
+        return on_bench(
+            None, split, root, settings, lambda *those: fit([trial(*those)], start, progress), progress, model
+        )
+    sets = [read_set(folder, split) for folder in folders]
+    if len({chosen.corpus for chosen in sets}) < len(sets):
+        raise InvalidArgument("Two of the sets have folders of the same name.", "Rename one of the folders.")
+    with ExitStack() as stack:
+        benches = [stack.enter_context(opened(chosen, root, settings, progress, model)) for chosen in sets]
+        trials = [trial(bench, chosen, progress) for bench, chosen in zip(benches, sets, strict=True)]
+        return fit(trials, start, progress)
+
+
+def trial(bench: Bench, chosen: EvaluationSet, progress: Progress = silent) -> Trial:
+    """Retrieve the candidates of a set's answered questions. Raises InvalidArgument if there are too few of them."""
     questions = [
         question for question in chosen.questions if any(grade > 0 for grade in chosen.judgements[question.id].values())
     ]
@@ -81,19 +122,51 @@ def fit(bench: Bench, chosen: EvaluationSet, progress: Progress = silent) -> Fit
         hint = f"Use a set of at least {SMALLEST_SET} questions with an answer."
         raise InvalidArgument(f"{len(questions)} questions are too few to fit the weights.", hint)
     score = _scorer(bench, questions, chosen.judgements, bench.retrieve(questions, progress))
-    start = dict(bench.weights("hybrid"))
-    before = score(start)
+    return Trial(chosen.name, [question.id for question in questions], score)
+
+
+def fit(trials: Sequence[Trial], start: Mapping[str, float], progress: Progress = silent) -> Fit:
+    """Fit the weights by cross-validation; the returned weights are fitted to all questions.
+
+    Several sets are left out one at a time, because weights that suit one project may hurt another. A single set is
+    divided into folds of its questions.
+    """
+    folds = _folds(trials)
     held_out: Scores = {}
-    for number in range(FOLDS):
-        progress("fitting", number, FOLDS + 1)
-        fold = {question.id for question in questions[number::FOLDS]}
-        found = score(_search(score, start, [question for question in questions if question.id not in fold]))
+    losing = []
+    before = _scores(trials, start)
+    for number, fold in enumerate(folds):
+        progress("fitting", number, len(folds) + 1)
+        found = _scores(trials, _search(trials, start, fold))
         held_out |= {question: found[question] for question in fold}
-    progress("fitting", FOLDS, FOLDS + 1)
-    best = _search(score, start, questions)
-    progress("fitting", FOLDS + 1, FOLDS + 1)
+        if len(trials) > 1 and compare({question: found[question] for question in fold}, before).is_loss:
+            losing.append(trials[number].name)
+    progress("fitting", len(folds), len(folds) + 1)
+    best = _search(trials, start, frozenset())
+    progress("fitting", len(folds) + 1, len(folds) + 1)
     changed = {name: value for name, value in best.items() if value != start[name]}
-    return Fit(changed, fmean(before.values()), fmean(score(best).values()), compare(held_out, before))
+    after = _scores(trials, best)
+    return Fit(changed, fmean(before.values()), fmean(after.values()), compare(held_out, before), tuple(losing))
+
+
+def _folds(trials: Sequence[Trial]) -> list[frozenset[str]]:
+    if len(trials) > 1:
+        return [frozenset(_keys(trial)) for trial in trials]
+    return [frozenset(_keys(trials[0])[number::FOLDS]) for number in range(FOLDS)]
+
+
+def _keys(trial: Trial) -> list[str]:
+    return [f"{trial.name}/{question}" for question in trial.questions]
+
+
+def _scores(trials: Sequence[Trial], weights: Mapping[str, float]) -> Scores:
+    """Return the value of every question of all sets."""
+    return {
+        key: values[question]
+        for trial in trials
+        for values in (trial.score(weights),)
+        for key, question in zip(_keys(trial), trial.questions, strict=True)
+    }
 
 
 def write(file: Path, weights: Mapping[str, float]) -> None:
@@ -134,14 +207,16 @@ def _scorer(
     return score
 
 
-def _search(
-    score: Callable[[Mapping[str, float]], Scores], start: Mapping[str, float], questions: Sequence[Question]
-) -> dict[str, float]:
-    """Return the best weights for these questions, optimized one after another."""
+def _search(trials: Sequence[Trial], start: Mapping[str, float], left_out: frozenset[str]) -> dict[str, float]:
+    """Return the best weights for the questions that are not left out, optimised one after another.
+
+    Every set counts equally, however many questions it has.
+    """
+    asked = [[key for key in _keys(trial) if key not in left_out] for trial in trials]
 
     def mean(weights: Mapping[str, float]) -> float:
-        values = score(weights)
-        return fmean(values[question.id] for question in questions)
+        values = _scores(trials, weights)
+        return fmean(fmean(values[key] for key in keys) for keys in asked if keys)
 
     best, value = dict(start), mean(start)
     for name, steps in STEPS.items():
