@@ -18,7 +18,7 @@ PICTURE = ROOT / "docs" / "images" / "terminal.svg"
 COMMANDS = [
     "lore sync",
     'lore search "graceful shutdown" -n 2',
-    'lore ask "what happens to running jobs on SIGTERM?"',
+    'lore ask "what happens to running jobs on SIGTERM?" --limit 1',
     "lore hierarchy Worker",
 ]
 COLUMN, ROW, MARGIN = 7.8, 18, 16

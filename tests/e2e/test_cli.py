@@ -168,9 +168,9 @@ def test_every_command_names_the_invalid_configuration_key(tmp_path: Path, confi
 def test_a_second_configuration_is_merged_over_the_first(tmp_path: Path) -> None:
     first = '[index]\nexclude = ["b.md"]\npath = "one"\n'
     second = '{"index": {"path": "two"}}'
-    write_project(tmp_path, {"lore.toml": first, "over.json": second, "a.md": "# A\n", "b.md": "# B\n"})
+    write_project(tmp_path, {"lore.toml": first, ".over.json": second, "a.md": "# A\n", "b.md": "# B\n"})
 
-    done = run_lore("sync", "--json", "-c", "over.json", cwd=tmp_path)
+    done = run_lore("sync", "--json", "-c", ".over.json", cwd=tmp_path)
 
     assert json.loads(done.stdout)["report"]["files"] == 1
     assert (tmp_path / "two").is_dir()
@@ -194,7 +194,7 @@ def test_progress_and_logs_never_reach_standard_output(tmp_path: Path) -> None:
 
     done = run_lore("-v", "sync", cwd=tmp_path)
 
-    assert done.stdout.count("\n") == 1
+    assert [line.partition(" ")[0] for line in done.stdout.splitlines()] == ["1", "found:"]
     assert "bad.md" in done.stderr
 
 

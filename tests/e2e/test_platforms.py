@@ -82,7 +82,7 @@ def test_an_answer_cites_its_passage(shell: Shell) -> None:
     answer = shell.run("ask", "When does the ferry cross the river?")
 
     assert "at dawn – unless fog hides" in answer
-    assert "docs/ferry.md:3" in answer
+    assert "[1] docs/ferry.md:" in answer
 
 
 def test_an_agent_writes_knowledge_and_reads_it_with_its_history(shell: Shell) -> None:

@@ -63,7 +63,7 @@ def test_a_written_document_is_found_by_a_search_and_an_answer(app: App, call: C
     found = call("query_documents", query="lanterns whale oil")["results"][0]
     answer = call("ask_knowledge_base", query="What do the lanterns burn?")
     assert (found["source"], found["type"]) == ("@lore/knowledge/lanterns.md", "knowledge")
-    assert "whale oil" in answer["answer"]
+    assert "whale oil" in answer["citations"][0]["quote"]
     assert answer["citations"][0]["source"] == "@lore/knowledge/lanterns.md"
     assert sources(call, "lanterns", type="knowledge") == ["@lore/knowledge/lanterns.md"]
     assert call("query_documents", query="lanterns")["freshness"]["state"] == "fresh"

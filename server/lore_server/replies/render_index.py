@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, TypedDict
 
@@ -167,13 +167,16 @@ def job(result: records.JobRecord) -> ReplyText:
 
 
 def _inventory(result: records.SyncResultRecord | records.HealthRecord) -> list[str]:
-    """Return lines that name what was found and what was left out."""
+    """Return lines that name the languages that were found and what was left out; the JSON has the types too."""
     if "inventory" not in result:
         return []
     found, left_out = result["inventory"]["found"], result["inventory"]["left_out"]
     lines = []
-    if found:
-        lines.append("found: " + ", ".join(f"{row['files']} {row['language']} ({row['type']})" for row in found))
+    languages: Counter[str] = Counter()
+    for row in found:
+        languages[row["language"]] += row["files"]
+    if languages:
+        lines.append("found: " + ", ".join(f"{files} {language}" for language, files in languages.most_common()))
     if left_out:
         rows = (f"{row['files']} {row['extension']} ({row['reason']})" for row in left_out[:SHOWN_EXTENSIONS])
         rest = len(left_out) - SHOWN_EXTENSIONS

@@ -39,6 +39,7 @@ const ADVICE = {
   INDEX_MISSING: "Sync the project. The first sync reads all files; later ones read only changed files.",
   SYNC_GUARD: "If these files were really deleted, sync anyway. If not, restore them first: a folder may be missing or not mounted.",
   CANCELLED: "Finished work is kept. Sync to continue.",
+  PACKAGE_MISSING: "Install the package with the command in the message, and start Lore again.",
   MODEL_MISMATCH: "A sync computes new vectors. Search keeps working meanwhile.",
   STORAGE_ERROR: DISK,
   INVALID_PATH: "There is a symlink or a device in place of a file. Remove it on the machine where the server runs.",

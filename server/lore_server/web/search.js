@@ -3,19 +3,19 @@
 import * as api from "./api.js";
 import { typeChips } from "./chips.js";
 import { codes, el, fill, say } from "./dom.js";
-import { count, plural } from "./format.js";
+import { folderButtons } from "./folders.js";
+import { plural } from "./format.js";
 import { wordsOf } from "./highlight.js";
 import { intoList } from "./into-list.js";
 import { failure, note, notesOf } from "./notes.js";
-import { project } from "./project.js";
 import { resultCard } from "./result.js";
 import { link } from "./route.js";
+import { searchWelcome } from "./search-welcome.js";
 import { searchSteps } from "./steps.js";
 import { syntaxHelp, withPath, wordsIn } from "./syntax.js";
 
 const PAUSE_MS = 120;
 const PAGE = { limit: 20, max_tokens: 6000 };
-const FOLDERS = 8;
 
 /** Return the view of `#/search?q=…&type=…,…`. */
 export function searchView() {
@@ -99,11 +99,7 @@ export function searchView() {
     if (!reply.results.length) fill(list, el("li", { class: "empty" }, el("p", {}, "Nothing found. Try fewer or other words", asked.type.length ? ", or all types." : "."), syntaxHelp()));
   }
 
-  /** Show the folders that have matches; a click searches in one of them. */
-  function showFolders(found) {
-    fill(folders, found.length < 2 ? null : found.slice(0, FOLDERS).map(({ path, passages }) =>
-      el("button", { type: "button", class: "folder", title: `Only ${path}`, on: { click: () => enter(path) } }, path.replace(/^\/|\/\*\*$/g, ""), el("small", {}, count(passages)))));
-  }
+  const showFolders = (found) => fill(folders, folderButtons(found, enter));
 
   function enter(path) {
     steps.keep();
@@ -139,12 +135,7 @@ export function searchView() {
 
   function welcome() {
     said.textContent = "";
-    empty(
-      el("div", { class: "empty" },
-        el("p", {}, `Search the guides, code, tickets, decisions, release notes, rules and memories of ${project || "the project"}.`),
-        el("p", { class: "quiet" }, "Exact names come first. Press ", el("kbd", {}, "/"), " to search from anywhere, ", el("kbd", {}, "?"), " for all shortcuts."),
-        syntaxHelp()),
-    );
+    empty(searchWelcome());
   }
 
   function empty(what) {
@@ -185,10 +176,7 @@ export function searchView() {
   const titles = () => [...list.querySelectorAll(".title")];
   const params = () => ({ q: input.value.trim(), type: chips.types.join(",") });
 
-  function focus() {
-    input.focus();
-    input.select();
-  }
+  const focus = () => (input.focus(), input.select());
 
   function showRoute(route) {
     const { q = "", type = "" } = route.params;
