@@ -164,7 +164,7 @@ class Problem:
     reason: str
 
 
-class FoundFiles(NamedTuple):
+class FileGroup(NamedTuple):
     """The number of indexed files of one type and language."""
 
     type: str
@@ -184,7 +184,7 @@ class LeftOutFiles(NamedTuple):
 class Inventory(NamedTuple):
     """The files of a project: the indexed ones by type and language, and the others by extension and reason."""
 
-    found: list[FoundFiles]
+    found: list[FileGroup]
     left_out: list[LeftOutFiles]
 
     def record(self) -> JSON:

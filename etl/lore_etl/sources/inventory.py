@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
 
 from lore_etl.chunking.code_languages import code_languages
-from lore_etl.core.model import FoundFiles, Inventory, LeftOutFiles
+from lore_etl.core.model import FileGroup, Inventory, LeftOutFiles
 from lore_etl.files.generated import generated_reason
 from lore_etl.sources.source import syntax_of
 
@@ -60,5 +60,5 @@ def inventory(owned: Mapping[str, str], left_out: Iterable[str]) -> Inventory:
     if rest := rows[MAX_ROWS:]:
         shown.append(LeftOutFiles(OTHERS, UNKNOWN, sum(len(paths) for _, paths in rest), min(rest[0][1])[:MAX_EXAMPLE]))
     return Inventory(
-        [FoundFiles(type_, language, count) for (type_, language), count in found.most_common(MAX_ROWS)], shown
+        [FileGroup(type_, language, count) for (type_, language), count in found.most_common(MAX_ROWS)], shown
     )

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from lore_etl.core.model import Chunk
-from lore_server.answer.class_questions import Definition
+from lore_server.answer.class_questions import DefinedPlace
 from lore_server.query.outdated import outdated
 from lore_server.query.query_service import SearchOutcome
 
@@ -43,7 +43,7 @@ def passage_citation(number: int, chunk: Chunk, today: datetime.date, quote: str
 
 
 def definition_citation(
-    number: int, place: Definition, chunks: Sequence[Chunk], lines: Sequence[str]
+    number: int, place: DefinedPlace, chunks: Sequence[Chunk], lines: Sequence[str]
 ) -> CitationRecord:
     """Return the citation of the line that defines a class or member, in a file given by its chunks and lines."""
     first, last = place.lines

@@ -43,7 +43,7 @@ MembersOf = Callable[[ClassNode], Sequence[Member]]
 
 
 @dataclass(frozen=True)
-class Definition:
+class DefinedPlace:
     """A definition that an answer cites: its name, file and lines."""
 
     name: str
@@ -56,7 +56,7 @@ class Fact:
     """One sentence, and the definitions it rests on. `{n}` in the text stands for the citation of place n, from 1."""
 
     text: str
-    places: tuple[Definition, ...]
+    places: tuple[DefinedPlace, ...]
 
 
 def class_fact(question: str, tree: Hierarchy, members_of: MembersOf) -> Fact | None:
@@ -130,7 +130,7 @@ def _origin(question: str, nodes: Sequence[ClassNode], tree: Hierarchy, members_
             above = tree.nodes[ancestor.class_name]
             for member in members_of(above) if above.source else ():
                 if member.name in words:
-                    place = Definition(f"{_last(above.name)}.{member.name}", str(above.source), member.lines)
+                    place = DefinedPlace(f"{_last(above.name)}.{member.name}", str(above.source), member.lines)
                     text = f"`{_last(node.name)}` inherits `{member.name}` from `{above.name}` {{1}}."
                     return Fact(text, (place,))
     return None
@@ -140,7 +140,7 @@ def _members(nodes: Sequence[ClassNode], members_of: MembersOf) -> Fact | None:
     for node in nodes:
         own = {one.name: one for one in members_of(node)} if node.source else {}
         if own:
-            places = tuple(Definition(one.name, str(node.source), one.lines) for one in own.values())[:MAX_NAMED]
+            places = tuple(DefinedPlace(one.name, str(node.source), one.lines) for one in own.values())[:MAX_NAMED]
             return Fact(f"`{_last(node.name)}` defines {len(own)} members: {_listed(places)}.", places)
     return None
 
@@ -151,12 +151,12 @@ def _definition(nodes: Sequence[ClassNode]) -> Fact | None:
     return Fact(f"`{places[0].name}` is defined in {where}.", places) if places else None
 
 
-def _places(nodes: Iterable[ClassNode]) -> tuple[Definition, ...]:
-    found = [Definition(_last(one.name), one.source, one.lines) for one in nodes if one.source and one.lines]
+def _places(nodes: Iterable[ClassNode]) -> tuple[DefinedPlace, ...]:
+    found = [DefinedPlace(_last(one.name), one.source, one.lines) for one in nodes if one.source and one.lines]
     return tuple(found[:MAX_NAMED])
 
 
-def _listed(places: Sequence[Definition]) -> str:
+def _listed(places: Sequence[DefinedPlace]) -> str:
     return ", ".join(f"`{one.name}` {{{number}}}" for number, one in enumerate(places, start=1))
 
 

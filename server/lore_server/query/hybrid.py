@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 from lore_etl.chunking.section import CLASS_KINDS, IMPORTS
 from lore_etl.core.model import Chunk, KnowledgeType
-from lore_server.query.evidence import files
+from lore_server.query.file_evidence import files
 from lore_server.query.fuse import fuse, vector_share
 from lore_server.query.lineage import bring_ancestors
 from lore_server.query.outdated import lower_outdated
