@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from lore_etl.core.model import Member
 from lore_etl.relations.classes import ClassNode, Hierarchy
-from lore_server.query.parse import looks_like_name
+from lore_server.query.structure import NAME, classes_in
 
 MAX_WORDS = 20  # a longer question describes a situation in which classes extend others
 MAX_NAMED = 60
@@ -37,7 +37,6 @@ _DEFINED = re.compile(
     re.IGNORECASE,
 )
 _DIRECT = re.compile(r"\b(?:directly?|immediate(?:ly)?)\b", re.IGNORECASE)
-_NAME = re.compile(r"[A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*(?:-[\w$]+)*)*")
 
 MembersOf = Callable[[ClassNode], Sequence[Member]]
 
@@ -63,7 +62,7 @@ def class_fact(question: str, tree: Hierarchy, members_of: MembersOf) -> Fact | 
     """Return the answer to a question about classes; None if it asks for something else or names no class."""
     if len(question.split()) > MAX_WORDS:
         return None
-    nodes = [tree.nodes[name] for name in _named(question, tree)]
+    nodes = [tree.nodes[name] for name in classes_in(question, tree)]
     if not nodes:
         return None
     if _ASKS_ORIGIN.search(question) and _INHERITED.search(question):
@@ -79,17 +78,6 @@ def class_fact(question: str, tree: Hierarchy, members_of: MembersOf) -> Fact | 
     if _MEMBERS.search(question) and _ASKS_LIST.search(question):
         return _members(nodes, members_of)
     return None
-
-
-def _named(question: str, tree: Hierarchy) -> list[str]:
-    """Return the classes that the question names, longest names first within the order of the question."""
-    tokens = [token for token in _NAME.findall(question) if token[0].isupper() or looks_like_name(token)]
-    names = (name for token in dict.fromkeys(tokens) for name in tree.named(token) if _is_spelled(token, name))
-    return list(dict.fromkeys(names))
-
-
-def _is_spelled(token: str, name: str) -> bool:
-    return name == token or name.endswith((f".{token}", f":{token}"))
 
 
 def _subclasses(nodes: Sequence[ClassNode], tree: Hierarchy, is_direct: bool) -> Fact | None:
@@ -124,7 +112,7 @@ def _bases(nodes: Sequence[ClassNode], tree: Hierarchy) -> Fact | None:
 
 def _origin(question: str, nodes: Sequence[ClassNode], tree: Hierarchy, members_of: MembersOf) -> Fact | None:
     """Return the nearest ancestor that defines a member which the question names."""
-    words = set(_NAME.findall(question))
+    words = set(NAME.findall(question))
     for node in nodes:
         for ancestor in tree.chain(node.name):
             above = tree.nodes[ancestor.class_name]

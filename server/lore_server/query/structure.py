@@ -23,7 +23,7 @@ _UPWARDS = re.compile(
     r"|\bwhere (?:does|do|is|are|did)\b.{1,80}\b(?:inherit|get\b.{1,60}\bfrom)",
     re.IGNORECASE,
 )
-_NAME = re.compile(r"[A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*(?:-[\w$]+)*)*")
+NAME = re.compile(r"[A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*(?:-[\w$]+)*)*")
 
 
 def relatives(text: str, hierarchy: Hierarchy) -> list[str]:
@@ -35,16 +35,16 @@ def relatives(text: str, hierarchy: Hierarchy) -> list[str]:
     if len(text.split()) > MOST_WORDS or not (asks_upwards or _DOWNWARDS.search(text)):
         return []
     found: dict[str, None] = {}
-    for name in _classes(text, hierarchy):
+    for name in classes_in(text, hierarchy):
         above = [one.class_name for one in hierarchy.chain(name)]
         below = [node.name for node in hierarchy.subtree(name)][1:]
         found |= dict.fromkeys(above if asks_upwards else below)
     return list(found)[:MOST_RELATIVES]
 
 
-def _classes(text: str, hierarchy: Hierarchy) -> list[str]:
+def classes_in(text: str, hierarchy: Hierarchy) -> list[str]:
     """Return the project's classes that the text names: capitalized, dotted, or with a name that is not a word."""
-    tokens = [token for token in _NAME.findall(text) if token[0].isupper() or looks_like_name(token)]
+    tokens = [token for token in NAME.findall(text) if token[0].isupper() or looks_like_name(token)]
     named = (name for token in dict.fromkeys(tokens) for name in hierarchy.named(token) if _same_case(token, name))
     return list(dict.fromkeys(named))
 
