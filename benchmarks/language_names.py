@@ -16,6 +16,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
+from benchmarks.exact_names import missed_names
 from benchmarks.main_job import row
 from lore_etl.chunking import parse
 from lore_etl.chunking.plain import parse_plain
@@ -70,18 +71,12 @@ def measure(suffix: str, folder: Path, target: Path) -> None:
     picked = random.Random(SEED).sample(sorted(names), min(PICKED, len(names)))
     speed = parsing(target, suffix)
     app = App(target, Settings(), load_contract())
-    first, missed = 0, []
     try:
         job = app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
-        for name in picked:
-            results = app.call("query_documents", {"query": name, "limit": 3})["results"]
-            found = results[0]["source"] if results else "nothing"
-            first += found == names[name]
-            if found != names[name]:
-                missed.append(f"{name}: {found} instead of {names[name]}")
+        missed = missed_names(app, names, picked)
     finally:
         app.close()
-    row(f"exact names at rank 1, `{folder.name}` ({suffix})", f"{first} of {len(picked)}; {speed}")
+    row(f"exact names at rank 1, `{folder.name}` ({suffix})", f"{len(picked) - len(missed)} of {len(picked)}; {speed}")
     for line in [*missed, *job["report"]["warnings"]]:
         print(f"  {line}", file=sys.stderr)
 
