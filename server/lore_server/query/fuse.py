@@ -69,6 +69,6 @@ def _embedded(candidates: Candidates) -> float:
 
 def _typical(found: Sequence[Candidate]) -> float:
     """Return the mean similarity of the keyword hits that have a vector, or of all candidates that have one."""
-    known = [one for one in found if one.vector is not None]
-    hits = [one.vector for one in known if one.keyword > 0 and one.vector is not None]
-    return fmean(hits or [one.vector for one in known if one.vector is not None] or [0.0])
+    known = [(one.vector, one.keyword) for one in found if one.vector is not None]
+    hits = [vector for vector, keyword in known if keyword > 0]
+    return fmean(hits or [vector for vector, _ in known] or [0.0])
