@@ -15,7 +15,7 @@ from lore_etl.core.model import ClassDefinition, FileFacts
 
 MAX_FOLLOWED = 20  # maximum number of imports to follow for a name
 MANIFEST = "manifest:"
-"""The beginning of the family of a file that names a whole project, such as `go.mod`."""
+"""Prefix of the family of a file that names a whole project, such as `go.mod`."""
 GLOBAL = frozenset({"bash", "c", "dart", "elixir", "lua", "ruby", "sql", "swift"})
 """Families in which a class is known everywhere by its name."""
 NESTED = frozenset({"c", "csharp"})
