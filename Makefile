@@ -7,6 +7,9 @@ LORE := $(BIN)/lore
 DEMO := -c data/demo.toml
 SETS ?= ../shared/benchmarks
 
+# The processes of a run share the compiled modules: without them each would compile thousands again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: install demo inspector conformance test suite test-all coverage lint golden bench clean
 
 install: .venv/installed
@@ -62,14 +65,14 @@ test: install inspector
 
 # An idle worker takes half of the remaining tests of the other in one block, so they share few modules.
 suite: install
-	$(BIN)/python -m pytest -q -n 2 --dist worksteal $(OPTIONS)
+	$(BIN)/python -m pytest -q -n 3 --dist worksteal $(OPTIONS)
 
 test-all: install lint inspector conformance
 	$(BIN)/python -m pytest -q -m "long or not long" --hypothesis-profile=long
 
 # Slower, so not part of `make test`. The floor is in pyproject.toml.
 coverage: install inspector
-	$(BIN)/python -m pytest -q -n 2 --dist worksteal --cov --cov-report=term
+	$(BIN)/python -m pytest -q -n 3 --dist worksteal --cov --cov-report=term
 
 lint: install
 	$(BIN)/ruff format --check .
@@ -82,7 +85,9 @@ lint: install
 golden: install
 	$(BIN)/python -m tests.golden.write
 
+# The first line writes the first part of docs/benchmarks.md; it takes over an hour.
 bench: install
+	$(BIN)/python -m benchmarks.report $(wildcard $(SETS))
 	$(BIN)/python -m benchmarks.main_job
 	$(BIN)/python -m benchmarks.exact_names
 	$(BIN)/python -m benchmarks.hnsw
