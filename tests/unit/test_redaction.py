@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
-from lore_etl.files.redaction import BLOCK_BYTES, redact
+from lore_etl.files.redaction import BLOCK_BYTES, _scanner, redact
 from tests.harness.secrets import Secret, secrets
 
 FORMATS = list(secrets(seed=1))
@@ -132,3 +133,15 @@ def test_only_the_password_of_an_address_is_redacted() -> None:
 )
 def test_hashes_ids_words_and_placeholders_are_left_alone(text: str) -> None:
     assert redact(text) == (text, 0)
+
+
+@pytest.mark.long  # compiling the rules takes five seconds
+def test_compiled_rules_are_kept_in_a_symlinked_cache_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "disk").mkdir(mode=0o700)
+    (tmp_path / "cache").mkdir()
+    (tmp_path / "cache" / "secrets").symlink_to(tmp_path / "disk")
+    monkeypatch.setenv("LORE_CACHE", str(tmp_path / "cache"))
+
+    _scanner.__wrapped__()
+
+    assert list((tmp_path / "disk").iterdir())

@@ -9,8 +9,10 @@ from importlib.util import find_spec
 from lore_etl.core.errors import PackageMissing
 
 EXTRAS = {
+    "documents": ("office-oxide", "pypdfium2", "striprtf"),
     "models": ("huggingface-hub", "onnx", "onnxscript", "sentence-transformers", "torch"),
     "eval": ("ir-measures", "scipy"),
+    "openai": ("openai",),
 }
 
 

@@ -8,11 +8,21 @@ from typing import Protocol
 
 from lore_etl.core.errors import LoreError
 from lore_etl.core.model import Problem
-from lore_etl.files.scan import FileEntry, Scan, is_passed_over, read_text, scan, settle, stamp_of
+from lore_etl.files.conversion.convert import MAX_BYTES, converted
+from lore_etl.files.conversion.formats import format_of
+from lore_etl.files.scan import FileEntry, Scan, is_passed_over, read_bytes, read_text, scan, settle, stamp_of
 
 KNOWLEDGE = "@lore"
 """The name of the folder under which documents written by agents appear in the index."""
-_TAKEN = f"`{KNOWLEDGE}` is reserved for documents that agents wrote; rename the folder"
+PULLED = "@tickets"
+"""The name under which tickets from a tracker appear; they are in the folder `tickets` of the index."""
+ADDED = "@docs"
+"""The name under which documentation of libraries appears; it is in the folder `docs` of the index."""
+_RESERVED = {
+    KNOWLEDGE: "documents that agents wrote",
+    PULLED: "tickets from a tracker",
+    ADDED: "documentation of libraries",
+}
 NOTHING_TO_INDEX = (
     "A sync found no files to index in this project.",
     "Lore indexes documents, source code and configuration that git does not ignore; `lore doctor` counts what it "
@@ -48,15 +58,20 @@ class ProjectFiles:
         self._root = root
         self._exclude = exclude
         self._include = include
-        self._taken = root / KNOWLEDGE
-        self._skip = {index, self._taken} | ({knowledge.home} if knowledge else set())
+        self._copied = {name: index / name.removeprefix("@") for name in (PULLED, ADDED)}
+        reserved = {root / name for name in _RESERVED}
+        self._skip = {index, *reserved} | ({knowledge.home} if knowledge else set())
         self._knowledge = knowledge.folder if knowledge else lambda: None
 
     def scan(self) -> Scan:
         """Find all files. Raises ConfigError for an invalid pattern."""
         found = scan(self._root, self._exclude, self._skip, include=self._include)
-        if self._taken.exists():
-            found.refused.append(Problem(KNOWLEDGE, _TAKEN))
+        for name, content in _RESERVED.items():
+            if (self._root / name).exists():
+                found.refused.append(Problem(name, f"`{name}` is reserved for {content}; rename the folder"))
+        for name, folder in self._copied.items():
+            if folder.is_dir() and not folder.is_symlink():
+                found.add(scan(folder, self._exclude, under=name + "/"))
         self._add_knowledge(found)
         return found
 
@@ -88,8 +103,11 @@ class ProjectFiles:
         return self._place(path, folder) or self._root / path
 
     def read(self, entry: FileEntry, max_bytes: int) -> str:
-        """Read a file as text; see `read_text`. Raises Unreadable."""
-        return read_text(self.place(entry.path), entry, max_bytes)
+        """Read a file as text, see `read_text`, or convert it to text. Raises Unreadable."""
+        place = self.place(entry.path)
+        if format_of(entry.path) is None:
+            return read_text(place, entry, max_bytes)
+        return converted(entry.path, read_bytes(place, entry, MAX_BYTES, "for documents"))
 
     def stamps(self, paths: Collection[str]) -> dict[str, str]:
         """Return the stamps of the files that exist. Looks up the knowledge folder at most once."""
@@ -103,6 +121,9 @@ class ProjectFiles:
 
     def _place(self, path: str, folder: Path | None) -> Path | None:
         """Return the path on disk, or None for a knowledge file without a knowledge folder."""
+        top, _, below = path.partition("/")
+        if top in self._copied:
+            return self._copied[top] / below
         if not is_knowledge(path):
             return self._root / path
         return folder / path.removeprefix(KNOWLEDGE + "/") if folder else None
@@ -121,6 +142,11 @@ class ProjectFiles:
 def is_knowledge(path: str) -> bool:
     """Return whether a path of the index is a document written by agents."""
     return path.startswith(KNOWLEDGE + "/")
+
+
+def is_library(path: str) -> bool:
+    """Return whether a path of the index is documentation that the user added."""
+    return path.startswith(ADDED + "/")
 
 
 def differing(found: Scan, known: Mapping[str, str]) -> frozenset[str]:

@@ -169,7 +169,8 @@ def _scanner() -> Scanner:
     """Compile the rules, or load them from this machine's cache."""
     from kingfisher_sdk import Rules, Scanner
 
-    return Scanner(Rules([RULES], cache_dir=cache_folder() / "secrets"), base64=False)
+    folder = (cache_folder() / "secrets").resolve()  # in a symlinked folder, the rules would be compiled every time
+    return Scanner(Rules([RULES], cache_dir=folder), base64=False)
 
 
 @cache

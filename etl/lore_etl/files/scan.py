@@ -223,7 +223,12 @@ def _whole_stamp(info: os.stat_result) -> str:
 
 
 class Unreadable(Exception):
-    """The error for a file that cannot be read as text; its message appears in the report."""
+    """The error for a file that cannot be read as text; its message appears in the report.
+
+    `is_final` means that only a change of the file can help, so that it is not read again before.
+    """
+
+    is_final = False
 
 
 def read_text(file: Path, entry: FileEntry, max_bytes: int) -> str:
@@ -232,13 +237,17 @@ def read_text(file: Path, entry: FileEntry, max_bytes: int) -> str:
     Raises:
         Unreadable: the file is too large, binary, not valid UTF-8 or UTF-16, or not accessible.
     """
+    return text_of(read_bytes(file, entry, max_bytes, "index.max_file_bytes"), max_bytes)
+
+
+def read_bytes(file: Path, entry: FileEntry, max_bytes: int, setting: str) -> bytes:
+    """Return the content of a file, up to a byte more than the limit. Raises Unreadable."""
     if entry.size > max_bytes:
-        raise Unreadable(f"too large: {entry.size:,} bytes, the limit is {max_bytes:,} (index.max_file_bytes)")
+        raise Unreadable(f"too large: {entry.size:,} bytes, the limit is {max_bytes:,} ({setting})")
     try:
-        data = read_regular(file, max_bytes + 1)
+        return read_regular(file, max_bytes + 1)
     except OSError as error:
         raise Unreadable(f"cannot be read: {error.strerror}") from error
-    return text_of(data, max_bytes)
 
 
 def text_of(data: bytes, max_bytes: int) -> str:

@@ -1,0 +1,39 @@
+"""Write converted text: headings begin with `#`, and no other line does."""
+
+from __future__ import annotations
+
+from lore_etl.core.text import clip, encodable
+
+MAX_HEADING = 200
+MAX_ROWS = 1_000  # of a table
+MAX_CELLS = 100  # of a row
+
+
+class NoText(Exception):
+    """The error of a reader for a document without readable text; its message is the reason in the report."""
+
+
+def heading(level: int, title: str) -> str:
+    """Return a heading of a level from 1 to 6, or nothing without a title."""
+    title = clip(encodable(title), MAX_HEADING)
+    return f"{'#' * min(max(level, 1), 6)} {title}" if title else ""
+
+
+def body(text: str) -> str:
+    """Return text without control characters whose lines cannot be taken for headings."""
+    plain = "".join(char if char in "\n\t" or char.isprintable() else " " for char in encodable(text))
+    return "\n".join(f" {line}" if line.startswith("#") else line.rstrip() for line in plain.split("\n"))
+
+
+def table(rows: list[list[str]]) -> str:
+    """Return a table with a line for each row; of a long one, the first rows and how many are left out."""
+    shown = [[clip(cell, MAX_HEADING * 10) for cell in row[:MAX_CELLS]] for row in rows[:MAX_ROWS]]
+    lines = [f"| {' | '.join(row)} |" for row in shown if any(row)]
+    if len(rows) > MAX_ROWS:
+        lines.append(f"({len(rows) - MAX_ROWS:,} more rows are not indexed)")
+    return body("\n".join(lines))
+
+
+def joined(parts: list[str]) -> str:
+    """Return the parts with an empty line between them."""
+    return "\n\n".join(part for part in parts if part.strip())

@@ -1,0 +1,103 @@
+"""Read Office files: Word, PowerPoint and Excel, of both generations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, get_args
+
+from office_oxide import Document, OfficeOxideError
+
+from lore_etl.files.conversion.marked_text import MAX_ROWS, NoText, body, heading, joined, table
+
+Node = Mapping[str, Any]
+Format = Literal["docx", "xlsx", "pptx", "doc", "xls", "ppt"]
+_FORMATS: dict[str, Format] = {name: name for name in get_args(Format)}
+_ZIP = b"PK\x03\x04"
+_SEPARATE = frozenset({"paragraph", "heading", "list", "table", "footnote", "endnote", "text_box"})
+
+
+def read(data: bytes, suffix: str) -> str:
+    """Return the text with a heading for each sheet or slide, and the headings of texts. Raises NoText."""
+    family = suffix[:3]
+    try:
+        with Document.from_bytes(data, _FORMATS[f"{family}x" if data.startswith(_ZIP) else suffix]) as document:
+            content = document.to_ir()
+    except OfficeOxideError as error:
+        is_encrypted = "password" in str(error)
+        reason = "encrypted: it needs a password" if is_encrypted else "damaged, or not a file of its type"
+        raise NoText(reason) from error
+    title, sections = content["metadata"].get("title") or "", content["sections"]
+    parts = [heading(1, title)] if sections and title != sections[0].get("title") else []
+    for number, section in enumerate(sections, start=1):
+        parts += _section(section, family, number)
+    return joined(parts)
+
+
+def _section(section: Node, family: str, number: int) -> list[str]:
+    """Return the parts of a slide, a sheet, or a section of a text."""
+    title, elements = (section.get("title") or "").strip(), section["elements"]
+    parts, levels = [], 2
+    if family == "ppt":
+        place = f"Slide {number}"
+        parts = [heading(2, f"{place}: {title}" if title not in ("", place) else place)]
+        elements = [
+            element for element in elements if not (element["type"] == "heading" and _text(element).strip() == title)
+        ]
+    elif family == "xls":
+        columns = ", ".join(filter(None, _columns(elements)))
+        parts = [heading(2, f"Sheet {title}: {columns}" if columns else f"Sheet {title}")]
+    else:
+        levels = 0
+    parts += [_block(element, levels) for element in elements]
+    if notes := section.get("speaker_notes"):
+        parts.append("Notes: " + body(_text({"content": notes} if isinstance(notes, list) else notes)).strip())
+    return parts
+
+
+def _columns(elements: Sequence[Node]) -> list[str]:
+    """Return the first row of a sheet."""
+    rows = [row for element in elements if element["type"] == "table" for row in element["rows"][:1]]
+    return [_text(cell).strip() for cell in rows[0]["cells"]] if rows else []
+
+
+def _block(element: Node, levels: int, depth: int = 0) -> str:
+    """Return an element as text; `levels` are the levels of headings above it."""
+    kind = element["type"]
+    if kind == "heading":
+        return heading(levels + element["level"], _text(element))
+    if kind == "table":
+        rows = element["rows"]
+        cells = [[_text(cell) for cell in row["cells"]] for row in rows[:MAX_ROWS]]
+        return table(cells + [[]] * (len(rows) - len(cells)))
+    if kind == "list":
+        items = (_item(item, depth) for item in element["items"])
+        return "\n".join(item for item in items if item.strip(" -"))
+    if kind == "text_box":
+        return joined([_block(part, levels) for part in element["content"]])
+    return body(_text(element).strip())
+
+
+def _item(item: Node, depth: int) -> str:
+    inner = [
+        _block(part, 0, depth + 1) if part["type"] == "list" else "  " * depth + f"- {body(_text(part)).strip()}"
+        for part in (*item["content"], *([item["nested"]] if item.get("nested") else ()))
+    ]
+    return "\n".join(inner)
+
+
+def _text(node: Node) -> str:
+    """Return all text within an element."""
+    if node.get("type") == "text":
+        return str(node["text"])
+    if node.get("type") == "line_break":
+        return "\n"
+    if node.get("type") == "image":
+        return str(node.get("alt_text") or "")
+    text = ""
+    for name in ("content", "items", "nested", "rows", "cells", "elements"):
+        inner = node.get(name) or ()
+        for part in (inner,) if isinstance(inner, Mapping) else inner:
+            part_text = _text(part)
+            is_apart = part.get("type") in _SEPARATE or name in ("items", "rows", "cells")
+            text += ("\n" if is_apart and text else "") + part_text
+    return text

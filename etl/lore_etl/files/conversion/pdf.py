@@ -1,0 +1,55 @@
+"""Read a PDF file page by page."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+import pypdfium2
+
+from lore_etl.files.conversion.marked_text import NoText, body, heading, joined
+
+MAX_PAGES = 5_000
+SHOWN_TITLES = 3
+_PASSWORD = 4  # FPDF_ERR_PASSWORD
+_HYPHEN = "\ufffe"  # how PDFium marks a word that is divided at the end of a line
+
+
+def read(data: bytes, suffix: str) -> str:
+    """Return a heading for each page, with the chapters that begin on it, and its text. Raises NoText."""
+    try:
+        document = pypdfium2.PdfDocument(data)
+    except pypdfium2.PdfiumError as error:
+        is_encrypted = getattr(error, "err_code", None) == _PASSWORD
+        raise NoText("encrypted: it needs a password" if is_encrypted else "damaged, or not a PDF file") from error
+    if len(document) > MAX_PAGES:
+        raise NoText(f"too large: {len(document):,} pages, the limit is {MAX_PAGES:,}")
+    parts = [heading(1, str(document.get_metadata_dict().get("Title", "")))]
+    chapters, chapter = _chapters(document), ""
+    for number, text in enumerate(_pages(document)):
+        begun = chapters.get(number, [])
+        title = "; ".join(begun[:SHOWN_TITLES]) or chapter
+        chapter = begun[-1] if begun else chapter
+        if text.strip():
+            parts += [heading(2, f"Page {number + 1}: {title}" if title else f"Page {number + 1}"), body(text)]
+    if len(parts) == 1:
+        raise NoText("it contains no text, only pictures")
+    return joined(parts)
+
+
+def _pages(document: pypdfium2.PdfDocument) -> Iterator[str]:
+    for page in document:
+        text = page.get_textpage().get_text_bounded()
+        page.close()
+        yield text.replace("\r\n", "\n").replace("\r", "\n").replace(_HYPHEN + "\n", "").replace(_HYPHEN, "")
+
+
+def _chapters(document: pypdfium2.PdfDocument) -> dict[int, list[str]]:
+    """Return the titles in the outline by the number of their page."""
+    found: dict[int, list[str]] = defaultdict(list)
+    for entry in document.get_toc():
+        target = entry.get_dest()
+        page = target.get_index() if target else None
+        if page is not None:
+            found[page].append(entry.get_title())
+    return found

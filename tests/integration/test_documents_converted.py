@@ -1,0 +1,235 @@
+"""PDF and Office files and books: their text with its page, and reports of those that cannot be read."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from lore_etl.core.model import Problem
+from lore_etl.files.conversion.convert import NotConverted, converted
+from lore_etl.files.conversion.sandbox import ConversionLimits
+from lore_etl.pipeline.sync import sync
+from lore_etl.stores.catalogue import UNREAD
+from tests.harness.office_files import docx, epub, opendocument, pdf, pptx, xlsx
+from tests.harness.projects import chunks_of, open_index, write_project
+
+CHAPTERS = {"Storage": "Rows are kept in SQLite.", "Network": "The port is 7317."}
+POSIX = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no limits on memory and processor time")
+
+
+def lines(path: str, data: bytes) -> list[str]:
+    return [line for line in converted(path, data).split("\n") if line.strip()]
+
+
+def test_each_page_of_a_pdf_file_has_a_heading_with_its_chapters() -> None:
+    data = pdf("The worker stops.", "# not a heading", chapters=("Shutdown", "Shell"))
+
+    assert lines("a.pdf", data) == [
+        "## Page 1: Shutdown", "The worker stops.", "## Page 2: Shell", " # not a heading"
+    ]  # fmt: skip
+
+
+def test_the_headings_lists_and_tables_of_a_word_file_are_kept() -> None:
+    markdown = "# Plan\n\nIntro.\n\n## Costs\n\n- one\n- two\n\n| Region | Price |\n|---|---|\n| Oslo | 12 |\n"
+
+    assert lines("a.docx", docx(markdown)) == [
+        "# Plan", "Intro.", "## Costs", "- one", "- two", "| Region | Price |", "| Oslo | 12 |"
+    ]  # fmt: skip
+
+
+def test_slides_and_sheets_are_named() -> None:
+    slides = pptx({"Rollout": "Stop one replica", "Rollback": "Start it again"})
+    sheets = xlsx({"Prices": [["Region", "Price"], ["Oslo", "12"]], "Staff": [["Name"], ["Ada"]]})
+
+    assert [line for line in lines("a.pptx", slides) if line.startswith("##")] == [
+        "## Slide 1: Rollout", "## Slide 2: Rollback"
+    ]  # fmt: skip
+    assert "Start it again" in lines("a.pptx", slides)
+    assert lines("a.xlsx", sheets) == [
+        "## Sheet Prices: Region, Price", "| Region | Price |", "| Oslo | 12 |",
+        "## Sheet Staff: Name", "| Name |", "| Ada |",
+    ]  # fmt: skip
+
+
+def test_the_chapters_of_a_book_are_read_in_order() -> None:
+    assert lines("a.epub", epub(CHAPTERS)) == [
+        "# Manual", "## Storage", "Rows are kept in SQLite.", "## Network", "The port is 7317."
+    ]  # fmt: skip
+
+
+PROSE = (
+    "<office:text><text:tracked-changes><text:p>deleted</text:p></text:tracked-changes>"
+    '<text:h text:outline-level="1">Storage</text:h><text:p>Rows<text:s text:c="2"/>are in SQLite<text:note>'
+    "<text:note-citation>1</text:note-citation><text:note-body><text:p>Since 2019.</text:p></text:note-body>"
+    "</text:note>."
+    "<draw:frame><draw:text-box><text:p># boxed</text:p></draw:text-box></draw:frame></text:p>"
+    '<text:h text:outline-level="2">Costs</text:h><text:list><text:list-item><text:p>one</text:p>'
+    "<text:list><text:list-item>"
+    "<text:p>two</text:p></text:list-item></text:list></text:list-item></text:list></office:text>"
+)
+SLIDES = (
+    '<office:presentation><draw:page><draw:frame presentation:class="title"><draw:text-box><text:p>Rollout</text:p>'
+    "</draw:text-box></draw:frame><draw:frame><draw:text-box><text:p>Stop one replica</text:p></draw:text-box>"
+    "</draw:frame>"
+    "<presentation:notes><draw:frame><draw:text-box><text:p>Slowly</text:p></draw:text-box></draw:frame>"
+    "</presentation:notes></draw:page><draw:page/></office:presentation>"
+)
+CELL = "<table:table-cell{}><text:p>{}</text:p></table:table-cell>"
+SHEET = (
+    '<office:spreadsheet><table:table table:name="Prices"><table:table-row>'
+    + CELL.format("", "Region")
+    + CELL.format("", "Price")
+    + '<table:table-cell table:number-columns-repeated="16382"/></table:table-row><table:table-row {}>'
+    + CELL.format("", "Oslo")
+    + CELL.format(' table:number-columns-repeated="2"', "12")
+    + '</table:table-row><table:table-row table:number-rows-repeated="1048000"><table:table-cell/></table:table-row>'
+    "</table:table></office:spreadsheet>"
+)
+BUDGET = (
+    b"{\\rtf1\\ansi\\ansicpg1252{\\fonttbl{\\f0 Arial;}}{\\*\\generator X;}"
+    b"Caf\\'e9 \\u8364?5\\par \\trowd A\\cell B\\cell\\row # x\\par}"
+)
+
+
+@pytest.mark.parametrize(
+    ("path", "data", "expected"),
+    [
+        (
+            "a.odt",
+            opendocument(PROSE),
+            ["# Storage", "Rows  are in SQLite (Since 2019.).", " # boxed", "## Costs", "- one", "  - two"],
+        ),
+        ("a.odp", opendocument(SLIDES), ["## Slide 1: Rollout", "Stop one replica", "Notes: Slowly", "## Slide 2"]),
+        (
+            "a.ods",
+            opendocument(SHEET.format("")),
+            ["## Sheet Prices: Region, Price", "| Region | Price |", "| Oslo | 12 | 12 |"],
+        ),
+        ("a.rtf", BUDGET, ["Café €5", "A | B", " # x"]),
+    ],
+)
+def test_the_parts_of_opendocument_and_rtf_files_are_named(path: str, data: bytes, expected: list[str]) -> None:
+    assert lines(path, data) == expected
+
+
+def test_a_sheet_with_very_many_rows_is_cut() -> None:
+    found = lines("a.ods", opendocument(SHEET.format('table:number-rows-repeated="5000"')))
+
+    assert len(found) == 1_002
+    assert found[-1] == "(4,001 more rows are not indexed)"
+
+
+BOMB = '<!DOCTYPE x [<!ENTITY a "aaaaaaaaaa">]><package>&a;</package>'
+ENTITIES = "refused: it declares XML entities, or is not UTF-8"
+LOCKED = b'<manifest xmlns="urn:m"><file-entry><encryption-data/></file-entry></manifest>'
+OUTSIDE = (
+    '<package xmlns="http://www.idpf.org/2007/opf"><manifest><item id="a" href="../../../etc/passwd"/></manifest>'
+    '<spine><itemref idref="a"/></spine></package>'
+)
+
+
+@pytest.mark.parametrize(
+    ("path", "data", "reason"),
+    [
+        ("a.pdf", b"%PDF-1.4 nothing", "damaged, or not a PDF file"),
+        ("a.pdf", pdf("secret", is_encrypted=True), "encrypted: it needs a password"),
+        ("a.pdf", pdf(""), "it contains no text, only pictures"),
+        ("a.docx", b"PK\3\4 nothing", "damaged, or not a file of its type"),
+        ("a.docx", docx("text")[:-40], "damaged, or not a file of its type"),
+        ("a.xls", b"", "damaged, or not a file of its type"),
+        ("a.epub", b"PK\3\4 nothing", "damaged, or not an EPUB file"),
+        ("a.epub", epub({}), "it contains no text"),
+        ("a.epub", epub(CHAPTERS, package=BOMB), ENTITIES),
+        ("a.epub", epub(CHAPTERS, package=OUTSIDE), "damaged, or not an EPUB file"),
+        ("a.odt", opendocument(PROSE)[:-40], "damaged, or not an OpenDocument file"),
+        ("a.odt", opendocument(PROSE, {"META-INF/manifest.xml": LOCKED}), "encrypted: it needs a password"),
+        ("a.ods", opendocument("", {"content.xml": BOMB.encode()}), ENTITIES),
+        ("a.ods", opendocument("", {"content.xml": BOMB.encode("utf-16")}), ENTITIES),
+        ("a.odp", opendocument("<office:presentation/>"), "it contains no text"),
+        (
+            "a.odt",
+            opendocument("<office:text>" + "<text:span>" * 50_000 + "</text:span>" * 50_000 + "</office:text>"),
+            "damaged, or not an OpenDocument file",
+        ),
+        ("a.odt", opendocument(PROSE, {"x": bytes(100_000_001)}), "too large: over 100,000,000 bytes when unpacked"),
+        ("a.rtf", b"{rtf", "damaged, or not an RTF file"),
+        ("a.rtf", b"{\\rtf1 {\\*\\x hidden}}", "it contains no text"),
+        ("a.epub", epub(CHAPTERS, more={"x": bytes(100_000_001)}), "too large: over 100,000,000 bytes when unpacked"),
+    ],
+)
+def test_a_document_without_readable_text_is_refused_with_the_reason(path: str, data: bytes, reason: str) -> None:
+    with pytest.raises(NotConverted) as found:
+        converted(path, data)
+
+    assert str(found.value) == reason
+
+
+@POSIX
+@pytest.mark.parametrize(
+    ("text", "limits", "reason"),
+    [
+        (" " * 60_000_000, ConversionLimits(megabytes=100), "too large: reading it needs more than 100 MB of memory"),
+        ("word " * 100, ConversionLimits(characters=100), "too large: its text has more than 100 characters"),
+        ("<p>word" * 300_000, ConversionLimits(seconds=1), "too large: reading it takes more than 1 s"),
+    ],
+)
+def test_a_document_that_exceeds_a_limit_is_refused(text: str, limits: ConversionLimits, reason: str) -> None:
+    with pytest.raises(NotConverted) as found:
+        converted("a.epub", epub({"Long": text}), limits)
+
+    assert str(found.value) == reason
+
+
+@POSIX
+def test_the_converting_process_cannot_open_files_or_sockets() -> None:
+    program = (
+        "import socket; from lore_etl.files.conversion.sandbox import open_nothing_more as close; close()\n"
+        "for attempt in (lambda: open('/etc/hostname'), socket.socket):\n"
+        "    try: attempt()\n"
+        "    except OSError as error: print(error.errno)\n"
+    )
+
+    done = subprocess.run([sys.executable, "-I", "-c", program], capture_output=True, text=True, check=True)
+
+    assert done.stdout.split() == ["24", "24"]
+
+
+def test_a_sync_indexes_documents_and_reports_a_damaged_one_until_it_changes(tmp_path: Path) -> None:
+    manual, broken = pdf("The ferry waits.", "Berths close at night."), b"%PDF-1.4 nothing"
+    project = write_project(tmp_path / "harbour", {"docs/manual.pdf": manual, "docs/broken.pdf": broken})
+    with closing(open_index(project)) as index:
+        first, second = sync(index), sync(index)
+        headings = [(chunk.source, chunk.type.value, chunk.title, chunk.heading) for chunk in chunks_of(index)]
+        stamps = {path: row.stamp for path, row in index.catalogue.files().items()}
+        write_project(project, {"docs/broken.pdf": manual})
+        third = sync(index)
+
+    failed = [Problem("docs/broken.pdf", "damaged, or not a PDF file")]
+    assert (first.failed, second.failed, third.failed) == (failed, failed, [])
+    assert headings == [
+        ("docs/manual.pdf", "guide", "manual", ("Page 1",)),
+        ("docs/manual.pdf", "guide", "manual", ("Page 2",)),
+    ]
+    assert not any(stamp.startswith(UNREAD) for stamp in stamps.values())
+
+
+def test_without_the_extra_documents_are_left_out_and_its_installation_reads_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = {"a.pdf": pdf("The ferry waits."), "b.epub": epub(CHAPTERS)}
+    with closing(open_index(write_project(tmp_path / "harbour", files))) as index:
+        with monkeypatch.context() as patch:
+            patch.setitem(sys.modules, "pypdfium2", None)
+            without = sync(index)
+        installed = sync(index)
+
+    assert without.inventory is not None
+    assert [(row["extension"], row["reason"]) for row in without.inventory["left_out"]] == [
+        (".pdf", "needs the extra `documents`")
+    ]
+    assert without.warnings[0].startswith("1 document needs the extra `documents`. Run `")
+    assert (without.files, installed.files, installed.warnings) == (1, 2, [])
