@@ -4,7 +4,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from lore_etl.core.model import Ancestor
+from lore_etl.core.model import Ancestor, ClassDefinition, FileFacts
+from lore_etl.pipeline.resolve import moved_classes
 from lore_etl.relations.classes import Hierarchy, from_records, resolve
 from tests.harness.texts import facts_of
 
@@ -197,6 +198,22 @@ def test_an_unresolved_import_does_not_match_a_class_of_the_same_name(import_: s
     assert [node.name for node in found.subtree("Base")] == ["Base"]
 
 
+def test_interfaces_and_the_classes_that_implement_them_are_in_the_tree() -> None:
+    files = {
+        "src/vessel.ts": "export interface Named { name: string }\n"
+        "export default interface Vessel<T> extends Named { sail(): T }\n",
+        "src/boat.ts": "import type Vessel, { Named as Titled } from './vessel';\n"
+        "export abstract class Boat<T> implements Vessel<T>, Titled, Disposable { abstract row(): void }\n",
+        "src/ferry.ts": "import { Boat } from './boat';\nexport class Ferry extends Boat<number> {}\n"
+        "export class Odd extends mixin(Boat) implements Iterable<number> {}\n",
+    }
+
+    assert bases(files) == {
+        "Named": (), "Vessel": ("Named",), "Boat": ("Vessel", "Named", "Disposable"), "Ferry": ("Boat",),
+        "Odd": ("Iterable",),
+    }  # fmt: skip
+
+
 def test_a_class_is_followed_through_files_that_reexport_it() -> None:
     files = {
         "lib/real.js": "class Helper {}\nclass Real {}\nexport {Real as Shown};\nexport default wrap(Real);\n",
@@ -272,3 +289,13 @@ def test_the_class_tree_survives_a_round_trip() -> None:
         {"class": "m.B", "parent": "m.A", "bases": ["m.A"], "source": "m.py", "lines": [2, 2]},
     ]
     assert from_records(found.records()).records() == found.records()
+
+
+def test_classes_that_only_moved_are_recognised_by_their_order() -> None:
+    def facts(*lines: tuple[int, int], base: str = "Base") -> FileFacts:
+        return FileFacts(tuple(ClassDefinition(f"C{n}", place, (base,)) for n, place in enumerate(lines)))
+
+    assert moved_classes(facts((1, 4), (6, 9)), facts((2, 5), (7, 12))) == {(1, 4): (2, 5), (6, 9): (7, 12)}
+    assert moved_classes(facts((1, 4)), facts((1, 4), base="Other")) is None
+    assert moved_classes(facts((1, 4)), facts((1, 4), (6, 9))) is None
+    assert moved_classes(facts((1, 1), (1, 1)), facts((1, 3), (2, 2))) is None  # two classes in one line were separated

@@ -118,7 +118,10 @@ def test_typescript_declarations_are_found() -> None:
         ("method", ("Repo.load",)),
         ("method", ("Repo.find",)),
     ]
-    assert facts_of("a.ts", text).classes == (ClassDefinition("Repo", (8, 14), ("Base",)),)
+    assert facts_of("a.ts", text).classes == (
+        ClassDefinition("Options", (2, 2)),
+        ClassDefinition("Repo", (8, 14), ("Base", "Reader")),
+    )
 
 
 def test_tsx_components_are_functions() -> None:

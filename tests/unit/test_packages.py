@@ -98,11 +98,12 @@ def test_methods_of_go_in_another_file_belong_to_their_type() -> None:
 def test_traits_of_rust_are_bases_of_the_types_that_implement_them() -> None:
     files = {
         "core/src/lib.rs": "mod store;\npub use store::Store;\npub struct Root;\n",
-        "core/src/store/mod.rs": "pub trait Store: Send {}\npub mod disk;\n",
+        "core/src/store/mod.rs": "pub trait Store: 'static + Send {}\npub mod disk;\n",
         "core/src/store/disk.rs": "use super::Store;\npub struct Disk;\n"
         "impl Store for Disk {}\nimpl fmt::Debug for Disk {}\n",
         "core/src/far.rs": "use crate::store::disk::Disk;\nuse crate::Store as S;\n"
-        "impl Clone for Disk {}\nstruct Far;\nimpl S for Far {}\n",
+        "impl Clone for Disk {}\nstruct Far;\nimpl S for Far {}\n"
+        "struct Writer<W>;\nimpl<W: Write> Writer<W> { fn to<T: Copy>(t: T) where T: Eq {} }\n",
         "app/src/main.rs": "use my_core::Store;\nuse serde::Root;\nstruct App;\n"
         "impl Store for App {}\nimpl Root for App {}\n",
     }
@@ -111,7 +112,19 @@ def test_traits_of_rust_are_bases_of_the_types_that_implement_them() -> None:
     assert found["Store"] == ("Send",)
     assert found["Disk"] == ("Store", "fmt.Debug", "Clone")
     assert found["Far"] == ("Store",)
+    assert found["Writer"] == ()  # bounds of parameters are no bases
     assert found["App"] == ("Store", "serde.Root")
+
+
+def test_a_class_has_its_own_bases_whether_its_companion_object_precedes_or_follows_it() -> None:
+    files = {
+        "a.scala": "object Actor extends Serializable {}\nprivate[a] trait Actor extends Reactor with Channel[Int]\n",
+        "b.scala": "class Task extends Job\nobject Task extends Serializable\n",
+    }
+
+    assert {name: bases for name, bases in tree(files).items() if name in ("Actor", "Task")} == {
+        "Actor": ("Reactor", "Channel"), "Task": ("Job",)
+    }  # fmt: skip
 
 
 def test_a_class_of_ruby_may_be_reopened_and_finds_modules_around_it() -> None:
@@ -201,3 +214,25 @@ def test_a_package_from_elsewhere_is_not_a_file_of_the_same_name() -> None:
     )
 
     assert found["A"] == ("react:Component",)
+
+
+def test_an_extension_gives_its_bases_to_a_class_outside_the_project() -> None:
+    found = tree(
+        {
+            "Shown.swift": "protocol Shown {}\nprotocol Sent {}\nextension String: Shown {}\nextension Int {}\n",
+            "Sent.swift": "extension String: Sent {}\nextension Shop.Cart: Sent {}\nstruct Shop { struct Cart {} }\n",
+        }
+    )
+
+    assert found == {"Shown": (), "Sent": (), "String": ("Shown", "Sent"), "Shop": (), "Shop.Cart": ("Sent",)}
+
+
+def test_a_class_within_a_function_is_in_the_tree_and_finds_its_neighbours() -> None:
+    found = tree(
+        {
+            "a/A.java": "package a;\nclass A extends B { void f() { class C extends D {} class E extends C {} } }\n",
+            "a/D.java": "package a;\nclass D {}\n",
+        }
+    )
+
+    assert found == {"a.A": ("B",), "a.A.f.C": ("a.D",), "a.A.f.E": ("a.A.f.C",), "a.D": ()}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lore_etl.relations.classes import ClassNode, Hierarchy
-from lore_server.query.structure import MOST_RELATIVES, relatives
+from lore_server.query.structure import MAX_FILES, first_of_each_file, relatives
 
 
 def tree(**bases: str) -> Hierarchy:
@@ -46,6 +46,8 @@ def test_subclasses_of_the_named_class_come_nearest_first(question: str) -> None
         "ancestors of harbour.Liner",
         "what does Liner extend",
         "Where does Liner inherit sail from?",
+        "From which class does Liner inherit its sail method?",
+        "Liner has a sail method that it does not define itself. Which class brings it?",
     ],
 )
 def test_a_question_about_base_classes_returns_ancestors_nearest_first(question: str) -> None:
@@ -71,6 +73,17 @@ def test_a_class_must_be_named_exactly(question: str) -> None:
     assert relatives(question, FLEET) == []
 
 
+@pytest.mark.parametrize("question", ["what extends my-view", "subclasses of my-view.Panel?", "what extends sub-class"])
+def test_the_name_of_a_class_may_begin_with_a_part_with_hyphens(question: str) -> None:
+    nodes = [
+        ClassNode(name, (base,) if base else (), f"{name}.js", (1, 9))
+        for name, base in {"my-view": "", "my-list": "my-view", "my-view.Panel": "", "my-tab": "my-view.Panel"}.items()
+    ]
+    expected = {"what extends my-view": ["my-list"], "subclasses of my-view.Panel?": ["my-tab"]}
+
+    assert relatives(question, Hierarchy(nodes)) == expected.get(question, [])
+
+
 def test_a_class_without_subclasses_or_base_classes_has_no_relatives() -> None:
     assert relatives("what extends Quay", FLEET) == []
     assert relatives("base class of Quay", FLEET) == []
@@ -93,10 +106,22 @@ def test_a_base_class_outside_the_project_is_found_through_its_subclasses() -> N
     assert relatives("which enumerations derive from StrEnum", Hierarchy(nodes)) == ["harbour.Kind"]
 
 
-def test_the_number_of_relatives_is_limited() -> None:
-    many = tree(Vessel="", **{f"Ship{number}": "Vessel" for number in range(3 * MOST_RELATIVES)})
+def test_the_number_of_files_with_relatives_is_limited() -> None:
+    many = tree(Vessel="", **{f"Ship{number}": "Vessel" for number in range(3 * MAX_FILES)})
+    found = relatives("subclasses of Vessel", many)
 
-    assert len(relatives("subclasses of Vessel", many)) == MOST_RELATIVES
+    assert len(found) == 3 * MAX_FILES
+    assert first_of_each_file(found, many) == found[:MAX_FILES]
+
+
+def test_many_relatives_in_a_file_do_not_displace_those_in_other_files() -> None:
+    names = [f"errors.E{number:03}" for number in range(3 * MAX_FILES)]
+    nodes = [ClassNode(name, ("errors.Base",), "errors.py", (1, 2)) for name in names]
+    hierarchy = Hierarchy([*nodes, ClassNode("http.Refused", ("errors.Base",), "http.py", (1, 2))])
+
+    found = first_of_each_file(relatives("what extends errors.Base", hierarchy), hierarchy)
+
+    assert found == [names[0], "http.Refused"]
 
 
 def test_circular_base_classes_terminate() -> None:

@@ -26,8 +26,13 @@ MAX_NAME = 200
 CONTAINERS = CLASS_KINDS | KEYED_KINDS
 EXTENSIONS = frozenset({"impl", "extension"})
 """Kinds that add members and bases to a class which is defined elsewhere."""
-_HELPERS = frozenset("name owner alias path all prefix base partial doc import package group start end".split())
+LOCAL = frozenset({"function", "method"})
+"""Kinds within which a class is in the class tree, but is no chunk of its own."""
+_HELPERS = frozenset(
+    "name owner alias path all prefix base partial doc import package group start end anonymous receiver".split()
+)
 _GENERICS = re.compile(r"<[^<>]*>|\[[^\[\]]*\]|\([^()]*\)")
+_BASE = re.compile(r"[\w.]+")
 _SEPARATOR = re.compile(r"\s*(?:::|\\|->|[.:/#])\s*")
 
 
@@ -81,9 +86,13 @@ class Item:
 
 @dataclass
 class Captured:
-    """Everything that a query captured. `top` are the outermost definitions that are not namespaces."""
+    """Everything that a query captured. `top` are the outermost definitions that are not namespaces.
+
+    `local` are classes within functions. They contain only classes.
+    """
 
     top: list[Item] = field(default_factory=list)
+    local: list[Item] = field(default_factory=list)
     package: str = ""
     imports: list[Span] = field(default_factory=list)
     names: dict[str, tuple[str, str | None]] = field(default_factory=dict)
@@ -99,7 +108,7 @@ def captured(text: str, lines: list[str], language: CodeLanguage) -> Captured:
         IsFragment: the text is only part of a file.
         ImportError: the grammar is not installed.
     """
-    matches = _matches(text.encode("utf-8"), language)
+    matches = _matches(language.readable(text.encode("utf-8")), language)
     found = Captured()
     groups = [(match["group"][0], _path(match["prefix"][0].text)) for match in matches if "group" in match]
     for match in matches:
@@ -227,6 +236,18 @@ def _nest(items: list[Item], found: Captured) -> None:
         if above is None or ((above.is_container or above.kind == "scope") and above.name):
             _place(item, above, found)
 
+        elif above.name and above.kind in LOCAL and item.kind in CLASS_KINDS:
+            _place_local(item, above, found)
+
+
+def _place_local(item: Item, above: Item, found: Captured) -> None:
+    """Name a class after the function around it."""
+    item.depth, item.spaces = above.depth + 1, above.spaces
+    if item.depth <= MAX_NESTED:
+        item.name = f"{above.name}.{item.names[0]}"
+        item.names = [item.name]
+        found.local.append(item)
+
 
 def _place(item: Item, above: Item | None, found: Captured) -> None:
     """Name a definition after those around it. Without a name, its own inner definitions are left out."""
@@ -248,8 +269,16 @@ def _place(item: Item, above: Item | None, found: Captured) -> None:
 
 def _add_bases(matches: list[Match], found: Captured) -> None:
     """Give each base to the innermost definition around it, if that is a class."""
-    bases = sorted(mark for match in matches for mark in match.get("base", ()))
-    items = sorted(_all(found.top), key=lambda item: (item.start, -item.end))
+    bases = sorted(mark for match in matches for mark in match.get("base", ()) if not mark.is_prefix)
+    bases += [mark for match in matches for mark in match.get("receiver", ())]
+    bases.sort()
+    unnamed = {mark for match in matches for mark in _unnamed(match)}
+    items = [
+        *_all(found.top),
+        *_all(found.local),
+        *(Item("", mark.start, mark.end, mark.lines, []) for mark in unnamed),
+    ]
+    items.sort(key=lambda item: (item.start, -item.end))
     around: list[Item] = []
     position = 0
     for base in bases:
@@ -260,10 +289,15 @@ def _add_bases(matches: list[Match], found: Captured) -> None:
             around.pop()
         holder = next((item for item in reversed(around) if item.end > base.start), None)
         name = cleaned(base.text)
-        if base.is_prefix:
-            continue
-        if holder is not None and holder.is_container and name and name not in holder.bases:
+        if holder is not None and holder.is_container and _BASE.fullmatch(name) and name not in holder.bases:
             holder.bases.append(name)
+
+
+def _unnamed(match: Match) -> list[Mark]:
+    """Return the nodes of a match that have bases but no name in the class tree, such as anonymous classes."""
+    if any(cleaned(mark.text) for mark in match.get("name", ())):
+        return []
+    return [mark for kind in match.keys() & {"anonymous", *CLASS_KINDS} for mark in match[kind]]
 
 
 def _all(items: list[Item]) -> Iterator[Item]:

@@ -59,11 +59,13 @@ def _symbols(items: list[Item]) -> Iterator[Symbol]:
 
 
 def _facts(found: Captured, language: CodeLanguage) -> FileFacts:
-    items = list(_containers(found.top))
+    items = [*_containers(found.top), *_containers(found.local)]
     members: dict[str, tuple[Member, ...]] = {}
     # a companion object, or another branch of a conditional compilation, is the same class
-    unique = {(item.name, item.part and item.start): item for item in reversed(items)}
-    classes = [_class(item, found.package) for item in sorted(unique.values(), key=lambda item: item.start)]
+    same: dict[tuple[str, object], list[Item]] = {}
+    for item in sorted(items, key=lambda item: item.start):
+        same.setdefault((item.name, item.part and item.start), []).append(item)
+    classes = [_class(group, found.package) for group in same.values()]
     known = {class_.name for class_ in classes}
     for item in items:
         members[item.name] = members.get(item.name, ()) + tuple(_members(item))
@@ -78,9 +80,12 @@ def _facts(found: Captured, language: CodeLanguage) -> FileFacts:
     )
 
 
-def _class(item: Item, package: str) -> ClassDefinition:
-    full = ".".join(filter(None, (package, *item.spaces, item.name)))
-    return ClassDefinition(item.name, item.lines, tuple(item.bases), full, item.part)
+def _class(same: list[Item], package: str) -> ClassDefinition:
+    """Return the class of definitions with one name; the bases of a companion object are not those of its class."""
+    own = [item for item in same if item.kind != "object"] or same
+    bases = dict.fromkeys(base for item in own for base in item.bases)
+    full = ".".join(filter(None, (package, *own[0].spaces, own[0].name)))
+    return ClassDefinition(own[0].name, own[0].lines, tuple(bases), full, own[0].part)
 
 
 def _containers(items: list[Item]) -> Iterator[Item]:

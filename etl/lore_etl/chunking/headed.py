@@ -1,4 +1,4 @@
-"""Split texts with headings: AsciiDoc, Org, LaTeX, HTML, INI files and notebooks."""
+"""Split texts with headings: AsciiDoc, Org, LaTeX, HTML, INI files, notebooks and converted documents."""
 
 from __future__ import annotations
 
@@ -24,8 +24,10 @@ _HEADINGS = {
     "latex": re.compile(r"^\s*\\(?P<name>part|chapter|(?:sub){0,2}section)\*?(?:\[[^\]]*\])?\{(?P<title>[^}]*)\}"),
     "html": re.compile(r"<h(?P<number>[1-6])\b[^>]*>(?P<title>.*?)(?:</h|$)", re.IGNORECASE),
     "ini": re.compile(r"^\[(?P<title>[^\]\n]+)\]"),
+    "document": re.compile(r"^(?P<level>#{1,6})[ \t]+(?P<title>\S.*)"),
     "notebook": re.compile(r"^(?P<level>#{1,6})[ \t]+(?P<title>\S.*)"),
 }
+_PLACES = ("Page ", "Slide ", "Sheet ")
 _KEY = re.compile(r"^[ \t]*([\w.-]{1,100})[ \t]*[=:]")
 _HIDDEN = re.compile(r"<(?:(script|style|svg)\b|!--)", re.IGNORECASE)
 _TAG = re.compile(r"</?[a-zA-Z!][^<>]{0,2000}>")
@@ -63,9 +65,23 @@ def _sections(document: Document, lines: list[str]) -> Parsed:
         is_bare = not any(line.strip() for line in lines[first:last])
         symbols = tuple(_keys(lines, first, last, title)) if document.syntax == "ini" else ()
         sections.append(
-            Section(first, last, "section", "/".join(heading), heading, symbols, group="prose", introduces=is_bare)
+            Section(
+                first,
+                last,
+                "section",
+                "/".join(heading),
+                heading,
+                symbols,
+                group=_group(heading) if document.syntax == "document" else "prose",
+                introduces=is_bare,
+            )
         )
     return Parsed(sections)
+
+
+def _group(heading: tuple[str, ...]) -> str:
+    """Return the page, slide or sheet of a converted document, so that no chunk belongs to two of them."""
+    return next((title for title in heading if title.startswith(_PLACES)), "prose")
 
 
 def _headings(syntax: str, lines: list[str]) -> Iterator[tuple[int, tuple[int, str]]]:
@@ -91,11 +107,11 @@ def _keys(lines: list[str], first: int, last: int, section: str) -> Iterator[Sym
 
 def _shown(text: str) -> str:
     """Return the text of a page without its markup, each line in its place."""
-    plain = _TAG.sub(_line_ends, _without_hidden(text))
+    plain = _TAG.sub(_line_ends, without_hidden(text))
     return "\n".join(storable(html.unescape(line)) for line in plain.split("\n"))
 
 
-def _without_hidden(text: str) -> str:
+def without_hidden(text: str) -> str:
     """Remove scripts, styles, drawings and comments in linear time; those without an end stay."""
     kept, position = list[str](), 0
     unclosed: set[str] = set()

@@ -8,7 +8,7 @@ from functools import cache
 from tree_sitter import Language, Node, Parser
 
 from lore_etl.chunking.javascript_facts import facts_of, requires
-from lore_etl.chunking.nodes import CALLABLE, CLASSES, METHODS, declared, first_line, last_line, text_of
+from lore_etl.chunking.nodes import CALLABLE, CLASSES, INTERFACE, METHODS, declared, first_line, last_line, text_of
 from lore_etl.chunking.outline import Definition, sections_of
 from lore_etl.chunking.plain import parse_plain
 from lore_etl.chunking.section import Parsed, Span, Symbol
@@ -63,7 +63,9 @@ def _definitions(parent: Node, prefix: str, depth: int = 0) -> Iterator[Definiti
             name = prefix + (text_of(inner.child_by_field_name("name")) or "default")
             yield Definition(name, "function", first, last)
         elif inner.type in _TYPES:
-            yield Definition(prefix + text_of(inner.child_by_field_name("name")), _TYPES[inner.type], first, last)
+            name = prefix + text_of(inner.child_by_field_name("name"))
+            class_name = name if inner.type == INTERFACE else None
+            yield Definition(name, _TYPES[inner.type], first, last, class_name=class_name)
         elif inner.type in ("lexical_declaration", "variable_declaration"):
             yield from _variable(inner, prefix, first, last)
         elif inner.type == "assignment_expression":

@@ -7,12 +7,14 @@ from collections.abc import Iterable, Iterator
 
 from tree_sitter import Node
 
-from lore_etl.chunking.nodes import CALLABLE, CLASSES, METHODS, declared, first_line, last_line, text_of
+from lore_etl.chunking.nodes import CALLABLE, CLASSES, INTERFACE, METHODS, declared, first_line, last_line, text_of
 from lore_etl.core.model import ClassDefinition, FileFacts, Member
 
 _CLASS_NAME = re.compile(r"className\s*:\s*(['\"`])([^'\"`\s{}\x00-\x1f\x7f]{1,200})\1")
 _JSDOC_CLASS = re.compile(r"@class\s+([\w.$][\w.$-]{0,199})")
-_FIELDS = {"field_definition", "public_field_definition"}
+_FIELDS = {"field_definition", "public_field_definition", "property_signature"}
+_TYPE_CLAUSES = {"implements_clause", "extends_type_clause"}
+_TYPE_NAMES = {"type_identifier", "nested_type_identifier"}
 _VARIABLES = {"lexical_declaration", "variable_declaration"}
 Target = tuple[str, str | None]
 
@@ -51,7 +53,7 @@ def _classes(root: Node) -> Iterator[tuple[ClassDefinition, Node]]:
     comment = ""
     for node in root.named_children:
         inner, lines = declared(node), (first_line(node), last_line(node))
-        if inner.type in CLASSES:
+        if inner.type in CLASSES or inner.type == INTERFACE:
             name = text_of(inner.child_by_field_name("name")) or "default"
             yield ClassDefinition(name, lines, _bases(inner), _full_name(inner, comment)), inner
         for child in _declarators(inner):
@@ -97,10 +99,29 @@ def _members(class_node: Node) -> Iterator[Member]:
 
 
 def _bases(node: Node) -> tuple[str, ...]:
+    """Return the class that a class extends, and the interfaces that it implements or an interface extends."""
+    heritage = [child for child in node.named_children if child.type in ("class_heritage", *_TYPE_CLAUSES)]
+    clauses = [
+        part for part in (*heritage, *(c for h in heritage for c in h.named_children)) if part.type in _TYPE_CLAUSES
+    ]
+    interfaces = (name for clause in clauses for name in map(_type_name, clause.named_children) if name)
+    return tuple(dict.fromkeys((*_extended(node), *interfaces)))
+
+
+def _type_name(node: Node) -> str:
+    """Return the name of a type without its arguments; empty for a type that has no name."""
+    named = node.child_by_field_name("name") if node.type == "generic_type" else node
+    return text_of(named)[:200] if named is not None and named.type in _TYPE_NAMES else ""
+
+
+def _extended(node: Node) -> tuple[str, ...]:
     heritage = next((c for c in node.named_children if c.type == "class_heritage"), None)
     if heritage is None:
         return ()
-    clause = next((c for c in heritage.named_children if c.type == "extends_clause"), heritage)
+    clause = next((c for c in heritage.named_children if c.type == "extends_clause"), None)
+    if clause is None and any(c.type in _TYPE_CLAUSES for c in heritage.named_children):
+        return ()
+    clause = clause or heritage
     base = clause.child_by_field_name("value") or (clause.named_children[0] if clause.named_child_count else None)
     return (text_of(base)[:200],) if base is not None and base.type in ("identifier", "member_expression") else ()
 
@@ -170,7 +191,7 @@ def _default(node: Node) -> str | None:
     """Return the name of the default export: a class, a variable, or the argument of a wrapper (`setup(Base)`)."""
     if node.type == "identifier":
         return text_of(node)
-    if node.type in CLASSES:
+    if node.type in CLASSES or node.type == INTERFACE:
         return text_of(node.child_by_field_name("name")) or "default"
     if node.type == "call_expression":
         arguments = node.child_by_field_name("arguments")

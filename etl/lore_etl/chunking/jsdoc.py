@@ -25,10 +25,10 @@ def parse(document: Document) -> Parsed:
     A doclet's text is placed on the doclet's own lines, if it has any, so that those lines can be cited.
     """
     try:
-        doclets = [(one, span) for one, span in _values(document.text) if isinstance(one, dict)]
+        doclets = [(doclet, span) for doclet, span in _values(document.text) if isinstance(doclet, dict)]
     except (ValueError, RecursionError):
         return parse_plain(document, "not JSDoc's JSON; indexed as plain text")
-    documented = [(one, _text(one), span) for one, span in doclets if _name(one) and _is_documented(one)]
+    documented = [(doclet, _text(doclet), span) for doclet, span in doclets if _name(doclet) and _is_documented(doclet)]
     if not documented:
         return Parsed([]) if doclets else parse_plain(document)
     placed = _placed([text for _, text, _ in documented], [span for _, _, span in documented])
@@ -64,7 +64,7 @@ def _skip(text: str, position: int) -> int:
 
 def _placed(texts: list[list[str]], spans: list[Span]) -> list[tuple[list[str], Span]]:
     """Place each text on its doclet's lines, or one below the other where doclets share lines (a one-line file)."""
-    if all(one[1] < other[0] for one, other in pairwise(spans)) and spans[-1][1] > 1:
+    if all(above[1] < below[0] for above, below in pairwise(spans)) and spans[-1][1] > 1:
         sizes = [last - first + 1 for first, last in spans]
         shown = [[*rows[: size - 1], " ".join(rows[size - 1 :])] for rows, size in zip(texts, sizes, strict=True)]
         return list(zip(shown, spans, strict=True))
@@ -97,24 +97,24 @@ def _text(doclet: Doclet) -> list[str]:
         description = _MARGIN.sub("", str(doclet.get("comment") or ""))
     rows += [line.rstrip() for line in description.strip().splitlines()]
     for key, mark in _LISTS:
-        for one in doclet[key][:MAX_ROWS] if isinstance(doclet.get(key), list) else ():
-            rows.append(" ".join(filter(None, (mark, *_row(one)))))
+        for entry in doclet[key][:MAX_ROWS] if isinstance(doclet.get(key), list) else ():
+            rows.append(" ".join(filter(None, (mark, *_row(entry)))))
     meta = doclet.get("meta")
     if isinstance(meta, dict) and isinstance(meta.get("filename"), str):
         rows.append(f"Defined in {meta['filename']}" + (f":{meta['lineno']}" if meta.get("lineno") else ""))
     return [storable(" ".join(row.split("\n"))) for row in rows]
 
 
-def _row(one: object) -> Iterator[str]:
-    if not isinstance(one, dict):
-        yield str(one)[:300]
+def _row(entry: object) -> Iterator[str]:
+    if not isinstance(entry, dict):
+        yield str(entry)[:300]
         return
-    names = one.get("type", {}).get("names") if isinstance(one.get("type"), dict) else None
+    names = entry.get("type", {}).get("names") if isinstance(entry.get("type"), dict) else None
     if isinstance(names, list):
         yield "{" + "|".join(str(name) for name in names[:20]) + "}"
     for key in ("name", "description"):
-        if isinstance(one.get(key), str):
-            yield one_line(one[key])
+        if isinstance(entry.get(key), str):
+            yield one_line(entry[key])
 
 
 def _section(doclet: Doclet, span: Span) -> Section:

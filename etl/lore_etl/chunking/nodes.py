@@ -5,6 +5,7 @@ from __future__ import annotations
 from tree_sitter import Node
 
 CLASSES = {"class_declaration", "abstract_class_declaration", "class"}
+INTERFACE = "interface_declaration"
 METHODS = {"method_definition", "abstract_method_signature", "method_signature"}
 CALLABLE = {"arrow_function", "function_expression", "function", "generator_function"}
 

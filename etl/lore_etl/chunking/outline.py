@@ -46,13 +46,15 @@ def sections_of(
     the module's other definitions, by line. `imports` are the lines of import statements.
     """
     sections = _fill(definitions, 1, len(lines), lines, leads, _Owner("", "module", None, symbols))
-    return [_with_imports(one, imports, lines, leads) if one.kind == "module" else one for one in sections]
+    return [
+        _with_imports(section, imports, lines, leads) if section.kind == "module" else section for section in sections
+    ]
 
 
 def _with_imports(section: Section, imports: Sequence[Span], lines: list[str], leads: LeadTest) -> Section:
     """Add the imports to a section. A section of only imports and comments introduces the next one."""
     start, end = bisect_left(imports, (section.first, 0)), bisect_right(imports, (section.last, len(lines)))
-    own = tuple(one for one in imports[start:end] if one[1] <= section.last)
+    own = tuple(span for span in imports[start:end] if span[1] <= section.last)
     importing = {number for first, last in own for number in range(first, last + 1)}
     numbers = (number for number in range(section.first, section.last + 1) if lines[number - 1].strip())
     if own and all(number in importing or leads(number) for number in numbers):
@@ -85,7 +87,9 @@ class _Owner:
 
     def assigned(self, first: int, last: int) -> tuple[Symbol, ...]:
         """Return the constants, variables and attributes that begin in these lines."""
-        start, end = (bisect_left(self.symbols, number, key=lambda one: one.first) for number in (first, last + 1))
+        start, end = (
+            bisect_left(self.symbols, number, key=lambda symbol: symbol.first) for number in (first, last + 1)
+        )
         return tuple(self.symbols[start:end])
 
 
@@ -120,7 +124,7 @@ def _sections(
         class_name = definition.name if definition.kind == "class" else definition.class_name or owner.class_name
         inner = _Owner(definition.name, definition.kind, class_name, owner.symbols)
         # the line with the name belongs to the head, even if a member begins on it
-        members = [one for one in definition.children if one.first > definition.first]
+        members = [child for child in definition.children if child.first > definition.first]
         return _fill(members, first, last, lines, leads, inner)
     symbols = tuple(Symbol(name, first, last) for name in definition.names or (definition.name,))
     if definition.class_name == definition.name or definition.kind in KEYED_KINDS:

@@ -67,17 +67,26 @@ class Hierarchy:
             found.append(Ancestor(class_name=node.name, source=node.source))
         return tuple(found)
 
-    def subtree(self, root: str) -> list[ClassNode]:
-        """Return the class and all its subclasses, parents before children, each once."""
-        found, seen, queue = [], {root}, [root]
+    def subtree(self, root: str, depth: int | None = None) -> list[ClassNode]:
+        """Return the class and all its subclasses, or those down to a depth, parents before children, each once."""
+        return self.below([root], depth)
+
+    def below(self, roots: Iterable[str], depth: int | None = None) -> list[ClassNode]:
+        """Return these classes and their subclasses, or those down to a depth, parents before children, each once."""
+        found, queue = [], [(root, 0) for root in roots]
+        seen = {root for root, _ in queue}
         while queue:
-            name = queue.pop(0)
+            name, level = queue.pop(0)
             found.append(self.nodes[name])
-            for child in sorted(self._children.get(name, ())):
+            for child in self.children(name) if level != depth else ():
                 if child not in seen:
                     seen.add(child)
-                    queue.append(child)
+                    queue.append((child, level + 1))
         return found
+
+    def children(self, name: str) -> list[str]:
+        """Return the direct subclasses of a class."""
+        return sorted(self._children.get(name, ()))
 
     def named(self, name: str) -> list[str]:
         """Return the full names that match a user's input: the exact name, else names with this ending in any case."""
@@ -133,7 +142,7 @@ def resolve(facts: Mapping[str, FileFacts], paths: Iterable[str], project: str =
         for class_ in file.classes
     ]
     packages = Packages(facts, {name for node in nodes for name in (node.name, *node.bases)})
-    nodes += [ClassNode(one.name, one.bases, one.source, one.lines) for one in packages.classes()]
+    nodes += [ClassNode(found.name, found.bases, found.source, found.lines) for found in packages.classes()]
     unique = {node.name: node for node in reversed(nodes)}
     return Resolved(Hierarchy(unique[name] for name in sorted(unique)), {**names.full, **packages.full_names()})
 

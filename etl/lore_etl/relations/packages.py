@@ -21,6 +21,9 @@ GLOBAL = frozenset({"bash", "c", "dart", "elixir", "lua", "ruby", "sql", "swift"
 NESTED = frozenset({"c", "csharp"})
 """Families in which a namespace sees the classes of the namespaces around it."""
 
+EXTENDED = frozenset({"elixir", "swift"})
+"""Families in which a project can give bases to a class outside it."""
+
 
 @dataclass(frozen=True)
 class PackagedClass:
@@ -74,6 +77,8 @@ class Packages:
             target = self._find(path, class_.name, class_.name)
             if target is not None:
                 found.setdefault((path, class_.name), self._shown[target])
+            elif self._is_given_bases(path, class_):
+                found.setdefault((path, class_.name), self._outside(path, class_.name))
         return found
 
     def classes(self) -> Iterator[PackagedClass]:
@@ -88,6 +93,10 @@ class Packages:
             target = self._find(path, class_.name, class_.name)
             if target is not None:
                 bases[self._shown[target]].update(dict.fromkeys(self._bases(path, class_)))
+            elif self._is_given_bases(path, class_):
+                name = self._outside(path, class_.name)
+                first.setdefault(name, _Class(path, class_, "", name))
+                bases[name].update(dict.fromkeys(self._bases(path, class_)))
         for name, found in first.items():
             others = tuple(base for base in bases[name] if base != name)
             yield PackagedClass(name, others, found.path, found.definition.lines)
@@ -98,6 +107,10 @@ class Packages:
     def _extensions(self) -> Iterator[tuple[str, ClassDefinition]]:
         for path, file in self._facts.items():
             yield from ((path, class_) for class_ in file.classes if class_.part == "extension")
+
+    def _is_given_bases(self, path: str, class_: ClassDefinition) -> bool:
+        """Return whether an extension gives bases to a class outside the project."""
+        return self._facts[path].family in EXTENDED and bool(class_.bases)
 
     def _class(self, path: str, class_: ClassDefinition) -> _Class:
         file = self._facts[path]

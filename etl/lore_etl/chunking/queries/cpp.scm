@@ -2,6 +2,13 @@
 ;; files: .h .cc .cpp .cxx .c++ .hh .hpp .hxx .h++ .ipp .inl .tpp .cu .cuh .ino
 ;; grammar: tree_sitter_cpp.language
 ;; family: c
+;; unknown: (?<=\bclass )(?:\w{1,99}(?:\([^()\n]{0,99}\))?\s{1,9}){1,3}(?=(?!final\b)\w[\w:]{0,99}(?:<[^{};\n]{0,99}>)?\s{0,9}(?:final\s{0,9})?(?:[;{]|:[^:]))
+;; unknown: (?<=\bstruct )(?:(?=\w{0,60}?[A-Z]{2})\w{1,99}(?:\([^()\n]{0,99}\))?\s{1,9}){1,3}(?=(?!final\b)\w[\w:]{0,99}(?:<[^{};\n]{0,99}>)?\s{0,9}(?:final\s{0,9})?(?:\{|:[^:]))
+;; unknown: (?<!define )(?<!undef )\b[A-Z][A-Z0-9_]{0,60}_(?:EXPORT|API)\b(?=\s{1,9}[\w:~])
+;; unknown: \b[A-Z][A-Z0-9_]{0,60}(?:OVERRIDE|NOEXCEPT|FINAL)\b(?=\s{0,9}[;{=])
+;; unknown: ^[ \t]*(?:wx)?[A-Z][A-Z0-9_]{2,60}\((?:[^()\n]|\([^()\n]*\)){0,200}\)[ \t]*$(?=\n\s{0,80}[\w}~#/])
+;; unknown: ^[ \t]*[A-Z][A-Z0-9]{0,30}_[A-Z0-9_]{1,60}[ \t]*$(?=\n\s{0,80}[\w~])
+;; unknown: ^[ \t]*Q_[A-Z_]+(?:\([^()\n]*\))?;?[ \t]*$|\bQ_SLOTS\b|\bQ_SIGNALS\s*:
 
 (preproc_include) @import
 (comment) @doc
@@ -17,6 +24,7 @@
 (union_specifier name: (_) @name body: (_)) @struct
 (enum_specifier name: (_) @name body: (_)) @enum
 (base_class_clause [(type_identifier) (qualified_identifier) (template_type)] @base)
+[(class_specifier !name) (struct_specifier !name)] @anonymous
 
 (template_declaration (function_definition declarator: (function_declarator declarator: (_) @name)) @function) @start
 (template_declaration (function_definition declarator: (_ (function_declarator declarator: (_) @name))) @function) @start

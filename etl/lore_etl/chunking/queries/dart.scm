@@ -9,11 +9,14 @@
 (comment) @doc
 
 (class_definition name: (_) @name) @class
+(class_definition (mixin_application_class . (identifier) @name)) @class
+(extension_type_declaration name: (_) @name) @class
 (mixin_declaration . (mixin) . (identifier) @name) @trait
 (extension_declaration name: (_) @name) @object
 (enum_declaration name: (_) @name) @enum
 (superclass (type_identifier) @base)
 (mixins (type_identifier) @base)
+(mixin_application . (type_identifier) @base)
 (interfaces (type_identifier) @base)
 (mixin_declaration (type_identifier) @base)
 

@@ -15,6 +15,7 @@
 (call target: (identifier) @_module (arguments . (alias) @name) (do_block) (#eq? @_module "defprotocol")) @protocol
 (call target: (identifier) @_impl (arguments . (alias) @base (keywords (pair value: (alias) @name))) (do_block)
   (#eq? @_impl "defimpl")) @extension
+(call target: (identifier) @_impl (arguments . (alias) @base .) (do_block) (#eq? @_impl "defimpl"))
 (call target: (identifier) @_use (arguments . (alias) @base) (#eq? @_use "use"))
 (unary_operator operand: (call target: (identifier) @_behaviour (arguments . (alias) @base) (#eq? @_behaviour "behaviour")))
 

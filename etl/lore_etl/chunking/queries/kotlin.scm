@@ -2,6 +2,7 @@
 ;; files: .kt .kts
 ;; grammar: tree_sitter_kotlin.language
 ;; family: jvm
+;; unknown: (?<=[:,] )@[\w.]{1,99}(?:\([^()\n]{0,99}\))?(?=\s{1,9}[A-Z])
 
 (package_header (_) @name) @package
 (import (qualified_identifier) @path "*" @all) @import
@@ -13,9 +14,11 @@
 (class_declaration (modifiers (class_modifier) @_enum) name: (_) @name (#eq? @_enum "enum")) @enum
 (class_declaration name: (_) @name) @class
 (object_declaration name: (_) @name) @object
+(companion_object name: (_) @name) @object
 (delegation_specifier (user_type) @base)
 (delegation_specifier (constructor_invocation (user_type) @base))
 (delegation_specifier (explicit_delegation (user_type) @base))
+[(object_literal) (companion_object !name)] @anonymous
 
 (function_declaration name: (_) @name) @function
 (type_alias type: (_) @name) @type

@@ -16,6 +16,7 @@
 (base_clause [(name) (qualified_name)] @base)
 (class_interface_clause [(name) (qualified_name)] @base)
 (use_declaration [(name) (qualified_name)] @base)
+(anonymous_class) @anonymous
 
 (method_declaration name: (_) @name) @method
 (function_definition name: (_) @name) @function

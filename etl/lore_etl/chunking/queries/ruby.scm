@@ -8,7 +8,16 @@
 
 (module "module" @partial name: (_) @name) @module
 (class "class" @partial name: (_) @name) @class
-(superclass (_) @base)
+(superclass [(constant) (scope_resolution)] @base)
+(superclass (element_reference object: [(constant) (scope_resolution)] @base))
+(superclass (call receiver: [(constant) (scope_resolution)] @receiver method: (identifier) @_new (#any-of? @_new "new" "define")))
+(assignment left: [(constant) (scope_resolution)] @name "=" @partial right: (call receiver: (constant) @_class
+  method: (identifier) @_new arguments: (argument_list . [(constant) (scope_resolution)] @base)
+  (#eq? @_class "Class") (#eq? @_new "new"))) @class
+(assignment left: [(constant) (scope_resolution)] @name "=" @partial right: (call receiver: (constant) @_class
+  method: (identifier) @_new block: (_) (#eq? @_class "Class") (#eq? @_new "new"))) @class
+(assignment left: [(constant) (scope_resolution)] @name "=" @partial right: (call receiver: (constant) @receiver
+  method: (identifier) @_new (#any-of? @receiver "Struct" "Data") (#any-of? @_new "new" "define"))) @class
 (call !receiver method: (identifier) @_mix arguments: (argument_list [(constant) (scope_resolution)] @base)
   (#any-of? @_mix "include" "extend" "prepend"))
 

@@ -20,7 +20,7 @@
 (union_item name: (_) @name) @struct
 (enum_item name: (_) @name) @enum
 (trait_item name: (_) @name) @trait
-(trait_bounds (_) @base)
+(trait_item bounds: (trait_bounds [(type_identifier) (scoped_type_identifier) (generic_type)] @base))
 (impl_item type: [(type_identifier) (scoped_type_identifier)] @name) @impl
 (impl_item type: (generic_type type: (_) @name)) @impl
 (impl_item type: (reference_type type: [(type_identifier) (scoped_type_identifier)] @name)) @impl

@@ -16,8 +16,10 @@
 (class_definition name: (_) @name) @class
 (trait_definition name: (_) @name) @trait
 (object_definition name: (_) @name) @object
+(package_object name: (_) @name) @object
 (enum_definition name: (_) @name) @enum
-(extends_clause [(type_identifier) (generic_type) (stable_type_identifier)] @base)
+(extends_clause [(type_identifier) (generic_type) (stable_type_identifier) (projected_type)] @base)
+[(simple_enum_case) (full_enum_case) (instance_expression)] @anonymous
 
 (function_definition name: (_) @name) @function
 (function_declaration name: (_) @name) @function

@@ -2,6 +2,11 @@
 ;; files: .swift
 ;; grammar: tree_sitter_swift.language
 ;; packages: none
+;; unknown: ^[ \t]*#(?:if|elseif|else|endif)\b[^\n]*
+;; unknown: ~(?:Copyable|Escapable)\s{0,9},|[:,]\s{0,9}~(?:Copyable|Escapable)\b
+;; unknown: ~(?=[\w.])
+;; unknown: \bnonisolated\(unsafe\)
+;; unknown: @_inheritActorContext\b
 
 (import_declaration) @import
 (comment) @doc
