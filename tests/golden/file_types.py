@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections import defaultdict
 
 from lore_etl.chunking.code_languages import code_languages
+from lore_etl.chunking.plain_languages import PLAIN_LANGUAGES
+from lore_etl.files.conversion.formats import EXTRA, FORMATS
 from lore_etl.files.generated import PATTERNS
 from lore_etl.sources.inventory import language_of
-from lore_etl.sources.source import SYNTAXES
+from lore_etl.sources.prose import PLAIN_GUIDES
+from lore_etl.sources.source import BARE_GUIDES, SYNTAXES
 from tests.harness.projects import ROOT
 
 TARGET = ROOT / "docs" / "file-types.md"
@@ -26,13 +29,22 @@ def source() -> str:
     """Return the page."""
     names: dict[str, list[str]] = defaultdict(list)
     for suffix in SYNTAXES:
-        names[language_of(f"x{suffix}" if suffix != ".cursorrules" else suffix)].append(suffix)
+        is_whole_name = suffix == ".cursorrules" or suffix in BARE_GUIDES
+        names[language_of(suffix if is_whole_name else f"x{suffix}")].append(suffix)
     for language in code_languages().values():
         names[language.title] += language.files
-    names["text"] += [".txt", ".proto", "go.mod"]
+    for title, files in PLAIN_LANGUAGES.values():
+        names[title] += files
+    names["text"] += [*PLAIN_GUIDES, "docs/**/*.txt"]
     rows = [f"| {title} | {_listed(files)} |" for title, files in sorted(names.items(), key=lambda row: row[0].lower())]
     skipped = [f"- {reason}: {_listed(patterns)}" for reason, patterns in PATTERNS.items()]
-    return HEAD + "\n".join([*rows, "", "These are left out, because programs write them:", "", *skipped]) + "\n"
+    needing = ", ".join(f"`{suffix}`" for suffix, kind in FORMATS.items() if kind.module)
+    extra = f"The extra [`{EXTRA}`](install.md#extras) reads {needing}."
+    return (
+        HEAD
+        + "\n".join([*rows, "", extra, "", "These are left out, because programs write them:", "", *skipped])
+        + "\n"
+    )
 
 
 def _listed(names: list[str] | tuple[str, ...]) -> str:

@@ -1,4 +1,4 @@
-"""What a project contains, and what of it is left out."""
+"""Test the counts of what a project contains and leaves out."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def test_the_page_of_file_types_is_current() -> None:
 def test_files_are_counted_by_type_and_language_and_the_others_by_extension_and_reason() -> None:
     owned = {"a.py": "src", "b.pyi": "src", "tests/a.py": "test", "main.tf": "src", "README.md": "guide"}
 
-    counted = inventory(owned, ["a.png", "b.PNG", "a.min.js", "package-lock.json", "spec.pdf", "LICENSE", "x.qqq"])
+    counted = inventory(owned, ["a.png", "b.PNG", "a.min.js", "package-lock.json", "spec.pages", "LICENSE", "x.qqq"])
 
     assert [(row.type, row.language, row.files) for row in counted.found] == [
         ("src", "Python", 2),
@@ -26,10 +26,22 @@ def test_files_are_counted_by_type_and_language_and_the_others_by_extension_and_
         (".png", "binary", 2),
         (".js", "minified or bundled", 1),
         (".json", "lock file", 1),
-        (".pdf", "document format that Lore does not read", 1),
+        (".pages", "document format that Lore does not read", 1),
         (".qqq", "type of file that Lore does not read", 1),
         ("LICENSE", "type of file that Lore does not read", 1),
     ]
+
+
+def test_the_projects_own_configuration_is_not_reported_as_an_unknown_type() -> None:
+    counted = inventory({}, ["lore.toml", "sub/lore.toml"])
+
+    assert {row.reason for row in counted.left_out} == {"configuration of Lore"}
+
+
+def test_a_file_of_a_known_type_is_left_out_for_its_name() -> None:
+    counted = inventory({}, ["LICENSE.rst", "words.txt"])
+
+    assert {row.reason for row in counted.left_out} == {"neither documentation nor code by its name"}
 
 
 def test_many_extensions_are_summed_up() -> None:

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from lore_etl.chunking import parse
-from lore_etl.chunking.code_languages import code_languages, code_syntaxes
+from lore_etl.chunking.code_languages import CodeLanguage, code_languages, code_syntaxes
 from lore_etl.sources.source import SYNTAXES, syntax_of
 from tests.golden.outlines import rendered, target_of
 from tests.harness.texts import chunks_in, document, facts_of, outline, symbols, words
@@ -105,6 +105,83 @@ def test_an_implementation_in_rust_extends_its_type() -> None:
         ("Disk", ("Store",), "extension"),
     ]
     assert [one.name for one in facts.members["Disk"]] == ["get"]
+
+
+@pytest.mark.parametrize(
+    ("name", "head", "expected"),
+    [
+        ("a.h", "class FOO_EXPORT A final : public B {\n  int x;\n};", {"A": ("B",)}),
+        ("a.h", "class wxDLLIMPEXP_CORE A : public ns::B<int> {};", {"A": ("ns.B",)}),
+        ("a.h", "struct FOO_API FOO_ALIGN(16) A : virtual protected B, private C<D, 3> {};", {"A": ("B", "C")}),
+        ("a.h", "template <class T, class U> class A final : public B<T> {};", {"A": ("B",)}),
+        ("a.h", 'class __attribute__((visibility("default"))) A : public B {};', {"A": ("B",)}),
+        ("a.h", "namespace a::b { inline namespace v1 { class A : public B {}; } }", {"A": ("B",)}),
+        ("a.h", "class FOO_EXPORT B;\nclass C;\nclass A::Inner : public B {};", {"A.Inner": ("B",)}),
+        ("a.h", "class A : public QObject {\n  Q_OBJECT\n public Q_SLOTS:\n  void f();\n Q_SIGNALS:\n  void g();\n};",
+         {"A": ("QObject",)}),
+        ("a.h", "FOO_BEGIN_NAMESPACE\n\nclass A : public B {\n  void f() FOO_OVERRIDE;\n  EVENT_TABLE()\n};",
+         {"A": ("B",)}),
+        ("a.h", "class A {\n  struct : B { int x; } b;\n  static int f() { struct C : D {}; }\n};",
+         {"A": (), "A.f.C": ("D",)}),
+        ("a.cc", "int A::f() {\n  class C : public D {};\n  return 1;\n}", {"A": (), "A.f.C": ("D",)}),
+        ("a.h", "struct A : std::bool_constant<x && y> {};\nstruct B : bool_constant < C::x && y <= z > {};",
+         {"A": ("std.bool_constant",), "B": ()}),
+        ("A.swift", "final class A: B, @unchecked Sendable where T: C {}", {"A": ("B", "Sendable")}),
+        ("A.swift", "protocol A: B, ~Copyable {}\nstruct C: ~Copyable {}", {"A": ("B",), "C": ()}),
+        ("A.swift", "class A: B {\n  func f(x: X) {\n    switch x {\n    #if os(iOS)\n    case .a: break\n    #endif\n"
+         "    default: break\n    }\n  }\n}", {"A": ("B",)}),
+        ("A.swift", "class A: B {\n  private nonisolated(unsafe) var x = 1\n  func f() { g(~first) }\n}",
+         {"A": ("B",)}),
+        ("A.swift", "class A { func f() { final class C: D {} } }", {"A": (), "A.f.C": ("D",)}),
+        ("A.scala", "class A(x: Int)(using y: Y) extends B(x), C derives Eq", {"A": ("B", "C")}),
+        ("A.scala", "trait A[+T] extends q.B[T] with C#D with E { self: F => }", {"A": ("q.B", "C.D", "E")}),
+        ("A.scala", "package object a extends B\ncase object C extends D", {"a": ("B",), "C": ("D",)}),
+        ("A.scala", "enum A derives Eq { case B extends A; case C(x: Int) extends A with M }", {"A": ()}),
+        ("A.scala", "class A { val b = new B with C { class D extends E }; sealed class <:<[F] extends G }",
+         {"A": (), "A.D": ("E",)}),
+        ("A.scala", "class A { def f = { class C extends D; new C } }", {"A": (), "A.f.C": ("D",)}),
+        ("A.kt", "class A : B(), C by d {\n  val e = object : F() { }\n  private val g = object : H { }\n}",
+         {"A": ("B", "C")}),
+        ("A.kt", "sealed interface A<T : X> : B<T>, (Int) -> Unit where T : Y\ndata object C : A<Int>",
+         {"A": ("B",), "C": ("A",)}),
+        ("A.kt", "interface A : @V B, @W(1) C<D>\nclass E {\n  companion object : F() { }\n}\n"
+         "class G {\n  companion object H : I\n}", {"A": ("B", "C"), "E": (), "G": (), "G.H": ("I",)}),
+        ("A.kt", "class A { fun f() { class C : D() } }", {"A": (), "A.f.C": ("D",)}),
+        ("A.java", "class A { void f() { class C extends D<E> implements F {} } }", {"A": (), "A.f.C": ("D", "F")}),
+        ("a.rb", "A = Class.new(B::C)\nD = Class.new(E) do\n  include F\nend\nG = Class.new { }",
+         {"A": ("B.C",), "D": ("E", "F"), "G": ()}),
+        ("a.rb", "A = Struct.new(:x, :y) do\n  include F\nend\nclass B < Struct.new(:z); end",
+         {"A": ("Struct", "F"), "B": ("Struct",)}),
+        ("a.rb", "class A < DelegateClass(B)\n  extend self\nend\nclass C < D::E[6.1]; end", {"A": (), "C": ("D.E",)}),
+        ("a.rb", "class A\n  class << self\n    include B\n  end\n  module C\n    extend D, E::F\n  end\nend",
+         {"A": ("B",), "A.C": ("D", "E.F")}),
+        ("a.dart", "abstract base class A<T extends X> extends p.B<T> with C, D<E> implements F {}\n"
+         "mixin G on H implements I {}\nextension type P(int i) implements Q {}"
+         "\nenum J with K implements L { a }\nclass M = N with O;",
+         {"A": ("B", "C", "D", "F"), "G": ("H", "I"), "P": ("Q",), "J": ("K", "L"), "M": ("N", "O")}),
+        ("a.ex", "defmodule A.B do\n  use C.D, x: 1\n  @behaviour E\n  defmodule F do\n    @behaviour G.H\n  end\nend",
+         {"A.B": ("C.D", "E"), "A.B.F": ("G.H",)}),
+        ("a.ex", "defprotocol A do\nend\ndefimpl A, for: B.C do\nend", {"A": (), "B.C": ("A",)}),
+        ("a.ex", "defmodule A do\n  defimpl String.Chars do\n    def to_string(a), do: a\n  end\nend",
+         {"A": ("String.Chars",)}),
+        ("a.php", "<?php\nclass A extends B { function f() { return new class extends C implements D { use T; }; } }",
+         {"A": ("B",)}),
+    ],
+)  # fmt: skip
+def test_the_bases_of_a_class_are_those_in_its_head(name: str, head: str, expected: dict[str, tuple[str, ...]]) -> None:
+    assert {one.name: one.bases for one in facts_of(name, head + "\n").classes} == expected
+
+
+@pytest.mark.parametrize("language", [one for one in code_languages().values() if one.unknown])
+@pytest.mark.parametrize(
+    "text",
+    ["class " * 10**5, "class " + "a " * 10**5, "struct " + "AB(" * 10**5, "AB_" * 10**5, ("A" * 90 + " ") * 3000],
+)
+def test_code_that_a_grammar_does_not_know_is_found_in_linear_time(language: CodeLanguage, text: str) -> None:
+    """Quadratic time would take hours."""
+    readable = language.readable(text.encode())
+
+    assert len(readable) == len(text)
 
 
 @pytest.mark.parametrize("name", ["A.vue", "A.svelte"])

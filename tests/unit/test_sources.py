@@ -36,6 +36,11 @@ TYPES = {
     "site/_posts/2024-01-01-a.md": "blog", "knowledge/a.md": "knowledge",
     "resources/data/deck/training/pages/2023-01-08.md": "blog", "talks/2024/a.md": "blog", "docs/slides/a.md": "blog",
     "tests/README.md": "guide",
+    "README": "guide", "pkg/README.txt": "guide", "INSTALL": "guide", "README.rdoc": "guide", "NEWS": "release",
+    "vendor/zlib/NEWS": None, "words.txt": None, "requirements.txt": None, "CMakeLists.txt": "src",
+    "src/fast.pyx": "src", "theme/a.scss": "src", "lib/A.pm": "src", "R/a.R": "src", "build.gradle": "src",
+    "src/main/resources/data.xml": None, "pom.xml": "src", "tests/a.hs": "test", "examples/a.zig": "example",
+    "analysis/a.Rmd": "guide",
     # code
     "src/core/Base.mjs": "src", "apps/portal/app.mjs": "src", "ai/server.mjs": "src", "lib/a.ts": "src",
     "a.tsx": "src", "pkg/m.py": "src", "m.pyi": "src", "main.go": "src", "openapi.yaml": "src", "CHANGELOG.py": "src",
@@ -182,9 +187,10 @@ def test_titles_are_the_text_that_readers_look_for() -> None:
         read("release-notes/v1.2.0.md", "---\nname: Summer\n---\n").title,
         read("docs/plain.md", "no heading\n").title,
         read("pkg/m.py", "# comment\n").title,
+        read("README", "# Harbour\n").title,
     ]
 
-    assert titles == ["issue-7: Crash", "v1.2.0", "v1.2.0: Summer", "plain", "pkg/m.py"]
+    assert titles == ["issue-7: Crash", "v1.2.0", "v1.2.0: Summer", "plain", "pkg/m.py", "Harbour"]
 
 
 def test_broken_front_matter_is_reported_and_code_has_no_front_matter() -> None:

@@ -13,7 +13,7 @@ from lore_etl.chunking.section import Parsed, Section, trimmed
 from lore_etl.chunking.tokens import TokenCounter
 from lore_etl.core.model import Chunk, Document, FileFacts, chunk_id, sha256
 
-CHUNKER_VERSION = "8"  # increase it with every change that produces different chunks or digests for the same file
+CHUNKER_VERSION = "11"  # increase it with every change that produces different chunks or digests for the same file
 SCOPE = "project"
 _PARSERS = {
     "markdown": markdown.parse,
@@ -25,6 +25,8 @@ _PARSERS = {
     "component": component.parse,
     "jsdoc": jsdoc.parse,
     "asciidoc": headed.parse,
+    "csv": plain.parse_table,
+    "document": headed.parse,
     "html": headed.parse,
     "ini": headed.parse,
     "latex": headed.parse,
@@ -79,6 +81,7 @@ def _chunk(
         updated=document.updated,
         valid_until=document.valid_until,
         state=document.state,
+        library=document.library,
         text=text,
     )
     return bare.model_copy(update={"content_hash": sha256(embedding_input(bare))})

@@ -20,6 +20,7 @@ class CodeLanguage:
 
     `files` has suffixes with their dot, and whole file names. `grammar` is `module.function`. `packages` is the origin
     of the package in a class's full name: `declared` in the file, or a rule of `relations.packages` for its path.
+    `unknown` matches code that the grammar does not know, such as macros, and may have line breaks.
     """
 
     name: str
@@ -28,10 +29,15 @@ class CodeLanguage:
     grammar: str
     family: str
     packages: str
+    unknown: re.Pattern[bytes] | None = None
 
     def parser(self) -> Parser:
         """Return a parser. Raises ImportError if the grammar is not installed."""
         return Parser(_language(self.grammar))
+
+    def readable(self, data: bytes) -> bytes:
+        """Return code of the same length and lines with spaces instead of what the grammar does not know."""
+        return self.unknown.sub(_blank, data) if self.unknown else data
 
     def query(self) -> Query:
         """Return the query for definitions."""
@@ -64,7 +70,9 @@ def code_syntax_of(path: str) -> str | None:
 
 
 def _described(file: Path) -> CodeLanguage:
-    fields = dict(_FIELD.findall(file.read_text(encoding="utf-8")))
+    header = _FIELD.findall(file.read_text(encoding="utf-8"))
+    fields = dict(header)
+    unknown = "|".join(value for name, value in header if name == "unknown")
     return CodeLanguage(
         file.stem,
         fields["language"],
@@ -72,7 +80,12 @@ def _described(file: Path) -> CodeLanguage:
         fields["grammar"],
         fields.get("family", file.stem),
         fields.get("packages", "declared"),
+        re.compile(unknown.encode(), re.MULTILINE) if unknown else None,
     )
+
+
+def _blank(found: re.Match[bytes]) -> bytes:
+    return re.sub(rb"[^\n]", b" ", found[0])
 
 
 @cache

@@ -41,16 +41,16 @@ class _Budget:
         self._document, self.tokens = document, tokens
         self._limit = tokens.limit if document.type in CODE_TYPES else min(PROSE_TOKENS, tokens.limit)
         self._totals = [0, *accumulate(tokens.by_line(document.lines))]
-        self._headers: dict[tuple[str, ...], int] = {}
+        self._headers: dict[str, int] = {}
 
     def cost(self, first: int, last: int) -> int:
         return self._totals[last] - self._totals[first - 1]
 
     def room(self, section: Section) -> int:
-        if section.heading not in self._headers:
-            text = header(self._document.source, self._document.title, section.heading)
-            self._headers[section.heading] = self.tokens.count(text)
-        return max(MIN_ROOM, self._limit - self._headers[section.heading])
+        text = header(self._document.source, self._document.title, section.heading)
+        if text not in self._headers:
+            self._headers[text] = self.tokens.count(text)
+        return max(MIN_ROOM, self._limit - self._headers[text])
 
     def fits(self, section: Section) -> bool:
         return self.cost(section.first, section.last) <= self.room(section)

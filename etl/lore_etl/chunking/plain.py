@@ -1,10 +1,15 @@
-"""Split reStructuredText by underlined titles; treat any other text as one section, cut later at blank lines."""
+"""Split reStructuredText by underlined titles, read tables, and treat other text as one section."""
 
 from __future__ import annotations
 
+import re
+
 from lore_etl.chunking.section import Parsed, Section
 from lore_etl.core.model import Document
+from lore_etl.core.text import one_line
 
+MAX_ROWS = 1_000  # of a table
+_SEPARATORS = re.compile(r"[,;\t]\s*")
 _UNDERLINES = frozenset("=-~^\"'`#*+.:_")
 
 
@@ -12,6 +17,15 @@ def parse_plain(document: Document, warning: str | None = None) -> Parsed:
     """Return the whole text as one section."""
     section = Section(1, len(document.lines), "text", "text", group="text")
     return Parsed([section], warning=warning)
+
+
+def parse_table(document: Document) -> Parsed:
+    """Return the first rows of a CSV file as one section, with the names of its columns as the heading."""
+    lines = document.lines
+    columns = one_line(_SEPARATORS.sub(", ", lines[0]).replace('"', ""))[:200]
+    section = Section(1, min(len(lines), MAX_ROWS), "table", "table", (columns,) if columns else (), group="text")
+    left = len(lines) - MAX_ROWS
+    return Parsed([section], warning=f"{left:,} more rows are not indexed" if left > 1 else None)
 
 
 def parse_rst(document: Document) -> Parsed:

@@ -16,6 +16,7 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _BLOCKS = (
     ast.If | ast.Try | ast.TryStar | ast.ExceptHandler | ast.With | ast.AsyncWith | ast.For | ast.AsyncFor | ast.While
 )
+_SUITES = ("body", "handlers", "orelse", "finalbody", "cases")  # only these contain statements, and thus imports
 
 
 def parse(document: Document) -> Parsed:
@@ -59,8 +60,8 @@ def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
 
 def _only_imports(node: ast.stmt) -> bool:
     """Return whether a statement is an import, or an `if` or `try` that contains only imports."""
-    inner = [one for one in _statements([node]) if not isinstance(one, _BLOCKS | ast.Pass)]
-    return bool(inner) and all(isinstance(one, ast.Import | ast.ImportFrom) for one in inner)
+    inner = [statement for statement in _statements([node]) if not isinstance(statement, _BLOCKS | ast.Pass)]
+    return bool(inner) and all(isinstance(statement, ast.Import | ast.ImportFrom) for statement in inner)
 
 
 def _definitions(body: list[ast.stmt], prefix: str) -> tuple[Definition, ...]:
@@ -95,7 +96,7 @@ def _symbols(body: list[ast.stmt], prefix: str = "") -> list[Symbol]:
 
 def _assigned(node: ast.stmt) -> list[str]:
     targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
-    return [one.id for one in targets if isinstance(one, ast.Name)]
+    return [target.id for target in targets if isinstance(target, ast.Name)]
 
 
 def _members(body: list[ast.stmt]) -> Iterator[Member]:
@@ -130,7 +131,10 @@ def _imports(tree: ast.Module) -> dict[str, tuple[str, str | None]]:
     If a name is imported twice, the outer import wins, then the first.
     """
     found: dict[str, tuple[str, str | None]] = {}
-    for node in ast.walk(tree):
+    level: list[ast.AST] = [tree]
+    for node in level:  # which grows below
+        for part in _SUITES:
+            level += getattr(node, part, ())
         if isinstance(node, ast.Import):
             for alias in node.names:
                 module = alias.name if alias.asname else alias.name.split(".")[0]

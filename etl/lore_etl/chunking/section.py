@@ -65,15 +65,15 @@ class Section:
 
     def is_importing(self, line: int) -> bool:
         """Return whether an import statement covers the line."""
-        at = bisect_right(self.imports, line, key=lambda one: one[0]) - 1
+        at = bisect_right(self.imports, line, key=lambda span: span[0]) - 1
         return at >= 0 and self.imports[at][1] >= line
 
     def names(self) -> tuple[str, ...]:
         """Return the names that these lines define, each once."""
         found: dict[str, None] = {}
-        for one in self.symbols:
-            if one.first <= self.last and one.last >= self.first:
-                found[one.name] = None
+        for symbol in self.symbols:
+            if symbol.first <= self.last and symbol.last >= self.first:
+                found[symbol.name] = None
                 if len(found) == MAX_NAMES:
                     break
         return tuple(found)

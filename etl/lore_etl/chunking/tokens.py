@@ -2,36 +2,71 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from itertools import accumulate
+import re
+from bisect import bisect_left
+from functools import lru_cache
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
+KNOWN_WORDS = 1 << 15  # a project repeats most of its words
+LONG_LINE = 1000  # characters; a longer line may be a single word, which is not worth remembering
+_ASCII = re.compile(r"[\t -~]*")
+_WORD = re.compile(r"[A-Za-z0-9]+|[!-/:-@\[-`{-~]")
+_BERT = ("BertNormalizer", "BertPreTokenizer", "WordPiece")
+
 
 class TokenCounter:
-    """Counts tokens, and knows the model's input limit."""
+    """Counts tokens, and knows the model's input limit.
+
+    The tokenizers of the BERT family divide a text into words first, so a word has the same number of tokens wherever
+    it occurs, and is encoded only once. This is done for ASCII, where it is clear what a word is.
+    """
 
     def __init__(self, tokenizer: Tokenizer, limit: int) -> None:
         tokenizer.no_truncation()
         tokenizer.no_padding()
         self._tokenizer = tokenizer
+        self._input = limit
         self.limit = limit - tokenizer.num_special_tokens_to_add(is_pair=False)
+        self._special = _special(tokenizer)
+        self._of_word = lru_cache(KNOWN_WORDS)(self._encoded)
+
+    def __reduce__(self) -> tuple[type[TokenCounter], tuple[Tokenizer, int]]:
+        return TokenCounter, (self._tokenizer, self._input)  # a child process learns the words by itself
 
     def count(self, text: str) -> int:
         """Return the number of tokens of a text, without the model's special tokens."""
-        return len(self._tokenizer.encode(text, add_special_tokens=False).ids)
+        if self._special is None or len(text) > LONG_LINE or not _ASCII.fullmatch(text) or self._special.search(text):
+            return self._encoded(text)
+        return sum(map(self._of_word, _WORD.findall(text)))
 
     def by_line(self, lines: list[str]) -> list[int]:
         """Return the number of tokens that begin in each line."""
-        starts = [0, *accumulate(len(line) + 1 for line in lines)]
-        counts = [0] * len(lines)
-        for first, _ in self.offsets("\n".join(lines)):
-            counts[min(bisect_right(starts, first) - 1, len(lines) - 1)] += 1
-        return counts
+        if self._special is not None:  # no token of this family contains a line break
+            return [self.count(line) for line in lines]
+        if not lines:
+            return []
+        places = sorted([first for first, _ in self.offsets("\n".join(lines))])
+        starts = accumulate(len(line) + 1 for line in lines[:-1])
+        before = [0, *(bisect_left(places, start) for start in starts), len(places)]
+        return [after - earlier for earlier, after in pairwise(before)]
 
     def offsets(self, text: str) -> list[tuple[int, int]]:
         """Return the character range of each token."""
         found: list[tuple[int, int]] = self._tokenizer.encode(text, add_special_tokens=False).offsets
         return found
+
+    def _encoded(self, text: str) -> int:
+        return len(self._tokenizer.encode(text, add_special_tokens=False))
+
+
+def _special(tokenizer: Tokenizer) -> re.Pattern[str] | None:
+    """Return a pattern of the texts that are tokens of their own; None unless words can be counted one by one."""
+    added = tokenizer.get_added_tokens_decoder().values()
+    parts = (tokenizer.normalizer, tokenizer.pre_tokenizer, tokenizer.model)
+    if tuple(type(part).__name__ for part in parts) != _BERT or any(token.normalized for token in added):
+        return None
+    return re.compile("|".join(re.escape(token.content) for token in added) or "(?!)")

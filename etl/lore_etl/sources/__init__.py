@@ -5,14 +5,26 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from lore_etl.core.errors import ConfigError
-from lore_etl.sources.agent_files import AgentFiles
+from lore_etl.sources.agent_files import AddedDocs, AgentFiles, PulledReleases, PulledTickets
 from lore_etl.sources.code import Examples, JavaScriptCode, Jsdoc, OtherCode, Patterns, PythonCode, Tests
-from lore_etl.sources.prose import Adrs, Blogs, Guides, Knowledge, Memories, Prps, Releases, Rules, Tickets
+from lore_etl.sources.prose import (
+    Adrs,
+    Blogs,
+    Guides,
+    Knowledge,
+    Libraries,
+    Memories,
+    OfficeDocuments,
+    Prps,
+    Releases,
+    Rules,
+    Tickets,
+)
 from lore_etl.sources.source import Source, SourceContext
 
 REGISTRY: tuple[type[Source], ...] = (
-    Rules, Patterns, Memories, Prps, Adrs, Tickets, Releases, Blogs, Knowledge,
-    Tests, Examples, Jsdoc, Guides, PythonCode, JavaScriptCode, OtherCode,
+    Rules, Patterns, Memories, Prps, Adrs, Tickets, Releases, Blogs, Knowledge, Libraries,
+    OfficeDocuments, Tests, Examples, Jsdoc, Guides, PythonCode, JavaScriptCode, OtherCode,
 )  # fmt: skip
 
 
@@ -31,7 +43,13 @@ class SourceSet:
         # the configuration takes precedence over the layout
         order = sorted(REGISTRY, key=lambda kind: kind.name not in configured)
         # neither applies to files that agents wrote through Lore
-        self._sources = [AgentFiles(project), *(kind(project, configured.get(kind.name)) for kind in order)]
+        self._sources = [
+            AgentFiles(project),
+            PulledTickets(project),
+            PulledReleases(project),
+            AddedDocs(project),
+            *(kind(project, configured.get(kind.name)) for kind in order),
+        ]
 
     def owner(self, path: str) -> Source | None:
         """Return the source that owns the file, if any."""

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import ClassVar
 
 from lore_etl.chunking.code_languages import code_patterns
+from lore_etl.chunking.plain_languages import plain_patterns
 from lore_etl.config.layers import CONFIG_NAME
 from lore_etl.core.model import Document, KnowledgeType
 from lore_etl.files.generated import PATTERNS
@@ -86,7 +87,18 @@ class OtherCode(Source):
     """Code in other languages, and configuration."""
 
     name, type = "other", KnowledgeType.SRC
-    patterns = (*code_patterns(), "*.proto", "go.mod", "*.ini", "*.cfg", "*.conf", "*.properties", *_GENERATED, *_OWN)
+    patterns = (
+        *code_patterns(),
+        *plain_patterns(),
+        "*.ini",
+        "*.cfg",
+        "*.conf",
+        "*.properties",
+        "*.csv",
+        "*.tsv",
+        *_GENERATED,
+        *_OWN,
+    )
 
 
 class Jsdoc(Source):

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from pathlib import PurePosixPath
 
 from lore_etl.chunking.code_languages import code_languages
+from lore_etl.chunking.plain_languages import plain_title_of
+from lore_etl.config.layers import CONFIG_NAME
 from lore_etl.core.model import FileGroup, Inventory, LeftOutFiles
+from lore_etl.files.conversion.formats import NEEDS_EXTRA, format_of
 from lore_etl.files.generated import generated_reason
 from lore_etl.sources.source import syntax_of
 
@@ -16,23 +20,30 @@ MAX_EXAMPLE = 80
 OTHERS = "other"
 BINARY = "binary"
 DOCUMENT = "document format that Lore does not read"
+CONFIGURATION = "configuration of Lore"
 UNKNOWN = "type of file that Lore does not read"
+UNCLAIMED = "neither documentation nor code by its name"
 _BINARY = frozenset(
     ".png .jpg .jpeg .gif .webp .ico .bmp .tiff .avif .mp3 .mp4 .wav .ogg .webm .mov .zip .gz .tgz .xz .bz2 .7z .jar"
     " .war .whl .so .dll .dylib .exe .bin .dat .db .sqlite .woff .woff2 .ttf .otf .eot .class .o .a .pyc .wasm .onnx"
     " .npz".split()
 )
-_DOCUMENTS = frozenset(".pdf .doc .docx .ppt .pptx .xls .xlsx .odt .ods .odp .epub .rtf .csv .tsv".split())
+_DOCUMENTS = frozenset(".pages .numbers .key .djvu .mobi".split())
 _TITLES = {
     "markdown": "Markdown", "rst": "reStructuredText", "python": "Python", "javascript": "JavaScript",
     "typescript": "TypeScript", "tsx": "TypeScript", "component": "Vue and Svelte", "plain": "text",
     "asciidoc": "AsciiDoc", "org": "Org", "latex": "LaTeX", "html": "HTML", "ini": "INI",
-    "notebook": "Jupyter notebook",
+    "notebook": "Jupyter notebook", "csv": "CSV",
 }  # fmt: skip
 
 
+@lru_cache(maxsize=20_000)  # each sync counts the same files again
 def language_of(path: str) -> str:
     """Return the name of a file's language as people write it."""
+    if kind := format_of(path):
+        return kind.title
+    if plain := plain_title_of(path):
+        return plain
     syntax = syntax_of(path)
     return _TITLES.get(syntax) or code_languages()[syntax].title
 
@@ -40,9 +51,17 @@ def language_of(path: str) -> str:
 def left_out_reason(path: str) -> str:
     """Return why no source claims a file."""
     suffix = PurePosixPath(path).suffix.lower()
+    if PurePosixPath(path).name == CONFIG_NAME:
+        return CONFIGURATION
     if suffix in _BINARY:
         return BINARY
-    return generated_reason(path) or (DOCUMENT if suffix in _DOCUMENTS else UNKNOWN)
+    if format_of(path):
+        return NEEDS_EXTRA
+    if reason := generated_reason(path):
+        return reason
+    if suffix in _DOCUMENTS:
+        return DOCUMENT
+    return UNCLAIMED if suffix == ".txt" or syntax_of(path) != "plain" else UNKNOWN
 
 
 def inventory(owned: Mapping[str, str], left_out: Iterable[str]) -> Inventory:

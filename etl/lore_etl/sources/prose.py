@@ -8,15 +8,21 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
 from pathlib import PurePosixPath
-from typing import Any
+from typing import Any, ClassVar
 
 from lore_etl.core.json_types import JSON
 from lore_etl.core.model import Document, KnowledgeType
-from lore_etl.core.text import storable
-from lore_etl.sources.source import Source
+from lore_etl.core.text import clip, one_line, storable
+from lore_etl.files.conversion.formats import FORMATS, readable
+from lore_etl.sources.source import BARE_GUIDES, Source
 
 LONGEST_STATE = 40  # characters
-CHANGE_LOGS = ("CHANGELOG*", "CHANGES*", "HISTORY.md", "HISTORY.rst", "NEWS.md", "NEWS.rst", "RELEASES.md")
+LONGEST_LIBRARY = 100
+CHANGE_LOGS = ("CHANGELOG*", "CHANGES*", "HISTORY.md", "HISTORY.rst", "NEWS.md", "NEWS.rst", "RELEASES.md",
+               "HISTORY", "HISTORY.txt", "NEWS", "NEWS.txt")  # fmt: skip
+PLAIN_GUIDES = ("README.txt", "README.rdoc", "README.pod", "README.textile", "INSTALL.txt", "CONTRIBUTING.txt",
+                "HACKING.txt", "TODO.txt", "FAQ.txt")  # fmt: skip
+"""Guides in plain text, which no other source recognises by their extension."""
 _VENDORED = ("vendor", "vendors", "vendored", "third_party", "third-party", "thirdparty", "node_modules", "external",
              "bower_components", "site-packages", "resources", "assets", "static", "public")  # fmt: skip
 OF_OTHERS = tuple(f"!**/{folder}/**/{name}" for folder in _VENDORED for name in CHANGE_LOGS)
@@ -63,7 +69,7 @@ class Tickets(Source):
     """Issues, pull requests and discussions kept as Markdown, archives included."""
 
     name, type = "tickets", KnowledgeType.TICKET
-    patterns = ("**/issues/**/*.md", "**/issue-archive/**/*.md", "**/tickets/**/*.md",
+    patterns: ClassVar[tuple[str, ...]] = ("**/issues/**/*.md", "**/issue-archive/**/*.md", "**/tickets/**/*.md",
                 ".github/ISSUE*/**/*.md", "**/.github/ISSUE*/**/*.md",
                 "**/content/pulls/**/*.md", "**/content/discussions/**/*.md")  # fmt: skip
 
@@ -83,7 +89,8 @@ class Releases(Source):
     """Change logs and release notes."""
 
     name, type = "releases", KnowledgeType.RELEASE
-    patterns = (*CHANGE_LOGS, *OF_OTHERS, "**/RELEASE_NOTES/**/*.md", "**/release-notes/**/*.md",
+    patterns: ClassVar[tuple[str, ...]] = (
+                *CHANGE_LOGS, *OF_OTHERS, "**/RELEASE_NOTES/**/*.md", "**/release-notes/**/*.md",
                 "**/release_notes/**/*.md", "**/releases/**/*.md", "!*.py", "!*.js", "!*.mjs", "!*.ts")  # fmt: skip
 
     def title(self, path: str, text: str, syntax: str) -> str:
@@ -107,6 +114,22 @@ class Knowledge(Source):
     patterns = ("**/knowledge/**/*.md",)
 
 
+class Libraries(Source):
+    """Documentation of libraries, with the name and the version of the library in the front matter."""
+
+    name, type = "libraries", KnowledgeType.LIBRARY
+    patterns: ClassVar[tuple[str, ...]] = ()
+
+    def document(self, path: str, text: str) -> Document:
+        """Return the page, with the library in its title, because few pages name it in every passage."""
+        found = super().document(path, text)
+        name, version = (_plain(found.front.get(key)) for key in ("library", "version"))
+        if not name:
+            return found
+        title = found.title if name.casefold() in found.title.casefold() else clip(f"{name}: {found.title}", 300)
+        return replace(found, library=clip(f"{name} {version}", LONGEST_LIBRARY), title=title)
+
+
 class Blogs(Source):
     """Articles and slides, which describe the state at their date."""
 
@@ -121,8 +144,8 @@ class Guides(Source):
     """Documentation, with titles and blog entries from a `tree.json` beside it."""
 
     name, type = "guides", KnowledgeType.GUIDE
-    patterns = ("*.md", "*.mdx", "*.markdown", "*.rst", "**/docs/**/*.txt",
-                "!LICENSE*", "!NOTICE*", "!requirements*.txt", *OF_OTHERS)  # fmt: skip
+    patterns = ("*.md", "*.mdx", "*.markdown", "*.Rmd", "*.rmd", "*.qmd", "*.rst", "**/docs/**/*.txt",
+                *PLAIN_GUIDES, *BARE_GUIDES, "!LICENSE*", "!NOTICE*", "!requirements*.txt", *OF_OTHERS)  # fmt: skip
 
     @cached_property
     def navigation(self) -> dict[str, tuple[str, KnowledgeType]]:
@@ -147,6 +170,27 @@ class Guides(Source):
             return found
         title, type_ = self.navigation[path]
         return replace(found, title=title, type=type_)
+
+
+class OfficeDocuments(Source):
+    """PDF and Office files and books, as far as their readers are installed."""
+
+    name, type = "documents", KnowledgeType.GUIDE
+    patterns = tuple(f"*{suffix}" for suffix in FORMATS)
+
+    @cached_property
+    def _readable(self) -> tuple[str, ...]:
+        return tuple(readable())
+
+    def claims(self, path: str) -> bool:
+        """Return whether the file belongs to this source and can be read."""
+        return path.lower().endswith(self._readable) and super().claims(path)
+
+
+def _plain(value: object) -> str:
+    """Return a value of the front matter as a line; empty if it is not text or a small number."""
+    is_number = isinstance(value, int | float) and abs(value) < 1e9
+    return storable(one_line(str(value))) if isinstance(value, str) or is_number else ""
 
 
 def _state(front: Mapping[str, Any]) -> str | None:

@@ -9,26 +9,33 @@ from pathlib import PurePosixPath
 from typing import ClassVar
 
 from lore_etl.chunking.code_languages import code_syntax_of
+from lore_etl.chunking.plain_languages import plain_title_of
 from lore_etl.core.frontmatter import FrontMatter, FrontMatterError, read_front_matter
 from lore_etl.core.model import Document, KnowledgeType
+from lore_etl.files.conversion.formats import FORMATS
 from lore_etl.files.ignore import configured
 
+BARE_GUIDES = ("README", "INSTALL", "CONTRIBUTING", "HACKING", "TODO", "FAQ", "NEWS", "HISTORY", "CHANGES", "CHANGELOG")
+"""Guides without an extension, which have headings of Markdown as often as not."""
+CONVERTED = "document"
+"""The syntax of documents that are converted to text."""
 SYNTAXES = {
-    ".md": "markdown", ".mdx": "markdown", ".markdown": "markdown", ".cursorrules": "markdown",
-    ".mdc": "markdown", ".rst": "rst", ".py": "python", ".pyi": "python", ".js": "javascript",
-    ".mjs": "javascript", ".cjs": "javascript", ".jsx": "javascript", ".ts": "typescript",
+    ".md": "markdown", ".mdx": "markdown", ".markdown": "markdown", ".rmd": "markdown", ".qmd": "markdown",
+    ".cursorrules": "markdown", ".mdc": "markdown", ".rst": "rst", ".py": "python", ".pyi": "python",
+    ".js": "javascript", ".mjs": "javascript", ".cjs": "javascript", ".jsx": "javascript", ".ts": "typescript",
     ".mts": "typescript", ".cts": "typescript", ".tsx": "tsx", ".vue": "component", ".svelte": "component",
     ".adoc": "asciidoc", ".asciidoc": "asciidoc", ".org": "org", ".tex": "latex", ".html": "html", ".htm": "html",
     ".ini": "ini", ".cfg": "ini", ".conf": "ini", ".properties": "ini", ".ipynb": "notebook",
+    ".csv": "csv", ".tsv": "csv", **dict.fromkeys(BARE_GUIDES, "markdown"), **dict.fromkeys(FORMATS, CONVERTED),
 }  # fmt: skip
-PROSE = frozenset({"markdown", "rst", "asciidoc", "org", "latex", "html", "notebook"})
+PROSE = frozenset({"markdown", "rst", "asciidoc", "org", "latex", "html", "notebook", CONVERTED})
 """The syntaxes of documents, which have titles."""
 _HEADING = re.compile(r"^#{1,6}[ \t]+(\S[^\n]{0,300})")
 
 
 @dataclass(frozen=True)
 class SourceContext:
-    """What a source can see of the whole project: its paths, and a reader for small index files."""
+    """View of the whole project for a source: its paths, and a reader for small index files."""
 
     paths: Sequence[str]
     read: Callable[[str], str | None]
@@ -83,7 +90,7 @@ class Source:
         if syntax not in PROSE:
             return path
         for line in text.split("\n", 80)[:80]:
-            if match := _HEADING.match(line):
+            if (match := _HEADING.match(line)) and (syntax != CONVERTED or line.startswith("# ")):
                 return match.group(1).strip().strip("#").strip()
         return PurePosixPath(path).stem
 
@@ -96,4 +103,4 @@ def syntax_of(path: str) -> str:
 
 def is_code(path: str) -> bool:
     """Return whether a file is code by its name."""
-    return syntax_of(path) not in (*PROSE, "plain", "ini")
+    return syntax_of(path) not in (*PROSE, "plain", "ini") or plain_title_of(path) is not None
