@@ -10,8 +10,11 @@ import numpy as np
 import pytest
 
 from lore_etl.core.errors import StorageError
+from lore_etl.core.model import sha256
 from lore_etl.models.embedder import Vectors
+from lore_etl.pipeline.embed import SPREAD
 from lore_etl.stores.embedding_cache import CACHE, EmbeddingCache
+from lore_etl.stores.shared_vectors import SharedVectors
 
 DIMENSION = 8
 
@@ -32,8 +35,10 @@ def cache(tmp_path: Path) -> Iterator[EmbeddingCache]:
     opened.close()
 
 
-def test_vectors_are_read_back_bit_for_bit_also_after_reopening(cache: EmbeddingCache, tmp_path: Path) -> None:
-    cache.put(hashes(3), vectors_of(3))
+def test_vectors_are_read_back_as_they_were_returned_also_after_reopening(
+    cache: EmbeddingCache, tmp_path: Path
+) -> None:
+    returned = cache.put(hashes(3), vectors_of(3))
     cache.close()
 
     found = EmbeddingCache(tmp_path, "model one", DIMENSION)
@@ -41,7 +46,20 @@ def test_vectors_are_read_back_bit_for_bit_also_after_reopening(cache: Embedding
     found.close()
 
     assert list(got) == hashes(3)
-    assert np.array_equal(np.stack(list(got.values())), vectors_of(3))
+    assert {vector.dtype for vector in got.values()} == {np.dtype(np.float32)}
+    assert np.array_equal(np.stack(list(got.values())), np.stack(list(returned.values())))
+
+
+def test_half_precision_moves_a_vector_less_than_two_equal_texts_are_moved_apart(tmp_path: Path) -> None:
+    vectors = np.random.default_rng(2).normal(size=(500, 384)).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    cache = EmbeddingCache(tmp_path, "model one", 384)
+
+    kept = np.stack(list(cache.put(hashes(500), vectors).values()))
+
+    cache.close()
+    assert np.linalg.norm(kept - vectors, axis=1).max() < SPREAD / 3
+    assert (tmp_path / CACHE).stat().st_size < 500 * 1_200
 
 
 def test_another_model_or_dimension_finds_no_vectors(cache: EmbeddingCache, tmp_path: Path) -> None:
@@ -56,21 +74,49 @@ def test_another_model_or_dimension_finds_no_vectors(cache: EmbeddingCache, tmp_
 def test_unused_vectors_are_dropped_once_there_are_many(cache: EmbeddingCache) -> None:
     cache.put(hashes(1_600), vectors_of(1_600))
 
-    cache.keep_only(set(hashes(600)))
+    cache.keep_only(600, lambda: set(hashes(600)))
     assert len(cache.get(hashes(1_600))) == 1_600
 
-    cache.keep_only(set(hashes(100)))
+    cache.keep_only(100, lambda: set(hashes(100)))
     assert list(cache.get(hashes(1_600))) == hashes(100)
 
 
 def test_a_vector_whose_length_is_not_one_is_computed_again(cache: EmbeddingCache, tmp_path: Path) -> None:
     cache.put(hashes(2), vectors_of(2))
     connection = sqlite3.connect(tmp_path / CACHE)
-    connection.execute("UPDATE vector SET value = ? WHERE content = ?", (b"\xff" * 4 * DIMENSION, hashes(2)[0]))
+    connection.execute("UPDATE embedding SET value = ? WHERE content = ?", (b"\xff" * 4 * DIMENSION, hashes(2)[0]))
     connection.commit()
     connection.close()
 
     assert list(cache.get(hashes(2))) == hashes(2)[1:]
+
+
+LAYOUTS = {
+    "vector": "model TEXT, content TEXT, value BLOB, PRIMARY KEY (model, content)) WITHOUT ROWID",
+    "embedding": "model TEXT, content TEXT, value BLOB, UNIQUE (model, content))",
+}
+
+
+@pytest.mark.parametrize("table", LAYOUTS)
+def test_the_vectors_of_earlier_layouts_are_kept_in_a_smaller_file(tmp_path: Path, table: str) -> None:
+    with sqlite3.connect(tmp_path / CACHE) as connection:
+        connection.execute(f"CREATE TABLE {table} ({LAYOUTS[table]}")
+        value = np.eye(1, 384, dtype="<f4").tobytes()
+        model = sha256("model one")[:16]
+        rows = [(model, content_hash, value) for content_hash in hashes(500)]
+        connection.executemany(f"INSERT INTO {table} VALUES (?, ?, ?)", rows)
+        connection.executemany(
+            f"INSERT INTO {table} VALUES (?, ?, ?)", [(model, "cut", b"12345"), (model, "number", 7)]
+        )
+    connection.close()
+
+    for _ in range(2):
+        cache = EmbeddingCache(tmp_path, "model one", 384)
+        found = cache.get([*hashes(500), "cut"])
+        cache.close()
+
+        assert list(found) == hashes(500)
+        assert (tmp_path / CACHE).stat().st_size < 500 * 1_200
 
 
 def overwrite(file: Path, start: int) -> None:
@@ -112,3 +158,19 @@ def test_a_full_disk_is_reported(cache: EmbeddingCache) -> None:
         cache.put(hashes(2_000), vectors_of(2_000))
 
     assert list(cache.get(hashes(1))) == hashes(1)
+
+
+def test_only_computed_vectors_are_shared_with_other_indexes(tmp_path: Path) -> None:
+    caches = []
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        shared = SharedVectors(tmp_path / "shared", 1_000_000)
+        caches.append(EmbeddingCache(tmp_path / name, "model one", DIMENSION, shared))
+    first, second = caches
+
+    first.put(hashes(3), vectors_of(3))
+    first.add(hashes(5)[3:], vectors_of(2))
+
+    assert list(second.get(hashes(5))) == hashes(3)
+    for cache in caches:
+        cache.close()

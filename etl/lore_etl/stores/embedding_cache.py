@@ -1,11 +1,11 @@
-"""Cache embeddings, so that no text is embedded twice."""
+"""Cache the embeddings of an index, so that no text is embedded twice."""
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -13,71 +13,110 @@ from lore_etl.core.atomic import put_aside
 from lore_etl.core.errors import StorageError
 from lore_etl.core.model import sha256
 from lore_etl.models.embedder import Vectors
+from lore_etl.stores.shared_vectors import PAGE_BYTES, SharedVectors
 from lore_etl.stores.soundness import is_damage
+from lore_etl.stores.write_ahead import use_log, vacuum
 
 CACHE = "embeddings.sqlite"
+VERSION = 1
+FEW = 1_000  # vectors of other texts, as after a switch of branches
+STALE_SHARE, UNSHARED_SHARE = 0.25, 2
 LENGTH_TOLERANCE = 0.01  # vectors have length 1; a larger difference means damage on disk
+_HALF, _SINGLE = "<f2", "<f4"
+_KINDS: dict[float, str] = {2: _HALF, 4: _SINGLE}  # by bytes of a number
 T = TypeVar("T")
 
 
 class EmbeddingCache:
     """Vectors by model fingerprint and content hash, on disk. Each batch is committed: an interruption costs one batch.
 
-    It is a cache: an unreadable file is put aside, and its vectors are computed again.
+    Vectors are kept in half precision, which moves them by less than `embed.spread` does anyway.
+    It is a cache: an unreadable file is put aside, and its vectors are computed again. Texts that this index does not
+    know are looked up in the cache that all projects share, which also receives computed vectors.
 
     Raises:
         StorageError: from any method: the disk failed.
     """
 
-    def __init__(self, folder: Path, fingerprint: str, dimension: int) -> None:
+    def __init__(self, folder: Path, fingerprint: str, dimension: int, shared: SharedVectors | None = None) -> None:
         self._dimension = dimension
         self._model = sha256(fingerprint)[:16]
         self._path = folder / CACHE
+        self._shared = shared
         self._connection: sqlite3.Connection | None = None
-        self._run(lambda connection: connection.execute("SELECT 1 FROM vector LIMIT 1").fetchone())
+        self._run(lambda connection: connection.execute("SELECT 1 FROM embedding LIMIT 1").fetchone())
 
     def get(self, hashes: Iterable[str]) -> dict[str, Vectors]:
         """Return the cached vectors of these texts, by content hash."""
         wanted = list(hashes)
-        return self._run(lambda connection: self._get(connection, wanted))
+        found = self._run(lambda connection: self._get(connection, wanted))
+        missing = [content_hash for content_hash in wanted if content_hash not in found]
+        if missing and self._shared is not None:
+            elsewhere = self._checked(self._shared.get(self._model, missing))
+            if elsewhere:
+                self.add(list(elsewhere), list(elsewhere.values()))
+            found |= elsewhere
+        return found
 
     def _get(self, connection: sqlite3.Connection, hashes: Sequence[str]) -> dict[str, Vectors]:
+        sql = "SELECT value FROM embedding WHERE model = ? AND content = ?"
+        rows = ((one, connection.execute(sql, (self._model, one)).fetchone()) for one in hashes)
+        return self._checked({content_hash: row[0] for content_hash, row in rows if row})
+
+    def _checked(self, values: Mapping[str, bytes]) -> dict[str, Vectors]:
+        """Return the vectors of this dimension whose length is 1; earlier versions kept them in single precision."""
         found: dict[str, Vectors] = {}
-        sql = "SELECT value FROM vector WHERE model = ? AND content = ?"
-        for content_hash in hashes:
-            row = connection.execute(sql, (self._model, content_hash)).fetchone()
-            if row and len(row[0]) == 4 * self._dimension:
-                vector = np.frombuffer(row[0], dtype="<f4")
+        for content_hash, value in values.items():
+            kind = _KINDS.get(len(value) / self._dimension)
+            if kind is not None:
+                vector = np.frombuffer(value, dtype=kind).astype(np.float32)
                 if abs(float(vector @ vector) - 1) < LENGTH_TOLERANCE:
                     found[content_hash] = vector
         return found
 
-    def put(self, hashes: Sequence[str], vectors: Vectors) -> None:
-        rows = [
-            (self._model, content_hash, np.ascontiguousarray(vector, dtype="<f4").tobytes())
-            for content_hash, vector in zip(hashes, vectors, strict=True)
-        ]
-        self._run(lambda connection: connection.executemany("INSERT OR REPLACE INTO vector VALUES (?, ?, ?)", rows))
+    def put(self, hashes: Sequence[str], vectors: Vectors) -> dict[str, Vectors]:
+        """Add vectors that were computed here, for this index and all others; return them as `get` will."""
+        packed = {one: _packed(vector) for one, vector in zip(hashes, vectors, strict=True)}
+        self._insert(packed)
+        if self._shared is not None:
+            self._shared.put(self._model, packed)
+        return self._checked(packed)
 
-    def keep_only(self, hashes: set[str]) -> None:
-        """Delete this model's vectors of other texts if these number over 1,000 and over twice the hashes."""
-        self._run(lambda connection: self._keep_only(connection, hashes))
+    def add(self, hashes: Sequence[str], vectors: Iterable[Vectors]) -> None:
+        """Add vectors for this index only."""
+        self._insert({one: _packed(vector) for one, vector in zip(hashes, vectors, strict=True)})
 
-    def _keep_only(self, connection: sqlite3.Connection, hashes: set[str]) -> None:
-        limit = max(1000, 2 * len(hashes))
-        count = connection.execute("SELECT count(*) FROM vector WHERE model = ?", (self._model,)).fetchone()[0]
+    def _insert(self, packed: Mapping[str, bytes]) -> None:
+        rows = [(self._model, content_hash, value) for content_hash, value in packed.items()]
+        self._run(lambda connection: connection.executemany("INSERT OR REPLACE INTO embedding VALUES (?, ?, ?)", rows))
+
+    def keep_only(self, number: int, hashes: Callable[[], set[str]]) -> None:
+        """Delete this model's vectors of other texts, and return their space, once they number over 1,000.
+
+        They may also number a quarter of the texts, or twice as many as the texts if no shared cache keeps them for
+        other branches. The hashes are read only if there are so many.
+        """
+        allowed = max(FEW, int(number * (UNSHARED_SHARE if self._shared is None else STALE_SHARE)))
+        if self._run(lambda connection: self._keep_only(connection, number + allowed, hashes)):
+            self._run(vacuum)
+
+    def _keep_only(self, connection: sqlite3.Connection, limit: int, hashes: Callable[[], set[str]]) -> bool:
+        count = connection.execute("SELECT count(*) FROM embedding WHERE model = ?", (self._model,)).fetchone()[0]
         if count <= limit:
-            return
-        rows = connection.execute("SELECT content FROM vector WHERE model = ?", (self._model,))
-        stale = [row[0] for row in rows if row[0] not in hashes]
-        if len(stale) > limit:
-            sql = "DELETE FROM vector WHERE model = ? AND content = ?"
-            connection.executemany(sql, ((self._model, content_hash) for content_hash in stale))
+            return False
+        kept = hashes()
+        rows = connection.execute("SELECT content FROM embedding WHERE model = ?", (self._model,))
+        stale = [row[0] for row in rows if row[0] not in kept]
+        sql = "DELETE FROM embedding WHERE model = ? AND content = ?"
+        connection.executemany(sql, ((self._model, content_hash) for content_hash in stale))
+        return True
 
     def close(self) -> None:
         if self._connection is not None:
             self._connection.close()
         self._connection = None
+        if self._shared is not None:
+            self._shared.close()
 
     def _run(self, action: Callable[[sqlite3.Connection], T]) -> T:
         """Run an action in a transaction; if the file is damaged, run it again with an empty file."""
@@ -95,10 +134,36 @@ class EmbeddingCache:
     def _opened(self) -> sqlite3.Connection:
         if self._connection is None:
             self._connection = sqlite3.connect(self._path, timeout=30, check_same_thread=False)
-            self._connection.execute("PRAGMA journal_mode = WAL")
-            self._connection.execute("PRAGMA synchronous = NORMAL")
+            self._connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")
+            use_log(self._connection)
             self._connection.execute(
-                "CREATE TABLE IF NOT EXISTS vector (model TEXT, content TEXT, value BLOB, PRIMARY KEY (model, content))"
-                " WITHOUT ROWID"
+                "CREATE TABLE IF NOT EXISTS embedding (model TEXT, content TEXT, value BLOB, UNIQUE (model, content))"
             )
+            _take_over(self._connection)
         return self._connection
+
+
+def _packed(vector: Vectors) -> bytes:
+    return np.ascontiguousarray(vector, dtype=_HALF).tobytes()
+
+
+def _take_over(connection: sqlite3.Connection) -> None:
+    """Convert the vectors of earlier layouts, once. In the first, each took 4.7 KB, in the second 1.7 KB."""
+    if connection.execute("PRAGMA user_version").fetchone()[0] == VERSION:
+        return
+    connection.create_function("half", 1, _halved, deterministic=True)
+    with connection:
+        if connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'vector'").fetchone():
+            connection.execute("INSERT OR IGNORE INTO embedding SELECT model, content, value FROM vector")
+            connection.execute("DROP TABLE vector")
+        changed = connection.execute("UPDATE embedding SET value = half(value)").rowcount
+        connection.execute(f"PRAGMA user_version = {VERSION}")
+    if changed:
+        connection.execute("VACUUM")
+
+
+def _halved(value: Any) -> Any:
+    if not isinstance(value, bytes) or len(value) % 4:  # damaged
+        return value
+    with np.errstate(over="ignore"):  # of damaged values, which then do not have length 1
+        return np.frombuffer(value, dtype=_SINGLE).astype(_HALF).tobytes()

@@ -1,0 +1,113 @@
+"""Keep embeddings for all projects of a user, so that another clone or a new index embeds nothing again."""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+from lore_etl.config.user_folders import private_folder
+from lore_etl.stores.soundness import is_damage
+from lore_etl.stores.write_ahead import use_log
+
+SHARED = "vectors.sqlite"
+PAGE_BYTES = 16_384  # a vector in half precision with its keys takes 0.9 KB, of 3,072 dimensions 6.3 KB
+KEPT_SHARE = 0.8  # an eviction leaves room, so that not every batch evicts
+SECONDS_PER_DAY = 86_400
+log = logging.getLogger(__name__)
+T = TypeVar("T")
+
+
+class SharedVectors:
+    """Vectors by model and content hash in one file of at most `limit` bytes, used by several processes at once.
+
+    It contains no text. The vectors used least recently are deleted first, by day. A file that cannot be used is only
+    logged: without it, texts are embedded again.
+    """
+
+    def __init__(self, folder: Path, limit: int, today: Callable[[], float] = time.time) -> None:
+        self._folder = folder
+        self._limit = limit
+        self._day = int(today() // SECONDS_PER_DAY)
+        self._connection: sqlite3.Connection | None = None
+        self._is_usable = True
+
+    def get(self, model: str, hashes: Sequence[str]) -> dict[str, bytes]:
+        """Return content hash -> vector for the known texts, and record their use."""
+        return self._run(lambda connection: self._get(connection, model, hashes), {})
+
+    def put(self, model: str, vectors: Mapping[str, bytes]) -> None:
+        """Add vectors that were computed on this machine, never those from a file of another origin."""
+        rows = [(model, content_hash, self._day, value) for content_hash, value in vectors.items()]
+        self._run(lambda connection: self._put(connection, rows), None)
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+        self._connection = None
+
+    def _get(self, connection: sqlite3.Connection, model: str, hashes: Sequence[str]) -> dict[str, bytes]:
+        found: dict[str, bytes] = {}
+        old = []
+        sql = "SELECT value, used FROM embedding WHERE model = ? AND content = ?"
+        for content_hash in hashes:
+            row = connection.execute(sql, (model, content_hash)).fetchone()
+            if row and isinstance(row[0], bytes):  # damage can turn it into a number
+                found[content_hash] = row[0]
+                if row[1] != self._day:
+                    old.append((self._day, model, content_hash))
+        if old:
+            connection.executemany("UPDATE embedding SET used = ? WHERE model = ? AND content = ?", old)
+        return found
+
+    def _put(self, connection: sqlite3.Connection, rows: Sequence[tuple[str, str, int, bytes]]) -> None:
+        connection.executemany("INSERT OR REPLACE INTO embedding VALUES (?, ?, ?, ?)", rows)
+        used = _number(connection, "page_count") - _number(connection, "freelist_count")
+        if (size := used * _number(connection, "page_size")) > self._limit:
+            count = connection.execute("SELECT count(*) FROM embedding").fetchone()[0]
+            surplus = count - int(count * KEPT_SHARE * self._limit / size)
+            oldest = "SELECT rowid FROM embedding ORDER BY used LIMIT ?"
+            connection.execute(f"DELETE FROM embedding WHERE rowid IN ({oldest})", (surplus,))
+            connection.execute("PRAGMA incremental_vacuum").fetchall()
+
+    def _run(self, action: Callable[[sqlite3.Connection], T], otherwise: T) -> T:
+        """Run an action in a transaction; after an error, go on without the file until this process ends."""
+        if not self._is_usable:
+            return otherwise
+        try:
+            with self._opened() as connection:
+                return action(connection)
+        except (OSError, sqlite3.Error) as error:
+            log.warning("The shared embedding cache is not usable: %s.", error)
+            self._is_usable = False
+            self.close()
+            if isinstance(error, sqlite3.Error) and is_damage(error):
+                self._delete()
+            return otherwise
+
+    def _opened(self) -> sqlite3.Connection:
+        if self._connection is None:
+            path = private_folder(self._folder) / SHARED
+            connection = sqlite3.connect(path, timeout=30, check_same_thread=False)
+            self._connection = connection
+            path.chmod(0o600)
+            connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")
+            connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
+            use_log(connection)
+            connection.execute(
+                "CREATE TABLE IF NOT EXISTS embedding"
+                " (model TEXT, content TEXT, used INTEGER, value BLOB, UNIQUE (model, content))"
+            )
+            connection.execute("CREATE INDEX IF NOT EXISTS least_used ON embedding (used)")
+        return self._connection
+
+    def _delete(self) -> None:
+        for suffix in ("", "-wal", "-shm"):
+            (self._folder / (SHARED + suffix)).unlink(missing_ok=True)
+
+
+def _number(connection: sqlite3.Connection, name: str) -> int:
+    return int(connection.execute(f"PRAGMA {name}").fetchone()[0])
