@@ -12,7 +12,8 @@ import pytest
 
 from lore_etl.core.errors import Busy, CatalogueDamaged, StorageError
 from lore_etl.core.model import Chunk
-from lore_etl.stores.catalogue import CATALOGUE, SUSPECT, Catalogue, ChunkState, FileRow
+from lore_etl.stores.catalogue import Catalogue, ChunkState, FileRow
+from lore_etl.stores.catalogue_file import CATALOGUE, SUSPECT
 from tests.harness.chunks import make_chunk
 
 
@@ -90,7 +91,7 @@ def test_other_threads_read_the_old_state_until_a_transaction_ends(catalogue: Ca
     read = threading.Event()
 
     def reader() -> None:
-        inside.wait(10)
+        inside.wait(120)
         seen.append(sum(catalogue.counts().values()))
         read.set()
 
@@ -100,11 +101,11 @@ def test_other_threads_read_the_old_state_until_a_transaction_ends(catalogue: Ca
     def slow() -> Iterator[tuple[Chunk, bool]]:
         yield piece("a.md", 2), True
         inside.set()
-        assert read.wait(10)
+        assert read.wait(120)
         yield piece("a.md", 3), True
 
     catalogue.apply(slow(), ())
-    thread.join(10)
+    thread.join(120)
 
     assert seen == [1]
     assert catalogue.counts() == {"guide": 3}
@@ -125,6 +126,22 @@ def test_meta_values_are_set_and_removed(catalogue: Catalogue) -> None:
     catalogue.set_meta(dirty=None)
 
     assert (catalogue.meta("model"), catalogue.meta("dirty")) == ("m", None)
+
+
+def test_meta_values_stay_in_memory_until_a_transaction_ends(catalogue: Catalogue) -> None:
+    catalogue.set_meta(a="1")
+    statements = list[str]()
+    with catalogue._connected() as connection:  # the only connection, which later calls use
+        connection.set_trace_callback(statements.append)
+
+    assert [catalogue.metas("a", "b") for _ in range(3)] == [("1", None)] * 3
+    assert len(statements) == 1
+    with pytest.raises(ZeroDivisionError), catalogue.transaction() as writing:
+        writing.execute("UPDATE meta SET value = '2'")
+        raise ZeroDivisionError
+    assert catalogue.meta("a") == "1"
+    catalogue.apply((), (), a="3")
+    assert catalogue.meta("a") == "3"
 
 
 def test_file_rows_are_replaced_and_removed(catalogue: Catalogue) -> None:

@@ -6,40 +6,16 @@ The catalogue is derived: without it, a sync reads every file again and builds t
 from __future__ import annotations
 
 import json
-import sqlite3
-import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import NamedTuple
 
-from pydantic import ValidationError
-
-from lore_etl.core.errors import Busy, CatalogueDamaged, StorageError
 from lore_etl.core.json_types import JSON
 from lore_etl.core.model import Chunk, canonical_json, position_of, row_id_of
-from lore_etl.stores.soundness import check_catalogue, is_damage, stamp
+from lore_etl.stores.catalogue_file import CatalogueFile, set_values
 
-CATALOGUE = "catalogue.sqlite"
-SUSPECT = "catalogue.suspect"  # marks damage found by a reader; the next sync rebuilds the catalogue
-SEAL = "catalogue.seal"  # the stamp of the file when Lore closed it; a file with another stamp is checked
 VARIABLES = 500  # older versions of SQLite allow at most 999 variables in a statement
-SCHEMA_VERSION = 1
-IDLE_CONNECTIONS = 4  # each holds two file descriptors; further concurrent calls open their own connections
 UNREAD = "unread "  # prefix of the stamp of an unreadable file: it is read again, but does not count as changed
-_SCHEMA = """
-CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS file (
-    path TEXT PRIMARY KEY, stamp TEXT NOT NULL, hash TEXT NOT NULL, recipe TEXT NOT NULL,
-    facts TEXT NOT NULL, notes TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS chunk (
-    id TEXT PRIMARY KEY, source TEXT NOT NULL, type TEXT NOT NULL, position INTEGER NOT NULL,
-    content_hash TEXT NOT NULL, metadata_hash TEXT NOT NULL, has_vector INTEGER NOT NULL, record TEXT NOT NULL);
-CREATE INDEX IF NOT EXISTS chunk_order ON chunk (source, position);
-CREATE INDEX IF NOT EXISTS chunk_type ON chunk (type, source, position);
-CREATE INDEX IF NOT EXISTS chunk_waiting ON chunk (has_vector) WHERE has_vector = 0;
-"""
 _DAY = "coalesce(json_extract(record, '$.updated'), json_extract(record, '$.created'))"
 _DATES = f"SELECT id, {_DAY} FROM chunk WHERE {_DAY} IS NOT NULL"
 
@@ -64,155 +40,18 @@ class ChunkState(NamedTuple):
     has_vector: bool
 
 
-class Catalogue:
-    """The database of files and chunks. All threads share its connections, one call at a time.
+class Catalogue(CatalogueFile):
+    """The database of files and chunks. Its methods raise the errors of `CatalogueFile`."""
 
-    Readers see whole transactions while a sync writes.
-    Raises:
-        CatalogueDamaged: from any method: the file is damaged. This is recorded, so that the next sync rebuilds it.
-        StorageError: from any method: the disk or the system failed, not the file.
-        Busy: from any method after `close`.
-    """
+    def files(self, paths: Iterable[str] | None = None) -> dict[str, FileRow]:
+        """Return the records of the given files that are recorded, or of all files, by path."""
+        sql = "SELECT path, stamp, hash, recipe, facts, notes FROM file"
+        portions = [self._rows(sql)] if paths is None else self._matching(f"{sql} WHERE path", paths)
+        return {row[0]: FileRow(*row) for rows in portions for row in rows}
 
-    def __init__(self, folder: Path, busy_seconds: float = 30) -> None:
-        self._path, self._suspect = folder / CATALOGUE, folder / SUSPECT
-        self._busy_seconds = busy_seconds
-        self._idle: list[sqlite3.Connection] = []
-        self._guard, self._is_closed = threading.Lock(), False
-        self._seal = folder / SEAL
-        self._left: str | None = None
-        with self._reporting():
-            is_new, found = not self._path.exists(), stamp(self._path)
-            if self._suspect.exists() or not (is_new or self._path.stat().st_size):
-                raise sqlite3.DatabaseError("an earlier call could not read it, or it is empty")
-            try:
-                with self.transaction() as connection:
-                    _check_version(connection)
-                    connection.executescript(_SCHEMA)
-                    if not is_new and found != self._sealed():
-                        check_catalogue(connection)
-                self._left = stamp(self._path)
-            except sqlite3.Error:
-                self._left = None
-                self.close()
-                raise
-
-    def verify(self) -> None:
-        """Check the content if another program wrote to the file. Raises CatalogueDamaged, also if a reader did."""
-        with self._reporting():
-            if self._suspect.exists():
-                raise sqlite3.DatabaseError("an earlier call could not read it")
-            if not self._is_as_left():
-                found = stamp(self._path)
-                with closing(self._opened()) as connection:  # existing connections have pages in memory
-                    check_catalogue(connection)
-                self._left = found
-
-    def _sealed(self) -> str | None:
-        with suppress(OSError, UnicodeDecodeError):
-            return self._seal.read_text(encoding="utf-8")
-        return None
-
-    @contextmanager
-    def _connected(self) -> Iterator[sqlite3.Connection]:
-        """Yield a connection for one call. A few idle connections are kept; one for each thread would leak."""
-        with self._guard:
-            if self._is_closed:
-                raise Busy("The catalogue was just replaced or closed.")
-            connection = self._idle.pop() if self._idle else None
-        connection = connection or self._opened()
-        try:
-            yield connection
-        finally:
-            with self._guard:
-                has_room = not self._is_closed and len(self._idle) < IDLE_CONNECTIONS
-                is_kept = has_room and not connection.in_transaction  # a failed commit leaves a transaction open
-                if is_kept:
-                    self._idle.append(connection)
-            if not is_kept:
-                connection.close()
-
-    def _opened(self) -> sqlite3.Connection:
-        connection = sqlite3.connect(
-            self._path, timeout=self._busy_seconds, isolation_level=None, check_same_thread=False
-        )
-        try:
-            connection.execute("PRAGMA journal_mode = WAL")
-            connection.execute("PRAGMA synchronous = NORMAL")
-        except BaseException:
-            connection.close()
-            raise
-        return connection
-
-    def close(self) -> None:
-        """Close the connections, those in use when their calls end, and seal the file if only Lore wrote to it."""
-        with self._guard:
-            was_closed, self._is_closed = self._is_closed, True
-            idle, self._idle = self._idle, []
-        only_ours = not was_closed and self._is_as_left()
-        for connection in idle:
-            connection.close()
-        if only_ours:
-            with suppress(OSError):  # without a seal, the next open checks the file
-                found = stamp(self._path)
-                if found != self._sealed():
-                    self._seal.write_text(found, encoding="utf-8")
-
-    def _is_as_left(self) -> bool:
-        with suppress(OSError):
-            return stamp(self._path) == self._left
-        return False
-
-    @contextmanager
-    def _reporting(self) -> Iterator[None]:
-        try:
-            yield
-        except sqlite3.ProgrammingError:
-            raise  # a mistake in the code, not damage
-        except (sqlite3.DatabaseError, ValidationError) as error:
-            if isinstance(error, sqlite3.Error) and not is_damage(error):
-                raise StorageError(f"The catalogue is not usable: {error}.") from error
-            with suppress(OSError):
-                self._suspect.touch()
-            reason = "a record is damaged" if isinstance(error, ValidationError) else error
-            raise CatalogueDamaged(f"The catalogue is damaged: {reason}.") from error
-
-    @contextmanager
-    def transaction(self) -> Iterator[sqlite3.Connection]:
-        """Run statements in a transaction, which is rolled back if an error occurs."""
-        with self._connected() as connection:
-            connection.execute("BEGIN IMMEDIATE")
-            try:
-                yield connection
-            except BaseException:
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
-                raise
-            if connection.in_transaction:
-                connection.execute("COMMIT")
-                self._left = stamp(self._path)
-
-    def _rows(self, sql: str, values: Sequence[object] = ()) -> list[tuple[str, ...]]:
-        with self._reporting(), self._connected() as connection:
-            return connection.execute(sql, values).fetchall()
-
-    def meta(self, key: str) -> str | None:
-        """Return a value that describes the whole index."""
-        return self.metas(key)[0]
-
-    def metas(self, *keys: str) -> tuple[str | None, ...]:
-        """Return several values, read by one statement, in the order of the keys."""
-        found = {key: value for key, value in self._rows("SELECT key, value FROM meta")}
-        return tuple(found.get(key) for key in keys)
-
-    def set_meta(self, **values: str | None) -> None:
-        """Set or, with None, remove values."""
-        with self._reporting(), self.transaction() as connection:
-            _set(connection, values)
-
-    def files(self) -> dict[str, FileRow]:
-        """Return the records of all files, by path."""
-        rows = self._rows("SELECT path, stamp, hash, recipe, facts, notes FROM file")
+    def files_without_facts(self) -> dict[str, FileRow]:
+        """Return the records of all files with empty facts, which are most of their size."""
+        rows = self._rows("SELECT path, stamp, hash, recipe, '', notes FROM file")
         return {row[0]: FileRow(*row) for row in rows}
 
     def stamps(self) -> dict[str, str]:
@@ -225,8 +64,8 @@ class Catalogue:
 
     def files_of(self, recipes: Sequence[str]) -> dict[str, FileRow]:
         """Return the records of the files that these sources own, without facts and notes: enough to detect changes."""
-        marks = " OR ".join(["recipe LIKE ?"] * len(recipes))
-        sql = f"SELECT path, stamp, hash, recipe, '', '' FROM file WHERE {marks} ORDER BY path"
+        where = " OR ".join(["recipe LIKE ?"] * len(recipes))
+        sql = f"SELECT path, stamp, hash, recipe, '', '' FROM file WHERE {where} ORDER BY path"
         return {row[0]: FileRow(*row) for row in self._rows(sql, [f"{recipe}:%" for recipe in recipes])}
 
     def facts_of(self, paths: Iterable[str]) -> dict[str, str]:
@@ -235,8 +74,12 @@ class Catalogue:
 
     def _by_key(self, sql: str, keys: Iterable[str]) -> dict[str, str]:
         """Return the second column of a statement by the first, which is its key."""
-        portions = (self._rows(f"{sql} IN ({marks})", some) for marks, some in _portions(dict.fromkeys(keys)))
-        return {key: value for rows in portions for key, value in rows}
+        return {key: value for rows in self._matching(sql, keys) for key, value in rows}
+
+    def _matching(self, sql: str, keys: Iterable[str]) -> Iterator[list[tuple[str, ...]]]:
+        """Yield the rows of a statement, which ends with a column, in portions of keys for that column."""
+        for marks, some in _portions(dict.fromkeys(keys)):
+            yield self._rows(f"{sql} IN ({marks})", some)
 
     def replace_files(self, changed: Iterable[FileRow], deleted: Iterable[str], **meta: str | None) -> None:
         """Add, replace and remove records of files, in one transaction with `meta`."""
@@ -244,12 +87,29 @@ class Catalogue:
             connection.executemany("DELETE FROM file WHERE path = ?", ((path,) for path in deleted))
             rows = ((f.path, f.stamp, f.hash, f.recipe, f.facts, f.notes) for f in changed)
             connection.executemany("INSERT OR REPLACE INTO file VALUES (?, ?, ?, ?, ?, ?)", rows)
-            _set(connection, meta)
+            set_values(connection, meta)
 
-    def chunk_states(self) -> dict[str, ChunkState]:
-        """Return the state of every chunk, by id."""
-        rows = self._rows("SELECT id, content_hash, metadata_hash, has_vector FROM chunk")
-        return {id_: ChunkState(content, metadata, bool(vector)) for id_, content, metadata, vector in rows}
+    def facts(self) -> dict[str, str]:
+        """Return the facts of every file, by path."""
+        return dict(self._rows("SELECT path, facts FROM file"))  # type: ignore[arg-type]
+
+    def chunk_states(self, sources: Iterable[str] | None = None) -> dict[str, ChunkState]:
+        """Return the state of every chunk of the given sources, or of all, by id."""
+        sql = "SELECT id, content_hash, metadata_hash, has_vector FROM chunk"
+        portions = [self._rows(sql)] if sources is None else self._matching(f"{sql} WHERE source", sources)
+        return {
+            id_: ChunkState(content, metadata, bool(vector))
+            for rows in portions
+            for id_, content, metadata, vector in rows
+        }
+
+    def chunks_by_source(self) -> dict[str, int]:
+        """Return the number of chunks of each source."""
+        return {row[0]: int(row[1]) for row in self._rows("SELECT source, count(*) FROM chunk GROUP BY source")}
+
+    def content_hashes(self) -> set[str]:
+        """Return the content hashes of all chunks."""
+        return {row[0] for row in self._rows("SELECT content_hash FROM chunk")}
 
     def apply(self, changed: Iterable[tuple[Chunk, bool]], deleted: Iterable[str], **meta: str | None) -> None:
         """Add or replace chunks, given as (chunk, has_vector), and remove ids, in one transaction with `meta`."""
@@ -257,7 +117,7 @@ class Catalogue:
             connection.executemany("DELETE FROM chunk WHERE id = ?", ((chunk_id,) for chunk_id in deleted))
             rows = (_values_of(chunk, has_vector) for chunk, has_vector in changed)
             connection.executemany("INSERT OR REPLACE INTO chunk VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
-            _set(connection, meta)
+            set_values(connection, meta)
 
     def mark_vectors(self, ids: Iterable[str], present: bool) -> None:
         """Record whether these chunks have a vector in the store."""
@@ -372,22 +232,6 @@ class Catalogue:
 def _values_of(chunk: Chunk, has_vector: bool) -> tuple[object, ...]:
     place, hashes = (chunk.source, chunk.type, position_of(chunk)), (chunk.content_hash, chunk.metadata_hash)
     return (chunk.id, *place, *hashes, int(has_vector), canonical_json(chunk.record()))
-
-
-def _set(connection: sqlite3.Connection, values: Mapping[str, str | None]) -> None:
-    for key, value in values.items():
-        connection.execute("DELETE FROM meta WHERE key = ?", (key,))
-        if value is not None:
-            connection.execute("INSERT INTO meta VALUES (?, ?)", (key, value))
-
-
-def _check_version(connection: sqlite3.Connection) -> None:
-    """Raise an error for another schema version: a derived catalogue is not migrated, but rebuilt by the next sync."""
-    found = connection.execute("PRAGMA user_version").fetchone()[0]
-    if found not in (0, SCHEMA_VERSION):
-        raise sqlite3.DatabaseError(f"it has version {found}; this version of Lore writes {SCHEMA_VERSION}")
-    if not found:
-        connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
 
 
 def _portions(values: Iterable[str]) -> Iterator[tuple[str, list[str]]]:

@@ -1,0 +1,205 @@
+"""Open the file of the catalogue for all threads, report damage, and check a file that another program wrote."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from lore_etl.core.errors import Busy, CatalogueDamaged, StorageError
+from lore_etl.stores.soundness import check_catalogue, check_version, is_damage, stamp
+from lore_etl.stores.write_ahead import use_log, vacuum
+
+CATALOGUE = "catalogue.sqlite"
+SUSPECT = "catalogue.suspect"  # marks damage found by a reader; the next sync rebuilds the catalogue
+SEAL = "catalogue.seal"  # the stamp of the file when Lore closed it; a file with another stamp is checked
+SCHEMA_VERSION = 1
+PAGE_BYTES = 8_192  # records of about 1.2 KB leave a tenth less space unused than on pages of 4 KB
+IDLE_CONNECTIONS = 4  # each holds two file descriptors; further concurrent calls open their own connections
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS file (
+    path TEXT PRIMARY KEY, stamp TEXT NOT NULL, hash TEXT NOT NULL, recipe TEXT NOT NULL,
+    facts TEXT NOT NULL, notes TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS chunk (
+    id TEXT PRIMARY KEY, source TEXT NOT NULL, type TEXT NOT NULL, position INTEGER NOT NULL,
+    content_hash TEXT NOT NULL, metadata_hash TEXT NOT NULL, has_vector INTEGER NOT NULL, record TEXT NOT NULL);
+CREATE INDEX IF NOT EXISTS chunk_order ON chunk (source, position);
+CREATE INDEX IF NOT EXISTS chunk_type ON chunk (type, source, position);
+CREATE INDEX IF NOT EXISTS chunk_waiting ON chunk (has_vector) WHERE has_vector = 0;
+"""
+
+
+class CatalogueFile:
+    """The database file with the values that describe the whole index. All threads share its connections.
+
+    Readers see whole transactions while a sync writes.
+    Raises:
+        CatalogueDamaged: from any method: the file is damaged. This is recorded, so that the next sync rebuilds it.
+        StorageError: from any method: the disk or the system failed, not the file.
+        Busy: from any method after `close`.
+    """
+
+    def __init__(self, folder: Path, busy_seconds: float = 30) -> None:
+        self._path, self._suspect = folder / CATALOGUE, folder / SUSPECT
+        self._busy_seconds = busy_seconds
+        self._idle: list[sqlite3.Connection] = []
+        self._guard, self._is_closed = threading.Lock(), False
+        self._meta: dict[str, str] | None = None
+        self._commits = 0
+        self._seal = folder / SEAL
+        self._left: str | None = None
+        with self._reporting():
+            is_new, found = not self._path.exists(), stamp(self._path)
+            if self._suspect.exists() or not (is_new or self._path.stat().st_size):
+                raise sqlite3.DatabaseError("an earlier call could not read it, or it is empty")
+            try:
+                with self.transaction() as connection:
+                    check_version(connection, SCHEMA_VERSION)
+                    connection.executescript(_SCHEMA)
+                    if not is_new and found != self._sealed():
+                        check_catalogue(connection)
+                self._left = stamp(self._path)
+            except sqlite3.Error:
+                self._left = None
+                self.close()
+                raise
+
+    def verify(self) -> None:
+        """Check the content if another program wrote to the file. Raises CatalogueDamaged, also if a reader did."""
+        with self._reporting():
+            if self._suspect.exists():
+                raise sqlite3.DatabaseError("an earlier call could not read it")
+            if not self._is_as_left():
+                found = stamp(self._path)
+                with closing(self._opened()) as connection:  # existing connections have pages in memory
+                    check_catalogue(connection)
+                self._left = found
+
+    def _sealed(self) -> str | None:
+        with suppress(OSError, UnicodeDecodeError):
+            return self._seal.read_text(encoding="utf-8")
+        return None
+
+    @contextmanager
+    def _connected(self) -> Iterator[sqlite3.Connection]:
+        """Yield a connection for one call. A few idle connections are kept; one for each thread would leak."""
+        with self._guard:
+            if self._is_closed:
+                raise Busy("The catalogue was just replaced or closed.")
+            connection = self._idle.pop() if self._idle else None
+        connection = connection or self._opened()
+        try:
+            yield connection
+        finally:
+            with self._guard:
+                has_room = not self._is_closed and len(self._idle) < IDLE_CONNECTIONS
+                is_kept = has_room and not connection.in_transaction  # a failed commit leaves a transaction open
+                if is_kept:
+                    self._idle.append(connection)
+            if not is_kept:
+                connection.close()
+
+    def _opened(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(
+            self._path, timeout=self._busy_seconds, isolation_level=None, check_same_thread=False
+        )
+        try:
+            connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")  # of a new file
+            use_log(connection)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def close(self) -> None:
+        """Close the connections, those in use when their calls end, and seal the file if only Lore wrote to it."""
+        with self._guard:
+            was_closed, self._is_closed = self._is_closed, True
+            idle, self._idle = self._idle, []
+        only_ours = not was_closed and self._is_as_left()
+        for connection in idle:
+            connection.close()
+        if only_ours:
+            with suppress(OSError):  # without a seal, the next open checks the file
+                found = stamp(self._path)
+                if found != self._sealed():
+                    self._seal.write_text(found, encoding="utf-8")
+
+    def _is_as_left(self) -> bool:
+        with suppress(OSError):
+            return stamp(self._path) == self._left
+        return False
+
+    @contextmanager
+    def _reporting(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.ProgrammingError:
+            raise  # a mistake in the code, not damage
+        except (sqlite3.DatabaseError, ValidationError) as error:
+            if isinstance(error, sqlite3.Error) and not is_damage(error):
+                raise StorageError(f"The catalogue is not usable: {error}.") from error
+            with suppress(OSError):
+                self._suspect.touch()
+            reason = "a record is damaged" if isinstance(error, ValidationError) else error
+            raise CatalogueDamaged(f"The catalogue is damaged: {reason}.") from error
+
+    @contextmanager
+    def transaction(self) -> Iterator[sqlite3.Connection]:
+        """Run statements in a transaction, which is rolled back if an error occurs."""
+        with self._connected() as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield connection
+            except BaseException:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                raise
+            if connection.in_transaction:
+                connection.execute("COMMIT")
+                self._left = stamp(self._path)
+            with self._guard:
+                self._meta, self._commits = None, self._commits + 1
+
+    def vacuum(self) -> None:
+        """Return the space of deleted rows to the disk."""
+        with self._reporting(), self._connected() as connection:
+            vacuum(connection)
+            self._left = stamp(self._path)
+
+    def _rows(self, sql: str, values: Sequence[object] = ()) -> list[tuple[str, ...]]:
+        with self._reporting(), self._connected() as connection:
+            return connection.execute(sql, values).fetchall()
+
+    def meta(self, key: str) -> str | None:
+        """Return a value that describes the whole index."""
+        return self.metas(key)[0]
+
+    def metas(self, *keys: str) -> tuple[str | None, ...]:
+        """Return several values in the order of the keys. They stay in memory until the next commit."""
+        with self._guard:
+            found, commits = None if self._is_closed else self._meta, self._commits
+        if found is None:
+            found = {key: value for key, value in self._rows("SELECT key, value FROM meta")}
+            with self._guard:
+                if commits == self._commits:
+                    self._meta = found
+        return tuple(map(found.get, keys))
+
+    def set_meta(self, **values: str | None) -> None:
+        """Set or, with None, remove values."""
+        with self._reporting(), self.transaction() as connection:
+            set_values(connection, values)
+
+
+def set_values(connection: sqlite3.Connection, values: Mapping[str, str | None]) -> None:
+    """Set or, with None, remove values of the table `meta`."""
+    for key, value in values.items():
+        connection.execute("DELETE FROM meta WHERE key = ?", (key,))
+        if value is not None:
+            connection.execute("INSERT INTO meta VALUES (?, ?)", (key, value))
