@@ -33,7 +33,7 @@ class Running:
 
     def ask(self, method: str, path: str, body: Any = None) -> Any:
         """Send the server a single request without a Chroma client."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=120)
         content = None if body is None else json.dumps(body)
         connection.request(method, path, content, {"Content-Type": "application/json"})
         reply = connection.getresponse()
@@ -60,7 +60,7 @@ def chroma_running(folder: Path) -> Iterator[Running]:
         yield Running(port, process)
     finally:
         process.terminate()
-        process.wait(30)
+        process.wait(120)
         drain.join()
         process.stdout.close()
 
@@ -115,7 +115,7 @@ def gate_before(port: int, certificate: Path | None = None) -> Iterator[Gate]:
             self.reply(*(refusal or self.forward(content)))
 
         def forward(self, content: bytes) -> tuple[int, str]:
-            behind = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+            behind = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
             behind.request(self.command, self.path, content or None, {"Content-Type": "application/json"})
             reply = behind.getresponse()
             text = reply.read().decode()

@@ -242,7 +242,7 @@ def test_a_killed_lore_leaves_no_server_and_the_next_lore_finds_every_row(
         assert lore.stdout and lore.stdout.readline() == "filled\n"
         left = pid_of(folder)
         lore.kill()
-        lore.wait(10)
+        lore.wait(120)
 
         store = VectorStore(backend(folder, DatabaseSettings()), at_least=1_500)
 
@@ -257,7 +257,7 @@ def test_a_hanging_server_of_a_killed_lore_is_killed_by_the_next_lore(folder: Pa
         left = pid_of(folder)
         os.kill(left, signal.SIGSTOP)
         lore.kill()
-        lore.wait(10)
+        lore.wait(120)
 
         end_left_over(folder, patience=0.2)
 
@@ -302,7 +302,7 @@ def test_the_record_of_an_ended_server_kills_no_process(folder: Path) -> None:
         end_left_over(folder)
 
         assert stranger.poll() is None
-        stranger.communicate(b"\n", timeout=10)
+        stranger.communicate(b"\n", timeout=120)
 
 
 # --- crashes -----------------------------------------------------------------------------------------------------

@@ -237,6 +237,18 @@ def test_scores_equal_those_of_a_search_and_cover_only_the_requested_chunks(fill
     assert filled.scores("what is it", "path", ["unknown"]) == {}
 
 
+def test_scores_do_not_depend_on_the_number_of_chunks_that_are_scored(filled: KeywordStore) -> None:
+    ids = [make_chunk(source).id for source in TEXTS]
+    every = filled.scores("workers shut connections path", "words", [*ids, *(f"unknown{n}" for n in range(50))])
+
+    assert every == {
+        id_: score
+        for some in ids
+        for id_, score in filled.scores("workers shut connections path", "words", [some]).items()
+    }
+    assert every == dict(filled.search("workers shut connections path", 20))
+
+
 def test_the_path_is_scored_separately(filled: KeywordStore) -> None:
     ids = [make_chunk(source).id for source in TEXTS]
 

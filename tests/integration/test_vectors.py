@@ -6,18 +6,26 @@ import json
 import shutil
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from lore_etl.config.settings import DatabaseSettings
+from lore_etl.config.settings import DatabaseSettings, Settings
 from lore_etl.core.errors import Busy, IndexDamaged, StorageError
+from lore_etl.index import Index
 from lore_etl.models.embedder import Vectors
+from lore_etl.pipeline.sync import sync
 from lore_etl.stores import integrity
+from lore_etl.stores.chroma import backend
+from lore_etl.stores.chroma.backend import effort
+from lore_etl.stores.chroma.client import open_client
 from lore_etl.stores.chroma.local import ChildChroma, EmbeddedChroma
 from lore_etl.stores.chroma.vector_store import Row, VectorStore
+from tests.harness.models import HashModel
 from tests.harness.processes import run
+from tests.harness.projects import write_project
 
 pytestmark = pytest.mark.usefixtures("prepared_python")
 SETTINGS = DatabaseSettings()
@@ -110,6 +118,42 @@ def test_each_row_is_found_by_its_own_vector_with_similarity_one(store: VectorSt
     (best, similarity), *_ = store.search(vectors[7], 5)
     assert best == rows[7][0]
     assert similarity == pytest.approx(1, abs=1e-5)
+
+
+def ef_search_of(folder: Path) -> int:
+    client = open_client(folder)
+    try:
+        return int(client.get_collection("lore", embedding_function=None).configuration_json["hnsw"]["ef_search"])
+    finally:
+        client.close()
+
+
+@both
+def test_an_existing_collection_takes_over_a_changed_effort_of_searches(tmp_path: Path, open_store: Open) -> None:
+    folder = tmp_path / "vectors"
+    for ef_search in (100, 300):
+        store = open_store(folder, settings=DatabaseSettings(ef_search=ef_search))
+        store.add(rows_of(10), vectors_of(10))
+        store.close()
+
+        assert ef_search_of(folder) == ef_search
+
+
+def test_a_search_becomes_more_thorough_when_the_rows_multiply(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(backend, "FIRST_ROWS", 4)
+    root = write_project(tmp_path, {f"{n}.md": f"# Page {n}\n\nText {n}.\n" for n in range(5)})
+    with closing(Index(root, Settings(), HashModel())) as index:
+        first = index.vectors
+        sync(index)
+
+        assert index.vectors is not first
+        assert not index.vectors.is_outgrown()
+    assert ef_search_of(root / ".lore" / "vectors-1") == 2 * SETTINGS.ef_search
+
+
+@pytest.mark.parametrize(("rows", "factor"), [(0, 1), (20_000, 1), (20_001, 2), (80_000, 2), (300_000, 4)])
+def test_the_effort_of_a_search_doubles_whenever_the_rows_quadruple(rows: int, factor: int) -> None:
+    assert effort(rows) == factor
 
 
 @both
@@ -263,7 +307,7 @@ def test_a_running_search_finishes_before_the_store_closes(tmp_path: Path, open_
     started, outcomes = threading.Barrier(9), list[str]()
 
     def search() -> None:
-        started.wait(10)
+        started.wait(120)
         try:
             while True:
                 assert store.missing([row[0] for row in rows_of(200)], vectors_of(2_000)[:200]) == []
@@ -273,10 +317,10 @@ def test_a_running_search_finishes_before_the_store_closes(tmp_path: Path, open_
     threads = [threading.Thread(target=search) for _ in range(8)]
     for thread in threads:
         thread.start()
-    started.wait(10)
+    started.wait(120)
     store.close()
     for thread in threads:
-        thread.join(30)
+        thread.join(120)
 
     assert outcomes == [Busy.default_hint] * 8
 
@@ -333,6 +377,18 @@ def test_damage_without_a_seal_is_reported_or_loses_no_row(
 
 
 @both
+def test_links_that_take_more_space_than_all_vectors_are_damage(copy: Path, open_store: Open) -> None:
+    store = open_store(copy)
+    with open(next(copy.glob("*/link_lists.bin")), "ab") as file:
+        file.truncate(1 << 26)  # after a kill the file had 1.4 TB, and its digest would have taken half an hour
+
+    with pytest.raises(IndexDamaged, match="larger than its content"):
+        store.seal()
+    store.close()
+    with pytest.raises(IndexDamaged, match="changed since"):
+        open_store(copy)
+
+
 def test_after_a_failed_open_a_new_store_can_be_created_at_the_same_path(copy: Path, open_store: Open) -> None:
     garble(copy / "chroma.sqlite3")
     with pytest.raises(IndexDamaged):
@@ -354,7 +410,9 @@ def test_modules_of_the_project_in_the_working_folder_are_never_imported(copy: P
     code = """
 import os, sys
 from pathlib import Path
-from lore_etl.config.settings import DatabaseSettings
+from lore_etl.config.settings import DatabaseSettings, Settings
+from lore_etl.stores.chroma.backend import effort
+from lore_etl.stores.chroma.client import open_client
 from lore_etl.stores.chroma.local import ChildChroma, EmbeddedChroma
 from lore_etl.stores.chroma.vector_store import VectorStore
 sys.path = [one for one in sys.path if one]
@@ -384,3 +442,28 @@ def test_similarities_are_exact_for_the_requested_rows_and_omit_unknown_rows(sto
 
     assert found == pytest.approx({rows[3][0]: 1.0, rows[7][0]: float(vectors[7] @ vectors[3])}, abs=1e-5)
     assert store.similarities(vectors[3], []) == {}
+
+
+def test_a_row_that_is_added_is_found_among_rows_that_were_searched_before(store: VectorStore) -> None:
+    rows, vectors = rows_of(300), vectors_of(300)
+    wanted = [row[0] for row in reversed(rows)]
+    store.add(rows[1:], vectors[1:])
+    before = store.search(vectors[0], 300, only=wanted)
+
+    store.add(rows[:1], vectors[:1])
+    first, again = (store.search(vectors[0], 300, only=wanted) for _ in range(2))
+
+    assert len(before) == 299
+    assert (first[0][0], len(first)) == (rows[0][0], 300)
+    assert again == first
+    assert dict(first).keys() == set(wanted)
+
+
+def test_the_scores_among_some_rows_equal_those_among_all(store: VectorStore) -> None:
+    rows, vectors = rows_of(400), vectors_of(400)
+    store.add(rows, vectors)
+    every = dict(store.search(vectors[7], 400))
+
+    for _ in range(2):
+        among = dict(store.search(vectors[7], 400, only=[row[0] for row in rows]))
+        assert among == pytest.approx(every, abs=1e-5)

@@ -37,6 +37,15 @@ def _size_and_time(path: Path) -> str:
     return "-"
 
 
+def check_version(connection: sqlite3.Connection, written: int) -> None:
+    """Raise an error for another schema version: a derived catalogue is not migrated, but rebuilt by the next sync."""
+    found = connection.execute("PRAGMA user_version").fetchone()[0]
+    if found not in (0, written):
+        raise sqlite3.DatabaseError(f"it has version {found}; this version of Lore writes {written}")
+    if not found:
+        connection.execute(f"PRAGMA user_version = {written}")
+
+
 def check_catalogue(connection: sqlite3.Connection) -> None:
     """Check the pages and indexes, then the content of every row (0.35 s for 40,000 chunks).
 

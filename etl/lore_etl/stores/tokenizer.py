@@ -58,6 +58,18 @@ def phrase_words(phrase: str) -> list[str]:
     return list(found)
 
 
+def spaceless_parts(word: str) -> Iterator[str]:
+    """Yield the pairs of characters of the Chinese, Japanese or Korean parts of a word, and its other parts whole."""
+    at = 0
+    for run in _CJK.finditer(word):
+        if run.start() > at:
+            yield word[at : run.start()]
+        yield from _pairs(run.group())
+        at = run.end()
+    if at < len(word):
+        yield word[at:]
+
+
 @lru_cache(maxsize=1 << 14)  # most words occur several times in a text
 def _terms_of(token: str) -> tuple[str, ...]:
     found = [token.casefold()]

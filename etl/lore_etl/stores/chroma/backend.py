@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from lore_etl.core.errors import LoreError
 
+FIRST_ROWS = 20_000  # with more rows, the configured ef_search finds fewer than 98 % of the nearest 100
 SAME_PLACE = 1e-4  # in single precision with 768 dimensions, the distance of a vector to itself is up to 1.5e-5
 
 
@@ -22,6 +23,17 @@ class Limits:
     lookups: int = 200
     among: int = 50_000
     """Rows that a search can be restricted to."""
+
+
+def effort(rows: int) -> int:
+    """Return the factor of the configured `ef_search`: it doubles whenever the rows quadruple.
+
+    With 32 neighbours, the recall of a fixed `ef_search` falls from .986 at 20,000 rows to .843 at 300,000.
+    """
+    factor = 1
+    while rows > FIRST_ROWS * factor**2:
+        factor *= 2
+    return factor
 
 
 class Backend(Protocol):

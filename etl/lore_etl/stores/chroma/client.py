@@ -24,10 +24,11 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource
 
 from lore_etl.config.settings import DatabaseSettings
 from lore_etl.core.errors import IndexDamaged
-from lore_etl.stores.chroma.backend import SAME_PLACE
+from lore_etl.stores.chroma.backend import SAME_PLACE, effort
 
-__all__ = ["ChromaError", "NotFoundError", "OurSettings", "bare", "hnsw", "open_client"]
+__all__ = ["ChromaError", "NotFoundError", "OurSettings", "bare", "fit", "hnsw", "open_client"]
 SAMPLES, ROWS = 25, 20
+MAX_EF = 10_000
 
 
 class OurSettings(Settings):  # type: ignore[misc]
@@ -74,6 +75,24 @@ def bare(collection: Any) -> Any:
             f"The collection `{collection.name}` was not created by Lore: its distance function is {spaces.pop()}."
         )
     return collection
+
+
+def fit(collection: Any, configuration: JSON) -> None:
+    """Set `ef_search` for the number of rows, before the first search: Chroma reads it when it loads the vectors.
+
+    `Collection.modify` would need the schema, which `bare` removes.
+    """
+    known = (collection.configuration_json or {}).get("hnsw")
+    if not known or "hnsw" not in configuration:  # Chroma Cloud has another kind of index
+        return
+    wanted = min(configuration["hnsw"]["ef_search"] * effort(collection.count()), MAX_EF)
+    if known["ef_search"] != wanted:
+        collection._client._modify(
+            id=collection.id,
+            new_configuration={"hnsw": {"ef_search": wanted}},
+            tenant=collection.tenant,
+            database=collection.database,
+        )
 
 
 def finds_its_rows(collection: Any) -> bool:

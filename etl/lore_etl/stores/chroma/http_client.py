@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 
 from lore_etl.core.json_types import JSON
-from lore_etl.stores.chroma.client import OurSettings, bare  # isort: split
+from lore_etl.stores.chroma.client import OurSettings, bare, fit  # isort: split
 
 from chromadb.api import ServerAPI
 from chromadb.api.models.Collection import Collection
@@ -53,7 +53,9 @@ class HttpChroma:
         model = self._api.get_or_create_collection(
             name=name, configuration=configuration, tenant=self.tenant, database=self.database
         )
-        return bare(Collection(client=self._api, model=model, embedding_function=None))
+        collection = bare(Collection(client=self._api, model=model, embedding_function=None))
+        fit(collection, configuration)
+        return collection
 
     def count(self, name: str) -> int | None:
         """Return the number of rows in the collection of that name; None if it does not exist."""

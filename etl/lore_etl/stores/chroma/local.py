@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 PROBE_SECONDS = 60
 BUSY_SECONDS = 300  # a live child may be writing a thousand rows to its index; a dead child is detected sooner
+SLACK_BYTES = 1_000_000  # for the links of the few vectors of a small index
 DATABASE = "chroma.sqlite3"  # Chroma changes it whenever it is opened
 
 
@@ -106,6 +107,8 @@ class FolderBackend(ABC):
         self._sealed = integrity.unseal(self._folder) or self._sealed
 
     def seal(self) -> None:
+        if _is_inflated(self._folder):
+            raise IndexDamaged("The vector store is damaged: Chroma wrote a file that is larger than its content.")
         integrity.seal(self._folder, self._sealed)
 
     def close(self, is_sound: bool) -> None:
@@ -115,7 +118,7 @@ class FolderBackend(ABC):
         self._disconnect()
         if not was_alive:
             self.unseal()  # the files may be the reason why the server died
-        elif is_sound:
+        elif is_sound and not _is_inflated(self._folder):
             self.seal()
 
     def explain(self, error: BaseException) -> LoreError | None:
@@ -138,15 +141,19 @@ class EmbeddedChroma(FolderBackend):
     _client: Any
 
     def _connect(self) -> Any:
-        from lore_etl.stores.chroma.client import bare, hnsw, open_client
+        from lore_etl.stores.chroma.client import bare, fit, hnsw, open_client
 
         self._client = open_client(self._folder)
         try:
             # a collection's configuration could name a model to load; with None, Chroma does not load it
-            collection = self._client.get_or_create_collection(
-                self._settings.collection, embedding_function=None, configuration=hnsw(self._settings)
+            configuration = hnsw(self._settings)
+            collection = bare(
+                self._client.get_or_create_collection(
+                    self._settings.collection, embedding_function=None, configuration=configuration
+                )
             )
-            return bare(collection)
+            fit(collection, configuration)
+            return collection
         except BaseException:
             self._client.close()  # Chroma would return the broken client again for the same path
             raise
@@ -198,6 +205,13 @@ class ChildChroma(FolderBackend):
                 explained.message, f"Try again to restart it. {LOG} has the reason why it ended."
             )
         return explained or super().explain(error)
+
+
+def _is_inflated(folder: Path) -> bool:
+    """Return whether a file of links is larger than all vectors: it grew to terabytes of zeros after a killed write."""
+    vectors, links = "data_level0.bin", "link_lists.bin"
+    pairs = ((file, file.with_name(vectors)) for file in folder.glob(f"*/{links}"))
+    return any(file.stat().st_size > SLACK_BYTES + whole.stat().st_size for file, whole in pairs if whole.exists())
 
 
 def _inspect(folder: Path, collection: str) -> None:

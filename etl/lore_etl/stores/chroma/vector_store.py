@@ -7,6 +7,7 @@ of old rows, paged reads, batches below 5,461. A `Backend` connects to Chroma.
 from __future__ import annotations
 
 import threading
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -15,12 +16,37 @@ import numpy as np
 
 from lore_etl.core.errors import Busy, IndexDamaged
 from lore_etl.models.embedder import Vectors
-from lore_etl.stores.chroma.backend import SAME_PLACE, Backend
+from lore_etl.stores.chroma.backend import SAME_PLACE, Backend, effort
 from lore_etl.stores.store_errors import is_panic
 
 Row = tuple[str, str, str]
-FEW = 150  # rows that are compared one by one: faster than a search that is limited to them
+RowVectors = tuple[Sequence[str], Vectors]
+FEW = 1_000  # rows that are compared one by one, since their vectors are read once: faster than a restricted search
+KEPT_NUMBERS = 2_000_000  # of the vectors that are kept in memory: 8 MB
 DEPTH_FACTOR = 4  # first search among all rows for so many times the rows that are requested
+
+
+class KeptVectors:
+    """The vectors of recent selections of rows, up to a number of floats. The vector of a row id never changes."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._guard = threading.Lock()
+        self._kept: OrderedDict[tuple[str, ...], RowVectors] = OrderedDict()
+
+    def get(self, wanted: tuple[str, ...]) -> RowVectors | None:
+        """Return the vectors of a selection, if they were kept."""
+        with self._guard:
+            if wanted in self._kept:
+                self._kept.move_to_end(wanted)
+            return self._kept.get(wanted)
+
+    def put(self, wanted: tuple[str, ...], found: RowVectors) -> None:
+        """Keep the vectors of a selection, and drop the least recently used ones."""
+        with self._guard:
+            self._kept[wanted] = found
+            while sum(vectors.size for _, vectors in self._kept.values()) > self._limit:
+                self._kept.popitem(last=False)
 
 
 class VectorStore:
@@ -39,12 +65,14 @@ class VectorStore:
         self._closed = False
         self._is_sound = True
         self._idle = threading.Condition()
+        self._kept = KeptVectors(KEPT_NUMBERS)
         try:
             with self._reporting():
                 self._collection = backend.open()
             count = self.count()
             if count < at_least:
                 raise IndexDamaged(f"{at_least - count} of {at_least} vectors were lost.")
+            self._effort = effort(count)
             self.seal()
         except BaseException:
             backend.close(is_sound=False)
@@ -87,7 +115,7 @@ class VectorStore:
         if only is None:
             return self._nearest(vector, limit, where={"type": type_} if type_ is not None else None)
         if len(only) <= FEW:
-            return sorted(self.similarities(vector, only).items(), key=lambda hit: -hit[1])[:limit]
+            return sorted(_scores(vector, self._vectors_of(only)).items(), key=lambda hit: -hit[1])[:limit]
         wanted, depth = set(only), min(DEPTH_FACTOR * limit, self._backend.limits.results)
         found = [hit for hit in self._nearest(vector, depth) if hit[0] in wanted]
         if len(found) >= limit:  # most rows are wanted: this is faster than a restricted search
@@ -117,10 +145,24 @@ class VectorStore:
         known: dict[str, float] = {}
         step = self._backend.limits.read
         for start in range(0, len(row_ids), step):
-            found = self._call(self._collection.get, ids=list(row_ids[start : start + step]), include=["embeddings"])
-            if found["ids"]:
-                known |= zip(found["ids"], (np.asarray(found["embeddings"]) @ vector).tolist(), strict=True)
+            known |= _scores(vector, self._read(row_ids[start : start + step]))
         return known
+
+    def _vectors_of(self, row_ids: Sequence[str]) -> RowVectors:
+        """Return those of these rows that exist, with their vectors; searches with the same filter read them once."""
+        wanted = tuple(row_ids)
+        found = self._kept.get(wanted)
+        if found is None:
+            found = self._read(wanted)
+            if len(found[0]) == len(wanted):  # the others may get a vector soon
+                self._kept.put(wanted, found)
+        return found
+
+    def _read(self, row_ids: Sequence[str]) -> RowVectors:
+        if not row_ids:  # Chroma refuses an empty list
+            return [], np.empty((0, 0), dtype=np.float32)
+        found = self._call(self._collection.get, ids=list(row_ids), include=["embeddings"])
+        return found["ids"], np.asarray(found["embeddings"], dtype=np.float32)
 
     def missing(self, row_ids: Sequence[str], vectors: Vectors) -> list[int]:
         """Return the positions of the rows that a search for their own vector does not find.
@@ -159,6 +201,10 @@ class VectorStore:
 
     def count(self) -> int:
         return int(self._call(self._collection.count))
+
+    def is_outgrown(self) -> bool:
+        """Return whether searches must be more thorough than when it was opened: open it again."""
+        return effort(self.count()) > self._effort
 
     def where(self) -> str:
         return self._backend.where()
@@ -209,3 +255,8 @@ class VectorStore:
             if explained is None or explained is error:
                 raise
             raise explained from error
+
+
+def _scores(vector: Vectors, rows: RowVectors) -> dict[str, float]:
+    ids, vectors = rows
+    return dict(zip(ids, (vectors @ vector).tolist(), strict=True)) if ids else {}
