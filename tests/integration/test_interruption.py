@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import signal
 import subprocess
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import closing, suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,6 +20,7 @@ from lore_etl.config.settings import Settings
 from lore_etl.core.errors import GuardTripped, LoreError, StorageError
 from lore_etl.index import Index
 from lore_etl.pipeline.sync import sync
+from lore_etl.stores.integrity import SEAL
 from lore_server.query.retrieve import retrieve
 from tests.harness.indexes import assert_equals_fresh
 from tests.harness.models import HashModel
@@ -80,6 +84,7 @@ def test_a_sync_stopped_at_any_step_is_completed_by_the_next_without_embedding_t
             sync(index, StopAt(step))
         except Stopped as stop:
             stops.append(str(stop))
+            assert not [thread for thread in threading.enumerate() if thread.name.startswith("embedding")]
         else:
             break
         if reopened:
@@ -91,6 +96,22 @@ def test_a_sync_stopped_at_any_step_is_completed_by_the_next_without_embedding_t
     assert_equals_fresh(index)
     index.close()
     assert {stop.partition(" ")[0] for stop in stops} == {"reading", "indexing", "embedding"}
+
+
+def test_a_first_sync_stopped_while_its_first_chunks_are_searchable_is_completed_by_the_next(tmp_path: Path) -> None:
+    become(tmp_path, 0)
+    limits, partly = replace(SMALL, first_words=2), set[int]()
+    for step in range(1, 9):
+        settings = Settings.model_validate({"index": {"path": str(tmp_path.with_name(f"lore-{step}"))}})
+        with closing(open_index(tmp_path, settings, limits=limits)) as index:
+            with pytest.raises(Stopped):
+                sync(index, StopAt(step))
+            partly.add(index.catalogue.total())
+        with closing(open_index(tmp_path, settings, limits=limits)) as index:
+            sync(index)
+            assert_equals_fresh(index, settings)
+            assert index.catalogue.metas("dirty", "chunks")[0] is None
+    assert len(partly) > 2
 
 
 def test_a_search_after_an_interruption_is_correct_or_reported_as_partial(tmp_path: Path) -> None:
@@ -122,6 +143,7 @@ from pathlib import Path
 import chromadb, tantivy
 import lore_etl.pipeline.load, lore_etl.stores.keywords, lore_etl.stores.chroma.vector_store
 from lore_etl.pipeline.sync import sync
+from lore_etl.stores.integrity import SEAL
 from tests.harness.models import HashModel, counter
 from tests.harness.projects import SMALL, open_index
 counter()
@@ -189,7 +211,7 @@ def kill_and_check(root: Path, zygote: subprocess.Popen[str], kills: int) -> Non
 def test_a_killed_sync_is_completed_by_the_next_without_a_manual_step(
     tmp_path: Path, zygote: subprocess.Popen[str]
 ) -> None:
-    kill_and_check(tmp_path / "project", zygote, kills=10)
+    kill_and_check(tmp_path / "project", zygote, kills=6)
 
 
 @pytest.mark.long
@@ -246,6 +268,22 @@ def test_a_full_disk_is_reported_and_the_next_sync_recovers(tmp_path: Path, smal
     with closing(open_on(small_disk, root)) as index:
         assert sync(index).failed == []
         assert_equals_fresh(index)
+
+
+def test_an_index_whose_store_cannot_be_closed_is_not_owned_any_longer(tmp_path: Path) -> None:
+    become(tmp_path, 0)
+    index = open_index(tmp_path)
+    sync(index)
+    seal = next(index.folder.rglob("chroma.sqlite3")).parent / SEAL
+    seal.unlink(missing_ok=True)
+    (seal / "in the way").mkdir(parents=True)
+    with pytest.raises(StorageError):
+        index.close()
+    shutil.rmtree(seal)
+
+    with closing(open_index(tmp_path)) as again:
+        assert sync(again).failed == []
+        assert_equals_fresh(again)
 
 
 class closing_quietly(closing[Index]):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import shutil
 from collections.abc import Iterator
@@ -12,17 +13,22 @@ import pytest
 
 from lore_etl.config.settings import Settings
 from lore_etl.core.errors import GuardTripped, IndexMissing, ModelMismatch
-from lore_etl.core.model import SyncReport
-from lore_etl.index import Index
+from lore_etl.core.model import SyncReport, silent
+from lore_etl.index import Index, LoadLimits
+from lore_etl.pipeline.extract import create
 from lore_etl.pipeline.sync import create_only, delete_all, embed_only, sync
 from lore_etl.stores import chunkfile
+from lore_etl.stores.chunkfile import ChunkLine
+from lore_server.query.freshness import Freshness
 from lore_server.query.retrieve import retrieve
 from tests.harness.indexes import assert_equals_fresh, fresh_state, state_of, unfindable
 from tests.harness.models import HashEmbedder, HashModel
 from tests.harness.permissions import without_permission
 from tests.harness.processes import run
 from tests.harness.projects import chunks_of, ids_everywhere, open_index, settle, write_project
+from tests.harness.steps import steps
 
+PAGE = "The harbour master writes the log of the day.\n" * 10
 FILES: dict[str, str | bytes] = {
     "docs/ferry.md": "# Ferry\n\nIt crosses at dawn.\n\n## Berths\n\nEach berth holds one ferry for the night.\n",
     "docs/tide.md": "# Tide\n\nTables of the tide are kept by the harbour master.\n",
@@ -131,6 +137,59 @@ def test_an_edit_that_resets_the_modification_time_is_noticed(index: Index, proj
     assert sync(index).updated == 1
 
 
+def test_a_first_sync_finds_the_most_useful_files_by_keywords_before_it_has_read_the_others(tmp_path: Path) -> None:
+    page = "\n\n".join(f"## Part {n}\n\nlighthouse {' '.join(f'word{n}x{m}' for m in range(40))}" for n in range(9))
+    files = {name: f"# {name}\n\n{page}\n" for name in ("CHANGELOG.md", "docs/guide.md", "issues/1.md")}
+    seen: list[tuple[int, set[str], str]] = []
+    with closing(open_index(write_project(tmp_path, files), limits=LoadLimits(first_words=2))) as first:
+
+        def look(stage: str, done: int, total: int) -> None:
+            if stage == "reading" and first.catalogue.total():
+                found = {candidate.chunk.source for candidate in retrieve(first, "lighthouse", None, 100).found}
+                seen.append((done, found, Freshness(first).record()["state"]))
+
+        report = sync(first, look)
+
+        assert seen[0] == (1, {"docs/guide.md"}, "partial")
+        assert seen[-1][0] == len(files)
+        assert (report.created, report.updated) == (first.catalogue.total(), 0)
+        assert Freshness(first).record()["state"] == "fresh"
+        assert_equals_fresh(first)
+
+
+def test_a_first_sync_writes_the_words_of_a_class_only_once(tmp_path: Path) -> None:
+    files = {f"ship{n}.py": f"from ship{n - 1} import Ship{n - 1}\n\n\n{ship(n)}" for n in range(1, 9)}
+    project = write_project(tmp_path, {"ship0.py": ship(0, ""), **files})
+    with closing(open_index(project, limits=LoadLimits(first_words=4))) as first:
+        shown: list[ChunkLine] = []
+
+        create(first, SyncReport(), silent, show=shown.extend)
+
+        written = {line.id: line.line for line in chunkfile.read_lines(first.folder)}
+        assert len(shown) >= 4
+        assert [line.id for line in shown if line.line != written[line.id]] == []
+
+
+def ship(number: int, base: str = "(Ship{})") -> str:
+    """Return a class that is too long to be merged with another."""
+    body = "\n".join(f"    sail{n} = {n}  # {'wind ' * 9}" for n in range(9))
+    return f"class Ship{number}{base.format(number - 1)}:\n{body}\n"
+
+
+def test_few_vectors_that_no_search_reaches_do_not_rebuild_the_index_at_every_sync(tmp_path: Path) -> None:
+    part = "## Part {n} of {page}\n\n" + "harbour word{n}x{page} tide log of the day. " * 12 + "\n\n"
+    pages = {f"docs/{page}.md": "".join(part.format(n=n, page=page) for n in range(30)) for page in range(40)}
+    sparse = Settings.model_validate({"database": {"max_neighbors": 4, "ef_construction": 10, "ef_search": 10}})
+    with closing(open_index(write_project(tmp_path, pages), sparse, limits=LoadLimits(unreached=0.5))) as index:
+        first, second = sync(index), sync(index)
+
+        assert [warning.partition(" ")[2] for warning in first.warnings] == [
+            "vectors cannot be found by a search. Their words find these chunks."
+        ]
+        assert (first.rebuilt, second.rebuilt, second.embedded, second.warnings) == (None, None, 0, [])
+        assert index.catalogue.waiting() == 0
+
+
 # --- edits -------------------------------------------------------------------------------------------------------
 
 
@@ -143,6 +202,50 @@ def test_editing_one_file_embeds_only_its_changed_chunks(index: Index, model: Ha
     assert len(model.embedder.embedded) == report.embedded == 1
     assert "two ferries" in model.embedder.embedded[0]
     assert_equals_fresh(index)
+
+
+def test_an_edit_appends_to_the_chunks_and_a_later_process_goes_on_from_there(index: Index, project: Path) -> None:
+    sync(index)
+    before = (index.folder / chunkfile.CHUNKS).read_bytes()
+    edit(index, "docs/ferry.md", str(FILES["docs/ferry.md"]).replace("one ferry", "two ferries"))
+    assert (index.folder / chunkfile.CHUNKS).read_bytes().startswith(before)
+    index.close()
+
+    with closing(open_index(project)) as again:
+        report = edit(again, "src/base.py", str(FILES["src/base.py"]).replace("sailing", "afloat"))
+
+        assert (report.warnings, report.updated) == ([], 1)
+        assert (again.folder / chunkfile.CHUNKS).read_bytes().startswith(before)
+        assert_equals_fresh(again)
+
+
+def test_the_work_of_an_edit_does_not_grow_with_the_chunks_of_other_files(tmp_path: Path) -> None:
+    def work(sections: int) -> int:
+        page = "\n\n".join(f"## Part {n}\n\n{'passengers wait here for the ferry ' * 12}{n}" for n in range(sections))
+        pages = {f"docs/{n}.md": f"# Page {n}\n\n{page}\n" for n in range(6)}
+        small = {"docs/small.md": "# Small\n\nbefore\n", "docs/small.py": "class Small:\n    pass\n"}
+        root = write_project(tmp_path / str(sections), pages | small)
+        with closing(open_index(root)) as index:
+            sync(index)
+            write_project(root, {"docs/small.md": "# Small\n\nafter\n", "docs/small.py": "class Small:\n    x = 1\n"})
+            count = steps(lambda: sync(index))
+            assert index.catalogue.total() > 6 * sections
+            return count
+
+    assert work(100) < 1.2 * work(5)
+
+
+def test_a_renamed_module_of_go_renames_the_classes_of_its_files(tmp_path: Path) -> None:
+    files = {
+        "go.mod": "module harbour.example/old\n",
+        "pier/pier.go": "package pier\n\ntype Pier struct {\n\tlength int\n}\n",
+        "main.go": 'package main\n\nimport "harbour.example/new/pier"\n\ntype Quay struct {\n\tpier.Pier\n}\n',
+    }
+    with closing(open_index(write_project(tmp_path, files))) as index:
+        sync(index)
+        edit(index, "go.mod", "module harbour.example/new\n")
+
+        assert_equals_fresh(index)
 
 
 def test_deleting_a_file_removes_its_chunks_from_all_three_stores(index: Index, project: Path) -> None:
@@ -244,18 +347,49 @@ def test_the_same_content_in_many_files_is_embedded_once_and_found_everywhere(tm
     index.close()
 
 
-def test_replacing_more_than_half_of_the_chunks_builds_a_new_generation(tmp_path: Path) -> None:
-    index = open_index(write_project(tmp_path, {f"docs/{n}.md": f"# Page {n}\n\nfirst{n}\n" for n in range(600)}))
+@pytest.fixture
+def pages(tmp_path: Path) -> Iterator[Index]:
+    """Provide the index of 600 pages of one chunk each."""
+    index = open_index(write_project(tmp_path, {f"docs/{n}.md": f"# Page {n}\n\n{PAGE}first{n}\n" for n in range(600)}))
     sync(index)
-    write_project(tmp_path, {f"docs/{n}.md": f"# Page {n}\n\nsecond{n}\n" for n in range(400)})
-
-    report = sync(index)
-
-    assert report.rebuilt == "more than half of it is replaced"
-    assert [path.name for path in index.folder.glob("vectors-*")] == ["vectors-2"]
-    assert report.embedded == 400
-    assert_equals_fresh(index)
+    yield index
     index.close()
+
+
+def test_replacing_more_than_a_quarter_of_the_chunks_builds_a_new_generation(pages: Index) -> None:
+    write_project(pages.root, {f"docs/{n}.md": f"# Page {n}\n\nsecond{n}\n" for n in range(200)})
+
+    report = sync(pages)
+
+    assert report.rebuilt == "more than a quarter of it was replaced or deleted"
+    assert [path.name for path in pages.folder.glob("vectors-*")] == ["vectors-2"]
+    assert report.embedded == 200
+    assert_equals_fresh(pages)
+
+
+def test_deleted_chunks_return_their_space(pages: Index) -> None:
+    before = bytes_of(pages)
+    for part in (range(100), range(100, 300)):
+        for number in part:
+            (pages.root / f"docs/{number}.md").unlink()
+        sync(pages, allow_mass_delete=True)
+
+    after = bytes_of(pages)
+
+    assert after["catalogue.sqlite"] < 0.6 * before["catalogue.sqlite"]
+    assert after["vectors"] < 0.7 * before["vectors"]
+    assert after["chunks.jsonl.gz"] < 0.6 * before["chunks.jsonl.gz"]
+    assert_equals_fresh(pages)
+
+
+def bytes_of(index: Index) -> dict[str, int]:
+    """Return the size of each part of an open index with its log."""
+    found: dict[str, int] = {}
+    for file in index.folder.rglob("*"):
+        if file.is_file():
+            name = file.relative_to(index.folder).parts[0].partition("-")[0]
+            found[name] = found.get(name, 0) + file.stat().st_size
+    return found
 
 
 # --- bad input ---------------------------------------------------------------------------------------------------
@@ -521,6 +655,7 @@ import os, sys
 from pathlib import Path
 sys.path = [path for path in sys.path if path]
 from lore_etl.config.settings import Settings
+from lore_etl.pipeline.extract import create
 from lore_etl.pipeline.sync import create_only
 from tests.harness.projects import open_index
 os.chdir("/")
@@ -533,7 +668,7 @@ index.close()
         folder = tmp_path / f"other-{number}"
         done = run(code, project, folder, environment=variables)
         assert (done.returncode, done.stderr) == (0, "")
-        assert (folder / chunkfile.CHUNKS).read_bytes() == expected.chunks
+        assert gzip.decompress((folder / chunkfile.CHUNKS).read_bytes()) == expected.chunks
         assert (folder / chunkfile.HIERARCHY).read_bytes() == expected.hierarchy
 
 

@@ -16,12 +16,12 @@ def test_a_full_pool_rejects_calls_until_a_slot_is_free() -> None:
 
     def slow() -> int:
         began.set()
-        assert go_on.wait(30)
+        assert go_on.wait(120)
         return 1
 
     with ThreadPoolExecutor(1) as pool:
         first = pool.submit(lane.run, "slow", slow, 30)
-        assert began.wait(30)
+        assert began.wait(120)
         with pytest.raises(Busy, match="1 calls are already running"):
             lane.run("second", lambda: 2, 30)
         go_on.set()
@@ -34,7 +34,7 @@ def test_a_call_past_its_deadline_keeps_its_slot_until_it_ends() -> None:
     lane, go_on, ended = Lane[int]("test", 1, queue_seconds=0.01), threading.Event(), threading.Event()
 
     def slow() -> int:
-        assert go_on.wait(30)
+        assert go_on.wait(120)
         ended.set()
         return 1
 
@@ -43,7 +43,7 @@ def test_a_call_past_its_deadline_keeps_its_slot_until_it_ends() -> None:
     with pytest.raises(Busy):
         lane.run("next", lambda: 2, 30)
     go_on.set()
-    assert ended.wait(30)
+    assert ended.wait(120)
     lane.close()
 
 
@@ -53,12 +53,12 @@ def test_identical_concurrent_calls_run_once_and_share_the_result() -> None:
     def work() -> int:
         runs.append(1)
         began.set()
-        assert go_on.wait(30)
+        assert go_on.wait(120)
         return 7
 
     with ThreadPoolExecutor(21) as pool:
         first = pool.submit(together.run, "a", work)
-        assert began.wait(30)
+        assert began.wait(120)
         others: list[Future[int]] = [pool.submit(together.run, "a", work) for _ in range(19)]
         assert pool.submit(together.run, "b", lambda: 8).result(30) == 8
         go_on.set()
@@ -73,12 +73,12 @@ def test_a_failure_is_shared_and_the_next_call_tries_again() -> None:
 
     def fail() -> int:
         began.set()
-        assert go_on.wait(30)
+        assert go_on.wait(120)
         raise Busy("It is taken.")
 
     with ThreadPoolExecutor(2) as pool:
         first = pool.submit(together.run, "a", fail)
-        assert began.wait(30)
+        assert began.wait(120)
         second = pool.submit(together.run, "a", fail)
         go_on.set()
         for future in (first, second):

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from lore_etl.chunking import CHUNKER_VERSION, chunk
+from lore_etl.chunking import CHUNKER_VERSION
 from lore_etl.chunking.tokens import TokenCounter
 from lore_etl.core.errors import CatalogueDamaged
 from lore_etl.core.frontmatter import FrontMatterError
 from lore_etl.core.model import (
-    Chunk,
     Document,
     FileFacts,
     KnowledgeType,
@@ -23,11 +22,13 @@ from lore_etl.core.model import (
 from lore_etl.core.text import storable
 from lore_etl.files.redaction import redact, redaction_version
 from lore_etl.index import Index
+from lore_etl.pipeline.chunked import chunked
 from lore_etl.pipeline.resolve import assemble
 from lore_etl.pipeline.sync import embed_only
 from lore_etl.sources import SourceSet
 from lore_etl.sources.source import SourceContext, syntax_of
 from lore_etl.stores import chunkfile
+from lore_etl.stores.chunkfile import ChunkLine
 
 _SUFFIXES = {"python": ".py", "javascript": ".js", "typescript": ".ts", "markdown": ".md"}
 
@@ -68,7 +69,7 @@ def load_records(
 
 
 def _written(index: Index) -> str | None:
-    """Return the stamp of the records in `chunks.jsonl` with the file's signature; reset a damaged catalogue."""
+    """Return the stamp of the records in `chunks.jsonl.gz` with the file's signature; reset a damaged catalogue."""
     try:
         return index.catalogue.meta("corpus")
     except CatalogueDamaged:
@@ -113,14 +114,13 @@ def _document(record: CorpusRecord, known: SourceSet) -> Document:
 
 def _chunked(
     documents: Sequence[Document], tokens: TokenCounter, progress: Progress
-) -> tuple[dict[str, list[Chunk]], dict[str, FileFacts], dict[str, dict[str, str]]]:
-    chunks: dict[str, list[Chunk]] = {}
+) -> tuple[dict[str, list[ChunkLine]], dict[str, FileFacts], dict[str, dict[str, str]]]:
+    chunks: dict[str, list[ChunkLine]] = {}
     facts: dict[str, FileFacts] = {}
     members: dict[str, dict[str, str]] = {}
     for number, document in enumerate(documents):
         progress("reading", number, len(documents))
-        found, facts[document.source], _ = chunk(document, tokens)
-        chunks[document.source] = found
-        members[document.source] = {chunk.id: chunk.class_name for chunk in found if chunk.class_name}
+        source = document.source
+        chunks[source], facts[source], members[source], _ = chunked(document, tokens)
     progress("reading", len(documents), len(documents))
     return chunks, facts, members

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from lore_etl.core.errors import GuardTripped
 from lore_etl.core.model import Chunk, SyncReport
-from lore_etl.files.indexed import is_knowledge
+from lore_etl.files.indexed import is_knowledge, is_library
 from lore_etl.stores.catalogue import ChunkState
 from lore_etl.stores.chunkfile import ChunkLine
 
@@ -52,22 +52,23 @@ def plan(wanted: Sequence[Chunk | ChunkLine], stored: Mapping[str, ChunkState]) 
     return SyncPlan(new, changed, retagged, unchanged, [chunk_id for chunk_id in stored if chunk_id not in ids])
 
 
-def check_guard(before: Sequence[str], after: Collection[str], share: float) -> None:
+def check_guard(before: Mapping[str, int], gone: Collection[str], share: float) -> None:
     """Refuse to delete more than `share` of the chunks with their files, as after a moved folder or an unmounted disk.
 
-    `before` has the source of each chunk, `after` the remaining sources. Documents written by agents do not count:
-    their history keeps them, and knowledge that no longer belongs to this folder must be deleted.
+    `before` has the number of chunks of each source, `gone` the sources that lose all. Documents written by agents do
+    not count: their history keeps them, and knowledge that no longer belongs to this folder must be deleted.
+    Nor does documentation of libraries, which the user removes by a command.
 
     Raises:
         GuardTripped: too much would be deleted; the message has the share and some of the files.
     """
-    had = [source for source in before if not is_knowledge(source)]
-    lost = [source for source in had if source not in after]
-    files = sorted(set(lost))
-    if len(files) < GUARD_SOURCES or len(lost) <= share * len(had):
+    had = {source: number for source, number in before.items() if not (is_knowledge(source) or is_library(source))}
+    files = sorted(had.keys() & set(gone))
+    lost, total = sum(had[source] for source in files), sum(had.values())
+    if len(files) < GUARD_SOURCES or lost <= share * total:
         return
     some = ", ".join(files[:3]) + (", …" if len(files) > 3 else "")
     raise GuardTripped(
-        f"This sync would delete {len(lost)} of {len(had)} chunks ({100 * len(lost) // len(had)} %): "
+        f"This sync would delete {lost} of {total} chunks ({100 * lost // total} %): "
         f"{len(files)} files are gone ({some})."
     )

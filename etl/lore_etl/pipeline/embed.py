@@ -3,28 +3,34 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Generator, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from lore_etl.chunking.recipe import embedding_input
 from lore_etl.core.errors import ProviderError, ProviderUnavailable
-from lore_etl.core.model import Chunk, Problem, Progress, SyncReport, row_id
+from lore_etl.core.model import Problem, Progress, SyncReport
 from lore_etl.index import Index
 from lore_etl.stores.chroma.vector_store import VectorStore
+from lore_etl.stores.chunkfile import ChunkLine
 
 if TYPE_CHECKING:
     from lore_etl.models.embedder import Vectors
 
 SPREAD = 1e-3  # share of the length of a vector
+FIRST_BATCH = 32  # chunks
+LOOKED_UP = 2_000  # chunks whose vectors are in memory at once
 WRITES = 2  # more writes do not make a missing row searchable
 
 
-def row_of(chunk: Chunk) -> tuple[str, str, str]:
+def row_of(line: ChunkLine) -> tuple[str, str, str]:
     """Return the row of a chunk: (row id, type, source)."""
-    return row_id(chunk), chunk.type.value, chunk.source
+    return line.row_id, line.chunk.type.value, line.source
 
 
 def spread(rows: Sequence[tuple[str, str, str]], vectors: Vectors) -> Vectors:
@@ -48,45 +54,61 @@ class Filler:
     report: SyncReport
     progress: Progress
 
-    def fill(self, store: VectorStore, chunks: list[Chunk], mark: bool) -> list[Chunk]:
+    def fill(self, store: VectorStore, chunks: list[ChunkLine], mark: bool) -> list[ChunkLine]:
         """Add rows for chunks; return the chunks that now have a vector. `mark` records each batch in the catalogue.
 
         Raises:
             ProviderUnavailable: the model does not answer; existing embeddings are kept.
         """
-        done: list[Chunk] = []
-        step = self.index.limits.embed_batch
-        for start in range(0, len(chunks), step):
-            self.progress("embedding", start, len(chunks))
-            some = chunks[start : start + step]
-            vectors = self._vectors(some)
-            some = [chunk for chunk in some if chunk.content_hash in vectors]
-            if some:
-                rows = [row_of(chunk) for chunk in some]
-                store.add(rows, spread(rows, np.stack([vectors[chunk.content_hash] for chunk in some])))
-                if mark:
-                    self.index.catalogue.mark_vectors([chunk.id for chunk in some], present=True)
-                done += some
+        done: list[ChunkLine] = []
+        with closing(self._embedded(chunks)) as batches:
+            for start, batch, vectors in batches:
+                self.progress("embedding", start, len(chunks))
+                some = [chunk for chunk in batch if chunk.content_hash in vectors]
+                if some:
+                    rows = [row_of(chunk) for chunk in some]
+                    store.add(rows, spread(rows, np.stack([vectors[chunk.content_hash] for chunk in some])))
+                    if mark:
+                        self.index.catalogue.mark_vectors([chunk.id for chunk in some], present=True)
+                    done += some
         if chunks:
             self.progress("embedding", len(chunks), len(chunks))
         return done
 
-    def look_up(self, store: VectorStore, chunks: list[Chunk]) -> list[Chunk]:
+    def _embedded(self, chunks: list[ChunkLine]) -> Generator[tuple[int, list[ChunkLine], dict[str, Vectors]]]:
+        """Yield each batch with its position and vectors; the model embeds the next batch while one is processed."""
+        batches = list(_batches(chunks, self.index.limits.embed_batch))
+        if not batches:
+            return
+        self.progress("embedding", 0, len(chunks))
+        with ThreadPoolExecutor(1, thread_name_prefix="embedding") as ahead:
+            pending = ahead.submit(self._vectors, batches[0][1])
+            for (start, some), following in zip_longest(batches, batches[1:]):
+                vectors = pending.result()
+                if following:
+                    pending = ahead.submit(self._vectors, following[1])
+                yield start, some, vectors
+
+    def look_up(self, store: VectorStore, chunks: list[ChunkLine]) -> list[ChunkLine]:
         """Search for each chunk by its own vector, and write missing chunks again; return those still not found."""
+        portions = (chunks[start : start + LOOKED_UP] for start in range(0, len(chunks), LOOKED_UP))
+        return [chunk for portion in portions for chunk in self._look_up(store, portion)]
+
+    def _look_up(self, store: VectorStore, chunks: list[ChunkLine]) -> list[ChunkLine]:
         cached = self._vectors(chunks)  # a damaged cache may lose what was just written
         chunks = [chunk for chunk in chunks if chunk.content_hash in cached]
         for written in range(1, WRITES + 2):
             if not chunks:
                 break
             vectors = np.stack([cached[chunk.content_hash] for chunk in chunks])
-            lost = store.missing([row_id(chunk) for chunk in chunks], vectors)
+            lost = store.missing([chunk.row_id for chunk in chunks], vectors)
             chunks = [chunks[n] for n in lost]
             if chunks and written <= WRITES:
                 rows = [row_of(chunk) for chunk in chunks]
                 store.heal(rows, spread(rows, vectors[lost]))
         return chunks
 
-    def _vectors(self, chunks: Sequence[Chunk]) -> dict[str, Vectors]:
+    def _vectors(self, chunks: Sequence[ChunkLine]) -> dict[str, Vectors]:
         """Return content hash -> vector, cached or computed, without chunks that cannot be embedded."""
         cache = self.index.cache
         found = cache.get({chunk.content_hash for chunk in chunks})
@@ -94,22 +116,29 @@ class Filler:
         if unknown:
             computed = self._embed(list(unknown.values()))
             if computed:
-                cache.put(list(computed), np.stack(list(computed.values())))
+                found |= cache.put(list(computed), np.stack(list(computed.values())))
             self.report.embedded += len(computed)
-            found.update(computed)
         return found
 
-    def _embed(self, chunks: list[Chunk]) -> dict[str, Vectors]:
+    def _embed(self, chunks: list[ChunkLine]) -> dict[str, Vectors]:
         """Embed chunks together; after a failure embed each half, so that only failing chunks are omitted."""
         try:
-            vectors = self.index.embedder.embed([embedding_input(chunk) for chunk in chunks])
+            vectors = self.index.embedder.embed([embedding_input(chunk.chunk) for chunk in chunks])
         except ProviderUnavailable:
             raise
         except ProviderError as error:
             if len(chunks) == 1:
-                reason = f"lines {chunks[0].lines}: not embedded: {error.message}"
+                reason = f"lines {chunks[0].chunk.lines}: not embedded: {error.message}"
                 self.report.failed.append(Problem(chunks[0].source, reason))
                 return {}
             middle = len(chunks) // 2
             return {**self._embed(chunks[:middle]), **self._embed(chunks[middle:])}
         return {chunk.content_hash: vector for chunk, vector in zip(chunks, vectors, strict=True)}
+
+
+def _batches(chunks: list[ChunkLine], largest: int) -> Iterator[tuple[int, list[ChunkLine]]]:
+    """Yield each batch with its position; the first ones are small, so that progress and results appear early."""
+    start, size = 0, min(FIRST_BATCH, largest)
+    while start < len(chunks):
+        yield start, chunks[start : start + size]
+        start, size = start + size, min(2 * size, largest)

@@ -1,4 +1,4 @@
-"""Load: update the stores to match `chunks.jsonl`, embedding only chunks without a vector.
+"""Load: update the stores to match `chunks.jsonl.gz`, embedding only chunks without a vector.
 
 The order makes a kill at any point harmless: words and catalogue first (one transaction each), then vectors by `add`,
 then the deletions, then a search for each new vector. `dirty` is set before and cleared after; if a load finds it set,
@@ -8,19 +8,22 @@ it compares the stores id by id.
 from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
-from lore_etl.core.errors import CatalogueDamaged, IndexDamaged
-from lore_etl.core.model import Chunk, Progress, SyncReport, row_id
+from lore_etl.core.errors import CatalogueDamaged, IndexDamaged, StorageError
+from lore_etl.core.model import Progress, SyncReport, row_id_of
 from lore_etl.index import KEYWORDS, Index
-from lore_etl.pipeline.diff import SyncPlan, plan
+from lore_etl.pipeline.diff import plan
 from lore_etl.pipeline.embed import Filler, row_of
+from lore_etl.pipeline.usefulness import most_useful_first
 from lore_etl.stores import chunkfile
 from lore_etl.stores.catalogue import ChunkState
-from lore_etl.stores.chunkfile import ChunkLine
+from lore_etl.stores.chroma.vector_store import VectorStore
+from lore_etl.stores.chunkfile import ChunkLine, WrittenChunks
 from lore_etl.stores.integrity import is_sealed
 
-REBUILD_SHARE = 0.5  # replacing a larger share in place loses vectors: in a sample up to 500 of 500
+REBUILD_SHARE = 0.25  # of rows deleted since the generation was built: Chroma never returns their space
 
 
 @dataclass
@@ -30,14 +33,25 @@ class _Load:
     progress: Progress
     wanted: list[ChunkLine]
     states: dict[str, ChunkState]
-    plan: SyncPlan
+    is_part: bool
+    """Whether `wanted` and `states` have only the chunks of changed files, because the stores have the others."""
     filler: Filler
-    retagged: list[Chunk] = field(default_factory=list)
+    retagged: list[ChunkLine] = field(default_factory=list)
     replaced: int = 0
+
+    def __post_init__(self) -> None:
+        self.plan = plan(self.wanted, self.states)
+
+    def widen(self) -> None:
+        """Compare the chunks of all files."""
+        if self.is_part:
+            self.wanted, self.is_part = chunkfile.read_lines(self.index.folder), False
+            self.states = self.index.catalogue.chunk_states()
+            self.plan = plan(self.wanted, self.states)
 
 
 def is_loaded(index: Index) -> bool:
-    """Return whether the stores match `chunks.jsonl`, without opening them."""
+    """Return whether the stores match `chunks.jsonl.gz`, without opening them."""
     catalogue = index.catalogue
     return (
         catalogue.meta("dirty") is None
@@ -54,28 +68,34 @@ def load(
     report: SyncReport,
     progress: Progress,
     looked: Mapping[str, str | None],
-    written: list[ChunkLine] | None = None,
+    written: WrittenChunks | None = None,
 ) -> None:
     """Load the desired chunks into both stores and the catalogue, and record the values of `looked` in the catalogue.
 
-    `written` are the chunks in `chunks.jsonl`, if the caller has just written them.
+    `written` are the chunks in `chunks.jsonl.gz`, if the caller has just written them; if it wrote those of some files,
+    the stores had the chunks of all others before.
 
     Raises:
         StorageError: the disk failed; the next load continues from there.
         ProviderUnavailable: the model does not answer; existing embeddings are kept.
     """
-    wanted = chunkfile.read_lines(index.folder) if written is None else written
-    was_dirty = index.catalogue.meta("dirty") is not None
-    index.catalogue.set_meta(dirty="1")
-    states = index.catalogue.chunk_states()
-    run = _Load(index, report, progress, wanted, states, plan(wanted, states), Filler(index, report, progress))
+    catalogue = index.catalogue
+    was_dirty, sources = catalogue.meta("dirty") is not None, written.sources if written else None
+    is_part = sources is not None and not was_dirty and not catalogue.waiting()
+    wanted = written.lines if written and (is_part or sources is None) else chunkfile.read_lines(index.folder)
+    states = catalogue.chunk_states(sources if is_part else None)
+    catalogue.set_meta(dirty="1")
+    run = _Load(index, report, progress, wanted, states, is_part, Filler(index, report, progress))
     run.plan.write_counts(report)
+    report.unchanged += catalogue.total() - len(states)
     _load_words(run, was_dirty)
+    is_first = not run.is_part and not catalogue.with_vector()
+    if is_first:  # the vectors cannot change what is recorded, and it takes a second to open them
+        _publish(run)
     reason = _rebuild_reason(run)
     stale = [] if reason else _compare(run, was_dirty)
-    with index.gate.switching():  # a search sees either all changes of a file or none of them
-        index.keywords.publish()
-        _record(run)
+    if not is_first:
+        _publish(run)
     if reason:
         _rebuild(run, reason)
     else:
@@ -83,10 +103,24 @@ def load(
     _finish(run, looked)
 
 
+def show_words(index: Index, lines: Sequence[ChunkLine]) -> None:
+    """Make chunks of a first sync searchable by keywords, before the others are known; `load` completes them."""
+    index.catalogue.set_meta(dirty="1")
+    try:
+        index.keywords.replace((line.chunk for line in lines), ())
+    except CatalogueDamaged:
+        raise
+    except IndexDamaged:
+        index.reset_keywords()
+        return
+    with index.gate.switching():
+        index.keywords.publish()
+        index.catalogue.apply(((line.chunk, False) for line in lines), ())
+
+
 def _load_words(run: _Load, was_dirty: bool) -> None:
     """Load the keyword index first, so that its chunks can be found while vectors are being computed."""
     run.progress("indexing words", 0, len(run.wanted))
-    wanted = {chunk.id for chunk in run.wanted}
     try:
         present = run.index.keywords.ids() if was_dirty else None
         count = run.index.keywords.count()
@@ -94,8 +128,11 @@ def _load_words(run: _Load, was_dirty: bool) -> None:
         run.index.reset_keywords()
         run.report.warnings.append("The keyword index was damaged and has been rebuilt.")
         present, count = set(), 0
-    if present is None and count != len(run.states):
+    if present is None and count != run.index.catalogue.total():
         present = run.index.keywords.ids()
+    if present is not None:
+        run.widen()
+    wanted = {chunk.id for chunk in run.wanted}
     to_write = {run.wanted[n].id for n in run.plan.to_write}
     deleted = set(run.plan.deleted)
     if present is not None:
@@ -118,18 +155,13 @@ def _rebuild_reason(run: _Load) -> str | None:
         return f"damaged: {error.message}"
     if model is None and count:
         return "the model of its vectors is unknown"
-    with_vector = sum(stored.has_vector for stored in run.states.values())
+    with_vector = run.index.catalogue.with_vector()
     if count < with_vector:
         return f"{with_vector - count} vectors were lost"
-    replaced = sum(run.states[chunk.id].has_vector for chunk in (run.wanted[n] for n in run.plan.changed))
-    replaced += sum(run.states[chunk_id].has_vector for chunk_id in run.plan.deleted)
-    run.replaced = replaced + int(run.index.catalogue.meta("replaced") or 0)
-    if with_vector < run.index.limits.rebuild_minimum:
-        return None
-    if replaced > REBUILD_SHARE * with_vector:
-        return "more than half of it is replaced"
-    if run.replaced >= with_vector:  # Chroma does not release space: replacing half the rows 20 times tripled its files
-        return "gradual changes have replaced as many vectors as it contains"
+    gone = [*(run.wanted[position].id for position in run.plan.changed), *run.plan.deleted]
+    run.replaced = int(run.index.catalogue.meta("replaced") or 0) + sum(run.states[id_].has_vector for id_ in gone)
+    if with_vector >= run.index.limits.rebuild_minimum and run.replaced > REBUILD_SHARE * with_vector:
+        return "more than a quarter of it was replaced or deleted"
     return None
 
 
@@ -138,15 +170,16 @@ def _compare(run: _Load, was_dirty: bool) -> list[str]:
 
     After an interrupted load the store itself is read, because the catalogue was written before it.
     """
-    states = run.states
-    if not was_dirty and run.index.vectors.count() == sum(stored.has_vector for stored in states.values()):
-        run.retagged = [run.wanted[n].chunk for n in run.plan.retagged if states[run.wanted[n].id].has_vector]
+    if not was_dirty and run.index.vectors.count() == run.index.catalogue.with_vector():
+        states = run.states
+        run.retagged = [run.wanted[n] for n in run.plan.retagged if states[run.wanted[n].id].has_vector]
         old = [*(run.wanted[n].id for n in run.plan.changed), *run.plan.deleted]
         return [_stored_row(chunk_id, states[chunk_id]) for chunk_id in old if states[chunk_id].has_vector]
+    run.widen()
     present = run.index.vectors.rows()
     _trust_only(run, present)
-    wanted = {row_id(chunk): chunk for chunk in (line.chunk for line in run.wanted)}
-    run.retagged = [chunk for row, chunk in wanted.items() if row in present and present[row] != row_of(chunk)[1:]]
+    wanted = {line.row_id: line for line in run.wanted}
+    run.retagged = [line for row, line in wanted.items() if row in present and present[row] != row_of(line)[1:]]
     return [row for row in present if row not in wanted]
 
 
@@ -163,28 +196,46 @@ def _trust_only(run: _Load, present: Container[str]) -> None:
 
 
 def _stored_row(chunk_id: str, states: ChunkState) -> str:
-    return f"{chunk_id}.{states.content_hash[:16]}"
+    return row_id_of(chunk_id, states.content_hash)
 
 
-def _record(run: _Load) -> None:
-    """Make the new state visible in one transaction; changed contents have no vector yet."""
+def _publish(run: _Load) -> None:
+    """Make the new state visible: a search sees either all changes of a file or none of them.
+
+    Changed contents have no vector yet.
+    """
     changed = (run.wanted[position] for position in run.plan.to_write)
-    run.index.catalogue.apply(((line.chunk, not _needs_vector(run, line)) for line in changed), run.plan.deleted)
+    with run.index.gate.switching():
+        run.index.keywords.publish()
+        run.index.catalogue.apply(((line.chunk, not _needs_vector(run, line)) for line in changed), run.plan.deleted)
 
 
 def _load_vectors(run: _Load, stale: Sequence[str]) -> None:
     """Update the vectors in place: add, update metadata, delete, look up."""
     store = run.index.vectors
     run.index.catalogue.set_meta(model=run.index.model)  # before the first vector, so that its model is always known
-    new = run.filler.fill(store, [line.chunk for line in run.wanted if _needs_vector(run, line)], mark=True)
+    waiting = most_useful_first(line for line in run.wanted if _needs_vector(run, line))
+    new = run.filler.fill(store, waiting, mark=True)
     if run.retagged:
-        store.update([row_of(chunk) for chunk in run.retagged])
+        store.update([row_of(line) for line in run.retagged])
     if stale:
         store.delete(stale)
-    if run.filler.look_up(store, new):
+    lost = run.filler.look_up(store, new)
+    if lost and not _is_tolerable(run, store, lost):
         _rebuild(run, "vectors could not be found after two writes")
         return
-    store.seal()
+    try:
+        store.seal()
+    except IndexDamaged as error:
+        _rebuild(run, f"damaged: {error.message}")
+
+
+def _is_tolerable(run: _Load, store: VectorStore, lost: Sequence[ChunkLine]) -> bool:
+    """Return whether so few vectors are not found that another generation would hardly find more; then warn."""
+    if len(lost) > run.index.limits.unreached * store.count():
+        return False
+    run.report.warnings.append(f"{len(lost)} vectors cannot be found by a search. Their words find these chunks.")
+    return True
 
 
 def _needs_vector(run: _Load, chunk: ChunkLine) -> bool:
@@ -194,17 +245,20 @@ def _needs_vector(run: _Load, chunk: ChunkLine) -> bool:
 
 def _rebuild(run: _Load, reason: str) -> None:
     """Fill a new generation beside the old one, from cached vectors if possible, then switch to it."""
+    run.widen()
     index = run.index
     number = index.generation + 1
     index.generations.remove(number)
     store = index.generations.open(number)
     try:
-        chunks = [line.chunk for line in run.wanted]
-        filled = run.filler.fill(store, chunks, mark=False)
-        lost = {chunk.id for chunk in run.filler.look_up(store, filled)}
-        found = {chunk.id for chunk in filled} - lost
+        filled = run.filler.fill(store, run.wanted, mark=False)
+        lost = run.filler.look_up(store, filled)
+        found = {chunk.id for chunk in filled}
+        if lost and not _is_tolerable(run, store, lost):
+            found -= {chunk.id for chunk in lost}
+            run.report.warnings.append(f"{len(lost)} vectors cannot be found by a search. The next sync tries again.")
         store.seal()
-        rows = ((chunk, chunk.id in found) for chunk in chunks)
+        rows = ((line.chunk, line.id in found) for line in run.wanted)
         with index.gate.switching():
             index.catalogue.apply(rows, (), generation=str(number), model=index.model)
             index.use(store)
@@ -212,14 +266,14 @@ def _rebuild(run: _Load, reason: str) -> None:
         store.close()
         raise
     run.report.rebuilt, run.replaced = reason, 0
-    if lost:
-        run.report.warnings.append(f"{len(lost)} vectors cannot be found by a search. The next sync tries again.")
 
 
 def _finish(run: _Load, looked: Mapping[str, str | None]) -> None:
     index = run.index
+    if index.vectors.is_outgrown():
+        with index.gate.switching():
+            index.release_vectors()
     index.generations.keep_only(index.generation)
-    index.cache.keep_only({chunk.content_hash for chunk in run.wanted})
     index.catalogue.set_meta(
         dirty=None,
         loaded=chunkfile.signature(index.folder),
@@ -227,3 +281,18 @@ def _finish(run: _Load, looked: Mapping[str, str | None]) -> None:
         replaced=str(run.replaced),
         **looked,
     )
+    with suppress(StorageError):  # on a full disk, the space is returned later
+        _return_space(run)
+
+
+def _return_space(run: _Load) -> None:
+    """Delete what replaced and deleted chunks have left in the files. Chroma's are those of a new generation."""
+    index, catalogue = run.index, run.index.catalogue
+    index.cache.keep_only(catalogue.total(), catalogue.content_hashes)
+    if not run.report.rebuilt:
+        return
+    if catalogue.meta("appended") not in (None, "0"):
+        chunkfile.write_chunks(index.folder, run.wanted)
+        signature = chunkfile.signature(index.folder)
+        catalogue.set_meta(appended="0", chunks=signature, loaded=signature)
+    catalogue.vacuum()

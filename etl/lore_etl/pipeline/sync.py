@@ -6,16 +6,17 @@ import time
 from collections.abc import Callable
 
 from lore_etl.core.clock import timestamp
-from lore_etl.core.errors import CatalogueDamaged, IndexDamaged
+from lore_etl.core.errors import CatalogueDamaged, IndexDamaged, LoreError
 from lore_etl.core.model import Chunk, Progress, SyncReport, silent
 from lore_etl.files.git_head import head
 from lore_etl.index import Index
 from lore_etl.pipeline.diff import plan
 from lore_etl.pipeline.extract import create, only_knowledge
-from lore_etl.pipeline.load import is_loaded, load
+from lore_etl.pipeline.failure import forget_failure, remember_failure
+from lore_etl.pipeline.load import is_loaded, load, show_words
 from lore_etl.stores import chunkfile
 from lore_etl.stores.catalogue import ChunkState
-from lore_etl.stores.chunkfile import ChunkLine
+from lore_etl.stores.chunkfile import WrittenChunks
 
 
 def sync(index: Index, progress: Progress = silent, allow_mass_delete: bool = False) -> SyncReport:
@@ -30,8 +31,12 @@ def sync(index: Index, progress: Progress = silent, allow_mass_delete: bool = Fa
 
     def steps(report: SyncReport) -> None:
         index.prepare_model(progress)
-        written = create(index, report, progress, allow_mass_delete)
+        is_first = not index.catalogue.total()
+        show = (lambda lines: show_words(index, lines)) if is_first else None
+        written = create(index, report, progress, allow_mass_delete, show=show)
         _load_if_needed(index, report, progress, written)
+        if is_first:  # the load finds the chunks that were shown before it
+            report.created, report.updated, report.unchanged = sum(index.catalogue.counts().values()), 0, 0
 
     return _run(index, steps)
 
@@ -52,7 +57,7 @@ def sync_knowledge(index: Index, progress: Progress = silent) -> SyncReport:
 
 
 def create_only(index: Index, progress: Progress = silent, allow_mass_delete: bool = False) -> SyncReport:
-    """Write `chunks.jsonl` and the class tree, and leave the stores unchanged."""
+    """Write `chunks.jsonl.gz` and the class tree, and leave the stores unchanged."""
 
     def steps(report: SyncReport) -> None:
         index.prepare_model(progress)
@@ -66,7 +71,7 @@ def create_only(index: Index, progress: Progress = silent, allow_mass_delete: bo
 
 
 def embed_only(index: Index, progress: Progress = silent) -> SyncReport:
-    """Update the stores to match `chunks.jsonl`, without reading the files."""
+    """Update the stores to match `chunks.jsonl.gz`, without reading the files."""
 
     def steps(report: SyncReport) -> None:
         index.prepare_model(progress)
@@ -86,10 +91,22 @@ def delete_all(index: Index) -> SyncReport:
 
 
 def _run(index: Index, steps: Callable[[SyncReport], object]) -> SyncReport:
-    """Run the steps and measure their time; if the catalogue is damaged, repeat them with an empty catalogue."""
+    """Run the steps and measure their time. A failure is remembered for searches in an index that is still empty."""
     started = time.monotonic()
-    report = SyncReport()
     index.own()
+    try:
+        report = _completed(index, steps)
+    except LoreError as error:
+        remember_failure(index, error)
+        raise
+    forget_failure(index)
+    report.duration = round(time.monotonic() - started, 3)
+    return report
+
+
+def _completed(index: Index, steps: Callable[[SyncReport], object]) -> SyncReport:
+    """Run the steps; if the catalogue is damaged, repeat them with an empty catalogue."""
+    report = SyncReport()
     try:
         index.catalogue.verify()  # before the first write: damage in data that a sync does not read would remain
         steps(report)
@@ -99,7 +116,6 @@ def _run(index: Index, steps: Callable[[SyncReport], object]) -> SyncReport:
             index.reset_keywords()
         report = SyncReport(warnings=[f"{error.message} It was rebuilt."])
         steps(report)
-    report.duration = round(time.monotonic() - started, 3)
     return report
 
 
@@ -111,9 +127,7 @@ def _written(index: Index) -> list[Chunk]:
         return []
 
 
-def _load_if_needed(
-    index: Index, report: SyncReport, progress: Progress, written: list[ChunkLine] | None = None
-) -> None:
+def _load_if_needed(index: Index, report: SyncReport, progress: Progress, written: WrittenChunks | None = None) -> None:
     if is_loaded(index):
         report.unchanged = sum(index.catalogue.counts().values())
     else:

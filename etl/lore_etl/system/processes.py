@@ -87,6 +87,13 @@ def detached() -> dict[str, Any]:
     return {"start_new_session": True}
 
 
+def quiet() -> dict[str, Any]:
+    """Return the arguments of `subprocess` for a child that opens no window."""
+    if sys.platform == "win32":
+        return {"creationflags": subprocess.CREATE_NO_WINDOW}
+    return {}
+
+
 def inheriting(descriptors: tuple[int, ...]) -> dict[str, Any]:
     """Return the arguments of `subprocess.Popen` for a child that inherits descriptors; on Windows there are none."""
     return {} if sys.platform == "win32" else {"pass_fds": descriptors}

@@ -1,0 +1,165 @@
+"""Chunk documents in order: the first ones in this process, those of a large project also in child processes."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from itertools import islice
+from queue import SimpleQueue
+from typing import NamedTuple
+
+from lore_etl.chunking import chunk
+from lore_etl.chunking.tokens import TokenCounter
+from lore_etl.core.model import Document, FileFacts
+from lore_etl.pipeline.resolve import NO_RELATIONS
+from lore_etl.stores.chunkfile import ChunkLine
+from lore_etl.system.processes import cpu_count, quiet
+
+ALONE = 100  # documents that are chunked before a child process would be ready
+MAX_CHILDREN = 3  # this process cannot index the chunks of more
+BATCH_CHARACTERS = 200_000  # a smaller batch would often wait for this process
+WAITING = 40  # batches
+_CHILD = "from lore_etl.pipeline.chunked import serve; serve()"
+_FAILURES = (OSError, EOFError, pickle.PickleError, AttributeError, RecursionError, TypeError, ValueError)
+Batch = Sequence[Document]
+
+
+class Chunked(NamedTuple):
+    """The chunks of a document without relations to other files, its facts, the class of each chunk, and a warning."""
+
+    lines: list[ChunkLine]
+    facts: FileFacts
+    members: dict[str, str]
+    warning: str | None
+
+
+def chunked(document: Document, tokens: TokenCounter) -> Chunked:
+    """Chunk a document in this process."""
+    chunks, facts, warning = chunk(document, tokens)
+    members = {chunk.id: chunk.class_name for chunk in chunks if chunk.class_name}
+    return Chunked([ChunkLine.sealed(chunk).related(NO_RELATIONS) for chunk in chunks], facts, members, warning)
+
+
+def all_chunked(
+    documents: Iterable[Document], tokens: TokenCounter, alone: int = ALONE, children: int | None = None
+) -> Generator[tuple[Document, Chunked]]:
+    """Yield each document with its chunks, in order.
+
+    After the first `alone` documents, child processes chunk the others while this process reads and indexes. If a child
+    fails, this process does its work.
+    """
+    left = iter(documents)
+    for document in islice(left, alone):
+        yield document, chunked(document, tokens)
+    number = min(cpu_count() - 1, MAX_CHILDREN) if children is None else children
+    batches = _batches(left)
+    if not number or (first := next(batches, None)) is None:
+        yield from ((document, chunked(document, tokens)) for document in left)
+        return
+    with _asking(number, tokens) as ask:
+        waiting = deque([(first, ask(first))])
+        for batch in batches:
+            waiting.append((batch, ask(batch)))
+            while waiting and (waiting[0][1].done() or len(waiting) > WAITING):
+                yield from _received(*waiting.popleft(), tokens)
+        while waiting:
+            yield from _received(*waiting.popleft(), tokens)
+
+
+def _batches(documents: Iterable[Document]) -> Iterator[Batch]:
+    batch, size = list[Document](), 0
+    for document in documents:
+        batch.append(document)
+        size += len(document.text)
+        if size >= BATCH_CHARACTERS:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+def _received(
+    batch: Batch, reply: Future[list[Chunked] | None], tokens: TokenCounter
+) -> Iterator[tuple[Document, Chunked]]:
+    found = reply.result()
+    for number, document in enumerate(batch):
+        yield document, found[number] if found else chunked(document, tokens)
+
+
+@contextmanager
+def _asking(number: int, tokens: TokenCounter) -> Iterator[Callable[[Batch], Future[list[Chunked] | None]]]:
+    """Start this number of children; return a function that passes a batch to the next one that is free."""
+    children = [_Child(tokens) for _ in range(number)]
+    free = SimpleQueue[_Child]()
+    for child in children:
+        free.put(child)
+
+    def ask(batch: Batch) -> list[Chunked] | None:
+        child = free.get()
+        try:
+            return child.chunked(batch)
+        finally:
+            free.put(child)
+
+    pool = ThreadPoolExecutor(number, thread_name_prefix="chunking")
+    try:
+        yield lambda batch: pool.submit(ask, batch)
+    finally:
+        for child in children:
+            child.kill()  # so that no thread waits for it
+        pool.shutdown(cancel_futures=True)
+        for child in children:
+            child.close()
+
+
+class _Child:
+    """A process that chunks documents until its standard input ends, which it also does when this process is killed."""
+
+    def __init__(self, tokens: TokenCounter) -> None:
+        self._greeting = pickle.dumps(tokens)
+        self._process: subprocess.Popen[bytes] | None = None
+        # isolated from the folder and the environment of this process: a project may have modules of any name
+        command, pipe = [sys.executable, "-I", "-c", _CHILD], subprocess.PIPE
+        with suppress(OSError):
+            self._process = subprocess.Popen(
+                command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, env={}, **quiet()
+            )
+
+    def chunked(self, batch: Batch) -> list[Chunked] | None:
+        """Return the chunks of each document; None if the child has failed, now or before."""
+        if self._process is None or self._process.stdin is None or self._process.stdout is None:
+            return None
+        try:
+            self._process.stdin.write(self._greeting + pickle.dumps(batch))
+            self._process.stdin.flush()
+            found: list[Chunked] = pickle.load(self._process.stdout)
+        except _FAILURES:  # this process repeats the work, and reports its errors
+            self._process.kill()
+            return None
+        self._greeting = b""
+        return found
+
+    def kill(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+
+    def close(self) -> None:
+        if self._process is not None:
+            with suppress(OSError), self._process:
+                pass
+
+
+def serve() -> None:
+    """Chunk the batches from standard input: the work of a child."""
+    source, target = sys.stdin.buffer, sys.stdout.buffer
+    sys.stdout = sys.stderr  # so that nothing else gets into the replies
+    with suppress(EOFError):
+        tokens = pickle.load(source)
+        while True:
+            target.write(pickle.dumps([chunked(document, tokens) for document in pickle.load(source)]))
+            target.flush()

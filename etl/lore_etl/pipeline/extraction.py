@@ -1,0 +1,51 @@
+"""Hold the state of an extraction: the files and chunks that are known, found, and to be written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from lore_etl.core.model import SyncReport
+from lore_etl.files.scan import Scan
+from lore_etl.index import Index
+from lore_etl.stores import chunkfile
+from lore_etl.stores.catalogue import FileRow
+from lore_etl.stores.chunkfile import ChunkLine
+
+
+@dataclass
+class Extraction:
+    """The state of a run: the known files and chunks, the found files, and the rows to record."""
+
+    index: Index
+    report: SyncReport
+    scan: Scan
+    known: dict[str, FileRow]
+    """The recorded files; unchanged ones have empty facts if the layout is the same."""
+    lines: dict[str, list[ChunkLine]]
+    """The chunks of each file as written before; those of touched files without relations to other files."""
+    is_part: bool = False
+    """Whether `lines` has only the changed files, because those of the others stay as they are."""
+    rows: dict[str, FileRow] = field(default_factory=dict)
+    described: dict[str, str] = field(default_factory=dict)
+    touched: set[str] = field(default_factory=set)
+    """The files whose chunks were made again or deleted."""
+    before: dict[str, list[ChunkLine]] = field(default_factory=dict)
+    """The chunks that these files had before."""
+    related: bool = False
+    """Whether the class tree or the superseded documents may have changed."""
+
+    def keep(self, path: str, stamp: str) -> None:
+        """Keep the recorded row of a file, under a new stamp."""
+        self.rows[path] = replace(self.known[path], stamp=stamp)
+
+    def drop(self, path: str) -> None:
+        """Delete the chunks of a file."""
+        self.lines.pop(path, None)
+        self.touched.add(path)
+        self.related = True
+
+    def widen(self) -> None:
+        """Add the chunks of all other files."""
+        everything = chunkfile.by_source(chunkfile.read_lines(self.index.folder))
+        self.lines = {path: group for path, group in everything.items() if path not in self.touched} | self.lines
+        self.is_part = False

@@ -1,0 +1,65 @@
+"""Report the files of a sync: their counts, their problems, and what may be missing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from lore_etl.core.extras import EXTRAS, install_command
+from lore_etl.core.model import Inventory, Problem, SyncReport, canonical_json
+from lore_etl.files.conversion.formats import EXTRA, format_of
+from lore_etl.files.indexed import NOTHING_TO_INDEX
+from lore_etl.files.scan import Scan
+from lore_etl.index import Index
+from lore_etl.sources import REGISTRY
+from lore_etl.sources.agent_files import AgentFiles
+from lore_etl.sources.inventory import inventory
+from lore_etl.stores.catalogue import FileRow
+
+
+def report_files(index: Index, found: Scan, rows: Mapping[str, FileRow], report: SyncReport) -> None:
+    """Report the counts, and again the problems of files that were read earlier, because they still exist."""
+    report.files = sum(1 for row in rows.values() if row.recipe)
+    report.failed += found.unreadable
+    report.skipped += found.refused
+    for path, row in rows.items():
+        for kind, text in json.loads(row.notes):
+            if kind == "failed":
+                report.failed.append(Problem(path, text))
+            else:
+                report.warnings.append(text)
+    report.inventory = _counted(rows).record()
+    counted = canonical_json(report.inventory)
+    if index.catalogue.meta("inventory") != counted:
+        index.catalogue.set_meta(inventory=counted)
+    if not report.files:
+        report.warnings.append(" ".join(NOTHING_TO_INDEX))
+    report.warnings += _without_extra(rows)
+    circles = json.loads(index.catalogue.meta("circles") or "[]")
+    if circles:
+        report.warnings.append(f"These supersede each other, so they do not count as outdated: {_some(circles)}.")
+    owners = {row.recipe.partition(":")[0] for row in rows.values()}
+    for name, patterns in index.settings.sources.items():
+        if patterns and name not in owners:
+            report.warnings.append(f"The configured source `sources.{name}` does not match any file.")
+
+
+def _without_extra(rows: Mapping[str, FileRow]) -> list[str]:
+    """Return a warning about documents that an extra would read, with the command that installs it."""
+    count = sum(1 for path, row in rows.items() if not row.recipe and format_of(path) and row.notes == "[]")
+    if not count:
+        return []
+    files = "1 document needs" if count == 1 else f"{count:,} documents need"
+    return [f"{files} the extra `{EXTRA}`. Run `{install_command(*EXTRAS[EXTRA])}`, then sync again."]
+
+
+def _counted(rows: Mapping[str, FileRow]) -> Inventory:
+    """Return the files by type and language, and those without a source by extension."""
+    types = {AgentFiles.name: str(AgentFiles.type), **{kind.name: str(kind.type) for kind in REGISTRY}}
+    owners = {path: row.recipe.partition(":")[0] for path, row in rows.items()}
+    owned = {path: types[owner] for path, owner in owners.items() if owner in types}
+    return inventory(owned, [path for path, row in rows.items() if not row.recipe and not json.loads(row.notes)])
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(names[:10]) + (f" and {len(names) - 10} more" if len(names) > 10 else "")
