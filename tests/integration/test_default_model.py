@@ -51,6 +51,7 @@ def instead(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], Pat
     return place
 
 
+@pytest.mark.long  # test_the_compiled_model_equals_the_original checks the shipped graph in every run
 def test_the_exporter_writes_the_graph_that_lore_ships(tmp_path: Path) -> None:
     """The exporter compares its vectors with those of sentence-transformers."""
     command = [sys.executable, "-m", "lore_etl.models.export_default", str(tmp_path / "again")]

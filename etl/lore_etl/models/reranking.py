@@ -40,7 +40,7 @@ def prepared(name: str) -> Path:
 
 
 def open_cross_encoder(name: str, threads: int = 0) -> CrossEncoder:
-    """Open the cross-encoder in `query.reranker`; 0 threads: one per core. Raises as `prepared` does."""
+    """Open the cross-encoder in `query.reranker`; 0 threads: one per core. Raises the errors of `prepared`."""
     from lore_etl.models.onnx_models import OnnxCrossEncoder
 
     return OnnxCrossEncoder(name, prepared(name), threads)
