@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING
 from lore_etl.chunking.recipe import RECIPE_VERSION
 from lore_etl.config.project import index_folder
 from lore_etl.config.settings import Settings
+from lore_etl.config.user_folders import cache_folder
 from lore_etl.core.atomic import put_aside, remove_folder
 from lore_etl.core.errors import IndexMissing, StorageError
 from lore_etl.core.model import Progress
@@ -18,7 +20,8 @@ from lore_etl.files.indexed import KnowledgeFolder, ProjectFiles
 from lore_etl.models.embedder import ConfiguredModel, Model
 from lore_etl.relations.classes import Hierarchy
 from lore_etl.stores import chunkfile
-from lore_etl.stores.catalogue import CATALOGUE, SUSPECT, Catalogue
+from lore_etl.stores.catalogue import Catalogue
+from lore_etl.stores.catalogue_file import CATALOGUE, SUSPECT
 from lore_etl.stores.chroma.generations import generations_of
 from lore_etl.stores.claim import claim, inspect, is_ours, remark
 from lore_etl.stores.index_lock import Ownership
@@ -29,6 +32,7 @@ if TYPE_CHECKING:
     from lore_etl.stores.chroma.vector_store import VectorStore
     from lore_etl.stores.embedding_cache import EmbeddingCache
     from lore_etl.stores.keywords import KeywordStore
+    from lore_etl.stores.shared_vectors import SharedVectors
 
 KEYWORDS = "keywords"
 log = logging.getLogger(__name__)
@@ -39,6 +43,8 @@ class LoadLimits:
     """The sizes that control how chunks are loaded into the stores."""
 
     embed_batch: int = 256  # the maximum number of chunks to embed again after an interruption
+    first_words: int = 500  # chunks of a first sync that become searchable by keywords before the other files are read
+    unreached: float = 0.001  # share of the vectors that a search may miss for good, as HNSW is an approximation
     rebuild_minimum: int = 500  # vectors; with fewer, a lookup of every row is cheap and finds lost rows
 
 
@@ -222,8 +228,20 @@ class Index:
                 from lore_etl.stores.embedding_cache import EmbeddingCache
 
                 self.own()
-                self._cache = EmbeddingCache(self.folder, self.model, dimension)
+                self._cache = EmbeddingCache(self.folder, self.model, dimension, self._shared_vectors())
             return self._cache
+
+    def _shared_vectors(self) -> SharedVectors | None:
+        """Return the cache of all projects.
+
+        None if the model's name may mean another one elsewhere: a caller gave it, or its endpoint is unusual.
+        """
+        settings = self.settings.embedding
+        if not isinstance(self._model, ConfiguredModel) or settings.base_url or not settings.cache_mb:
+            return None
+        from lore_etl.stores.shared_vectors import SharedVectors
+
+        return SharedVectors(cache_folder() / "vectors", settings.cache_mb * 1_000_000)
 
     @property
     def hierarchy(self) -> Hierarchy:
@@ -234,13 +252,12 @@ class Index:
         return self._hierarchy[1]
 
     def close(self) -> None:
-        """Close all stores and release the lock of the index."""
-        with self._guard:
-            self.release_vectors()
-            for store in (self._catalogue, self._cache):
-                if store is not None:
-                    store.close()
-            self._catalogue = self._cache = self._keywords = None
+        """Close all stores and release the lock of the index, even if a store cannot be closed."""
+        with self._guard, ExitStack() as ending:
             if self._ownership is not None:
-                self._ownership.release()
-            self._ownership = None
+                ending.callback(self._ownership.release)
+            for store in (self._cache, self._catalogue):
+                if store is not None:
+                    ending.callback(store.close)
+            self._ownership = self._catalogue = self._cache = self._keywords = None
+            self.release_vectors()

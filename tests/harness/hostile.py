@@ -51,7 +51,7 @@ docs.framework = "../../outside"
 """
 INDEX_FILES = (
     "owner.log", "owner.lock", "catalogue.sqlite", "catalogue.sqlite-wal", "embeddings.sqlite", "chroma.log", "token",
-    "chunks.jsonl", "class-hierarchy.json", ".gitignore",
+    "chunks.jsonl.gz", "class-hierarchy.json", ".gitignore",
 )  # fmt: skip
 OTHER_FILES = ("notes.md", "vectors-9/x", "keywords/x", "a.tmp")
 MODULES = ("json", "sitecustomize", "usercustomize", "server", "chromadb", "tomllib")

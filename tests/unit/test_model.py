@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 
@@ -8,7 +9,7 @@ import pytest
 from lore_etl.core.model import Ancestor, Chunk, KnowledgeType, SyncReport, canonical_json, chunk_id, silent
 from lore_etl.core.text import storable
 from lore_etl.pipeline.extract import create
-from lore_etl.stores.chunkfile import CHUNKS
+from lore_etl.stores.chunkfile import CHUNKS, ChunkLine
 from tests.harness.projects import ROOT, open_index, write_project
 
 GOLDEN = ROOT / "tests" / "golden" / "chunks.jsonl"
@@ -30,6 +31,7 @@ PROJECT = {
 }
 CHUNK = Chunk(
     id=chunk_id("project", "a.py", "A"),
+    content_hash="c" * 64,
     type=KnowledgeType.SRC,
     kind="class",
     source="a.py",
@@ -42,11 +44,11 @@ CHUNK = Chunk(
 
 
 def written(folder: Path) -> str:
-    """Return the `chunks.jsonl` of a project."""
+    """Return the lines of chunks of a project."""
     index = open_index(folder)
     try:
         create(index, SyncReport(), silent)
-        return (index.folder / CHUNKS).read_text(encoding="utf-8")
+        return gzip.decompress((index.folder / CHUNKS).read_bytes()).decode()
     finally:
         index.close()
 
@@ -59,7 +61,7 @@ def test_the_chunks_of_a_small_project_equal_the_golden_file(tmp_path: Path) -> 
 
 
 def test_a_chunk_survives_a_round_trip_through_its_record() -> None:
-    sealed = CHUNK.sealed("c" * 64)
+    sealed = ChunkLine.sealed(CHUNK).chunk
 
     assert Chunk.model_validate_json(canonical_json(sealed.record())) == sealed
     assert (sealed.record()["class"], sealed.record()["chain"]) == ("a.A", [{"class": "b.B", "source": "b.py"}])
@@ -69,17 +71,17 @@ def test_a_chunk_survives_a_round_trip_through_its_record() -> None:
     "change", [{"lines": (3, 4)}, {"tags": ("x",)}, {"chain": ()}, {"title": "b"}, {"updated": "2024-01-02"}]
 )
 def test_metadata_has_its_own_hash(change: dict[str, object]) -> None:
-    before, after = CHUNK.sealed("c"), CHUNK.model_copy(update=change).sealed("c")
+    before, after = ChunkLine.sealed(CHUNK), ChunkLine.sealed(CHUNK.model_copy(update=change))
 
     assert after.metadata_hash != before.metadata_hash
-    assert after.content_hash == before.content_hash == "c"
+    assert after.content_hash == before.content_hash == CHUNK.content_hash
 
 
 def test_sealing_is_idempotent() -> None:
-    sealed = CHUNK.sealed("c")
+    line = ChunkLine.sealed(CHUNK)
 
-    assert sealed.sealed("c") == sealed
-    assert CHUNK.sealed("d").metadata_hash == sealed.metadata_hash
+    assert ChunkLine.sealed(line.chunk).line == line.line
+    assert ChunkLine.sealed(CHUNK.model_copy(update={"content_hash": "d" * 64})).metadata_hash == line.metadata_hash
 
 
 def test_moved_lines_change_the_metadata_of_a_chunk_but_not_its_id_or_content(tmp_path: Path) -> None:

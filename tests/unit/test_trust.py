@@ -44,6 +44,7 @@ HOSTILE: dict[str, list[Any]] = {
     "embedding.provider": ["gemini"],
     "embedding.model": ["someone/model", "./model", "/tmp/model", "~/model"],
     "embedding.base_url": ["https://x.googleapis.com", "http://127.0.0.1:9"],
+    "embedding.cache_mb": [0, 1, 1_000_000],
     "database.mode": ["http", "cloud"],
     "database.host": ["evil.example", "127.0.0.1"],
     "database.port": [9],
@@ -56,7 +57,9 @@ HOSTILE: dict[str, list[Any]] = {
     "database.collection": ["other"],
     "query.reranker": ["someone/model", "./model"],
     "docs.framework": ["../x", "/etc", "link"],
-    "answer.provider": ["gemini"],
+    "answer.provider": ["gemini", "openai"],
+    "answer.requests_per_minute": [0, 1, 100_000],
+    "answer.tokens_per_day": [0, 1, 10**9],
     "answer.model": ["gemini-2.5-pro"],
     "answer.base_url": ["http://localhost:9"],
     "answer.timeout_seconds": [600],
@@ -66,6 +69,9 @@ HOSTILE: dict[str, list[Any]] = {
     "server.allowed_hosts": [["evil.example"]],
     "owner.idle_minutes": [10_080],
     "owner.transport": ["loopback"],
+    "insights.log": [True],
+    "insights.days": [91, 3650],
+    "insights.max_questions": [10_001],
     "hook.memory_dirs": [["~/.claude"], ["notes", "/etc"], ["../x"], ["link"]],
 }
 """A value that each restricted key must not get from a project -> examples of every kind."""
@@ -74,6 +80,7 @@ HARMLESS = {
     "database.mode": "server", "database.timeout_seconds": 5, "query.reranker": "", "docs.framework": "docs/framework",
     "answer.provider": "none", "answer.timeout_seconds": 5, "answer.attempts": 1, "answer.context_tokens": 1000,
     "server.host": "127.0.0.1", "owner.idle_minutes": 5, "owner.transport": "unix", "hook.memory_dirs": ["notes"],
+    "insights.log": False, "insights.days": 7, "insights.max_questions": 100,
 }  # fmt: skip
 
 

@@ -71,6 +71,7 @@ def _paths(value: object, root: Path) -> bool:
 _RANKING = "It only changes how this project is ranked."
 _VECTORS = "It determines where vectors and paths are sent, and with which secrets."
 _ANSWERS = "It determines what is sent to the answer model, and the cost."
+_COST = "It limits what answers may cost you, in all projects."
 _HNSW = "It only changes this project's index, within fixed limits."
 _MODEL = "A model is downloaded from a hub or read from a folder, and its files determine what is loaded."
 
@@ -89,6 +90,7 @@ RULES: dict[str, KeyPolicy] = {
     "embedding.model": _only(_MODEL, "", "all-MiniLM-L6-v2", "sentence-transformers/all-MiniLM-L6-v2"),
     "embedding.threads": _project("It only divides the work, within fixed limits."),
     "embedding.base_url": _user("Every chunk and your Gemini key would be sent there."),
+    "embedding.cache_mb": _user("The cache is shared by all your projects."),
     "database.mode": _only(_VECTORS, "embedded", "server"),
     "database.host": _user(_VECTORS),
     "database.port": _user(_VECTORS),
@@ -117,10 +119,12 @@ RULES: dict[str, KeyPolicy] = {
     "docs.cache_seconds": _project("It only determines how long a view of this project is kept."),
     "answer.provider": _only(_ANSWERS, "auto", "none"),
     "answer.model": _user(_ANSWERS),
-    "answer.base_url": _user("Passages and your Gemini key would be sent there."),
+    "answer.base_url": _user("Passages and your key would be sent there."),
     "answer.timeout_seconds": _at_most("Calls wait that long for the answer model.", 20),
     "answer.attempts": _at_most(_ANSWERS, 3),
     "answer.context_tokens": _at_most(_ANSWERS, 6000),
+    "answer.requests_per_minute": _user(_COST),
+    "answer.tokens_per_day": _user(_COST),
     "server.host": _only("It determines which machines can reach the server.", "127.0.0.1", "localhost", "::1"),
     "server.port": _project("The server listens on this machine only, unless you set `server.host`."),
     "server.allowed_hosts": _user("It determines the host names that the server accepts."),
@@ -131,6 +135,11 @@ RULES: dict[str, KeyPolicy] = {
     "hook.memory_dirs": KeyPolicy(
         "paths inside the project", _paths, "The files in these folders are sent to a server."
     ),
+    "insights.log": KeyPolicy(
+        "`false`", lambda value, root: value is False, "Your questions are private: a project can only end the log."
+    ),
+    "insights.days": _at_most("Your questions are private.", 90),
+    "insights.max_questions": _at_most("Your questions are private.", 10_000),
     "hook.max_files": _project("It only limits how much one run sends."),
 }
 

@@ -6,13 +6,20 @@
 from __future__ import annotations
 
 import difflib
-import os
 import re
 from pathlib import Path
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+)
 
 from lore_etl.config.layers import read_layers
 from lore_etl.config.project import INDEX_NAME
@@ -23,7 +30,7 @@ HOST = r"^([a-zA-Z0-9_]([a-zA-Z0-9._-]{0,251}[a-zA-Z0-9])?|[0-9a-fA-F]{0,4}:[0-9
 
 
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
-GOOGLE = "googleapis.com"
+GOOGLE, OPENAI = "googleapis.com", "openai.com"
 
 
 class SettingsTable(BaseModel):
@@ -42,15 +49,29 @@ class IndexSettings(SettingsTable):
     guard_share: float = Field(default=0.3, gt=0, le=1, description="a sync that deletes more is refused")
 
 
+def is_this_machine(url: str) -> bool:
+    """Return whether an address names this machine."""
+    return urlsplit(url).hostname in LOOPBACK
+
+
 def _ours_or_googles(url: str | None) -> str | None:
     """Accept only Google's addresses and this machine's: the API key is sent there."""
-    if url is None:
-        return None
+    return _of(GOOGLE, url, "GOOGLE_GEMINI_BASE_URL")
+
+
+def _ours_or_openais(url: str | None) -> str | None:
+    """Accept only OpenAI's addresses and this machine's: the API key is sent there."""
+    return _of(OPENAI, url, "OPENAI_BASE_URL")
+
+
+def _of(owner: str, url: str | None, variable: str) -> str | None:
+    if url is None or is_this_machine(url):
+        return url
     parts = urlsplit(url)
     host = parts.hostname or ""
-    if host in LOOPBACK or (parts.scheme == "https" and (host == GOOGLE or host.endswith(f".{GOOGLE}"))):
+    if parts.scheme == "https" and (host == owner or host.endswith(f".{owner}")):
         return url
-    raise ValueError(f"{host or url} would receive the key: to allow it, set GOOGLE_GEMINI_BASE_URL in the environment")
+    raise ValueError(f"{host or url} would receive the key: to allow it, set {variable} in the environment")
 
 
 GeminiAddress = Annotated[
@@ -65,6 +86,7 @@ class EmbeddingSettings(SettingsTable):
     model: str = Field(default="", description="name or path; empty: the provider's default")
     threads: int = Field(default=0, ge=0, le=1024, description="0: one per core")
     base_url: GeminiAddress = None
+    cache_mb: int = Field(default=500, ge=0, le=1_000_000, description="size of the shared cache; 0: off")
 
 
 class DatabaseSettings(SettingsTable):
@@ -115,14 +137,22 @@ class DocsSettings(SettingsTable):
 
 
 class AnswerSettings(SettingsTable):
-    """The model that writes answers. Without a key, answers are extracted from passages."""
+    """The model that writes answers. Without one, answers are passages."""
 
-    provider: Literal["auto", "gemini", "none"] = "auto"
-    model: str = "gemini-2.5-flash"
-    base_url: GeminiAddress = None
-    timeout_seconds: float = Field(default=20, gt=0, le=600)
+    provider: Literal["auto", "gemini", "openai", "none"] = "auto"
+    model: str = Field(default="", max_length=200, description="empty: gemini-2.5-flash; `openai` has no default")
+    base_url: str | None = Field(default=None, description="another endpoint, of the provider or on this machine")
+    timeout_seconds: float = Field(default=20, gt=0, le=600, description="for each attempt")
     attempts: int = Field(default=3, ge=1, le=10)
     context_tokens: int = Field(default=6000, ge=200, le=200_000)
+    requests_per_minute: int = Field(default=60, ge=0, le=100_000, description="of all projects; 0: no limit")
+    tokens_per_day: int = Field(default=2_000_000, ge=0, description="of all projects; 0: no limit")
+
+    @field_validator("base_url")
+    @classmethod
+    def _belongs_to_the_provider(cls, url: str | None, info: ValidationInfo) -> str | None:
+        is_openai = info.data.get("provider") == "openai"
+        return _ours_or_openais(url) if is_openai else _ours_or_googles(url)
 
 
 class ServerSettings(SettingsTable):
@@ -148,6 +178,14 @@ class OwnerSettings(SettingsTable):
     )
 
 
+class InsightsSettings(SettingsTable):
+    """The log of questions, on this machine only, from which `lore insights` learns what to document."""
+
+    log: bool = Field(default=True, description="keep questions and searches")
+    days: int = Field(default=90, ge=1, le=3650, description="maximum age of a question")
+    max_questions: int = Field(default=10_000, ge=10, le=1_000_000)
+
+
 class HookSettings(SettingsTable):
     """The files that `lore hook session-start` sends. Only command line and environment name the server."""
 
@@ -168,11 +206,7 @@ class Settings(SettingsTable):
     server: ServerSettings = ServerSettings()
     owner: OwnerSettings = OwnerSettings()
     hook: HookSettings = HookSettings()
-
-
-def gemini_key() -> str | None:
-    """Return the user's key from the environment, never from a file, because files end up in commits."""
-    return os.environ.get("GEMINI_API_KEY") or None
+    insights: InsightsSettings = InsightsSettings()
 
 
 def load_settings(project: Path, extra: Path | None = None) -> Settings:

@@ -19,6 +19,7 @@ LoreError                       exit  HTTP
 │   ├── DocumentNotFound           1   404   no chunk has this id
 │   ├── FrameworkNotFound          1   404   no folder with framework documents
 │   ├── JobNotFound                1   404   no job has this id, or it is no longer stored
+│   ├── AnswerNotFound             1   404   no answer has this id, or it is no longer kept
 │   ├── ClassNotFound              1   404   no class has this name; the hint names similar ones
 │   ├── ProjectNotFound            1   404   no project with this id has knowledge
 │   ├── ChapterNotFound            1   404   the document has no such chapter
@@ -161,6 +162,11 @@ class JobNotFound(NotFound):
     default_hint = "`latest` is the last job of this index; older jobs are not stored."
 
 
+class AnswerNotFound(NotFound):
+    code = "ANSWER_NOT_FOUND"
+    default_hint = "Ask the question again without follow_up; the last answers are kept while Lore runs."
+
+
 class ClassNotFound(NotFound):
     code = "CLASS_NOT_FOUND"
 
@@ -266,7 +272,7 @@ class DatabaseUnavailable(StorageError):
 
 class IndexDamaged(StorageError):
     code = "INDEX_DAMAGED"
-    default_hint = "Run `lore sync` to rebuild the damaged store from chunks.jsonl and cached vectors."
+    default_hint = "Run `lore sync` to rebuild the damaged store from chunks.jsonl.gz and cached vectors."
 
 
 class CatalogueDamaged(IndexDamaged):

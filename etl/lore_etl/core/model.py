@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from functools import cached_property
 from typing import NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -33,6 +34,7 @@ class KnowledgeType(StrEnum):
     RULE = "rule"
     MEMORY = "memory"
     KNOWLEDGE = "knowledge"
+    LIBRARY = "library"
 
 
 @dataclass(frozen=True)
@@ -51,10 +53,11 @@ class Document:
     valid_until: str | None = None
     supersedes: tuple[str, ...] = ()
     state: str | None = None
+    library: str | None = None
 
-    @property
+    @cached_property
     def lines(self) -> list[str]:
-        """Return the lines without their ends. Line n of an editor is `lines[n - 1]`."""
+        """Return the lines without their ends, not to be changed. Line n of an editor is `lines[n - 1]`."""
         return self.text.split("\n")
 
 
@@ -68,12 +71,12 @@ class Ancestor(BaseModel):
 
 
 class Chunk(BaseModel):
-    """A chunk, the unit that is embedded and retrieved: a record of `chunks.jsonl`.
+    """A chunk, the unit that is embedded and retrieved: a record of `chunks.jsonl.gz`.
 
     `lines` is 1-based and inclusive, and `text` is exactly those lines joined by `\\n`. Only a single line
     that is longer than the model's input is split: then `columns` is the half-open character range. `valid_until` is a
-    day (ISO 8601), `superseded_by` the source of the document that supersedes this one, and `state` the state of a
-    ticket (`open`, `closed`).
+    day (ISO 8601), `superseded_by` the source of the document that supersedes this one, `state` the state of a
+    ticket (`open`, `closed`), and `library` the documented library with its version.
     """
 
     model_config = ConfigDict(frozen=True, populate_by_name=True)
@@ -97,17 +100,12 @@ class Chunk(BaseModel):
     valid_until: str | None = None
     superseded_by: str | None = None
     state: str | None = None
+    library: str | None = None
     text: str
 
     def record(self) -> JSON:
-        """Return the chunk as in `chunks.jsonl`."""
+        """Return the chunk as in `chunks.jsonl.gz`."""
         return self.model_dump(mode="json", by_alias=True)
-
-    def sealed(self, content_hash: str) -> Chunk:
-        """Return the same chunk with both hashes set."""
-        bare = self.model_copy(update={"content_hash": "", "metadata_hash": ""})
-        metadata_hash = sha256(canonical_json(bare.record()))
-        return self.model_copy(update={"content_hash": content_hash, "metadata_hash": metadata_hash})
 
 
 def position_of(chunk: Chunk) -> int:
@@ -250,6 +248,11 @@ def chunk_id(scope: str, source: str, anchor: str) -> str:
 def row_id(chunk: Chunk) -> str:
     """Return the row id of a chunk's content in the vector store. A changed chunk gets a new row."""
     return row_id_of(chunk.id, chunk.content_hash)
+
+
+def row_ids(chunks: Iterable[Chunk]) -> dict[str, str]:
+    """Return the row ids of the contents of chunks, by chunk id."""
+    return {chunk.id: row_id_of(chunk.id, chunk.content_hash) for chunk in chunks}
 
 
 def row_id_of(id_: str, content_hash: str) -> str:
