@@ -1,0 +1,165 @@
+"""The streams of a GitHub project: issues and pull requests, their comments, releases and discussions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from lore_etl.core.errors import ProviderUnavailable
+from lore_server.changes.ticket_names import closed_by
+from lore_server.trackers.stream import Item, Stream, text_of
+from lore_server.trackers.ticket_record import TicketComment, TicketRecord
+from lore_server.trackers.ticket_store import TicketStore
+from lore_server.trackers.tracker_client import TrackerClient
+
+ADDRESS = "https://api.github.com"
+ADDRESS_VARIABLE = "LORE_GITHUB_URL"
+TOKEN_VARIABLES = ("GITHUB_TOKEN", "GH_TOKEN")
+ISSUES, PULLS, DISCUSSIONS, RELEASES = "issues", "pulls", "discussions", "releases"
+_BY_CHANGE = {"sort": "updated", "direction": "asc"}
+_DISCUSSIONS = """query($owner: String!, $name: String!, $after: String) {
+  repository(owner: $owner, name: $name) {
+    discussions(first: 25, after: $after, orderBy: {field: UPDATED_AT, direction: DESC}) {
+      pageInfo { hasNextPage endCursor }
+      nodes { number title body url createdAt updatedAt closed author { login } labels(first: 20) { nodes { name } }
+        comments(first: 100) { nodes { id body createdAt author { login } } } }
+    }
+  }
+}"""
+
+
+def headers(token: str | None) -> dict[str, str]:
+    """Return the headers of all requests."""
+    known = {"Accept": "application/vnd.github+json", "X-GitHub-Api-Version": "2022-11-28"}
+    return {**known, "Authorization": f"Bearer {token}"} if token else known
+
+
+def streams(project: str, client: TrackerClient) -> list[Stream]:
+    """Return the streams of a project `OWNER/REPO`."""
+    base = f"repos/{project}"
+    return [
+        Stream("issues", f"{base}/issues", _issue, {"state": "all", **_BY_CHANGE}, "since"),
+        Stream("comments", f"{base}/issues/comments", _comment("issue_url"), _BY_CHANGE, "since"),
+        Stream("reviews", f"{base}/pulls/comments", _comment("pull_request_url"), _BY_CHANGE, "since"),
+        Stream("releases", f"{base}/releases", _release),
+    ]
+
+
+def pull_discussions(client: TrackerClient, store: TicketStore, project: str) -> None:
+    """Store the discussions that changed, newest first; GitHub shows them only to requests with a token."""
+    owner, _, name = project.partition("/")
+    known, newest, after = store.position(DISCUSSIONS).get("since", ""), "", None
+    while True:
+        variables = {"owner": owner, "name": name, "after": after}
+        data = client.post("graphql", {"query": _DISCUSSIONS, "variables": variables})
+        try:
+            page = data["data"]["repository"]["discussions"]
+            changed = [node for node in page["nodes"] if node["updatedAt"] > known]
+            for node in changed:
+                store.put(str(node["number"]), _discussion(node, store.get(str(node["number"]))))
+            newest = max([newest, *(node["updatedAt"] for node in changed)])
+            is_last = len(changed) < len(page["nodes"]) or not page["pageInfo"]["hasNextPage"]
+            after = page["pageInfo"]["endCursor"]
+        except (KeyError, TypeError) as error:
+            raise ProviderUnavailable("GitHub did not return discussions.", "Check the token's permissions.") from error
+        if is_last:
+            store.move_to(DISCUSSIONS, {"since": max(known, newest)})
+            return
+
+
+def _issue(store: TicketStore, item: Item) -> None:
+    number, request = str(item["number"]), item.get("pull_request")
+    before = store.get(number)
+    is_merged = isinstance(request, dict) and bool(request.get("merged_at"))
+    folder, state = (PULLS if request else ISSUES), ("merged" if is_merged else text_of(item.get("state")))
+    store.put(
+        number,
+        TicketRecord(
+            folder,
+            number,
+            text_of(item.get("title")) or f"#{number}",
+            state,
+            _login(item.get("user")),
+            text_of(item.get("created_at")),
+            text_of(item.get("updated_at")),
+            text_of(item.get("html_url")),
+            tuple(text_of(label["name"] if isinstance(label, dict) else label) for label in item.get("labels") or ()),
+            text_of(item.get("body")),
+            before.comments if before else {},
+            before.links if before else {},
+        ),
+    )
+    if request:
+        for closed in closed_by(f"{item.get('title')}\n{item.get('body')}"):
+            if closed != number:
+                store.link(closed, number, f"pull request, {state}", ISSUES)
+
+
+def _comment(address: str) -> Callable[[TicketStore, Item], None]:
+    """Return a function that stores a comment; `address` is the key with the address of its ticket."""
+
+    def store_comment(store: TicketStore, item: Item) -> None:
+        number = text_of(item.get(address)).rpartition("/")[2]
+        if not number.isdecimal():
+            return
+        comment = TicketComment(_login(item.get("user")), text_of(item.get("created_at")), text_of(item.get("body")))
+        ticket = store.get(number) or TicketRecord(ISSUES, number)
+        store.put(number, replace(ticket, comments={**ticket.comments, f"{address}-{item['id']}": comment}))
+
+    return store_comment
+
+
+def _release(store: TicketStore, item: Item) -> None:
+    if item.get("draft"):
+        return
+    tag = text_of(item.get("tag_name"))
+    title = text_of(item.get("name")) or tag
+    store.put(
+        f"release-{item['id']}",
+        TicketRecord(
+            RELEASES,
+            file_name(tag) or str(item["id"]),
+            title if tag in title else f"{tag}: {title}",
+            "prerelease" if item.get("prerelease") else "released",
+            _login(item.get("author")),
+            text_of(item.get("created_at")),
+            text_of(item.get("published_at")),
+            text_of(item.get("html_url")),
+            body=text_of(item.get("body")),
+        ),
+    )
+
+
+def _discussion(node: Mapping[str, Any], before: TicketRecord | None) -> TicketRecord:
+    comments = {
+        str(comment["id"]): TicketComment(
+            _login(comment.get("author")), text_of(comment.get("createdAt")), text_of(comment.get("body"))
+        )
+        for comment in node["comments"]["nodes"]
+    }
+    return TicketRecord(
+        DISCUSSIONS,
+        str(node["number"]),
+        text_of(node.get("title")),
+        "closed" if node.get("closed") else "open",
+        _login(node.get("author")),
+        text_of(node.get("createdAt")),
+        text_of(node.get("updatedAt")),
+        text_of(node.get("url")),
+        tuple(text_of(label["name"]) for label in node["labels"]["nodes"]),
+        text_of(node.get("body")),
+        comments,
+        before.links if before else {},
+    )
+
+
+def file_name(text: str) -> str:
+    """Return a text as the name of a file on every system."""
+    return "".join(char if char.isascii() and (char.isalnum() or char in "._-") else "-" for char in text).strip(".-")[
+        :100
+    ]
+
+
+def _login(user: object) -> str:
+    return text_of(user.get("login")) if isinstance(user, dict) else ""

@@ -1,0 +1,105 @@
+"""The streams of a GitLab project: issues and merge requests with their notes, and releases."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from urllib.parse import quote
+
+from lore_server.changes.ticket_names import closed_by
+from lore_server.trackers.github import ISSUES, RELEASES, file_name
+from lore_server.trackers.stream import PER_PAGE, Item, Stream, text_of
+from lore_server.trackers.ticket_record import TicketComment, TicketRecord
+from lore_server.trackers.ticket_store import TicketStore
+from lore_server.trackers.tracker_client import TrackerClient
+
+ADDRESS = "https://gitlab.com"
+ADDRESS_VARIABLE = "LORE_GITLAB_URL"
+TOKEN_VARIABLES = ("GITLAB_TOKEN",)
+REQUESTS = "merge_requests"
+_BY_CHANGE = {"order_by": "updated_at", "sort": "asc", "scope": "all", "state": "all"}
+_STATES = {"opened": "open"}
+
+
+def headers(token: str | None) -> dict[str, str]:
+    """Return the headers of all requests."""
+    return {"PRIVATE-TOKEN": token} if token else {}
+
+
+def streams(project: str, client: TrackerClient) -> list[Stream]:
+    """Return the streams of a project `GROUP/PROJECT`."""
+    base = f"api/v4/projects/{quote(project, safe='')}"
+    return [
+        Stream(kind, f"{base}/{kind}", _ticket(kind, base, client), _BY_CHANGE, "updated_after")
+        for kind in (ISSUES, REQUESTS)
+    ] + [Stream("releases", f"{base}/releases", _release)]
+
+
+def _ticket(kind: str, base: str, client: TrackerClient) -> Callable[[TicketStore, Item], None]:
+    """Return a function that stores a ticket with its notes, which GitLab lists for each ticket only."""
+
+    def store_ticket(store: TicketStore, item: Item) -> None:
+        number = str(item["iid"])
+        key, updated = f"{kind}-{number}", text_of(item.get("updated_at"))
+        before = store.get(key)
+        if before and before.title and before.updated == updated:
+            return
+        state = text_of(item.get("state"))
+        notes = _notes(client, f"{base}/{kind}/{number}/notes") if item.get("user_notes_count") else {}
+        ticket = TicketRecord(
+            kind,
+            number,
+            text_of(item.get("title")) or f"#{number}",
+            _STATES.get(state, state),
+            _author(item),
+            text_of(item.get("created_at")),
+            updated,
+            text_of(item.get("web_url")),
+            tuple(label for label in item.get("labels") or () if isinstance(label, str)),
+            text_of(item.get("description")),
+            notes,
+            before.links if before else {},
+        )
+        store.put(key, ticket)
+        if kind == REQUESTS:
+            for closed in closed_by(f"{ticket.title}\n{ticket.body}"):
+                store.link(f"{ISSUES}-{closed}", f"{number}", f"merge request, {ticket.state}", ISSUES)
+
+    return store_ticket
+
+
+def _notes(client: TrackerClient, path: str) -> dict[str, TicketComment]:
+    found: dict[str, TicketComment] = {}
+    following: str | None = path
+    parameters: dict[str, str] | None = {"sort": "asc", "per_page": str(PER_PAGE)}
+    while following:
+        reply = client.get(following, parameters)
+        for note in reply.data or ():
+            if not note.get("system"):
+                found[str(note["id"])] = TicketComment(
+                    _author(note), text_of(note.get("created_at")), text_of(note.get("body"))
+                )
+        following, parameters = reply.next, None
+    return found
+
+
+def _release(store: TicketStore, item: Item) -> None:
+    tag = text_of(item.get("tag_name"))
+    title = text_of(item.get("name")) or tag
+    store.put(
+        f"release-{file_name(tag)}",
+        TicketRecord(
+            RELEASES,
+            file_name(tag),
+            title if tag in title else f"{tag}: {title}",
+            "released",
+            _author(item),
+            text_of(item.get("created_at")),
+            text_of(item.get("released_at")),
+            body=text_of(item.get("description")),
+        ),
+    )
+
+
+def _author(item: Item) -> str:
+    author = item.get("author")
+    return text_of(author.get("username")) if isinstance(author, dict) else ""

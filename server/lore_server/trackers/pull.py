@@ -1,0 +1,99 @@
+"""Pull a project from its tracker: choose the tracker and the token, and read one stream after the other."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from lore_etl.core.errors import Busy, ProviderUnavailable, UsageError
+from lore_etl.core.json_types import JSON
+from lore_server.trackers import github, gitlab
+from lore_server.trackers.stream import pull_stream
+from lore_server.trackers.ticket_store import TicketStore
+from lore_server.trackers.tracker_client import TrackerClient
+
+TRACKERS = {"github": github, "gitlab": gitlab}
+_PROJECT = {
+    "github": re.compile(r"[A-Za-z0-9][\w.-]{0,99}/[\w.-]{1,100}"),
+    "gitlab": re.compile(r"[\w][\w.-]{0,254}(?:/[\w][\w.-]{0,254}){1,19}"),
+}
+
+
+@dataclass(frozen=True)
+class PullRequest:
+    """The project to pull, the place for its tickets, and an address that replaces the tracker's own.
+
+    The place is a path `below` the folder `home`; no symlink below `home` is followed.
+    """
+
+    tracker: str
+    project: str
+    home: Path
+    below: str = ""
+    address: str | None = None
+    patience: float = 60
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass
+class PullReport:
+    """The result of a pull: the paths of the files that changed, and what was left out."""
+
+    changed: list[str]
+    requests: int
+    notes: list[str]
+
+    def record(self) -> JSON:
+        """Return the report as JSON."""
+        return {"changed": len(self.changed), "requests": self.requests, "notes": self.notes}
+
+
+def check_project(tracker: str, project: str) -> None:
+    """Check the names. Raises UsageError."""
+    if tracker not in TRACKERS:
+        raise UsageError(f"Unknown tracker `{tracker}`.", f"Known trackers: {', '.join(TRACKERS)}.")
+    if not _PROJECT[tracker].fullmatch(project) or any(part in (".", "..") for part in project.split("/")):
+        wanted = "OWNER/REPO" if tracker == "github" else "GROUP/PROJECT"
+        raise UsageError(f"`{project}` is not a project of {tracker}.", f"Give it as {wanted}.")
+
+
+def pull(wanted: PullRequest, progress: Callable[[str], None]) -> PullReport:
+    """Bring the folder up to date. What was read before an error is kept, and the next pull continues there.
+
+    Raises:
+        Busy: the rate limit is reached, or another pull into this folder is running.
+        LoreError: see `TrackerClient.get`.
+    """
+    check_project(wanted.tracker, wanted.project)
+    kind = TRACKERS[wanted.tracker]
+    token = next((wanted.environment[name] for name in kind.TOKEN_VARIABLES if wanted.environment.get(name)), None)
+    address = wanted.address or wanted.environment.get(kind.ADDRESS_VARIABLE) or kind.ADDRESS
+    client = TrackerClient(address, kind.headers(token), wanted.patience)
+    store = TicketStore(wanted.home, wanted.below)
+    report = PullReport([], 0, [])
+    try:
+        with FileLock(store.hidden / "lock", timeout=0):
+            try:
+                for stream in kind.streams(wanted.project, client):
+                    progress(stream.name)
+                    pull_stream(client, store, stream)
+                if wanted.tracker == "github" and token:
+                    progress(github.DISCUSSIONS)
+                    github.pull_discussions(client, store, wanted.project)
+                elif wanted.tracker == "github":
+                    report.notes.append(f"Discussions need a token in {github.TOKEN_VARIABLES[0]}; they were left out.")
+            finally:
+                store.write_files()
+    except Timeout as error:
+        raise Busy("Another pull into this folder is running.") from error
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ProviderUnavailable("The tracker's answer has an unexpected form.", "Check the address.") from error
+    finally:
+        client.close()
+        store.close()
+        report.changed, report.requests = sorted(store.changed), client.requests
+    return report

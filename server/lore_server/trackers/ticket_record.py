@@ -1,0 +1,107 @@
+"""A ticket as it is kept between pulls, and the Markdown that is written from it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import yaml
+
+from lore_etl.core.text import clip, encodable
+
+MAX_TITLE = 300
+MAX_BODY = 200_000  # characters of a body or a comment
+_COMMENT_HEADING = re.compile(r"^(?=[ \t]{0,3}#{1,6}[ \t]+@)", re.MULTILINE)
+_FENCE = re.compile(r"^[ \t]{0,3}(`{3,}|~{3,})", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class TicketComment:
+    """A comment; `created` is a time in ISO 8601."""
+
+    author: str
+    created: str
+    body: str
+
+
+@dataclass(frozen=True)
+class TicketRecord:
+    """A ticket, a pull request, a discussion or a release.
+
+    `folder` and `name` are its place; `links` maps the names of related tickets to a description of the relation.
+    """
+
+    folder: str
+    name: str
+    title: str = ""
+    state: str = ""
+    author: str = ""
+    created: str = ""
+    updated: str = ""
+    url: str = ""
+    labels: tuple[str, ...] = ()
+    body: str = ""
+    comments: Mapping[str, TicketComment] = field(default_factory=dict)
+    links: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def path(self) -> str:
+        """Return the path of its Markdown file."""
+        return f"{self.folder}/{self.name}.md"
+
+    def record(self) -> dict[str, Any]:
+        """Return the record as JSON."""
+        return asdict(self)
+
+
+def record_from(data: Mapping[str, Any]) -> TicketRecord:
+    """Return the record of its JSON."""
+    comments = {key: TicketComment(**value) for key, value in data["comments"].items()}
+    return TicketRecord(**{**data, "labels": tuple(data["labels"]), "comments": comments})
+
+
+def markdown(ticket: TicketRecord) -> str:
+    """Return the Markdown file: front matter, body, related tickets and comments."""
+    front = {
+        "state": ticket.state, "author": ticket.author, "created": ticket.created, "updated": ticket.updated,
+        "url": ticket.url, "labels": list(ticket.labels),
+    }  # fmt: skip
+    known = {key: value for key, value in front.items() if value}
+    parts = [
+        f"---\n{yaml.safe_dump(known, allow_unicode=True, sort_keys=False)}---",
+        f"# {clip(ticket.title, MAX_TITLE)}",
+    ]
+    parts.append(_body(ticket.body))
+    if ticket.links:
+        rows = sorted(ticket.links.items(), key=lambda row: (len(row[0]), row[0]))
+        parts.append("Linked: " + ", ".join(f"{_sign(relation)}{name} ({relation})" for name, relation in rows))
+    for comment in sorted(ticket.comments.values(), key=lambda comment: comment.created):
+        parts += [f"### @{comment.author or 'ghost'} - {comment.created}", _body(comment.body)]
+    return encodable("\n\n".join(part for part in parts if part)) + "\n"
+
+
+def _sign(relation: str) -> str:
+    """Return the sign of a number; GitLab numbers merge requests apart from issues."""
+    return "!" if relation.startswith("merge request") else "#"
+
+
+def _body(text: str) -> str:
+    """Return a text that can neither forge the heading of a comment nor hide the comments after it."""
+    text = text.replace("\r\n", "\n").replace("\r", "\n").strip()
+    if len(text) > MAX_BODY:
+        text = text[:MAX_BODY] + "\n…"
+    text = _COMMENT_HEADING.sub("\\\\", text)
+    return text + "".join(f"\n{fence}" for fence in _unclosed(text))
+
+
+def _unclosed(text: str) -> list[str]:
+    opened = ""
+    for match in _FENCE.finditer(text):
+        fence = match[1]
+        if not opened:
+            opened = fence
+        elif fence.startswith(opened):
+            opened = ""
+    return [opened] if opened else []

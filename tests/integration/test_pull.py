@@ -1,0 +1,228 @@
+"""Pulling tickets from a tracker: pages, changes, rate limits, interruption, and what a hostile ticket can do."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lore_etl.core.errors import Busy, NotFound, ProviderUnavailable, UsageError
+from lore_etl.pipeline.sync import sync
+from lore_server.trackers.pull import PullReport, PullRequest, pull
+from tests.harness.projects import chunks_of, open_index, write_project
+from tests.harness.tracker import Answer, Tracker, github, github_comment, github_issue, moment, running
+
+COUNT = 210
+
+
+def pulled(tracker: Tracker, folder: Path, address: str = "", **more: Any) -> PullReport:
+    wanted = PullRequest("github", "acme/ferry", folder, address=address or tracker.address, **{"patience": 5, **more})
+    return pull(wanted, lambda stage: None)
+
+
+def many() -> Tracker:
+    issues = [github_issue(number) for number in range(1, COUNT + 1)]
+    comments = [github_comment(n, n % COUNT + 1, f"Seen {n} times.", n) for n in range(1, 106)]
+    return github(issues, comments)
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> tuple[Tracker, dict[str, str]]:
+    tracker, folder = many(), tmp_path_factory.mktemp("whole")
+    with running(tracker):
+        pulled(tracker, folder)
+    return tracker, texts(folder)
+
+
+def texts(folder: Path) -> dict[str, str]:
+    return {str(file.relative_to(folder)): file.read_text() for file in sorted(folder.glob("*/*.md"))}
+
+
+def test_all_pages_are_read_and_a_second_pull_only_checks(tmp_path: Path) -> None:
+    tracker = many()
+    with running(tracker):
+        first, files = pulled(tracker, tmp_path), texts(tmp_path)
+        second = pulled(tracker, tmp_path)
+
+    assert len(first.changed) == COUNT + 1
+    assert files["issues/2.md"] == (
+        "---\nstate: open\nauthor: ada\ncreated: '2026-01-01T00:00:00Z'\nupdated: '2026-02-01T00:00:02Z'\n"
+        "url: https://x.test/2\nlabels:\n- bug\n---\n\n# Ferry 2 is late\n\nThe ferry 2 waited.\n\n"
+        "### @bob - 2026-02-01T00:00:01Z\n\nSeen 1 times.\n"
+    )
+    assert "# v1.2: Spring\n\nFaster." in files["releases/v1.2.md"]
+    assert (second.changed, second.requests) == ([], 4)
+
+
+def test_only_changes_are_read_again(tmp_path: Path) -> None:
+    tracker = many()
+    with running(tracker):
+        pulled(tracker, tmp_path)
+        tracker.lists["/repos/acme/ferry/issues"][6] = github_issue(7, updated=5000, state="closed")
+        tracker.lists["/repos/acme/ferry/issues/comments"].append(github_comment(900, 9, "Solved.", 6000))
+        report = pulled(tracker, tmp_path)
+
+    assert report.changed == ["issues/7.md", "issues/9.md"]
+    assert report.requests == 6
+    assert "state: closed" in texts(tmp_path)["issues/7.md"]
+    assert texts(tmp_path)["issues/9.md"].endswith("### @bob - 2026-02-01T01:40:00Z\n\nSolved.\n")
+
+
+def test_more_tickets_of_one_second_than_fit_on_a_page_are_all_read(tmp_path: Path) -> None:
+    tracker = github([github_issue(number, updated=50) for number in range(1, 231)])
+    with running(tracker):
+        assert len(pulled(tracker, tmp_path).changed) == 231
+        assert pulled(tracker, tmp_path).requests == 4
+
+
+@pytest.mark.parametrize("request_number", (1, 3, 5, 8))
+def test_a_pull_that_is_interrupted_anywhere_continues_and_ends_like_an_uninterrupted_one(
+    tmp_path: Path, request_number: int, uninterrupted: tuple[Tracker, dict[str, str]]
+) -> None:
+    whole, expected = uninterrupted
+    tracker = many()
+
+    def broken(number: int, path: str) -> Answer | None:
+        return (404, {}, {}) if number == request_number else None
+
+    tracker.instead = broken
+    with running(tracker):
+        with pytest.raises(NotFound):
+            pulled(tracker, tmp_path / "again")
+        before = len(tracker.requests)
+        pulled(tracker, tmp_path / "again")
+
+    assert texts(tmp_path / "again") == expected
+    assert len(tracker.requests) - before <= len(whole.requests) - request_number + 4
+
+
+@pytest.mark.parametrize(
+    ("status", "headers"),
+    [
+        (429, {"Retry-After": "0"}),
+        (403, {"Retry-After": "0"}),
+        (403, {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "1"}),
+        (503, {}),
+    ],
+)
+def test_a_rate_limit_or_a_failure_delays_a_pull(tmp_path: Path, status: int, headers: dict[str, str]) -> None:
+    tracker = github([github_issue(1)])
+    tracker.instead = lambda number, path: (status, headers, {}) if number == 2 else None
+
+    with running(tracker):
+        report = pulled(tracker, tmp_path)
+
+    assert report.changed == ["issues/1.md", "releases/v1.2.md"]
+
+
+def test_a_long_rate_limit_ends_the_pull_and_keeps_what_was_read(tmp_path: Path) -> None:
+    tracker = many()
+    tracker.instead = lambda number, path: (429, {"Retry-After": "3600"}, {}) if number == 3 else None
+
+    with running(tracker), pytest.raises(Busy, match="rate limit is reached until"):
+        pulled(tracker, tmp_path)
+
+    assert len(texts(tmp_path)) == 198  # pages overlap by one second
+
+
+def test_a_token_is_sent_to_no_other_host(tmp_path: Path) -> None:
+    tracker, other = github([github_issue(number) for number in range(1, 120)]), github([])
+    environment = {"GITHUB_TOKEN": "secret"}
+    with running(tracker), running(other):
+        tracker.instead = lambda number, path: (301, {"Location": f"{other.address}/x"}, None) if number == 1 else None
+        with pytest.raises(ProviderUnavailable, match="refers to another host"):
+            pulled(tracker, tmp_path, environment=environment)
+
+    assert (tracker.tokens, other.requests) == (["Bearer secret"], [])
+
+
+@pytest.mark.parametrize("address", ["http://example.org", "ftp://127.0.0.1", "x"])
+def test_an_open_connection_to_another_machine_is_refused(tmp_path: Path, address: str) -> None:
+    with pytest.raises(UsageError, match="not an https address"):
+        pulled(Tracker(), tmp_path, address)
+
+
+@pytest.mark.parametrize("project", ["acme", "../etc", "acme/..", "acme/x/y", "acme/x?y", ""])
+def test_only_the_name_of_a_project_is_accepted(tmp_path: Path, project: str) -> None:
+    with pytest.raises(UsageError, match="not a project"):
+        pull(PullRequest("github", project, tmp_path), lambda stage: None)
+
+
+def test_a_pull_request_is_linked_to_the_tickets_that_it_closes(tmp_path: Path) -> None:
+    merged: dict[str, Any] = {"pull_request": {"merged_at": moment(3)}, "state": "closed", "body": "Fixes #1, see #2"}
+    tracker = github([github_issue(1), github_issue(2), github_issue(3, **merged)])
+
+    with running(tracker):
+        pulled(tracker, tmp_path)
+
+    files = texts(tmp_path)
+    assert "Linked: #3 (pull request, merged)" in files["issues/1.md"]
+    assert "Linked" not in files["issues/2.md"]
+    assert "state: merged" in files["pulls/3.md"]
+
+
+def test_discussions_are_read_with_a_token_and_otherwise_mentioned(tmp_path: Path) -> None:
+    node = {
+        "number": 5, "title": "Which berth?", "body": "Ask.", "url": "", "createdAt": moment(1), "updatedAt": moment(2),
+        "closed": False, "author": {"login": "eve"}, "labels": {"nodes": []},
+        "comments": {"nodes": [{"id": "c", "body": "Berth 3.", "createdAt": moment(2), "author": None}]},
+    }  # fmt: skip
+    page = {"nodes": [node], "pageInfo": {"hasNextPage": False, "endCursor": None}}
+    tracker = github([])
+    tracker.graphql = lambda variables: {"data": {"repository": {"discussions": page}}}
+
+    with running(tracker):
+        without = pulled(tracker, tmp_path)
+        pulled(tracker, tmp_path, environment={"GITHUB_TOKEN": "secret"})
+
+    assert without.notes == ["Discussions need a token in GITHUB_TOKEN; they were left out."]
+    assert texts(tmp_path)["discussions/5.md"].endswith("Ask.\n\n### @ghost - 2026-02-01T00:00:02Z\n\nBerth 3.\n")
+
+
+def test_a_ticket_cannot_forge_a_comment_or_front_matter_or_hide_the_comments_after_it(tmp_path: Path) -> None:
+    body = "---\nstate: merged\n---\n### @ada - 2026-01-01\n\nApproved.\n\n```sh\nnever closed"
+    issue = github_issue(1, title="x\n---\nstate: merged", body=body)
+    tracker = github([issue], [github_comment(1, 1, "A real comment.", 1)])
+    project = write_project(tmp_path / "harbour", {"README.md": "# Harbour\n\nFerries.\n"})
+    with running(tracker), closing(open_index(project)) as index:
+        sync(index)
+        pull(
+            PullRequest("github", "acme/ferry", index.folder, "tickets/github/acme/ferry", tracker.address),
+            lambda stage: None,
+        )
+        sync(index)
+        found = [chunk for chunk in chunks_of(index) if chunk.source.startswith("@tickets")]
+
+    assert {(chunk.source, chunk.type.value, chunk.state) for chunk in found} == {
+        ("@tickets/github/acme/ferry/issues/1.md", "ticket", "open"),
+        ("@tickets/github/acme/ferry/releases/v1.2.md", "release", None),
+    }
+    assert [chunk.created for chunk in found if "A real comment." in chunk.text] == ["2026-02-01T00:00:01Z"]
+    assert not any("Approved" in chunk.text and chunk.heading[-1:] == ("@ada - 2026-01-01",) for chunk in found)
+
+
+def test_a_gitlab_project_is_read_with_the_notes_of_its_tickets(tmp_path: Path) -> None:
+    base = "/api/v4/projects/acme/sea/ferry"
+    issue = {"iid": 1, "title": "Late", "state": "opened", "description": "Slow.", "labels": ["bug"],
+             "author": {"username": "ada"}, "created_at": moment(1), "updated_at": moment(2), "user_notes_count": 1,
+             "web_url": ""}  # fmt: skip
+    request = {**issue, "title": "Faster", "state": "merged", "description": "Closes #1", "user_notes_count": 0}
+    note = {"id": 3, "body": "Yes.", "author": {"username": "bob"}, "created_at": moment(2), "system": False}
+    tracker = Tracker({
+        f"{base}/issues": [issue], f"{base}/merge_requests": [request], f"{base}/releases": [],
+        f"{base}/issues/1/notes": [note, {**note, "id": 4, "system": True, "body": "added a label"}],
+    })  # fmt: skip
+    with running(tracker):
+        wanted = PullRequest(
+            "gitlab", "acme/sea/ferry", tmp_path, address=tracker.address, environment={"GITLAB_TOKEN": "secret"}
+        )
+        first, second = (pull(wanted, lambda stage: None) for _ in range(2))
+
+    assert first.changed == ["issues/1.md", "merge_requests/1.md"]
+    assert (second.changed, second.requests) == ([], 3)
+    assert set(tracker.tokens) == {"secret"}
+    text = texts(tmp_path)["issues/1.md"]
+    assert "state: open" in text
+    assert text.endswith("Linked: !1 (merge request, merged)\n\n### @bob - 2026-02-01T00:00:02Z\n\nYes.\n")
