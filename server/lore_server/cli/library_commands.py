@@ -1,0 +1,185 @@
+"""`lore add-docs`: copy the documentation of libraries into the index."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from lore_etl.config.project import place_of
+from lore_etl.core.errors import IndexMissing, UsageError
+from lore_server.cli.command import command
+from lore_server.cli.query_commands import LONGEST_WAIT
+from lore_server.console import output
+from lore_server.console.output import print_json
+from lore_server.owner.session import Session
+
+if TYPE_CHECKING:
+    from lore_server.library_docs.doc_set import DocSet
+    from lore_server.library_docs.library_manager import DocSetReport, LibraryManager
+
+
+@command
+def add_docs(
+    session: Session,
+    source: Annotated[
+        str | None, typer.Argument(help="An address, a folder, or a package with --from; with --update, a library.")
+    ] = None,
+    from_: Annotated[
+        Path | None, typer.Option("--from", help="Folder of installed packages: .venv, node_modules.", metavar="FOLDER")
+    ] = None,
+    name: Annotated[str | None, typer.Option(help="Name of the library.")] = None,
+    version: Annotated[str | None, typer.Option(help="Version of the library, if Lore cannot find it.")] = None,
+    list_: Annotated[bool, typer.Option("--list", help="List the added libraries.")] = False,
+    update: Annotated[bool, typer.Option("--update", help="Bring a library up to date; all without a name.")] = False,
+    remove: Annotated[str | None, typer.Option(help="Remove a library.", metavar="NAME")] = None,
+    max_pages: Annotated[int, typer.Option(help="Maximum pages of a site.", min=1, max=20_000)] = 500,
+    private: Annotated[bool, typer.Option("--private", help="The site may be in a private network.")] = False,
+    wait: Annotated[int, typer.Option(help="Maximum seconds of a pause that a site asks for.", min=0)] = 60,
+    sync: Annotated[bool, typer.Option(help="Index the documentation.")] = True,
+) -> None:
+    """Copy the documentation of a library from a site, a folder or an installed package, and index it.
+
+    Only this command contacts a site, and only the host that you name. Results of other types rank above it, unless the
+    query names the library or asks for the type `library`.
+    """
+    from lore_server.library_docs.library_manager import LibraryManager
+    from lore_server.library_docs.site_client import SiteLimits
+
+    if [list_, remove is not None, update or source is not None].count(True) != 1:
+        raise UsageError("Give either documentation to add, or --list, --update or --remove.")
+    if not session.has_index:
+        raise IndexMissing("This project has no index.", "Run `lore init` first.")
+    manager = LibraryManager(place_of(session.root, session.config_file).folder, SiteLimits(patience=wait))
+    if list_:
+        _list(session, manager)
+        return
+    if remove is not None:
+        is_change = _remove(session, manager, remove)
+    else:
+        if update:
+            sets = manager.named(source)
+        elif "://" in str(source):
+            sets = [_wanted_site(str(source), name, version, max_pages, private)]
+        else:
+            sets = [_wanted(session.root, str(source), from_, name, version)]
+        is_change = _bring_up_to_date(session, manager, sets)
+    if sync and is_change:
+        done = session.ask("manage_knowledge_base", action="sync", wait_seconds=LONGEST_WAIT)
+        if not session.as_json:
+            session.print_result("manage_knowledge_base", done)
+
+
+def _wanted_site(source: str, name: str | None, version: str | None, max_pages: int, is_private: bool) -> DocSet:
+    """Return the site that the arguments describe. Raises UsageError."""
+    from lore_server.library_docs.doc_set import SITE, DocSet, as_name, as_version, checked_name
+    from lore_server.library_docs.site_paths import name_of_site, start_of
+
+    start = start_of(source)
+    library = checked_name(name or as_name(name_of_site(start)))
+    return DocSet(library, SITE, start, pinned=as_version(version), max_pages=max_pages, is_private=is_private)
+
+
+def _wanted(root: Path, source: str, from_: Path | None, name: str | None, version: str | None) -> DocSet:
+    """Return the documentation that the arguments describe. Raises UsageError."""
+    from lore_server.library_docs.doc_set import FOLDER, DocSet, as_name, as_version, checked_name
+    from lore_server.library_docs.installed_package import check_package, find_package
+    from lore_server.library_docs.local_docs import name_of_folder
+
+    pinned = as_version(version)
+    if from_ is not None:
+        place = _folder(root, from_)
+        check_package(source)
+        kind, _ = find_package(source, place)
+        return DocSet(checked_name(name or as_name(source)), kind, str(place), source, pinned=pinned)
+    if not Path(source).expanduser().exists():
+        raise UsageError(
+            f"There is no folder `{source}`.",
+            "For an installed package, name its folder: `lore add-docs PACKAGE --from .venv`, or --from node_modules.",
+        )
+    place = _folder(root, Path(source))
+    return DocSet(checked_name(name or as_name(name_of_folder(place))), FOLDER, str(place), pinned=pinned)
+
+
+def _folder(root: Path, given: Path) -> Path:
+    """Return a folder that the user named. A symlink of the project must not decide what is read outside it."""
+    place = Path(os.path.abspath(given.expanduser()))  # noqa: PTH100 - follows no symlink
+    real = place.resolve()
+    if not real.is_dir():
+        raise UsageError(f"There is no folder `{given}`.")
+    if (place.is_relative_to(root) or place.parent.resolve().is_relative_to(root)) and not real.is_relative_to(root):
+        raise UsageError(f"`{given}` is a symlink that leads outside the project.", f"Name its target: {real}")
+    return real
+
+
+def _list(session: Session, manager: LibraryManager) -> None:
+    from lore_server.library_docs.library_manager import shown
+
+    sets = manager.all()
+    if session.as_json:
+        print_json({"libraries": [shown(docs) for docs in sets]})
+        return
+    for docs in sets:
+        package = f"{docs.package} in " if docs.package else ""
+        output.line(f"{_titled(docs)}  {_pages(docs.pages)}  {package}{docs.origin}")
+    if not sets:
+        output.note("No documentation of libraries was added to this index.")
+
+
+def _remove(session: Session, manager: LibraryManager, name: str) -> bool:
+    pages = manager.remove(name)
+    if session.as_json:
+        print_json({"removed": name, "pages": pages})
+    else:
+        output.line(f"Removed {name}: {_pages(pages)}.")
+    return pages > 0
+
+
+def _bring_up_to_date(session: Session, manager: LibraryManager, sets: list[DocSet]) -> bool:
+    """Add or update these sets, and return whether any page changed."""
+    reports = []
+    for docs in sets:
+        report = manager.update(docs, _silent if session.as_json else _shown)
+        reports.append(report)
+        if not session.as_json:
+            _print_report(report)
+    if session.as_json:
+        print_json({"libraries": [report.record() for report in reports]})
+    return any(report.changes.is_change for report in reports)
+
+
+def _print_report(report: DocSetReport) -> None:
+    docs, changes = report.docs, report.changes
+    counts = ", ".join(
+        f"{count:,} {name}"
+        for name, count in (
+            ("new", changes.added), ("changed", changes.changed), ("unchanged", changes.unchanged),
+            ("removed", changes.removed), ("left out", len(changes.skipped)),
+        )
+        if count
+    )  # fmt: skip
+    output.line(f"{_titled(docs)}: {_pages(docs.pages)} in {report.folder} ({counts or 'nothing changed'}).")
+    for skipped in changes.record()["skipped_pages"]:
+        output.note(f"left out: {skipped['page']}: {skipped['reason']}")
+    if changes.requests:
+        output.note(f"{changes.requests:,} requests")
+    for note in changes.notes:
+        output.note(note)
+
+
+def _titled(docs: DocSet) -> str:
+    return f"{docs.name} {docs.version}".rstrip()
+
+
+def _pages(count: int) -> str:
+    return "1 page" if count == 1 else f"{count:,} pages"
+
+
+def _shown(stage: str) -> None:
+    output.note(f"Reading {stage} …")
+
+
+def _silent(stage: str) -> None:
+    """Show no progress: the output is JSON."""

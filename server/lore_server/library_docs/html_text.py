@@ -1,0 +1,258 @@
+"""Convert the main content of an HTML page to Markdown, in time linear in its size. Pure."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Callable
+from typing import NamedTuple
+
+from lore_etl.chunking.headed import without_hidden
+from lore_etl.core.text import one_line
+
+_TAG = re.compile(r"<(?P<end>/?)(?P<name>[a-zA-Z][a-zA-Z0-9-]{0,40})(?P<facts>[^<>]{0,2000})>|<[!?][^<>]{0,2000}>")
+_FACT = re.compile(r"""([a-zA-Z:-]{1,40})\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""")
+_LANGUAGE = re.compile(r"\b(?:language|lang|highlight)-([\w+#-]{1,30})")
+_FORGED = re.compile(r"^(?=#{1,6}(?:\s|$)|`{3}|~{3}|[-=]{3,}\s*$)")
+_FENCE = re.compile(r"`{3,}")
+_SPACES = re.compile(r"[ \t]+")
+_VOID = frozenset("area base br col embed hr img input link meta source track wbr".split())
+_SKIPPED = frozenset(
+    "nav footer aside form button select textarea noscript template iframe dialog title head option label".split()
+)
+_SKIPPED_CLASSES = frozenset("headerlink header-anchor hash-link anchor linenos lineno sr-only visually-hidden".split())
+_BLOCKS = frozenset(
+    "p div section article main header ul ol dl dt dd table thead tbody tfoot blockquote figure figcaption details "
+    "summary hr body address fieldset center".split()
+)
+_HEADINGS = {f"h{level}": level for level in range(1, 7)}
+
+
+class _Tag(NamedTuple):
+    """A tag with the range of its text, its name in lower case, and its attributes as they are written."""
+
+    first: int
+    last: int
+    name: str
+    is_end: bool
+    facts: str
+
+    def fact(self, wanted: str) -> str:
+        return next((a or b or c for name, a, b, c in _FACT.findall(self.facts) if name.lower() == wanted), "")
+
+
+def html_as_markdown(page: str) -> tuple[str, str]:
+    """Return the main content as Markdown, and the title of the page; empty if it has a main heading."""
+    page = without_hidden(page)
+    tags = [
+        _Tag(found.start(), found.end(), (found["name"] or "").lower(), bool(found["end"]), found["facts"] or "")
+        for found in _TAG.finditer(page)
+    ]
+    writer = _Writer()
+    main = _main(tags)
+    start = 0 if main is tags else main[0].first
+    for text, tag in _pieces(page, main, start, main[-1:] == tags[-1:]):
+        writer.text(text)
+        if tag is not None:
+            writer.tag(tag)
+    return writer.finished(), "" if writer.has_title else _title(page, tags)
+
+
+def links_of(page: str) -> list[str]:
+    """Return the targets of all links of a page, in order."""
+    tags = (
+        _Tag(0, 0, "a", False, found["facts"]) for found in _TAG.finditer(page) if (found["name"] or "").lower() == "a"
+    )
+    return list(dict.fromkeys(html.unescape(target) for tag in tags if (target := tag.fact("href"))))
+
+
+def is_unlisted(page: str) -> bool:
+    """Return whether a page asks programs not to index it: `<meta name="robots" content="noindex">`."""
+    tags = (_Tag(0, 0, "meta", False, found["facts"]) for found in _TAG.finditer(without_hidden(page))
+            if (found["name"] or "").lower() == "meta")  # fmt: skip
+    rules = (tag.fact("content").lower() for tag in tags if tag.fact("name").lower() == "robots")
+    return any(rule.strip() in ("noindex", "none") for given in rules for rule in given.split(","))
+
+
+def _title(page: str, tags: list[_Tag]) -> str:
+    for number, tag in enumerate(tags[:-1]):
+        if tag.name == "title" and not tag.is_end:
+            return one_line(html.unescape(page[tag.last : tags[number + 1].first]))
+    return ""
+
+
+def _main(tags: list[_Tag]) -> list[_Tag]:
+    """Return the tags of the element with the main content; all tags if no element is marked as such."""
+    kinds: tuple[Callable[[_Tag], bool], ...] = (
+        lambda tag: tag.name == "main",
+        lambda tag: "main" in tag.facts and tag.fact("role") == "main",
+        lambda tag: tag.name == "article",
+    )
+    for is_main in kinds:
+        starts = [number for number, tag in enumerate(tags) if not tag.is_end and is_main(tag)]
+        if len(starts) == 1:
+            return tags[starts[0] : _end_of(tags, starts[0])]
+    return tags
+
+
+def _end_of(tags: list[_Tag], start: int) -> int:
+    """Return the number after the tag that ends an element; that of the last tag if it is not ended."""
+    depth = 0
+    for number in range(start, len(tags)):
+        if tags[number].name == tags[start].name:
+            depth += -1 if tags[number].is_end else 1
+            if depth == 0:
+                return number + 1
+    return len(tags)
+
+
+def _pieces(page: str, tags: list[_Tag], position: int, is_to_the_end: bool) -> list[tuple[str, _Tag | None]]:
+    """Return the text before each tag with the tag, without the elements that are no content."""
+    pieces: list[tuple[str, _Tag | None]] = []
+    number = 0
+    while number < len(tags):
+        tag = tags[number]
+        pieces.append((page[position : tag.first], tag))
+        position = tag.last
+        number += 1
+        if _is_skipped(tag):
+            number = _end_of(tags, number - 1)
+            position = tags[number - 1].last
+    return [*pieces, (page[position:], None)] if is_to_the_end else pieces
+
+
+def _is_skipped(tag: _Tag) -> bool:
+    if tag.is_end or tag.name in _VOID or tag.facts.endswith("/"):
+        return False
+    if tag.name in _SKIPPED:
+        return True
+    return not _SKIPPED_CLASSES.isdisjoint(tag.fact("class").split()) or tag.fact("role") == "navigation"
+
+
+class _Writer:
+    """Collects blocks of Markdown from texts and tags."""
+
+    def __init__(self) -> None:
+        self._blocks: list[list[str]] = []
+        self.has_title = False
+        self._inline: list[str] = []
+        self._heading = 0
+        self._lists: list[str] = []
+        self._item = ""
+        self._code: list[str] | None = None
+        self._language = self._outer_language = ""
+        self._cells: list[str] | None = None
+        self._rows = 0
+
+    def text(self, text: str) -> None:
+        if self._code is not None:
+            self._code.append(html.unescape(text))
+        elif text:
+            self._inline.append(_SPACES.sub(" ", html.unescape(text).replace("\n", " ")))
+
+    def tag(self, tag: _Tag) -> None:
+        if tag.name == "pre":
+            self._preformatted(tag)
+        elif self._code is not None:
+            self._language = self._language or _language(tag)
+            if tag.name == "br":
+                self._code.append("\n")
+        elif tag.name in ("tr", "td", "th"):
+            self._table(tag)
+        elif tag.name in _HEADINGS:
+            self._end_block()
+            self._heading = 0 if tag.is_end else _HEADINGS[tag.name]
+        elif tag.name == "li":
+            self._end_block()
+            self._item = "" if tag.is_end else self._marker()
+        elif tag.name == "code":
+            self._inline.append("`")
+        elif tag.name == "br":
+            self._inline.append(" " if self._cells is not None else "\n")
+        elif tag.name == "img":
+            self._inline.append(f" {html.unescape(tag.fact('alt'))} ")
+        elif tag.name in _BLOCKS:
+            self._block(tag)
+
+    def finished(self) -> str:
+        """Return the Markdown."""
+        self._end_row()
+        self._end_code()
+        self._end_block()
+        return "\n\n".join("\n".join(block) for block in self._blocks)
+
+    def _end_block(self) -> None:
+        """Add the collected text as a paragraph, an item or a heading."""
+        if self._cells is not None:
+            self._inline.append(" ")
+            return
+        text = "\n".join(filter(None, (one_line(line) for line in "".join(self._inline).replace("``", "").split("\n"))))
+        self._inline = []
+        if not text:
+            return
+        if self._heading:
+            self.has_title = self.has_title or self._heading == 1
+            text = f"{'#' * self._heading} {one_line(text).rstrip(' ¶#')}"
+        else:
+            text = self._item + "\n".join(_FORGED.sub(r"\\", line) for line in text.split("\n"))
+        if self._item and self._blocks and self._blocks[-1][-1].lstrip().startswith(("- ", "1. ")):
+            self._blocks[-1].append(text)
+        else:
+            self._blocks.append([text])
+        self._item = ""
+
+    def _block(self, tag: _Tag) -> None:
+        self._end_block()
+        self._outer_language = _language(tag) or self._outer_language
+        if tag.name in ("ul", "ol"):
+            if not tag.is_end:
+                self._lists.append("1. " if tag.name == "ol" else "- ")
+            elif self._lists:
+                self._lists.pop()
+        if tag.name == "table":
+            self._cells, self._rows = None, 0
+
+    def _marker(self) -> str:
+        return "  " * max(0, min(len(self._lists), 8) - 1) + (self._lists[-1] if self._lists else "- ")
+
+    def _table(self, tag: _Tag) -> None:
+        if tag.name == "tr":
+            self._end_row()
+            self._cells = None if tag.is_end else []
+        elif self._cells is None:
+            self._end_block()
+        elif tag.is_end:
+            self._cells.append(one_line("".join(self._inline)).replace("|", "\\|"))
+            self._inline = []
+
+    def _end_row(self) -> None:
+        cells, self._cells = self._cells, None
+        if not cells:
+            self._end_block()
+            return
+        row = f"| {' | '.join(cells)} |"
+        self._rows += 1
+        if self._rows == 1:
+            self._blocks.append([row, f"|{'---|' * len(cells)}"])
+        else:
+            self._blocks[-1].append(row)
+
+    def _preformatted(self, tag: _Tag) -> None:
+        if not tag.is_end and self._code is None:
+            self._cells = None  # some sites put code and its line numbers into a table
+            self._end_block()
+            self._code, self._language = [], _language(tag) or self._outer_language
+        elif tag.is_end:
+            self._end_code()
+
+    def _end_code(self) -> None:
+        code, self._code = "".join(self._code or ()).strip("\n"), None
+        if code.strip():
+            fence = "`" * (max((len(fence) for fence in _FENCE.findall(code)), default=2) + 1)
+            self._blocks.append([f"{fence}{self._language}", code, fence])
+        self._outer_language = ""
+
+
+def _language(tag: _Tag) -> str:
+    found = None if tag.is_end else _LANGUAGE.search(tag.fact("class"))
+    return found[1] if found and found[1] not in ("default", "none") else ""

@@ -1,0 +1,163 @@
+"""Add, update and remove sets of documentation of one index. One command at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from lore_etl.config.user_folders import private_folder
+from lore_etl.core.errors import Busy, NotFound, UsageError
+from lore_etl.core.json_types import JSON
+from lore_server.library_docs.doc_folder import DocChanges, DocFolder
+from lore_server.library_docs.doc_page import PageOrigin
+from lore_server.library_docs.doc_set import FOLDER, SITE, DocSet, DocSetRecord
+from lore_server.library_docs.doc_site import SiteCopy
+from lore_server.library_docs.installed_package import find_package
+from lore_server.library_docs.local_docs import LocalDocs, docs_in_folder
+from lore_server.library_docs.site_client import SiteClient, SiteLimits
+from lore_server.library_docs.site_paths import version_in
+from lore_server.library_docs.site_store import SiteStore
+
+LOCK = "library-docs.lock"
+DEFAULT_LIMITS = SiteLimits()
+
+
+@dataclass(frozen=True)
+class DocSetReport:
+    """A set after an update, and its changes."""
+
+    docs: DocSet
+    changes: DocChanges
+    folder: str
+
+    def record(self) -> JSON:
+        """Return the report as JSON."""
+        return {"library": shown(self.docs), "folder": self.folder, **self.changes.record()}
+
+
+def shown(docs: DocSet) -> JSON:
+    """Return a set as JSON."""
+    return {
+        "name": docs.name, "version": docs.version, "kind": docs.kind, "origin": docs.origin,
+        "package": docs.package, "pages": docs.pages,
+    }  # fmt: skip
+
+
+class LibraryManager:
+    """The documentation of libraries in one index."""
+
+    def __init__(self, index: Path, limits: SiteLimits = DEFAULT_LIMITS) -> None:
+        self._index = index
+        self._limits = limits
+        self._record = DocSetRecord(index)
+
+    def all(self) -> list[DocSet]:
+        """Return the sets by name."""
+        return list(self._record.read().values())
+
+    def named(self, name: str | None) -> list[DocSet]:
+        """Return the set of this name; all sets without a name. Raises NotFound."""
+        sets = self._record.read()
+        if name is None:
+            return list(sets.values())
+        if name not in sets:
+            known = ", ".join(sets) or "none"
+            raise NotFound(f"There is no documentation called `{name}`.", f"Known libraries: {known}.")
+        return [sets[name]]
+
+    def update(self, wanted: DocSet, progress: Callable[[str], None]) -> DocSetReport:
+        """Bring a new or known set up to date.
+
+        Raises:
+            Busy: another command is adding documentation.
+            UsageError: the name belongs to documentation from another place, or there is none in this one.
+        """
+        with self._alone():
+            sets = self._record.read()
+            before = sets.get(wanted.name)
+            if before is not None and not before.is_same_origin(wanted):
+                raise UsageError(
+                    f"`{wanted.name}` is documentation from {before.origin}.",
+                    f"Choose another name with --name, or run `lore add-docs --remove {wanted.name}` first.",
+                )
+            folder, changes = DocFolder(self._index, wanted.name), DocChanges()
+            progress(wanted.name)
+            if wanted.kind == SITE:
+                docs = self._copied(wanted, before, folder, changes, progress)
+            else:
+                docs = self._updated(wanted, folder, changes)
+            self._record.write({**sets, wanted.name: docs})
+            return DocSetReport(docs, changes, folder.shown)
+
+    def _updated(self, wanted: DocSet, folder: DocFolder, changes: DocChanges) -> DocSet:
+        found = _local(wanted)
+        if not found.pages:
+            raise NotFound(f"No documentation was found in {wanted.origin}.", "Name a folder with Markdown or text.")
+        docs = replace(wanted, version=wanted.pinned or found.version, pages=len(found.pages))
+        changes.skipped.update(found.skipped)
+        folder.replace(found.files(docs.name, docs.version), changes)
+        return docs
+
+    def _copied(
+        self,
+        wanted: DocSet,
+        before: DocSet | None,
+        folder: DocFolder,
+        changes: DocChanges,
+        progress: Callable[[str], None],
+    ) -> DocSet:
+        docs = replace(wanted, version=wanted.pinned or version_in(wanted.origin))
+        limits = replace(self._limits, is_private_allowed=wanted.is_private)
+        client = SiteClient(docs.origin, limits)
+        store = SiteStore(self._pages_of(docs.name))
+        self._record.write({**self._record.read(), docs.name: replace(docs, pages=len(store.files()))})
+        origin = PageOrigin(docs.name, docs.version)
+        is_renewed = before is not None and before.version != docs.version
+        try:
+            copy = SiteCopy(docs.origin, origin, folder, store, client, changes, docs.max_pages, is_renewed)
+            docs = replace(docs, pages=copy.run(progress))
+        except (NotFound, UsageError):
+            if before is None and not store.files():
+                self._record.write({name: row for name, row in self._record.read().items() if name != docs.name})
+            raise
+        finally:
+            changes.requests = client.requests
+            client.close()
+            store.close()
+        if not docs.pages:
+            changes.notes.append("The site has no pages below this address that Lore can read.")
+        return docs
+
+    def _pages_of(self, name: str) -> Path:
+        return self._record.folder / f"library-{name}.sqlite"
+
+    def remove(self, name: str) -> int:
+        """Delete a set, and return the number of its pages. Raises NotFound, Busy."""
+        with self._alone():
+            self.named(name)
+            count = DocFolder(self._index, name).delete()
+            self._pages_of(name).unlink(missing_ok=True)
+            self._record.write({key: docs for key, docs in self._record.read().items() if key != name})
+            return count
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        try:
+            with FileLock(private_folder(self._record.folder) / LOCK, timeout=0):
+                yield
+        except Timeout as error:
+            raise Busy("Another command is adding documentation to this index.") from error
+
+
+def _local(wanted: DocSet) -> LocalDocs:
+    place = Path(wanted.origin)
+    if not place.is_dir() or place.resolve() != place:
+        raise NotFound(
+            f"{place} does not exist any more, or is a symlink now.",
+            "Add the documentation again from its present place.",
+        )
+    return docs_in_folder(place) if wanted.kind == FOLDER else find_package(wanted.package, place)[1]

@@ -1,0 +1,259 @@
+"""Read one documentation site: only its own host, slowly, as its robots.txt allows, and with limits."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+import time
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from urllib.parse import urljoin, urlsplit
+from urllib.request import getproxies, proxy_bypass
+from urllib.robotparser import RobotFileParser
+
+import httpx
+
+from lore_etl.core.errors import Busy, NotFound, ProviderUnavailable, UsageError
+from lore_server import __version__
+from lore_server.library_docs.site_paths import normalised, origin_of
+
+AGENT = "lore-add-docs"
+ATTEMPTS = 3
+PAUSE_SECONDS = 0.2  # between two requests, unless robots.txt asks for more
+TIMEOUT_SECONDS = 20.0
+PAGE_SECONDS = 60.0
+MAX_REDIRECTS = 5
+MAX_PAGE_BYTES = 5_000_000
+MAX_ROBOTS_BYTES = 500_000
+GZIP = b"\x1f\x8b"
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+
+
+@dataclass(frozen=True)
+class SiteReply:
+    """A reply. `problem` is the reason why there is no text although the site answered.
+
+    `is_unlisted` means that a header asks programs not to index the page.
+    """
+
+    status: int
+    text: str = ""
+    kind: str = ""
+    etag: str = ""
+    modified: str = ""
+    url: str = ""
+    problem: str = ""
+    is_unlisted: bool = False
+
+    @property
+    def is_html(self) -> bool:
+        """Return whether the text is HTML."""
+        return "html" in self.kind or self.text.lstrip()[:15].lower().startswith(("<!doctype html", "<html"))
+
+
+@dataclass(frozen=True)
+class SiteLimits:
+    """The seconds that a run may take and that a site may ask to wait, and whether the host may be private."""
+
+    seconds: float = 1800.0
+    patience: float = 60.0
+    is_private_allowed: bool = False
+
+
+class SiteClient:
+    """Requests to the origin of one address, which the user named."""
+
+    def __init__(
+        self,
+        start: str,
+        limits: SiteLimits,
+        sleep: Callable[[float], None] = time.sleep,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._origin, self._limits, self._sleep, self._now = origin_of(start), limits, sleep, now
+        self._host = urlsplit(start).netloc
+        self._address, is_local = _address_of(start, limits.is_private_allowed)
+        self._pause = 0.0 if is_local else PAUSE_SECONDS
+        direct = {} if self._address is None else {"http://": None, "https://": None}  # no proxy
+        self._http = httpx.Client(timeout=TIMEOUT_SECONDS, trust_env=not is_local, mounts=direct)
+        self._end, self._last = now() + limits.seconds, 0.0
+        self._robots = RobotFileParser()
+        self.requests = 0
+
+    def close(self) -> None:
+        self._http.close()
+
+    def read_robots(self) -> list[str]:
+        """Read robots.txt, and return the sitemaps that it names.
+
+        Raises:
+            ProviderUnavailable: it cannot be read, so that nothing else may be.
+        """
+        self._robots.parse([])
+        reply = self.get(urljoin(f"{self._origin[0]}://{self._host}/", "robots.txt"), limit=MAX_ROBOTS_BYTES)
+        if reply.status >= 500 or reply.problem:
+            raise ProviderUnavailable(
+                f"The site's robots.txt cannot be read ({reply.problem or reply.status}).", "Try again later."
+            )
+        if reply.status == 200 and not reply.is_html:
+            self._robots.parse(reply.text.splitlines())
+        self._pause = max(self._pause, float(self._robots.crawl_delay(AGENT) or 0))
+        return list(self._robots.site_maps() or ())
+
+    def allows(self, url: str) -> bool:
+        """Return whether robots.txt allows to read a page."""
+        return self._robots.can_fetch(AGENT, url)
+
+    def get(self, url: str, etag: str = "", modified: str = "", limit: int | None = None) -> SiteReply:
+        """Return a page; status 304 if it has not changed since.
+
+        Raises:
+            Busy: the time is over, or the site asks for a longer pause than the patience.
+            ProviderUnavailable: the site does not answer.
+        """
+        known = {"If-None-Match": etag, "If-Modified-Since": modified}
+        headers = {name: value for name, value in known.items() if value}
+        limit = limit or MAX_PAGE_BYTES
+        failures = redirects = 0
+        reason = ""
+        while True:
+            if origin_of(url) != self._origin:
+                return SiteReply(0, problem=f"it leads to another host ({urlsplit(url).hostname})")
+            if redirects and not self.allows(url):
+                return SiteReply(0, problem="robots.txt forbids it")
+            self._wait_for_turn()
+            try:
+                reply, following, pause = self._request(url, headers, limit)
+            except httpx.HTTPError as error:
+                reply, following, pause, reason = None, "", None, type(error).__name__
+            if following and redirects < MAX_REDIRECTS:
+                url, redirects = following, redirects + 1
+            elif pause is not None:
+                self._rest(pause)
+            elif reply is not None and reply.status < 500:
+                return reply
+            else:
+                failures += 1
+                if failures == ATTEMPTS:
+                    if reply is not None:
+                        return reply
+                    raise ProviderUnavailable(
+                        f"{self._host} does not answer ({reason}).", "Run the command again later."
+                    )
+                self._sleep(2.0**failures / 8)
+
+    def _request(self, url: str, headers: dict[str, str], limit: int) -> tuple[SiteReply, str, float | None]:
+        """Return the reply, the target if it is a redirect, and the seconds to wait if the site asks for a pause."""
+        target, extensions = httpx.URL(url), {}
+        if self._address is not None:
+            extensions = {"sni_hostname": target.host}
+            target = target.copy_with(host=self._address)
+        headers = {"User-Agent": f"{AGENT}/{__version__}", "Host": self._host, "Accept-Encoding": "identity", **headers}
+        self.requests += 1
+        with self._http.stream("GET", target, headers=headers, extensions=extensions) as found:
+            status, given = found.status_code, found.headers
+            if status in _REDIRECTS:
+                return SiteReply(status), normalised(urljoin(url, given.get("location", ""))) or "", None
+            if status == 429 or (status == 503 and "retry-after" in given):
+                return SiteReply(status), "", _seconds(given.get("retry-after"))
+            if status != 200:
+                return SiteReply(status, url=url), "", None
+            if given.get("content-encoding", "identity") != "identity":
+                return SiteReply(status, url=url, problem="it is compressed although this was not requested"), "", None
+            data, end = bytearray(), self._now() + PAGE_SECONDS
+            for part in found.iter_raw():
+                data += part
+                if len(data) > limit:
+                    return SiteReply(status, url=url, problem=f"too large: over {limit:,} bytes"), "", None
+                if self._now() > end:
+                    return SiteReply(status, url=url, problem=f"it took over {PAGE_SECONDS:.0f} s"), "", None
+            unpacked = unpacked_gzip(bytes(data), limit) if data.startswith(GZIP) else bytes(data)
+            if unpacked is None:
+                return SiteReply(status, url=url, problem="it is damaged or too large when it is unpacked"), "", None
+            text = unpacked.decode(_charset(found), "replace")
+            kind = given.get("content-type", "").partition(";")[0].strip().lower()
+            known = given.get("etag", ""), given.get("last-modified", "")
+            return SiteReply(status, text, kind, *known, url, is_unlisted=_is_unlisted(given)), "", None
+
+    def _wait_for_turn(self) -> None:
+        if self.requests:
+            self._sleep(max(0.0, self._last + self._pause - self._now()))
+        self._last = self._now()
+        if self._last > self._end:
+            raise Busy(
+                "The time for this run is over. All pages so far are saved.", "Run the command again; it continues."
+            )
+
+    def _rest(self, seconds: float) -> None:
+        if seconds > self._limits.patience:
+            raise Busy(
+                f"The site asks for a pause of {seconds:.0f} seconds. All pages so far are saved.",
+                "Run the command again then; it continues.",
+            )
+        self._sleep(seconds)
+
+
+def _address_of(start: str, is_private_allowed: bool) -> tuple[str | None, bool]:
+    """Return the address to connect to, None to use the name, and whether the host is this machine.
+
+    The name is looked up once, so it cannot lead to another address later. A name is not looked up if the user named a
+    private host, or if a proxy connects.
+
+    Raises:
+        UsageError, NotFound: the name leads to a private address, or does not exist.
+    """
+    scheme, host, port = origin_of(start)
+    host = host or ""
+    if host == "localhost" or host.endswith(".localhost"):
+        return None, True
+    try:
+        return None, ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        pass
+    if is_private_allowed or (scheme in getproxies() and not proxy_bypass(host)):
+        return None, False
+    try:
+        found = [str(row[4][0]) for row in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
+    except (OSError, UnicodeError) as error:
+        raise NotFound(f"There is no host {host}.", "Check the address and the network.") from error
+    if not all(map(_is_public, found)):
+        raise UsageError(
+            f"{host} is in a private network.", "If that is the site you want, repeat the command with --private."
+        )
+    return min(found, key=lambda address: ":" in address), False
+
+
+def _is_public(address: str) -> bool:
+    return ipaddress.ip_address(address.partition("%")[0]).is_global
+
+
+def unpacked_gzip(data: bytes, limit: int) -> bytes | None:
+    """Return what a gzip file contains; None if that is damaged or has more than `limit` bytes."""
+    reader = zlib.decompressobj(zlib.MAX_WBITS | 16)
+    try:
+        found = reader.decompress(data, limit + 1)
+    except zlib.error:
+        return None
+    return found if reader.eof and len(found) <= limit else None
+
+
+def _is_unlisted(headers: httpx.Headers) -> bool:
+    """Return whether `X-Robots-Tag` forbids all programs to index a page; rules with a name are for others."""
+    rules = (rule.strip().lower() for rule in headers.get("x-robots-tag", "").split(","))
+    return any(rule in ("noindex", "none") for rule in rules)
+
+
+def _seconds(text: str | None) -> float:
+    try:
+        return max(1.0, float(text or "30"))
+    except ValueError:
+        return 30.0  # a date: the client waits a while and asks again
+
+
+def _charset(reply: httpx.Response) -> str:
+    try:
+        b"".decode(named := reply.charset_encoding or "utf-8")
+    except (LookupError, UnicodeError):
+        return "utf-8"
+    return named

@@ -1,0 +1,146 @@
+"""Addresses of a documentation site: which belong to it, their files, and what its lists of pages name. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+import html
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import PurePosixPath
+from urllib.parse import unquote, urljoin, urlsplit, urlunsplit
+
+from lore_etl.core.errors import UsageError
+from lore_etl.core.text import clip
+from lore_etl.files.scan import SKIPPED_FOLDERS
+
+MAX_ADDRESS = 2_000
+MAX_PART = 100_000  # characters of a file, when one address has the whole documentation
+_LOCATION = re.compile(r"<loc>\s*([^<\s]{1,2000})\s*</loc>", re.IGNORECASE)
+_MARKDOWN_LINK = re.compile(r"\]\(\s*<?([^)\s>]{1,2000})")
+_HEADING = re.compile(r"^# +(\S.*)$")
+_FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})")
+_VERSION = re.compile(r"/v?(\d+(?:\.[\dx]+){0,3})(?=/|$)")
+_NO_PAGE = frozenset(
+    ".png .jpg .jpeg .gif .webp .svg .ico .css .js .mjs .map .json .xml .zip .gz .tgz .pdf .epub .woff .woff2 .ttf "
+    ".mp4 .webm .whl .exe .dmg .rss .atom .py .inv".split()
+)
+_NO_DOCS = frozenset({"print.html", "search.html", "genindex.html", "py-modindex.html", "404.html"})
+_GENERIC_LABELS = frozenset({"www", "docs", "doc", "documentation", "api", "developer", "dev"})
+_SHARED_HOSTS = (".github.io", ".gitlab.io")
+
+
+def start_of(given: str) -> str:
+    """Return the address of a site that the user named. Raises UsageError."""
+    address = normalised(given)
+    parts = urlsplit(address or "")
+    if not address or parts.username or parts.password:
+        raise UsageError(
+            f"`{given[:200]}` is not the address of a site.", "Give it as https://docs.example.org/guide/."
+        )
+    return address
+
+
+def normalised(address: str) -> str | None:
+    """Return an http address without its fragment and query; None if it is not one."""
+    try:
+        parts = urlsplit(address.strip())
+        if parts.scheme not in ("http", "https") or not parts.hostname or len(address) > MAX_ADDRESS or parts.port == 0:
+            return None
+    except ValueError:
+        return None
+    path = re.sub(r"/index\.html?$", "/", parts.path or "/")
+    return urlunsplit((parts.scheme, parts.netloc.lower(), path, "", ""))
+
+
+def origin_of(address: str) -> tuple[str, str | None, int | None]:
+    """Return scheme, host and port of an address."""
+    parts = urlsplit(address)
+    return parts.scheme, parts.hostname, parts.port or {"http": 80, "https": 443}.get(parts.scheme)
+
+
+def folder_of(address: str) -> str:
+    """Return the path below which the pages of a site are: `/docs/` for `/docs`, `/docs/` and `/docs/index.html`."""
+    path = urlsplit(address).path
+    is_file = "." in path.rpartition("/")[2]
+    return path.rpartition("/")[0] + "/" if is_file else path.rstrip("/") + "/"
+
+
+def pages_below(start: str, addresses: Iterable[str], base: str) -> Iterator[str]:
+    """Yield the addresses that are pages of the site; `base` resolves relative ones."""
+    folder = folder_of(start)
+    for found in addresses:
+        try:
+            address = normalised(urljoin(base, found))
+        except ValueError:
+            continue
+        if address is None or origin_of(address) != origin_of(start):
+            continue
+        path = urlsplit(address).path
+        is_below = path.startswith(folder) or path + "/" == folder
+        name = PurePosixPath(path)
+        if is_below and name.suffix.lower() not in _NO_PAGE and name.name not in _NO_DOCS:
+            yield address
+
+
+def listed_in(sitemap: str) -> list[str]:
+    """Return the addresses in a sitemap, which is never parsed as XML."""
+    return [html.unescape(found) for found in _LOCATION.findall(sitemap)]
+
+
+def linked_in(markdown: str) -> list[str]:
+    """Return the addresses that a Markdown text links."""
+    return list(dict.fromkeys(_MARKDOWN_LINK.findall(markdown)))
+
+
+def file_of(start: str, address: str) -> str:
+    """Return the file for a page, without its suffix. Different pages can have the same one."""
+    path = unquote(urlsplit(address).path.removeprefix(folder_of(start)), errors="replace")
+    path = re.sub(r"\.(?:html?|md|mdx|txt|php|aspx)$", "", path)
+    parts = [_part(part) for part in path.split("/") if part.strip(". ")]
+    file = "/".join(parts) or "index"
+    return file if len(file) <= 150 else f"{file[:150].rstrip('/')}-{digest(address)}"
+
+
+def digest(address: str) -> str:
+    """Return a short text that tells pages with the same file apart."""
+    return hashlib.sha256(address.encode()).hexdigest()[:8]
+
+
+def _part(part: str) -> str:
+    plain = re.sub(r"[^\w.-]+", "-", part, flags=re.ASCII).strip(".-")[:60].rstrip(".-") or f"p-{digest(part)}"
+    return f"{plain}-" if plain in SKIPPED_FOLDERS else plain
+
+
+def name_of_site(address: str) -> str:
+    """Return the name of the library that a site documents, as far as its address tells."""
+    host = urlsplit(address).hostname or ""
+    if host.endswith(_SHARED_HOSTS) and (first := urlsplit(address).path.strip("/").partition("/")[0]):
+        return first
+    labels = host.split(".")
+    if ":" in host or all(label.isdecimal() for label in labels):
+        return f"site-{host}"
+    while len(labels) > 1 and labels[0] in _GENERIC_LABELS:
+        labels.pop(0)
+    return labels[0]
+
+
+def version_in(address: str) -> str:
+    """Return the version that the path of a site names, such as 1.2 in `/en/1.2/`; empty if there is none."""
+    found = _VERSION.findall(urlsplit(address).path)
+    return found[-1] if found else ""
+
+
+def parts_of(document: str) -> list[tuple[str, str]]:
+    """Split a whole documentation at its main headings into (title, text), and long texts at line ends."""
+    parts: list[tuple[str, list[str]]] = [("", [])]
+    fence, size = "", 0
+    for line in document.split("\n"):
+        if mark := _FENCE.match(line):
+            fence = "" if fence and mark[1].startswith(fence) else fence or mark[1]
+        heading = _HEADING.match(line) if not fence else None
+        if heading or size > MAX_PART:
+            parts.append((clip(heading[1], 100) if heading else parts[-1][0], []))
+            size = 0
+        parts[-1][1].append(line)
+        size += len(line) + 1
+    return [(title, text) for title, lines in parts if (text := "\n".join(lines)).strip()]

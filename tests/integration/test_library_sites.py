@@ -1,0 +1,275 @@
+"""Adding a documentation site: its pages, later updates, limits, interruption, and what a hostile site can do."""
+
+from __future__ import annotations
+
+import gzip
+import socket
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from lore_etl.core.errors import Busy, NotFound, ProviderUnavailable, UsageError
+from lore_server.library_docs import site_client
+from lore_server.library_docs.doc_set import SITE, DocSet
+from lore_server.library_docs.library_manager import DocSetReport, LibraryManager
+from lore_server.library_docs.site_client import SiteClient, SiteLimits, unpacked_gzip
+from tests.harness.docs_site import DocsSite, html_page, serving
+
+LIMITS = SiteLimits(patience=0)
+
+
+@pytest.fixture
+def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("LORE_STATE", str(tmp_path / "state"))
+    (tmp_path / "index").mkdir()
+    return tmp_path / "index"
+
+
+def copied(index: Path, address: str, path: str = "/docs/", **more: object) -> DocSetReport:
+    docs = DocSet("kit", SITE, address + path, **{"pinned": "1.0", **more})  # type: ignore[arg-type]
+    return LibraryManager(index, LIMITS).update(docs, lambda stage: None)
+
+
+def counts(report: DocSetReport) -> tuple[int, ...]:
+    changes = report.changes
+    return changes.added, changes.changed, changes.unchanged, changes.removed
+
+
+def pages(index: Path) -> dict[str, str]:
+    top = index / "docs" / "kit"
+    return {file.relative_to(top).as_posix(): file.read_text() for file in sorted(top.rglob("*.md"))}
+
+
+def mapped(count: int) -> DocsSite:
+    site = DocsSite({f"/docs/p{n}.html": html_page(f"Page {n}") for n in range(count)})
+    site.pages["/sitemap.xml"] = "".join(f"<loc>http://HOST/docs/p{n}.html</loc>" for n in range(count))
+    return site
+
+
+def at(site: DocsSite, address: str) -> DocsSite:
+    site.pages = {path: text.replace("http://HOST", address) for path, text in site.pages.items()}
+    return site
+
+
+def test_a_site_is_read_by_its_sitemap_and_then_only_its_changes(index: Path) -> None:
+    site = mapped(4)
+    with serving(site) as address:
+        at(site, address)
+        first = copied(index, address)
+        assert counts(first) == (4, 0, 0, 0)
+        assert pages(index)["p2.md"] == (
+            f"---\nlibrary: kit\nversion: '1.0'\nurl: {address}/docs/p2.html\n---\n\n# Page 2\n\nText.\n"
+        )
+
+        site.requests.clear()
+        assert counts(copied(index, address)) == (0, 0, 4, 0)
+        assert all(tag for path, tag in site.requests if path.startswith("/docs/p"))
+
+        site.pages["/docs/p1.html"] = html_page("Page 1", "New text.")
+        del site.pages["/docs/p3.html"]
+        site.pages["/docs/p4.html"] = html_page("Page 4")
+        site.pages["/sitemap.xml"] += f"<loc>{address}/docs/p4.html</loc>"
+        report = copied(index, address)
+
+    assert counts(report) == (1, 1, 2, 1)
+    assert sorted(pages(index)) == ["p0.md", "p1.md", "p2.md", "p4.md"]
+    assert report.docs.pages == 4
+
+
+def test_links_are_followed_below_the_address_up_to_the_maximum(index: Path) -> None:
+    site = DocsSite({
+        "/docs/": html_page("Start", links={"a.html": "a", "/private": "p", "b/": "b", "c.html": "c"}),
+        "/docs/a.html": html_page("A", links={"./": "back"}), "/docs/b/": html_page("B"),
+        "/docs/c.html": html_page("C"),
+        "/private": html_page("Private"),
+    })  # fmt: skip
+    with serving(site) as address:
+        limited = copied(index, address, max_pages=3)
+        whole = copied(index, address, max_pages=9)
+
+    assert sorted(pages(index)) == ["a.md", "b.md", "c.md", "index.md"]
+    assert limited.changes.notes == ["1 more page was left out; raise the limit with --max-pages."]
+    assert (counts(whole), "/private" in site.paths) == ((1, 0, 3, 0), False)
+
+
+def test_a_site_with_its_whole_text_in_one_file_is_read_with_one_request(index: Path) -> None:
+    site = DocsSite({"/docs/llms-full.txt": "# One\n\nText.\n\n# Two / three\n\nMore.\n"})
+    with serving(site) as address:
+        first, second = copied(index, address), copied(index, address)
+
+    assert sorted(pages(index)) == ["llms-full/0001-One.md", "llms-full/0002-Two/three.md"]
+    assert (counts(first), counts(second), first.changes.requests) == ((2, 0, 0, 0), (0, 0, 2, 0), 2)
+
+
+def test_the_list_of_pages_for_models_is_preferred_to_the_sitemap(index: Path) -> None:
+    site = mapped(2)
+    site.pages |= {"/docs/llms.txt": "# Kit\n- [Guide](/docs/guide.md)\n- [Other](https://other.test/x.md)\n",
+                   "/docs/guide.md": "---\nlibrary: forged\nstate: open\n---\n# Guide\n"}  # fmt: skip
+    with serving(site) as address:
+        copied(index, address)
+
+    assert list(pages(index)) == ["guide.md"]
+    assert "forged" not in pages(index)["guide.md"]
+
+
+def test_a_compressed_sitemap_is_read_and_one_that_grows_too_large_is_not(index: Path) -> None:
+    site = mapped(2)
+    with serving(site) as address:
+        at(site, address)
+        packed = gzip.compress(site.pages.pop("/sitemap.xml").encode())
+        bomb = gzip.compress(b"<loc>/docs/bomb.html</loc>" + b" " * 2 * site_client.MAX_PAGE_BYTES)
+        maps = {"/docs/sitemap.xml.gz": bomb, "/sitemap.xml.gz": packed}
+        site.instead = lambda number, path: (
+            (200, {"Content-Type": "application/gzip"}, maps[path]) if path in maps else None
+        )
+
+        copied(index, address)
+
+    assert sorted(pages(index)) == ["p0.md", "p1.md"]
+    assert "/docs/bomb.html" not in site.paths
+
+
+@pytest.mark.parametrize("damage", [lambda data: data[:-9], lambda data: data[:3] + b"x" * 9, lambda data: b""])
+def test_a_damaged_gzip_file_is_refused(damage: Callable[[bytes], bytes]) -> None:
+    packed = gzip.compress(b"0123456789")
+
+    assert unpacked_gzip(packed, 10) == b"0123456789"
+    assert unpacked_gzip(packed, 9) is None
+    assert unpacked_gzip(damage(packed), 10) is None
+
+
+def test_a_page_that_asks_not_to_be_indexed_is_left_out_and_removed_later(index: Path) -> None:
+    site = DocsSite({
+        "/docs/": html_page("Start", links={"a.html": "a", "b.html": "b"}),
+        "/docs/a.html": html_page("A", links={"c.html": "c"}).replace(
+            "<title>", "<!-- <meta name=robots content=none> --><META content='follow, NoIndex' name=Robots><title>"
+        ),
+        "/docs/b.html": html_page("B").replace("<title>", "<!-- <meta name=robots content=none> --><title>"),
+        "/docs/c.html": html_page("C"),
+    })  # fmt: skip
+    with serving(site) as address:
+        first = copied(index, address)
+        assert sorted(pages(index)) == ["b.md", "c.md", "index.md"]
+        assert first.changes.skipped == {f"{address}/docs/a.html": "the page asks not to be indexed"}
+
+        unlisted = {"X-Robots-Tag": "noindex", "Content-Type": "text/html"}
+        site.instead = lambda number, path: (200, unlisted, b"<h1>B</h1>") if path == "/docs/b.html" else None
+        copied(index, address)
+
+    assert sorted(pages(index)) == ["c.md", "index.md"]
+
+
+def test_robots_txt_is_respected(index: Path) -> None:
+    site = mapped(3)
+    site.pages["/robots.txt"] = "User-agent: lore\nDisallow: /docs/p1\n\nUser-agent: *\nDisallow: /\n"
+    with serving(site) as address:
+        report = copied(index, *[at(site, address).address])
+        site.pages["/robots.txt"] = "User-agent: *\nDisallow: /\n"
+        with pytest.raises(UsageError, match="does not allow"):
+            copied(index, address)
+        site.instead = lambda number, path: (500, {}, b"") if path == "/robots.txt" else None
+        with pytest.raises(ProviderUnavailable, match=r"robots\.txt"):
+            copied(index, address)
+
+    assert list(report.changes.skipped.values()) == ["robots.txt forbids it"]
+    assert "/docs/p1.html" not in site.paths
+    assert sorted(pages(index)) == ["p0.md", "p2.md"]
+
+
+def test_an_interrupted_run_continues_where_it_stopped(index: Path) -> None:
+    site = mapped(6)
+    site.instead = lambda number, path: (429, {"Retry-After": "900"}, b"") if path == "/docs/p3.html" else None
+    with serving(site) as address:
+        at(site, address)
+        with pytest.raises(Busy, match="900 seconds"):
+            copied(index, address)
+        assert sorted(pages(index)) == ["p0.md", "p1.md", "p2.md"]
+        assert [docs.pages for docs in LibraryManager(index).all()] == [0]
+
+        site.requests.clear()
+        site.instead = lambda number, path: None
+        report = copied(index, address)
+
+    assert counts(report) == (3, 0, 0, 0)
+    assert [path for path in site.paths if "/p" in path] == [f"/docs/p{n}.html" for n in (3, 4, 5)]
+
+
+def test_no_other_host_is_contacted(index: Path) -> None:
+    other = DocsSite({"/docs/": html_page("Other")})
+    site = mapped(2)
+    with serving(other) as elsewhere, serving(site) as address:
+        at(site, address)
+        moved = (302, {"Location": f"{elsewhere}/docs/"}, b"")
+        site.instead = lambda number, path: moved if path == "/docs/p1.html" else None
+        report = copied(index, address)
+        site.instead = lambda number, path: moved if path == "/docs/" else None
+        site.pages = {}
+        with pytest.raises(NotFound, match="another host"):
+            copied(index, address, "/docs/")
+
+    assert list(report.changes.skipped.values()) == ["it leads to another host (127.0.0.1)"]
+    assert other.requests == []
+
+
+def test_a_huge_page_is_left_out_and_its_earlier_text_is_kept(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(site_client, "MAX_PAGE_BYTES", 10_000)
+    site = mapped(2)
+    with serving(site) as address:
+        at(site, address)
+        copied(index, address)
+        site.pages["/docs/p1.html"] = html_page("Page 1", "x" * 6_000_000)
+        report = copied(index, address)
+
+    assert [reason[:9] for reason in report.changes.skipped.values()] == ["too large"]
+    assert sorted(pages(index)) == ["p0.md", "p1.md"]
+
+
+def test_pages_with_the_same_name_have_different_files(index: Path) -> None:
+    site = DocsSite({"/docs/a.html": html_page("A"), "/docs/A/": html_page("B"), "/docs/a.md": "# C\n"})
+    site.pages["/sitemap.xml"] = "".join(f"<loc>http://HOST{path}</loc>" for path in site.pages)
+    with serving(site) as address:
+        at(site, address)
+        first, second = copied(index, address), copied(index, address)
+
+    assert (counts(first), counts(second)) == ((3, 0, 0, 0), (0, 0, 3, 0))
+    assert len({path.casefold() for path in pages(index)}) == 3
+
+
+def test_a_new_version_is_written_to_pages_that_did_not_change(index: Path) -> None:
+    site = mapped(2)
+    with serving(site) as address:
+        at(site, address)
+        copied(index, address)
+        report = copied(index, address, pinned="2.0")
+
+    assert counts(report) == (0, 2, 0, 0)
+    assert all("version: '2.0'" in text for text in pages(index).values())
+
+
+def test_a_name_that_leads_to_a_private_address_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    for private in ("10.0.0.1", "169.254.169.254", "127.0.0.1", "fd00::1"):
+        row = (2, 1, 6, "", (private, 443))
+        monkeypatch.setattr(socket, "getaddrinfo", lambda *_, row=row, **__: [row])
+        with pytest.raises(UsageError, match="private network"):
+            SiteClient("https://docs.kit.test/", LIMITS)
+    SiteClient("https://docs.kit.test/", SiteLimits(is_private_allowed=True)).close()
+
+
+def test_a_name_is_looked_up_once_and_the_site_gets_its_name(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lookups = []
+    site = DocsSite({"/": html_page("Start")})
+    with serving(site) as address:
+        port = int(address.rpartition(":")[2])
+
+        def look_up(host: str, *_: object, **__: object) -> list[object]:
+            lookups.append(host)
+            return [(2, 1, 6, "", ("127.0.0.1", port))]
+
+        monkeypatch.setattr(site_client, "_is_public", lambda address: True)
+        monkeypatch.setattr(socket, "getaddrinfo", look_up)
+        client = SiteClient(f"http://docs.kit.test:{port}/", LIMITS, sleep=lambda seconds: None)
+        replies = [client.get(f"http://docs.kit.test:{port}/").status for _ in range(2)]
+        client.close()
+
+    assert (replies, lookups.count("docs.kit.test")) == ([200, 200], 1)

@@ -1,0 +1,90 @@
+"""Documentation of libraries ranks below the project's own files, unless the query names the library or the type."""
+
+from __future__ import annotations
+
+import pytest
+
+from lore_etl.core.model import Chunk, KnowledgeType
+from lore_etl.sources import SourceSet
+from lore_etl.sources.source import SourceContext
+from lore_server.query.classic import Row
+from lore_server.query.classic import rank as classic_rank
+from lore_server.query.hybrid import rank, score
+from lore_server.query.libraries import are_most, names_library
+from lore_server.query.parse import parse
+from lore_server.query.retrieve import Candidates
+from lore_server.query.weights import CLASSIC, HYBRID
+from tests.harness.chunks import candidate, make_chunk
+
+
+def page(library: str = "scikit-learn 1.7") -> Chunk:
+    return make_chunk("@docs/scikit-learn/a.md", "library", library=library)
+
+
+def order(query: str, type_: str | None = None) -> list[str]:
+    found = Candidates([candidate(page(), 0.9, 10.0), candidate(make_chunk("docs/own.md"), 0.8, 8.0)])
+    asked = parse(query)
+    return [result.chunk.type.value for result in rank(asked, score(asked, found, type_, HYBRID), type_, HYBRID, {})]
+
+
+def test_the_projects_own_files_come_before_a_library() -> None:
+    assert order("how does a pipeline scale its input") == ["guide", "library"]
+
+
+@pytest.mark.parametrize("name", ["scikit-learn", "Scikit Learn", "scikit_learn", "scikitlearn"])
+def test_a_library_that_the_query_names_is_not_lowered(name: str) -> None:
+    assert order(f"how does {name} scale its input") == ["library", "guide"]
+
+
+def test_a_library_is_not_lowered_among_documents_of_its_type() -> None:
+    found = Candidates([candidate(page(), 0.9, 10.0)])
+
+    (passage,) = score(parse("scale the input"), found, "library", HYBRID)
+
+    assert "libraryPenalty" not in dict(passage.why)
+
+
+@pytest.mark.parametrize(
+    ("library", "text"),
+    [
+        ("vue 3.5", "a revue of views"),
+        ("vue 3.5", "vue-router guards"),
+        ("react 19", "reaction time"),
+        ("- 1", "a - b"),
+    ],
+)
+def test_part_of_another_word_does_not_name_a_library(library: str, text: str) -> None:
+    assert not names_library(text, page(library))
+
+
+def test_the_classic_ranking_lowers_libraries_too() -> None:
+    rows = [Row("library", "@docs/x/buttons.md", "Buttons"), Row("guide", "learn/buttons.md", "Buttons")]
+
+    assert next(source for source, _ in classic_rank("buttons", "all", rows, CLASSIC)) == "learn/buttons.md"
+
+
+def test_libraries_crowd_out_the_project_if_they_are_most_candidates() -> None:
+    own, other = candidate(make_chunk("docs/own.md"), 0.8, 8.0), candidate(page(), 0.9, 10.0)
+
+    assert are_most(Candidates([other, other, own]))
+    assert not are_most(Candidates([other, own]))
+    assert not are_most(Candidates([]))
+
+
+def test_added_documentation_is_of_its_library_and_version() -> None:
+    owner = SourceSet(SourceContext([], lambda path: None), {"guides": ["**"]}).owner("@docs/vue/api/refs.md")
+    assert owner is not None
+
+    found = owner.document("@docs/vue/api/refs.md", "---\nlibrary: vue\nversion: '3.5'\n---\n# Refs\n")
+    bare = owner.document("@docs/vue/a.md", "---\nversion: '3.5'\n---\n# Refs\n")
+
+    assert (found.type, found.library, found.title) == (KnowledgeType.LIBRARY, "vue 3.5", "vue: Refs")
+    assert (bare.library, bare.title) == (None, "Refs")
+
+
+def test_a_project_can_mark_documentation_of_libraries_that_it_contains() -> None:
+    owner = SourceSet(SourceContext([], lambda path: None), {"libraries": ["third_party/**/*.md"]}).owner(
+        "third_party/x/README.md"
+    )
+
+    assert owner is not None and owner.type == KnowledgeType.LIBRARY
