@@ -1,0 +1,1 @@
+"""Read the history of the project's files from git, and the tickets that its commits name."""

@@ -1,0 +1,151 @@
+"""The commits that changed a file or some of its lines, and those that name a ticket."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from lore_etl.core.errors import InvalidArgument
+from lore_server.changes.project_git import LOG, read_git
+
+SECONDS = 8.0  # of git for one reply; the log of lines is the slow one
+MAX_BYTES = 4_000_000
+MAX_FOLLOWED = 20_000  # latest commits in which the merge of a commit is looked for
+MAX_FILE_BYTES = 20_000_000
+_FORMAT = "--format=%H%n%as%n%an%n%B"
+_ID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+
+
+@dataclass(frozen=True)
+class LoggedCommit:
+    """A commit: its id, the day of the change, its author and its message."""
+
+    id: str
+    day: str
+    author: str
+    message: str
+
+
+class CommitLog(NamedTuple):
+    """Commits, newest first, and whether git had the time to find all that were wanted."""
+
+    commits: list[LoggedCommit]
+    is_complete: bool
+
+
+class CommittedLines(NamedTuple):
+    """Lines of a file in the last commit, from 1; `is_same` if they are unchanged since."""
+
+    first: int
+    last: int
+    is_same: bool
+
+
+def of_file(root: Path, path: str, count: int) -> CommitLog:
+    """Return the latest commits that changed a file, under its earlier names too. Raises the errors of `read_git`."""
+    return _log(root, count, "--no-merges", "--follow", "--", path)
+
+
+def of_lines(root: Path, path: str, lines: CommittedLines, count: int) -> CommitLog:
+    """Return the latest commits that changed these lines. Raises the errors of `read_git`."""
+    return _log(root, count, "--no-merges", f"-L{lines.first},{lines.last}:{path}")
+
+
+def naming(root: Path, names: Collection[str], count: int) -> CommitLog:
+    """Return the latest commits whose message may name one of these tickets. Raises the errors of `read_git`."""
+    patterns = [f"--grep={_pattern(name)}" for name in names]
+    return _log(root, count, "-E", *patterns)
+
+
+def merges_of(root: Path, ids: Collection[str]) -> dict[str, str]:
+    """Return the messages of the merges that brought commits to the current branch, among its latest commits.
+
+    Raises the errors of `read_git`.
+    """
+    if not ids:
+        return {}
+    newest = ("rev-list", "--parents", f"--max-count={MAX_FOLLOWED}", "HEAD")
+    rows = read_git(root, *newest, seconds=SECONDS, max_bytes=MAX_BYTES).text.splitlines()
+    brought = brought_by([row.split() for row in rows], ids)
+    if not brought:
+        return {}
+    found = _log(root, len(ids), "--no-walk", *sorted(set(brought.values())))
+    messages = {commit.id: commit.message for commit in found.commits}
+    return {id_: messages[merge] for id_, merge in brought.items() if merge in messages}
+
+
+def brought_by(rows: list[list[str]], ids: Collection[str]) -> dict[str, str]:
+    """Return the merge that brought each commit to the branch; commits made on the branch itself are left out.
+
+    A row is a commit and its parents, the newest commit first.
+    """
+    parents = {row[0]: row[1:] for row in rows if row}
+    branch: list[str] = []
+    current = rows[0][0] if rows else ""
+    while current in parents:
+        branch.append(current)
+        current = next(iter(parents[current]), "")
+    seen, found = set[str](), dict[str, str]()
+    for merge in reversed(branch):
+        seen.add(merge)
+        waiting = parents[merge][1:]
+        while waiting:
+            commit = waiting.pop()
+            if commit in parents and commit not in seen:
+                seen.add(commit)
+                waiting += parents[commit]
+                if commit in ids:
+                    found[commit] = merge
+    return found
+
+
+def _pattern(name: str) -> str:
+    if name.isdecimal():
+        return rf"#{name}\b"
+    return rf"{name}\b" if name.startswith("!") else name.upper()
+
+
+def committed(root: Path, path: str, lines: list[str], first: int, last: int) -> CommittedLines | None:
+    """Return where some lines of a file were in the last commit; None if the file is not in it.
+
+    Lines that changed since then stand for all lines between the unchanged beginning and end of the file.
+
+    Raises:
+        InvalidArgument, StorageError: see `read_git`.
+    """
+    try:
+        output = read_git(root, "cat-file", "blob", f"HEAD:./{path}", seconds=SECONDS, max_bytes=MAX_FILE_BYTES)
+    except InvalidArgument:
+        read_git(root, "rev-parse", "--verify", "HEAD", seconds=SECONDS)  # without any commit, that is the reason
+        return None
+    before = [line.removesuffix("\r") for line in output.text.removesuffix("\n").split("\n")]
+    return located(before, lines[:-1] if lines and not lines[-1] else lines, first, last)
+
+
+def located(before: list[str], now: list[str], first: int, last: int) -> CommittedLines:
+    """Return where the lines from `first` to `last` of a text were before it was edited."""
+    last, shorter = min(last, len(now)), min(len(before), len(now))
+    head = next((n for n in range(shorter) if before[n] != now[n]), shorter)
+    tail = next((n for n in range(shorter - head) if before[-1 - n] != now[-1 - n]), shorter - head)
+    moved = len(before) - len(now)
+    start = first if first <= head else max(head + 1, first + moved) if first > len(now) - tail else head + 1
+    end = last if last <= head else last + moved if last > len(now) - tail else len(before) - tail
+    start = min(max(start, 1), len(before))
+    is_same = last <= head or first > len(now) - tail
+    return CommittedLines(start, min(max(end, start), len(before)), is_same)
+
+
+def _log(root: Path, count: int, *arguments: str) -> CommitLog:
+    wanted = ("--no-patch", f"--max-count={count}", "--encoding=UTF-8", _FORMAT)
+    output = read_git(root, *LOG, *wanted, *arguments, seconds=SECONDS, max_bytes=MAX_BYTES)
+    records = output.text.split("\0")
+    whole = records if output.is_complete else records[:-1]
+    return CommitLog([commit for record in whole if (commit := _commit(record))], output.is_complete)
+
+
+def _commit(record: str) -> LoggedCommit | None:
+    fields = record.lstrip("\n").split("\n", 3)
+    return LoggedCommit(*fields) if len(fields) == 4 and _ID.fullmatch(fields[0]) else None

@@ -1,0 +1,148 @@
+"""Why a file is as it is: the commits that changed it, and the tickets that they name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Sequence
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, NamedTuple
+
+from lore_etl.core.errors import LoreError
+from lore_etl.core.model import Chunk, KnowledgeType
+from lore_etl.core.text import clip
+from lore_etl.files.indexed import KNOWLEDGE, PULLED
+from lore_etl.files.redaction import redact
+from lore_etl.index import Index
+from lore_server.changes import commit_log
+from lore_server.changes.commit_log import CommitLog, LoggedCommit
+from lore_server.changes.ticket_names import closed_by, files_by_name, names, names_of_file, shown_name
+
+if TYPE_CHECKING:
+    from lore_server.replies.records import FileChangeRecord, NamedTicketRecord
+
+MAX_COMMITS = 10  # commits
+MAX_TICKETS = 5  # of a commit
+LONGEST_SUBJECT, LONGEST_BODY = 200, 400
+_SHORT_ID = 10
+_REQUESTS = frozenset({"pulls", "merge_requests"})
+_LINKED = re.compile(r"^Linked: (.+)$", re.MULTILINE)
+_TRAILER = re.compile(r"^(?:[A-Z][A-Za-z-]+-by|Change-Id|Cc|git-svn-id): ", re.MULTILINE)
+FEW = f"Only the latest {MAX_COMMITS} commits are shown."
+SLOW = "git took too long; older commits are missing."
+EDITED = "These lines changed after the last commit."
+NOT_COMMITTED = "The file is not in the last commit."
+NO_COMMIT = "No commit of the history changed this."
+NOT_NAMED = "No commit names this ticket."
+
+
+class FileHistory(NamedTuple):
+    """Commits, newest first, and a note on what is missing or uncertain."""
+
+    changes: list[FileChangeRecord]
+    note: str | None
+
+
+class ProjectHistory:
+    """Reads the history of the files of an index with git, when it is asked for."""
+
+    def __init__(self, index: Index) -> None:
+        self._index = index
+
+    def of(self, path: str, text: Sequence[str], first: int = 1, last: int | None = None) -> FileHistory:
+        """Return the latest commits that changed a file or some of its lines; `text` is the file as indexed.
+
+        For a ticket, these are the commits that name it.
+        """
+        tickets = self._index.catalogue.paths(KnowledgeType.TICKET)
+        try:
+            log, note = self._naming(path, text) if path in tickets else self._changing(path, text, first, last)
+        except LoreError as error:
+            return FileHistory([], error.message)
+        by_name = preferred(tickets)
+        shown = log.commits[:MAX_COMMITS]
+        if not log.is_complete:
+            note = SLOW
+        elif len(log.commits) > MAX_COMMITS:
+            note = FEW
+        unnamed = [commit.id for commit in shown if not names(commit.message)]
+        merges = commit_log.merges_of(self._index.root, unnamed)
+        return FileHistory([self._record(commit, merges.get(commit.id, ""), by_name) for commit in shown], note)
+
+    def _changing(self, path: str, text: Sequence[str], first: int, last: int | None) -> tuple[CommitLog, str | None]:
+        root = self._index.root
+        if path.startswith((f"{KNOWLEDGE}/", f"{PULLED}/")):
+            return CommitLog([], True), NOT_COMMITTED
+        lines = commit_log.committed(root, path, list(text), first, last or len(text))
+        if lines is None:
+            return CommitLog([], True), NOT_COMMITTED
+        is_whole = first == 1 and (last or len(text)) >= len(text)
+        found = (
+            commit_log.of_file(root, path, MAX_COMMITS + 1)
+            if is_whole
+            else commit_log.of_lines(root, path, lines, MAX_COMMITS + 1)
+        )
+        return found, (None if found.commits else NO_COMMIT) if lines.is_same or is_whole else EDITED
+
+    def _naming(self, path: str, text: Sequence[str]) -> tuple[CommitLog, str | None]:
+        """Return the commits that name a ticket, or a pull request that is linked with it."""
+        wanted = names_of_file(path)
+        if path.startswith(f"{PULLED}/") and (linked := _LINKED.search("\n".join(text))):
+            wanted |= {name for name in names(linked[1]) if name.lstrip("!").isdecimal()}
+        found = commit_log.naming(self._index.root, wanted, 2 * MAX_COMMITS) if wanted else CommitLog([], True)
+        named = [commit for commit in found.commits if names(commit.message) & wanted]
+        return CommitLog(named, found.is_complete), None if named else NOT_NAMED
+
+    def _record(self, commit: LoggedCommit, merge: str, by_name: dict[str, str]) -> FileChangeRecord:
+        """Return a commit with its tickets, which the message of the merge that brought it may name."""
+        message = redact(commit.message)[0]
+        subject, _, body = message.partition("\n")
+        record: FileChangeRecord = {
+            "commit": commit.id[:_SHORT_ID],
+            "date": commit.day,
+            "author": clip(commit.author, 100),
+            "subject": clip(subject, LONGEST_SUBJECT),
+            "tickets": self._tickets(f"{message}\n{merge}", by_name),
+        }
+        if text := clip(_TRAILER.split(body)[0], LONGEST_BODY):
+            record["body"] = text
+        return record
+
+    def _tickets(self, message: str, by_name: dict[str, str]) -> list[NamedTicketRecord]:
+        """Return the tickets that a message names, those that it closes first, and those that a pull request closes."""
+        closed = set(closed_by(message))
+        found = {name: self._ticket(name, by_name, name in closed) for name in _ordered(names(message), closed)}
+        for name, ticket in list(found.items()):
+            if _is_request(ticket.get("source", "")):
+                for number in closed_by(self._text(by_name[name])):
+                    found.setdefault(number, {**self._ticket(number, by_name, True), "via": ticket["name"]})
+        known = sorted(found.values(), key=lambda ticket: "source" not in ticket)
+        return known[:MAX_TICKETS]
+
+    def _ticket(self, name: str, by_name: dict[str, str], is_closed: bool) -> NamedTicketRecord:
+        record: NamedTicketRecord = {"name": shown_name(name)}
+        if is_closed:
+            record["closes"] = True
+        if (source := by_name.get(name)) and (chunks := self._index.catalogue.of_source(source)):
+            record["source"], record["title"] = source, clip(chunks[0].title, LONGEST_SUBJECT)
+            if state := chunks[0].state:
+                record["state"] = state
+        return record
+
+    def _text(self, source: str) -> str:
+        chunks: Sequence[Chunk] = self._index.catalogue.of_source(source)
+        return "\n".join(chunk.text for chunk in chunks if chunk.kind != "comment")
+
+
+def preferred(tickets: Iterable[str]) -> dict[str, str]:
+    """Return tickets by their names; what was pulled from a tracker is preferred, since it is up to date."""
+    own = [source for source in tickets if not source.startswith(f"{PULLED}/")]
+    pulled = [source for source in tickets if source.startswith(f"{PULLED}/")]
+    return files_by_name(own) | files_by_name(pulled)
+
+
+def _is_request(source: str) -> bool:
+    return PurePosixPath(source).parent.name in _REQUESTS
+
+
+def _ordered(found: Collection[str], closed: Collection[str]) -> list[str]:
+    return sorted(found, key=lambda name: (name not in closed, len(name), name))

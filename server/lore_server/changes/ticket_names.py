@@ -1,0 +1,50 @@
+"""Find the names of tickets in the messages of commits and pull requests, and the files of these tickets."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable
+from pathlib import PurePosixPath
+
+_NUMBER = re.compile(r"(?<![\w&])#(\d+)\b")
+_REQUEST = re.compile(r"(?<![^\s\w/(\[,;:.-])!(\d{1,9})\b")
+_REQUESTS = "merge_requests"
+"""The folder of GitLab's merge requests, which are numbered apart from its issues: `!12` and `#12` are different."""
+_KEY = re.compile(r"(?<![^\W_])[A-Z][A-Z0-9]+-\d+(?![^\W_])")
+_CLOSING = re.compile(
+    r"\b(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?)\b:?[ \t]+(?:issue[ \t]+)?#(\d{1,9})\b", re.IGNORECASE
+)
+
+
+def names(message: str) -> set[str]:
+    """Return the tickets that a message mentions, by number or key; a merge request of GitLab as `!12`."""
+    requests = (f"!{number}" for number in _REQUEST.findall(message))
+    return {*_NUMBER.findall(message), *requests, *(key.casefold() for key in _KEY.findall(message))}
+
+
+def shown_name(name: str) -> str:
+    """Return the name of a ticket as messages write it: `#12`, `!12` or `ABC-12`."""
+    return f"#{name}" if name.isdecimal() else name.upper()
+
+
+def closed_by(text: str) -> list[str]:
+    """Return the numbers of the tickets that a pull request or a commit says it closes ("Fixes #12")."""
+    return list(dict.fromkeys(_CLOSING.findall(text)))
+
+
+def names_of_file(source: str) -> set[str]:
+    """Return the names of a ticket by its file: the keys, and the first number."""
+    stem = PurePosixPath(source).stem
+    sign = "!" if PurePosixPath(source).parent.name == _REQUESTS else ""
+    numbers = (f"{sign}{int(number)}" for number in re.findall(r"\d+", stem)[:1])
+    return {*(key.casefold() for key in _KEY.findall(stem.upper())), *numbers}
+
+
+def files_by_name(sources: Iterable[str]) -> dict[str, str]:
+    """Return ticket files by key and number; a name shared by two files is dropped."""
+    found: dict[str, set[str]] = defaultdict(set)
+    for source in sources:
+        for name in names_of_file(source):
+            found[name].add(source)
+    return {name: next(iter(sources)) for name, sources in found.items() if len(sources) == 1}

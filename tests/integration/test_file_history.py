@@ -1,0 +1,375 @@
+"""The history of a file leads from its lines to commits and their tickets, and from a ticket to its commits."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lore_etl.config.settings import Settings
+from lore_etl.index import Index
+from lore_etl.pipeline.sync import sync
+from lore_server.app import App
+from lore_server.changes import commit_log
+from lore_server.changes.file_history import MAX_COMMITS, ProjectHistory
+from lore_server.contract import load_contract
+from lore_server.operations.table import render
+from tests.harness.evaluation import commit, git
+from tests.harness.models import HashModel
+from tests.harness.projects import open_index, write_project
+
+RETRY = "src/retry.py"
+TEXT = """\
+class Retry:
+    \"\"\"A policy.\"\"\"
+
+    def delay(self, attempt: int) -> int:
+        return 2**attempt
+
+    def limit(self) -> int:
+        return 5
+"""
+ALLEGED_SIGNATURE = "\ngpgsig -----BEGIN PGP SIGNATURE-----\n \n -----END PGP SIGNATURE-----\n\n"
+KEY = "AKIA" + "Q7XZ4M2N8P1R5T6V"
+PULLED = ".lore/tickets/github/ferry/ferry"
+TICKETS = {
+    "issues/issue-12.md": "---\nstate: closed\n---\n# The delay overflows\n\nAfter 60 attempts.\n",
+    f"{PULLED}/issues/30.md": "---\nstate: closed\n---\n# Six attempts\n\nLinked: #31 (pull request, merged)\n",
+    f"{PULLED}/pulls/31.md": "---\nstate: merged\n---\n# Try six times\n\nFixes #30\n",
+}
+
+
+def edit(root: Path, message: str, old: str, new: str, path: str = RETRY) -> None:
+    file = root / path
+    file.write_text(file.read_text().replace(old, new), encoding="utf-8")
+    commit(root, message)
+
+
+@pytest.fixture(scope="module")
+def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
+    """Return an application on a project with a history; tests do not commit to it."""
+    root = tmp_path_factory.mktemp("history").resolve() / "harbour"
+    write_project(root, {RETRY: TEXT, ".gitignore": ".lore\n", "issues/issue-12.md": TICKETS["issues/issue-12.md"]})
+    commit(root, "Add retries (#3)")
+    edit(root, f"Cap the delay\n\nLong waits with {KEY}.\nFixes #12\n\nSigned-off-by: T <t@t>", "2**", "min(60, 2**")
+    edit(root, "Close the bracket", "attempt\n", "attempt)\n")
+    edit(root, "Six attempts (#31)", "return 5", "return 6")
+    with_index = App(root, Settings(), load_contract(), HashModel())
+    sync(with_index.index)
+    write_project(root, {path: text for path, text in TICKETS.items() if path.startswith(".lore")})
+    sync(with_index.index)
+    yield with_index
+    with_index.close()
+
+
+def history(app: App, path: str, **more: Any) -> list[tuple[str, list[str]]]:
+    """Return the subject of each commit, and its tickets as text."""
+    reply = app.call("get_source", {"path": path, "history": True, **more})
+    text = render("get_source", reply).body.split("\n\n")[0].split("\n")
+    found: list[tuple[str, list[str]]] = []
+    for change in reply["history"]:
+        at = next(n for n, line in enumerate(text) if line.startswith(change["commit"]))
+        rows = [line.strip() for line in text[at + 1 :]]
+        found.append((change["subject"], rows[bool(change.get("body")) :][: len(change["tickets"])]))
+    return found
+
+
+def test_lines_lead_to_the_commits_that_changed_them_and_their_tickets(app: App) -> None:
+    assert history(app, RETRY, start=4, end=5) == [
+        ("Close the bracket", []),
+        ("Cap the delay", ["closes #12 (closed): issue-12: The delay overflows  issues/issue-12.md"]),
+        ("Add retries (#3)", ["names #3"]),
+    ]
+
+
+def test_a_pull_request_leads_to_the_ticket_that_it_closes(app: App) -> None:
+    folder = "@tickets/github/ferry/ferry"
+
+    assert history(app, RETRY, start=8, end=8)[0] == (
+        "Six attempts (#31)",
+        [
+            f"names #31 (merged): 31: Try six times  {folder}/pulls/31.md",
+            f"closes #30 by pull request #31 (closed): 30: Six attempts  {folder}/issues/30.md",
+        ],
+    )
+
+
+def test_a_merge_request_of_gitlab_and_an_issue_with_its_number_are_different_tickets(tmp_path: Path) -> None:
+    pulled = ".lore/tickets/gitlab/ferry/ferry"
+    tickets = {
+        f"{pulled}/issues/8.md": "---\nstate: open\n---\n# Another matter\n\nLinked: !9 (merge request, merged)\n",
+        f"{pulled}/merge_requests/8.md": "---\nstate: merged\n---\n# Try six times\n\nCloses #7\n",
+        f"{pulled}/issues/7.md": "---\nstate: closed\n---\n# Six attempts\n\nLinked: !8 (merge request, merged)\n",
+    }
+    root = write_project(tmp_path / "harbour", {RETRY: TEXT, ".gitignore": ".lore\n"})
+    commit(root, "Begin")
+    edit(root, "Six attempts\n\nSee merge request ferry/ferry!8", "return 5", "return 6")
+    with_index = App(root, Settings(), load_contract(), HashModel())
+    try:
+        sync(with_index.index)
+        write_project(root, tickets)
+        sync(with_index.index)
+        folder = "@tickets/gitlab/ferry/ferry"
+        assert history(with_index, RETRY, start=8, end=8)[0][1] == [
+            f"names !8 (merged): 8: Try six times  {folder}/merge_requests/8.md",
+            f"closes #7 by pull request !8 (closed): 7: Six attempts  {folder}/issues/7.md",
+        ]
+        for path in ("merge_requests/8.md", "issues/7.md"):
+            assert [subject for subject, _ in history(with_index, f"{folder}/{path}")] == ["Six attempts"]
+        assert with_index.call("get_source", {"path": f"{folder}/issues/8.md", "history": True})["history"] == []
+    finally:
+        with_index.close()
+
+
+def test_a_commit_leads_to_the_ticket_that_only_its_merge_names(project: Path) -> None:
+    commit(project, "Begin")
+    git(project, "checkout", "--quiet", "-b", "six")
+    edit(project, "Six", "return 5", "return 6")
+    git(project, "checkout", "--quiet", "-")
+    edit(project, "On the branch itself", "2**attempt", "3**attempt")
+    identity = ("-c", "user.name=T", "-c", "user.email=t@example.org")
+    git(
+        project,
+        *identity,
+        "merge",
+        "--quiet",
+        "--no-ff",
+        "-m",
+        "Merge pull request #31 from ferry/six\n\nCap it",
+        "six",
+    )
+
+    index = open_index(project)
+    try:
+        sync(index, allow_mass_delete=True)
+        lines = (project / RETRY).read_text(encoding="utf-8").split("\n")
+        changes = ProjectHistory(index).of(RETRY, lines).changes
+    finally:
+        index.close()
+
+    assert [(one["subject"], [ticket["name"] for ticket in one["tickets"]]) for one in changes] == [
+        ("On the branch itself", []), ("Six", ["#31"]), ("Begin", []),
+    ]  # fmt: skip
+
+
+def test_a_whole_file_has_the_history_of_all_its_lines(app: App) -> None:
+    subjects = ["Six attempts (#31)", "Close the bracket", "Cap the delay", "Add retries (#3)"]
+
+    assert [subject for subject, _ in history(app, RETRY)] == subjects
+
+
+def test_a_ticket_has_the_commits_that_name_it_or_its_pull_request(app: App) -> None:
+    assert [subject for subject, _ in history(app, "issues/issue-12.md")] == ["Cap the delay"]
+    assert [subject for subject, _ in history(app, "@tickets/github/ferry/ferry/issues/30.md")] == [
+        "Six attempts (#31)"
+    ]
+
+
+def test_the_message_of_a_commit_is_shown_without_secrets_and_trailers(app: App) -> None:
+    change = app.call("get_source", {"path": RETRY, "history": True, "start": 4, "end": 5})["history"][1]
+
+    assert change["body"].startswith("Long waits with [redacted")
+    assert change["body"].endswith("Fixes #12")
+    assert (change["author"], change["tickets"][0]["closes"], len(change["commit"])) == ("Tester", True, 10)
+
+
+def test_without_the_request_git_is_not_run(app: App, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+    assert "history" not in app.call("get_source", {"path": RETRY})
+    assert app.call("get_source", {"path": RETRY, "history": True})["history_note"] == "git cannot be run."
+
+
+@pytest.mark.parametrize("max_tokens", [200, 250, 300, 400, 1000])
+def test_the_history_takes_at_most_half_of_the_budget_and_only_on_the_first_page(app: App, max_tokens: int) -> None:
+    first = app.call("get_source", {"path": RETRY, "history": True, "max_tokens": max_tokens})
+    size = len(str(first["history"]))
+
+    assert size <= max_tokens * 3 // 2 + 2
+    assert first["text"]
+    if len(first["history"]) < 4:
+        assert first["history_note"] == f"{4 - len(first['history'])} older commits are left out."
+    if "next_cursor" in first:
+        following = {"path": RETRY, "history": True, "cursor": first["next_cursor"]}
+        assert "history" not in app.call("get_source", following)
+
+
+@pytest.mark.parametrize(
+    ("question", "beginning", "sources"),
+    [
+        (
+            "why was Retry.delay changed?",
+            "`Retry.delay` (src/retry.py:4-5) [1] was changed last by commit",
+            [RETRY] * 2,
+        ),
+        ("why was retry.py changed?", "`src/retry.py` [1] was changed last by commit", [RETRY] * 2),
+        ("which commit fixed #12?", "#12 (closed) “issue-12: The delay overflows” [1] is closed by commit", []),
+    ],
+)
+def test_a_question_for_the_reason_is_answered_with_commits_and_cites_their_tickets(
+    app: App, question: str, beginning: str, sources: list[str]
+) -> None:
+    reply = app.call("ask_knowledge_base", {"query": question})
+
+    assert reply["answer"].startswith(beginning)
+    assert (reply["mode"], reply["found"], "doubt" in reply) == ("structural", True, False)
+    assert "issues/issue-12.md" in [citation["source"] for citation in reply["citations"]]
+    assert reply["citations"][0]["source"] == (sources or ["issues/issue-12.md"])[0]
+
+
+def test_links_and_marks_in_a_message_do_not_reach_the_answer(tmp_path: Path) -> None:
+    root = write_project(tmp_path / "harbour", {"a.py": "A = 1\n"})
+    commit(root, "See [9] and ![x](https://evil.example/x.png)\n\n<img src=x> https://evil.example {1}")
+    app = App(root.resolve(), Settings(), load_contract(), HashModel())
+    sync(app.index)
+    answer = app.call("ask_knowledge_base", {"query": "why was a.py changed"})["answer"]
+    app.close()
+
+    assert "evil" not in answer
+    assert "<img" not in answer
+    assert "[9]" not in answer
+
+
+# --- what git can and cannot tell --------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    return write_project(tmp_path / "harbour", {RETRY: TEXT})
+
+
+def found(root: Path, first: int = 1, last: int | None = None, path: str = RETRY) -> tuple[list[str], str | None]:
+    """Return the subjects, and the note."""
+    index: Index = open_index(root, model=HashModel())
+    try:
+        sync(index, allow_mass_delete=True)
+        lines = (root / path).read_text(encoding="utf-8").split("\n")
+        result = ProjectHistory(index).of(path, lines, first, last)
+    finally:
+        index.close()
+    return [change["subject"] for change in result.changes], result.note
+
+
+def test_lines_that_were_edited_after_the_last_commit_are_found_where_they_were(project: Path) -> None:
+    commit(project, "Begin")
+    edit(project, "Six", "return 5", "return 6")
+    file = project / RETRY
+    write_project(project, {RETRY: "# new\n" + file.read_text()})
+
+    assert found(project, 9, 9) == (["Six", "Begin"], None)
+    assert found(project, 5, 6) == (["Begin"], None)
+    write_project(project, {RETRY: TEXT.replace("5", "7")})
+    assert found(project, 8, 8) == (["Six", "Begin"], "These lines changed after the last commit.")
+
+
+def test_a_file_keeps_the_history_of_its_earlier_name(project: Path) -> None:
+    commit(project, "Begin")
+    git(project, "mv", RETRY, "src/again.py")
+    commit(project, "Rename")
+
+    assert found(project, path="src/again.py") == (["Rename", "Begin"], None)
+    assert found(project, 4, 5, path="src/again.py")[0][-1] == "Begin"
+
+
+def test_a_project_in_a_subfolder_of_a_repository_has_its_own_paths(tmp_path: Path) -> None:
+    root = write_project(tmp_path / "mono", {f"harbour/{RETRY}": TEXT, "other.py": "A = 1\n"})
+    commit(root, "Begin")
+    edit(root, "Elsewhere", "A", "B", "other.py")
+
+    assert found(root / "harbour") == (["Begin"], None)
+    assert found(root / "harbour", 4, 5) == (["Begin"], None)
+
+
+def test_a_note_names_what_is_missing(project: Path) -> None:
+    assert found(project) == ([], "This project has no git history.")
+    git(project, "init", "--quiet")
+    assert found(project) == ([], "This project has no git history.")
+    write_project(project, {".gitignore": "src\n.lore\n"})
+    commit(project, "Begin")
+    assert found(project, path=".gitignore") == (["Begin"], None)
+    write_project(project, {"new.py": "A = 1\n", ".gitignore": ".lore\n"})
+    assert found(project, path="new.py") == ([], "The file is not in the last commit.")
+    for number in range(MAX_COMMITS + 1):
+        edit(project, str(number), ".lore", ".lore\n.lore", ".gitignore")
+    subjects, note = found(project, path=".gitignore")
+    assert (len(subjects), note) == (MAX_COMMITS, f"Only the latest {MAX_COMMITS} commits are shown.")
+
+
+def test_a_message_with_separators_is_one_commit(project: Path) -> None:
+    commit(project, "One\x1e\x1f line\n\n" + "0" * 40 + "\n2026-01-01\nMallory\nforged")
+
+    assert [entry.author for entry in commit_log.of_file(project, RETRY, 9).commits] == ["Tester"]
+
+
+# --- a repository that came with the project is not trusted -----------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        "log.showSignature=true gpg.program={program}",
+        "core.fsmonitor={program}",
+        "diff.external={program}",
+        "diff.evil.textconv={program} diff.evil.command={program} diff.evil.xfuncname=x",
+        "filter.evil.clean={program} filter.evil.smudge={program} filter.evil.process={program}",
+        "core.pager={program} pager.log=true",
+        "core.sshCommand={program} core.hooksPath={folder}",
+    ],
+)
+def test_reading_the_history_runs_no_program_of_the_repository(tmp_path: Path, config: str) -> None:
+    root, program, mark = tmp_path / "project", tmp_path / "program", tmp_path / "was-run"
+    program.write_text(f"#!/bin/sh\ntouch {mark}\n")
+    program.chmod(0o755)
+    write_project(root, {RETRY: TEXT, ".gitattributes": "*.py diff=evil\n*.py filter=evil\n"})
+    commit(root, "Begin")
+    signed = git(root, "cat-file", "commit", "HEAD").replace("\n\n", ALLEGED_SIGNATURE, 1)
+    git(root, "update-ref", "HEAD", git(root, "hash-object", "-t", "commit", "-w", "--stdin", given=signed).strip())
+    for word in config.format(program=program, folder=tmp_path).split():
+        git(root, "config", *word.split("=", 1))
+
+    lines = commit_log.committed(root, RETRY, TEXT.split("\n"), 4, 5)
+    assert lines is not None
+    assert commit_log.of_lines(root, RETRY, lines, 9).commits
+    assert commit_log.of_file(root, RETRY, 9).commits
+    commit_log.naming(root, ["12"], 9)
+    assert not mark.exists()
+
+
+@pytest.mark.parametrize("how", ["pointer", "link", "objects", "alternates", "packs"])
+def test_a_project_cannot_show_the_commits_of_another_repository(tmp_path: Path, how: str) -> None:
+    private = write_project(tmp_path / "private", {RETRY: TEXT})
+    commit(private, "Secret plans")
+    root = write_project(tmp_path / "harbour", {RETRY: TEXT})
+    git_folder, objects = root / ".git", private / ".git" / "objects"
+    if how == "pointer":
+        git_folder.write_text(f"gitdir: {private}/.git\n")
+    elif how == "link":
+        git_folder.symlink_to(private / ".git")
+    else:
+        shutil.copytree(private / ".git", git_folder, ignore=shutil.ignore_patterns("objects"))
+        if how == "objects":
+            (git_folder / "objects").symlink_to(objects)
+        elif how == "alternates":
+            write_project(root, {".git/objects/info/alternates": f"{objects}\n"})
+        else:
+            (git_folder / "objects").mkdir()
+            for entry in objects.iterdir():
+                (git_folder / "objects" / entry.name).symlink_to(entry)
+
+    assert found(root) == ([], "This project has no git history.")
+
+
+def test_worktrees_and_submodules_have_their_history(tmp_path: Path) -> None:
+    main = write_project(tmp_path / "main", {RETRY: TEXT})
+    commit(main, "Begin")
+    git(main, "worktree", "add", "--quiet", str(tmp_path / "tree"))
+    super_project = tmp_path / "super"
+    super_project.mkdir()
+    git(super_project, "init", "--quiet")
+    git(super_project, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(main), "part")
+
+    assert found(tmp_path / "tree") == (["Begin"], None)
+    assert found(super_project / "part") == (["Begin"], None)

@@ -1,0 +1,100 @@
+"""Questions for the reason of a change name a file, some of its lines, or a symbol."""
+
+from __future__ import annotations
+
+import pytest
+
+from lore_etl.core.model import Member
+from lore_etl.relations.classes import ClassNode, Hierarchy
+from lore_server.answer.change_questions import ChangedPlace, changed_place, ticket_of
+from lore_server.changes.commit_log import CommittedLines, located
+from tests.harness.chunks import make_chunk
+
+PATHS = ("src/retry.py", "src/limits/retry.ts", "lib/limits.ts", "Makefile")
+TREE = Hierarchy(
+    [
+        ClassNode("retry.Retry", (), "src/retry.py", (4, 20)),
+        ClassNode("limits.Limit", (), "lib/limits.ts", (1, 9)),
+        ClassNode("other.Limit", (), "src/retry.py", (30, 40)),
+        ClassNode("abc.ABC", (), None, None),
+    ]
+)
+CHUNKS = [
+    make_chunk("src/retry.py", "src", lines=(50, 60), symbols=("wait_for",)),
+    make_chunk("lib/limits.ts", "src", lines=(1, 9), symbols=("Limit.reset",)),
+]
+
+
+def place(question: str) -> ChangedPlace | None:
+    members = {"retry.Retry": [Member("delay", "method", (8, 12))]}
+    return changed_place(question, PATHS, TREE, lambda node: members.get(node.name, []), CHUNKS)
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("why was src/retry.py changed?", ChangedPlace("src/retry.py", "src/retry.py")),
+        ("Why did `retry.py` change", ChangedPlace("src/retry.py", "src/retry.py")),
+        ("why was Makefile changed", ChangedPlace("Makefile", "Makefile")),
+        ("why was src/retry.py:10-20 changed", ChangedPlace("src/retry.py", "src/retry.py", (10, 20))),
+        ("why were lines 10 to 20 of src/retry.py changed", ChangedPlace("src/retry.py", "src/retry.py", (10, 20))),
+        ("when was line 7 in retry.py last modified?", ChangedPlace("src/retry.py", "src/retry.py", (7, 7))),
+        ("why was the class Retry changed", ChangedPlace("Retry", "src/retry.py", (4, 20))),
+        ("which commit last changed Retry.delay()", ChangedPlace("Retry.delay", "src/retry.py", (8, 12))),
+        ("who changed wait_for", ChangedPlace("wait_for", "src/retry.py", (50, 60))),
+        ("which ticket led to reset?", ChangedPlace("reset", "lib/limits.ts", (1, 9))),
+    ],
+)
+def test_a_question_for_the_reason_of_a_change_names_its_place(question: str, expected: ChangedPlace) -> None:
+    assert place(question) == expected
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "why was SQLite chosen",
+        "why was the default store changed to SQLite",
+        "why was Limit changed",  # two classes
+        "why was nothing.py changed",
+        "why was ABC changed",  # outside the project
+        "why was Retry.nothing changed",
+        "what changed in 1.2.0",
+        "who changed the colour of the boat",
+    ],
+)
+def test_other_questions_and_unknown_or_ambiguous_names_are_left_to_the_search(question: str) -> None:
+    assert place(question) is None
+
+
+@pytest.mark.parametrize(
+    ("question", "name"),
+    [
+        ("which commit fixed #12?", "12"),
+        ("what commits close ticket 12", "12"),
+        ("Which commits mention harb-7", "harb-7"),
+        ("which commit fixed the build", None),
+        ("why was #12 closed", None),
+    ],
+)
+def test_a_question_for_the_commits_of_a_ticket_names_it(question: str, name: str | None) -> None:
+    assert ticket_of(question) == name
+
+
+@pytest.mark.parametrize(
+    ("now", "first", "last", "expected"),
+    [
+        ("a b c d e", 2, 3, CommittedLines(2, 3, True)),
+        ("a new b c d e", 4, 5, CommittedLines(3, 4, True)),
+        ("a c d e", 2, 3, CommittedLines(3, 4, True)),
+        ("a b X d e", 1, 2, CommittedLines(1, 2, True)),
+        ("a b X d e", 3, 3, CommittedLines(3, 3, False)),
+        ("a X Y Z e", 3, 3, CommittedLines(2, 4, False)),
+        ("X Y", 1, 2, CommittedLines(1, 5, False)),
+        ("a b c d e f", 6, 6, CommittedLines(5, 5, False)),
+        ("a b c d e", 1, 99, CommittedLines(1, 5, True)),
+    ],
+)
+def test_lines_of_an_edited_file_are_found_in_the_last_commit(
+    now: str, first: int, last: int, expected: CommittedLines
+) -> None:
+    assert located(["a", "b", "c", "d", "e"], now.split(), first, last) == expected
