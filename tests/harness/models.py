@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from functools import cache, lru_cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from tokenizers import Tokenizer
 
 from lore_etl.chunking.tokens import TokenCounter
 from lore_etl.config.settings import Settings
+from lore_etl.config.user_folders import cache_folder
 from lore_etl.core.errors import ProviderError
 from lore_etl.core.model import Progress
 from lore_etl.models.bundled import DEFAULT_MODEL
@@ -106,3 +108,13 @@ def _vector(text: str) -> Vectors:
     for word in terms(text):
         total += _direction(word)
     return np.asarray(total / np.linalg.norm(total), dtype=np.float32)
+
+
+def own_cache(folder: Path) -> Path:
+    """Return a cache folder with the user's models and compiled rules, which take long to prepare."""
+    folder.mkdir()
+    for name in ("models", "secrets"):
+        real = cache_folder() / name
+        real.mkdir(parents=True, exist_ok=True)
+        (folder / name).symlink_to(real)
+    return folder

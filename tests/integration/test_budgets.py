@@ -17,6 +17,7 @@ from lore_etl.core.errors import InvalidArgument
 from lore_etl.core.model import Ancestor
 from lore_server.app import App
 from lore_server.contract import Contract
+from lore_server.operations.table import render
 from lore_server.replies import budget
 from tests.harness.chunks import make_chunk
 from tests.harness.models import HashModel
@@ -71,6 +72,7 @@ def parts(app: App, operation: str, max_tokens: int, **arguments: Any) -> Iterat
             max_tokens = int(enough.group(1))
             continue
         assert budget.size(reply) <= max_tokens * budget.CHARACTERS_PER_TOKEN
+        assert len(render(operation, reply).whole()) <= max_tokens * budget.CHARACTERS_PER_TOKEN
         assert "next_cursor" in reply or "truncated" not in reply
         yield reply
         if "next_cursor" not in reply:
@@ -170,6 +172,80 @@ def test_a_long_passage_is_returned_in_full_with_each_symbol_tag_and_ancestor_on
     assert joined(iter(replies), "symbols") == list(LONG_CHUNK.symbols)
     assert joined(iter(replies), "tags") == list(LONG_CHUNK.tags)
     assert [Ancestor(**ancestor) for ancestor in joined(iter(replies), "chain")] == list(LONG_CHUNK.chain)
+
+
+def test_the_text_of_an_answer_fits_its_budget(app: App) -> None:
+    for max_tokens in (500, 700, 1000, 3000):
+        reply = app.call("ask_knowledge_base", {"query": "what does the worker do", "max_tokens": max_tokens})
+
+        assert len(render("ask_knowledge_base", reply).whole()) <= max_tokens * budget.CHARACTERS_PER_TOKEN
+
+
+@PROPERTY
+@given(BUDGETS, st.integers(1, 161), st.integers(0, 40))
+def test_a_range_of_lines_is_returned_as_it_is_in_the_file(app: App, max_tokens: int, start: int, more: int) -> None:
+    lines = FILES["pkg/many.py"].rstrip().split("\n")
+    start = min(start, len(lines))
+    replies = list(parts(app, "get_source", max_tokens, path="pkg/many.py", start=start, end=start + more))
+
+    assert "".join(reply["text"] for reply in replies) == "\n".join(lines[start - 1 : start + more])
+    assert replies[0]["lines"][0] == start
+
+
+@pytest.mark.parametrize("wrong", [{"start": 100_000}, {"start": 9, "end": 3}], ids=["after the end", "reversed"])
+def test_lines_that_do_not_exist_are_an_error_that_names_the_number_of_lines(app: App, wrong: JSON) -> None:
+    with pytest.raises(InvalidArgument) as caught:
+        app.call("get_source", {"path": "pkg/many.py", **wrong})
+
+    assert "242 lines" in caught.value.hint
+
+
+def test_a_class_tree_ends_at_its_depth_and_counts_what_is_below(tmp_path: Path, contract: Contract) -> None:
+    code = "class A: ...\nclass B(A): ...\nclass C(B): ...\nclass D(B): ...\n"
+    app = App(write_project(tmp_path.resolve(), {"a.py": code}), Settings(), contract, HashModel())
+    app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 60})
+    below = app.call("get_class_hierarchy", {"root": "A", "depth": 1})
+    every = app.call("get_class_hierarchy", {"depth": 1})
+    app.close()
+
+    assert [(row["class"], row.get("deeper")) for row in below["classes"]] == [("a.A", None), ("a.B", 2)]
+    assert every["classes"] == below["classes"]
+    assert "a.B  a.py:2  (+2 below)" in render("get_class_hierarchy", below).body
+
+
+@pytest.mark.parametrize(
+    ("operation", "arguments"),
+    [("list_documents", {}), ("list_sources", {}), ("get_source", {"path": "a.py"}), ("get_class_hierarchy", {})],
+)
+def test_lists_and_files_report_the_last_sync_and_what_changed_since(
+    tmp_path: Path, contract: Contract, operation: str, arguments: JSON
+) -> None:
+    root = write_project(tmp_path.resolve(), {"a.py": "class A: ...\n"})
+    app = App(root, Settings(), contract, HashModel())
+    app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 60})
+    fresh = app.call(operation, arguments)
+    write_project(root, {"b.py": "class B: ...\n"})
+    app.freshness.notice()
+    stale = app.call(operation, arguments)
+    app.close()
+
+    synced_at = fresh["freshness"]["synced_at"]
+    assert fresh["freshness"] == {"state": "fresh", "synced_at": synced_at}
+    assert stale["freshness"] == {"state": "stale", "synced_at": synced_at, "changed_files": 1}
+    assert f"fresh, synced {synced_at}" in render(operation, fresh).whole()
+    assert "stale: 1 files changed since the last sync" in render(operation, stale).whole()
+
+
+def test_a_brief_reply_has_places_and_ids_without_text(app: App) -> None:
+    found = app.call("query_documents", {"query": "worker", "brief": True, "passages": 1})
+    answer = app.call("ask_knowledge_base", {"query": "what does the worker do", "brief": True})
+    shown = render("query_documents", found).body.split("\n")
+
+    assert {row["excerpt"] for row in found["results"]} == {""}
+    assert not any(row.get("cut") for row in found["results"])
+    assert {citation["quote"] for citation in answer["citations"]} == {""}
+    assert len([line for line in shown if line[0].isdigit()]) == len(found["results"])
+    assert all(row["id"] in "".join(shown) for row in found["results"])
 
 
 def test_each_member_of_a_class_has_its_kind_and_lines(tmp_path: Path, contract: Contract) -> None:

@@ -9,9 +9,11 @@ import pytest
 from numpy.typing import NDArray
 
 from lore_server.answer.evidence import coverage
-from lore_server.answer.lead import Lead, find_lead
+from lore_server.answer.lead import Lead, find_lead, sentences
 from lore_server.answer.pack import Passage
 from tests.harness.chunks import make_chunk
+from tests.harness.projects import ROOT
+from tests.harness.texts import prose_of
 
 TEXT = """# Retries
 
@@ -68,10 +70,14 @@ def test_only_markdown_prose_leads() -> None:
     [
         ("How many failed jobs does a queue keep?", "A queue keeps failed jobs in its store for later.\n"),
         ("Why does a queue keep failed jobs?", "A queue keeps failed jobs in its store for later.\n"),
+        (
+            "Why is the queue the default store?",
+            "A queue shares `QueueStore` with the others, so that other stores remain possible.\n",
+        ),
         ("What does a queue keep?", "It keeps the failed jobs of a queue for later.\n"),
         ("Does a queue keep failed jobs?", "A queue keeps failed jobs in its store [for\nlater](x.md) as (follows.\n"),
     ],
-    ids=["no quantity", "no reason", "dangling pronoun", "open bracket"],
+    ids=["no quantity", "no reason", "a reason for something else", "dangling pronoun", "open bracket"],
 )
 def test_a_sentence_that_does_not_answer_does_not_lead(question: str, text: str) -> None:
     assert lead(question, text) is None
@@ -79,3 +85,20 @@ def test_a_sentence_that_does_not_answer_does_not_lead(question: str, text: str)
 
 def test_a_sentence_of_another_subject_does_not_lead() -> None:
     assert lead("How much does a train ticket to Vienna cost?") is None
+
+
+def test_no_sentence_that_could_lead_is_a_fragment_in_any_document_of_this_repository() -> None:
+    """Whichever question is asked, its lead is one of these sentences."""
+    files = [file for folder in ("docs", "data/sample") for file in sorted((ROOT / folder).rglob("*.md"))]
+    count = 0
+    for file in files:
+        text = file.read_text(encoding="utf-8")
+        passage = Passage(1, make_chunk(file.name, text=text, lines=(1, text.count("\n") + 1)))
+        prose = prose_of(text)
+        for sentence in sentences(passage, text):
+            count += 1
+            assert sentence in prose, file
+            assert sentence[0].isupper() or sentence[0] in "`\"'*_(["
+            assert sentence.rstrip("`\"')*_]")[-1] in ".!"
+
+    assert count > 1000

@@ -18,10 +18,10 @@ MAX_QUOTE = 2_000  # characters
 DAY = 10  # characters of a date
 
 
-def passage_citation(number: int, chunk: Chunk, today: datetime.date, quote: str | None = None) -> CitationRecord:
-    """Return the citation of a passage; without a `quote` its whole text, or the first lines that are not too long."""
+def passage_citation(number: int, chunk: Chunk, today: datetime.date) -> CitationRecord:
+    """Return the citation of a passage with its whole text, or the first lines that are not too long."""
     text, lines = chunk.text, chunk.lines
-    if quote is None and len(text) > MAX_QUOTE:
+    if len(text) > MAX_QUOTE:
         text = text[:MAX_QUOTE].rpartition("\n")[0] or text[:MAX_QUOTE]
         lines = (lines[0], lines[0] + text.count("\n"))
     cited: CitationRecord = {
@@ -31,14 +31,16 @@ def passage_citation(number: int, chunk: Chunk, today: datetime.date, quote: str
         "type": chunk.type.value,
         "heading": " > ".join(chunk.heading),
         "lines": list(lines),
-        "quote": text if quote is None else quote,
+        "quote": text,
     }
     if chunk.state:
         cited["state"] = chunk.state
+    if chunk.library:
+        cited["library"] = chunk.library
     if day := (chunk.updated or chunk.created or "")[:DAY]:
         cited["date"] = day
-    if told := outdated(chunk, today):
-        cited["outdated"] = told
+    if warning := outdated(chunk, today):
+        cited["outdated"] = warning
     return cited
 
 
@@ -49,7 +51,7 @@ def definition_citation(
     first, last = place.lines
     name = place.name.rpartition(".")[2]
     line = next((n for n in range(first, min(last, len(lines)) + 1) if name in lines[n - 1]), first)
-    holder = next((one for one in chunks if one.lines[0] <= line <= one.lines[1]), chunks[0])
+    holder = next((chunk for chunk in chunks if chunk.lines[0] <= line <= chunk.lines[1]), chunks[0])
     return {
         "n": number,
         "id": holder.id,
@@ -61,16 +63,24 @@ def definition_citation(
     }
 
 
+def marked(citation: CitationRecord, is_changed: bool, is_brief: bool) -> CitationRecord:
+    """Return a citation that says whether its file has changed, without its quote if the reply has to be brief."""
+    shown: CitationRecord = {**citation, "quote": "" if is_brief else citation["quote"]}
+    if is_changed:
+        shown["changed"] = True
+    return shown
+
+
 def reference(found: SearchOutcome, position: int) -> ReferenceRecord:
     """Return a found file, as a reference."""
-    one = found.ranked[position]
+    ranked = found.ranked[position]
     record: ReferenceRecord = {
-        "source": one.chunk.source,
-        "type": one.chunk.type.value,
-        "title": one.chunk.title,
-        "lines": list(one.chunk.lines),
-        "score": round(one.score, 3),
+        "source": ranked.chunk.source,
+        "type": ranked.chunk.type.value,
+        "title": ranked.chunk.title,
+        "lines": list(ranked.chunk.lines),
+        "score": round(ranked.score, 3),
     }
-    if told := outdated(one.chunk, found.today):
-        record["outdated"] = told
+    if warning := outdated(ranked.chunk, found.today):
+        record["outdated"] = warning
     return record

@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from lore_etl.core.model import Chunk, KnowledgeType
+from lore_etl.sources.source import PROSE, syntax_of
 from lore_server.answer.pack import Passage
+from lore_server.query.confidence import DOUBTFUL
 from lore_server.query.outdated import outdated
-from lore_server.query.proximity import stems
+from lore_server.query.proximity import stems, stems_of
 from lore_server.query.query_service import SearchOutcome
+from lore_server.replies.excerpt import whole_lines
 
 Rarity = Callable[[Iterable[str]], Mapping[str, float]]
+ChunksOf = Callable[[str], Sequence[Chunk]]
 
 SHOWN = 4
 PER_FILE = 2
 OVERHEAD = 300  # characters of a citation beside its text
 SAME = 0.8  # share of the words of the shorter passage from which two passages say the same
 LEADING = 3  # files whose best passage comes before any second passage
-RANK_SHARE = 0.3
-ANSWERED = 0.39  # confidence below which the index does not seem to answer the question
+RANK_SHARE = 0.15
+WIDE = 1_000  # characters up to which a passage of prose is widened within its section
 PAST = frozenset({KnowledgeType.TICKET, KnowledgeType.RELEASE, KnowledgeType.BLOG, KnowledgeType.MEMORY})
 _WORD = re.compile(r"[^\W_]+")
 
@@ -63,13 +67,54 @@ def choose(found: SearchOutcome, files: int, characters: int, rarity: Rarity) ->
     return [Passage(number, chunk) for number, chunk in enumerate(chosen, start=1)]
 
 
+def widened(passages: Sequence[Passage], characters: int, chunks_of: ChunksOf) -> list[Passage]:
+    """Return the passages of prose with the rest of their sections, as far as it is short; the others unchanged.
+
+    Together they get at most `characters` characters longer. No two of them overlap.
+    """
+    taken = {passage.chunk.id for passage in passages}
+    found = []
+    for passage in passages:
+        wide = _widened(passage.chunk, characters, taken, chunks_of)
+        characters -= len(wide.text) - len(passage.chunk.text)
+        found.append(Passage(passage.number, wide))
+    return found
+
+
+def _widened(chunk: Chunk, characters: int, taken: set[str], chunks_of: ChunksOf) -> Chunk:
+    """Return a chunk with its neighbours in the section, following ones first; adds their ids to `taken`."""
+    if chunk.columns is not None or syntax_of(chunk.source) not in PROSE:
+        return chunk
+    chunks, most = chunks_of(chunk.source), min(WIDE, len(chunk.text) + characters)
+    lines = whole_lines(chunks)
+    place = next((number for number, other in enumerate(chunks) if other.id == chunk.id), None)
+    if place is None:  # the index has changed since
+        return chunk
+    first = last = place
+
+    def text(first: int, last: int) -> str:
+        return "\n".join(lines[chunks[first].lines[0] - 1 : chunks[last].lines[1]])
+
+    def fits(number: int) -> bool:
+        if not 0 <= number < len(chunks) or chunks[number].id in taken or chunks[number].columns is not None:
+            return False
+        is_within = chunks[number].heading[: len(chunk.heading)] == chunk.heading
+        return is_within and len(text(min(first, number), max(last, number))) <= most
+
+    while (beside := last + 1 if fits(last + 1) else first - 1) >= 0 and fits(beside):
+        taken.add(chunks[beside].id)
+        first, last = min(first, beside), max(last, beside)
+    whole = text(first, last)
+    return chunk.model_copy(update={"lines": (chunks[first].lines[0], chunks[last].lines[1]), "text": whole})
+
+
 def is_answered(found: SearchOutcome) -> bool:
     """Return whether the index seems to answer the question: a passage is close to it, or it names a release here."""
     asks_release = any(
         file.chunk.type == KnowledgeType.RELEASE and any(version in file.source for version in found.query.versions)
         for file in found.ranked
     )
-    return asks_release or found.confidence >= ANSWERED
+    return asks_release or found.confidence >= DOUBTFUL
 
 
 def coverage(question: str, rarity: Rarity) -> Callable[[Chunk | str], float]:
@@ -83,7 +128,7 @@ def coverage(question: str, rarity: Rarity) -> Callable[[Chunk | str], float]:
 
     def share(passage: Chunk | str) -> float:
         text = passage if isinstance(passage, str) else " ".join((passage.text, passage.title, *passage.heading))
-        held = {stem for _, stem in stems(text)}
+        held = stems_of(text)
         return sum(weight for stem, weight in weights.items() if stem in held) / whole if whole else 0.0
 
     return share

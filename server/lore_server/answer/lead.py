@@ -15,6 +15,7 @@ from lore_etl.sources.source import syntax_of
 from lore_server.answer.pack import Passage
 
 COVERED = 0.6  # share of the question's words
+REASON_COVERED = 0.9  # a sentence with fewer of them gives the reason for something else
 SIMILAR = 0.5
 MAX_EMBEDDED = 12
 MIN_WORDS = 5
@@ -63,11 +64,12 @@ def find_lead(
     found = [Lead(text, passage) for passage in passages for text in sentences(passage, text_of(passage.chunk.source))]
     if _QUANTITY.search(question):
         found = [lead for lead in found if _NUMBER.search(lead.text)]
-    if _WHY.search(question):
+    is_why = _WHY.search(question) is not None
+    if is_why:
         found = [lead for lead in found if _REASON.search(lead.text)]
     covered = {lead.text: share(lead.text) for lead in found}
     shortlist = sorted(found, key=lambda lead: (-covered[lead.text], lead.passage.number))[:MAX_EMBEDDED]
-    shortlist = [lead for lead in shortlist if covered[lead.text] >= COVERED]
+    shortlist = [lead for lead in shortlist if covered[lead.text] >= (REASON_COVERED if is_why else COVERED)]
     if not shortlist or embed is None:
         return None
     vectors = embed([question, *(lead.text for lead in shortlist)])

@@ -1,0 +1,108 @@
+"""Answers by any endpoint that speaks OpenAI's protocol: Ollama, llama.cpp, vLLM, OpenAI and others."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import httpx2
+import openai
+from openai.types.chat import ChatCompletion, ChatCompletionChunk, chat_completion_chunk
+
+from lore_server.answer.answer_model import (
+    CUT,
+    LATE,
+    MAX_OUTPUT_TOKENS,
+    REFUSED,
+    UNREADABLE,
+    ModelFailure,
+    ModelReply,
+    ModelRequest,
+    TokenUsage,
+    failed_status,
+)
+
+logging.getLogger("openai").setLevel(logging.INFO)  # at DEBUG it logs whole requests
+OPENAI_HOST = "api.openai.com"
+UNSUPPORTED = (400, 422, 501)
+SCHEMA = {"name": "answer", "strict": True, "schema": ModelReply.model_json_schema()}
+FORMATS: tuple[Mapping[str, object], ...] = (
+    {"response_format": {"type": "json_schema", "json_schema": SCHEMA}},
+    {"response_format": {"type": "json_object"}},
+    {},
+)
+
+
+class OpenAIWriter:
+    """Writes over the given HTTP client. An endpoint that rejects the schema of replies is asked without it."""
+
+    def __init__(self, model: str, key: str, base_url: str | None, seconds: float, http: httpx2.Client) -> None:
+        self.name = model
+        self._client = openai.OpenAI(api_key=key, base_url=base_url, timeout=seconds, max_retries=0, http_client=http)
+        self._limit = "max_completion_tokens" if self._client.base_url.host == OPENAI_HOST else "max_tokens"
+        self._format = 0
+
+    def pieces(self, request: ModelRequest) -> Iterator[str | TokenUsage]:
+        with _failures():
+            reply = self._reply(request)
+            yield from _read(iter([reply]) if isinstance(reply, ChatCompletion) else reply)
+
+    def close(self) -> None:
+        self._client.close()
+
+    def _reply(self, request: ModelRequest) -> ChatCompletion | openai.Stream[ChatCompletionChunk]:
+        create: Any = self._client.chat.completions.create  # its overloads need literal arguments
+        for number in range(self._format, len(FORMATS)):
+            try:
+                reply: ChatCompletion | openai.Stream[ChatCompletionChunk] = create(
+                    **self._arguments(request), **FORMATS[number]
+                )
+            except openai.APIStatusError as error:
+                if error.status_code not in UNSUPPORTED or number == len(FORMATS) - 1:
+                    raise
+            else:
+                self._format = number
+                return reply
+        raise AssertionError("the last format is returned or raises")
+
+    def _arguments(self, request: ModelRequest) -> dict[str, Any]:
+        messages = [{"role": "system", "content": request.instruction}, {"role": "user", "content": request.prompt}]
+        streamed = {"stream": True, "stream_options": {"include_usage": True}} if request.is_streamed else {}
+        return {"model": self.name, "messages": messages, self._limit: MAX_OUTPUT_TOKENS, **streamed}
+
+
+def _read(replies: Iterator[ChatCompletion | ChatCompletionChunk]) -> Iterator[str | TokenUsage]:
+    reason, failure = None, UNREADABLE
+    for reply in replies:
+        failure = CUT
+        if reply.usage is not None:
+            yield TokenUsage(reply.usage.prompt_tokens, reply.usage.completion_tokens)
+        for choice in reply.choices[:1]:
+            message = choice.delta if isinstance(choice, chat_completion_chunk.Choice) else choice.message
+            if message.refusal:
+                raise ModelFailure(REFUSED)
+            reason = choice.finish_reason or reason
+            yield message.content or ""
+    if reason is None or reason == "length":
+        raise ModelFailure(failure)
+    if reason != "stop":
+        raise ModelFailure(REFUSED)
+
+
+@contextmanager
+def _failures() -> Iterator[None]:
+    try:
+        yield
+    except openai.APIStatusError as error:
+        raise failed_status(error.status_code, error.response.headers.get("retry-after")) from error
+    except (openai.APITimeoutError, httpx2.TimeoutException) as error:
+        raise ModelFailure(LATE, is_temporary=True) from error
+    except (openai.APIConnectionError, httpx2.HTTPError) as error:
+        cause = type(error.__cause__ or error).__name__
+        raise ModelFailure(f"the answer model cannot be reached ({cause})", is_temporary=True) from error
+    except openai.APIError as error:  # an error within a stream
+        raise ModelFailure("the answer model failed while it wrote") from error
+    except (ValueError, TypeError, KeyError, AttributeError, IndexError) as error:
+        raise ModelFailure(UNREADABLE) from error

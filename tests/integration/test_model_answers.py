@@ -1,0 +1,358 @@
+"""Answers by a model have verified statements, and if it fails, passages and the reason, over both wire formats."""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lore_etl.config.settings import AnswerSettings, Settings
+from lore_etl.core.errors import Cancelled
+from lore_server.answer.answer_service import AnswerService
+from lore_server.answer.attempts import Timing
+from lore_server.answer.kept_answers import KeptAnswers
+from lore_server.answer.model_answers import ModelAnswers
+from lore_server.app import App
+from lore_server.contract import Contract
+from lore_server.execution.progress import NOBODY, Listener
+from lore_server.query.query_service import QueryService
+from tests.harness import model_server
+from tests.harness.model_server import GEMINI, OPENAI, ModelServer, Reply, Wire, honest, statements
+from tests.harness.models import LOADED
+
+QUESTION = "How long does Ferry wait between retries?"
+KEY = "test-key-that-must-not-leak"
+SETTINGS: dict[str, Any] = {"timeout_seconds": 20, "attempts": 2, "requests_per_minute": 0, "tokens_per_day": 0}
+Run = Callable[..., "Asker"]
+FIRST = "It doubles each time."
+
+
+@pytest.fixture(params=[GEMINI, OPENAI], ids=lambda wire: wire.name)
+def wire(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Wire:
+    monkeypatch.setenv("GEMINI_API_KEY", KEY)
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    found: Wire = request.param
+    return found
+
+
+@pytest.fixture(scope="module")
+def app(sample: Path, contract: Contract) -> Iterator[App]:
+    """Return an application whose index the tests share."""
+    shared = App(sample, Settings(), contract, LOADED)
+    yield shared
+    shared.close()
+
+
+class Asker:
+    """Answers questions from the shared index, with a model of its own that retries without pauses."""
+
+    def __init__(self, app: App, **settings: Any) -> None:
+        self._app = app
+        self._queries = QueryService(app.index)
+        self.passed = 0.0  # seconds in addition to those of the clock
+        timing = Timing(lambda: time.monotonic() + self.passed, lambda: 0.0, time.sleep)
+        self.model = ModelAnswers(AnswerSettings(**{**SETTINGS, **settings}), timing)
+
+    def ask(self, listener: Listener = NOBODY) -> dict[str, Any]:
+        """Return a reply that follows the contract."""
+        service = AnswerService(self._app.index, self._queries, self._app.freshness, KeptAnswers(), self.model)
+        reply = service.ask(query=QUESTION, type="all", limit=5, max_tokens=3000, brief=False, listener=listener)
+        self._app.contract["ask_knowledge_base"].check_result(reply)
+        return {**reply}
+
+
+@pytest.fixture
+def run(app: App, wire: Wire) -> Iterator[Run]:
+    """Return a function that connects the model at a server to the shared index."""
+    opened: list[Asker] = []
+
+    def run(fake: ModelServer, **settings: Any) -> Asker:
+        opened.append(Asker(app, **{"provider": wire.name, "model": "fake", "base_url": fake.url, **settings}))
+        return opened[-1]
+
+    yield run
+    for asker in opened:
+        asker.model.close()
+
+
+def ask(asker: Asker, listener: Listener = NOBODY) -> dict[str, Any]:
+    return asker.ask(listener)
+
+
+def streamed(asker: Asker) -> tuple[list[str], dict[str, Any]]:
+    """Return the streamed pieces and the reply."""
+    pieces: list[str] = []
+    return pieces, ask(asker, Listener(text=pieces.append))
+
+
+def assert_consists_of_passages(reply: dict[str, Any], reason: str) -> None:
+    assert reply["mode"] == "extractive"
+    assert reason in reply["degraded"]
+    assert reply["degraded"].endswith("showing passages instead")
+    assert len(reply["citations"]) > 1
+    assert reply["references"]
+    assert not {"hidden-detail", KEY, "Traceback"} & set(str(reply).replace("=", " ").split())
+
+
+def test_an_answer_consists_of_verified_statements_with_exact_lines(run: Run, wire: Wire, sample: Path) -> None:
+    with model_server.serving(wire.text(honest(FIRST, "It is capped."))) as fake:
+        reply = ask(run(fake))
+
+    assert (reply["mode"], reply["found"], "degraded" in reply) == ("synthesized", True, False)
+    assert reply["answer"] == f"{FIRST} [1]\n\nIt is capped. [1]"
+    assert reply["model"] == {"name": "fake", "input_tokens": 100, "output_tokens": 20}
+    assert reply["references"]
+    (cited,) = reply["citations"]
+    first, last = cited["lines"]
+    assert cited["quote"] == "\n".join((sample / cited["source"]).read_text().split("\n")[first - 1 : last])
+
+
+def test_a_streamed_answer_is_the_same_as_one_that_arrives_at_once(run: Run, wire: Wire) -> None:
+    answer = honest(FIRST, "See [the docs](https://evil.example/x).")
+    with model_server.serving(wire.stream(answer), wire.text(answer)) as fake:
+        app = run(fake)
+        pieces, reply = streamed(app)
+        silent = ask(app)
+
+    assert pieces == [f"{FIRST} [1]", "\n\nSee the docs. [1]"]
+    assert "".join(pieces) == reply["answer"]
+    assert {**reply, "freshness": None} == {**silent, "freshness": None}
+    assert [wire.is_streamed(path, body) for path, body in zip(fake.paths, fake.requests, strict=True)] == [True, False]
+
+
+def test_the_freshness_of_an_answer_includes_changes_while_it_was_written(
+    app: App, run: Run, wire: Wire, sample: Path
+) -> None:
+    added, before = sample / "docs" / "added.md", app.freshness.record()["changed_files"]
+
+    def hear(text: str) -> None:
+        added.write_text("# Added\n", encoding="utf-8")
+        app.freshness.notice()
+
+    with model_server.serving(wire.stream(honest(FIRST))) as fake:
+        try:
+            reply = ask(run(fake), Listener(text=hear))
+        finally:
+            added.unlink(missing_ok=True)
+            app.freshness.notice()
+
+    assert reply["freshness"]["changed_files"] == before + 1
+
+
+def test_a_statement_is_streamed_while_the_next_is_being_written(run: Run, wire: Wire) -> None:
+    def begun(prompt: str) -> str:
+        return honest(FIRST, "More.")(prompt)[:-12]
+
+    with model_server.serving(wire.stalls_after(begun)) as fake:
+        app = run(fake, timeout_seconds=20)
+        with pytest.raises(Cancelled):
+            ask(app, Listener(text=leave))
+
+    assert len(fake.requests) == 1
+
+
+def leave(text: str) -> None:
+    assert text == f"{FIRST} [1]"
+    raise Cancelled("The client disconnected.")
+
+
+def test_invented_quotes_and_missing_passages_are_dropped_and_counted(run: Run, wire: Wire) -> None:
+    def half(prompt: str) -> str:
+        quote = model_server.quotable(prompt)
+        rows = [("Invented.", [1], "words that no passage has"), (FIRST, [1, 77], quote), ("Uncited.", [], quote)]
+        return statements(*rows)
+
+    with model_server.serving(wire.stream(half)) as fake:
+        pieces, reply = streamed(run(fake))
+
+    assert (pieces, reply["answer"], reply["model"]["dropped"]) == ([f"{FIRST} [1]"], f"{FIRST} [1]", 2)
+
+
+def test_the_model_may_report_that_the_passages_do_not_answer(run: Run, wire: Wire) -> None:
+    with model_server.serving(wire.stream('{"statements": []}')) as fake:
+        pieces, reply = streamed(run(fake))
+
+    assert (reply["mode"], reply["found"], reply["citations"]) == ("synthesized", False, [])
+    assert pieces == [reply["answer"]]
+    assert "do not answer" in reply["answer"]
+    assert reply["references"]
+
+
+def cases(wire: Wire) -> dict[str, tuple[Reply, str]]:
+    """Return the ways in which a model fails before its first statement, with their documented reasons."""
+    return {
+        "429": (wire.status(429), "replied 429"),
+        "429, later": (wire.status(429, Retry_After="60"), "replied 429"),
+        "500": (wire.status(500), "replied 500"),
+        "401": (wire.status(401), "replied 401"),
+        "400": (wire.status(400), "replied 400"),
+        "redirect": (wire.status(307, Location="http://elsewhere.example/"), "replied 307"),
+        "garbage": (model_server.garbage, "cannot be read"),
+        "closed": (model_server.nothing, "cannot be reached"),
+        "blocked": (wire.blocked, "refused"),
+        "blank": (wire.text("   "), "empty"),
+        "prose": (wire.text("It doubles each time [1]."), "cannot be read"),
+        "cut JSON": (wire.text('{"statements": [{"quote": "x'), "cannot be read"),
+        "length": (wire.text('{"statements": [{"quote": "x', finish=wire.limit), "truncated"),
+        "invented quote": (wire.text(statements(("A.", [1], "words that no passage has"))), "no quote"),
+        "no citation": (wire.text(lambda prompt: statements(("A.", [], model_server.quotable(prompt)))), "no quote"),
+    }
+
+
+def stream_cases(wire: Wire) -> dict[str, tuple[Reply, str]]:
+    """Return the ways in which a stream fails after the first statement, with their documented reasons."""
+
+    def begun(prompt: str) -> str:
+        return honest(FIRST, "More.")(prompt)[:-9]
+
+    return {
+        "cut": (wire.cut(begun), "cannot be reached"),
+        "error": (wire.fails_after(begun), "failed" if wire is OPENAI else "replied 503"),
+        "no end": (wire.stream(honest(FIRST), ends=False), "truncated"),
+        "stalled": (wire.stalls_after(begun), "in time"),
+    }
+
+
+@pytest.mark.parametrize("is_streamed", [False, True], ids=["whole", "streamed"])
+@pytest.mark.parametrize("case", cases(GEMINI))
+def test_if_the_model_fails_passages_and_references_are_returned_with_the_reason(
+    run: Run, wire: Wire, case: str, is_streamed: bool
+) -> None:
+    script, reason = cases(wire)[case]
+    with model_server.serving(script) as fake:
+        pieces, reply = streamed(run(fake)) if is_streamed else ([], ask(run(fake)))
+
+    assert_consists_of_passages(reply, reason)
+    assert "".join(pieces) == (reply["answer"] if is_streamed else "")
+
+
+@pytest.mark.parametrize("case", stream_cases(GEMINI))
+def test_a_stream_that_breaks_is_replaced_by_passages_in_the_reply(run: Run, wire: Wire, case: str) -> None:
+    script, reason = stream_cases(wire)[case]
+    pieces: list[str] = []
+    with model_server.serving(script) as fake:
+        asker = run(fake)
+
+        def hear(text: str) -> None:
+            pieces.append(text)
+            asker.passed = 1000.0 if case == "stalled" else 0.0
+
+        reply = ask(asker, Listener(text=hear))
+
+    assert pieces == [f"{FIRST} [1]"]
+    assert_consists_of_passages(reply, reason)
+    assert len(fake.requests) == 1
+
+
+@pytest.mark.parametrize("is_streamed", [False, True], ids=["whole", "streamed"])
+def test_a_model_that_never_replies_times_out(run: Run, wire: Wire, is_streamed: bool) -> None:
+    with model_server.serving(model_server.silence) as fake:
+        app = run(fake, timeout_seconds=0.3, attempts=1)
+        reply = streamed(app)[1] if is_streamed else ask(app)
+
+    assert_consists_of_passages(reply, "in time")
+
+
+def test_an_endless_slow_stream_times_out(run: Run, wire: Wire) -> None:
+    with model_server.serving(wire.drips()) as fake:
+        _, reply = streamed(run(fake, timeout_seconds=0.5, attempts=1))
+
+    assert_consists_of_passages(reply, "in time")
+
+
+@pytest.mark.parametrize("failure", ["429", "500", "closed"])
+def test_a_temporary_failure_is_retried(run: Run, wire: Wire, failure: str) -> None:
+    with model_server.serving(cases(wire)[failure][0], wire.stream(honest(FIRST))) as fake:
+        pieces, reply = streamed(run(fake))
+
+    assert (pieces, reply["mode"], len(fake.requests)) == ([f"{FIRST} [1]"], "synthesized", 2)
+
+
+def test_a_retry_after_the_deadline_is_not_attempted(run: Run, wire: Wire) -> None:
+    with model_server.serving(wire.status(429, Retry_After="60")) as fake:
+        ask(run(fake))
+
+    assert len(fake.requests) == 1
+
+
+def test_a_model_that_keeps_failing_is_not_asked_for_a_while(run: Run, wire: Wire) -> None:
+    with model_server.serving(wire.status(503)) as fake:
+        app = run(fake, attempts=1)
+        replies = [ask(app) for _ in range(4)]
+
+    assert len(fake.requests) == 3
+    assert_consists_of_passages(replies[3], "asked again in")
+
+
+def test_the_limits_of_the_user_are_kept(run: Run, wire: Wire, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("LORE_STATE", str(tmp_path / "state"))
+    with model_server.serving(wire.text(honest(FIRST))) as fake:
+        first, second = run(fake, requests_per_minute=1), run(fake, tokens_per_day=100)
+        replies = [ask(first), ask(first), ask(second)]
+
+    assert [reply["mode"] for reply in replies] == ["synthesized", "extractive", "extractive"]
+    assert_consists_of_passages(replies[1], "answer.requests_per_minute")
+    assert_consists_of_passages(replies[2], "answer.tokens_per_day")
+    assert len(fake.requests) == 1
+
+
+def test_the_request_has_the_schema_the_fence_and_the_key_only_in_a_header(run: Run, wire: Wire) -> None:
+    with model_server.serving(wire.text(honest(FIRST))) as fake:
+        ask(run(fake))
+
+    body, prompt = fake.requests[0], wire.prompt_of(fake.requests[0])
+    assert prompt.startswith("<passage ")
+    assert prompt.endswith(f"Question: {QUESTION}")
+    assert all(f'"{name}"' in json.dumps(body) for name in ("statements", "passages", "quote"))
+    assert KEY in str(fake.headers[0])
+    assert KEY not in fake.paths[0] + str(body)
+
+
+@pytest.mark.parametrize("case", ["500", "closed", "garbage", "prose", "good"])
+def test_no_log_contains_the_key_the_question_or_a_passage(
+    run: Run, wire: Wire, case: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    good = (wire.stream(honest(FIRST)), "")
+    with caplog.at_level(logging.DEBUG), model_server.serving({**cases(wire), "good": good}[case][0]) as fake:
+        streamed(run(fake))
+
+    assert caplog.records
+    for secret in (KEY, QUESTION, "<passage", FIRST, "hidden-detail"):
+        assert secret not in caplog.text
+
+
+def test_an_endpoint_without_schemas_is_asked_without_them(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
+    with model_server.serving(OPENAI.status(400), OPENAI.status(422), OPENAI.text(honest(FIRST))) as fake:
+        monkeypatch.setenv("OPENAI_BASE_URL", f"{fake.url}/v1")
+        asker = Asker(app, provider="openai", model="fake")
+        replies = [asker.ask(), asker.ask()]
+        asker.model.close()
+
+    assert [reply["mode"] for reply in replies] == ["synthesized"] * 2
+    kinds = [body.get("response_format", {}).get("type") for body in fake.requests]
+    assert kinds == ["json_schema", "json_object", None, None]
+    assert fake.paths[0] == "/v1/chat/completions"
+
+
+def test_the_endpoint_variable_of_the_gemini_client_is_respected(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GEMINI_API_KEY", KEY)
+    with model_server.serving(GEMINI.text(honest(FIRST))) as fake:
+        monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", fake.url)
+        asker = Asker(app)
+        reply = asker.ask()
+        asker.model.close()
+
+    assert (reply["mode"], len(fake.requests)) == ("synthesized", 1)
+    assert "models/gemini-2.5-flash:generateContent" in fake.paths[0]
+
+
+def test_no_request_is_made_if_answers_by_a_model_are_disabled(run: Run, wire: Wire) -> None:
+    with model_server.serving(wire.text(honest(FIRST))) as fake:
+        reply = ask(run(fake, provider="none"))
+
+    assert (reply["mode"], fake.requests) == ("extractive", [])

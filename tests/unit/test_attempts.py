@@ -1,0 +1,119 @@
+"""Temporary failures are repeated within the deadline, and a model that keeps failing is left alone for a while."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from lore_server.answer.answer_model import ModelFailure, failed_status
+from lore_server.answer.attempts import PAUSE, CircuitBreaker, Timing, attempting
+
+
+class Clock:
+    """A clock that only sleeping moves."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+        self.slept: list[float] = []
+
+    def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.now += seconds
+
+    def timing(self, random: float = 0.5) -> Timing:
+        return Timing(lambda: self.now, lambda: random, self.sleep)
+
+
+def failing(*failures: ModelFailure) -> tuple[list[ModelFailure], Callable[[], str]]:
+    """Return the failures that are left, and a function that raises one at each call."""
+    left = [*failures]
+
+    def call() -> str:
+        if left:
+            raise left.pop(0)
+        return "answer"
+
+    return left, call
+
+
+BUSY = failed_status(503, None)
+
+
+def test_pauses_double_and_are_random() -> None:
+    clock = Clock()
+    _, call = failing(BUSY, BUSY, BUSY)
+
+    assert attempting(4, 1060, clock.timing())(call) == "answer"
+    assert clock.slept == [0.25, 0.5, 1.0]
+
+
+def test_a_retry_waits_as_long_as_the_server_asks_and_a_random_time_more() -> None:
+    clock = Clock()
+    _, call = failing(failed_status(429, "7"))
+
+    assert attempting(2, 1060, clock.timing())(call) == "answer"
+    assert clock.slept == [7.25]
+
+
+@pytest.mark.parametrize("failure", [failed_status(429, "60"), ModelFailure("late", True, 9.9)])
+def test_no_retry_starts_after_the_deadline(failure: ModelFailure) -> None:
+    clock = Clock()
+    left, call = failing(failure, failure)
+
+    with pytest.raises(ModelFailure):
+        attempting(5, 1010, clock.timing())(call)
+    assert (len(left), clock.slept) == (1, [])
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404])
+def test_a_lasting_failure_is_not_repeated(status: int) -> None:
+    left, call = failing(failed_status(status, None), BUSY)
+
+    with pytest.raises(ModelFailure, match=str(status)):
+        attempting(5, 1010, Clock().timing())(call)
+    assert left == [BUSY]
+
+
+@pytest.mark.parametrize("value", [None, "", "soon", "-1", "1e9", "²", "Wed, 21 Oct 2026 07:28:00 GMT"])
+def test_an_unusual_retry_after_is_ignored(value: str | None) -> None:
+    assert failed_status(429, value).retry_after is None
+
+
+def test_after_three_failures_the_model_is_left_alone_and_then_tried_once() -> None:
+    clock = Clock()
+    breaker = CircuitBreaker(lambda: clock.now)
+    for _ in range(3):
+        breaker.check()
+        breaker.record(BUSY)
+
+    with pytest.raises(ModelFailure, match="asked again in 30 s"):
+        breaker.check()
+    clock.now += PAUSE
+    breaker.check()
+    with pytest.raises(ModelFailure, match="asked again"):
+        breaker.check()
+    breaker.record(None)
+    breaker.check()
+    breaker.check()
+
+
+def test_a_failed_trial_starts_another_pause_as_long_as_the_server_asks() -> None:
+    clock = Clock()
+    breaker = CircuitBreaker(lambda: clock.now)
+    for _ in range(3):
+        breaker.record(BUSY)
+    clock.now += PAUSE
+    breaker.check()
+    breaker.record(failed_status(429, "90"))
+
+    with pytest.raises(ModelFailure, match="in 90 s"):
+        breaker.check()
+
+
+def test_an_answer_or_a_lasting_failure_ends_the_row_of_failures() -> None:
+    breaker = CircuitBreaker(lambda: 0.0)
+    for failure in (BUSY, BUSY, None, BUSY, BUSY, failed_status(400, None), BUSY):
+        breaker.record(failure)
+
+    breaker.check()

@@ -1,0 +1,81 @@
+"""An answer reports which of its passages are outdated or state different quantities, and which of them to prefer."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any
+
+import pytest
+
+from lore_server.answer.conflicts import conflicts
+from lore_server.answer.evidence import coverage
+from lore_server.answer.pack import Passage
+from tests.harness.chunks import make_chunk
+
+TODAY = datetime.date(2026, 6, 1)
+QUESTION = "How many attempts does the retry policy allow?"
+NOW = "The retry policy allows five attempts."
+THEN = "The retry policy allows 3 attempts."
+
+
+def reported(*chunks: dict[str, Any], question: str = QUESTION) -> list[str]:
+    passages = [
+        Passage(number, make_chunk(**{"source": f"docs/{number}.md", **chunk}))
+        for number, chunk in enumerate(chunks, start=1)
+    ]
+    return conflicts(question, passages, coverage(question, lambda words: dict.fromkeys(words, 1.0)), TODAY)
+
+
+def test_a_superseded_passage_is_named_with_its_successor_and_its_number() -> None:
+    old = {"text": "Anything.", "superseded_by": "docs/1.md"}
+
+    assert reported({"text": "Anything else."}, old) == ["[2] is superseded by docs/1.md [1]."]
+    assert reported({**old, "superseded_by": "docs/new.md"}) == ["[1] is superseded by docs/new.md."]
+
+
+def test_an_expired_passage_is_named_with_its_last_day() -> None:
+    assert reported({"text": "Anything.", "valid_until": "2026-05-01"}) == ["[1] was valid until 2026-05-01."]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "reason"),
+    [
+        ({"updated": "2026-01-02"}, {"updated": "2025-01-02"}, "[1] is newer (2026-01-02)"),
+        ({"created": "2025-01-02"}, {"updated": "2026-01-02"}, "[2] is newer (2026-01-02)"),
+        ({"type_": "src"}, {"type_": "ticket", "updated": "2026-01-02"}, "[2] is a ticket"),
+        ({}, {"type_": "release"}, "[2] is a release note"),
+    ],
+    ids=["newer first", "newer second", "source over ticket", "guide over release"],
+)
+def test_of_two_different_quantities_one_is_preferred_for_a_reason(
+    first: dict[str, Any], second: dict[str, Any], reason: str
+) -> None:
+    assert reported({"text": NOW, **first}, {"text": THEN, **second}) == [
+        f'[1] and [2] differ ("five attempts", "3 attempts"); {reason}.'
+    ]
+
+
+def test_a_sentence_about_the_past_is_not_preferred() -> None:
+    past = {"text": "Until 1.1.0 the retry policy allowed 3 attempts."}
+
+    assert reported({"text": NOW}, past)[0].endswith("[2] describes the past.")
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "question"),
+    [
+        (NOW, "The retry policy allows 5 attempts.", QUESTION),
+        (NOW, "The retry policy waits 3 seconds.", QUESTION),
+        (NOW, "A dashboard makes 3 attempts.", QUESTION),
+        (NOW, THEN, "Why is there a retry policy?"),
+    ],
+    ids=["same number", "other unit", "other subject", "no quantity asked"],
+)
+def test_other_differences_are_not_reported(first: str, second: str, question: str) -> None:
+    dated = [{"text": first, "updated": "2026-01-02"}, {"text": second, "updated": "2025-01-02"}]
+
+    assert reported(*dated, question=question) == []
+
+
+def test_different_quantities_without_a_reason_to_prefer_one_are_not_reported() -> None:
+    assert reported({"text": NOW}, {"text": THEN}) == []

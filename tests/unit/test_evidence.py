@@ -1,0 +1,47 @@
+"""A passage of prose is shown with the rest of its section, if that is short."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lore_etl.core.model import Chunk
+from lore_server.answer.evidence import WIDE, widened
+from lore_server.answer.pack import Passage
+from tests.harness.chunks import make_chunk
+
+SECTION = ("Guide", "Retries")
+
+
+def section(*texts: str, source: str = "docs/guide.md", heading: tuple[str, ...] = SECTION) -> list[Chunk]:
+    """Return chunks of one section, each of one line, with a blank line between them."""
+    return [
+        make_chunk(source, text=text, heading=heading, lines=(2 * n + 1, 2 * n + 1), anchor=str(n))
+        for n, text in enumerate(texts)
+    ]
+
+
+def shown(chunks: Sequence[Chunk], *places: int, characters: int = 5_000) -> list[str]:
+    passages = [Passage(number, chunks[place]) for number, place in enumerate(places, start=1)]
+    return [passage.chunk.text for passage in widened(passages, characters, lambda _: chunks)]
+
+
+def test_a_passage_of_prose_gets_the_rest_of_its_section() -> None:
+    (passage,) = widened([Passage(1, section("a", "b", "c")[1])], 5_000, lambda _: section("a", "b", "c"))
+
+    assert (passage.chunk.text, passage.chunk.lines) == ("a\n\nb\n\nc", (1, 5))
+
+
+def test_a_passage_does_not_grow_beyond_its_section_the_limit_or_the_room() -> None:
+    other = make_chunk("docs/guide.md", text="other", heading=("Guide", "Other"), lines=(3, 3), anchor="other")
+
+    assert shown([section("a")[0], other], 0) == ["a"]
+    assert shown(section("a", "b" * WIDE), 0) == ["a"]
+    assert shown(section("a", "b"), 0, characters=2) == ["a"]
+
+
+def test_two_passages_of_a_section_do_not_overlap() -> None:
+    assert shown(section("a", "b", "c", "d"), 0, 2) == ["a\n\nb", "c\n\nd"]
+
+
+def test_code_is_not_widened() -> None:
+    assert shown(section("a = 1", "b = 2", source="pkg/a.py"), 0) == ["a = 1"]

@@ -1,0 +1,59 @@
+"""The passages for a model: the best chunk of each file, then neighbours, then other chunks that were found."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lore_etl.core.model import Chunk
+from lore_server.answer.pack import pack
+from lore_server.query.ranking import Ranked
+from lore_server.replies.budget import CHARACTERS_PER_TOKEN
+from tests.harness.chunks import candidate, make_chunk
+
+LENGTH = 60  # characters of a chunk, a whole number of tokens
+
+
+def file(source: str, count: int = 6) -> list[Chunk]:
+    """Return the chunks of a file, each of one line, with a blank line between them."""
+    return [
+        make_chunk(source, text=f"{source} {n}".ljust(LENGTH, "."), lines=(2 * n + 1, 2 * n + 1), anchor=str(n))
+        for n in range(count)
+    ]
+
+
+A, B = file("a.md"), file("b.md")
+FILES = {"a.md": A, "b.md": B}
+
+
+def packed(best: Sequence[Chunk], found: Sequence[Chunk], chunks: int, files: int = 5) -> list[tuple[str, int, int]]:
+    """Return the source and lines of each passage, with room for this many chunks."""
+    ranked = [Ranked(chunk.source, 1.0, chunk) for chunk in best]
+    candidates = [candidate(chunk, vector=1 - n / 10) for n, chunk in enumerate(found)]
+    tokens = chunks * LENGTH // CHARACTERS_PER_TOKEN
+    passages = pack(ranked, candidates, FILES.__getitem__, files, tokens)
+    assert [passage.number for passage in passages] == list(range(1, len(passages) + 1))
+    return [(passage.chunk.source, *passage.chunk.lines) for passage in passages]
+
+
+def test_the_best_chunk_of_every_file_comes_before_any_neighbour() -> None:
+    assert packed([A[2], B[2]], [], 2) == [("a.md", 5, 5), ("b.md", 5, 5)]
+
+
+def test_the_following_neighbour_comes_before_the_preceding_and_both_before_other_chunks() -> None:
+    assert packed([A[2]], [A[5]], 2) == [("a.md", 5, 7)]
+    assert packed([A[2]], [A[5]], 3) == [("a.md", 3, 7)]
+    assert packed([A[2]], [A[5]], 4) == [("a.md", 3, 7), ("a.md", 11, 11)]
+
+
+def test_adjacent_chunks_become_one_passage_with_the_lines_between_them() -> None:
+    ranked, text = [Ranked("a.md", 1.0, A[0])], f"{A[0].text}\n\n{A[1].text}"
+    (passage,) = pack(ranked, [], FILES.__getitem__, 1, 2 * LENGTH // CHARACTERS_PER_TOKEN)
+
+    assert (passage.chunk.text, passage.chunk.lines) == (text, (1, 3))
+    assert passage.contains(A[1])
+    assert not passage.contains(B[1])
+
+
+def test_files_beyond_the_limit_are_left_out_and_the_best_chunk_always_fits() -> None:
+    assert packed([A[2], B[2]], [], 1, files=1) == [("a.md", 5, 5)]
+    assert packed([A[2], B[2]], [], 0) == [("a.md", 5, 5)]

@@ -1,0 +1,119 @@
+"""The provider, its address and its key come from the user: the environment or the user's configuration."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lore_etl.config.settings import AnswerSettings, load_settings
+from lore_etl.core.errors import ConfigError
+from lore_server.answer import providers
+from lore_server.answer.providers import chosen
+
+LOCAL = "http://127.0.0.1:11434/v1"
+KEYS = {"GEMINI_API_KEY": "g", "OPENAI_API_KEY": "o"}
+
+
+def settings(**values: Any) -> AnswerSettings:
+    return AnswerSettings(**values)
+
+
+@pytest.mark.parametrize("provider", ["auto", "gemini"])
+def test_gemini_needs_its_key_and_has_a_default_model(provider: str) -> None:
+    found = chosen(settings(provider=provider), KEYS)
+
+    assert (found.kind, found.model, found.key, found.missing) == ("gemini", "gemini-2.5-flash", "g", "")
+    assert chosen(settings(provider=provider), {"OPENAI_API_KEY": "o"}).missing == "GEMINI_API_KEY is not set"
+
+
+def test_a_key_for_openai_alone_sends_nothing_anywhere() -> None:
+    assert chosen(settings(), {"OPENAI_API_KEY": "o", "OPENAI_BASE_URL": LOCAL}).missing
+
+
+def test_an_openai_endpoint_needs_a_model_and_a_key() -> None:
+    complete = chosen(settings(provider="openai", model="gpt-5-mini"), KEYS)
+
+    assert (complete.kind, complete.base_url, complete.key, complete.missing) == ("openai", None, "o", "")
+    assert chosen(settings(provider="openai"), KEYS).missing == "answer.model is not set"
+    assert chosen(settings(provider="openai", model="x"), {}).missing == "OPENAI_API_KEY is not set"
+
+
+def test_a_server_on_this_machine_needs_no_key() -> None:
+    by_file = chosen(settings(provider="openai", model="qwen3", base_url=LOCAL), {})
+    by_variable = chosen(settings(provider="openai", model="qwen3"), {"OPENAI_BASE_URL": LOCAL})
+
+    assert [found.missing for found in (by_file, by_variable)] == ["", ""]
+    assert {found.base_url for found in (by_file, by_variable)} == {LOCAL}
+
+
+def test_another_host_needs_a_key_and_the_environment() -> None:
+    found = chosen(settings(provider="openai", model="x"), {"OPENAI_BASE_URL": "https://gpu.example.com/v1"})
+
+    assert found.missing == "OPENAI_API_KEY is not set"
+    with pytest.raises(ValueError, match="set OPENAI_BASE_URL in the environment"):
+        settings(provider="openai", base_url="https://gpu.example.com/v1")
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["http://api.openai.com/v1", "https://api.openai.com.evil.example", "https://evil.example/api.openai.com", "//x"],
+)
+def test_a_file_cannot_send_the_key_to_another_host(address: str) -> None:
+    with pytest.raises(ValueError, match="would receive the key"):
+        settings(provider="openai", base_url=address)
+
+
+def test_each_provider_keeps_its_key() -> None:
+    with pytest.raises(ValueError, match="would receive the key"):
+        settings(provider="gemini", base_url="https://api.openai.com/v1")
+    with pytest.raises(ValueError, match="would receive the key"):
+        settings(provider="openai", base_url="https://x.googleapis.com")
+
+
+def test_a_missing_client_library_is_reported_with_the_command_that_installs_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "openai", None)
+
+    missing = chosen(settings(provider="openai", model="x"), KEYS).missing
+    assert "extra `openai`" in missing
+    assert "pip install" in missing
+
+
+def test_the_key_is_not_shown() -> None:
+    found = providers.Provider("openai", "x", None, "secret-key")
+
+    assert "secret-key" not in f"{found} {found!r}"
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        'provider = "openai"', 'provider = "gemini"', 'model = "gpt-5"', f'base_url = "{LOCAL}"',
+        "requests_per_minute = 0", "tokens_per_day = 0", "timeout_seconds = 600", "attempts = 10",
+    ],
+)  # fmt: skip
+def test_a_project_cannot_choose_the_model_its_address_or_its_cost(
+    tmp_path: Path, table: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "none"))
+    (tmp_path / "lore.toml").write_text(f"[answer]\n{table}\n")
+
+    assert load_settings(tmp_path).answer == AnswerSettings()
+
+
+def test_the_user_chooses_the_model_in_the_configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    file = tmp_path / "lore" / "config.toml"
+    file.parent.mkdir()
+    file.write_text(f'[answer]\nprovider = "openai"\nmodel = "qwen3"\nbase_url = "{LOCAL}"\n')
+
+    found = load_settings(tmp_path).answer
+    assert (found.provider, found.model, found.base_url) == ("openai", "qwen3", LOCAL)
+
+    file.write_text('[answer]\nprovider = "openai"\nbase_url = "https://gpu.example.com"\n')
+    with pytest.raises(ConfigError, match="OPENAI_BASE_URL"):
+        load_settings(tmp_path)
