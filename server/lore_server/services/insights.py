@@ -1,0 +1,121 @@
+"""Insights: what was asked, what was not answered, which files nobody found, and which results a person marked."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from lore_etl.core.errors import ConfirmationRequired, DocumentNotFound
+from lore_etl.core.model import KnowledgeType
+from lore_etl.index import Index
+from lore_server.services.question_log import AskedQuestion, QuestionLog
+
+if TYPE_CHECKING:
+    from lore_server.replies import records
+
+VERDICTS = {"right": True, "wrong": False, "none": None}
+CODE = (KnowledgeType.SRC, KnowledgeType.TEST, KnowledgeType.EXAMPLE)
+Grouped = Callable[[AskedQuestion], bool]
+
+
+class InsightsService:
+    """The log of questions of one project, summarized, and the marks of results."""
+
+    def __init__(self, index: Index, log: QuestionLog) -> None:
+        self._index = index
+        self._log = log
+
+    def get(self, *, days: int, limit: int) -> records.InsightsRecord:
+        """Return the summary of the last days."""
+        asked, marks = self._log.questions(days), self._log.marks()
+        types = self._index.catalogue.types() if self._index.exists() else {}
+        return {
+            "enabled": self._log.is_enabled,
+            "days": days,
+            "questions": len(asked),
+            "frequent": repeated(asked, limit),
+            "doubtful": grouped((one for one in asked if one.found and one.doubtful), limit),
+            "unanswered": grouped((one for one in asked if not one.found), limit),
+            "files": unfound(asked, types, limit),
+            "latency": latencies(asked),
+            "right": sum(mark.is_right for mark in marks),
+            "wrong": sum(not mark.is_right for mark in marks),
+        }
+
+    def mark(self, *, query: str, source: str, verdict: str) -> records.MarkRecord:
+        """Mark a file as right or wrong for a question, or remove the mark. Raises DocumentNotFound, IndexMissing."""
+        self._index.require()
+        is_right = VERDICTS[verdict]
+        if is_right is not None and not self._index.catalogue.of_source(source):
+            raise DocumentNotFound(f"`{source[:200]}` is not indexed.", "`lore docs` lists the indexed files.")
+        kept = self._log.mark(query, source, is_right)
+        return {"query": kept, "source": source, "verdict": _verdict(is_right)}
+
+    def marks(self) -> records.MarkListRecord:
+        """Return all marks."""
+        rows: list[records.MarkRecord] = [
+            {"query": mark.query, "source": mark.source, "verdict": _verdict(mark.is_right)}
+            for mark in self._log.marks()
+        ]
+        return {"marks": rows}
+
+    def clear(self, *, confirm: bool) -> records.InsightsClearedRecord:
+        """Delete the log and the marks. Raises ConfirmationRequired."""
+        if not confirm:
+            raise ConfirmationRequired("This deletes all logged questions and marks.", "Set confirm=true.")
+        questions, marks = self._log.clear()
+        return {"questions": questions, "marks": marks}
+
+
+def grouped(asked: Iterable[AskedQuestion], limit: int, fewest: int = 1) -> list[records.AskedQuestionRecord]:
+    """Return distinct questions with their number, most frequent and most recent first."""
+    groups: dict[str, list[AskedQuestion]] = defaultdict(list)
+    for one in asked:
+        groups[_normal(one.query)].append(one)
+    kept = [group for group in groups.values() if len(group) >= fewest]
+    kept.sort(key=lambda group: (len(group), group[-1].at), reverse=True)
+    return [{"query": group[-1].query, "count": len(group), "last": group[-1].at} for group in kept[:limit]]
+
+
+def repeated(asked: Iterable[AskedQuestion], limit: int) -> list[records.AskedQuestionRecord]:
+    """Return the questions that were asked more than once."""
+    return grouped(asked, limit, fewest=2)
+
+
+def unfound(asked: Sequence[AskedQuestion], types: Mapping[str, str], limit: int) -> records.InsightsFilesRecord:
+    """Return how many indexed files no question found, with examples: documents first, then code."""
+    seen = {source for one in asked for source in one.sources}
+    never = sorted((path for path in types if path not in seen), key=lambda path: (types[path] in CODE, path))
+    return {"indexed": len(types), "never_found": len(never), "examples": never[:limit]}
+
+
+def latencies(asked: Iterable[AskedQuestion]) -> list[records.LatencyRecord]:
+    """Return the percentiles of each operation's latency in milliseconds."""
+    groups: dict[str, list[float]] = defaultdict(list)
+    for one in asked:
+        groups[one.operation].append(one.milliseconds)
+    return [
+        {
+            "operation": operation,
+            "calls": len(values),
+            "p50": _percentile(sorted(values), 0.50),
+            "p95": _percentile(sorted(values), 0.95),
+            "p99": _percentile(sorted(values), 0.99),
+        }
+        for operation, values in sorted(groups.items())
+    ]
+
+
+def _percentile(ordered: Sequence[float], share: float) -> float:
+    """Return the smallest value that at least this share of the values do not exceed."""
+    return ordered[max(0, math.ceil(share * len(ordered)) - 1)]
+
+
+def _normal(query: str) -> str:
+    return " ".join(query.casefold().strip(" ?!.").split())
+
+
+def _verdict(is_right: bool | None) -> str:
+    return next(name for name, value in VERDICTS.items() if value is is_right)

@@ -1,0 +1,284 @@
+"""Keep a private log of questions, in the user's state folder: bounded, without secrets, written in the background."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import re
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from lore_etl.config.settings import InsightsSettings
+from lore_etl.config.user_folders import private_folder, user_state_folder
+from lore_etl.core.atomic import put_aside
+from lore_etl.core.clock import timestamp
+from lore_etl.core.errors import StorageError
+from lore_etl.core.model import sha256
+from lore_etl.core.text import one_line
+from lore_etl.stores.soundness import is_damage
+from lore_etl.system.nofollow import open_regular
+from lore_server.answer.kept_answers import EarlierAnswer
+
+log = logging.getLogger(__name__)
+FOLDER = "insights"
+ASK, SEARCH = "ask_knowledge_base", "query_documents"
+MAX_MARKS = 5_000
+MAX_SOURCES = 20  # of a question
+MAX_CHARACTERS = 4_000
+TYPING_SECONDS = 10
+DAY_SECONDS = 86_400
+TOGETHER_SECONDS = 1.0  # questions within this time are written in one transaction, which costs as much as one
+_SCHEMA = """
+PRAGMA secure_delete = ON;
+CREATE TABLE IF NOT EXISTS asked (
+    number INTEGER PRIMARY KEY, at TEXT, operation TEXT, query TEXT, searched TEXT, answer TEXT, found INTEGER,
+    doubtful INTEGER, milliseconds REAL, sources TEXT, cited TEXT);
+CREATE TABLE IF NOT EXISTS mark (query TEXT, source TEXT, is_right INTEGER, at TEXT, PRIMARY KEY (query, source));
+"""
+_PLAIN = re.compile(r"[\"'(\[`*]*(?:[a-zA-Z]{1,15}|[^\W\d_a-zA-Z]+)(?:[-'’/][a-zA-Z]{1,15}){0,2}[\"')\]`*?.,!;]*")
+_COLUMNS = "at, operation, query, searched, answer, found, doubtful, milliseconds, sources, cited"
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class AskedQuestion:
+    """One question or search, and how it went."""
+
+    at: str
+    operation: str
+    query: str
+    searched: str
+    answer: str
+    found: bool
+    doubtful: bool
+    milliseconds: float
+    sources: tuple[str, ...]
+    cited: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ResultMark:
+    """A person's judgement on a file as the answer to a question."""
+
+    query: str
+    source: str
+    is_right: bool
+
+
+class QuestionLog:
+    """The questions about one project and the marks of their results.
+
+    Raises:
+        StorageError: from the methods that read, mark and clear; `note` ignores errors.
+    """
+
+    def __init__(self, root: Path, settings: InsightsSettings, now: Callable[[], float] = time.time) -> None:
+        self._settings = settings
+        self._path = user_state_folder() / FOLDER / f"{sha256(str(root))[:32]}.sqlite"
+        self._now = now
+        self._writer = ThreadPoolExecutor(1, "insights")
+        self._guard, self._hurry = threading.Lock(), threading.Event()
+        self._waiting: list[AskedQuestion] = []
+
+    @property
+    def is_enabled(self) -> bool:
+        """Return whether questions are kept."""
+        return self._settings.log
+
+    def note(self, operation: str, arguments: Mapping[str, Any], reply: Mapping[str, Any], seconds: float) -> None:
+        """Keep a question, later and in another thread. A further page or an explanation is no new question."""
+        is_repeated = arguments.get("cursor") or arguments.get("explain")
+        if self.is_enabled and operation in (ASK, SEARCH) and not is_repeated:
+            asked = asked_question(timestamp(self._now()), operation, arguments, reply, seconds)
+            with self._guard:
+                is_first = not self._waiting
+                self._waiting.append(asked)
+            if is_first:
+                with suppress(RuntimeError):  # the application was closed meanwhile
+                    self._writer.submit(self._write)
+
+    def questions(self, days: int) -> list[AskedQuestion]:
+        """Return the questions of the last days, oldest first."""
+        since = timestamp(self._now() - min(days, self._settings.days) * DAY_SECONDS)
+        sql = f"SELECT {_COLUMNS} FROM asked WHERE at >= ? ORDER BY number"
+        return [_question(row) for row in self._all(sql, since)]
+
+    def earlier(self, answer: str) -> EarlierAnswer | None:
+        """Return the question of a logged answer, with the ids of the chunks that it cited."""
+        sql = f"SELECT {_COLUMNS} FROM asked WHERE answer = ? ORDER BY number DESC LIMIT 1"
+        return next((EarlierAnswer(one.searched, one.cited) for one in map(_question, self._all(sql, answer))), None)
+
+    def mark(self, query: str, source: str, is_right: bool | None) -> str:
+        """Record a judgement, or remove it; return the question as it is kept, without secrets."""
+        query = without_secrets(one_line(query))[:MAX_CHARACTERS]
+
+        def write(connection: sqlite3.Connection) -> None:
+            connection.execute("DELETE FROM mark WHERE query = ? AND source = ?", (query, source))
+            if is_right is not None:
+                connection.execute(
+                    "INSERT INTO mark VALUES (?, ?, ?, ?)", (query, source, is_right, timestamp(self._now()))
+                )
+                oldest = "SELECT rowid FROM mark ORDER BY rowid DESC LIMIT -1 OFFSET ?"
+                connection.execute(f"DELETE FROM mark WHERE rowid IN ({oldest})", (MAX_MARKS,))
+
+        self._run(write, None, may_create=True)
+        return query
+
+    def marks(self) -> list[ResultMark]:
+        """Return all marks, oldest first."""
+        sql = "SELECT query, source, is_right FROM mark ORDER BY rowid"
+        return [ResultMark(query, source, bool(is_right)) for query, source, is_right in self._all(sql)]
+
+    def clear(self) -> tuple[int, int]:
+        """Delete everything; return the numbers of questions and marks."""
+        counts = self._all("SELECT (SELECT count(*) FROM asked), (SELECT count(*) FROM mark)")
+        try:
+            self._path.unlink(missing_ok=True)
+        except OSError as error:
+            raise _failure(error) from error
+        return counts[0] if counts else (0, 0)
+
+    def close(self) -> None:
+        """Write what is still waiting."""
+        self._hurry.set()
+        self._writer.shutdown()
+
+    def _all(self, sql: str, *values: str) -> list[Any]:
+        nothing: list[Any] = []
+        return self._run(lambda connection: connection.execute(sql, values).fetchall(), nothing)
+
+    def _run(self, work: Callable[[sqlite3.Connection], T], missing: T, may_create: bool = False) -> T:
+        """Run after all earlier writes; return `missing` if there is no log yet."""
+
+        def run() -> T:
+            if not may_create and not self._path.exists():
+                return missing
+            with self._connected() as connection:
+                return work(connection)
+
+        self._hurry.set()
+        try:
+            return self._writer.submit(run).result()
+        except (OSError, sqlite3.Error) as error:
+            raise _failure(error) from error
+
+    def _write(self) -> None:
+        """Write the questions so far and those of the next moment, unless somebody waits for them."""
+        self._hurry.wait(TOGETHER_SECONDS)
+        self._hurry.clear()
+        with self._guard:
+            waiting, self._waiting = self._waiting, []
+        rows = [_row(asked) for asked in waiting]
+        try:
+            try:
+                self._add(rows)
+            except sqlite3.DatabaseError:  # a damaged file was set aside
+                self._add(rows)
+        except (OSError, sqlite3.Error) as error:
+            log.info("questions were not logged: %s", type(error).__name__)
+
+    def _add(self, rows: Sequence[tuple[Any, ...]]) -> None:
+        with self._connected() as connection:
+            for row in rows:
+                if row[1] == SEARCH:
+                    _forget_unfinished(connection, row[2], self._now())
+                connection.execute(f"INSERT INTO asked ({_COLUMNS}) VALUES ({', '.join('?' * len(row))})", row)
+            self._trim(connection)
+
+    def _trim(self, connection: sqlite3.Connection) -> None:
+        connection.execute(
+            "DELETE FROM asked WHERE at < ?", (timestamp(self._now() - self._settings.days * DAY_SECONDS),)
+        )
+        newest = "SELECT number FROM asked ORDER BY number DESC LIMIT 1 OFFSET ?"
+        connection.execute(f"DELETE FROM asked WHERE number <= ({newest})", (self._settings.max_questions,))
+
+    @contextmanager
+    def _connected(self) -> Iterator[sqlite3.Connection]:
+        """Open the file, which only this user can read; a damaged file is set aside. Raises OSError, sqlite3.Error."""
+        private_folder(self._path.parent)
+        os.close(open_regular(self._path, os.O_RDWR | os.O_CREAT))
+        try:
+            with closing(sqlite3.connect(self._path)) as connection, connection:
+                connection.executescript(_SCHEMA)
+                yield connection
+        except sqlite3.Error as error:
+            if is_damage(error):
+                put_aside(self._path)
+            raise
+
+
+def asked_question(
+    at: str, operation: str, arguments: Mapping[str, Any], reply: Mapping[str, Any], seconds: float
+) -> AskedQuestion:
+    """Return what the log keeps of a call."""
+    query, found = one_line(arguments["query"]), reply.get("references") or reply.get("results", ())
+    cited = reply.get("citations", ())
+    return AskedQuestion(
+        at=at,
+        operation=operation,
+        query=query,
+        searched=reply.get("searched", query),
+        answer=reply.get("id", "") if operation == ASK else "",
+        found=bool(reply["found"] if operation == ASK else found),
+        doubtful="doubt" in reply,
+        milliseconds=round(1000 * seconds, 1),
+        sources=tuple(dict.fromkeys(row["source"] for row in (*found, *cited)))[:MAX_SOURCES],
+        cited=tuple(dict.fromkeys(row["id"] for row in cited))[:MAX_SOURCES],
+    )
+
+
+def without_secrets(text: str) -> str:
+    """Return a text without secrets. The rules, which take a second to load, are not needed for prose."""
+    if is_prose(text):
+        return text
+    from lore_etl.files.redaction import redact
+
+    return redact(text)[0]
+
+
+def is_prose(text: str) -> bool:
+    """Return whether a text consists of short words without digits, which cannot be secrets."""
+    return all(_PLAIN.fullmatch(word) for word in text.split())
+
+
+def _forget_unfinished(connection: sqlite3.Connection, query: str, now: float) -> None:
+    """Delete the last search if this one continues it: the page searches while a person types."""
+    row = connection.execute("SELECT number, at, operation, query FROM asked ORDER BY number DESC LIMIT 1").fetchone()
+    if row is None:
+        return
+    number, at, operation, earlier = row
+    is_recent = at >= timestamp(now - TYPING_SECONDS)
+    shorter, longer = sorted((query.casefold(), earlier.casefold()), key=len)
+    if operation == SEARCH and is_recent and shorter != longer and longer.startswith(shorter):
+        connection.execute("DELETE FROM asked WHERE number = ?", (number,))
+
+
+def _row(asked: AskedQuestion) -> tuple[Any, ...]:
+    """Return the columns of a question, without secrets."""
+    query, searched = (without_secrets(text)[:MAX_CHARACTERS] for text in (asked.query, asked.searched))
+    lists = (json.dumps(asked.sources), json.dumps(asked.cited))
+    return (asked.at, asked.operation, query, searched, asked.answer, asked.found, asked.doubtful,
+            asked.milliseconds, *lists)  # fmt: skip
+
+
+def _question(row: tuple[Any, ...]) -> AskedQuestion:
+    *values, sources, cited = row
+    at, operation, query, searched, answer, found, doubtful, milliseconds = values
+    return AskedQuestion(
+        at, operation, query, searched, answer, bool(found), bool(doubtful), milliseconds,
+        tuple(json.loads(sources)), tuple(json.loads(cited)),
+    )  # fmt: skip
+
+
+def _failure(error: Exception) -> StorageError:
+    return StorageError(
+        f"The log of questions cannot be used: {type(error).__name__}.", "Check the user's state folder."
+    )
