@@ -135,12 +135,26 @@ def test_a_total_that_would_take_long_is_a_minimum_unless_facets_are_requested(t
     store.publish()
     some = {chunk.id for chunk in chunks[: FEW + 500]}
 
-    assert store.count_matches("retry") == (COUNTED + 500, True)
-    assert store.count_matches("retry", {chunks[0].id}) == (1, True)
-    number, is_exact = store.count_matches("retry", some)
+    assert store.hits("retry", 1).total == (COUNTED + 500, True)
+    assert store.hits("retry", 1, only={chunks[0].id}).total == (1, True)
+    number, is_exact = store.hits("retry", 1, only=some).total
     assert 0 < number <= len(some)
     assert not is_exact
-    assert store.count_matches("nothing", some) == (0, True)
+    assert store.hits("nothing", 1, only=some).total == (0, True)
+
+
+def test_all_hits_are_read_if_too_few_of_the_best_ones_pass_a_filter(tmp_path: Path) -> None:
+    store = KeywordStore(tmp_path)
+    chunks = [make_chunk(f"{n}.md", text="A retry." if n % 3 else "A retry, a retry.") for n in range(2 * COUNTED)]
+    store.replace(chunks, ())
+    store.publish()
+    weak = {chunk.id for n, chunk in enumerate(chunks) if n % 3}
+    some = set(sorted(weak)[: FEW + 100])
+
+    found = store.hits("retry", len(some), only=some)
+
+    assert {id_ for id_, _ in found.best} == some
+    assert found.total == (len(some), True)
 
 
 def test_facets_count_the_matching_passages_by_type_and_by_folder(filters_app: App) -> None:

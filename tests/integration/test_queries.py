@@ -14,6 +14,7 @@ from lore_etl.models.embedder import ConfiguredModel
 from lore_etl.pipeline.sync import sync
 from lore_server.app import App
 from lore_server.contract import Contract
+from lore_server.operations.table import render
 from lore_server.query.weights import CLASSIC
 from lore_server.replies import budget
 from tests.harness.models import LOADED, HashModel
@@ -49,7 +50,8 @@ def test_the_right_file_comes_first(app: App, query: str, source: str) -> None:
     assert sources(search(app, query))[0] == source
 
 
-@pytest.mark.parametrize("type_", [type_.value for type_ in KnowledgeType])
+# a library is added by a command only: tests/e2e/test_cli.py
+@pytest.mark.parametrize("type_", [type_.value for type_ in KnowledgeType if type_ is not KnowledgeType.LIBRARY])
 def test_a_type_filter_returns_only_that_type_and_the_sample_has_every_type(app: App, type_: str) -> None:
     reply = search(app, "worker job retry", type=type_, limit=50)
 
@@ -77,6 +79,20 @@ def test_a_search_for_a_class_also_returns_its_parents_below_it(app: App) -> Non
 def test_the_explained_terms_add_up_to_the_score(app: App) -> None:
     for result in search(app, "graceful shutdown", explain=True)["results"]:
         assert sum(why["value"] for why in result["why"]) == pytest.approx(result["score"], abs=0.02)
+
+
+def test_an_explained_search_has_the_time_of_each_step(app: App) -> None:
+    first = search(app, "how long do leases last", explain=True)
+    again = search(app, "how long do leases last", explain=True)
+
+    steps = ["parse", "embed", "filter", "keywords", "vectors", "passages", "scores", "rank", "copies", "reply"]
+    assert list(first["timings"]) == steps
+    assert all(first["timings"][step] > 0 for step in ("embed", "keywords", "vectors", "rank"))
+    assert {**again["timings"], "reply": 0} == {**first["timings"], "reply": 0}  # it was searched once
+    assert "timings" not in search(app, "how long do leases last")
+    assert "timings" not in search(app, "how long do leases last", explain=True, max_tokens=200)
+    line = render("query_documents", first).body.rpartition("\n")[2]
+    assert line.startswith(f"{sum(first['timings'].values()):.1f} ms: parse {first['timings']['parse']:.1f}, embed ")
 
 
 def test_every_excerpt_occurs_in_its_file_at_its_lines(app: App, sample: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from lore_server.query.confidence import DOUBTFUL, confidence
+from lore_server.query.confidence import DOUBTFUL, confidence, has_foreign_letters
 from lore_server.query.retrieve import Candidate, Candidates
 from tests.harness.chunks import make_chunk
 
@@ -43,6 +43,25 @@ def test_rare_words_count_more_than_common_ones() -> None:
     found = confidence("common lamp", Candidates([candidate]), lambda words: {word: rarity[word] for word in words})
 
     assert found == 0.45
+
+
+def test_words_in_a_script_that_the_passages_lack_do_not_count() -> None:
+    english = Candidate(make_chunk("a.md", text=TEXT), 0.4, 5.0)
+    chinese = Candidate(make_chunk("b.md", text="灯塔管理员点亮灯。"), 0.4, 5.0)
+
+    assert sure("lamp 是谁点亮的？", english) == sure("lamp", english)
+    assert sure("谁点亮灯塔？", english) == 0.4
+    assert sure("什么天气？", chinese) < sure("灯塔", chinese) == 0.7
+
+
+def test_letters_are_foreign_if_the_best_passages_are_not_written_in_their_script() -> None:
+    english = Candidates([Candidate(make_chunk("a.md", text=TEXT + " 灯"), 0.4, 5.0)])
+    japanese = Candidates([Candidate(make_chunk("b.md", text="灯台のランプ lamp"), 0.4, 5.0)])
+
+    assert has_foreign_letters("ランプとは？", english)
+    assert has_foreign_letters("Что такое lamp?", english)
+    assert not has_foreign_letters("who lights the café's lamp, v1.2?", english)
+    assert not has_foreign_letters("ランプとは lamp？", japanese)
 
 
 def test_without_vectors_only_the_words_count() -> None:

@@ -29,7 +29,8 @@ def test_a_file_combines_the_best_vector_and_the_best_words_of_different_passage
 
 def test_further_passages_with_the_words_raise_a_file_by_less_and_less() -> None:
     def score(number: int) -> float:
-        passages = [passage("a.md", ("keywords", 20.0), line=line) for line in range(1, number + 1)]
+        lines = range(1, MAX_PASSAGES + 4)
+        passages = [passage("a.md", ("keywords", 20.0 if line <= number else 0.0), line=line) for line in lines]
         return files([passage("b.md", ("keywords", 50.0)), *passages], HYBRID)["a.md"].score
 
     gains = [score(number + 1) - score(number) for number in range(1, MAX_PASSAGES + 2)]
@@ -39,10 +40,23 @@ def test_further_passages_with_the_words_raise_a_file_by_less_and_less() -> None
     assert gains[-1] == 0
 
 
+def test_a_further_passage_counts_less_where_most_files_are_single_passages() -> None:
+    two = [passage("a.md", ("keywords", 20.0)), passage("a.md", ("keywords", 20.0), line=2)]
+
+    def score(names: str) -> float:
+        others = [passage(name, ("vectors", 1.0), line=line) for line, name in enumerate(names, start=3)]
+        return files([passage("best.md", ("keywords", 50.0)), *two, *others], {**HYBRID, "furtherPassages": 0.5})[
+            "a.md"
+        ].score
+
+    assert score("bbbb") > score("bbcc") > score("bcde") > 20
+
+
 def test_many_poor_passages_do_not_outrank_a_good_one() -> None:
     poor = [passage("long.md", ("keywords", 15.0), line=line) for line in range(1, 100)]
+    others = [passage(f"other{number}.md", ("keywords", 10.0)) for number in range(60)]
 
-    ranked = files([passage("short.md", ("keywords", 50.0)), *poor], HYBRID)
+    ranked = files([passage("short.md", ("keywords", 50.0)), *poor, *others], HYBRID)
 
     assert ranked["short.md"].score > 2 * ranked["long.md"].score
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lore_server.query.proximity import STEM, WINDOW, proximities
+from lore_server.query.proximity import STEM, WINDOW, proximities, stems
 
 GAP = " ".join(["filler"] * WINDOW)
 
@@ -72,3 +72,10 @@ def test_a_score_is_a_share_and_at_least_that_of_any_part_of_the_text(words: lis
     for share, text in zip(found, texts, strict=True):
         common = set(words) & set(text.split())
         assert (share > 1e-9) == bool(common)
+
+
+@pytest.mark.parametrize(
+    "text", ["HTTPServer parseURL2 v1.2B_x $a__b", "ABC aB Ab1C 9Z zz", "snake_case CamelCase camelCase"]
+)
+def test_words_of_plain_and_of_other_texts_are_divided_alike(text: str) -> None:
+    assert stems(text) == stems(f"{text} é")[:-1]

@@ -98,7 +98,7 @@ def opened(
 def scratch_index(name: str, settings: Settings, model: Model | None = None) -> Iterator[Index]:
     """Open an index outside any project, in this process; it is kept, so that the next run embeds only changes."""
     database = settings.database.in_this_process()
-    configured = sha256(settings.embedding.model_dump_json() + database.model_dump_json())[:12]
+    configured = sha256(settings.embedding.model_dump_json(exclude={"cache_mb"}) + database.model_dump_json())[:12]
     folder = cache_folder() / "evaluation" / f"{name}-{configured}"
     path = settings.index.model_copy(update={"path": "index"})
     own = settings.model_copy(update={"index": path, "database": database})

@@ -36,16 +36,13 @@ SMALLEST_SET = 30  # questions
 STEPS: Mapping[str, Sequence[float]] = {
     "vectorShare": (0.35, 0.45, 0.55, 0.65),
     "adaptedShare": (0, 5, 20),
-    "furtherPassages": (0.0, 0.15, 0.45, 0.6),
+    "furtherPassages": (0.0, 0.3, 0.45, 0.8),
     "proximity": (0, 60, 90, 160),
     "sourcePathMatch": (0, 10, 30, 40),
     "namePartMatch": (0, 20, 70),
-    "folderCoherence": (0.0, 0.2, 0.4),
     "intentMatch": (0, 8, 24),
     "guideMatch": (-8, 8, 16),
     "sourceMatch": (-4, 0, 12),
-    "testPenalty": (-24, -16, 0),
-    "examplePenalty": (-12, 4),
     "releasePenalty": (-40, 0),
 }
 Scores = dict[str, float]

@@ -37,7 +37,7 @@ def row_of(chunk: Chunk) -> Row:
     stem = PurePosixPath(chunk.source).stem
     heading = " - ".join((chunk.title, *chunk.heading[-1:]))
     name = stem if chunk.type in ("ticket", "release") else heading
-    sources = tuple(one.source for one in chunk.chain if one.source)
+    sources = tuple(ancestor.source for ancestor in chunk.chain if ancestor.source)
     return Row(chunk.type.value, chunk.source, name, chunk.class_name or "", sources)
 
 
@@ -98,6 +98,8 @@ def _word_matches(words: Iterable[str], row: Row) -> Iterator[str]:
 def _row_matches(query: str, type_: str, row: Row) -> Iterator[str]:
     if row.type == "ticket" and type_ == "all":
         yield "ticketPenalty"
+    if row.type == "library" and type_ == "all":
+        yield "libraryPenalty"
     if row.type == "release":
         yield "releasePenalty"
         wanted = query.lower()

@@ -7,14 +7,14 @@ from collections.abc import Mapping
 
 from lore_server.query.scope import FileKey
 
-MOST_FOLDERS = 20
+MAX_FOLDERS = 20
 
 
 def by_type(matches: Mapping[FileKey, int]) -> list[tuple[str, int]]:
     """Return (type, passages), largest first."""
     counts: Counter[str] = Counter()
-    for one, number in matches.items():
-        counts[one.type] += number
+    for file, number in matches.items():
+        counts[file.type] += number
     return _sorted(counts)
 
 
@@ -23,14 +23,14 @@ def by_folder(matches: Mapping[FileKey, int]) -> list[tuple[str, int]]:
 
     A pattern selects exactly what it counts: `docs/**` for a folder, `docs/a.md` or `/a.md` for a file.
     """
-    places = {one: one.source.split("/") for one in matches}
+    places = {file: file.source.split("/") for file in matches}
     depth = _common([parts[:-1] for parts in places.values()])
     counts: Counter[str] = Counter()
-    for one, parts in places.items():
+    for file, parts in places.items():
         place = "/".join(parts[: depth + 1])
         pattern = f"{place}/**" if len(parts) > depth + 1 else place if depth else f"/{place}"
-        counts[pattern] += matches[one]
-    return _sorted(counts)[:MOST_FOLDERS]
+        counts[pattern] += matches[file]
+    return _sorted(counts)[:MAX_FOLDERS]
 
 
 def _common(folders: list[list[str]]) -> int:

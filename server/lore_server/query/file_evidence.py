@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from operator import mul
 
 from lore_server.query.fuse import shares_of_best
 from lore_server.query.ranking import Ranked, Terms
@@ -16,55 +17,37 @@ BEST = frozenset({"vectors", "namePartMatch", "proximity"})
 def files(passages: Sequence[Ranked], weights: Weights) -> dict[str, Ranked]:
     """Return each file with its best passage and its own score, by source.
 
-    Vectors, names and nearness of words count as in the passage where they are highest. For keywords every further
-    passage adds `furtherPassages` times as much as the one before it. All other terms are those of the best passage.
-    `folderCoherence` is the share that a file gets of the best file of its folder.
-    `passages` are in order, best first.
+    Vectors, names and nearness of words count as in the passage where they are highest. For keywords, every further
+    passage adds a share of the one before it: `furtherPassages` times the share of passages that are not the first of
+    their file. Where files are short, a second passage is only the rest of the same text. All other terms are those of
+    the best passage. `passages` are in order, best first.
     """
     grouped: dict[str, list[Ranked]] = {}
-    for one in passages:
-        grouped.setdefault(one.source, []).append(one)
-    terms = {source: [dict(one.why) for one in those] for source, those in grouped.items()}
-    words = _words(terms, weights["furtherPassages"])
-    found = [_file(those[0], terms[source], words[source]) for source, those in grouped.items()]
-    return {one.source: one for one in _beside(found, weights["folderCoherence"])}
+    for passage in passages:
+        grouped.setdefault(passage.source, []).append(passage)
+    terms = {source: [dict(passage.why) for passage in those] for source, those in grouped.items()}
+    words = _words(terms, weights["furtherPassages"] * (1 - len(grouped) / max(1, len(passages))))
+    return {source: _file(those[0], terms[source], words[source]) for source, those in grouped.items()}
 
 
 def _words(terms: Mapping[str, Sequence[Mapping[str, float]]], decay: float) -> dict[str, float]:
     """Return the keyword term of each file; the best file has as much as the best passage."""
     found = {
-        source: sorted((one.get("keywords", 0.0) for one in those), reverse=True) for source, those in terms.items()
+        source: sorted((passage.get("keywords", 0.0) for passage in those), reverse=True)
+        for source, those in terms.items()
     }
     highest = max((points[0] for points in found.values()), default=0.0)
-    sums = [sum(one * decay**place for place, one in enumerate(points[:MAX_PASSAGES])) for points in found.values()]
+    decays = [decay**place for place in range(MAX_PASSAGES)]
+    sums = [sum(map(mul, points, decays)) for points in found.values()]
     return {source: highest * share for source, share in zip(found, shares_of_best(sums), strict=True)}
 
 
 def _file(best: Ranked, terms: Sequence[Mapping[str, float]], words: float) -> Ranked:
-    names = dict.fromkeys(name for one in terms for name in one)
-    points: Terms = []
-    for name in names:
-        if name == "keywords":
-            value = words
-        elif name in BEST:
-            value = max(one.get(name, 0.0) for one in terms)
-        else:
-            value = terms[0].get(name, 0.0)
-        if value:
-            points.append((name, value))
-    return Ranked(best.source, sum(value for _, value in points), best.chunk, points)
-
-
-def _beside(found: Sequence[Ranked], share: float) -> list[Ranked]:
-    best: dict[str, float] = {}
-    for one in found:
-        best[_folder(one.source)] = max(one.score, best.get(_folder(one.source), 0.0))
-    points = [share * best[_folder(one.source)] for one in found]
-    return [
-        Ranked(one.source, one.score + more, one.chunk, [*one.why, ("folderCoherence", more)] if more else one.why)
-        for one, more in zip(found, points, strict=True)
-    ]
-
-
-def _folder(source: str) -> str:
-    return source.rpartition("/")[0] or source
+    values = dict(terms[0])
+    for passage in terms[1:]:
+        for name, value in passage.items():
+            values[name] = max(values.get(name, 0.0), value) if name in BEST else values.get(name, 0.0)
+    if "keywords" in values:
+        values["keywords"] = words
+    why: Terms = [(name, value) for name, value in values.items() if value]
+    return Ranked(best.source, sum([value for _, value in why]), best.chunk, why)

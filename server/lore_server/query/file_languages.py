@@ -5,14 +5,13 @@ from __future__ import annotations
 from functools import cache
 
 from lore_etl.chunking.code_languages import code_languages
+from lore_etl.chunking.plain_languages import PLAIN_LANGUAGES
 
 _OTHERS = {
     "c": ("h",),
-    "css": ("css", "scss", "less"),
     "html": ("html", "htm"),
     "javascript": ("js", "mjs", "cjs", "jsx"),
     "markdown": ("md", "mdx", "markdown"),
-    "proto": ("proto",),
     "python": ("py", "pyi"),
     "rst": ("rst",),
     "shell": ("sh", "bash", "zsh"),
@@ -29,8 +28,10 @@ _OTHERS = {
 def file_languages() -> dict[str, tuple[str, ...]]:
     """Return the suffixes, without their dot, and the whole names of the files of each language."""
     found = dict(_OTHERS)
-    for name, language in code_languages().items():
-        files = (file.removeprefix(".").lower() for file in language.files)
+    listed = {name: language.files for name, language in code_languages().items()}
+    listed |= {name: files for name, (_, files) in PLAIN_LANGUAGES.items()}
+    for name, names in listed.items():
+        files = (file.removeprefix(".").lower() for file in names)
         found[name] = tuple(dict.fromkeys((*files, *_OTHERS.get(name, ()))))
     return dict(sorted(found.items()))
 

@@ -91,7 +91,7 @@ def _is_bounded(character: str) -> bool:
 
 
 def _globs(patterns: Sequence[str]) -> list[str]:
-    return [_glob(one) for one in patterns]
+    return [_glob(pattern) for pattern in patterns]
 
 
 def _glob(pattern: str) -> str:

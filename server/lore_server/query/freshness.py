@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from lore_etl.core.clock import seconds_since
 from lore_etl.files.git_head import head
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from lore_server.replies.records import FreshnessRecord
 
 SHARE_OF_TIME = 0.1  # looking at the files takes at most a tenth of the time
+MATTERS = ("state", "changed_files", "pending_vectors", "job")
 WATCHED_SECONDS = 30.0  # a watcher may miss events (full queues, network file systems): look all the same
 
 
@@ -56,6 +57,11 @@ class Freshness:
             record["job"] = job
         return record
 
+    def brief(self) -> FreshnessRecord:
+        """Return the `freshness` of a list or a file: when the last sync ended, and only what is out of date."""
+        record = self.record()
+        return cast("FreshnessRecord", {**urgent(record), "synced_at": record.get("synced_at")})
+
     def changed_files(self) -> frozenset[str]:
         """Return the files added, changed or deleted since the last sync, as of a moment ago."""
         with self._guard:
@@ -80,3 +86,8 @@ class Freshness:
         known = self._index.catalogue.stamps_of(sources)
         now = self._index.files.stamps(known)
         return {path for path, stamp in known.items() if now.get(path) != stamp}
+
+
+def urgent(freshness: FreshnessRecord) -> FreshnessRecord:
+    """Return the state and what is out of date."""
+    return cast("FreshnessRecord", {name: value for name, value in freshness.items() if name in MATTERS and value})

@@ -48,9 +48,11 @@ def fuse(found: Sequence[Candidate], share: float) -> list[tuple[float, float, f
     the average one, because nothing is known of it.
     """
     typical = _typical(found)
-    vectors = shares_of_best([max(0.0, typical if one.vector is None else one.vector) for one in found])
-    keywords = shares_of_best([one.keyword for one in found])
-    paths = shares_of_best([one.path for one in found])
+    vectors = shares_of_best(
+        [max(0.0, typical if candidate.vector is None else candidate.vector) for candidate in found]
+    )
+    keywords = shares_of_best([candidate.keyword for candidate in found])
+    paths = shares_of_best([candidate.path for candidate in found])
     return [(share * v, (1 - share) * k, p) for v, k, p in zip(vectors, keywords, paths, strict=True)]
 
 
@@ -62,13 +64,13 @@ def shares_of_best(scores: Sequence[float]) -> list[float]:
 
 def _embedded(candidates: Candidates) -> float:
     """Return the share of the keyword hits that have a vector."""
-    hits = {one for one, _ in candidates.by_word}
+    hits = {id_ for id_, _ in candidates.by_word}
     known = [candidate.vector is not None for candidate in candidates.found if candidate.chunk.id in hits]
     return fmean(known) if known else 1.0
 
 
 def _typical(found: Sequence[Candidate]) -> float:
     """Return the mean similarity of the keyword hits that have a vector, or of all candidates that have one."""
-    known = [(one.vector, one.keyword) for one in found if one.vector is not None]
+    known = [(candidate.vector, candidate.keyword) for candidate in found if candidate.vector is not None]
     hits = [vector for vector, keyword in known if keyword > 0]
     return fmean(hits or [vector for vector, _ in known] or [0.0])

@@ -11,6 +11,7 @@ from lore_etl.chunking.section import CLASS_KINDS, IMPORTS
 from lore_etl.core.model import Chunk, KnowledgeType
 from lore_server.query.file_evidence import files
 from lore_server.query.fuse import fuse, vector_share
+from lore_server.query.libraries import names_library
 from lore_server.query.lineage import bring_ancestors
 from lore_server.query.outdated import lower_outdated
 from lore_server.query.parse import Query
@@ -28,12 +29,9 @@ DATED = frozenset({KnowledgeType.TICKET, KnowledgeType.BLOG, KnowledgeType.MEMOR
 _TYPE_WEIGHTS = {
     KnowledgeType.GUIDE: "guideMatch",
     KnowledgeType.SRC: "sourceMatch",
-    KnowledgeType.BLOG: "blogMatch",
     KnowledgeType.TICKET: "ticketPenalty",
     KnowledgeType.RELEASE: "releasePenalty",
-    KnowledgeType.TEST: "testPenalty",
-    KnowledgeType.EXAMPLE: "examplePenalty",
-    KnowledgeType.MEMORY: "memoryPenalty",
+    KnowledgeType.LIBRARY: "libraryPenalty",
 }
 _KIND_SURENESS = {"class": 1.0, "function": 1.0, "method": 0.8, "module": 0.7}
 
@@ -42,12 +40,15 @@ def score(query: Query, candidates: Candidates, type_: str | None, weights: Weig
     """Return all candidates with their scores and score terms, best first."""
     share = vector_share(query, candidates, weights)
     # what only imports names much and says nothing: it answers only who asks for a name
-    found = [one for one in candidates.found if query.names or one.chunk.kind != IMPORTS] or candidates.found
+    found = [
+        candidate for candidate in candidates.found if query.names or candidate.chunk.kind != IMPORTS
+    ] or candidates.found
     parts = fuse(found, share)
-    newest = max((_day(one.chunk) for one in found), default=0.0)
+    days = [_day(candidate.chunk) for candidate in found]
+    newest, scale = max(days, default=0.0), weights["baseIncrement"]
     scored = []
-    for candidate, (vector, keyword, path) in zip(found, parts, strict=True):
-        scale, chunk = weights["baseIncrement"], candidate.chunk
+    for candidate, (vector, keyword, path), day in zip(found, parts, days, strict=True):
+        chunk = candidate.chunk
         terms: Terms = [
             ("vectors", scale * vector),
             ("keywords", scale * keyword),
@@ -56,8 +57,10 @@ def score(query: Query, candidates: Candidates, type_: str | None, weights: Weig
         sureness = _definition(query, chunk) * (BARE_NAME if query.is_bare_name else 1.0)
         terms.append(("namePartMatch", weights["namePartMatch"] * sureness))
         terms += _type_terms(query, chunk, type_, weights)
-        terms += _age_terms(chunk, newest, weights)
-        scored.append(Ranked(chunk.source, sum(value for _, value in terms), chunk, [one for one in terms if one[1]]))
+        if day and chunk.type in DATED:
+            terms.append(("recency", weights["recency"] * _freshness(day, newest)))
+        why = [term for term in terms if term[1]]
+        scored.append(Ranked(chunk.source, sum([value for _, value in why]), chunk, why))
     scored.sort(key=_order)
     _add_proximity(query, scored, (1 - share) * weights["proximity"])
     return sorted(scored, key=_order)
@@ -82,26 +85,26 @@ def rank(
     """
     by_source = files(passages, weights)
     lead_with_sought(query, by_source)
-    lead_with_named(query, by_source, {source: one for source, one in named.items() if type_ in (None, one.type)})
-    parents = {name: one for name, one in parents.items() if type_ in (None, one.type)}
+    lead_with_named(query, by_source, {source: chunk for source, chunk in named.items() if type_ in (None, chunk.type)})
+    parents = {name: chunk for name, chunk in parents.items() if type_ in (None, chunk.type)}
     bring_ancestors(query, passages, by_source, parents, weights)
-    _lift_relatives(by_source, [one for one in relatives if type_ in (None, one.type)], weights)
-    wanted = {source: one for source, one in heads.items() if type_ in (None, one.type)}
+    _lift_relatives(by_source, [chunk for chunk in relatives if type_ in (None, chunk.type)], weights)
+    wanted = {source: chunk for source, chunk in heads.items() if type_ in (None, chunk.type)}
     lower_outdated(by_source, wanted, today, weights)
-    return sorted(by_source.values(), key=lambda one: (-one.score, one.source))
+    return sorted(by_source.values(), key=lambda result: (-result.score, result.source))
 
 
-def _order(one: Ranked) -> tuple[float, str, tuple[int, int]]:
-    return -one.score, one.source, one.chunk.lines
+def _order(passage: Ranked) -> tuple[float, str, tuple[int, int]]:
+    return -passage.score, passage.source, passage.chunk.lines
 
 
 def _add_proximity(query: Query, scored: Sequence[Ranked], weight: float) -> None:
     """Raise the score of top passages that contain the query's words close together."""
     best = scored[:READ]
-    for one, near in zip(best, proximities(query.text, [one.chunk.text for one in best]), strict=True):
+    for passage, near in zip(best, proximities(query.text, [passage.chunk.text for passage in best]), strict=True):
         if near and weight:
-            one.score += weight * near
-            one.why.append(("proximity", weight * near))
+            passage.score += weight * near
+            passage.why.append(("proximity", weight * near))
 
 
 def _last(symbol: str) -> str:
@@ -121,7 +124,7 @@ def _definition(query: Query, chunk: Chunk) -> float:
     best = 0.0
     for name in query.names:
         if "." in name or is_dotted:
-            full = any(one.endswith(f".{name}") for one in qualified) and "." in name
+            full = any(defined.endswith(f".{name}") for defined in qualified) and "." in name
             best = max(best, 1.0 if full else (0.3 if name in last_parts else 0.0))
         elif name in last_parts:
             is_as_written = any(part in query.text for part in written if part.casefold() == name)
@@ -138,10 +141,12 @@ def _qualified(chunk: Chunk) -> list[str]:
 
 def _type_terms(query: Query, chunk: Chunk, type_: str | None, weights: Weights) -> Terms:
     terms: Terms = []
-    if type_ is None and chunk.type in _TYPE_WEIGHTS:
+    is_library = chunk.type == KnowledgeType.LIBRARY
+    is_wanted = chunk.type in query.wanted_types or (is_library and names_library(query.text, chunk))
+    if type_ is None and chunk.type in _TYPE_WEIGHTS and not (is_wanted and is_library):
         name = _TYPE_WEIGHTS[chunk.type]
         terms.append((name, weights[name]))
-    if type_ is None and chunk.type in query.wanted_types:
+    if type_ is None and is_wanted:
         terms.append(("intentMatch", weights["intentMatch"]))
     if chunk.type == KnowledgeType.RELEASE and _is_asked_for(query, chunk):
         terms.append(("releaseExactMatch", weights["releaseExactMatch"]))
@@ -151,7 +156,7 @@ def _type_terms(query: Query, chunk: Chunk, type_: str | None, weights: Weights)
 def _is_asked_for(query: Query, chunk: Chunk) -> bool:
     """Return whether the chunk has the queried version or, for a queried release, a version of its series."""
     have = _version_of(chunk) if query.versions else set()
-    series = (is_version(asked, one) for asked in query.releases for one in have)
+    series = (is_version(asked, version) for asked in query.releases for version in have)
     return bool(have & set(query.versions)) or any(series)
 
 
@@ -161,16 +166,15 @@ def _version_of(chunk: Chunk) -> set[str]:
     return {word.casefold().removeprefix("v") for word in words.split()}
 
 
-def _age_terms(chunk: Chunk, newest: float, weights: Weights) -> Terms:
-    """Favour newer documents among dated ones, relative to the newest of them; the clock is not used."""
-    day = _day(chunk)
-    if chunk.type not in DATED or not day:
-        return []
-    return [("recency", weights["recency"] * 0.5 ** ((newest - day) / HALF_LIFE_DAYS))]
+def _freshness(day: float, newest: float) -> float:
+    """Return how new a document is relative to the newest, from 0 to 1; the clock is not used."""
+    return float(0.5 ** ((newest - day) / HALF_LIFE_DAYS))
 
 
 def _day(chunk: Chunk) -> float:
     text = (chunk.updated or chunk.created or "")[:10]
+    if not text:
+        return 0.0
     try:
         return float(datetime.date.fromisoformat(text).toordinal())
     except ValueError:
@@ -179,7 +183,7 @@ def _day(chunk: Chunk) -> float:
 
 def _lift_relatives(by_source: dict[str, Ranked], relatives: Sequence[Chunk], weights: Weights) -> None:
     """Put the files of the class tree's answer first, in tree order."""
-    best = max((one.score for one in by_source.values()), default=0.0)
+    best = max((result.score for result in by_source.values()), default=0.0)
     for number, chunk in enumerate(relatives):
         have = by_source.setdefault(chunk.source, Ranked(chunk.source, 0.0, chunk))
         lifted = weights["structureMatch"] * (best - 0.01 * number) + (1 - weights["structureMatch"]) * have.score

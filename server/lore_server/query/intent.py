@@ -48,25 +48,21 @@ _SOUGHT: tuple[tuple[KnowledgeType, str], ...] = (  # asked for by name
     (_T.PRP, r"which (?:prps?|specs?|specifications?)"),
     (_T.BLOG, r"which (?:blog ?posts?|articles?)"),
 )  # fmt: skip
-_IMPERATIVE = r"^(?:run|use|start|stop|add|make|configure|change|deploy|write|create|enable|disable|install) "
 _QUESTION = re.compile(
     r"^\W*(?:how|why|what|which|where|when|who|whom|whose|can|could|may|must|should|will|would|do|does|did|is|are|am|was"
-    r"|were|has|have|show|find|list|give|tell|explain|describe)\b|\?\W*$|" + _IMPERATIVE,
+    r"|were|has|have|show|find|list|give|tell|explain|describe)\b|\?\W*$",
     re.IGNORECASE,
 )
-_OPENING = re.compile(r"\W*(?:\S+\s*){0,2}")
+_OPENING = re.compile(r"\W*(?:(?:an?|the)\s+)?\S+", re.IGNORECASE)
 _SOUGHT_FORMS = tuple((type_, re.compile(rf"\b(?:{form})\b", re.IGNORECASE)) for type_, form in _SOUGHT)
-_INTENTS = tuple(
-    (types, re.compile(rf"\b(?:{'|'.join(forms)})\b" + (f"|{_IMPERATIVE}" if _T.GUIDE in types else ""), re.IGNORECASE))
-    for types, forms in _FORMS
-)
+_INTENTS = tuple((types, re.compile(rf"\b(?:{'|'.join(forms)})\b", re.IGNORECASE)) for types, forms in _FORMS)
 
 
 def wanted_types(text: str) -> frozenset[KnowledgeType]:
     """Return the types that the wording of a question asks for; empty if it gives no indication.
 
     A text that asks nothing, such as a line of a change log, must open with the word for a type: `tests of the parser`
-    asks for tests, `Fixed a race in the tests` does not.
+    asks for tests, `Fix tests of the parser` does not.
     """
     if len(text.split()) > MAX_WORDS:
         return frozenset()

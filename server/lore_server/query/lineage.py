@@ -29,20 +29,20 @@ def named_classes(query: Query, passages: Sequence[Ranked]) -> list[Chunk]:
         name for name in query.names if not any(other.endswith((f".{name}", f":{name}")) for other in query.names)
     ]
     found: dict[str, Chunk] = {}
-    for one in passages:
-        if one.chunk.class_name is None:
+    for passage in passages:
+        if passage.chunk.class_name is None:
             continue
-        full = one.chunk.class_name.casefold()
+        full = passage.chunk.class_name.casefold()
         for name in longest:
             if name not in found and (full == name or full.endswith((f".{name}", f":{name}"))):
-                found[name] = one.chunk
+                found[name] = passage.chunk
     return list(found.values())
 
 
 def wanted_ancestors(query: Query, passages: Sequence[Ranked]) -> list[str]:
     """Return the names of ancestors to add: those of named classes and of the top results."""
-    sources = islice(dict.fromkeys(one.source for one in passages), LAST_PLACE)
-    first = [next(one.chunk for one in passages if one.source == source) for source in sources]
+    sources = islice(dict.fromkeys(passage.source for passage in passages), LAST_PLACE)
+    first = [next(passage.chunk for passage in passages if passage.source == source) for source in sources]
     chunks = [*named_classes(query, passages), *first]
     return list(dict.fromkeys(name for chunk in chunks for name, _ in _ancestors(chunk)))
 
@@ -71,11 +71,11 @@ def bring_ancestors(
                 target -= STEP
                 fixed.add(source)
                 _move(by_source, heads[name], target, share)
-    ranked = sorted(by_source.values(), key=lambda one: (-one.score, one.source))
-    present = {one.source for one in ranked[:LAST_PLACE]}
+    ranked = sorted(by_source.values(), key=lambda result: (-result.score, result.source))
+    present = {result.source for result in ranked[:LAST_PLACE]}
     votes = _votes(ranked[:FOUND], weights["inheritanceDecay"])
     coming = [name for name in votes if name in heads and heads[name].source not in present][:BROUGHT]
-    others = [one for one in ranked if one.source not in {heads[name].source for name in coming}]
+    others = [result for result in ranked if result.source not in {heads[name].source for name in coming}]
     above = others[: LAST_PLACE - len(coming)]
     for number, name in enumerate(coming, start=1):
         _move(by_source, heads[name], above[-1].score - number * STEP, share)
@@ -83,16 +83,20 @@ def bring_ancestors(
 
 def _ancestors(chunk: Chunk) -> Iterator[tuple[str, str]]:
     """Yield (class, source) of the ancestors that are defined in other files, nearest first."""
-    others = ((one.class_name, one.source) for one in chunk.chain if one.source and one.source != chunk.source)
+    others = (
+        (ancestor.class_name, ancestor.source)
+        for ancestor in chunk.chain
+        if ancestor.source and ancestor.source != chunk.source
+    )
     return islice(others, MAX_ANCESTORS)
 
 
 def _votes(found: Sequence[Ranked], decay: float) -> list[str]:
     """Return the ancestors that found classes share, by number of descendants, then by distance."""
     votes: dict[str, float] = {}
-    for one in found:
-        if one.chunk.type == KnowledgeType.SRC:
-            for depth, (name, _) in enumerate(_ancestors(one.chunk)):
+    for result in found:
+        if result.chunk.type == KnowledgeType.SRC:
+            for depth, (name, _) in enumerate(_ancestors(result.chunk)):
                 votes[name] = votes.get(name, 0.0) + decay**depth
     return sorted((name for name, number in votes.items() if number > 1), key=lambda name: -votes[name])
 

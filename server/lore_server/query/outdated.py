@@ -38,7 +38,7 @@ def is_over(last_day: str, today: datetime.date) -> bool:
 
 def successors(passages: Iterable[Ranked]) -> list[str]:
     """Return the documents that replaced some of these."""
-    return list(dict.fromkeys(one.chunk.superseded_by for one in passages if one.chunk.superseded_by))
+    return list(dict.fromkeys(passage.chunk.superseded_by for passage in passages if passage.chunk.superseded_by))
 
 
 def lower_outdated(
@@ -48,18 +48,18 @@ def lower_outdated(
 
     `heads` are the first chunks of successors by source: one that was not found itself comes along.
     """
-    for one in by_source.values():
-        if one.chunk.valid_until and is_over(one.chunk.valid_until, today):
-            _add(one, "expiredPenalty", weights["expiredPenalty"])
-    replaced = [one for one in by_source.values() if one.chunk.superseded_by in heads]
-    for one in sorted(replaced, key=lambda one: -one.score):
-        chunk = heads[str(one.chunk.superseded_by)]
+    for result in by_source.values():
+        if result.chunk.valid_until and is_over(result.chunk.valid_until, today):
+            _add(result, "expiredPenalty", weights["expiredPenalty"])
+    replaced = [result for result in by_source.values() if result.chunk.superseded_by in heads]
+    for result in sorted(replaced, key=lambda result: -result.score):
+        chunk = heads[str(result.chunk.superseded_by)]
         new = by_source.setdefault(chunk.source, Ranked(chunk.source, 0.0, chunk))
-        _add(new, "successorBoost", max(0.0, one.score - new.score))
-        _add(one, "supersededPenalty", min(weights["supersededPenalty"], new.score - JUST_BELOW - one.score))
+        _add(new, "successorBoost", max(0.0, result.score - new.score))
+        _add(result, "supersededPenalty", min(weights["supersededPenalty"], new.score - JUST_BELOW - result.score))
 
 
-def _add(one: Ranked, term: str, points: float) -> None:
+def _add(result: Ranked, term: str, points: float) -> None:
     if points:
-        one.score += points
-        one.why = [*one.why, (term, points)]
+        result.score += points
+        result.why = [*result.why, (term, points)]

@@ -45,14 +45,14 @@ def parse(text: str) -> Query:
     words = tuple(dict.fromkeys(word for word in all_words if word not in STOPWORDS and len(word) > 1))
     is_bare = " " not in text and len(tokens) == 1 and tokens[0] == text.removesuffix("()")
     names = [token for token in tokens if is_bare or looks_like_name(token)]
-    versions = tuple(dict.fromkeys(_normal_version(one) for one in _VERSION.findall(text)))
-    releases = {_normal_version(one) for one in (text, *_RELEASE.findall(text))}
+    versions = tuple(dict.fromkeys(_normal_version(version) for version in _VERSION.findall(text)))
+    releases = {_normal_version(version) for version in (text, *_RELEASE.findall(text))}
     return Query(
         text=text,
         words=words,
         names=tuple(dict.fromkeys(part for name in names for part in _spellings(name))),
         versions=versions,
-        releases=tuple(one for one in versions if one in releases),
+        releases=tuple(version for version in versions if version in releases),
         is_bare_name=is_bare,
         wanted_types=wanted_types(text),
         sought_types=sought_types(text),

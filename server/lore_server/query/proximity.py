@@ -7,11 +7,12 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from lore_etl.stores.tokenizer import STOPWORDS
+from lore_etl.stores.tokenizer import STOPWORDS, spaceless_parts
 
 WINDOW = 8  # words
 STEM = 5  # letters: enough to join the forms of a word
 _WORD = re.compile(r"[^\W_]+")
+_ASCII_WORD = re.compile(r"[A-Z]+[a-z0-9]*|[a-z0-9]+")  # the same words as with both others, in one pass
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
@@ -19,25 +20,33 @@ def proximities(question: str, texts: Sequence[str]) -> list[float]:
     """Return for each text the share of the query's words in its best window, weighted by rarity."""
     wanted = {stem for _, stem in stems(question)}
     found = [_positions(wanted, text) for text in texts]
-    held = Counter(stem for positions in found for stem in {stem for _, stem in positions})
-    weight = {stem: math.log(1 + (len(texts) + 1) / (held[stem] + 0.5)) for stem in wanted}
+    texts_with = Counter(stem for positions in found for stem in {stem for _, stem in positions})
+    weight = {stem: math.log(1 + (len(texts) + 1) / (texts_with[stem] + 0.5)) for stem in wanted}
     whole = sum(weight.values())
     return [_best_window(positions, weight) / whole if whole else 0.0 for positions in found]
 
 
 def stems(text: str) -> list[tuple[str, str]]:
     """Return the significant words of a text in lower case with their stems, with identifiers split."""
-    words = (word.casefold() for word in _words(text))
-    return [(word, word[:STEM]) for word in words if word not in STOPWORDS]
+    return [(word, word[:STEM]) for word in _words(text) if word not in STOPWORDS]
+
+
+def stems_of(text: str) -> frozenset[str]:
+    """Return the stems of the significant words of a text."""
+    return frozenset([word[:STEM] for word in set(_words(text)) - STOPWORDS])
 
 
 def _positions(wanted: set[str], text: str) -> list[tuple[int, str]]:
-    found = (word.casefold()[:STEM] for word in _words(text))
-    return [(place, stem) for place, stem in enumerate(found) if stem in wanted]
+    return [(place, stem) for place, word in enumerate(_words(text)) if (stem := word[:STEM]) in wanted]
 
 
 def _words(text: str) -> list[str]:
-    return _WORD.findall(_HUMP.sub(" ", text))
+    """Return the words of a text in lower case; of scripts without spaces, the pairs of characters that are indexed."""
+    if text.isascii():
+        words = _ASCII_WORD.findall(text)
+    else:
+        words = [part for word in _WORD.findall(_HUMP.sub(" ", text)) for part in spaceless_parts(word)]
+    return " ".join(words).casefold().split()  # one call for all words
 
 
 def _best_window(positions: Sequence[tuple[int, str]], weight: dict[str, float]) -> float:

@@ -8,11 +8,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from lore_etl.chunking.section import CLASS_KINDS
-from lore_etl.core.model import Chunk
+from lore_etl.core.model import Chunk, KnowledgeType
 from lore_etl.index import Index
+from lore_etl.models.bundled import ENGLISH_ONLY
+from lore_etl.models.embedder import model_name
+from lore_etl.relations.classes import Hierarchy
 from lore_etl.stores.keywords import MatchCount
-from lore_server.query import classic, hybrid, lineage, outdated, reference, similar, single_leg, structure
-from lore_server.query.confidence import DOUBT, DOUBTFUL, confidence
+from lore_server.query import classic, hybrid, libraries, lineage, outdated, reference, similar, single_leg, structure
+from lore_server.query.confidence import DOUBT, DOUBTFUL, FOREIGN_DOUBT, confidence, has_foreign_letters
+from lore_server.query.derived import below_sources
 from lore_server.query.filters import NO_FILTERS, Filters
 from lore_server.query.parse import Query, parse
 from lore_server.query.ranking import Ranked
@@ -20,6 +24,7 @@ from lore_server.query.rerank import Reranker
 from lore_server.query.result_cache import Recent, State
 from lore_server.query.retrieve import Candidate, Candidates, QueryVector, embedded, retrieve
 from lore_server.query.scope import FileKey, Files, Part, filtered, indexed_files, type_or_none
+from lore_server.query.stopwatch import Stopwatch
 from lore_server.query.weights import Weights, weights
 
 KEPT_PARTS = 8  # some 2 MB each for 10,000 chunks
@@ -40,7 +45,8 @@ class SearchOutcome:
 
     `ranked` has a file once, `passages` every candidate; `among` is the part of the index that was searched, as chunk
     ids, and `total` the number of its passages that contain a word of the query. `similar` has the other files with the
-    text of a result, by its source.
+    text of a result, by its source. `is_foreign` means that the model cannot judge the question's script. `seconds` has
+    the duration of each step.
     """
 
     query: Query
@@ -53,10 +59,14 @@ class SearchOutcome:
     degraded: str | None
     today: datetime.date
     similar: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    is_foreign: bool = False
+    seconds: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def doubt(self) -> str | None:
         """Return a warning if the index may not answer the query."""
+        if self.is_foreign:
+            return FOREIGN_DOUBT
         return DOUBT if self.confidence < DOUBTFUL else None
 
 
@@ -73,6 +83,7 @@ class QueryService:
         self._parts = Recent[Mapping[str, str]](index, KEPT_PARTS)
         self._files = Recent[Files](index, 1)
         self._weights = weights(settings.ranking, settings.weights)
+        self._reads_english_only = model_name(index.settings.embedding) in ENGLISH_ONLY
         threads = index.settings.embedding.threads
         self._reranker = Reranker(settings, threads) if settings.reranker and settings.ranking == "hybrid" else None
 
@@ -91,34 +102,55 @@ class QueryService:
         Raises:
             IndexMissing, IndexDamaged, ModelMismatch: see `candidates`.
         """
+        watch = Stopwatch()
         question, query = (text, type_, part, filters, group_copies), parse(text)
         chosen = filters.single_type or type_or_none(type_)
         with self._index.gate.reading():
             self._index.require()
             if (found := self._recent.get(question, self._recent.state(self._today()))) is not None:
                 return found
+        watch.end("parse")
         vector = embedded(self._index, query.text)  # no gate: a slow model would stop every search
+        watch.end("embed")
         with self._index.gate.reading():
             self._index.require()
             state = self._recent.state(self._today())
             among = self._among(part, chosen, filters, state)
-            is_phrase = among is not None and filters.phrases
-            total = MatchCount(len(among or ())) if is_phrase else self._matches(query, among)
-            found = self._outcome(self.candidates(query, chosen, among, vector), among, total)
+            total = MatchCount(len(among)) if among is not None and filters.phrases else None
+            watch.end("filter")
+            found = self._outcome(self.candidates(query, chosen, among, vector, watch), among, total)
+            watch.end("rank")
             if group_copies and (copies := self._copies(found, state)):
                 found = self._without_copies(found, copies, chosen, vector, state)
+            watch.end("copies")
         if self._reranker:
             found = replace(found, ranked=self._reranker.rerank(found.query.text, found.ranked))
+            watch.end("rerank")
+        found = replace(found, seconds=watch.seconds)
         self._recent.put(question, None if found.degraded else state, found)
         return found
 
-    def _outcome(self, retrieved: Retrieved, among: Mapping[str, str] | None, total: MatchCount) -> SearchOutcome:
+    def _outcome(
+        self, retrieved: Retrieved, among: Mapping[str, str] | None, total: MatchCount | None
+    ) -> SearchOutcome:
         passages, ranked = self._ranked(retrieved, self._ranking, self._weights)
         if among is not None:  # ancestors, relatives and successors come along from anywhere
-            ranked = [one for one in ranked if one.chunk.id in among]
-        found, degraded = retrieved.candidates.found, retrieved.candidates.degraded
-        certainty, today = self.confidence(retrieved), self._today()
-        return SearchOutcome(retrieved.query, ranked, passages, found, total, among, certainty, degraded, today)
+            ranked = [result for result in ranked if result.chunk.id in among]
+        candidates, certainty = retrieved.candidates, self.confidence(retrieved)
+        number = candidates.total if total is None else total
+        is_foreign = self._reads_english_only and has_foreign_letters(retrieved.query.text, candidates)
+        return SearchOutcome(
+            retrieved.query,
+            ranked,
+            passages,
+            candidates.found,
+            number,
+            among,
+            certainty,
+            candidates.degraded,
+            self._today(),
+            is_foreign=is_foreign,
+        )
 
     def _copies(self, found: SearchOutcome, state: State | None) -> list[list[Ranked]]:
         """Return the groups of results with the same text."""
@@ -126,8 +158,10 @@ class QueryService:
         if not some:
             return []
         rows = self._rows_by_source(state)
-        texts = self._index.catalogue.texts(id_ for one in some for id_ in rows[one.source])
-        return similar.copies(some, {one.source: "\n".join(texts[id_] for id_ in rows[one.source]) for one in some})
+        texts = self._index.catalogue.texts(id_ for result in some for id_ in rows[result.source])
+        return similar.copies(
+            some, {result.source: "\n".join(texts[id_] for id_ in rows[result.source]) for result in some}
+        )
 
     def _without_copies(
         self,
@@ -149,7 +183,7 @@ class QueryService:
             among = {id_: row for id_, row in (found.among or every).items() if id_ not in gone}
             again = self._outcome(self.candidates(found.query, type_, among, vector), among, found.total)
             found, ranked = again, similar.joined(again.ranked, self._copies(again, state))
-        shown = {one.source for one in ranked}
+        shown = {result.source for result in ranked}
         others = {
             path: [other for other in group if other != path] for group in groups for path in group if path in shown
         }
@@ -157,9 +191,6 @@ class QueryService:
 
     def _rows_by_source(self, state: State | None) -> dict[str, Mapping[str, str]]:
         return {file.source: rows for file, rows in self._all_files(state).items()}
-
-    def _matches(self, query: Query, among: Mapping[str, str] | None) -> MatchCount:
-        return self._index.keywords.count_matches(query.text, among)
 
     def matches(self, found: SearchOutcome, filters: Filters) -> Counter[FileKey]:
         """Return the files with the number of their passages that `total` counts, or would count with these filters."""
@@ -205,12 +236,27 @@ class QueryService:
         type_: str | None = None,
         among: Mapping[str, str] | None = None,
         vector: QueryVector | None = None,
+        watch: Stopwatch | None = None,
     ) -> Retrieved:
         """Return the candidates for a query. Raises IndexMissing, IndexDamaged, ModelMismatch."""
-        found = retrieve(self._index, query.text, type_, self._depth, among, vector)
+        watch = watch or Stopwatch()
+        found = retrieve(self._index, query.text, type_, self._depth, among, vector, watch)
         for sought in sorted(query.sought_types) if type_ is None else ():
-            found = found.joined(retrieve(self._index, query.text, sought, self._depth, among, vector))
+            found = found.joined(retrieve(self._index, query.text, sought, self._depth, among, vector, watch))
+        if type_ is None and libraries.are_most(found) and (own := self._without_libraries(among)):
+            found = found.joined(retrieve(self._index, query.text, None, self._depth, own, vector, watch))
         return Retrieved(query, type_, found)
+
+    def _without_libraries(self, among: Mapping[str, str] | None) -> dict[str, str]:
+        """Return the chunks that document no library: chunk id -> row."""
+        files = self._all_files(self._recent.state(self._today()))
+        return {
+            id_: row
+            for file, rows in files.items()
+            if file.type != KnowledgeType.LIBRARY
+            for id_, row in rows.items()
+            if among is None or id_ in among
+        }
 
     def rank(self, retrieved: Retrieved, ranking: str, weights: Weights) -> tuple[list[Ranked], list[Ranked]]:
         """Return passages and files by score, best first; `ranking` is hybrid, classic, or the name of a leg."""
@@ -228,20 +274,22 @@ class QueryService:
             passages = single_leg.passages(candidates, "vectors")
             return passages, self._classic(query, passages, retrieved.type or "all", weights)
         passages = hybrid.score(query, candidates, retrieved.type, weights)
-        parents = self._heads(lineage.wanted_ancestors(query, passages))
-        relatives = self._heads(structure.relatives(query.text, self._index.hierarchy))
+        hierarchy = self._index.hierarchy
+        parents = self._heads(lineage.wanted_ancestors(query, passages), hierarchy)
+        below = structure.first_of_each_file(structure.relatives(query.text, hierarchy), hierarchy)
+        relatives = self._heads(below, hierarchy)
         heads = self._openings(outdated.successors(passages))
         named = self._openings(reference.named_documents(query, self._index.catalogue.paths))
         files = hybrid.rank(
             query, passages, retrieved.type, weights, parents, list(relatives.values()), heads, self._today(), named
         )
-        return passages, files
+        return passages, below_sources(files, self._index.catalogue.of_source)
 
-    def _heads(self, classes: Iterable[str]) -> dict[str, Chunk]:
+    def _heads(self, classes: Iterable[str], hierarchy: Hierarchy) -> dict[str, Chunk]:
         """Return the chunk that opens each of these classes, by class name."""
         found: dict[str, Chunk] = {}
         for name in classes:
-            node = self._index.hierarchy.nodes.get(name)
+            node = hierarchy.nodes.get(name)
             if node is None or node.source is None:
                 continue
             own = [chunk for chunk in self._index.catalogue.of_source(node.source) if chunk.class_name == name]
@@ -255,8 +303,8 @@ class QueryService:
         return {source: chunk for source, chunk in found if chunk is not None}
 
     def _classic(self, query: Query, passages: list[Ranked], type_: str, weights: Weights) -> list[Ranked]:
-        best = {one.source: one.chunk for one in reversed(passages)}
-        rows = [classic.row_of(one.chunk) for one in passages]
+        best = {passage.source: passage.chunk for passage in reversed(passages)}
+        rows = [classic.row_of(passage.chunk) for passage in passages]
         ranked = []
         for source, terms in classic.rank(query.text, type_, rows, weights):
             chunk = best.get(source) or next(iter(self._index.catalogue.of_source(source)), None)

@@ -47,23 +47,23 @@ def lead_with_named(query: Query, by_source: dict[str, Ranked], named: Mapping[s
             by_source[source] = Ranked(source, 0.0, head)
         elif mentions.search(have.chunk.text):
             by_source[source] = Ranked(source, have.score, head, have.why)
-    lead(by_source, "referenceMatch", [one for source, one in by_source.items() if source in named])
+    lead(by_source, "referenceMatch", [result for source, result in by_source.items() if source in named])
 
 
 def lead_with_sought(query: Query, by_source: dict[str, Ranked]) -> None:
     """Rank the best document of the type asked for (which ticket …) above all others."""
-    lead(by_source, "soughtMatch", [one for one in by_source.values() if one.chunk.type in query.sought_types])
+    lead(by_source, "soughtMatch", [result for result in by_source.values() if result.chunk.type in query.sought_types])
 
 
 def lead(by_source: Mapping[str, Ranked], term: str, leaders: list[Ranked]) -> None:
     """Raise the scores of some files by the amount their best file needs to rank first, keeping their distances."""
-    chosen = {one.source for one in leaders}
-    others = max((one.score for one in by_source.values() if one.source not in chosen), default=0.0)
-    points = others + 1.0 - max((one.score for one in leaders), default=others + 1.0)
+    chosen = {result.source for result in leaders}
+    others = max((result.score for result in by_source.values() if result.source not in chosen), default=0.0)
+    points = others + 1.0 - max((result.score for result in leaders), default=others + 1.0)
     if points > 0:
-        for one in leaders:
-            one.score += points
-            one.why = [*one.why, (term, points)]
+        for result in leaders:
+            result.score += points
+            result.why = [*result.why, (term, points)]
 
 
 def _number(path: str) -> str | None:

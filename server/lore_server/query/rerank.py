@@ -29,7 +29,7 @@ class Reranker:
         best, rest = ranked[: self._settings.rerank_depth], ranked[self._settings.rerank_depth :]
         if len(best) < 2:
             return list(ranked)
-        return [*blend(best, self._opened().score(text, [one.chunk.text for one in best]).tolist()), *rest]
+        return [*blend(best, self._opened().score(text, [result.chunk.text for result in best]).tolist()), *rest]
 
     def _opened(self) -> CrossEncoder:
         with self._guard:
@@ -47,14 +47,14 @@ class Reranker:
 
 def blend(ranked: Sequence[Ranked], opinions: Sequence[float]) -> list[Ranked]:
     """Order files by the mean of both scores, each scaled to its range; the scores keep their original range."""
-    scores = [one.score for one in ranked]
+    scores = [result.score for result in ranked]
     low, high = min(scores), max(scores)
     ours, theirs = _scaled(scores), _scaled(opinions)
     found = []
-    for one, mine, their in zip(ranked, ours, theirs, strict=True):
+    for result, mine, their in zip(ranked, ours, theirs, strict=True):
         score = low + (high - low) * ((1 - SHARE) * mine + SHARE * their)
-        found.append(Ranked(one.source, score, one.chunk, [*one.why, ("reranker", score - one.score)]))
-    return sorted(found, key=lambda one: (-one.score, one.source))
+        found.append(Ranked(result.source, score, result.chunk, [*result.why, ("reranker", score - result.score)]))
+    return sorted(found, key=lambda result: (-result.score, result.source))
 
 
 def _scaled(values: Sequence[float]) -> list[float]:

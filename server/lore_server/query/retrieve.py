@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from lore_etl.core.errors import (
     ConfigError,
     DatabaseUnavailable,
     IndexDamaged,
-    IndexMissing,
     ModelMismatch,
     ProviderError,
 )
-from lore_etl.core.model import Chunk, row_id
-from lore_etl.files.indexed import NOTHING_TO_INDEX
+from lore_etl.core.model import Chunk, row_ids
 from lore_etl.index import Index
+from lore_etl.pipeline.failure import emptiness
+from lore_etl.stores.keywords import NOTHING, MatchCount
+from lore_server.query.scripts import written_in
+from lore_server.query.stopwatch import Stopwatch
 
 if TYPE_CHECKING:
     from lore_etl.models.embedder import Vectors
+
+LOOKED_AT = 8  # best candidates of each leg
 
 
 @dataclass(frozen=True)
@@ -37,17 +43,35 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Candidates:
-    """The candidates; the hits of each leg as (chunk id, score), best first; and the errors on the way."""
+    """The candidates; the hits of each leg as (chunk id, score), best first; and the errors on the way.
+
+    `total` is the number of chunks that contain a word of the query.
+    """
 
     found: list[Candidate]
     by_meaning: list[tuple[str, float]] = field(default_factory=list)
     by_word: list[tuple[str, float]] = field(default_factory=list)
     degraded: str | None = None
+    total: MatchCount = NOTHING
 
     def joined(self, more: Candidates) -> Candidates:
         """Return these candidates plus new ones from `more`; each leg keeps these hits."""
-        known = {one.chunk.id for one in self.found}
-        return replace(self, found=[*self.found, *(one for one in more.found if one.chunk.id not in known)])
+        known = {candidate.chunk.id for candidate in self.found}
+        return replace(
+            self, found=[*self.found, *(candidate for candidate in more.found if candidate.chunk.id not in known)]
+        )
+
+    @cached_property
+    def best(self) -> list[Candidate]:
+        """Return the best candidates of each leg."""
+        by_meaning = heapq.nlargest(LOOKED_AT, self.found, key=lambda candidate: candidate.vector or 0.0)
+        by_word = heapq.nlargest(LOOKED_AT, self.found, key=lambda candidate: candidate.keyword)
+        return list({candidate.chunk.id: candidate for candidate in (*by_meaning, *by_word)}.values())
+
+    @cached_property
+    def scripts(self) -> frozenset[str]:
+        """Return the scripts that the best candidates are written in."""
+        return written_in(candidate.chunk.text for candidate in self.best)
 
 
 @dataclass(frozen=True)
@@ -78,18 +102,21 @@ def retrieve(
     limit: int,
     among: Mapping[str, str] | None = None,
     question: QueryVector | None = None,
+    watch: Stopwatch | None = None,
 ) -> Candidates:
     """Return up to `limit` candidates from each leg, of all chunks of the type or of `among` (chunk id -> row id).
 
-    `question` was embedded before, where a gate is held.
+    `question` was embedded before, where a gate is held. `watch` measures the steps.
 
     Raises:
         IndexMissing: there is nothing to search.
         ModelMismatch: the vectors were made with another model.
         IndexDamaged: a store cannot be read.
     """
+    watch = watch or Stopwatch()
     _check(index)
-    by_word = index.keywords.search(text, limit, type_, among)
+    by_word, total = index.keywords.hits(text, limit, type_, among)
+    watch.end("keywords")
     question = question or embedded(index, text)
     vector, degraded = question.vector, question.degraded
     if vector is not None and not _check_model(index):
@@ -99,14 +126,19 @@ def retrieve(
         rows = dict(index.vectors.search(vector, limit, type_, wanted)) if vector is not None else {}
     except DatabaseUnavailable as error:  # it is another process: words are found without it
         vector, rows, degraded = None, {}, f"Keyword search only: {error.message}"
+    watch.end("vectors")
     hits = {row.partition(".")[0]: row for row in rows}
-    known = index.catalogue.chunks([*(one for one, _ in by_word), *hits])
-    known = {one: chunk for one, chunk in known.items() if type_ is None or chunk.type == type_}
-    by_word = [(one, score) for one, score in by_word if one in known]
+    known = index.catalogue.chunks([*(id_ for id_, _ in by_word), *hits])
+    known = {id_: chunk for id_, chunk in known.items() if type_ is None or chunk.type == type_}
+    by_word = [(id_, score) for id_, score in by_word if id_ in known]
+    own = row_ids(known.values())
     # a row of an earlier content may still be there while a sync runs
-    by_meaning = [(one, rows[row]) for one, row in hits.items() if one in known and row == row_id(known[one])]
-    found = {one: known[one] for one, _ in (*by_word, *by_meaning)}
-    return Candidates(_scored(index, text, vector, found, by_word, by_meaning), by_meaning, by_word, degraded)
+    by_meaning = [(id_, rows[row]) for id_, row in hits.items() if own.get(id_) == row]
+    found = {id_: known[id_] for id_, _ in (*by_word, *by_meaning)}
+    watch.end("passages")
+    scored = _scored(index, text, vector, found, own, by_word, by_meaning)
+    watch.end("scores")
+    return Candidates(scored, by_meaning, by_word, degraded, total)
 
 
 def _check(index: Index) -> None:
@@ -114,9 +146,7 @@ def _check(index: Index) -> None:
     if not index.keywords.count():
         if index.catalogue.counts():
             raise IndexDamaged("The keyword index has lost its chunks.")
-        if index.catalogue.meta("synced_at") is not None:
-            raise IndexMissing(*NOTHING_TO_INDEX)
-        raise IndexMissing("The index is empty.")
+        raise emptiness(index)
 
 
 def _check_model(index: Index) -> bool:
@@ -132,17 +162,18 @@ def _scored(
     text: str,
     vector: Vectors | None,
     found: dict[str, Chunk],
+    rows: Mapping[str, str],
     by_word: Sequence[tuple[str, float]],
     by_meaning: Sequence[tuple[str, float]],
 ) -> list[Candidate]:
     """Compute both scores of each chunk: a chunk found by one leg is scored exactly by the other."""
     keywords, vectors = dict(by_word), dict(by_meaning)
-    keywords |= index.keywords.scores(text, "words", [one for one in found if one not in keywords])
+    keywords |= index.keywords.scores(text, "words", [id_ for id_ in found if id_ not in keywords])
     paths = index.keywords.scores(text, "path", list(found))
     if vector is not None:
-        missing = {row_id(chunk): one for one, chunk in found.items() if one not in vectors}
+        missing = {rows[id_]: id_ for id_ in found if id_ not in vectors}
         exact = index.vectors.similarities(vector, list(missing))
         vectors |= {missing[row]: score for row, score in exact.items()}
     return [
-        Candidate(chunk, vectors.get(one), keywords.get(one, 0.0), paths.get(one, 0.0)) for one, chunk in found.items()
+        Candidate(chunk, vectors.get(id_), keywords.get(id_, 0.0), paths.get(id_, 0.0)) for id_, chunk in found.items()
     ]

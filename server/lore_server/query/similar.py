@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
 
-from lore_etl.core.model import KnowledgeType
+from lore_etl.core.model import Chunk, KnowledgeType
 from lore_server.query.ranking import Ranked
 
 TAIL = 24  # characters: passages that end in another way are not compared
@@ -21,18 +21,24 @@ _TARGET = re.compile(r"\]\([^()\s]*\)")
 
 
 def suspects(ranked: Sequence[Ranked]) -> list[Ranked]:
-    """Return the results whose passages end alike: a cheap test that nearly all results fail."""
-    by_end: dict[tuple[KnowledgeType, str], list[Ranked]] = defaultdict(list)
-    for one in ranked:
-        by_end[one.chunk.type, one.chunk.text.rstrip()[-TAIL:].casefold()].append(one)
-    return [one for some in by_end.values() if len(some) > 1 for one in some]
+    """Return the results whose passages are the same: a cheap test, so that few files are read whole."""
+    alike = _several(ranked, lambda chunk: chunk.text.rstrip()[-TAIL:].casefold())
+    return _several(alike, lambda chunk: normalised(chunk.text, chunk.type))
+
+
+def _several(ranked: Iterable[Ranked], key: Callable[[Chunk], str]) -> list[Ranked]:
+    """Return the results that share their type and their key with another result."""
+    groups: dict[tuple[KnowledgeType, str], list[Ranked]] = defaultdict(list)
+    for result in ranked:
+        groups[result.chunk.type, key(result.chunk)].append(result)
+    return [result for group in groups.values() if len(group) > 1 for result in group]
 
 
 def copies(some: Sequence[Ranked], texts: Mapping[str, str]) -> list[list[Ranked]]:
     """Return the groups of results with the same text, given the texts of their files by path."""
     by_text: dict[tuple[KnowledgeType, str], list[Ranked]] = defaultdict(list)
-    for one in some:
-        by_text[one.chunk.type, normalised(texts[one.source], one.chunk.type)].append(one)
+    for result in some:
+        by_text[result.chunk.type, normalised(texts[result.source], result.chunk.type)].append(result)
     return [group for group in by_text.values() if len(group) > 1]
 
 
@@ -54,15 +60,15 @@ def joined(ranked: Sequence[Ranked], groups: Sequence[Sequence[Ranked]]) -> list
     """Return the results with the original of each group in the place of its best copy, and without the others."""
     place: dict[str, Ranked | None] = {}
     for group in groups:
-        best = max(group, key=lambda one: one.score)
-        first = original([one.source for one in group])
-        chosen = next(one for one in group if one.source == first)
-        place |= dict.fromkeys(one.source for one in group)
+        best = max(group, key=lambda result: result.score)
+        first = original([result.source for result in group])
+        chosen = next(result for result in group if result.source == first)
+        place |= dict.fromkeys(result.source for result in group)
         lift = best.score - chosen.score
         why = [*chosen.why, ("similarMatch", lift)] if lift else chosen.why
         place[best.source] = Ranked(chosen.source, best.score, chosen.chunk, why)
-    kept = (place.get(one.source, one) for one in ranked)
-    return [one for one in kept if one is not None]
+    kept = (place.get(result.source, result) for result in ranked)
+    return [result for result in kept if result is not None]
 
 
 def members(group: Sequence[Ranked], files: Mapping[str, Mapping[str, str]]) -> list[str]:
@@ -70,7 +76,7 @@ def members(group: Sequence[Ranked], files: Mapping[str, Mapping[str, str]]) -> 
 
     `files` has the rows in the vector store by chunk id, which end with a hash of the content.
     """
-    found = {one.source: None for one in group}
+    found = {result.source: None for result in group}
     wanted = {_contents(files[path].values()) for path in found}
     firsts = {contents[:1] for contents in wanted}
     for path, rows in files.items():

@@ -13,9 +13,9 @@ LEGS = ("vectors", "keywords")
 
 def passages(candidates: Candidates, leg: str) -> list[Ranked]:
     """Return the chunks that one leg found, in its order."""
-    chunks: dict[str, Chunk] = {one.chunk.id: one.chunk for one in candidates.found}
+    chunks: dict[str, Chunk] = {candidate.chunk.id: candidate.chunk for candidate in candidates.found}
     hits = candidates.by_meaning if leg == "vectors" else candidates.by_word
-    return [Ranked(chunks[one].source, score, chunks[one], [(leg, score)]) for one, score in hits]
+    return [Ranked(chunks[id_].source, score, chunks[id_], [(leg, score)]) for id_, score in hits]
 
 
 def files(passages: Sequence[Ranked]) -> list[Ranked]:
@@ -25,7 +25,7 @@ def files(passages: Sequence[Ranked]) -> list[Ranked]:
 
 def _first_of_each(passages: Iterable[Ranked]) -> Iterable[Ranked]:
     seen: set[str] = set()
-    for one in passages:
-        if one.source not in seen:
-            seen.add(one.source)
-            yield one
+    for passage in passages:
+        if passage.source not in seen:
+            seen.add(passage.source)
+            yield passage

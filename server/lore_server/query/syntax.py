@@ -14,7 +14,7 @@ from lore_server.query.file_languages import file_languages, suffixes_of
 from lore_server.query.filters import Filters
 
 ALL = "all"
-TYPES = tuple(one.value for one in KnowledgeType)
+TYPES = tuple(type_.value for type_ in KnowledgeType)
 _NAMES = ("type", "path", "lang", "after", "before")
 _QUOTED = r'"(?=[^\s"]|"")(?:[^"]|"")+"'
 _TOKEN = re.compile(
@@ -155,12 +155,12 @@ def _types(given: Iterable[str]) -> tuple[str, ...]:
     names = [name.strip().lower() for value in given for name in value.split(",")]
     for name in names:
         if name not in (ALL, *TYPES):
-            near = get_close_matches(name, TYPES, n=1) or [one for one in TYPES if one.startswith(name[:3])][:1]
+            near = get_close_matches(name, TYPES, n=1) or [type_ for type_ in TYPES if type_.startswith(name[:3])][:1]
             hint = f"Did you mean `{near[0]}`? " if near else ""
             raise InvalidArgument(
                 f"`type` cannot be {name[:60]!r}.", f"{hint}Valid values: {', '.join((ALL, *TYPES))}."
             )
-    return tuple(one for one in TYPES if one in names)
+    return tuple(type_ for type_ in TYPES if type_ in names)
 
 
 def _paths(given: Iterable[str]) -> tuple[str, ...]:

@@ -19,6 +19,7 @@ CLASSIC: Weights = {
     "namePartMatch": 30,
     "ticketPenalty": -70,
     "releasePenalty": -50,
+    "libraryPenalty": -70,
     "baseFileBonus": 20,
     "releaseExactMatch": 1000,
     "inheritanceBoost": 80,
@@ -30,19 +31,15 @@ HYBRID: Weights = {
     "baseIncrement": 100,  # what a candidate is worth that is the best of both legs
     "vectorShare": 0.5,  # of the vector leg where words discriminate or no passage is close in meaning
     "adaptedShare": 10,  # more for few words, the more alike they fit and the closer the best passage is in meaning
-    "furtherPassages": 0.3,  # each further passage of a file counts so much of the one before, by keywords
+    "furtherPassages": 0.6,  # at most, each further passage of a file counts so much of the one before, by keywords
     "proximity": 120,  # all words of the question close together, times the share of the keyword leg
     "sourcePathMatch": 20,  # the path that fits the words best
     "namePartMatch": 45,  # the chunk defines a name that was asked for
-    "folderCoherence": 0.1,  # share of the best file of the same folder
     "guideMatch": 0,
     "sourceMatch": 4,
-    "blogMatch": -12,
     "ticketPenalty": -36,
     "releasePenalty": -24,
-    "testPenalty": -4,
-    "examplePenalty": -2,
-    "memoryPenalty": -8,
+    "libraryPenalty": -60,  # documentation of a library that the question does not name
     "releaseExactMatch": 120,
     "inheritanceBoost": 1,  # how far ancestors are lifted to their place below the classes that are found: 0 to 1
     "inheritanceDecay": 0.6,  # which ancestors come along: each step upwards counts so much of the one before

@@ -1,0 +1,54 @@
+"""Until all chunks have a vector, a search ranks at least as well as keywords alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from statistics import fmean
+
+import pytest
+
+from benchmarks.partial_vectors import SHARES, TOLERANCE, filling
+from lore_etl.config.settings import Settings
+from lore_etl.index import Index
+from lore_etl.pipeline.corpus import CorpusRecord, load_records
+from lore_server.query.parse import parse
+from lore_server.query.query_service import QueryService
+from lore_server.query.weights import HYBRID
+from tests.harness.models import HashModel
+
+ABOUT = ("anchor", "berth", "cargo", "engine", "hull")
+DOING = ("checks", "closes", "lifts", "moves", "paints", "sells")
+PAGES = {
+    f"docs/{subject}-{verb}.md": f"# The {subject}\n\nThe crew {verb} the {subject} before the ferry leaves.\n"
+    for subject in ABOUT
+    for verb in DOING
+}
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> Iterator[Index]:
+    opened = Index(tmp_path / "harbour", Settings(), HashModel())
+    load_records(opened, [CorpusRecord(path, text, path=path) for path, text in PAGES.items()])
+    yield opened
+    opened.close()
+
+
+def quality(service: QueryService, ranking: str) -> float:
+    """Return the mean reciprocal rank of the page that each question is about."""
+    found = []
+    for path in PAGES:
+        subject, verb = path.removeprefix("docs/").removesuffix(".md").split("-")
+        retrieved = service.candidates(parse(f"when is it that the crew {verb} the {subject}"))
+        sources = [result.source for result in service.rank(retrieved, ranking, HYBRID)[1]]
+        found.append(1 / (1 + sources.index(path)) if path in sources else 0.0)
+    return fmean(found)
+
+
+def test_a_search_is_never_worse_than_keywords_alone_while_the_index_fills(index: Index, tmp_path: Path) -> None:
+    service = QueryService(index)
+    values = {share: quality(service, "hybrid") for share in filling(index, tmp_path / "vectors")}
+    keywords = quality(service, "keywords")
+
+    assert values.keys() == set(SHARES)
+    assert min(values.values()) >= keywords - TOLERANCE, (keywords, values)
