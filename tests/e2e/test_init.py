@@ -86,6 +86,7 @@ def test_init_reports_found_and_written_files_and_drift(project: tuple[Path, JSO
     assert lines[3].startswith("Drift: 1 (")
     assert lines[4] == "  PRP-1 names the implementation ce/validate.py, which does not exist."
     assert lines[5].startswith("17 files in ")
+    assert '  lore search "' in done.stderr
 
 
 def test_an_agent_gets_the_command_that_sets_up_another_project(project: tuple[Path, JSON], tmp_path: Path) -> None:
@@ -105,6 +106,15 @@ def test_wrong_usage_is_reported_and_writes_nothing(tmp_path: Path) -> None:
     assert (missing.returncode, twice.returncode) == (2, 2)
     assert "There is no folder no-such-folder." in missing.stderr
     assert json.loads(twice.stdout)["message"] == "The project folder is given twice."
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("folder", ["/", "~"])
+def test_the_root_and_the_home_folder_are_refused_without_force(tmp_path: Path, folder: str) -> None:
+    done = run_lore("init", str(tmp_path) if folder == "~" else folder, cwd=tmp_path, HOME=str(tmp_path))
+
+    assert done.returncode == 2
+    assert "--force" in done.stderr
     assert list(tmp_path.iterdir()) == []
 
 

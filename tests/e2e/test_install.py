@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from lore_server.setup.client_entry import command_line
 from lore_server.setup.clients import CLIENTS
 from tests.harness.commands import run_lore
 
@@ -22,9 +23,9 @@ def project(tmp_path: Path) -> Path:
     return folder
 
 
-def install(project: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def install(project: Path, *arguments: str, command: str = "install") -> subprocess.CompletedProcess[str]:
     moved = {client.home[0]: "" for client in CLIENTS.values() if client.home[0]}
-    return run_lore("install", *arguments, cwd=project, HOME=str(project.parent / "home"), **moved)
+    return run_lore(command, *arguments, cwd=project, HOME=str(project.parent / "home"), **moved)
 
 
 def load(file: Path) -> dict[str, Any]:
@@ -35,15 +36,17 @@ def load(file: Path) -> dict[str, Any]:
 @pytest.mark.parametrize("where", [(), ("--user",)], ids=["project", "user"])
 def test_an_entry_is_added_to_a_client_only_once(project: Path, client: Any, where: tuple[str, ...]) -> None:
     first, second = install(project, client.name, *where), install(project, client.name, *where)
-    folder = project.parent / "home" / client.home[1] if where else project
-    file = folder / (client.home[2] if where else client.project_file)
+    is_user = where or not client.project_file
+    folder = project.parent / "home" / client.home[1] if is_user else project
+    file = folder / (client.home[2] if is_user else client.project_file)
 
     assert (first.returncode, second.returncode) == (0, 0)
     assert first.stdout.startswith("Wrote ")
     assert "already configured" in second.stdout
     entry = load(file)[client.key]["lore"]
-    assert entry["command"].endswith("lore")
-    assert entry["args"][0] == "mcp"
+    command, argument, *_ = command_line(entry)
+    assert command.endswith("lore")
+    assert argument == "mcp"
     assert entry.get("type") == client.extra.get("type")
 
 
@@ -148,7 +151,22 @@ def test_a_file_that_cannot_be_parsed_is_named_and_left_unchanged(project: Path,
     assert (project / ".mcp.json").read_bytes() == content
 
 
-@pytest.mark.parametrize("client", CLIENTS.values(), ids=CLIENTS)
+@pytest.mark.parametrize("client", ["claude-code", "codex", "windsurf"])
+def test_uninstall_removes_the_entry_and_the_instructions(project: Path, client: str) -> None:
+    guide = project / CLIENTS[client].instructions
+    guide.write_text("# Ours\n")
+    assert install(project, client, "--instructions").returncode == 0
+    assert guide.read_text().startswith("# Ours\n\n<!-- lore:start -->\n")
+
+    removed, again = (install(project, client, command="uninstall") for _ in range(2))
+
+    assert removed.stdout.startswith("Removed `lore` from ")
+    assert guide.read_text() == "# Ours\n"
+    assert (removed.returncode, again.returncode) == (0, 1)
+    assert "has no `lore`" in again.stdout
+
+
+@pytest.mark.parametrize("client", [client for client in CLIENTS.values() if client.project_file], ids=str)
 @pytest.mark.parametrize("level", ["file", "folder", "fifo"])
 def test_client_files_that_are_symlinks_or_fifos_are_neither_read_nor_written(
     project: Path, client: Any, level: str

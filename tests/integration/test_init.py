@@ -131,7 +131,8 @@ def test_a_project_without_the_folders_is_reported_and_gets_no_index_file(tmp_pa
     reply = init(app)
 
     assert reply["found"] == []
-    assert [document["path"] for document in reply["missing"]][:3] == [".ce", ".ce/PRPs/system", ".ce/examples/system"]
+    missing = [place["path"] for place in reply["missing"]]
+    assert missing == ["PRPs", "examples", ".serena/memories", "CLAUDE.md", "docs"]  # no framework: none of `.ce`
     assert reply["written"] == ["lore.toml"]
     assert reply["job"]["report"]["created"] == 1
     assert not (app.index.root / ".ce").exists()

@@ -68,6 +68,64 @@ def test_all_other_content_comments_and_layout_are_kept(given_: tuple[dict[str, 
 
 
 @given(written())
+def test_removing_the_entry_restores_the_values_and_keeps_the_comments(given_: tuple[dict[str, Any], str]) -> None:
+    value, text = given_
+
+    removed = install.removed(add(text).text, "json", KEY, "lore", "the-file")
+
+    assert removed.status == "removed"
+    left = jsonc.loads(removed.text.removeprefix(install.BOM))
+    assert left in (value, {**value, KEY: {}})
+    assert all(removed.text.count(comment) == text.count(comment) for comment in ("/* a, } */", "/* , */"))
+
+
+@given(written())
+def test_an_entry_between_others_is_removed_alone(given_: tuple[dict[str, Any], str]) -> None:
+    value, text = given_
+    last = install.added(add(text).text, "json", KEY, "zz-last", {"command": "other"}, "the-file")
+
+    removed = install.removed(last.text, "json", KEY, "lore", "the-file")
+
+    assert removed.status == "removed"
+    left = jsonc.loads(removed.text.removeprefix(install.BOM))
+    assert left == merge(value, {KEY: {"zz-last": {"command": "other"}}})
+
+
+def test_a_removed_entry_leaves_no_blank_line() -> None:
+    text = '{\n  "mcpServers": {\n    "a": {"command": "b"}\n  }\n}\n'
+
+    assert install.removed(add(text).text, "json", KEY, "lore", "the-file").text == text
+
+
+def test_a_table_of_toml_is_removed_alone() -> None:
+    text = '# mine\n[mcp_servers.other]\ncommand = "x" # kept\n'
+    with_lore = add(text, "toml", "mcp_servers").text
+
+    removed = install.removed(with_lore, "toml", "mcp_servers", "lore", "the-file")
+
+    assert removed.status == "removed"
+    assert tomllib.loads(removed.text) == tomllib.loads(text)
+    assert "# mine" in removed.text
+    assert "# kept" in removed.text
+
+
+@pytest.mark.parametrize(
+    ("text", "status"),
+    [
+        ("", "absent"),
+        ("{}", "absent"),
+        ('{"mcpServers": {"lore": {"command": "other", "args": ["mcp"]}}}', "different"),
+        ('{"mcpServers": {"lore": {"url": "http://127.0.0.1:7317/mcp"}}}', "different"),
+        ('{"mcpServers": {"lore": {"command": ["/opt/bin/lore", "mcp"]}}}', "removed"),
+        ('{"mcpServers": {"lore": {"command": "C:\\\\bin\\\\lore.exe", "args": ["mcp"]}}}', "removed"),
+        ('{"mcpServers": {"lore": {"command": "python", "args": ["-m", "lore_server.cli.main", "mcp"]}}}', "removed"),
+    ],
+)
+def test_only_an_entry_that_starts_lore_is_removed(text: str, status: str) -> None:
+    assert install.removed(text, "json", KEY, "lore", "the-file").status == status
+
+
+@given(written())
 def test_adding_the_entry_is_idempotent(given_: tuple[dict[str, Any], str]) -> None:
     once = add(given_[1])
 

@@ -9,8 +9,8 @@ import pytest
 
 from lore_etl.core.errors import InvalidArgument
 from lore_server.setup import machine, program
-from lore_server.setup.client_entry import EntryRequest, build
-from lore_server.setup.clients import CLIENTS, client_named
+from lore_server.setup.client_entry import EntryRequest, build, command_line
+from lore_server.setup.clients import CLIENTS, Client, client_named
 from tests.harness.commands import LORE
 from tests.harness.projects import ROOT
 
@@ -40,10 +40,10 @@ def put_on_path(folder: Path) -> Path:
 def test_a_shared_file_contains_no_machine_specific_path_if_lore_is_on_path(tmp_path: Path) -> None:
     put_on_path(tmp_path)
 
-    for client in CLIENTS.values():
-        entry = build(EntryRequest(client, project(tmp_path / client.name)))
-        assert entry.value["command"] == "lore"
-        assert not any(arg.startswith("/") for arg in entry.value["args"])
+    for client in (client for client in CLIENTS.values() if client.project_file):
+        program_, *arguments = command_line(build(EntryRequest(client, project(tmp_path / client.name))).value)
+        assert program_ == "lore"
+        assert not any(argument.startswith("/") for argument in arguments)
 
 
 def test_an_activated_environment_does_not_count_as_on_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -82,19 +82,21 @@ def test_a_program_inside_the_project_is_written_as_a_relative_path(
 def test_the_users_file_applies_to_the_open_project_unless_a_project_is_named(tmp_path: Path) -> None:
     root = project(tmp_path)
 
-    free = {name: build(EntryRequest(client, root, is_user=True)).value["args"] for name, client in CLIENTS.items()}
-    named = {
-        name: build(EntryRequest(client, root, True, is_fixed=True)).value["args"] for name, client in CLIENTS.items()
-    }
+    def arguments(client: Client, is_fixed: bool) -> list[str]:
+        return command_line(build(EntryRequest(client, root, True, is_fixed)).value)[1:]
 
+    free = {name: arguments(client, is_fixed=False) for name, client in CLIENTS.items()}
+    named = {name: arguments(client, is_fixed=True) for name, client in CLIENTS.items()}
+
+    here = ["mcp"]
+    alone = ["mcp", "-C", str(root)]  # these clients have no open folder there
     assert free == {
         "claude-code": ["mcp"],
         "cursor": ["mcp", "-C", "${workspaceFolder}"],
-        "vscode": ["mcp", "-C", str(root)],  # this client has no folder there
-        "gemini": ["mcp"],
-        "codex": ["mcp"],
+        **dict.fromkeys(("gemini", "codex", "zed", "opencode"), here),
+        **dict.fromkeys(("vscode", "claude-desktop", "windsurf", "cline", "jetbrains"), alone),
     }
-    assert all(arguments == ["mcp", "-C", str(root)] for arguments in named.values())
+    assert all(found == alone for found in named.values())
 
 
 def test_a_folder_that_lore_would_not_detect_is_named_explicitly(tmp_path: Path) -> None:
@@ -119,7 +121,7 @@ def test_the_files_of_each_client_follow_its_environment_variables(
 def test_an_unknown_client_is_reported_with_the_known_clients() -> None:
     with pytest.raises(InvalidArgument) as caught:
         client_named("emacs")
-    assert "claude-code, cursor, vscode, gemini, codex" in caught.value.hint
+    assert all(name in caught.value.hint for name in CLIENTS)
 
 
 @pytest.mark.parametrize("client", CLIENTS.values(), ids=CLIENTS)
@@ -127,7 +129,7 @@ def test_every_client_is_documented_with_its_files(client: object) -> None:
     described = client_named(getattr(client, "name", ""))
 
     assert f"lore install {described.name}" in PAGE
-    assert f"`{described.project_file}`" in PAGE
+    assert described.project_file is None or f"`{described.project_file}`" in PAGE
     assert f"/{described.home[2]}`" in PAGE
     assert described.root is None or f'"{described.root}"' in PAGE
 

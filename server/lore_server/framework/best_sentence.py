@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from lore_etl.core.model import Chunk
 from lore_server.answer.pack import Passage
 from lore_server.answer.sentences import sentences
-from lore_server.query.proximity import stems
+from lore_server.query.proximity import stems_of
 
 LONGEST = 200  # characters
 
@@ -17,7 +17,7 @@ def best_sentence(wanted: frozenset[str], chunks: Iterable[Chunk]) -> str:
     """Return the piece with the most wanted stems, the first of equals; at most 200 characters, cut between words."""
     best, best_count = "", -1
     for piece in _pieces(chunks):
-        count = len(wanted.intersection(stem for _, stem in stems(piece)))
+        count = len(wanted & stems_of(piece))
         if count > best_count:
             best, best_count = piece, count
     return best

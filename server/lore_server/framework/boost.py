@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 from lore_etl.config.settings import DocsSettings
 from lore_etl.core.model import Chunk
 from lore_server.query.outdated import lower_outdated
-from lore_server.query.proximity import stems
+from lore_server.query.proximity import stems_of
 from lore_server.query.ranking import Ranked, Terms
 
 _STAYS = {"expiredPenalty": 0.0, "supersededPenalty": 0.0}  # the ranking has already subtracted these points
@@ -44,11 +44,6 @@ def boosted(
         found[result.source] = Ranked(result.source, base * (1 + sum(value for _, value in boosts)), result.chunk, why)
     lower_outdated(found, {source: result.chunk for source, result in found.items()}, today, _STAYS)
     return sorted(found.values(), key=lambda result: -result.score)
-
-
-def stems_of(text: str) -> frozenset[str]:
-    """Return the stems of the significant words of a text."""
-    return frozenset(stem for _, stem in stems(text))
 
 
 def _share(wanted: frozenset[str], text: str) -> float:

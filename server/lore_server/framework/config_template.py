@@ -42,6 +42,6 @@ TEMPLATE = """\
 # max_files = 0                              # maximum in one run; 0 means no limit
 
 [answer]
-# provider = "auto"                          # Gemini if GEMINI_API_KEY is set; "none" always quotes
+# provider = "auto"                          # Gemini if GEMINI_API_KEY is set; "none": passages; you: "openai"
 # model = "gemini-2.5-flash"                 # you
 """

@@ -12,6 +12,7 @@ from lore_etl.core.errors import LoreError, StorageError
 from lore_etl.index import Index
 from lore_server.execution.progress import NOBODY, Listener
 from lore_server.framework.config_template import TEMPLATE
+from lore_server.framework.first_questions import first_questions
 from lore_server.framework.groups import Group
 from lore_server.framework.index_file import Output
 from lore_server.framework.layout import Layout, layout_of
@@ -68,8 +69,10 @@ class InitService:
         job = self._synced(max(0.0, deadline - time.monotonic()), listener) if sync else None
         written = [name for name in names if self._content(name) != before[name]]
         groups, drift = self._counts()
+        questions = None
         if job and job["state"] == "done":
             warnings += _empty(layout, groups)
+            questions = first_questions(self._index.catalogue.sources(None, None), self._index.hierarchy)
         reply: InitResultRecord = {
             "project_root": str(root).encode("utf-8", "replace").decode(),
             "found": _places(layout.found),
@@ -82,6 +85,8 @@ class InitService:
         }
         if job:
             reply["job"] = job
+        if questions:
+            reply["questions"] = questions
         return reply
 
     def _configure(self) -> None:

@@ -32,13 +32,14 @@ class Layout:
 
     @property
     def missing(self) -> dict[str, str]:
-        """Return the missing places with their usual paths."""
-        return {role: usual[0] for role, usual in PLACES.items() if role not in self.found}
+        """Return the missing places with their usual paths; without a framework, none of the framework's."""
+        has_framework = "framework" in self.found
+        usual = {role: paths[0] for role, paths in PLACES.items() if role not in self.found}
+        return {role: path for role, path in usual.items() if has_framework or path.split("/")[0] != FRAMEWORK}
 
     def paths(self) -> dict[str, str]:
         """Return the `paths` of `.ce/syntropy-index.json`: the actual or usual path of each place."""
-        every = {**self.missing, **self.found}
-        return {role: every[role] for role in _IN_INDEX}
+        return {role: self.found.get(role, PLACES[role][0]) for role in _IN_INDEX}
 
 
 def layout_of(root: Path) -> Layout:

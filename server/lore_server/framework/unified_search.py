@@ -12,12 +12,13 @@ from lore_etl.core.json_types import JSON
 from lore_etl.core.model import Chunk, canonical_json, sha256
 from lore_etl.index import Index
 from lore_server.framework.best_sentence import best_sentence
-from lore_server.framework.boost import boosted, stems_of
+from lore_server.framework.boost import boosted
 from lore_server.framework.paths import check_root
 from lore_server.framework.search_scope import DEFAULT, Scope, Scopes
 from lore_server.framework.view_entry import modified_of
 from lore_server.query.freshness import Freshness
 from lore_server.query.outdated import outdated
+from lore_server.query.proximity import stems_of
 from lore_server.query.query_service import QueryService, SearchOutcome
 from lore_server.query.ranking import Ranked
 from lore_server.query.scope import Only

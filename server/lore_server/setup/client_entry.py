@@ -45,7 +45,25 @@ def build(wanted: EntryRequest) -> ClientEntry:
     for text in (command[0], *arguments):
         if not is_encodable(text):
             raise UsageError("A path that is not UTF-8 cannot be written into a configuration.", "Rename the folder.")
-    return ClientEntry({**wanted.client.extra, "command": command[0], "args": arguments}, [*notes, _next(wanted)])
+    start: JSON = {"command": command[0], "args": arguments}
+    if wanted.client.has_argument_list:
+        start = {"command": [command[0], *arguments]}
+    return ClientEntry({**wanted.client.extra, **start}, [*notes, _next(wanted)])
+
+
+def command_line(entry: object) -> list[str]:
+    """Return the program of an entry and its arguments; empty if the entry starts no program."""
+    if not isinstance(entry, dict):
+        return []
+    command, arguments = entry.get("command"), entry.get("args", [])
+    whole = command if isinstance(command, list) else [command, *(arguments if isinstance(arguments, list) else [])]
+    return [part for part in whole if isinstance(part, str)]
+
+
+def starts_lore(entry: object) -> bool:
+    """Return whether the program of an entry is Lore."""
+    program_, *arguments = command_line(entry) or [""]
+    return Path(program_.replace("\\", "/")).stem == program.NAME or program.MODULE in arguments
 
 
 def _command(wanted: EntryRequest) -> tuple[list[str], list[str]]:

@@ -16,12 +16,15 @@ Form = Literal["json", "toml"]
 
 @dataclass(frozen=True)
 class Client:
-    """A client. `root` is its placeholder for the project folder; None: it starts servers in that folder."""
+    """A client. `root` is its placeholder for the project folder; None: it starts servers in that folder.
+
+    Without a `project_file` the client has only the user's file.
+    """
 
     name: str
     title: str
     key: str
-    project_file: str
+    project_file: str | None
     home: tuple[str, str, str]
     """The user's file: the variable for its folder, the folder below HOME if that is not set, and the file name."""
     root: str | None
@@ -29,18 +32,23 @@ class Client:
     """The same in the user's file; empty if the client has no project there."""
     then: str
     form: Form = "json"
-    extra: Mapping[str, str] = field(default_factory=dict)
+    extra: Mapping[str, str | bool] = field(default_factory=dict)
+    has_argument_list: bool = False
+    """Whether the program and its arguments are one list, `command`."""
+    instructions: str = "AGENTS.md"
+    """The file in the project folder whose text the client gives to its agent."""
 
     def file(self, project: Path, is_user: bool) -> Path:
         """Return the file that the client reads, of the project or of the user."""
-        if not is_user:
+        if self.project_file and not is_user:
             return project / self.project_file
         variable, folder, name = self.home
         return Path(os.environ.get(variable) or Path.home() / folder) / name
 
 
-_CODE = {"darwin": ("", "Library/Application Support"), "win32": ("APPDATA", "AppData/Roaming")}
-_CODE_HOME = _CODE.get(sys.platform, ("XDG_CONFIG_HOME", ".config"))
+_UNIX_HOME = ("XDG_CONFIG_HOME", ".config")
+_WINDOWS_HOME = ("APPDATA", "AppData/Roaming")
+_APP_HOME = {"darwin": ("", "Library/Application Support"), "win32": _WINDOWS_HOME}.get(sys.platform, _UNIX_HOME)
 CLIENTS = {
     client.name: client
     for client in (
@@ -48,6 +56,11 @@ CLIENTS = {
             "claude-code", "Claude Code", "mcpServers", ".mcp.json", ("CLAUDE_CONFIG_DIR", "", ".claude.json"),
             root="${CLAUDE_PROJECT_DIR:-.}", user_root=None,
             then="Claude Code asks once whether the project's servers may run; `/mcp` lists them.",
+            instructions="CLAUDE.md",
+        ),
+        Client(
+            "claude-desktop", "Claude Desktop", "mcpServers", None, (*_APP_HOME, "Claude/claude_desktop_config.json"),
+            root=None, user_root="", then="",
         ),
         Client(
             "cursor", "Cursor", "mcpServers", ".cursor/mcp.json", ("", ".cursor", "mcp.json"),
@@ -55,7 +68,7 @@ CLIENTS = {
             then="Cursor lists it among its MCP servers in the settings; enable it there.",
         ),
         Client(
-            "vscode", "VS Code", "servers", ".vscode/mcp.json", (*_CODE_HOME, "Code/User/mcp.json"),
+            "vscode", "VS Code", "servers", ".vscode/mcp.json", (*_APP_HOME, "Code/User/mcp.json"),
             root="${workspaceFolder}", user_root="",
             then="Run `MCP: List Servers` in VS Code to start it, and trust it when asked.",
             extra={"type": "stdio"},
@@ -64,11 +77,35 @@ CLIENTS = {
             "gemini", "Gemini CLI", "mcpServers", ".gemini/settings.json",
             ("GEMINI_CLI_HOME", "", ".gemini/settings.json"), root=".", user_root=None,
             then="Gemini CLI reads it when it next starts; `/mcp` lists the servers.",
+            instructions="GEMINI.md",
         ),
         Client(
             "codex", "Codex", "mcp_servers", ".codex/config.toml", ("CODEX_HOME", ".codex", "config.toml"),
             root=None, user_root=None, form="toml",
             then="Codex reads a project's file only if you trust the project; `codex mcp list` shows its servers.",
+        ),
+        Client(
+            "zed", "Zed", "context_servers", ".zed/settings.json",
+            (*(_WINDOWS_HOME if sys.platform == "win32" else _UNIX_HOME), "zed/settings.json"),
+            root=None, user_root=None, then="Zed starts it at once; the settings of the agent panel show its state.",
+        ),
+        Client(
+            "opencode", "opencode", "mcp", "opencode.json", (*_UNIX_HOME, "opencode/opencode.json"),
+            root=None, user_root=None, then="opencode reads it when it next starts; `opencode mcp list` shows it.",
+            extra={"type": "local", "enabled": True}, has_argument_list=True,
+        ),
+        Client(
+            "windsurf", "Windsurf", "mcpServers", None, ("", ".codeium/windsurf", "mcp_config.json"),
+            root=None, user_root="", then="",
+        ),
+        Client(
+            "cline", "Cline", "mcpServers", None,
+            (*_APP_HOME, "Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json"),
+            root=None, user_root="", then="",
+        ),
+        Client(
+            "jetbrains", "Junie in JetBrains IDEs", "mcpServers", None, ("", ".junie/mcp", "mcp.json"),
+            root=None, user_root="", then="",
         ),
     )
 }  # fmt: skip

@@ -1,4 +1,4 @@
-"""Add Lore to a client's configuration: add one entry to the text or none, and keep everything else."""
+"""Add Lore to a client's configuration or remove it: change one entry of the text or none, keep everything else."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from lore_etl.core.atomic import write_atomically
 from lore_etl.core.errors import ConfigError, StorageError
 from lore_etl.core.json_types import JSON
 from lore_server.setup import jsonc
+from lore_server.setup.client_entry import starts_lore
 from lore_server.setup.clients import Form
 
 BOM = "\ufeff"
@@ -26,9 +27,9 @@ HINT = "Correct the file, or add the entry by hand; --print shows it."
 
 @dataclass(frozen=True)
 class Merge:
-    """The outcome for a text: the entry was added, was present, or differs; `unsafe` is left to the user."""
+    """The outcome for a text; an entry that differs, or that cannot be edited safely, is left to the user."""
 
-    status: Literal["added", "present", "different", "unsafe"]
+    status: Literal["added", "present", "removed", "absent", "different", "unsafe"]
     text: str = ""
     existing: object = None
 
@@ -79,6 +80,29 @@ def added(text: str, form: Form, key: str, name: str, value: JSON, file: str) ->
     return Merge("added", new) if is_right else Merge("unsafe")
 
 
+def removed(text: str, form: Form, key: str, name: str, file: str) -> Merge:
+    """Remove an entry from the text of a configuration, if it starts Lore.
+
+    Raises:
+        ConfigError: the text is invalid; the message names the file.
+    """
+    before = parse(text, form, file)
+    servers = before.get(key)
+    if not isinstance(servers, dict) or name not in servers:
+        return Merge("absent")
+    existing = servers[name]
+    if not starts_lore(existing):
+        return Merge("different", existing=existing)
+    bom = BOM if text.startswith(BOM) else ""
+    try:
+        new = bom + _without_entry(text.removeprefix(BOM), form, key, name)
+        left = {other: value for other, value in servers.items() if other != name}
+        is_right = parse(new, form, file) in ({**before, key: left}, {k: v for k, v in before.items() if k != key})
+    except (ValueError, TOMLKitError, ConfigError):
+        is_right = False
+    return Merge("removed", new, existing) if is_right else Merge("unsafe", existing=existing)
+
+
 def is_same(existing: object, value: JSON) -> bool:
     """Return whether an entry starts the same command as ours; the user's additions are ignored."""
     return isinstance(existing, dict) and all(existing.get(key) == wanted for key, wanted in value.items())
@@ -95,6 +119,14 @@ def _with_entry(text: str, form: Form, key: str, name: str, value: JSON) -> str:
         return tomlkit.dumps(parsed)
     gap = "" if not text or text.endswith(newline * 2) else newline
     return text + ("" if not text or text.endswith("\n") else newline) + gap + whole
+
+
+def _without_entry(text: str, form: Form, key: str, name: str) -> str:
+    if form == "json":
+        return jsonc.without_value(text, (key, name))
+    parsed = tomlkit.parse(text)
+    del parsed[key][name]
+    return tomlkit.dumps(parsed)
 
 
 def read(path: Path, label: str, project: Path | None = None) -> str | None:

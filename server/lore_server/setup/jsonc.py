@@ -55,6 +55,31 @@ def with_value(text: str, path: Sequence[str], value: object) -> str:
     raise ValueError("The path already has a value.")
 
 
+def without_value(text: str, path: Sequence[str]) -> str:
+    """Remove the value at a path, with its comma; comments stay.
+
+    Raises:
+        NotAnObject: a part of the path is not an object.
+        KeyError: the path has no value.
+    """
+    plain = _plain(text)
+    here = _object(plain, _skip(plain, 0), "the top level")
+    for key in path[:-1]:
+        here = _object(plain, here.values[key][0], f"`{key}`")
+    start, end = here.keys[path[-1]], here.values[path[-1]][1]
+    code = _without_comments(text)
+    after = _skip(code, end)
+    if code[after] == ",":
+        end = after + 1
+    elif code[:start].rstrip().endswith(","):
+        comma = code.rindex(",", 0, start)
+        text, code, start, end = (*(part[:comma] + part[comma + 1 :] for part in (text, code)), start - 1, end - 1)
+    line = text.rfind("\n", 0, start) + 1
+    if not text[line:start].strip() and (rest := text[end:].split("\n", 1)) and not rest[0].strip() and len(rest) == 2:
+        start, end = line, end + len(rest[0]) + 1
+    return text[:start] + text[end:]
+
+
 def _without_comments(text: str) -> str:
     """Replace comments by blanks of the same length, so that positions stay the same."""
     return _COMMENT.sub(lambda match: match.group(1) or _VISIBLE.sub(" ", match.group()), text)

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 NAME = "lore"
+MODULE = "lore_server.cli.main"
 
 
 def running() -> list[str]:
@@ -16,7 +17,7 @@ def running() -> list[str]:
     for file in (Path(sys.argv[0]).absolute(), sibling):
         if file.name in (NAME, sibling.name) and os.access(file, os.X_OK) and file.is_file():
             return [str(file)]
-    return [sys.executable, "-P", "-m", "lore_server.cli.main"]
+    return [sys.executable, "-P", "-m", MODULE]
 
 
 def is_on_path() -> bool:

@@ -17,6 +17,7 @@ from lore_etl.core.errors import LoreError
 from lore_etl.core.json_types import JSON
 from lore_server.owner.session import Session
 from lore_server.setup import program
+from lore_server.setup.client_entry import command_line, starts_lore
 from lore_server.setup.clients import CLIENTS, Client
 from lore_server.setup.finding import Examined, Finding
 
@@ -70,7 +71,7 @@ def _is_lore(host: str, number: int) -> bool:
 
 def handshake(session: Session, here: Examined) -> Finding:
     """Start `lore mcp` on the project as a client would, and list its tools; start an owner only for an index."""
-    from lore_etl.stores.catalogue import CATALOGUE
+    from lore_etl.stores.catalogue_file import CATALOGUE
     from lore_etl.stores.claim import is_ours
 
     command = [*program.running(), "mcp", "-C", str(session.root)]
@@ -128,7 +129,7 @@ def _mentions(root: Path, unread: list[str]) -> Iterator[tuple[Client, Path, str
     from lore_server.setup import install
 
     for client in CLIENTS.values():
-        for is_user in (False, True):
+        for is_user in (False, True) if client.project_file else (True,):
             path = client.file(root, is_user)
             try:
                 label = _label(path, root)
@@ -139,7 +140,7 @@ def _mentions(root: Path, unread: list[str]) -> Iterator[tuple[Client, Path, str
                 continue
             for servers in (data.get(client.key), _of_project(data, root, client.key)):
                 for name, entry in servers.items() if isinstance(servers, dict) else ():
-                    if isinstance(entry, dict) and _starts_lore(name, entry):
+                    if isinstance(entry, dict) and (name == program.NAME or starts_lore(entry)):
                         yield client, path, str(name), entry
 
 
@@ -150,21 +151,14 @@ def _of_project(data: JSON, root: Path, key: str) -> object:
     return own.get(key) if isinstance(own, dict) else None
 
 
-def _starts_lore(name: str, entry: JSON) -> bool:
-    command = entry.get("command")
-    return name == program.NAME or (isinstance(command, str) and Path(command).name == program.NAME)
-
-
 def _problem(entry: JSON, root: Path) -> str | None:
     """Return the reason why an entry cannot start Lore, or None."""
-    command, arguments = entry.get("command"), entry.get("args", [])
-    if not isinstance(command, str):
+    line = [_filled(word, root) for word in command_line(entry)]
+    if not line:
         return None  # an entry with an address: the port's check reports whether a server listens there
-    command = _filled(command, root)
-    if "${" not in command and shutil.which(command) is None:
-        return f"starts {command}, which does not exist"
-    named = [_filled(str(argument), root) for argument in arguments] if isinstance(arguments, list) else []
-    for option, value in itertools.pairwise(named):
+    if "${" not in line[0] and shutil.which(line[0]) is None:
+        return f"starts {line[0]}, which does not exist"
+    for option, value in itertools.pairwise(line):
         if option in ("-C", "--project") and "${" not in value and not (root / value).is_dir():
             return f"names the project {value}, which does not exist"
     return None

@@ -1,0 +1,43 @@
+"""Suggest a first search and a first question about a project."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from lore_etl.core.json_types import JSON
+from lore_etl.relations.classes import Hierarchy
+
+if TYPE_CHECKING:
+    from lore_server.replies.records import FirstQuestionsRecord
+
+_GENERAL = re.compile(
+    r"^(?:readme|changelog|changes|license|contributing|code.of.conduct|security|index)\b", re.IGNORECASE
+)
+_PLAIN = re.compile(r"\w[\w .,-]{2,59}")
+"""A title that is safe to paste into any shell, because a project is not trusted with a command line."""
+FEWEST_SUBCLASSES = 2
+
+
+def first_questions(files: Sequence[JSON], tree: Hierarchy) -> FirstQuestionsRecord | None:
+    """Return a `search` for the longest guide and an `ask` about the most extended class, None for an empty index.
+
+    `files` are the catalogue's rows: source, type, title and the number of chunks.
+    """
+    titled = [file for file in files if _PLAIN.fullmatch(file["title"])]
+    specific = [file for file in titled if not _GENERAL.match(file["source"].rpartition("/")[2])] or titled
+    guides = [file for file in specific if file["type"] == "guide"] or specific
+    if not guides:
+        return None
+    title = max(guides, key=lambda file: file["chunks"])["title"]
+    return {"search": title, "ask": _about_classes(tree) or f"How does {title} work?"}
+
+
+def _about_classes(tree: Hierarchy) -> str | None:
+    extended = Counter(node.parent for node in tree.nodes.values() if node.parent)
+    for name, count in extended.most_common():
+        if count >= FEWEST_SUBCLASSES and tree.nodes[name].source and _PLAIN.fullmatch(name):
+            return f"Which classes extend {re.split('[.]', name)[-1]}?"
+    return None

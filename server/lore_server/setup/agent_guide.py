@@ -1,0 +1,60 @@
+"""Tell agents when to use Lore: a short block in the project's file of instructions, such as AGENTS.md."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from lore_server.setup import install
+
+START, END = "<!-- lore:start -->", "<!-- lore:end -->"
+BLOCK = f"""{START}
+## Lore
+
+This project has an index of its guides, code, tickets, releases, specs and decisions, served by the MCP server `lore`.
+
+- Before you search files by hand, call `query_documents` with the question, and open what it finds with `get_source`.
+- For "how", "where" and "why" questions, call `ask_knowledge_base`; its citations name files and lines.
+- Before you change a class, call `get_class_hierarchy` to see its ancestors and subclasses.
+- Trust results that are marked as current. Check those that are marked as changed or outdated against the file.
+{END}
+"""
+
+
+def change(path: Path, label: str, project: Path, is_wanted: bool) -> Literal["written", "removed", "unchanged"]:
+    """Add the block at the end of the file or renew it, or remove it; the rest of the file stays.
+
+    Raises:
+        ConfigError: the file is not a regular UTF-8 file inside the project.
+        StorageError: the file cannot be written.
+    """
+    text = install.read(path, label, project)
+    new = with_block(text or "") if is_wanted else without_block(text or "")
+    if new == (text or ""):
+        return "unchanged"
+    install.write(path, new, label)
+    return "written" if is_wanted else "removed"
+
+
+def with_block(text: str) -> str:
+    """Return the text with the current block, in the place of an older one or at the end."""
+    if parts := _around(text):
+        return parts[0] + BLOCK + parts[1]
+    gap = "" if not text else "\n" if text.endswith("\n") else "\n\n"
+    return text + gap + BLOCK
+
+
+def without_block(text: str) -> str:
+    """Return the text without the block and without the blank line before it."""
+    parts = _around(text)
+    if parts is None:
+        return text
+    before, after = parts
+    return (before.removesuffix("\n") if before.endswith("\n\n") else before) + after
+
+
+def _around(text: str) -> tuple[str, str] | None:
+    """Return the text before and after the block, None if there is no whole block."""
+    start = text.find(START)
+    end = text.find(END, start) if start >= 0 else -1
+    return (text[:start], text[end + len(END) :].removeprefix("\n")) if end >= 0 else None

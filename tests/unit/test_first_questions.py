@@ -1,0 +1,48 @@
+"""The questions that init suggests come from the project, and are safe to paste into a shell."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lore_etl.relations.classes import ClassNode, Hierarchy
+from lore_server.framework.first_questions import first_questions
+
+NO_CLASSES = Hierarchy([])
+
+
+def file(source: str, title: str, chunks: int = 1, type_: str = "guide") -> dict[str, object]:
+    return {"source": source, "title": title, "type": type_, "chunks": chunks, "lines": 1}
+
+
+def test_the_longest_specific_guide_is_suggested() -> None:
+    files = [file("README.md", "Ferry", 50), file("docs/a.md", "Short"), file("docs/b.md", "Retry policies", 9)]
+
+    assert first_questions(files, NO_CLASSES) == {
+        "search": "Retry policies", "ask": "How does Retry policies work?",
+    }  # fmt: skip
+
+
+def test_the_most_extended_class_of_the_project_is_suggested() -> None:
+    nodes = [ClassNode("a.Store", (), "a.py", (1, 2)), ClassNode("a.One", ("a.Store",), "a.py", (3, 4))]
+    nodes += [ClassNode("a.Two", ("a.Store",), "a.py", (5, 6))]
+    nodes += [ClassNode(f"a.E{n}", ("Exception",), "a.py", (7, 8)) for n in range(3)]
+
+    found = first_questions([file("a.py", "a.py", type_="source")], Hierarchy(nodes))
+
+    assert found == {"search": "a.py", "ask": "Which classes extend Store?"}
+
+
+def test_an_empty_index_has_no_suggestions() -> None:
+    assert first_questions([], NO_CLASSES) is None
+
+
+@given(st.lists(st.text(max_size=30), max_size=4), st.text(min_size=1, max_size=20))
+def test_no_suggestion_contains_a_character_that_a_shell_interprets(titles: list[str], name: str) -> None:
+    nodes = [ClassNode(name, (), "x", (1, 1)), *(ClassNode(f"C{n}", (name,), "x", (1, 1)) for n in range(2))]
+
+    found = first_questions([file(f"{n}.md", title) for n, title in enumerate(titles)], Hierarchy(nodes))
+
+    for text in found.values() if found else ():
+        assert not set("\"'`$\\!;&|<>(){}*~#\n\r\t\x1b") & set(str(text))
+        assert not str(text).startswith("-")
