@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from enum import Enum, auto
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +50,7 @@ class Operation:
     deadline_seconds: float
     toolset: str
     envelope: str
+    is_private: bool
     max_body_bytes: int
     input_schema: Schema
     output_schema: Schema
@@ -64,8 +65,13 @@ class Operation:
 
     @property
     def changes_state(self) -> bool:
-        """Return whether a call may change anything; over HTTP, such calls need a token."""
+        """Return whether a call may change anything."""
         return not self.hints["readOnlyHint"]
+
+    @property
+    def needs_token(self) -> bool:
+        """Return whether a call over HTTP needs a token: it may change something, or returns what the user asked."""
+        return self.changes_state or self.is_private
 
     @property
     def is_about_knowledge(self) -> bool:
@@ -155,6 +161,7 @@ def contract_file() -> Path:
     return _BESIDE if _BESIDE.exists() else _ABOVE
 
 
+@cache
 def load_contract() -> Contract:
     """Read `openapi.yaml`. Raises ConfigError if it is missing or invalid."""
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -186,6 +193,7 @@ def _operation(document: Schema, method: str, path: str, spec: Schema) -> Operat
         deadline_seconds=float(spec["x-deadline-seconds"]),
         toolset=spec["tags"][0],
         envelope=spec.get("x-envelope", ""),
+        is_private=spec.get("x-private", False),
         max_body_bytes=spec.get("x-max-body-bytes", MAX_BODY_BYTES),
         input_schema=_resolved(document, _arguments(spec)),
         output_schema=_resolved(document, reply),

@@ -43,6 +43,10 @@ FILES = {
     "pkg/child.py": "from pkg.base import Base\n\n\nclass Child(Base):\n    pass\n",
     "release-notes/v1.0.0.md": "# v1.0.0\n\nThe first one.\n",
 }
+ANSWER: JSON = {
+    "id": "0" * 12, "found": True, "mode": "synthesized", "confidence": 0.9, "citations": [], "references": [],
+    "freshness": {"state": "fresh"},
+}  # fmt: skip
 BOTH = pytest.mark.parametrize("mode", ["auto", "legacy"])
 
 
@@ -102,7 +106,7 @@ CALLS: list[tuple[str, JSON]] = [
 ]
 
 
-TOOLSETS = ("query", "documents", "manage", "projects", "memories", "docs")
+TOOLSETS = ("query", "documents", "manage", "projects", "memories", "docs", "insights")
 
 
 @pytest.mark.parametrize("toolsets", [None, *((toolset,) for toolset in TOOLSETS), ("query", "projects"), TOOLSETS])
@@ -463,6 +467,39 @@ def test_a_client_that_requests_progress_waits_longer_and_sees_increasing_number
     assert steps == sorted(set(steps))
     assert [message for _, _, message in seen[:3]] == ["starting", "reading: 0 of 4", "reading: 4 of 4"]
     assert all(total is None or progress <= total for progress, total, _ in seen)
+
+
+class Writing:
+    """An app that writes the second half of an answer after the client has received the first."""
+
+    def __init__(self) -> None:
+        self.is_heard = threading.Event()
+
+    def call(self, operation: str, arguments: JSON, listener: Listener) -> JSON:
+        listener.text("It doubles.")
+        assert self.is_heard.wait(120)
+        listener.text("\n\nAt most five times.")
+        return {**ANSWER, "answer": "It doubles.\n\nAt most five times."}
+
+
+@BOTH
+def test_a_client_that_requests_progress_hears_an_answer_while_it_is_written(contract: Contract, mode: str) -> None:
+    writing, heard, numbers = Writing(), list[str | None](), list[float]()
+
+    async def hear(progress: float, total: float | None, message: str | None) -> None:
+        heard.append(message)
+        numbers.append(progress)
+        writing.is_heard.set()
+
+    async def run() -> Any:
+        async with Client(wired(build_server(contract, Calls(contract, writing.call), problem)), mode=mode) as client:
+            return await client.call_tool("ask_knowledge_base", {"query": "retries"}, progress_callback=hear)
+
+    result = anyio.run(run)
+
+    assert heard == ["It doubles.", "\n\nAt most five times."]
+    assert numbers == sorted(set(numbers))
+    assert result.structured_content["answer"] == "".join(map(str, heard))
 
 
 @BOTH

@@ -137,7 +137,8 @@ def test_missing_arguments_get_their_defaults(contract: Contract) -> None:
     accepted = contract["query_documents"].accept({"query": "x"})
 
     assert accepted == {
-        "query": "x", "type": "all", "limit": 10, "passages": 0, "facets": False, "explain": False, "max_tokens": 2000
+        "query": "x", "type": "all", "limit": 10, "passages": 0, "facets": False, "explain": False, "brief": False,
+        "max_tokens": 2000,
     }  # fmt: skip
 
 

@@ -11,7 +11,7 @@ import anyio.lowlevel
 from mcp.server.context import ServerRequestContext
 
 from lore_etl.core.errors import Cancelled
-from lore_server.execution.progress import Listener
+from lore_server.execution.progress import Listener, ignore_text
 
 PROGRESS_SECONDS = 0.2
 Context = ServerRequestContext[Any]
@@ -25,7 +25,7 @@ class Follower:
     def __init__(self, context: Context) -> None:
         meta = context.meta or {}
         self.wants_progress = meta.get("progress_token", meta.get("progressToken")) is not None
-        self.listener = Listener(self._report)
+        self.listener = Listener(self._report, self._report_text if self.wants_progress else ignore_text)
         self._session = context.session
         self._loop = anyio.lowlevel.current_token()
         self._steps = Steps()
@@ -49,7 +49,17 @@ class Follower:
         if not self._steps.advance():
             return
         self._reported_at = now
-        message = f"{stage}: {done} of {total}" if total else stage
+        self._send(f"{stage}: {done} of {total}" if total else stage)
+
+    def _report_text(self, text: str) -> None:
+        """Report a part of an answer as a message; called from the thread that works."""
+        if self._is_left:
+            raise Cancelled("The client no longer waits for this answer.")
+        self._steps.take(f"text {self._steps.reached}", 0, 0)
+        self._steps.advance()
+        self._send(text)
+
+    def _send(self, message: str) -> None:
         try:
             anyio.from_thread.run(
                 self._session.report_progress, self._steps.reached, self._steps.total, message, token=self._loop

@@ -36,7 +36,7 @@ def _arguments(operation: Operation, texts: dict[str, str]) -> Schema:
 
 def _argument(name: str, schema: Schema, texts: dict[str, str], by: str) -> Schema:
     """Outline an argument. One that an earlier tool described in the same words needs no description again."""
-    outline = {key: value for key, value in schema.items() if key not in _SILENT and not _is_huge(key, value)}
+    outline = {key: value for key, value in schema.items() if key not in _SILENT and not _is_obvious(key, value)}
     if texts.setdefault(canonical_json([name, schema]), by) != by and name in _KNOWN:
         del outline["description"]
     if "items" in schema and "string" in schema["type"]:
@@ -53,23 +53,32 @@ def _argument(name: str, schema: Schema, texts: dict[str, str], by: str) -> Sche
     return outline
 
 
-def _is_huge(name: str, value: Any) -> bool:
-    return name == "maximum" and value >= HUGE
+def _is_obvious(name: str, value: Any) -> bool:
+    """Return whether a limit is huge, or a flag is off by default."""
+    return (name == "maximum" and value >= HUGE) or (name == "default" and value is False)
 
 
 def _result(operation: Operation, texts: dict[str, str]) -> Schema:
-    """Outline the result: its properties with their types and, for rows, the property names."""
+    """Outline the result: the types of required properties, the property names of rows, and the optional names."""
     full = operation.output_schema
     first = texts.setdefault(canonical_json(full), operation.id)
     if first != operation.id:
         properties = {name: _property(full["properties"][name]) for name in full["required"]}
         return {"type": "object", "description": f"Same as {first}", "properties": properties}
     known = [name for name in _KNOWN if texts.setdefault(f"result.{name}", operation.id) != operation.id]
-    properties = {name: _property(property_) for name, property_ in full["properties"].items() if name not in known}
-    return {"type": "object", "properties": properties}
+    shown = {name: property_ for name, property_ in full["properties"].items() if name not in known}
+    optional = ", ".join(name for name in shown if name not in full["required"] and not _rows(shown[name]))
+    properties = {name: _property(shown[name]) for name in shown if name in full["required"] or _rows(shown[name])}
+    outline: Schema = {"type": "object", "properties": properties}
+    return {**outline, "description": f"Optional: {optional}"} if optional else outline
 
 
 def _property(schema: Schema) -> Schema:
-    names = schema.get("items", {}).get("properties")
+    names = _rows(schema)
     outline = {"type": schema["type"]}
     return {**outline, "description": f"Each: {', '.join(names)}"} if names else outline
+
+
+def _rows(schema: Schema) -> Iterable[str]:
+    """Return the property names of the rows of an array; an empty sequence for other values."""
+    return tuple(schema.get("items", {}).get("properties", ()))

@@ -12,7 +12,14 @@ from lore_etl.core.json_types import JSON
 from lore_server.contract import Contract, Operation, Schema
 from lore_server.execution.progress import Listener
 from lore_server.knowledge.write_request import WriteRequest
-from lore_server.replies import render_framework, render_index, render_memories, render_projects
+from lore_server.replies import (
+    render_framework,
+    render_history,
+    render_index,
+    render_insights,
+    render_memories,
+    render_projects,
+)
 from lore_server.replies.reply_text import ReplyText, error_text
 
 if TYPE_CHECKING:  # commands only render the owner's replies, so they do not import services
@@ -24,11 +31,13 @@ if TYPE_CHECKING:  # commands only render the owner's replies, so they do not im
     from lore_server.services.database import DatabaseService
     from lore_server.services.documents import DocumentService
     from lore_server.services.health import HealthService
+    from lore_server.services.insights import InsightsService
     from lore_server.services.jobs import JobService
     from lore_server.services.knowledge_search import KnowledgeSearch
     from lore_server.services.memory_search import MemorySearch
     from lore_server.services.memory_service import MemoryService
     from lore_server.services.project_service import ProjectService
+    from lore_server.services.saved_answers import AnswerSaver
     from lore_server.services.search_service import SearchService
     from lore_server.services.storage import StorageService
 
@@ -50,6 +59,8 @@ class Services:
     health: HealthService
     projects: ProjectService
     chapters: ChapterService
+    saver: AnswerSaver
+    insights: InsightsService
     knowledge: KnowledgeSearch
     storage: StorageService
     memories: MemoryService
@@ -82,7 +93,7 @@ OPERATIONS: dict[str, Entry] = {
     "list_documents": entry(lambda its: its.documents.page, render_index.documents),
     "get_document_by_id": entry(lambda its: its.documents.document, render_index.document),
     "list_sources": entry(lambda its: its.documents.sources, render_index.sources),
-    "get_source": entry(lambda its: its.documents.source, render_index.source),
+    "get_source": entry(lambda its: its.documents.source, render_history.source),
     "manage_knowledge_base": entry(lambda its: its.jobs.run, render_index.job),
     "get_job": entry(lambda its: its.jobs.get, render_index.job),
     "cancel_job": entry(lambda its: its.jobs.cancel, render_index.job),
@@ -108,6 +119,11 @@ OPERATIONS: dict[str, Entry] = {
     "remove_chapter": entry(lambda its: its.chapters.remove, render_projects.written),
     "get_knowledge_history": entry(lambda its: its.storage.history, render_projects.history),
     "revert_knowledge": entry(lambda its: its.storage.revert, render_projects.reverted),
+    "save_answer": entry(lambda its: its.saver.save, render_projects.written),
+    "get_insights": entry(lambda its: its.insights.get, render_insights.insights),
+    "list_marks": entry(lambda its: its.insights.marks, render_insights.marks),
+    "mark_result": entry(lambda its: its.insights.mark, render_insights.marked),
+    "clear_insights": entry(lambda its: its.insights.clear, render_insights.cleared),
     "get_server_info": entry(lambda its: its.storage.info, render_projects.info),
     "get_storage_status": entry(lambda its: its.storage.status, render_projects.status),
     "sync_storage": entry(lambda its: its.storage.sync, render_projects.synced),
