@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -12,14 +13,18 @@ from typing import TYPE_CHECKING
 
 from lore_etl.config.project import knowledge_home
 from lore_etl.config.settings import Settings
-from lore_etl.core.errors import IndexMissing, LoreError
+from lore_etl.core.errors import LoreError
 from lore_etl.core.json_types import JSON
 from lore_etl.core.model import SyncReport, silent
 from lore_etl.index import Index
 from lore_etl.models.embedder import Model
+from lore_etl.pipeline.failure import emptiness
 from lore_etl.sources import SourceSet
 from lore_etl.sources.source import SourceContext
+from lore_etl.system.memory import release_unused_memory
 from lore_server.answer.answer_service import AnswerService
+from lore_server.answer.kept_answers import KeptAnswers
+from lore_server.answer.model_answers import ModelAnswers
 from lore_server.contract import Contract, Operation, Queue
 from lore_server.execution.lanes import Lane, Together
 from lore_server.execution.progress import NOBODY, Listener
@@ -38,12 +43,15 @@ from lore_server.services.chapters import ChapterService
 from lore_server.services.database import DatabaseService
 from lore_server.services.documents import DocumentService
 from lore_server.services.health import HealthService
+from lore_server.services.insights import InsightsService
 from lore_server.services.jobs import LATEST, JobService
 from lore_server.services.knowledge_library import Library
 from lore_server.services.knowledge_search import KnowledgeSearch
 from lore_server.services.memory_search import MemorySearch
 from lore_server.services.memory_service import MemoryService
 from lore_server.services.project_service import ProjectService
+from lore_server.services.question_log import QuestionLog
+from lore_server.services.saved_answers import AnswerSaver
 from lore_server.services.search_service import SearchService
 from lore_server.services.storage import StorageService
 
@@ -53,6 +61,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 CONCURRENT_CALLS = 16
 QUEUE_SECONDS = 20.0
+MANY_CHUNKS = 500  # a sync of fewer uses little memory, and releasing it would delay the reply
 
 
 class App:
@@ -79,17 +88,21 @@ class App:
         self.freshness = Freshness(self.index, self.jobs.running_id)
         self._view = View(self.index)
         self._output = Output(self.index, self._view, self.freshness)
-        queries = QueryService(self.index)
+        self._questions = QuestionLog(root, settings.insights)
+        queries, kept = QueryService(self.index), KeptAnswers(self._questions.earlier)
+        self._answer_model = ModelAnswers(settings.answer)
         self._recorder = Recorder(self._library)
         self._services = Services(
             search=SearchService(self.index, queries, self.freshness),
-            answers=AnswerService(self.index, queries, self.freshness),
+            answers=AnswerService(self.index, queries, self.freshness, kept, self._answer_model),
             documents=DocumentService(self.index, self.freshness),
             jobs=self.jobs,
             database=DatabaseService(self.index),
             health=HealthService(self.index, contract, self.jobs.running, owner, self.freshness),
             projects=ProjectService(self._library),
             chapters=ChapterService(self._library),
+            saver=AnswerSaver(self._library, kept),
+            insights=InsightsService(self.index, self._questions),
             knowledge=KnowledgeSearch(self._library),
             storage=StorageService(self._library),
             memories=MemoryService(self._library),
@@ -112,7 +125,10 @@ class App:
         operation = self.contract[operation_id]
         if operation.is_about_knowledge:
             return self._recorder.run(operation, arguments, lambda: self._answer(operation, arguments, listener))
-        return self._answer(operation, arguments, listener)
+        started = time.perf_counter()
+        result = self._answer(operation, arguments, listener)
+        self._questions.note(operation_id, arguments, result, time.perf_counter() - started)
+        return result
 
     def _answer(self, operation: Operation, arguments: JSON, listener: Listener) -> JSON:
         accepted = operation.accept(arguments)
@@ -134,11 +150,13 @@ class App:
         return in_lane()
 
     def _after_pass(self, report: SyncReport) -> None:
-        """After each sync, rewrite `.ce/syntropy-index.json` and warm the docs view."""
+        """After each sync, rewrite `.ce/syntropy-index.json`, warm the docs view and release the memory of the sync."""
         self._services.health.forget()
         self._output.refresh(report)
         with warming():
             self._view.entries()
+        if report.created + report.updated >= MANY_CHUNKS:
+            release_unused_memory()
 
     def _knowledge_changed(self) -> None:
         """Index new knowledge immediately; the folder exists before the jobs that read it."""
@@ -152,7 +170,7 @@ class App:
         try:
             self.index.require()
             if not self.index.catalogue.total():
-                raise IndexMissing("The index is empty.")
+                raise emptiness(self.index)
             state["freshness"] = self.freshness.record()
         except LoreError as error:
             state["problem"] = {"code": error.code, "message": error.message, "hint": error.hint}
@@ -174,6 +192,8 @@ class App:
         self.jobs.stop()
         self._calls.close()
         self._library.close()
+        self._questions.close()
+        self._answer_model.close()
         self._calls_out.close(wait=False)  # no client waits for a remote model any more
         self.index.close()
 

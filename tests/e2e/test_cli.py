@@ -10,7 +10,9 @@ import pytest
 
 from lore_etl.config.settings import Settings
 from tests.harness.commands import run_lore, start_lore
-from tests.harness.projects import ROOT, write_project
+from tests.harness.evaluation import commit
+from tests.harness.projects import ROOT, copy_project, write_project
+from tests.harness.tracker import github, github_issue, running
 from tests.harness.trust import approve
 
 
@@ -67,6 +69,18 @@ def test_sync_prints_its_report_as_data(project: Path) -> None:
     }  # fmt: skip
     assert job["state"] == "done"
     assert report["unchanged"] == listed["total"] > 0
+
+
+def test_a_prebuilt_index_is_exported_and_imported(project: Path, tmp_path: Path) -> None:
+    file, clone = tmp_path / "lore.index", tmp_path / "clone"
+    copy_project(project, clone, ".lore")
+
+    exported = json.loads(run_lore("index", "export", str(file), "--json", cwd=project).stdout)
+    imported = json.loads(run_lore("index", "import", str(file), "--json", cwd=clone).stdout)
+
+    assert exported == {"vectors": imported["created"], "bytes": file.stat().st_size}
+    assert (imported["taken"], imported["embedded"]) == (exported["vectors"], 0)
+    assert run_lore("search", "zebra", cwd=clone).returncode == 0
 
 
 def test_the_class_tree_shows_the_members_of_its_root(project: Path) -> None:
@@ -185,6 +199,7 @@ def test_init_writes_a_valid_configuration_and_keeps_an_existing_file(tmp_path: 
 
     assert Settings.model_validate(tomllib.loads(written)) == Settings()
     assert "Wrote: lore.toml." in first.stdout
+    assert "Missing" not in first.stdout  # only of interest beside a `.ce/`
     assert "Kept: lore.toml." in second.stdout
     assert (tmp_path / "lore.toml").read_text() == "[index]\n"
 
@@ -202,9 +217,66 @@ def test_every_command_is_documented() -> None:
     documented = (ROOT / "docs" / "cli.md").read_text()
     helped = run_lore("--help", cwd=ROOT).stdout
 
-    for name in "init sync search ask hierarchy docs status call eval tune serve mcp version".split():
+    for name in "init sync pull add-docs search ask why hierarchy docs status call eval tune serve mcp version".split():
         assert f"`lore {name}" in documented
         assert f" {name} " in helped
+
+
+def test_a_place_leads_to_the_commits_that_changed_it(project: Path) -> None:
+    without = run_lore("why", "pkg/base.py", cwd=project)
+    commit(project, "Run once (#7)")
+    whole = run_lore("why", "base.py:2-3", cwd=project / "pkg")
+    of_member = run_lore("why", "Base.run", "--json", cwd=project)
+    unknown = run_lore("why", "Base.walk", cwd=project)
+
+    assert (without.returncode, without.stdout) == (1, "pkg/base.py:1-3\nnote: This project has no git history.\n")
+    assert whole.stdout.startswith("pkg/base.py:2-3\n")
+    assert "Run once (#7)  (Tester)\n   names #7\n" in whole.stdout
+    assert [change["subject"] for change in json.loads(of_member.stdout)["history"]] == ["Run once (#7)"]
+    assert (unknown.returncode, unknown.stderr.split("\n")[0]) == (1, "`Base` defines no `walk`.")
+
+
+def test_pulled_tickets_are_found_with_their_state(tmp_path: Path) -> None:
+    write_project(tmp_path, {"README.md": "# Harbour\n\nFerries.\n"})
+    unready = run_lore("pull", "github", "acme/ferry", cwd=tmp_path)
+    assert run_lore("sync", cwd=tmp_path).returncode == 0
+
+    with running(github([github_issue(41, state="closed", body="The gangway squeaks.")])) as address:
+        done = run_lore("pull", "github", "acme/ferry", "--url", address, "--json", cwd=tmp_path)
+        found = run_lore("search", "gangway squeaks", cwd=tmp_path)
+
+    assert (unready.returncode, "lore init" in unready.stderr) == (1, True)
+    assert json.loads(done.stdout)["changed"] == 2
+    assert "@tickets/github/acme/ferry/issues/41.md" in found.stdout.splitlines()[0]
+    assert "[ticket, closed]" in found.stdout.splitlines()[0]
+
+
+def test_documentation_of_a_library_is_found_with_its_version_below_the_projects_own_files(tmp_path: Path) -> None:
+    project, kit = tmp_path / "project", tmp_path / "mooring-kit"
+    write_project(project, {"README.md": "# Harbour\n\nHow ferries moor at the pier.\n"})
+    write_project(kit, {"docs/pier.md": "# Pier\n\nHow ferries moor at the pier, in detail.\n"})
+    unready = run_lore("add-docs", str(kit), cwd=project)
+    assert run_lore("sync", cwd=project).returncode == 0
+    (project / "linked").symlink_to(kit)
+
+    added = run_lore("add-docs", str(kit), "--version", "2.1", "--json", cwd=project)
+    plain = run_lore("search", "how ferries moor at the pier", cwd=project).stdout
+    named = run_lore("search", "how ferries moor at the pier with mooring kit", cwd=project).stdout
+    typed = run_lore("search", "pier", "--type", "library", "--json", cwd=project)
+    refused = run_lore("add-docs", "linked", cwd=project)
+    listed = run_lore("add-docs", "--list", cwd=project).stdout
+    removed = run_lore("add-docs", "--remove", "mooring-kit", cwd=project)
+    after = run_lore("search", "pier", "--type", "library", "--json", cwd=project)
+
+    assert (unready.returncode, "lore init" in unready.stderr) == (1, True)
+    assert json.loads(added.stdout)["libraries"][0]["added"] == 1
+    assert plain.startswith("1. README.md:1-3  [guide]")
+    assert named.startswith("1. @docs/mooring-kit/docs/pier.md:6-8  [library, mooring-kit 2.1]")
+    assert [result["type"] for result in json.loads(typed.stdout)["results"]] == ["library"]
+    assert (refused.returncode, "leads outside the project" in refused.stderr) == (2, True)
+    assert listed.startswith(f"mooring-kit 2.1  1 page  {kit.resolve()}")
+    assert removed.returncode == 0
+    assert json.loads(after.stdout)["results"] == []
 
 
 def test_every_configuration_key_is_documented() -> None:

@@ -25,14 +25,16 @@ from tests.harness.documents import COMMANDS, PAGES, RECORDING, Block, Step, blo
 from tests.harness.projects import ROOT, copy_project
 
 NOT_RUN = {
-    "lore adopt": "needs an index that Lore did not create; test_adoption.py runs it",
     "lore doctor": "starts other programs; test_doctor.py runs it",
     "lore eval": "takes minutes on a real set; test_eval.py runs it",
     "lore hook": "needs another server; test_hook.py runs it",
     "lore install": "writes the path of this machine; test_install.py runs it",
     "lore knowledge adopt": "needs knowledge of another folder; test_knowledge.py runs it",
+    "lore add-docs": "needs documentation elsewhere; test_cli.py runs it",
+    "lore pull": "needs a tracker; test_cli.py runs it",
     "lore serve": "runs until it is stopped; test_http.py runs it",
     "lore tune": "takes minutes on a real set; test_eval.py runs it",
+    "lore why": "needs a git history; test_cli.py runs it",
 }
 """Commands of which only the words and options are checked, with the reason."""
 

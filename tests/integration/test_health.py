@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from lore_etl.config.settings import Settings
+from lore_etl.config.settings import AnswerSettings, Settings
 from lore_server.app import App
 from lore_server.contract import Contract
+from lore_server.services.health import size_of
 from tests.harness.models import HashModel
 from tests.harness.projects import write_project
 
@@ -32,7 +34,7 @@ def project(tmp_path: Path) -> Path:
 
 def synced(project: Path, contract: Contract) -> App:
     app = App(project, Settings(), contract, HashModel())
-    app.call("manage_knowledge_base", {"action": "sync"})
+    app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 60})
     return app
 
 
@@ -189,3 +191,47 @@ def test_the_status_names_what_was_found_and_what_was_left_out(tmp_path: Path, c
             {"extension": ".png", "reason": "binary", "files": 1, "example": "logo.png"},
         ],
     }
+
+
+@pytest.mark.parametrize(
+    ("answer", "detail"),
+    [
+        (AnswerSettings(provider="openai"), "answer.model is not set"),
+        (AnswerSettings(provider="openai", model="m"), "OPENAI_API_KEY is not set"),
+        (AnswerSettings(provider="none"), "answer.provider is none"),
+    ],
+)
+def test_the_check_of_answers_names_what_is_missing(
+    project: Path, contract: Contract, answer: AnswerSettings, detail: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    app = App(project, Settings(answer=answer), contract, HashModel())
+    checks = {check["part"]: check["detail"] for check in health(app)["checks"]}
+    app.close()
+
+    assert detail in checks["answers"]
+
+
+def test_the_check_of_answers_names_provider_model_and_host(project: Path, contract: Contract) -> None:
+    answer = AnswerSettings(provider="openai", model="qwen3:8b", base_url="http://127.0.0.1:11434/v1")
+    app = App(project, Settings(answer=answer), contract, HashModel())
+    checks = {check["part"]: check["detail"] for check in health(app)["checks"]}
+    app.close()
+
+    assert all(part in checks["answers"] for part in ("openai", "qwen3:8b", "127.0.0.1"))
+
+
+def test_the_size_is_counted_while_the_folder_is_deleted(tmp_path: Path) -> None:
+    def rebuild_and_delete() -> None:
+        for _ in range(100):
+            for name in "abcde":
+                (tmp_path / name / "deep" / "deeper").mkdir(parents=True)
+            for name in "abcde":
+                shutil.rmtree(tmp_path / name)
+
+    with ThreadPoolExecutor(1) as pool:
+        deleting = pool.submit(rebuild_and_delete)
+        while not deleting.done():
+            assert size_of(tmp_path) == 0
+        deleting.result()

@@ -60,9 +60,9 @@ def test_the_hint_for_the_full_text_appears_only_if_a_result_was_truncated() -> 
         "excerpt": "Wait … here.",
     }
     memory = {"id": "m", "name": "M", "path": "@lore/memories/main/m.md", "score": 1.0, "excerpt": "Wait … here."}
-    for operation, row in (("query_documents", result), ("search_memories", memory)):
-        assert "(whole:" not in render(operation, {"results": [row]}).body
-        assert "(whole:" in render(operation, {"results": [row | {"cut": True}]}).body
+    for operation, row, hint in (("query_documents", result, "(cut)"), ("search_memories", memory, "(whole: ")):
+        assert hint not in render(operation, {"results": [row]}).body
+        assert hint in render(operation, {"results": [row | {"cut": True}]}).body
 
 
 @given(st.integers(1, 100), st.integers(300, 15_000), st.sampled_from([PASSAGE, '"\\\n' * 500, "\x00" * 900]))

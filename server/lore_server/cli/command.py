@@ -10,13 +10,14 @@ from typing import Annotated, Any
 
 import typer
 
+from lore_server import __version__
+from lore_server.console import output
 from lore_server.console.logs import configure_logging
 from lore_server.console.output import fail
 from lore_server.owner.session import Session
 
 cli = typer.Typer(
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Search a project's guides, code, tickets, releases, specs and decisions, and answer questions from them.",
@@ -40,6 +41,12 @@ _COMMON = {
 }
 
 
+def _show_version(is_wanted: bool) -> None:
+    if is_wanted:
+        output.line(__version__)
+        raise typer.Exit
+
+
 @cli.callback()
 def options(
     context: typer.Context,
@@ -48,6 +55,9 @@ def options(
     as_json: JsonOption = False,
     verbose: VerboseOption = False,
     no_daemon: DirectOption = False,
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", is_eager=True, callback=_show_version)
+    ] = False,
 ) -> None:
     """Accept the options before or after the command."""
     context.obj = {

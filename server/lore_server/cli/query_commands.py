@@ -12,10 +12,12 @@ from lore_etl.core.errors import Cancelled, InvalidArgument, NotFound, UsageErro
 from lore_etl.core.json_types import JSON
 from lore_server import __version__
 from lore_server.cli.command import command
+from lore_server.cli.last_answer import last_answer, remember_answer
 from lore_server.console import output
 from lore_server.console.output import print_json
 from lore_server.contract import load_contract
 from lore_server.owner.session import Session
+from lore_server.setup.clients import CLIENTS
 
 WHOLE = 1_000_000  # tokens: a shell has a pager, not a context window
 LONGEST_WAIT = 86_400  # seconds: a shell waits for the end and shows progress
@@ -25,6 +27,7 @@ ToolsetsOption = Annotated[
     typer.Option(help="MCP tools to offer; default: query,documents,manage. projects and memories write knowledge."),
 ]
 TypeOption = Annotated[str, typer.Option("-t", "--type", help="Only this document type.")]
+BriefOption = Annotated[bool, typer.Option("--brief", help="Show places without their text.")]
 TypesOption = Annotated[
     list[str] | None, typer.Option("-t", "--type", help="Only this document type; repeat it for several.")
 ]
@@ -35,11 +38,14 @@ def init(
     session: Session,
     folder: Annotated[Path | None, typer.Argument(metavar="[DIR]", help="Project folder; default: see -C.")] = None,
     sync: Annotated[bool, typer.Option(help="Build the index.")] = True,
+    force: Annotated[bool, typer.Option("--force", help="Accept the home folder or / as the project.")] = False,
 ) -> None:
     """Set up Lore for a project: find its knowledge, write lore.toml if missing, build the index."""
     if folder is not None and session.project is not None:
         raise UsageError("The project folder is given twice.", "Give it after init or with -C, not both.")
     session.project = folder or session.project
+    if not force and session.root in (Path.home().resolve(), Path(session.root.anchor)):
+        raise UsageError(f"{session.root} is not a project.", "Name a project's folder, or add --force to index it.")
     try:
         result = session.call("init_project", sync=sync, wait_seconds=LONGEST_WAIT)
     except KeyboardInterrupt:
@@ -48,6 +54,11 @@ def init(
     job = result.get("job", {"state": "done"})
     if job["state"] != "done":
         raise typer.Exit(from_record(job["problem"]).exit_code if "problem" in job else Cancelled.exit_code)
+    if (questions := result.get("questions")) and not session.as_json:
+        output.note("Next:")
+        output.note(f'  lore search "{questions["search"]}"')
+        output.note(f'  lore ask "{questions["ask"]}"')
+        output.note(f"  lore install CLIENT    ({', '.join(CLIENTS)})")
 
 
 @command
@@ -84,15 +95,16 @@ def search(
     limit: Annotated[int, typer.Option("-n", "--limit", help="Maximum number of results.")] = 10,
     passages: Annotated[int, typer.Option(help="Maximum number of further passages of each file.")] = 0,
     facets: Annotated[bool, typer.Option("--facets", help="Count the matches by type and folder.")] = False,
-    explain: Annotated[bool, typer.Option(help="Show the terms of each score.")] = False,
+    explain: Annotated[bool, typer.Option(help="Show the terms of each score and the time of each step.")] = False,
+    brief: BriefOption = False,
     max_tokens: Annotated[int, typer.Option(help="Maximum tokens in the reply.")] = 2000,
     cursor: CursorOption = None,
 ) -> None:
     """Search the project and list ranked passages with file and lines."""
     result = session.call(
         "query_documents", query=query, type=type or None, path=path or None, lang=lang or None, after=after,
-        before=before, limit=limit, passages=passages, facets=facets, explain=explain, max_tokens=max_tokens,
-        cursor=cursor,
+        before=before, limit=limit, passages=passages, facets=facets, explain=explain, brief=brief,
+        max_tokens=max_tokens, cursor=cursor,
     )  # fmt: skip
     if not result["results"]:
         raise typer.Exit(NotFound.exit_code)
@@ -101,21 +113,50 @@ def search(
 @command
 def ask(
     session: Session,
-    query: str,
+    query: Annotated[str | None, typer.Argument(help="Question; only --save works without one.")] = None,
     type: TypesOption = None,
     limit: Annotated[int, typer.Option("-n", "--limit", help="Maximum number of files to use.")] = 5,
     max_tokens: Annotated[int, typer.Option(help="Maximum tokens in the reply.")] = 3000,
+    continue_: Annotated[
+        bool, typer.Option("--continue", help="Follow up on your last answer in this project.")
+    ] = False,
+    brief: BriefOption = False,
+    save: Annotated[
+        str | None, typer.Option("--save", help="Save the answer as a knowledge document.", metavar="TITLE")
+    ] = None,
 ) -> None:
     """Answer a question with citations."""
-    result = session.call("ask_knowledge_base", query=query, type=type or "all", limit=limit, max_tokens=max_tokens)
+    if query is None:
+        if save is None or continue_:
+            raise UsageError("There is no question.", 'Ask one: lore ask "how are jobs retried".')
+        session.call("save_answer", answer=last_answer(session.root), title=save)
+        return
+    operation, shown = "ask_knowledge_base", output.StreamedAnswer(session.as_json)
+    session.on_text = shown.on_text
+    earlier = {"follow_up": last_answer(session.root)} if continue_ else {}
+    result = session.ask(
+        operation, query=query, type=type or "all", limit=limit, max_tokens=max_tokens, brief=brief, **earlier
+    )
+    if session.as_json:
+        print_json(result)
+    else:
+        shown.finish(operation, result, session.root)
+    remember_answer(session.root, result["id"])
     if not result["found"]:
         raise typer.Exit(NotFound.exit_code)
+    if save is not None:
+        saved = session.ask("save_answer", answer=result["id"], title=save)
+        output.note(f"Saved as {saved['filename']}.")
 
 
 @command
-def hierarchy(session: Session, root: str) -> None:
+def hierarchy(
+    session: Session,
+    root: str,
+    depth: Annotated[int | None, typer.Option(help="Levels of subclasses; default: all.")] = None,
+) -> None:
     """Show a class and its subclasses."""
-    session.call("get_class_hierarchy", root=root, max_tokens=WHOLE)
+    session.call("get_class_hierarchy", root=root, depth=depth, max_tokens=WHOLE)
 
 
 @command

@@ -1,4 +1,4 @@
-"""`lore install` and `lore doctor`. Their implementation is imported when they run."""
+"""`lore install`, `lore uninstall` and `lore doctor`. Their implementation is imported when they run."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from lore_server.console import output, terminal
 from lore_server.console.output import print_json
 from lore_server.contract import load_contract
 from lore_server.owner.session import Session
+from lore_server.setup.clients import CLIENTS, Client, client_named
 
 if TYPE_CHECKING:
     from lore_server.setup.client_entry import ClientEntry
-    from lore_server.setup.clients import Client
 
 LINES = {
     "added": "Wrote {file}: `{name}` starts {line}",
@@ -25,35 +25,80 @@ LINES = {
     "printed": "For {file}:",
     "different": "{file} has a different `{name}`; nothing was written.",
     "unsafe": "{file} has a format that Lore cannot edit safely; nothing was written.",
+    "removed": "Removed `{name}` from {file}.",
+    "absent": "{file} has no `{name}`.",
 }
+ClientArgument = Annotated[str, typer.Argument(help=f"{', '.join(list(CLIENTS)[:-1])} or {list(CLIENTS)[-1]}.")]
+NameOption = Annotated[str, typer.Option("--name", help="Name of the entry.")]
 
 
 @command
 def install(
     session: Session,
-    client: Annotated[str, typer.Argument(help="claude-code, cursor, vscode, gemini or codex.")],
+    client: ClientArgument,
     user: Annotated[
         bool, typer.Option("--user", help="Write the user's configuration file instead of the project's.")
     ] = False,
     print_only: Annotated[bool, typer.Option("--print", help="Print the entry and write nothing.")] = False,
-    name: Annotated[str, typer.Option("--name", help="Name of the entry.")] = "lore",
+    name: NameOption = "lore",
     toolsets: Annotated[
         str | None, typer.Option("--toolsets", help="Toolsets that `lore mcp` offers, such as query,documents.")
     ] = None,
+    instructions: Annotated[
+        bool, typer.Option("--instructions", help="Tell agents in AGENTS.md (or the client's file) when to use Lore.")
+    ] = False,
 ) -> None:
     """Add Lore to an MCP client's configuration, without overwriting existing entries."""
+    from lore_server.setup import agent_guide
     from lore_server.setup.client_entry import EntryRequest, build
-    from lore_server.setup.clients import client_named
 
     found = client_named(client)
     _check(name, toolsets)
+    user = user or not found.project_file
     entry = build(EntryRequest(found, session.root, user, session.project is not None, session.config, toolsets))
     record = _record(found, found.file(session.root, user), session.root, not user, name, entry, print_only)
+    guide = session.root / found.instructions
+    if instructions and not print_only:
+        record["instructions"] = agent_guide.change(guide, found.instructions, session.root, is_wanted=True)
     if session.as_json:
         print_json(record)
     else:
         _show(record, entry)
+        if instructions:
+            output.line(agent_guide.BLOCK if print_only else f"{found.instructions} tells agents when to use Lore.")
+        elif record["status"] == "added":
+            output.note(f"`--instructions` also tells agents in {found.instructions} when to use Lore.")
     if record["status"] in ("different", "unsafe"):
+        raise typer.Exit(1)
+
+
+@command
+def uninstall(
+    session: Session,
+    client: ClientArgument,
+    user: Annotated[bool, typer.Option("--user", help="Edit the user's configuration file.")] = False,
+    name: NameOption = "lore",
+) -> None:
+    """Remove Lore from an MCP client's configuration and its block from the client's instructions."""
+    from lore_server.setup import agent_guide
+    from lore_server.setup import install as installing
+
+    found = client_named(client)
+    user = user or not found.project_file
+    path = found.file(session.root, user)
+    label = _label(path, session.root)
+    text = installing.read(path, label, None if user else session.root)
+    merged = installing.removed(text or "", found.form, found.key, name, label)
+    if merged.status == "removed":
+        installing.write(path, merged.text, label)
+    guide = agent_guide.change(session.root / found.instructions, found.instructions, session.root, is_wanted=False)
+    if session.as_json:
+        print_json({"status": merged.status, "client": client, "file": label, "name": name, "instructions": guide})
+    else:
+        output.line(LINES[merged.status].format(file=label, name=name))
+        if guide == "removed":
+            output.line(f"Removed the block from {found.instructions}.")
+    if merged.status in ("different", "unsafe", "absent"):
         raise typer.Exit(1)
 
 
@@ -97,7 +142,7 @@ def _record(
     """Add the entry to the file, or report why not."""
     from lore_server.setup import install as installing
 
-    label = str(path.relative_to(root)) if path.is_relative_to(root) else str(path)
+    label = _label(path, root)
     snippet = installing.document(client.form, client.key, name, entry.value)
     record = {"client": client.name, "file": label, "name": name, "entry": entry.value, "text": snippet}
     if print_only:
@@ -109,12 +154,18 @@ def _record(
     return {"status": merged.status, **record, "existing": merged.existing, "notes": entry.notes}
 
 
+def _label(path: Path, root: Path) -> str:
+    return str(path.relative_to(root)) if path.is_relative_to(root) else str(path)
+
+
 def _show(record: JSON, entry: ClientEntry) -> None:
     """Print the outcome to standard output, with notes and next steps on standard error."""
     import json
 
+    from lore_server.setup.client_entry import command_line
+
     status = record["status"]
-    line = " ".join([entry.value["command"], *entry.value["args"]])
+    line = " ".join(command_line(entry.value))
     text = LINES[status].format(file=record["file"], name=record["name"], line=line)
     if status == "printed":
         output.note(text)

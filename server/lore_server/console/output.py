@@ -1,16 +1,20 @@
-"""Print results on a terminal: plain text, the same as in a pipe."""
+"""Print results: on a terminal the same text as in a pipe, with colours and links."""
 
 from __future__ import annotations
+
+import sys
+from pathlib import Path
 
 from lore_etl.core.errors import LoreError
 from lore_etl.core.json_types import JSON
 from lore_server.console import terminal
+from lore_server.execution.progress import ignore_text
 from lore_server.replies.problem import problem
 
 
-def line(text: str = "") -> None:
-    """Print a line to standard output."""
-    terminal.out(text + "\n")
+def line(text: str = "", root: Path | None = None) -> None:
+    """Print a line to standard output, see `terminal.out`."""
+    terminal.out(text + "\n", root)
 
 
 def note(text: str) -> None:
@@ -18,15 +22,38 @@ def note(text: str) -> None:
     terminal.err(text + "\n")
 
 
-def print_result(operation: str, result: JSON) -> None:
+def print_result(operation: str, result: JSON, root: Path) -> None:
     """Print a result as text: the body to standard output, its notes to standard error."""
     from lore_server.operations.table import render
 
     text = render(operation, result)
     if text.body:
-        line(text.body)
+        line(text.body, root)
     for remark in text.notes:
         note(remark)
+
+
+class StreamedAnswer:
+    """An answer that is printed on a terminal while it is written; elsewhere only the reply is printed."""
+
+    def __init__(self, as_json: bool) -> None:
+        self.on_text = ignore_text if as_json or not sys.stdout.isatty() else self._print
+        self._printed = ""
+
+    def _print(self, text: str) -> None:
+        self._printed += text
+        terminal.out(text)
+        sys.stdout.flush()
+
+    def finish(self, operation: str, result: JSON, root: Path) -> None:
+        """Print the rest of the reply; all of it if it does not continue the printed text."""
+        from lore_server.operations.table import render
+
+        text = render(operation, result)
+        is_continued = text.body.startswith(self._printed)
+        line(text.body[len(self._printed) :] if is_continued else f"\n\n{text.body}", root)
+        for remark in text.notes:
+            note(remark)
 
 
 def print_json(value: object) -> None:

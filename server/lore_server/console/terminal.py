@@ -6,8 +6,10 @@ import json
 import logging
 import re
 import sys
+from pathlib import Path
 
 from lore_etl.core.text import SURROGATES
+from lore_server.console.styling import styled, takes_style
 
 # C0 without line feed and tab, DEL, C1, and the characters that reorder text
 _STEERING = re.compile(f"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069{SURROGATES}]")
@@ -18,8 +20,10 @@ def visible(text: str) -> str:
     return _STEERING.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
 
 
-def out(text: str) -> None:
-    sys.stdout.write(visible(text))
+def out(text: str, root: Path | None = None) -> None:
+    """Write a text to standard output; on a terminal, results of the project at `root` are coloured and linked."""
+    shown = visible(text)
+    sys.stdout.write(styled(shown, root) if root and takes_style(sys.stdout) else shown)
 
 
 def err(text: str) -> None:

@@ -70,28 +70,38 @@ def fit_results(results: Sequence[Passage], texts: Sequence[str], words: Sequenc
         # the first results get up to twice an equal share
         share = left if not others else 2 * before // (others + 2) - (before - left)
         room = min(left, LARGEST_EXCERPT, max(SMALLEST_EXCERPT, share))
-        result["excerpt"] = fitting_excerpt(text, words, room)
+        result["excerpt"], taken = _fitted(text, words, room)
         if result["excerpt"] != text:
             result["cut"] = True
-        left -= size(result["excerpt"]) - 2
+        left -= taken
     return len(results)
 
 
 def fitting_excerpt(text: str, words: Sequence[str], characters: int) -> str:
     """Return an excerpt of at most `characters` characters as JSON."""
+    return _fitted(text, words, characters)[0]
+
+
+def _fitted(text: str, words: Sequence[str], characters: int) -> tuple[str, int]:
+    """Return an excerpt of at most `characters` characters as JSON, and how many it has."""
     shown, asked = excerpt(text, words, characters), characters
-    while size(shown) - 2 > characters and asked > SMALLEST_EXCERPT:
-        asked = min(asked * 9 // 10, asked * characters // size(shown))
+    taken = size(shown) - 2
+    while taken > characters and asked > SMALLEST_EXCERPT:
+        asked = min(asked * 9 // 10, asked * characters // (taken + 2))
         shown = excerpt(text, words, asked)
-    return prefix(shown, characters)
+        taken = size(shown) - 2
+    if taken > characters:
+        shown = prefix(shown, characters)
+        taken = size(shown) - 2
+    return shown, taken
 
 
 def whole_lines(chunks: Sequence[Chunk]) -> list[str]:
     """Return the lines of a file from its chunks. Lines without a chunk were blank; split lines are joined."""
-    lines = [""] * max(one.lines[1] for one in chunks)
-    for one in chunks:
-        if one.columns is not None:
-            lines[one.lines[0] - 1] += one.text
+    lines = [""] * max(chunk.lines[1] for chunk in chunks)
+    for chunk in chunks:
+        if chunk.columns is not None:
+            lines[chunk.lines[0] - 1] += chunk.text
         else:
-            lines[one.lines[0] - 1 : one.lines[1]] = one.text.split("\n")
+            lines[chunk.lines[0] - 1 : chunk.lines[1]] = chunk.text.split("\n")
     return lines

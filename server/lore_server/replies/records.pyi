@@ -31,6 +31,7 @@ class ResultRecord(TypedDict):
     cut: NotRequired[bool]
     score: float
     state: NotRequired[str]
+    library: NotRequired[str]
     changed: NotRequired[bool]
     outdated: NotRequired[OutdatedRecord]
     similar: NotRequired[int]
@@ -62,6 +63,19 @@ class FreshnessRecord(TypedDict):
     synced_commit: NotRequired[str]
     job: NotRequired[str]
 
+class TimingsRecord(TypedDict):
+    parse: float
+    embed: float
+    filter: float
+    keywords: float
+    vectors: float
+    passages: float
+    scores: float
+    rank: float
+    copies: float
+    rerank: NotRequired[float]
+    reply: float
+
 class QueryResultRecord(TypedDict):
     query: str
     total: int
@@ -74,6 +88,7 @@ class QueryResultRecord(TypedDict):
     doubt: NotRequired[str]
     degraded: NotRequired[str]
     freshness: FreshnessRecord
+    timings: NotRequired[TimingsRecord]
 
 class ErrorRecord(TypedDict):
     error: bool
@@ -90,7 +105,9 @@ class CitationRecord(TypedDict):
     heading: str
     lines: list[int]
     quote: str
+    changed: NotRequired[bool]
     state: NotRequired[str]
+    library: NotRequired[str]
     date: NotRequired[str]
     outdated: NotRequired[OutdatedRecord]
 
@@ -102,7 +119,15 @@ class ReferenceRecord(TypedDict):
     score: float
     outdated: NotRequired[OutdatedRecord]
 
+class ModelUseRecord(TypedDict):
+    name: str
+    input_tokens: NotRequired[int]
+    output_tokens: NotRequired[int]
+    dropped: NotRequired[int]
+
 class AnswerRecord(TypedDict):
+    id: str
+    searched: NotRequired[str]
     answer: str
     found: bool
     mode: str
@@ -111,6 +136,7 @@ class AnswerRecord(TypedDict):
     references: list[ReferenceRecord]
     doubt: NotRequired[str]
     degraded: NotRequired[str]
+    model: NotRequired[ModelUseRecord]
     truncated: NotRequired[str]
     freshness: FreshnessRecord
 
@@ -128,6 +154,7 @@ HierarchyNodeRecord = TypedDict(
         "bases": list[str],
         "source": str | None,
         "lines": list[int] | None,
+        "deeper": NotRequired[int],
     },
 )
 
@@ -136,6 +163,7 @@ class HierarchyResultRecord(TypedDict):
     total: int
     truncated: NotRequired[str]
     next_cursor: NotRequired[str]
+    freshness: FreshnessRecord
     members: NotRequired[list[MemberRecord]]
     chain: NotRequired[list[str]]
     classes: list[HierarchyNodeRecord]
@@ -152,6 +180,7 @@ class DocumentListRecord(TypedDict):
     total: int
     truncated: NotRequired[str]
     next_cursor: NotRequired[str]
+    freshness: FreshnessRecord
     documents: list[DocumentRowRecord]
 
 DocumentChainRecord = TypedDict(
@@ -184,6 +213,7 @@ DocumentRecord = TypedDict(
         "valid_until": NotRequired[str | None],
         "superseded_by": NotRequired[str | None],
         "state": NotRequired[str | None],
+        "library": NotRequired[str | None],
         "text": str,
         "truncated": NotRequired[str],
         "next_cursor": NotRequired[str],
@@ -201,6 +231,7 @@ class SourceListRecord(TypedDict):
     total: int
     truncated: NotRequired[str]
     next_cursor: NotRequired[str]
+    freshness: FreshnessRecord
     sources: list[SourceRowRecord]
 
 class SourceTextChunksRecord(TypedDict):
@@ -208,6 +239,22 @@ class SourceTextChunksRecord(TypedDict):
     kind: str
     heading: str
     lines: list[int]
+
+class NamedTicketRecord(TypedDict):
+    name: str
+    closes: NotRequired[bool]
+    via: NotRequired[str]
+    source: NotRequired[str]
+    title: NotRequired[str]
+    state: NotRequired[str]
+
+class FileChangeRecord(TypedDict):
+    commit: str
+    date: str
+    author: str
+    subject: str
+    body: NotRequired[str]
+    tickets: list[NamedTicketRecord]
 
 class SourceTextRecord(TypedDict):
     source: str
@@ -217,8 +264,11 @@ class SourceTextRecord(TypedDict):
     text: str
     changed: NotRequired[bool]
     chunks: list[SourceTextChunksRecord]
+    history: NotRequired[list[FileChangeRecord]]
+    history_note: NotRequired[str]
     truncated: NotRequired[str]
     next_cursor: NotRequired[str]
+    freshness: FreshnessRecord
 
 class ProblemRecord(TypedDict):
     source: str
@@ -285,6 +335,10 @@ class InitResultDriftRecord(TypedDict):
     total: int
     violations: list[ViolationRecord]
 
+class FirstQuestionsRecord(TypedDict):
+    search: str
+    ask: str
+
 class InitResultRecord(TypedDict):
     project_root: str
     found: list[PlaceRecord]
@@ -294,6 +348,7 @@ class InitResultRecord(TypedDict):
     warnings: list[str]
     groups: dict[str, int]
     drift: InitResultDriftRecord
+    questions: NotRequired[FirstQuestionsRecord]
     job: NotRequired[JobRecord]
 
 class DocTextMetadataRecord(TypedDict):
@@ -599,3 +654,44 @@ class MemoryDeletedRecord(TypedDict):
     group_id: str
     parts: int
     commit: str
+
+class AskedQuestionRecord(TypedDict):
+    query: str
+    count: int
+    last: str
+
+class InsightsFilesRecord(TypedDict):
+    indexed: int
+    never_found: int
+    examples: list[str]
+
+class LatencyRecord(TypedDict):
+    operation: str
+    calls: int
+    p50: float
+    p95: float
+    p99: float
+
+class InsightsRecord(TypedDict):
+    enabled: bool
+    days: int
+    questions: int
+    frequent: list[AskedQuestionRecord]
+    doubtful: list[AskedQuestionRecord]
+    unanswered: list[AskedQuestionRecord]
+    files: InsightsFilesRecord
+    latency: list[LatencyRecord]
+    right: int
+    wrong: int
+
+class MarkRecord(TypedDict):
+    query: str
+    source: str
+    verdict: str
+
+class MarkListRecord(TypedDict):
+    marks: list[MarkRecord]
+
+class InsightsClearedRecord(TypedDict):
+    questions: int
+    marks: int

@@ -13,13 +13,15 @@ if TYPE_CHECKING:
 
 
 def init(result: records.InitResultRecord) -> ReplyText:
+    found = [document["path"] for document in result["found"]]
     groups = [f"{count} {name.replace('_', ' ')}" for name, count in result["groups"].items() if count]
+    is_framework = ".ce" in found  # what is missing and how knowledge is grouped interests no other project
     rows = [
-        _listed("Found", [found["path"] for found in result["found"]]),
-        _listed("Missing", [document["path"] for document in result["missing"]]),
+        _listed("Found", found),
+        _listed("Missing", [document["path"] for document in result["missing"]] if is_framework else []),
         _listed("Wrote", result["written"]),
         _listed("Kept", result["kept"]),
-        _listed("Knowledge", groups),
+        _listed("Knowledge", groups if is_framework else []),
         _drift(result["drift"]),
     ]
     done = job(result["job"]) if "job" in result else ReplyText("Next: lore sync")
@@ -48,9 +50,8 @@ def document(result: records.DocTextRecord) -> ReplyText:
 def search(result: records.KnowledgeFoundRecord) -> ReplyText:
     rows = [line for number, found in enumerate(result["results"], start=1) for line in _result(number, found)]
     count = f"{len(result['results'])} of {result['total_found']} in {', '.join(result['sources_searched'])}"
-    return ReplyText(
-        "\n".join(rows) or f"Nothing found. {result.get('suggestion', '')}".rstrip(), (count, *notes(result))
-    )
+    body = "\n".join(rows) or f"Nothing found. {result.get('suggestion', '')}".rstrip()
+    return ReplyText(body, (count, *notes(result)), is_enough="truncated" not in result)
 
 
 def _result(number: int, result: records.KnowledgeResultRecord) -> Iterator[str]:

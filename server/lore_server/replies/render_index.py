@@ -25,7 +25,8 @@ class Placed(TypedDict):
 
 def passages(result: records.QueryResultRecord) -> ReplyText:
     rows = [line for number, found in enumerate(result["results"], start=1) for line in _result(number, found)]
-    return ReplyText("\n".join([*(rows or ["Nothing found."]), *_facets(result)]), notes(result))
+    body = "\n".join([*(rows or ["Nothing found."]), *_facets(result), *_timings(result)])
+    return ReplyText(body, notes(result), is_enough="truncated" not in result)
 
 
 def _facets(result: records.QueryResultRecord) -> Iterator[str]:
@@ -39,11 +40,18 @@ def _facets(result: records.QueryResultRecord) -> Iterator[str]:
         yield "  by path: " + ", ".join(f"{folder['path']} {folder['passages']:,}" for folder in facets["folders"])
 
 
+def _timings(result: records.QueryResultRecord) -> Iterator[str]:
+    """Yield the time of the search with that of each step."""
+    if (timings := result.get("timings")) is not None:
+        steps: dict[str, float] = {**timings}  # type: ignore[dict-item]
+        yield f"{sum(steps.values()):.1f} ms: {', '.join(f'{step} {taken:.1f}' for step, taken in steps.items())}"
+
+
 def _result(number: int, result: records.ResultRecord) -> Iterator[str]:
-    changed = "  (changed since the last sync)" if result.get("changed") else ""
     heading = f"  {result['heading']}" if result["heading"] else ""
-    kind = ", ".join(filter(None, (result["type"], result.get("state"))))
-    yield f"{number}. {_place(result)}  [{kind}]  {result['score']:.1f}{heading}{changed}{outdated(result)}"
+    kind = ", ".join(filter(None, (result["type"], result.get("library"), result.get("state"))))
+    head = f"{number}. {_place(result)}  [{kind}]  {result['score']:.1f}{heading}  ({result['id']})"
+    yield f"{head}{_changed(result.get('changed'))}{outdated(result)}"
     for term in result.get("why", ()):
         yield f"   {term['value']:+8.2f} {term['term']}"
     if result.get("similar"):
@@ -51,7 +59,8 @@ def _result(number: int, result: records.ResultRecord) -> Iterator[str]:
     yield from _excerpt(result)
     for passage in result.get("passages", ()):
         place: Placed = {"source": result["source"], "lines": passage["lines"]}
-        yield f"   also {_place(place)}  {passage['heading']}".rstrip()
+        heading = f"  {passage['heading']}" if passage["heading"] else ""
+        yield f"   also {_place(place)}{heading}  ({passage['id']})"
         yield from _excerpt(passage)
 
 
@@ -70,20 +79,34 @@ def _similar(result: records.ResultRecord) -> str:
 def _excerpt(result: records.ResultRecord | records.FurtherPassageRecord) -> Iterator[str]:
     yield from excerpt(result)
     if result.get("cut"):
-        yield f"   (whole: document {result['id']})"
+        yield "   (cut)"
 
 
 def answer(result: records.AnswerRecord) -> ReplyText:
     cited = [line for citation in result["citations"] for line in _cited(citation)]
     seen = [] if cited else [f"see {_place(reference)}{outdated(reference)}" for reference in result["references"]]
-    return ReplyText("\n".join([result["answer"], "", *cited, *seen]).rstrip(), notes(result))
+    followed = [f"searched: {result['searched']}"] if "searched" in result else []
+    named = (*notes(result), *_model_use(result), *followed, f"answer id: {result['id']} (for follow_up)")
+    return ReplyText("\n".join([result["answer"], "", *cited, *seen]).rstrip(), named)
+
+
+def _model_use(result: records.AnswerRecord) -> Iterator[str]:
+    use = result.get("model")
+    if use is None:
+        return
+    if count := use.get("dropped"):
+        yield f"dropped: {count} {'statement' if count == 1 else 'statements'} of the model without a verified quote"
+    if "input_tokens" in use:
+        yield f"model: {use['name']}, {use['input_tokens']:,} + {use['output_tokens']:,} tokens"
 
 
 def _cited(citation: records.CitationRecord) -> Iterator[str]:
-    kind = ", ".join(filter(None, (citation["type"], citation.get("state"), citation.get("date"))))
+    facts = (citation["type"], citation.get("library"), citation.get("state"), citation.get("date"))
+    kind = ", ".join(filter(None, facts))
     heading = f"  {citation['heading']}" if citation["heading"] else ""
-    yield f"[{citation['n']}] {_place(citation)}  [{kind}]{heading}  ({citation['id']}){outdated(citation)}"
-    for line in citation["quote"].split("\n"):
+    place = f"[{citation['n']}] {_place(citation)}  [{kind}]{heading}  ({citation['id']})"
+    yield f"{place}{_changed(citation.get('changed'))}{outdated(citation)}"
+    for line in citation["quote"].split("\n") if citation["quote"] else ():
         yield f"    {line}".rstrip()
 
 
@@ -117,7 +140,8 @@ def _branches(result: records.HierarchyResultRecord) -> Iterator[str]:
             if class_["source"] and class_["lines"]
             else "(outside the project)"
         )
-        yield f"{'  ' * depth}{class_['class']}  {where}"
+        deeper = f"  (+{class_['deeper']} below)" if "deeper" in class_ else ""
+        yield f"{'  ' * depth}{class_['class']}  {where}{deeper}"
         if class_["class"] not in seen:
             seen.add(class_["class"])
             waiting += [(child, depth + 1) for child in reversed(children[class_["class"]])]
@@ -130,19 +154,30 @@ def documents(result: records.DocumentListRecord) -> ReplyText:
 
 def document(result: records.DocumentRecord) -> ReplyText:
     title = " > ".join((result["title"], *result["heading"]))
-    return ReplyText(
-        f"{_place(result)}  [{result['type']}, {result['kind']}]\n{title}\n\n{result['text']}", notes(result)
-    )
+    head = f"{_place(result)}  [{result['type']}, {result['kind']}]  ({result['id']})\n{title}"
+    return ReplyText("\n".join([head, *_facts(result), "", result["text"]]), notes(result))
+
+
+def _facts(result: records.DocumentRecord) -> Iterator[str]:
+    """Yield the metadata of a chunk, a line each; a small budget leaves some of it to the next page."""
+    chain = [ancestor["class"] for ancestor in result["chain"]]
+    facts = {
+        "class": " > ".join([result.get("class") or "…", *chain]) if result.get("class") or chain else "",
+        "symbols": ", ".join(result["symbols"]),
+        "tags": ", ".join(result["tags"]),
+        "created": result.get("created"),
+        "updated": result.get("updated"),
+        "state": result.get("state"),
+        "library": result.get("library"),
+        "valid until": result.get("valid_until"),
+        "superseded by": result.get("superseded_by"),
+    }
+    return (f"{name}: {value}" for name, value in facts.items() if value)
 
 
 def sources(result: records.SourceListRecord) -> ReplyText:
     rows = [f"{source['source']}  [{source['type']}]  {source['lines']} lines" for source in result["sources"]]
     return ReplyText("\n".join(rows), (f"{len(rows)} of {result['total']}", *notes(result)))
-
-
-def source(result: records.SourceTextRecord) -> ReplyText:
-    changed = "  (changed since the last sync)" if result.get("changed") else ""
-    return ReplyText(f"{_place(result)}  [{result['type']}]{changed}\n\n{result['text']}", notes(result))
 
 
 def job(result: records.JobRecord) -> ReplyText:
@@ -204,6 +239,10 @@ def health(result: records.HealthRecord) -> ReplyText:
     if "job" in result:
         rows.append("  " + job(result["job"]).body)
     return ReplyText("\n".join(rows))
+
+
+def _changed(is_changed: bool | None) -> str:
+    return "  (changed since the last sync)" if is_changed else ""
 
 
 def _place(placed: Placed) -> str:

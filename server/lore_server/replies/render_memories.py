@@ -19,7 +19,8 @@ def added(result: records.MemoryAddedRecord) -> ReplyText:
 
 def matches(result: records.MemoryMatchesRecord) -> ReplyText:
     rows = [line for number, match in enumerate(result["results"], start=1) for line in _match(number, match)]
-    return ReplyText("\n".join(rows) or "Nothing found.", (*noted(result), *notes(result)))
+    body = "\n".join(rows) or "Nothing found."
+    return ReplyText(body, (*noted(result), *notes(result)), is_enough="truncated" not in result)
 
 
 def _match(number: int, match: records.MemoryMatchRecord) -> Iterator[str]:

@@ -9,19 +9,23 @@ from typing import Any
 
 @dataclass(frozen=True)
 class ReplyText:
-    """The text of a reply, with notes on it and the cursor to the next page."""
+    """The text of a reply, with notes on it and the cursor to the next page.
+
+    `is_enough` means that the next page is not likely to help; then its cursor is not shown.
+    """
 
     body: str
     notes: tuple[str, ...] = ()
     cursor: str | None = None
+    is_enough: bool = False
 
     def whole(self) -> str:
         """Return body, notes and cursor as one text for an agent, which can continue with the cursor."""
-        cursor = f"next_cursor: {self.cursor}" if self.cursor else ""
+        cursor = f"next_cursor: {self.cursor}" if self.cursor and not self.is_enough else ""
         return "\n".join(filter(None, (self.body, *self.notes, cursor)))
 
 
-SYNC = " (`lore sync`, or manage_knowledge_base with action=sync)."
+SYNC = " (`lore sync`, or manage_knowledge_base with action=sync)"
 _NOTED = ("truncated", "doubt", "degraded")
 
 
@@ -43,7 +47,7 @@ def noted(result: Mapping[str, Any]) -> tuple[str, ...]:
 
 def excerpt(row: Mapping[str, Any]) -> Iterator[str]:
     """Yield the indented lines of a result's excerpt."""
-    return (f"   {line}".rstrip() for line in row["excerpt"].split("\n"))
+    return (f"   {line}".rstrip() for line in row["excerpt"].split("\n") if row["excerpt"])
 
 
 def outdated(row: Mapping[str, Any]) -> str:
@@ -54,16 +58,27 @@ def outdated(row: Mapping[str, Any]) -> str:
 
 
 def notes(result: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the notes on a reply: whether it is truncated, doubtful, degraded, stale or partial."""
+    """Return the notes on a reply: what was found, how certain that is, what is missing, and the state of the index."""
     return tuple(_notes(result))
 
 
 def _notes(result: Mapping[str, Any]) -> Iterator[str]:
+    found = [f"found: {'yes' if result['found'] else 'no'}"] if "found" in result else []
+    if "confidence" in result:
+        yield ", ".join([*found, f"confidence: {result['confidence']:.2f}"])
     for name in _NOTED:
         if result.get(name):
             yield f"{name}: {result[name]}"
-    freshness = result.get("freshness", {"state": "fresh"})
-    if freshness["state"] == "stale":
-        yield f"stale: {freshness['changed_files']} files changed since the last sync{SYNC}"
-    elif freshness["state"] == "partial":
-        yield f"partial: {freshness.get('pending_vectors', 0)} chunks have no vector yet{SYNC}"
+    if "freshness" in result:
+        yield _freshness(result["freshness"])
+
+
+def _freshness(record: Mapping[str, Any]) -> str:
+    """Return the state of the index in a line."""
+    synced = f"synced {record['synced_at']}" if record.get("synced_at") else ""
+    at = f", {synced}" if synced else ""
+    if record["state"] == "stale":
+        return f"stale: {record.get('changed_files', 0)} files changed since the last sync{SYNC}{at}"
+    if record["state"] == "partial":
+        return f"partial: {record.get('pending_vectors', 0)} chunks have no vector yet{SYNC}{at}"
+    return f"fresh{at}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from lore_etl.core.errors import ClassNotFound, DocumentNotFound, IndexMissing, InvalidArgument
@@ -11,10 +12,12 @@ from lore_etl.files.suggest import nearest
 from lore_etl.index import Index
 from lore_etl.relations.classes import ClassNode, Hierarchy
 from lore_etl.stores.file_facts import members_of
+from lore_server.changes.file_history import ProjectHistory
 from lore_server.query.freshness import Freshness
 from lore_server.query.scope import type_or_none
 from lore_server.replies import budget, paging
-from lore_server.services.file_part import file_part
+from lore_server.replies.excerpt import whole_lines
+from lore_server.services.file_part import LineRange, file_part
 
 if TYPE_CHECKING:
     from lore_server.replies import records
@@ -26,6 +29,7 @@ class DocumentService:
     def __init__(self, index: Index, freshness: Freshness) -> None:
         self._index = index
         self._freshness = freshness
+        self._history = ProjectHistory(index)
 
     def page(
         self,
@@ -43,7 +47,7 @@ class DocumentService:
         start = budget.offset_of(cursor, mark) if cursor else offset
         total, chunks = self._index.catalogue.page(type_or_none(type), source, limit, start)
         rows, page = [_row(chunk) for chunk in chunks], paging.Page(start, total, mark)
-        reply: records.DocumentListRecord = {"total": total, "documents": []}
+        reply: records.DocumentListRecord = {"total": total, "documents": [], "freshness": self._freshness.brief()}
         shown, more = paging.of_rows(reply, "documents", rows, page, max_tokens)
         return {**reply, "documents": shown, **more}
 
@@ -70,20 +74,34 @@ class DocumentService:
         start = budget.offset_of(cursor, mark)
         found = self._index.catalogue.sources(type_or_none(type), under.rstrip("/") if under else None)
         rows = cast("list[records.SourceRowRecord]", found)
-        reply: records.SourceListRecord = {"total": len(rows), "sources": []}
+        reply: records.SourceListRecord = {"total": len(rows), "sources": [], "freshness": self._freshness.brief()}
         shown, more = paging.of_rows(reply, "sources", rows[start:], paging.Page(start, len(rows), mark), max_tokens)
         return {**reply, "sources": shown, **more}
 
-    def source(self, *, path: str, max_tokens: int, cursor: str | None = None) -> records.SourceTextRecord:
-        """Return the text of a file, assembled from its chunks. Raises DocumentNotFound."""
+    def source(
+        self,
+        *,
+        path: str,
+        max_tokens: int,
+        history: bool,
+        start: int | None = None,
+        end: int | None = None,
+        cursor: str | None = None,
+    ) -> records.SourceTextRecord:
+        """Return the text of a file or of some of its lines, assembled from its chunks; the first page has its history.
+
+        Raises:
+            DocumentNotFound: the file is not in the index.
+            InvalidArgument: there are no such lines.
+        """
         self._index.require()
         chunks = self._index.catalogue.of_source(path)
         if not chunks:
             near = ", ".join(nearest(path, self._index.catalogue.paths()))
             hint = f"Did you mean {near}?" if near else "list_sources lists the indexed files."
             raise DocumentNotFound(f"No indexed file has the path `{path}`.", hint)
-        mark = self._mark(path, *(chunk.content_hash for chunk in chunks))
-        start = budget.offset_of(cursor, mark)
+        mark = self._mark(path, str(start), str(end), *(chunk.content_hash for chunk in chunks))
+        at = budget.offset_of(cursor, mark)
         first = chunks[0]
         reply: records.SourceTextRecord = {
             "source": path,
@@ -92,30 +110,49 @@ class DocumentService:
             "lines": [],
             "text": "",
             "chunks": [],
+            "freshness": self._freshness.brief(),
         }
         if self._freshness.changed_of([path]):
             reply["changed"] = True
-        return file_part(reply, chunks, start, mark, max_tokens)
+        if history and cursor is None:
+            self._add_history(reply, whole_lines(chunks), LineRange(start or 1, end), max_tokens)
+        return file_part(reply, chunks, LineRange(start or 1, end), at, mark, max_tokens)
+
+    def _add_history(
+        self, reply: records.SourceTextRecord, lines: Sequence[str], asked: LineRange, max_tokens: int
+    ) -> None:
+        """Add the latest commits that changed the lines; they take at most half of the budget."""
+        found = self._history.of(reply["source"], lines, *asked)
+        if found.note:
+            reply["history_note"] = found.note
+        reply["history"] = budget.fitting(found.changes, budget.room(max_tokens, reply) // 2)
+        if len(reply["history"]) < len(found.changes):
+            reply["history_note"] = f"{len(found.changes) - len(reply['history'])} older commits are left out."
 
     def hierarchy(
-        self, *, max_tokens: int, root: str | None = None, cursor: str | None = None
+        self, *, max_tokens: int, root: str | None = None, depth: int | None = None, cursor: str | None = None
     ) -> records.HierarchyResultRecord:
-        """Return a class and its subclasses, or all classes. Raises ClassNotFound with the nearest names."""
+        """Return a class and its subclasses, or all classes, down to a depth.
+
+        Raises:
+            ClassNotFound: there is no such class; the hint has the nearest names.
+        """
         self._index.require()
         tree = self._index.hierarchy
         if not tree.nodes:
             raise IndexMissing(
-                "The index contains no classes.", "Sync a project that has Python or JavaScript classes."
+                "The index contains no classes.", "Search for the name instead; languages without classes have no tree."
             )
-        mark = self._mark("classes", root)
+        mark = self._mark("classes", root, str(depth))
         at = budget.offsets_of(cursor, mark, 2)
         name = _full_name(tree, root.strip()) if root and root.strip() else None
-        nodes = tree.subtree(name) if name else [tree.nodes[node] for node in sorted(tree.nodes)]
-        parts: dict[str, list[Any]] = {"classes": [node.record() for node in nodes]}
+        nodes = tree.subtree(name, depth) if name else _all_classes(tree, depth)
+        parts: dict[str, list[Any]] = {"classes": _class_rows(tree, nodes)}
         if name:
             parts["chain"] = [ancestor.class_name for ancestor in tree.chain(name)]
             parts["members"] = self._members(tree.nodes[name])
-        reply = paging.of_parts({"root": name, "total": len(nodes)}, parts, at, mark, max_tokens)
+        head = {"root": name, "total": len(nodes), "freshness": self._freshness.brief()}
+        reply = paging.of_parts(head, parts, at, mark, max_tokens)
         return cast("records.HierarchyResultRecord", reply)
 
     def _members(self, node: ClassNode) -> list[records.MemberRecord]:
@@ -139,6 +176,23 @@ class DocumentService:
 
     def _mark(self, *parts: str | None) -> str:
         return budget.mark_of(*parts, self._index.catalogue.meta("loaded"))
+
+
+def _all_classes(tree: Hierarchy, depth: int | None) -> list[ClassNode]:
+    """Return all classes by name, or those down to a depth below the classes without a known base class."""
+    if depth is None:
+        return [tree.nodes[name] for name in sorted(tree.nodes)]
+    return tree.below((name for name in sorted(tree.nodes) if not tree.nodes[name].bases), depth)
+
+
+def _class_rows(tree: Hierarchy, nodes: Sequence[ClassNode]) -> list[JSON]:
+    """Return the records of classes, with the number of direct subclasses that are not among them."""
+    shown = {node.name for node in nodes}
+    rows = []
+    for node in nodes:
+        deeper = sum(child not in shown for child in tree.children(node.name))
+        rows.append({**node.record(), "deeper": deeper} if deeper else node.record())
+    return rows
 
 
 def _row(chunk: Chunk) -> records.DocumentRowRecord:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Sequence
 from itertools import accumulate
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from lore_etl.core.errors import InvalidArgument
 from lore_etl.core.model import Chunk
 from lore_server.replies import budget
 from lore_server.replies.excerpt import whole_lines
@@ -18,19 +19,30 @@ MIN_TEXT = 20  # the minimum number of characters of the file in a reply
 LONGEST = 120  # the maximum length of a title or heading, in characters
 
 
+class LineRange(NamedTuple):
+    """The lines of a file that are asked for, from 1; without a last line, those to the end."""
+
+    first: int = 1
+    last: int | None = None
+
+
 def file_part(
-    reply: SourceTextRecord, chunks: Sequence[Chunk], start: int, mark: str, max_tokens: int
+    reply: SourceTextRecord, chunks: Sequence[Chunk], asked: LineRange, at: int, mark: str, max_tokens: int
 ) -> SourceTextRecord:
-    """Return the reply with the text of the file from the character `start`, cut after a line if possible.
+    """Return the reply with the text of the lines from the character `at` on, cut after a line if possible.
 
     Raises:
-        InvalidArgument: the budget is too small for the beginning of the next line and the chunks that begin there.
+        InvalidArgument: there are no such lines, or the budget is too small for the beginning of the next line and the
+            chunks that begin there.
     """
     lines = whole_lines(chunks)
-    text, begins = "\n".join(lines), list(accumulate((len(line) + 1 for line in lines), initial=0))
+    if not asked.first <= (asked.last or len(lines)) or asked.first > len(lines):
+        raise InvalidArgument("There are no such lines.", f"The file has {len(lines):,} lines; start counts from 1.")
+    begins = list(accumulate((len(line) + 1 for line in lines), initial=0))
+    text, start = "\n".join(lines[: asked.last]), max(at, begins[asked.first - 1])
     for title, heading in ((LONGEST, LONGEST), (budget.SHORT, budget.SHORT)):
         reply["title"], reply["lines"] = budget.clipped(reply["title"], title), [len(lines)] * 2
-        marks = _marks(chunks, begins, heading)
+        marks = [mark for mark in _marks(chunks, begins, heading) if mark[0] < len(text)]
         left = budget.room(max_tokens, reply)
         missing = sum(cost for at, cost, _ in marks if at == start) + 2 * min(MIN_TEXT, len(text) - start) - left
         if missing <= 0:

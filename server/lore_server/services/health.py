@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import shutil
 import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
+from urllib.parse import urlsplit
 
-from lore_etl.config.settings import gemini_key
 from lore_etl.core.clock import seconds_since
 from lore_etl.core.errors import LoreError
-from lore_etl.files.indexed import NOTHING_TO_INDEX
 from lore_etl.index import Index
 from lore_etl.models.embedder import model_name
+from lore_etl.pipeline.failure import emptiness
 from lore_etl.stores.catalogue import Catalogue
 from lore_etl.stores.claim import is_ours
 from lore_server import __version__
+from lore_server.answer.providers import chosen
 from lore_server.contract import Contract
 from lore_server.query.freshness import Freshness
 
@@ -95,7 +97,7 @@ class HealthService:
             "checks": checks,
             "counts": self._known(Catalogue.counts, {}),
             "files": self._known(Catalogue.files_with_chunks, 0),
-            "size_bytes": _size(self._index.folder) if is_ours(self._index.folder) else 0,
+            "size_bytes": size_of(self._index.folder) if is_ours(self._index.folder) else 0,
             "model": model_name(self._index.settings.embedding),
             "database": self._index.settings.database.mode,
             "project": self._index.root.name,
@@ -125,10 +127,9 @@ class HealthService:
         if not self._index.exists():
             return "degraded", "Nothing is indexed. Run `lore sync`."
         chunks, waiting = sum(self._index.catalogue.counts().values()), self._index.catalogue.waiting()
-        if not chunks and self._index.catalogue.meta("synced_at") is not None:
-            return "degraded", " ".join(NOTHING_TO_INDEX)
         if not chunks:
-            return "degraded", "The index is empty. Run `lore sync`."
+            reason = emptiness(self._index)
+            return "degraded", f"{reason.message} {reason.hint}"
         if self._index.catalogue.meta("model") not in (None, self._index.model):
             return "failed", "The vectors come from another model. Run `lore sync` to build new ones."
         if waiting:
@@ -163,26 +164,30 @@ class HealthService:
         return "ok", f"{self._index.embedder.name}, a probe took {milliseconds:.0f} ms."
 
     def _check_answers(self) -> Verdict:
-        if self._index.settings.answer.provider == "none":
-            return "ok", "Answers are quotes, as configured."
-        if gemini_key() is None:
-            return "ok", "GEMINI_API_KEY is not set: answers are quotes."
-        return "ok", f"{self._index.settings.answer.model}; only ask calls it."
+        provider = chosen(self._index.settings.answer)
+        if provider.missing:
+            is_wanted = provider.kind == "openai"
+            return "degraded" if is_wanted else "ok", f"{provider.missing}: answers are passages."
+        at = f" at {urlsplit(provider.base_url).netloc.rpartition('@')[2]}" if provider.base_url else ""
+        return "ok", f"{provider.kind}: {provider.model}{at}; only ask calls it."
 
     def _check_disk(self) -> Verdict:
-        folder = self._index.folder if self._index.folder.exists() else self._index.root
-        free = shutil.disk_usage(folder).free
+        try:
+            free = shutil.disk_usage(self._index.folder).free
+        except FileNotFoundError:  # there is no index yet, or it is being deleted
+            free = shutil.disk_usage(self._index.root).free
         if free < MIN_FREE_BYTES:
             return "degraded", f"Only {free // 1_000_000} MB are free."
         return "ok", f"{free // 1_000_000_000} GB are free."
 
 
-def _size(folder: Path) -> int:
-    """Return the total size of all files below the folder, in bytes; files that vanish meanwhile are ignored."""
+def size_of(folder: Path) -> int:
+    """Return the total size of all files below the folder, in bytes, without those that vanish meanwhile."""
     total = 0
-    for path in folder.rglob("*"):
-        with contextlib.suppress(OSError):
-            total += path.lstat().st_size if path.is_file() else 0
+    for parent, _, names in os.walk(folder):  # ignores folders that vanish; rglob raises
+        for name in names:
+            with contextlib.suppress(OSError):
+                total += Path(parent, name).lstat().st_size
     return total
 
 

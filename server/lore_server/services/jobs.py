@@ -333,7 +333,7 @@ class JobService:
             return create_only(self._index, job.record_progress, job.allow_mass_delete)
         if job.action == "embed":
             if not (self._index.folder / CHUNKS).exists():
-                raise IndexMissing("There is no chunks.jsonl to embed.", "Run the action `create` or `sync` first.")
+                raise IndexMissing("There is no chunks.jsonl.gz to embed.", "Run the action `create` or `sync` first.")
             return embed_only(self._index, job.record_progress)
         self._index.require()
         return delete_all(self._index)

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import datetime
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
 from lore_etl.core.model import Chunk, canonical_json, sha256
 from lore_etl.index import Index
 from lore_server.query import facets as facet_counts
 from lore_server.query.filters import Filters
-from lore_server.query.freshness import Freshness
+from lore_server.query.freshness import Freshness, urgent
 from lore_server.query.further import further_passages
 from lore_server.query.outdated import outdated
 from lore_server.query.query_service import QueryService, SearchOutcome
 from lore_server.query.ranking import Ranked
 from lore_server.query.scope import FileKey
+from lore_server.query.stopwatch import Stopwatch
 from lore_server.query.syntax import read_request
 from lore_server.replies import budget, paging
 from lore_server.replies.excerpt import fitting_excerpt
@@ -29,8 +30,8 @@ SMALL_BUDGET = 500  # tokens; below this, optional fields are shortened or omitt
 SHORT_NOTE = 40
 FURTHER_CHARACTERS = 300  # of the excerpt of a further passage
 SIMILAR_LISTED, SIMILAR_SHOWN = 20, 5  # paths of copies in an explained result, and in others
+LONGEST_STEP = 99_999.9  # milliseconds; the place that a step takes in the budget before its end is known
 FACETS_SHARE = 3  # facets take at most this part of the budget
-MATTERS = ("state", "changed_files", "pending_vectors", "job")
 
 
 class SearchService:
@@ -50,6 +51,7 @@ class SearchService:
         passages: int,
         facets: bool,
         explain: bool,
+        brief: bool,
         max_tokens: int,
         path: str | Sequence[str] = (),
         lang: str | Sequence[str] = (),
@@ -60,6 +62,7 @@ class SearchService:
         """Return the passages that answer a question best. Raises InvalidArgument for wrong syntax."""
         request = read_request(query, type, path, lang, after, before)
         found = self._queries.find(request.text, filters=request.filters, group_copies=True)
+        watch = Stopwatch()
         asked = [query, type, path, lang, after, before, self._index.catalogue.meta("loaded")]
         mark = sha256(canonical_json(asked))[:12]
         start = budget.offset_of(cursor, mark)
@@ -71,7 +74,7 @@ class SearchService:
                 result["similar"] = len(copies)
                 result["similar_sources"] = list(copies[: SIMILAR_LISTED if explain else SIMILAR_SHOWN])
             if others := further_passages(self._index, found, file, passages) if passages else []:
-                result["passages"] = [_further(chunk, found.query.words) for chunk in others]
+                result["passages"] = [_further(chunk, found.query.words, brief) for chunk in others]
         page = paging.Page(start, len(found.ranked), mark)
         reply = head(query, found, found.total.number, bool(top), self._freshness.record(), max_tokens)
         if facets:
@@ -79,8 +82,16 @@ class SearchService:
             reply["total"], reply["facets"] = matches.total(), self._facets(found, matches, request.filters, max_tokens)
         elif not found.total.is_exact:
             reply["total_is_minimum"] = True
-        texts = [result.chunk.text for result in top]
-        shown, more = paging.of_passages(reply, results, texts, found.query.words, page, max_tokens)
+        if explain and max_tokens >= SMALL_BUDGET:
+            reply["timings"] = _timings(found.seconds, LONGEST_STEP)
+        if brief:
+            shown, more = paging.of_rows(reply, "results", results, page, max_tokens)
+        else:
+            texts = [result.chunk.text for result in top]
+            shown, more = paging.of_passages(reply, results, texts, found.query.words, page, max_tokens)
+        if "timings" in reply:
+            watch.end("reply")
+            reply["timings"] = _timings(found.seconds, 1000 * watch.seconds["reply"])
         return {**reply, "results": shown, **more}
 
     def _facets(
@@ -97,12 +108,19 @@ class SearchService:
         }
 
 
-def _further(chunk: Chunk, words: Sequence[str]) -> records.FurtherPassageRecord:
-    heading, shown = " > ".join(chunk.heading), fitting_excerpt(chunk.text, words, FURTHER_CHARACTERS)
+def _timings(seconds: Mapping[str, float], reply: float) -> records.TimingsRecord:
+    """Return the milliseconds of the steps of a search and of its reply."""
+    steps = {step: 1000 * taken for step, taken in seconds.items()} | {"reply": reply}
+    return cast("records.TimingsRecord", {step: round(min(taken, LONGEST_STEP), 1) for step, taken in steps.items()})
+
+
+def _further(chunk: Chunk, words: Sequence[str], is_brief: bool) -> records.FurtherPassageRecord:
+    heading = " > ".join(chunk.heading)
+    shown = "" if is_brief else fitting_excerpt(chunk.text, words, FURTHER_CHARACTERS)
     passage: records.FurtherPassageRecord = {
         "id": chunk.id, "heading": heading, "lines": list(chunk.lines), "excerpt": shown
     }  # fmt: skip
-    if shown != chunk.text:
+    if shown != chunk.text and not is_brief:
         passage["cut"] = True
     return passage
 
@@ -117,19 +135,13 @@ def head(
         "total": total,
         "results": [],
         "confidence": round(found.confidence, 3),
-        "freshness": _urgent(freshness) if is_small else freshness,
+        "freshness": urgent(freshness) if is_small else freshness,
     }
     if found.doubt and has_results:
         reply["doubt"] = budget.clipped(found.doubt, SHORT_NOTE if is_small else 300)
     if found.degraded:
         reply["degraded"] = budget.clipped(found.degraded, SHORT_NOTE if is_small else 300)
     return reply
-
-
-def _urgent(freshness: records.FreshnessRecord) -> records.FreshnessRecord:
-    return cast(
-        "records.FreshnessRecord", {name: value for name, value in freshness.items() if name in MATTERS and value}
-    )
 
 
 def _result(ranked: Ranked, explain: bool, is_changed: bool, today: datetime.date) -> records.ResultRecord:
@@ -146,6 +158,8 @@ def _result(ranked: Ranked, explain: bool, is_changed: bool, today: datetime.dat
     }
     if chunk.state:
         result["state"] = chunk.state
+    if chunk.library:
+        result["library"] = chunk.library
     if is_changed:
         result["changed"] = True
     if record := outdated(chunk, today):
