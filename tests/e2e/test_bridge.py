@@ -60,7 +60,7 @@ def test_a_sync_that_lost_its_owner_is_repeated_by_the_next_owner(tmp_path: Path
         client.begin(
             "tools/call", {"name": "manage_knowledge_base", "arguments": {"action": "sync", "wait_seconds": 60}}
         )
-        wait_until((tmp_path / ".lore" / "chunks.jsonl").exists)
+        wait_until((tmp_path / ".lore" / "chunks.jsonl.gz").exists)
         kill(owner_of(tmp_path))
         job = client.reply()["result"]["structuredContent"]
         health = client.call("healthcheck")
@@ -76,7 +76,7 @@ def test_a_call_that_must_not_be_repeated_is_reported_and_the_next_call_works(pr
         owner = owner_of(project)
         os.kill(owner.pid, 19)  # SIGSTOP: the call is sent and stays unanswered
         client.begin("tools/call", {"name": "no_such_tool", "arguments": {}})
-        wait_until(lambda: client.process.poll() is None)
+        wait_until(client.is_idle)  # until it is sent, the call could still go to the next owner
         kill(owner)
         reply = client.reply()
 

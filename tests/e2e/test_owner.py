@@ -275,7 +275,7 @@ def test_a_serving_process_takes_over_the_index_and_is_not_replaced(project: Pat
         other = search(project)
     finally:
         serving.terminate()
-        serving.communicate(timeout=30)
+        serving.communicate(timeout=120)
 
     assert not background.is_alive
     assert result["exit"] == 0

@@ -40,7 +40,7 @@ def kill(note: Note) -> None:
     wait_until(lambda: not note.is_alive)
 
 
-def wait_until(is_so: Callable[[], bool], seconds: float = 30) -> None:
+def wait_until(is_so: Callable[[], bool], seconds: float = 120) -> None:
     """Wait until another process makes the condition true; fail if it does not."""
     deadline = time.monotonic() + seconds
     while not is_so():

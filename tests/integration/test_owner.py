@@ -59,7 +59,7 @@ def test_a_killed_owner_blocks_nobody(tmp_path: Path) -> None:
     with child(holding(tmp_path)) as holder:
         assert holder.stdout and holder.stdout.readline() == "held\n"
         holder.kill()
-        holder.wait(10)
+        holder.wait(120)
 
         ownership = Ownership(tmp_path)
         ownership.take()
@@ -76,7 +76,7 @@ def test_taking_an_index_does_not_wait_for_its_owner(tmp_path: Path) -> None:
         assert time.monotonic() - started < 0.5
 
         holder.kill()
-        holder.wait(10)
+        holder.wait(120)
         started = time.monotonic()
         ownership.take()
         assert time.monotonic() - started < 0.5
@@ -132,7 +132,7 @@ def test_a_broken_owner_record_hides_only_the_name_of_the_owner(tmp_path: Path, 
 def test_half_written_files_of_a_crash_are_removed(tmp_path: Path) -> None:
     folder = tmp_path / ".lore"
     claim(folder)
-    (folder / "chunks.jsonl.123.tmp").write_text("half", encoding="utf-8")
+    (folder / "chunks.jsonl.gz.123.tmp").write_text("half", encoding="utf-8")
     index = Index(tmp_path.resolve(), Settings(), HashModel())
 
     index.own()

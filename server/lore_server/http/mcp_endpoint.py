@@ -1,4 +1,4 @@
-"""MCP over HTTP: without the token a client sees only read-only tools, and calls of others explain how to send it."""
+"""MCP over HTTP: without the token, a client sees only tools that do not need it; calls of others explain it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from lore_server.replies.problem import problem
 
 def protect(mcp: MCPServer, contract: Contract, site: Site) -> None:
     """Check the token before the server's own handlers for listing and calling tools."""
-    changing = {operation.id for operation in contract if operation.changes_state}
+    guarded = {operation.id for operation in contract if operation.needs_token}
     listing, calling = mcp.get_request_handler("tools/list"), mcp.get_request_handler("tools/call")
     if listing is None or calling is None:
         return
@@ -28,11 +28,11 @@ def protect(mcp: MCPServer, contract: Contract, site: Site) -> None:
         listed = await listing.handler(context, params)
         if not isinstance(listed, types.ListToolsResult):
             raise TypeError(f"tools/list returned {type(listed).__name__}")
-        allowed = [tool for tool in listed.tools if tool.name not in changing or _is_allowed(context, site)]
+        allowed = [tool for tool in listed.tools if tool.name not in guarded or _is_allowed(context, site)]
         return listed.model_copy(update={"tools": allowed, "cache_scope": "private"})
 
     async def call_tool(context: Context, params: types.CallToolRequestParams) -> Any:
-        if params.name in changing and not _is_allowed(context, site):
+        if params.name in guarded and not _is_allowed(context, site):
             return _refusal(contract[params.name])
         return await calling.handler(context, params)
 
@@ -45,7 +45,7 @@ def _is_allowed(context: Context, site: Site) -> bool:
 
 
 def _refusal(operation: Operation) -> types.CallToolResult:
-    error = TokenRequired(f"{operation.id} makes changes, and this client has no token.")
+    error = TokenRequired(f"{operation.id} needs the token, and this client has none.")
     record = problem(in_envelope(error, operation.envelope, {}))
     record["hint"] = f"Configure the client to send a header. {record['hint']}"
     return result_of(operation.id, record)

@@ -48,7 +48,7 @@ IDLE_SECONDS = 0.5  # between two checks while no job runs
 HEARTBEAT_SECONDS = 5.0  # after a longer silence, the page considers the server dead
 READING = 4  # threads for all pages together
 MARKDOWN = "/page/markdown"
-MOST_BYTES = 32_000_000
+MAX_BYTES = 32_000_000
 LONGEST = 100_000  # characters: prose takes 0.3 s, the worst case (brackets) 3 s
 AT_ONCE = 2
 _META = re.compile(r'(<meta name="lore-(\w+)" content=")[^"]*(")')
@@ -140,7 +140,7 @@ def rendering_routes() -> list[Route]:
 
     async def markdown(request: Request) -> Response:
         try:
-            text = (await json_of(request, MOST_BYTES)).get("text")
+            text = (await json_of(request, MAX_BYTES)).get("text")
             if not isinstance(text, str):
                 raise InvalidArgument("`text` is missing or not a string.")
             checked_text(text, DOCUMENT_BYTES, "document")

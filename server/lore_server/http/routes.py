@@ -28,8 +28,8 @@ def api_routes(contract: Contract, calls: Calls, site: Site) -> list[Route]:
 
         async def endpoint(request: Request) -> Response:
             try:
-                if operation.changes_state and not has_token(request.scope, site):
-                    raise TokenRequired(f"{operation.id} makes changes, and the request has no token.")
+                if operation.needs_token and not has_token(request.scope, site):
+                    raise TokenRequired(f"{operation.id} needs the token, and the request has none.")
                 arguments = await reader.arguments(request)
                 if operation.id in streaming and wants_events(request):
                     return await events_of(operation, arguments, calls)

@@ -45,8 +45,8 @@ class Files:
                     raise InvalidPath(f"{path} is not a file that Lore reads.")
                 return file.read()
 
-    def write(self, path: str, data: bytes) -> None:
-        """Replace the content of a file atomically and durably; missing folders are created.
+    def write(self, path: str, data: bytes, is_durable: bool = True) -> None:
+        """Replace the content of a file atomically; missing folders are created.
 
         Raises:
             InvalidPath: the path is a symlink or a folder.
@@ -61,14 +61,16 @@ class Files:
             try:
                 with open(folder.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "wb") as file:
                     file.write(data)
-                    file.flush()
-                    os.fsync(file.fileno())
+                    if is_durable:
+                        file.flush()
+                        os.fsync(file.fileno())
                 folder.replace(temporary, name)
             except BaseException:
                 with contextlib.suppress(OSError):
                     folder.unlink(temporary)
                 raise
-            folder.sync()
+            if is_durable:
+                folder.sync()
 
     def remove(self, path: str) -> None:
         """Delete a file, or a symlink itself, durably; folders that become empty are deleted too."""

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
@@ -36,29 +37,30 @@ SILENT_SECONDS = 15.0  # the owner listens, but may be busy
 NAMELESS_SECONDS = 5.0  # an owner checks its note every second
 KILL_SECONDS = 5.0
 OTHER, SILENT = "runs with a different configuration, version or index folder", "does not respond"
-KEYS = ("GEMINI_API_KEY", "GOOGLE_API_KEY")
+KEYS = ("GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GEMINI_BASE_URL", "OPENAI_API_KEY", "OPENAI_BASE_URL")
+"""Variables from which an owner reads keys, and the addresses that receive them."""
 
 
 class OwnerRequirements(NamedTuple):
-    """The required build of Lore, configuration with knowledge folder, and API key (if any) of an owner."""
+    """The required build of Lore, configuration with knowledge folder, and API keys (if any) of an owner."""
 
     build: str
     config: str
     key: str
 
     def is_met_by(self, note: Note) -> bool:
-        """Return whether the owner is suitable. An owner with a key also suits a client without one."""
-        return self.is_same_program(note) and (not self.key or note.key == self.key)
+        """Return whether the owner is suitable. An owner with more keys also suits a client with fewer."""
+        return self.is_same_program(note) and {*self.key.split()} <= {*note.key.split()}
 
     def is_same_program(self, note: Note) -> bool:
-        """Return whether the owner differs in its key at most."""
+        """Return whether the owner differs in its keys at most."""
         return (note.build, note.config) == (self.build, self.config)
 
 
 def wanted(place: Place) -> OwnerRequirements:
     """Return the current requirements for the owner of this place."""
     folders = (Path(package.__path__[0]) for package in (lore_server, lore_etl))
-    return OwnerRequirements(build_of(*folders), f"{place.digest}-{home_digest()}", key_digest())
+    return OwnerRequirements(build_of(*folders), f"{place.digest}-{home_digest()}", key_digests(os.environ))
 
 
 def home_digest() -> str:
@@ -66,10 +68,10 @@ def home_digest() -> str:
     return hashlib.sha256(os.fsencode(knowledge_home(os.environ))).hexdigest()[:8]
 
 
-def key_digest() -> str:
-    """Return a digest of the API key, which distinguishes keys without storing them; empty without a key."""
-    key = next((os.environ[name] for name in KEYS if os.environ.get(name)), "")
-    return hashlib.sha256(f"lore {key}".encode()).hexdigest()[:16] if key else ""
+def key_digests(environment: Mapping[str, str]) -> str:
+    """Return a digest of each API key that is set, with spaces between them, to compare keys without storing them."""
+    keys = (f"lore {name} {value}" for name in KEYS if (value := environment.get(name)))
+    return " ".join(hashlib.sha256(key.encode("utf-8", "surrogateescape")).hexdigest()[:16] for key in keys)
 
 
 def connect(place: Place, hello: JSON, may_replace: bool = True) -> tuple[LineSocket, JSON]:
@@ -77,7 +79,7 @@ def connect(place: Place, hello: JSON, may_replace: bool = True) -> tuple[LineSo
 
     A client that returns after its owner ended (`may_replace` is False) must not replace an owner with another
     configuration, or two clients that differ would replace each other's owners forever. It accepts an owner with
-    another key and replaces one without a key, which can happen only once.
+    other keys and replaces one without any, which can happen only once.
 
     Raises:
         LoreError: another process holds the index, or an owner cannot start.

@@ -16,11 +16,12 @@ import anyio.lowlevel
 from anyio.abc import ByteStream
 from anyio.streams.buffered import BufferedByteReceiveStream
 
-from lore_etl.core.errors import LoreError
+from lore_etl.core.errors import Cancelled, LoreError
 from lore_etl.core.json_types import JSON
 from lore_etl.system.processes import born
 from lore_server.app import App
 from lore_server.execution.progress import Listener as Hearer
+from lore_server.execution.progress import ignore_text
 from lore_server.execution.threads import Calls
 from lore_server.owner.line import parsed
 from lore_server.replies.problem import problem
@@ -126,7 +127,8 @@ class SocketServer:
             if not isinstance(operation, str) or not isinstance(arguments, dict):
                 return
             try:
-                result = await self._calls.run(operation, arguments, Hearer(_progress_to(stream)))
+                on_text = _text_to(stream) if request.get("streams") else ignore_text
+                result = await self._calls.run(operation, arguments, Hearer(_progress_to(stream), on_text))
                 await _send(stream, {"result": result})
             except _Disconnected:
                 raise
@@ -161,5 +163,18 @@ def _progress_to(stream: ByteStream) -> Callable[[str, int, int], None]:
             anyio.from_thread.run(_send, stream, {"progress": [stage, done, total]}, token=loop)
         except (*_Disconnected, anyio.RunFinishedError):
             return  # the client disconnected; the operation continues
+
+    return report
+
+
+def _text_to(stream: ByteStream) -> Callable[[str], None]:
+    """Return a function that sends the parts of an answer to the client as lines; it ends the answer if that left."""
+    loop = anyio.lowlevel.current_token()
+
+    def report(text: str) -> None:
+        try:
+            anyio.from_thread.run(_send, stream, {"text": text}, token=loop)
+        except (*_Disconnected, anyio.RunFinishedError) as error:
+            raise Cancelled("The client disconnected.") from error
 
     return report

@@ -21,6 +21,7 @@ from lore_etl.core.errors import StorageError
 from lore_etl.core.json_types import JSON
 from lore_etl.stores.claim import is_ours
 from lore_etl.stores.owner_file import Note, my_note, read_note, remove_note, write_note
+from lore_etl.system.memory import keep_present_objects
 from lore_etl.system.stop_signals import wait_for_stop_signal
 from lore_server import __version__
 from lore_server.app import App
@@ -70,7 +71,7 @@ class Owner:
                 tasks.start_soon(self._stay_reachable, entrance, server, tasks)
                 tasks.start_soon(_stop_on_signal, connections)
                 ready()
-                tasks.start_soon(_abandoned, self.app.warm)
+                tasks.start_soon(_abandoned, self._warm)
                 if self.settings.owner.watch:
                     from lore_server.owner.watch import watch
 
@@ -84,6 +85,10 @@ class Owner:
                 tasks.cancel_scope.cancel()
         finally:
             await entrance.close()
+
+    def _warm(self) -> None:
+        self.app.warm()
+        keep_present_objects()
 
     async def _stay_reachable(self, entrance: Entrance, server: SocketServer, tasks: TaskGroup) -> None:
         """Restore the note and the socket if they vanish, and end if the index folder does."""

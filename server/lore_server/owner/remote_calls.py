@@ -7,8 +7,8 @@ from contextlib import suppress
 from lore_etl.config.project import Place
 from lore_etl.core.errors import Unavailable, from_record
 from lore_etl.core.json_types import JSON
-from lore_etl.core.model import Progress
 from lore_etl.stores.owner_file import living_note
+from lore_server.execution.progress import Listener, ignore_text
 from lore_server.owner import find
 from lore_server.owner.line import LineSocket
 
@@ -20,14 +20,14 @@ class OwnerCalls:
         self._place = where
         self._line: LineSocket | None = None
 
-    def call(self, operation: str, arguments: JSON, progress: Progress) -> JSON:
+    def call(self, operation: str, arguments: JSON, listener: Listener) -> JSON:
         """Run one operation in the owner. If the owner ends during the call, repeat it once if it is repeatable.
 
         Raises:
             LoreError: the operation failed, or the owner is not available.
         """
         try:
-            return self._call(operation, arguments, progress)
+            return self._call(operation, arguments, listener)
         except OSError:
             self.close()
         from lore_server.contract import load_contract
@@ -36,17 +36,20 @@ class OwnerCalls:
         if not (hints["idempotentHint"] or hints["readOnlyHint"]):
             raise Unavailable("The owner of the index exited during this call.")
         try:
-            return self._call(operation, arguments, progress)
+            return self._call(operation, arguments, listener)
         except OSError as error:
             raise Unavailable("The owner of the index exited twice during this call.") from error
 
-    def _call(self, operation: str, arguments: JSON, progress: Progress) -> JSON:
+    def _call(self, operation: str, arguments: JSON, listener: Listener) -> JSON:
         line = self._line = self._line or find.connect(self._place, {"want": "call"})[0]
-        line.send_message({"operation": operation, "arguments": arguments})
+        is_followed = listener.text is not ignore_text
+        line.send_message({"operation": operation, "arguments": arguments, "streams": is_followed})
         while True:
             reply = line.receive()
             if "progress" in reply:
-                progress(*reply["progress"])
+                listener.progress(*reply["progress"])
+            elif "text" in reply:
+                listener.text(reply["text"])
             elif "problem" in reply:
                 raise from_record(reply["problem"])
             elif "result" in reply:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,12 +13,11 @@ from lore_etl.config.project import find_project, place_of
 from lore_etl.config.settings import Settings, load_settings
 from lore_etl.core.errors import LoreError, UsageError
 from lore_etl.core.json_types import JSON
-from lore_etl.core.model import Progress
-from lore_etl.stores.catalogue import CATALOGUE
+from lore_etl.stores.catalogue_file import CATALOGUE
 from lore_etl.stores.claim import is_ours
 from lore_server.console import output
 from lore_server.console.progress_bar import progress_bar
-from lore_server.execution.progress import Listener
+from lore_server.execution.progress import Listener, ignore_text
 from lore_server.owner.remote_calls import OwnerCalls, step_aside
 
 log = logging.getLogger(__name__)
@@ -32,9 +32,9 @@ class Direct:
 
         self._app = App(root, settings, load_contract())
 
-    def call(self, operation: str, arguments: JSON, progress: Progress) -> JSON:
+    def call(self, operation: str, arguments: JSON, listener: Listener) -> JSON:
         """Run an operation and return its result. Raises LoreError."""
-        return self._app.call(operation, arguments, Listener(progress))
+        return self._app.call(operation, arguments, listener)
 
     def close(self) -> None:
         """Close the index."""
@@ -50,6 +50,7 @@ class Session:
     as_json: bool = False
     verbose: bool = False
     no_daemon: bool = False
+    on_text: Callable[[str], None] = ignore_text  # receives the text of an answer while it is written
     _answering: OwnerCalls | Direct | None = field(default=None, repr=False)
 
     @property
@@ -86,7 +87,7 @@ class Session:
         self._answering = self._answering or self._found(operation)
         try:
             with progress_bar(self.as_json) as progress:
-                return self._answering.call(operation, arguments, progress)
+                return self._answering.call(operation, arguments, Listener(progress, self.on_text))
         except KeyboardInterrupt:
             if not self.no_daemon:
                 self.close()  # the connection is in the middle of a reply
@@ -122,7 +123,7 @@ class Session:
         if self.as_json:
             output.print_json(result)
         else:
-            output.print_result(operation, result)
+            output.print_result(operation, result, self.root)
 
     @property
     def config_file(self) -> Path | None:
