@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, expect
 
-from tests.harness.browser import Reader, reading, running
+from tests.harness.browser import PATIENCE, Reader, reading, running
 from tests.harness.interfaces import serving
 
-expect.set_options(timeout=20_000)
+expect.set_options(timeout=PATIENCE)
 
 
 @pytest.fixture(autouse=True)

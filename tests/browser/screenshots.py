@@ -27,6 +27,7 @@ VIEWS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "ask": ("#/ask?q=What happens to running jobs when a worker is stopped?&cite=2", "#cited-2.is-target", {}),
     "classes": ("#/classes/ferry.pool.PoolWorker", ".class-card .members", {}),
     "document": ("#/source/ferry/retry.py?line=48", "#L48.is-target", {}),
+    "insights": ("#/insights", ".insights-body .card", {}),
     "health": ("#/health", ".verdict[data-status]", {}),
     "knowledge": ("#/knowledge/document?file=releasing.md", "article.prose h2", {}),
     "edit": ("#/knowledge/edit?file=releasing.md", ".preview h2", {}),
@@ -38,6 +39,13 @@ VIEWS: dict[str, tuple[str, str, dict[str, Any]]] = {
         {"viewport": PHONE, "device_scale_factor": 1.5, "has_touch": True},
     ),
 }
+ASKED = (
+    "Can Ferry send jobs to Kafka?",
+    "How are failed jobs retried?",
+    "how are failed jobs retried",
+    "Which licence fee does a company pay?",
+    "Why is SQLite the default store?",
+)
 
 GUIDE = """---
 title: Releasing Ferry
@@ -92,6 +100,7 @@ def main() -> None:
         with serving(project, LORE_HOME=f"{folder}/home") as url:
             _picture_of_a_sync(browser, url)
             commit = _written(url, project)
+            _ask(url)
             for name, (fragment, content, options) in VIEWS.items():
                 with reading(browser, url, **{"viewport": WINDOW, "reduced_motion": "reduce", **options}) as reader:
                     page = reader.open(fragment.format(commit=commit))
@@ -130,6 +139,12 @@ def _written(url: str, project: Path) -> str:
             response = client.post(path, json=body).raise_for_status()
             done = response.json()
     return str(done["commit"])
+
+
+def _ask(url: str) -> None:
+    """Ask what the insights show."""
+    for question in ASKED:
+        httpx2.post(f"{url}/api/knowledge/ask", json={"query": question}, timeout=60).raise_for_status()
 
 
 def _commit(project: Path) -> None:

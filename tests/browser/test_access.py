@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ VIEWS = {
     "index": ("#/index", ".files td"),
     "classes": ("#/classes/ferry.pool.PoolWorker", ".class-card .members"),
     "document": ("#/source/ferry/pool.py?line=62", "#L62.is-target"),
+    "insights": ("#/insights", ".insights-body .card"),
     "health": ("#/health", ".verdict[data-status]"),
 }
 
@@ -36,6 +38,15 @@ def test_a_view_loads_without_layout_shifts_and_is_accessible_in_both_themes(rea
     page.emulate_media(color_scheme="dark")
 
     assert barriers(page, "color-contrast") == []
+
+
+OFTEN = {"search", "document"}
+"""The views with the most elements; the long run checks each of the others too."""
+
+
+def long_but(names: Iterable[str]) -> list[object]:
+    """Return the parameters of a test, those outside `OFTEN` for the long run only."""
+    return [pytest.param(name, marks=[] if name in OFTEN else [pytest.mark.long]) for name in names]
 
 
 WORST = {("desk", "narrow"), ("phone", "wide")}
@@ -74,7 +85,7 @@ def test_axe_finds_no_barrier_in_dialogs_and_menus(reader: Reader) -> None:
     assert barriers(page) == []
 
 
-@pytest.mark.parametrize("name", VIEWS)
+@pytest.mark.parametrize("name", long_but(VIEWS))
 def test_a_phone_shows_each_view_without_scrolling_sideways(browser: Browser, url: str, name: str) -> None:
     with reading(browser, url, viewport=PHONE, has_touch=True) as reader:
         page = loaded(reader, name)
@@ -107,7 +118,7 @@ FORCED = {
 """Selectors of the elements with a state in each view, and scripts that remove the state."""
 
 
-@pytest.mark.parametrize("name", FORCED)
+@pytest.mark.parametrize("name", long_but(FORCED))
 def test_every_state_is_visible_with_forced_colours(reader: Reader, name: str) -> None:
     reader.page.emulate_media(forced_colors="active", reduced_motion="reduce")
     page = loaded(reader, name)

@@ -9,10 +9,12 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, expect
 
-from tests.harness import gemini
+from tests.harness import model_server
 from tests.harness.browser import Reader, reading
 from tests.harness.commands import run_lore
 from tests.harness.interfaces import serving
+from tests.harness.model_server import GEMINI, ModelServer, honest
+from tests.harness.poisoned import POISONED
 from tests.harness.projects import write_project
 
 QUESTION = "Why is SQLite the default store?"
@@ -25,7 +27,7 @@ def test_an_answer_without_a_model_is_marked_as_quoted(reader: Reader) -> None:
 
     expect(page.locator(".ask .said")).to_contain_text("quoted from the sources")
     expect(page.locator(".ask .note")).to_contain_text("GEMINI_API_KEY")
-    expect(page.locator(".answer")).to_contain_text("SQLite")
+    expect(page.locator(".citations")).to_contain_text("SQLite")
     expect(page).to_have_url(re.compile("#/ask\\?q=Why"))
     assert page.locator(".citations li").count() == page.locator(".answer a.cite").count() > 1
     assert page.locator(".references li").count() > 1
@@ -66,19 +68,15 @@ def test_an_answer_is_kept_while_other_views_are_open(reader: Reader) -> None:
 
 
 @pytest.fixture
-def written(
-    browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[tuple[Reader, gemini.FakeGemini]]:
+def written(browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Reader, ModelServer]]:
     """Yield a reader of a server with an answer model, which stalls in its first answer and completes all others."""
     project = write_project(
         tmp_path / "depot", {"docs/store.md": "# Store\n\nSQLite is the default store: one file.\n"}
     )
     run_lore("--no-daemon", "sync", cwd=project)
-    pieces = ["SQLite needs **no server** beside the worker [1].\n\n", "- one file [1]\n- nothing else [7]"]
-    players: list[gemini.FakeGemini] = []
-    slow, whole = gemini.stalls_after(lambda: players[0], *pieces[:1]), gemini.stream(*pieces)
-    with gemini.serving(slow, whole) as fake:
-        players.append(fake)
+    answer = honest("SQLite needs **no server** beside the worker.", "It is one file [7].")
+    slow, whole = GEMINI.stalls_after(lambda prompt: answer(prompt)[:-15]), GEMINI.stream(answer)
+    with model_server.serving(slow, whole) as fake:
         monkeypatch.setenv("GEMINI_API_KEY", "played")
         monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", fake.url)
         with serving(project) as url, reading(browser, url) as reader:
@@ -86,14 +84,14 @@ def written(
 
 
 def test_a_synthesized_answer_streams_can_be_stopped_and_ends_with_its_citations(
-    written: tuple[Reader, gemini.FakeGemini],
+    written: tuple[Reader, ModelServer],
 ) -> None:
     reader, fake = written
     page = reader.open("#/ask")
     page.locator("#question").fill(QUESTION)
     page.get_by_role("button", name="Ask", exact=True).click()
     expect(page.locator(".answer strong")).to_have_text("no server")
-    expect(page.locator(".answer[aria-busy=true]")).to_contain_text("beside the worker [1].")
+    expect(page.locator(".answer[aria-busy=true]")).to_contain_text("beside the worker. [1]")
     expect(page.locator(".answer a.cite")).to_have_count(0)
     page.locator("#question").press("Enter")
     expect(page.get_by_role("button", name="Ask", exact=True)).to_be_hidden()
@@ -111,7 +109,7 @@ def test_a_synthesized_answer_streams_can_be_stopped_and_ends_with_its_citations
 
 
 def test_a_new_question_replaces_the_question_being_answered(
-    written: tuple[Reader, gemini.FakeGemini],
+    written: tuple[Reader, ModelServer],
 ) -> None:
     reader, fake = written
     page = reader.open("#/ask")
@@ -130,3 +128,26 @@ def test_a_new_question_replaces_the_question_being_answered(
     expect(page.get_by_role("button", name="Stop")).to_be_hidden()
     assert len(fake.requests) == 2
     assert "What is one file?" in str(fake.requests[1])
+
+
+def test_no_poisoned_document_becomes_an_element_of_the_page(reader: Reader) -> None:
+    page = reader.open("#/ask")
+    shown = page.evaluate(
+        """async (texts) => {
+          const { answerText } = await import("/assets/answer.js");
+          const { citationList } = await import("/assets/citations.js");
+          return texts.map((text) => {
+            const place = { n: 1, source: text, lines: [1, 2], heading: text, quote: text };
+            const box = document.createElement("div");
+            box.append(...answerText(text, [place]), ...citationList([place]));
+            const links = [...box.querySelectorAll("[href]")].map((one) => one.getAttribute("href"));
+            return { tags: [...box.querySelectorAll("*")].map((one) => one.localName), links };
+          });
+        }""",
+        [*POISONED.values()],
+    )
+
+    assert len(shown) == len(POISONED)
+    for one in shown:
+        assert set(one["tags"]) <= {*"p h2 ol ul li div span a button strong code pre blockquote".split()}
+        assert all(link.startswith("#/") or link.startswith("vscode:") for link in one["links"])

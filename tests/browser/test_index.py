@@ -12,17 +12,21 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
+from tests.harness import model_server
 from tests.harness.browser import Reader, barriers, reading
 from tests.harness.commands import LORE, run_lore
 from tests.harness.interfaces import serving
+from tests.harness.model_server import ModelServer, embeddings_waiting
 from tests.harness.projects import write_project
 
-EMBEDDING = 180_000  # milliseconds; a busy machine embeds a few chunks a second
+FIRST_BATCH, SECOND_BATCH = 32, 64  # chunks
+PAGES = 200  # more than two batches
 EXPECTED = ["409"]  # there is no index
 
 
-def guides(first: int, last: int) -> dict[str, str]:
-    return {f"docs/page-{n:03}.md": f"# Page {n}\n\nWhat is said of {n}.\n" for n in range(first, last)}
+def guides(first: int, last: int, more: str = "") -> dict[str, str]:
+    """Return pages; those with a word in `more` that no other test uses are not in the cache of embeddings."""
+    return {f"docs/page-{n:03}.md": f"# Page {n}\n\nWhat is said of {n}. {more}\n" for n in range(first, last)}
 
 
 @pytest.fixture
@@ -38,11 +42,30 @@ def reader(browser: Browser, project: Path) -> Iterator[Reader]:
         yield reader
 
 
+@pytest.fixture
+def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModelServer]:
+    """Embed with a model that sends vectors for two batches, and for the others when the test releases them."""
+    config = tmp_path / "config" / "lore" / "config.toml"
+    config.parent.mkdir(parents=True)
+    config.write_text('[embedding]\nprovider = "gemini"\n')
+    with model_server.serving(embeddings_waiting(SECOND_BATCH)) as fake:
+        monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+        monkeypatch.setenv("GEMINI_API_KEY", "played")
+        monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", fake.url)
+        yield fake
+
+
+@pytest.fixture
+def waiting(model: ModelServer, reader: Reader) -> tuple[Reader, ModelServer]:
+    """Return a reader of a server whose model waits after the second batch."""
+    return reader, model
+
+
 def synced(reader: Reader) -> Page:
     """Return the page after a first sync."""
     page = reader.open("#/index")
     page.get_by_role("button", name="Sync", exact=True).click()
-    expect(page.locator(".job .state")).to_have_text("done", timeout=EMBEDDING)
+    expect(page.locator(".job .state")).to_have_text("done")
     return page
 
 
@@ -71,32 +94,41 @@ def test_without_an_index_every_view_reports_it_and_offers_a_sync(reader: Reader
     expect(page.locator(".result").first).to_be_visible()
 
 
-def test_a_sync_shows_its_progress_survives_a_reload_and_shows_its_report(reader: Reader, project: Path) -> None:
-    write_project(project, guides(12, 560))
+def test_a_sync_shows_its_progress_survives_a_reload_and_shows_its_report(
+    waiting: tuple[Reader, ModelServer], project: Path
+) -> None:
+    reader, model = waiting
+    write_project(project, guides(12, PAGES, "start"))
     page = reader.open("#/index")
 
     page.get_by_role("button", name="Sync", exact=True).click()
 
     embedding = page.locator(".stage", has_text="embedding")
+    progress = re.compile(rf"{FIRST_BATCH} of {PAGES} · [\d.]+/s · .+ left")
+    expect(embedding).to_contain_text(progress)
     expect(embedding).to_have_attribute("data-state", "running")
     expect(page.locator(".stage", has_text="reading")).to_contain_text("done")
     expect(page.locator(".pill")).to_have_attribute("data-state", "running")
     page.reload()
     expect(page.get_by_role("heading", name="Sync is running")).to_be_visible()
-    expect(embedding).to_contain_text(re.compile(r"256 of 560 · \d+/s · .+ left"))
-    assert page.locator(".stage progress").nth(2).evaluate("bar => bar.value") > 0.4
+    expect(embedding).to_contain_text(progress)
+    assert page.locator(".stage progress").nth(2).evaluate("bar => bar.value") > 0
+    model.released.set()
 
     expect(page.locator(".job .state")).to_have_text("done")
-    expect(page.locator(".figures")).to_contain_text("created560")
+    expect(page.locator(".figures")).to_contain_text(f"created{PAGES}")
     expect(page.locator("#said")).to_contain_text("sync done")
-    expect(page.locator(".files .said")).to_have_text("560 files")
+    expect(page.locator(".files .said")).to_have_text(f"{PAGES} files")
     expect(page.get_by_role("button", name="Sync", exact=True)).to_be_enabled()
-    page.locator("#file-filter").fill("page-55")
-    expect(page.locator(".files .said")).to_have_text("10 of 560 files")
+    page.locator("#file-filter").fill("page-15")
+    expect(page.locator(".files .said")).to_have_text(f"10 of {PAGES} files")
 
 
-def test_a_cancelled_sync_ends_at_its_next_step_and_the_next_sync_resumes(reader: Reader, project: Path) -> None:
-    write_project(project, guides(12, 300))
+def test_a_cancelled_sync_ends_at_its_next_step_and_the_next_sync_resumes(
+    waiting: tuple[Reader, ModelServer], project: Path
+) -> None:
+    reader, model = waiting
+    write_project(project, guides(12, PAGES, "middle"))
     page = reader.open("#/index")
     page.get_by_role("button", name="Sync", exact=True).click()
     expect(page.locator(".stage", has_text="embedding")).to_have_attribute("data-state", "running")
@@ -104,6 +136,7 @@ def test_a_cancelled_sync_ends_at_its_next_step_and_the_next_sync_resumes(reader
     page.get_by_role("button", name="Cancel").click()
 
     expect(page.locator(".elapsed")).to_have_text("stopping at the next step…")
+    model.released.set()
     expect(page.locator(".job .state")).to_have_text("cancelled")
     expect(page.locator(".pill")).to_contain_text("partial")
     page.get_by_role("button", name="Sync", exact=True).click()
@@ -209,16 +242,19 @@ def test_a_build_started_elsewhere_is_shown_immediately_in_every_view(reader: Re
     expect(page.locator(".chip", has_text="all")).to_have_text("all20")
 
 
-def test_a_long_build_started_elsewhere_shows_its_progress(reader: Reader, project: Path) -> None:
-    write_project(project, guides(12, 560))
+def test_a_long_build_started_elsewhere_shows_its_progress(waiting: tuple[Reader, ModelServer], project: Path) -> None:
+    reader, model = waiting
+    write_project(project, guides(12, PAGES, "end"))
     page = reader.open("#/index")
     expect(page.get_by_role("heading", name="Last build")).to_be_visible()
     with subprocess.Popen([LORE, "sync"], cwd=project, stderr=subprocess.DEVNULL):
         expect(page.get_by_role("heading", name="Sync is running")).to_be_visible()
         expect(page.locator(".pill")).to_have_attribute("data-state", "running")
-        expect(page.locator(".stage", has_text="embedding")).to_contain_text("256 of 560")
+        expect(page.locator(".stage", has_text="embedding")).to_contain_text(f"{FIRST_BATCH} of {PAGES}")
 
         page.get_by_role("button", name="Cancel").click()
+        expect(page.locator(".elapsed")).to_have_text("stopping at the next step…")
+        model.released.set()
 
         expect(page.locator(".job .state")).to_have_text("cancelled")
 
@@ -239,7 +275,9 @@ def test_the_page_notices_when_the_server_stops_and_returns(browser: Browser, pr
             expect(pill).to_have_attribute("data-state", "fresh")
 
 
-def test_every_view_shows_the_same_counts_and_time(reader: Reader, project: Path) -> None:
+def test_every_view_shows_the_same_counts_and_time(waiting: tuple[Reader, ModelServer], project: Path) -> None:
+    reader, model = waiting
+    model.released.set()
     page = synced(reader)
     page.goto(f"{reader.url}/#/health")
     expect(page.locator(".health .facts")).to_contain_text("12 files")

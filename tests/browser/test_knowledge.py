@@ -76,7 +76,9 @@ def url(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]
 @pytest.fixture(scope="module")
 def post(folder: Path, url: str) -> Iterator[Post]:
     """Yield a function that writes through the HTTP API, as an agent does, without the page."""
-    with httpx2.Client(base_url=f"{url}/api/projects", headers=bearer(folder), timeout=60) as client:
+    # the server closes an idle connection after some seconds, perhaps just when the next request is sent
+    headers = {**bearer(folder), "Connection": "close"}
+    with httpx2.Client(base_url=f"{url}/api/projects", headers=headers, timeout=60) as client:
 
         def post(path: str, **body: Any) -> JSON:
             response = client.post(path, json={"author": "ann", "session": "s-1", **body})

@@ -136,6 +136,7 @@ def test_a_score_is_explained_by_terms_that_add_up_to_it(reader: Reader) -> None
     total = float(panel.locator("tfoot .figure").inner_text())
     assert len(terms) >= 3
     assert abs(sum(float(term.replace("−", "-")) for term in terms) - total) < 0.5
+    expect(panel.locator(".steps")).to_contain_text(re.compile(r"The search took [\d.]+ ms: parse [\d.]+, embed "))
     expect(button).to_have_attribute("aria-expanded", "true")
     button.click()
     expect(panel).to_be_hidden()
@@ -261,6 +262,22 @@ def test_back_returns_to_an_earlier_search_and_its_selected_types(reader: Reader
     expect(page.get_by_label(re.compile("^all"))).to_be_checked()
     page.go_back()
     shows(page, "retry policy")
+
+
+def test_a_link_followed_while_a_search_begins_is_not_undone(reader: Reader) -> None:
+    page = reader.open("#/search")
+    page.locator("#q").fill("backoff")
+    expect(page.locator(".result").first).to_be_visible()
+
+    page.evaluate("""() => {
+        const field = document.querySelector("#q");
+        field.value = "retry";
+        location.hash = "#/index";
+        field.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", bubbles: true }));
+    }""")
+
+    expect(page.get_by_role("heading", name="Index", level=1)).to_be_visible()
+    expect(page).to_have_url(re.compile("#/index$"))
 
 
 def test_escape_in_a_file_does_not_leave_the_page(reader: Reader) -> None:

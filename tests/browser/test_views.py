@@ -8,8 +8,9 @@ from pathlib import Path
 from playwright.sync_api import Browser, expect
 
 from lore_etl.core.errors import LoreError
-from tests.harness.browser import Reader, reading
+from tests.harness.browser import Reader, barriers, reading
 from tests.harness.commands import run_lore
+from tests.harness.evaluation import commit
 from tests.harness.interfaces import serving
 from tests.harness.projects import write_project
 
@@ -136,6 +137,49 @@ def test_a_file_is_shown_with_its_chunks_marked(reader: Reader) -> None:
     expect(page.locator(".chunk-head.is-target")).to_contain_text("_shut")
 
 
+def test_the_history_of_a_file_or_of_the_lines_of_a_member_is_shown_with_its_tickets(
+    browser: Browser, tmp_path: Path
+) -> None:
+    project = write_project(
+        tmp_path / "harbour", {"retry.py": RETRY, "issues/issue-12.md": "# The delay overflows\n\nAfter 60 attempts.\n"}
+    )
+    commit(project, "Add retries")
+    write_project(project, {"retry.py": RETRY.replace("2**", "min(60, 2)**")})
+    commit(project, "Cap the delay\n\nFixes #12")
+    with serving(project) as url, reading(browser, url) as reader:
+        run_lore("sync", cwd=project)
+        page = reader.open("#/source/retry.py")
+        page.get_by_role("button", name="History").click()
+        panel = page.locator(".file-history")
+        expect(panel.locator("h2")).to_have_text("History of this file")
+        expect(panel.locator("strong")).to_have_text(["Cap the delay", "Add retries"])
+        expect(panel.get_by_role("link")).to_have_text("closes #12: issue-12: The delay overflows")
+        assert barriers(page) == []
+
+        page.goto(f"{url}/#/source/retry.py?line=5-6")
+        expect(panel.locator("h2")).to_have_text("History of lines 5-6")
+        expect(panel.locator("strong")).to_have_text(["Add retries"])
+
+        panel_of_file = page.get_by_role("button", name="History")
+        panel_of_file.click()
+        expect(panel).to_be_hidden()
+        page.goto(f"{url}/#/classes/retry.Retry")
+        page.locator(".class-card .members a", has_text="delay").click()
+        page.get_by_role("button", name="History").click()
+        expect(panel.locator("strong")).to_have_text(["Cap the delay", "Add retries"])
+        panel.get_by_role("link").first.click()
+        expect(page).to_have_url(re.compile(r"issues/issue-12\.md$"))
+        expect(panel).to_be_hidden()
+
+
+RETRY = """\
+class Retry:
+    def delay(self, attempt: int) -> int:
+        return 2**attempt
+
+    def limit(self) -> int:
+        return 5
+"""
 BODY = "".join(f"        self.total_{n} = self.compute_the_total_of_everything(number={n}) + {n}\n" for n in range(8))
 LONG = "class Outer:\n" + "".join(f"    def step_{n:02}(self):\n{BODY}\n" for n in range(60))
 """A class with many methods from line 2 on, each of ten lines of which the last is empty."""

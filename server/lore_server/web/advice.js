@@ -26,6 +26,7 @@ const ADVICE = {
   NOT_FOUND: LOOK_AGAIN,
   DOCUMENT_NOT_FOUND: "It may have been deleted or renamed, or it is not indexed yet. Search for it, or check the list of files in Index.",
   FRAMEWORK_NOT_FOUND: CONFIGURE,
+  ANSWER_NOT_FOUND: "The server no longer knows the earlier answer. Ask a complete question instead.",
   JOB_NOT_FOUND: "It has ended. Index shows the last build.",
   CLASS_NOT_FOUND: "Filter the tree by part of its name.",
   PROJECT_NOT_FOUND: "It has no documents yet. Write the first one in Knowledge.",

@@ -7,7 +7,7 @@ const INLINE = /(`+)([\s\S]+?)\1|\*\*([\s\S]+?)\*\*|\[(\d+(?:\s*,\s*\d+)*)\]/g;
 
 /** Return the nodes of an answer. Numbers without a citation remain text. */
 export function answerText(text, citations) {
-  const known = new Set(citations.map((one) => one.n));
+  const known = new Set(citations.map((citation) => citation.n));
   const nodes = [];
   let list = null;
   for (const block of blocksOf(text)) {

@@ -42,6 +42,21 @@ export const cancel = (id) => call("POST", `/api/jobs/${encodeURIComponent(id)}/
 /** Return the events of an answer while it is written: {event, data}. */
 export const ask = (body, signal) => stream("POST", "/api/knowledge/ask", { body, signal });
 
+/** Save an answer as a document. */
+export const saveAnswer = (body) => call("POST", "/api/projects/answers", { body });
+
+/** Return what was asked, and what was not answered. */
+export const insights = (query, signal) => call("GET", "/api/insights", { query, signal });
+
+/** Return the results that were marked. */
+export const marks = () => call("GET", "/api/insights/marks", {});
+
+/** Mark a result: right, wrong or none. */
+export const mark = (body) => call("POST", "/api/insights/marks", { body });
+
+/** Delete the log of questions and the marks. */
+export const clearInsights = () => call("POST", "/api/insights/clear", { body: { confirm: true } });
+
 /** Return the state of the server and its changes as events: {event, data}. */
 export const states = (signal) => stream("GET", "/page/state", { signal });
 

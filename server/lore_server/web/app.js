@@ -9,6 +9,7 @@ import { editView } from "./edit.js";
 import { healthView } from "./health.js";
 import { historyView } from "./history.js";
 import { indexView } from "./index-view.js";
+import { insightsView } from "./insights-view.js";
 import { watchKeys } from "./keys.js";
 import { knowledgeView } from "./knowledge.js";
 import { paperView } from "./paper-view.js";
@@ -31,6 +32,7 @@ const BUILDERS = {
   classes: classesView,
   source: documentView,
   health: healthView,
+  insights: insightsView,
 };
 const built = new Map();
 let shown = null;
@@ -85,10 +87,13 @@ function leave(view) {
 }
 
 function markPlace(name) {
-  for (const one of document.querySelectorAll(".nav a")) {
-    if (one.dataset.view === name) one.setAttribute("aria-current", "page");
-    else one.removeAttribute("aria-current");
+  for (const link of document.querySelectorAll(".nav a")) {
+    if (link.dataset.view === name) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
   }
+  const nav = document.querySelector(".nav");
+  const current = nav.querySelector("[aria-current]");
+  if (nav.scrollWidth > nav.clientWidth && current) nav.scrollLeft = current.offsetLeft - nav.clientWidth / 2; // on a narrow screen
 }
 
 function skip(event) {

@@ -25,16 +25,16 @@ export function changeView() {
     const mine = (state.flight += 1);
     state.params = params;
     button.disabled = true;
-    for (const one of [notes, facts, body]) fill(one);
+    for (const part of [notes, facts, body]) fill(part);
     const toHistory = ["History", isOfPaper(params) ? historyLink(paperOf(params)) : projectHistoryLink(params.project)];
     fill(way, crumbs(toProject(params), isOfPaper(params) && toPaper(params), toHistory));
     try {
       const found = await api.history({ commit: params.commit });
       if (mine !== state.flight) return;
-      const [one] = found.commits;
-      heading.textContent = subjectOf(one, params.project);
-      fill(facts, authorOf(one), timeOf(one.date), el("code", {}, one.id.slice(0, 10)));
-      fill(body, explained(one), diffOf(found.patch, pathName));
+      const [commit] = found.commits;
+      heading.textContent = subjectOf(commit, params.project);
+      fill(facts, authorOf(commit), timeOf(commit.date), el("code", {}, commit.id.slice(0, 10)));
+      fill(body, explained(commit), diffOf(found.patch, pathName));
       button.disabled = false;
       say(heading.textContent);
     } catch (problem) {
@@ -67,8 +67,8 @@ export function changeView() {
   return { content, title: () => "Change", show };
 }
 
-function explained(one) {
-  const [, ...more] = one.message.trim().split(/\n+/);
+function explained(commit) {
+  const [, ...more] = commit.message.trim().split(/\n+/);
   return more.length > 0 && el("p", { class: "quiet" }, more.join(" "));
 }
 

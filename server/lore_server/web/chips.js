@@ -4,7 +4,7 @@ import { el, fill } from "./dom.js";
 import { count, plural } from "./format.js";
 import { known, learnHealth } from "./state.js";
 
-export const TYPES = "guide src example test ticket release blog prp adr rule memory knowledge".split(" ");
+export const TYPES = "guide src example test ticket release blog prp adr rule memory knowledge library".split(" ");
 const ALL = "all";
 
 /** Create a row of chips; `changed` is called when the chosen types change. */
@@ -64,7 +64,7 @@ const counts = () => known.health?.counts ?? {};
 function present(chosen) {
   const found = counts();
   const types = Object.keys(found).length ? TYPES.filter((type) => found[type] || chosen.includes(type)) : [...TYPES];
-  return types.sort((one, other) => (found[other] ?? 0) - (found[one] ?? 0));
+  return types.sort((left, right) => (found[right] ?? 0) - (found[left] ?? 0));
 }
 
 function chip(name, type) {

@@ -8,9 +8,9 @@ import { link, sourceLink } from "./route.js";
 
 /** Create the card of the root of a hierarchy. */
 export function classCard(found) {
-  const node = found.classes.find((one) => one.class === found.root);
-  const below = found.classes.filter((one) => one.class !== found.root);
-  const direct = below.filter((one) => one.bases.some((base) => isNamed(found.root, base)) || one.parent === found.root);
+  const node = found.classes.find((entry) => entry.class === found.root);
+  const below = found.classes.filter((entry) => entry.class !== found.root);
+  const direct = below.filter((entry) => entry.bases.some((base) => isNamed(found.root, base)) || entry.parent === found.root);
   return [
     el("h2", {}, shortName(found.root)),
     el("p", { class: "quiet full-name" }, found.root),
@@ -47,9 +47,9 @@ function members(list, node) {
   if (!list.length) return null;
   return [
     el("h3", {}, `Members `, el("span", { class: "quiet" }, count(list.length))),
-    el("ul", { class: "members" }, list.map((one) => el("li", {},
-      el("a", { href: sourceLink(node.source, one.lines, one.id) }, el("code", {}, one.name)),
-      el("span", { class: "quiet" }, one.kind), el("span", { class: "quiet figure" }, span(one.lines))))),
+    el("ul", { class: "members" }, list.map((member) => el("li", {},
+      el("a", { href: sourceLink(node.source, member.lines, member.id) }, el("code", {}, member.name)),
+      el("span", { class: "quiet" }, member.kind), el("span", { class: "quiet figure" }, span(member.lines))))),
   ];
 }
 
@@ -58,7 +58,7 @@ function subclasses(direct, below, found) {
   const deeper = found.total - 1 - direct.length;
   return [
     el("h3", {}, "Subclasses ", el("span", { class: "quiet" }, count(direct.length), deeper > 0 && `, and ${plural(deeper, "class", "classes")} below them`)),
-    el("ul", { class: "members" }, direct.map((one) => el("li", {}, classLink(one.class), one.source && el("span", { class: "quiet" }, one.source)))),
+    el("ul", { class: "members" }, direct.map((child) => el("li", {}, classLink(child.class), child.source && el("span", { class: "quiet" }, child.source)))),
   ];
 }
 

@@ -3,7 +3,7 @@
 import { el } from "./dom.js";
 import { count, plural } from "./format.js";
 
-const MOST_LINES = 2000;
+const MAX_LINES = 2000;
 const HUNK = /^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@/;
 const KINDS = { "+": "added", "-": "removed" };
 const SIGNS = { "+": "+", "-": "−" };
@@ -37,7 +37,7 @@ export function filesOf(patch) {
 export function diffOf(patch, nameOf = (path) => path) {
   const files = filesOf(patch);
   if (!files.length) return [el("p", { class: "quiet" }, "No lines differ.")];
-  let room = MOST_LINES;
+  let room = MAX_LINES;
   return files.map((file) => {
     const rows = file.hunks.flatMap((hunk) => [el("div", { class: "hunk" }, `from line ${count(hunk.at)}`), ...hunk.lines.map(lineOf)]);
     const shown = rows.slice(0, Math.max(0, room));

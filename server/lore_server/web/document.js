@@ -4,6 +4,7 @@ import * as api from "./api.js";
 import { editorAnchor, changedMark } from "./result.js";
 import { el, fill, reveal, say } from "./dom.js";
 import { count, plural, span } from "./format.js";
+import { fileHistory } from "./file-history.js";
 import { addLines } from "./lines.js";
 import { failure } from "./notes.js";
 import { markCurrent } from "./outline.js";
@@ -20,12 +21,13 @@ export function documentView() {
   const outline = el("nav", { class: "outline", "aria-label": "Chunks of this file" });
   const more = el("button", { type: "button", class: "button more", hidden: true, on: { click: () => next() } }, "Load more");
   const body = el("div", { class: "beside file", hidden: true }, el("div", { class: "paper" }, text, more), outline);
+  const past = fileHistory();
   const state = { path: null, flight: 0, last: 0, cursor: null, chunks: [], line: null };
 
   async function load(path) {
     const mine = (state.flight += 1);
     Object.assign(state, { path, last: 0, cursor: null, chunks: [], line: null, marked: null });
-    for (const one of [trouble, text, outline, facts]) fill(one);
+    for (const part of [trouble, text, outline, facts]) fill(part);
     more.hidden = body.hidden = true;
     heading.textContent = path;
     try {
@@ -44,10 +46,10 @@ export function documentView() {
   }
 
   function show(page) {
-    const known = new Set(state.chunks.map((one) => one.id));
-    state.chunks.push(...page.chunks.filter((one) => !known.has(one.id)));
+    const known = new Set(state.chunks.map((chunk) => chunk.id));
+    state.chunks.push(...page.chunks.filter((chunk) => !known.has(chunk.id)));
     addLines(text, state.path, page, state.chunks);
-    fill(outline, el("h2", {}, plural(state.chunks.length, "chunk")), el("ol", {}, state.chunks.map((one) => outlineRow(state.path, one))));
+    fill(outline, el("h2", {}, plural(state.chunks.length, "chunk")), el("ol", {}, state.chunks.map((chunk) => outlineRow(state.path, chunk))));
     markCurrent(outline, state.marked);
     state.last = page.lines[1];
     state.cursor = page.next_cursor ?? null;
@@ -59,7 +61,7 @@ export function documentView() {
     return [
       el("code", { class: "path" }, page.source), el("span", { class: "type" }, page.type),
       el("span", {}, state.cursor ? `lines 1-${count(state.last)}` : plural(state.last, "line")),
-      editorAnchor(page.source, state.line ?? 1), page.changed && changedMark(),
+      editorAnchor(page.source, state.line ?? 1), page.changed && changedMark(), past.button,
     ];
   }
 
@@ -81,16 +83,17 @@ export function documentView() {
   async function showTarget(params) {
     const { chunk } = params;
     const lines = linesOf(params);
-    const isThere = () => (lines ? state.last >= lines[1] : state.chunks.some((one) => one.id === chunk));
+    const isThere = () => (lines ? state.last >= lines[1] : state.chunks.some((candidate) => candidate.id === chunk));
     while (state.cursor && !isThere()) await next();
-    for (const one of text.querySelectorAll(".is-target")) one.classList.remove("is-target");
-    const [first, end] = lines ?? state.chunks.find((one) => one.id === chunk)?.lines ?? [];
+    for (const element of text.querySelectorAll(".is-target")) element.classList.remove("is-target");
+    const [first, end] = lines ?? state.chunks.find((candidate) => candidate.id === chunk)?.lines ?? [];
+    past.show(state.path, first ? [first, end] : null);
     if (!first) return;
     const last = Math.min(end, state.last);
     const head = chunk && text.querySelector(`[data-chunk="${CSS.escape(chunk)}"]`);
     head?.classList.add("is-target");
     for (let number = first; number <= last; number += 1) byLine(number)?.classList.add("is-target");
-    const isWhole = head && state.chunks.find((one) => one.id === chunk).lines[0] === first;
+    const isWhole = head && state.chunks.find((candidate) => candidate.id === chunk).lines[0] === first;
     const node = isWhole ? head : byLine(first);
     if (node) {
       reveal(node, isWhole || last - first > 10 ? "start" : "center");
@@ -104,9 +107,9 @@ export function documentView() {
 
   /** Return the smallest chunk that contains a line, otherwise the previous chunk. */
   function innermost(line) {
-    const around = state.chunks.filter((one) => one.lines[0] <= line && line <= one.lines[1]);
+    const around = state.chunks.filter((candidate) => candidate.lines[0] <= line && line <= candidate.lines[1]);
     const size = ({ lines: [first, last] }) => last - first;
-    return around.sort((one, other) => size(one) - size(other))[0] ?? state.chunks.findLast((one) => one.lines[0] <= line);
+    return around.sort((left, right) => size(left) - size(right))[0] ?? state.chunks.findLast((candidate) => candidate.lines[0] <= line);
   }
 
   function markOutline(id) {
@@ -117,17 +120,20 @@ export function documentView() {
   async function showRoute(route) {
     if (route.path !== state.path && !(await load(route.path))) return;
     if (route.params.line || route.params.chunk) await showTarget(route.params);
-    else if (route.path) scrollTo(0, 0);
+    else if (route.path) {
+      past.show(route.path, null);
+      scrollTo(0, 0);
+    }
   }
 
   const content = [
-    el("div", { class: "view-head" }, heading), facts, trouble, body,
+    el("div", { class: "view-head" }, heading), facts, past.panel, trouble, body,
   ];
   return { content, title: (route) => route.path, show: showRoute };
 }
 
-function outlineRow(path, one) {
-  const name = one.heading.split(" > ").at(-1) || one.kind;
-  return el("li", {}, el("a", { href: sourceLink(path, one.lines, one.id), "data-id": one.id },
-    el("span", { class: "outline-name" }, name), el("span", { class: "quiet" }, `${one.kind} · ${span(one.lines)}`)));
+function outlineRow(path, chunk) {
+  const name = chunk.heading.split(" > ").at(-1) || chunk.kind;
+  return el("li", {}, el("a", { href: sourceLink(path, chunk.lines, chunk.id), "data-id": chunk.id },
+    el("span", { class: "outline-name" }, name), el("span", { class: "quiet" }, `${chunk.kind} · ${span(chunk.lines)}`)));
 }

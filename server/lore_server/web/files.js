@@ -14,7 +14,7 @@ const ROWS = 100;
 /** Create the card with the files. */
 export function filesPanel() {
   const text = el("input", { id: "file-filter", type: "search", placeholder: "Filter by path or title", autocomplete: "off", spellcheck: "false", on: { input: filter } });
-  const type = el("select", { id: "file-type", on: { change: () => load() } }, ["all", ...TYPES].map((one) => el("option", { value: one }, one === "all" ? "all types" : one)));
+  const type = el("select", { id: "file-type", on: { change: () => load() } }, ["all", ...TYPES].map((name) => el("option", { value: name }, name === "all" ? "all types" : name)));
   const said = el("p", { class: "said", role: "status" });
   const rows = el("tbody", {});
   const more = el("button", { type: "button", class: "button more", hidden: true, on: { click: grow } }, "Show more");
@@ -72,7 +72,7 @@ export function filesPanel() {
 
   function matching() {
     const words = text.value.toLowerCase().split(/\s+/).filter(Boolean);
-    return state.files.filter((one) => words.every((word) => `${one.source} ${one.title}`.toLowerCase().includes(word)));
+    return state.files.filter((file) => words.every((word) => `${file.source} ${file.title}`.toLowerCase().includes(word)));
   }
 
   function show() {
@@ -101,11 +101,11 @@ export function filesPanel() {
   return { element, load };
 }
 
-function row(one) {
+function row(file) {
   return el("tr", {},
-    el("td", {}, el("a", { href: sourceLink(one.source) }, one.source),
-      one.title !== one.source && el("span", { class: "quiet title-of" }, one.title)),
-    el("td", {}, el("span", { class: "type" }, one.type)),
-    el("td", { class: "figure" }, count(one.chunks)),
-    el("td", { class: "figure" }, count(one.lines)));
+    el("td", {}, el("a", { href: sourceLink(file.source) }, file.source),
+      file.title !== file.source && el("span", { class: "quiet title-of" }, file.title)),
+    el("td", {}, el("span", { class: "type" }, file.type)),
+    el("td", { class: "figure" }, count(file.chunks)),
+    el("td", { class: "figure" }, count(file.lines)));
 }

@@ -2,7 +2,7 @@
 
 /** Return the classes as nodes with children, and the nodes without a parent. */
 export function forestOf(classes) {
-  const nodes = new Map(classes.map((one) => [one.class, { ...one, name: one.class, children: [], isOpen: false }]));
+  const nodes = new Map(classes.map((entry) => [entry.class, { ...entry, name: entry.class, children: [], isOpen: false }]));
   const roots = [];
   for (const node of nodes.values()) {
     const parent = nodes.get(node.parent);
@@ -10,7 +10,7 @@ export function forestOf(classes) {
     else roots.push(node);
   }
   const inherited = (node) => (node.children.length ? 0 : 1);
-  roots.sort((one, other) => inherited(one) - inherited(other) || compare(one, other));
+  roots.sort((left, right) => inherited(left) - inherited(right) || compare(left, right));
   for (const node of nodes.values()) node.children.sort(compare);
   return { nodes, roots };
 }
@@ -24,7 +24,7 @@ export function rowsOf({ roots }) {
 export function filteredRows({ roots, nodes }, words, shut) {
   const hits = [...nodes.values()].filter((node) => hasWords(node, words));
   const wanted = new Set();
-  for (const hit of hits) for (let one = hit; one && !wanted.has(one); one = nodes.get(one.parent)) wanted.add(one);
+  for (const hit of hits) for (let node = hit; node && !wanted.has(node); node = nodes.get(node.parent)) wanted.add(node);
   const below = (list) => list.filter((node) => wanted.has(node));
   return walked(below(roots), (node) => below(node.children), (node) => !shut.has(node));
 }
@@ -70,4 +70,4 @@ function isUnder(nodes, node, above) {
   return false;
 }
 
-const compare = (one, other) => shortName(one.name).localeCompare(shortName(other.name)) || one.name.localeCompare(other.name);
+const compare = (left, right) => shortName(left.name).localeCompare(shortName(right.name)) || left.name.localeCompare(right.name);

@@ -26,7 +26,7 @@ export function wordsOf(query) {
 /** Return the text to mark for a search inside words: the query itself, at any position. */
 export function partsOf(query) {
   const parts = query.split(/\s+/).filter(Boolean).map((part) => part.normalize("NFC").replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
-  const pattern = parts.length ? new RegExp(parts.sort((one, other) => other.length - one.length).join("|"), "giu") : /(?!)/g;
+  const pattern = parts.length ? new RegExp(parts.sort((left, right) => right.length - left.length).join("|"), "giu") : /(?!)/g;
   return (text) => [...text.matchAll(pattern)].map(({ 0: part, index }) => [index, index + part.length]);
 }
 

@@ -26,7 +26,7 @@ export function historyView() {
     try {
       const found = await api.history({ project_id: project, filename: file, main, limit: PAGE, skip: state.shown });
       if (mine !== state.flight) return;
-      const rows = found.commits.map((one) => el("li", {}, commitRow(one, state.params)));
+      const rows = found.commits.map((part) => el("li", {}, commitRow(part, state.params)));
       fill(trouble);
       state.shown ? list.append(...rows) : fill(list, rows);
       state.shown += rows.length;
@@ -40,7 +40,7 @@ export function historyView() {
 
   function show({ params }) {
     const isOther = JSON.stringify(params) !== JSON.stringify(state.params);
-    if (isOther) for (const one of [list, said, trouble]) fill(one);
+    if (isOther) for (const part of [list, said, trouble]) fill(part);
     Object.assign(state, { params, shown: 0 });
     heading.textContent = `History of ${isOfPaper(params) ? nameOf(params) : (params.project ?? "the project")}`;
     fill(way, crumbs(toProject(params), isOfPaper(params) && toPaper(params)));
@@ -54,21 +54,21 @@ export function historyView() {
 /** Return whether a history is that of a single document. */
 export const isOfPaper = ({ file, main }) => Boolean(file || main);
 
-function commitRow(one, params) {
-  const then = isOfPaper(params) && el("a", { href: paperLink("document", params, { commit: one.id }) }, "view this version");
+function commitRow(commit, params) {
+  const then = isOfPaper(params) && el("a", { href: paperLink("document", params, { commit: commit.id }) }, "view this version");
   return el("article", { class: "result" },
-    el("h2", {}, el("a", { class: "title", href: changeLink(params, one.id) }, subjectOf(one, params.project))),
-    el("p", { class: "where" }, authorOf(one), timeOf(one.date), el("code", {}, one.id.slice(0, 10)), then));
+    el("h2", {}, el("a", { class: "title", href: changeLink(params, commit.id) }, subjectOf(commit, params.project))),
+    el("p", { class: "where" }, authorOf(commit), timeOf(commit.date), el("code", {}, commit.id.slice(0, 10)), then));
 }
 
 /** Return the summary of a commit, without the name of this project. */
-export function subjectOf(one, project) {
-  const subject = one.message.split("\n")[0];
+export function subjectOf(commit, project) {
+  const subject = commit.message.split("\n")[0];
   const known = `Update knowledge for ${project}: `;
   return subject.startsWith(known) ? subject.slice(known.length) : subject;
 }
 
 /** Return the author of a commit. */
-export function authorOf(one) {
-  return el("span", {}, one.author, one.session && el("span", { class: "session" }, ` in session ${one.session}`));
+export function authorOf(commit) {
+  return el("span", {}, commit.author, commit.session && el("span", { class: "session" }, ` in session ${commit.session}`));
 }

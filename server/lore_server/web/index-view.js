@@ -74,7 +74,7 @@ const FACTS = [
 const fact = (name, value) => el("div", {}, el("dt", {}, name), el("dd", { title: value.nodeType ? null : value }, value));
 
 function bars(counts) {
-  const rows = Object.entries(counts).sort(([, one], [, other]) => other - one);
+  const rows = Object.entries(counts).sort(([, left], [, right]) => right - left);
   const most = Math.max(...rows.map(([, figure]) => figure), 1);
   return el("table", { class: "bars" },
     el("caption", { class: "unseen" }, "Chunks by type"),

@@ -29,7 +29,7 @@ export function jobPanel() {
       stages = (STAGES[job.action] ?? []).map((name) => stageRow(name));
       fill(element,
         el("div", { class: "job-head" }, el("h2", {}, `${title(job.action)} is running`), el("p", { class: "quiet elapsed" }), cancelButton()),
-        el("div", { class: "stages" }, stages.map((one) => one.element)));
+        el("div", { class: "stages" }, stages.map((stage) => stage.element)));
       say(`${job.action} is running.`);
     }
     step(job);
@@ -38,13 +38,13 @@ export function jobPanel() {
   }
 
   function step(job) {
-    if (!job.stage || (!job.total && !stages.some((one) => one.name === job.stage))) return;
-    if (!stages.some((one) => one.name === job.stage)) {
+    if (!job.stage || (!job.total && !stages.some((stage) => stage.name === job.stage))) return;
+    if (!stages.some((stage) => stage.name === job.stage)) {
       stages.push(stageRow(job.stage));
       element.querySelector(".stages").append(stages.at(-1).element);
     }
-    const at = stages.findIndex((one) => one.name === job.stage);
-    stages.forEach((one, number) => (number === at ? one.show(job) : one.rest(number < at)));
+    const at = stages.findIndex((stage) => stage.name === job.stage);
+    stages.forEach((stage, number) => (number === at ? stage.show(job) : stage.rest(number < at)));
   }
 
   return { element, show };
@@ -104,7 +104,7 @@ function figures(report) {
 }
 
 function rest(report) {
-  const problems = (rows) => rows.map((one) => el("li", {}, el("code", {}, one.source), ` ${one.reason}`));
+  const problems = (rows) => rows.map((problem) => el("li", {}, el("code", {}, problem.source), ` ${problem.reason}`));
   return [
     report.rebuilt && note("info", `The vectors were rebuilt: ${report.rebuilt}`),
     list("warning", report.warnings.map((text) => el("li", {}, text))),

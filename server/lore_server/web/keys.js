@@ -13,10 +13,10 @@ const LIST = [
   ["n", "new document"],
   ["Ctrl S", "save the document"],
   ["Esc", "back"],
-  ["g then s a k i c h", "search, ask, knowledge, index, classes, health"],
+  ["g then s a k i c q h", "search, ask, knowledge, index, classes, insights, health"],
   ["?", "show these shortcuts"],
 ];
-const PLACES = { s: "search", a: "ask", k: "knowledge", i: "index", c: "classes", h: "health" };
+const PLACES = { s: "search", a: "ask", k: "knowledge", i: "index", c: "classes", q: "insights", h: "health" };
 let isGoing = false;
 
 /** Listen for the keys. */

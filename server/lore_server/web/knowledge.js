@@ -15,7 +15,7 @@ import { go } from "./route.js";
 import { searchSteps } from "./steps.js";
 
 const PAUSE_MS = 120;
-const MOST_FOUND = 50;
+const MAX_FOUND = 50;
 
 /** Return the view of `#/knowledge?project=…&q=…`. */
 export function knowledgeView() {
@@ -39,11 +39,11 @@ export function knowledgeView() {
       const project = wanted ?? current;
       const { files } = await api.papers({ project_id: project }, flight.signal);
       if (state.flight !== flight) return;
-      Object.assign(state, { project, current, papers: files, known: projects.find((one) => one.project_id === project) });
+      Object.assign(state, { project, current, papers: files, known: projects.find((entry) => entry.project_id === project) });
       fill(trouble);
       body.hidden = false;
       heading.textContent = `Knowledge of ${project}`;
-      fill(others, el("h2", {}, "Projects"), el("ol", {}, ordered(projects, current).map((one) => projectRow(one, current))));
+      fill(others, el("h2", {}, "Projects"), el("ol", {}, ordered(projects, current).map((entry) => projectRow(entry, current))));
       await find();
     } catch (problem) {
       if (problem.name !== "AbortError") fill(trouble, failure(problem, () => load(wanted)));
@@ -60,7 +60,7 @@ export function knowledgeView() {
     if (!query) return showAll();
     const flight = begun();
     try {
-      const found = await api.searchPapers({ project_id: state.project, query, limit: MOST_FOUND }, flight.signal);
+      const found = await api.searchPapers({ project_id: state.project, query, limit: MAX_FOUND }, flight.signal);
       if (state.flight === flight) showFound(found, partsOf(query));
     } catch (problem) {
       if (problem.name !== "AbortError") fill(trouble, failure(problem, find));
@@ -70,7 +70,7 @@ export function knowledgeView() {
   function showAll() {
     const { project, papers, known } = state;
     said.textContent = plural(papers.length, "document");
-    fill(list, [mainRow(project, Boolean(known?.has_main)), ...papers.map((one) => paperRow(project, one))].map((row) => el("li", {}, row)),
+    fill(list, [mainRow(project, Boolean(known?.has_main)), ...papers.map((paper) => paperRow(project, paper))].map((row) => el("li", {}, row)),
       !papers.length && el("li", {}, noPapers(begin)));
   }
 
@@ -79,7 +79,7 @@ export function knowledgeView() {
     fill(trouble);
     said.textContent = `${count(found.total_documents)} of ${plural(state.papers.length, "document")}`;
     say(`${plural(found.total_documents, "document")} found.`);
-    fill(list, found.results.map((one) => el("li", {}, matchRow(state.project, one, wanted))),
+    fill(list, found.results.map((match) => el("li", {}, matchRow(state.project, match, wanted))),
       !found.results.length && el("li", { class: "empty" }, el("p", {}, "Nothing found. The search matches words exactly as typed, including inside longer words.")));
   }
 
@@ -88,9 +88,9 @@ export function knowledgeView() {
     return (state.flight = new AbortController());
   }
 
-  function projectRow(one, current) {
-    return el("li", {}, el("a", { href: projectLink(one.project_id === current ? "" : one.project_id), "aria-current": String(one.project_id === state.project) },
-      one.project_id, one.project_id === current && el("span", { class: "quiet" }, "this project")));
+  function projectRow(entry, current) {
+    return el("li", {}, el("a", { href: projectLink(entry.project_id === current ? "" : entry.project_id), "aria-current": String(entry.project_id === state.project) },
+      entry.project_id, entry.project_id === current && el("span", { class: "quiet" }, "this project")));
   }
 
   async function deleteProject() {
@@ -147,5 +147,5 @@ export function knowledgeView() {
 
 /** Return the projects, the current project first even if it has no knowledge yet. */
 function ordered(projects, current) {
-  return [{ project_id: current }, ...projects.filter((one) => one.project_id !== current)];
+  return [{ project_id: current }, ...projects.filter((entry) => entry.project_id !== current)];
 }

@@ -14,20 +14,20 @@ export function addLines(text, path, page, chunks) {
   const fragment = document.createDocumentFragment();
   lines.forEach((line, at) => {
     const number = first + at;
-    fragment.append(...chunks.filter((one) => one.lines[0] === number).map((one) => head(path, one)));
-    fragment.append(row(path, number, line, chunks.filter((one) => one.lines[0] <= number && number <= one.lines[1])));
+    fragment.append(...chunks.filter((chunk) => chunk.lines[0] === number).map((chunk) => head(path, chunk)));
+    fragment.append(row(path, number, line, chunks.filter((chunk) => chunk.lines[0] <= number && number <= chunk.lines[1])));
   });
   text.append(fragment);
 }
 
-function head(path, one) {
-  return el("p", { class: "chunk-head", "data-chunk": one.id, "data-of": one.id },
-    el("span", { class: "kind" }, one.kind), one.heading && el("span", { class: "chunk-name" }, one.heading.replaceAll(" > ", " › ")),
-    el("a", { class: "chunk-id", href: sourceLink(path, one.lines, one.id), title: `Chunk ${one.id}, lines ${span(one.lines)}` }, one.id.slice(0, 8)));
+function head(path, chunk) {
+  return el("p", { class: "chunk-head", "data-chunk": chunk.id, "data-of": chunk.id },
+    el("span", { class: "kind" }, chunk.kind), chunk.heading && el("span", { class: "chunk-name" }, chunk.heading.replaceAll(" > ", " › ")),
+    el("a", { class: "chunk-id", href: sourceLink(path, chunk.lines, chunk.id), title: `Chunk ${chunk.id}, lines ${span(chunk.lines)}` }, chunk.id.slice(0, 8)));
 }
 
 function row(path, number, line, over) {
-  return el("div", { class: over.length ? "line in" : "line", id: `L${number}`, "data-of": over.map((one) => one.id).join(" ") || null },
+  return el("div", { class: over.length ? "line in" : "line", id: `L${number}`, "data-of": over.map((chunk) => chunk.id).join(" ") || null },
     el("a", { class: "number", href: link("source", path, { line: number }), "aria-label": `Line ${number}` }, String(number)),
     el("code", {}, line));
 }

@@ -9,7 +9,7 @@ const DOCUMENT = /^(?:\.\/)?(?:knowledge\/)?([^/]+\.md)$/;
 /** Return the nodes of a paper's text; with `isCurrent`, its links may refer to files of this project. */
 export function nodesOf(elements, paper, isCurrent = false) {
   const leads = { paper, isCurrent };
-  const nodes = elements.map((one) => nodeOf(one, leads));
+  const nodes = elements.map((element) => nodeOf(element, leads));
   markHeadings(nodes);
   return nodes;
 }
@@ -25,7 +25,7 @@ export const headingsIn = (node) => [...node.querySelectorAll("[data-anchor]")];
 function nodeOf(element, leads) {
   if (typeof element === "string") return element;
   const [tag, props, ...children] = element;
-  const inner = children.map((one) => nodeOf(one, leads));
+  const inner = children.map((child) => nodeOf(child, leads));
   if (tag === "a") return anchor(props.href, inner, leads);
   if (tag === "table") return el("div", { class: "wide", tabindex: "0" }, el("table", {}, inner));
   return el(tag, tag === "pre" ? { ...props, tabindex: "0" } : props, inner);
@@ -57,7 +57,7 @@ function decoded(href) {
 
 function markHeadings(nodes) {
   const seen = new Map();
-  for (const node of nodes.filter((one) => /^h\d$/.test(one.localName ?? ""))) {
+  for (const node of nodes.filter((candidate) => /^h\d$/.test(candidate.localName ?? ""))) {
     const name = anchorOf(node.textContent);
     const times = seen.get(name) ?? 0;
     seen.set(name, times + 1);

@@ -3,9 +3,9 @@
 /** Mark the row with this `data-id` as the current one, and scroll the outline, not the page, to it. */
 export function markCurrent(outline, id) {
   let current = null;
-  for (const one of outline.querySelectorAll("a")) {
-    one.setAttribute("aria-current", String(one.dataset.id === id));
-    if (one.dataset.id === id) current = one;
+  for (const link of outline.querySelectorAll("a")) {
+    link.setAttribute("aria-current", String(link.dataset.id === id));
+    if (link.dataset.id === id) current = link;
   }
   if (!current) return;
   const [frame, row] = [outline.getBoundingClientRect(), current.getBoundingClientRect()];

@@ -36,7 +36,7 @@ export function matchRow(project, found, wanted) {
     el("p", { class: "where" },
       el("code", {}, found.file), keywordsOf(keywords), updated && el("span", {}, "updated ", timeOf(updated)),
       standingMarks({ ...found.metadata, outdated: found.outdated })),
-    found.matching_chapters.length > 0 && el("ul", { class: "matches" }, found.matching_chapters.map((one) => chapter(project, found.file, one, wanted))));
+    found.matching_chapters.length > 0 && el("ul", { class: "matches" }, found.matching_chapters.map((match) => chapter(project, found.file, match, wanted))));
 }
 
 /** Show advice if nothing has been written yet. */

@@ -45,7 +45,7 @@ export function paperView() {
     } catch (problem) {
       if (mine !== state.flight) return false;
       state.key = null;
-      for (const one of [actions, facts]) fill(one);
+      for (const part of [actions, facts]) fill(part);
       body.hidden = true;
       heading.textContent = params.file ?? "Main document";
       fill(way, crumbs(toProject(params)));
@@ -81,14 +81,14 @@ export function paperView() {
   }
 
   function showOutline() {
-    const rows = headingsIn(article).map((one) => el("li", { class: `at-${one.localName}` },
-      el("a", { href: paperLink("document", state.paper, { commit: state.commit, chapter: one.dataset.anchor }), "data-id": one.dataset.anchor }, one.textContent)));
+    const rows = headingsIn(article).map((heading) => el("li", { class: `at-${heading.localName}` },
+      el("a", { href: paperLink("document", state.paper, { commit: state.commit, chapter: heading.dataset.anchor }), "data-id": heading.dataset.anchor }, heading.textContent)));
     fill(outline, rows.length > 1 && [el("h2", {}, "Chapters"), el("ol", {}, rows)]);
   }
 
   function showChapter(chapter) {
     markCurrent(outline, chapter);
-    const target = chapter && headingsIn(article).find((one) => one.dataset.anchor === chapter);
+    const target = chapter && headingsIn(article).find((heading) => heading.dataset.anchor === chapter);
     if (!target) return;
     target.tabIndex = -1;
     reveal(target, "start");

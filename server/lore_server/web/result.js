@@ -4,12 +4,13 @@ import { el } from "./dom.js";
 import { count, span } from "./format.js";
 import { marked } from "./highlight.js";
 import { editorLink } from "./project.js";
+import { judgeButtons } from "./judge.js";
 import { writtenLink } from "./paper.js";
 import { sourceLink } from "./route.js";
 import { standingMarks } from "./standing.js";
 import { whyPanel } from "./why.js";
 
-const CODE = new Set(["src", "example", "test"]);
+export const CODE = new Set(["src", "example", "test"]);
 
 /** Create the card of a result; `asking` is its request, which the explanation repeats. */
 export function resultCard(result, wanted, asking, number) {
@@ -28,7 +29,7 @@ export function resultCard(result, wanted, asking, number) {
     el("p", { class: "where" },
       el("a", { href: address, class: "path" }, source, el("span", {}, `:${span(lines)}`)),
       editorAnchor(source, lines[0]),
-      result.changed && changedMark(), standingMarks(result)),
+      result.changed && changedMark(), standingMarks(result), judgeButtons(asking.query, source)),
     result.similar && similarFiles(result),
     CODE.has(type) ? el("div", { class: "excerpt code" }, marked(result.excerpt, wanted)) : prose(result, wanted),
     why.panel,

@@ -3,7 +3,9 @@
 import { span } from "./format.js";
 
 const KNOWLEDGE = ["knowledge", "knowledge/document", "knowledge/edit", "knowledge/history", "knowledge/change"];
-const VIEWS = ["search", "ask", ...KNOWLEDGE, "index", "classes", "source", "health"];
+const VIEWS = ["search", "ask", ...KNOWLEDGE, "index", "classes", "source", "health", "insights"];
+
+let current = ""; // the address of what is shown
 
 /** Return the route of a fragment: {view, path, params}. An unknown view becomes the search. */
 export function parse(hash) {
@@ -42,13 +44,15 @@ export function go(fragment) {
 
 /** Update the address to the current view, with a new history entry or by replacing the current one. */
 export function settle(fragment, isStep = false) {
+  if (location.hash !== current) return; // the reader has followed a link that is not shown yet
   if (fragment !== location.hash) history[isStep ? "pushState" : "replaceState"](null, "", fragment);
   rememberPlace();
   document.dispatchEvent(new CustomEvent("lore:settled"));
 }
 
-/** Make the link of a view return to its last state. */
+/** Make the link of a view return to its last state: the current address. */
 export function rememberPlace() {
+  current = location.hash;
   document.querySelector(`.nav a[data-view="${parse(location.hash).view}"]`)?.setAttribute("href", location.hash || "#/search");
 }
 

@@ -111,7 +111,7 @@ export function searchView() {
   function append(asked, reply, cursor) {
     const asking = { ...asked, ...PAGE, cursor };
     const wanted = wordsOf(wordsIn(asked.query));
-    list.append(...reply.results.map((one, at) => el("li", {}, resultCard(one, wanted, asking, state.shown + at + 1))));
+    list.append(...reply.results.map((result, at) => el("li", {}, resultCard(result, wanted, asking, state.shown + at + 1))));
     state.shown += reply.results.length;
     state.cursor = reply.next_cursor ?? null;
     more.hidden = !state.cursor;
@@ -194,5 +194,5 @@ export function searchView() {
       el("label", { class: "unseen", for: "q" }, "Search the project"), input),
     chips.element, folders, said, notes, list, more,
   ];
-  return { content, title: (route) => route.params.q || "Search", show: showRoute, focus, params, field: input };
+  return { content, title: (route) => route.params.q || "Search", show: showRoute, leave: () => clearTimeout(state.timer), focus, params, field: input };
 }

@@ -15,9 +15,9 @@ export function standingMarks({ outdated = {}, valid_until }) {
 
 /** Return notes above a document; `papers` are all documents of its project. */
 export function standingNotes(paper, { valid_until, supersedes = [] }, papers) {
-  const { outdated = {} } = papers.find((one) => one.filename === paper.file) ?? {};
-  const named = (name) => papers.find((one) => [one.filename, one.filename.replace(/\.md$/, ""), one.title].includes(name));
-  const lead = (one, name) => (one ? el("a", { href: paperLink("document", { project: paper.project, file: one.filename }) }, one.title) : el("code", {}, name));
+  const { outdated = {} } = papers.find((candidate) => candidate.filename === paper.file) ?? {};
+  const named = (name) => papers.find((candidate) => [candidate.filename, candidate.filename.replace(/\.md$/, ""), candidate.title].includes(name));
+  const lead = (target, name) => (target ? el("a", { href: paperLink("document", { project: paper.project, file: target.filename }) }, target.title) : el("code", {}, name));
   return [
     outdated.superseded_by && note("warn", "Superseded by ", lead(named(outdated.superseded_by), outdated.superseded_by), "."),
     outdated.valid_until && note("warn", `Expired: valid until ${outdated.valid_until}.`),

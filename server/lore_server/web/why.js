@@ -26,8 +26,8 @@ export function whyPanel(result, asking, number) {
     if (panel.hidden || panel.childElementCount) return;
     fill(panel, el("p", { class: "quiet" }, "Explaining…"));
     try {
-      const terms = (await explain(asking)).get(result.id);
-      fill(panel, terms ? bars(terms, result.score) : el("p", { class: "quiet" }, "The index has changed. Search again."));
+      const { terms, timings } = await explain(asking);
+      fill(panel, terms.has(result.id) ? [bars(terms.get(result.id), result.score), timings && steps(timings)] : el("p", { class: "quiet" }, "The index has changed. Search again."));
     } catch (problem) {
       fill(panel, failure(problem));
     }
@@ -38,10 +38,11 @@ function explain(asking) {
   const key = JSON.stringify(asking);
   if (!explained.has(key)) {
     const found = api.search({ ...asking, explain: true, max_tokens: 4 * asking.max_tokens });
-    const terms = found.then(({ results }) => new Map(results.map((one) => [one.id, one.why])));
-    terms.catch(() => explained.delete(key));
+    const reply = found.then(({ results, timings }) =>
+      ({ terms: new Map(results.map((result) => [result.id, result.why])), timings }));
+    reply.catch(() => explained.delete(key));
     explained.clear();
-    explained.set(key, terms);
+    explained.set(key, reply);
   }
   return explained.get(key);
 }
@@ -60,5 +61,12 @@ function bars(terms, score) {
   );
 }
 
-/** folderCoherence -> folder coherence */
+/** Create a line with the time of the search and of each step. */
+function steps(timings) {
+  const total = Object.values(timings).reduce((sum, taken) => sum + taken, 0);
+  const parts = Object.entries(timings).map(([step, taken]) => `${step} ${taken.toFixed(1)}`);
+  return el("p", { class: "quiet steps" }, `The search took ${total.toFixed(1)} ms: ${parts.join(", ")}.`);
+}
+
+/** intentMatch -> intent match */
 const spaced = (term) => term.replace(/([a-z])([A-Z])/g, "$1 $2").toLowerCase();
