@@ -1,10 +1,11 @@
-"""Print how long it takes in a large index until an edit is found, by stages.
+"""Print how long it takes in a large index until an edit is found, by stages, with memory and disk.
 
-    python -m benchmarks.edit [--files 2000] [--rounds 9] [--folder DIR]
+    python -m benchmarks.edit [--files 4000] [--rounds 9] [--folder DIR]
 
 The script creates the project: half Markdown, half Python, about ten chunks per file. The real model embeds each edit
 and each question. The vectors of the unedited chunks are random, so that the index is built in a minute; this does not
-change the cost of a sync. Keep the project with `--folder`, and alternate between two checkouts to compare them.
+change the cost of a sync. Keep the project with `--folder`, and alternate between two checkouts to compare them. On a
+busy machine, only processor time is meaningful.
 """
 
 from __future__ import annotations
@@ -12,15 +13,17 @@ from __future__ import annotations
 import argparse
 import os
 import random
+import resource
 import statistics
 import tempfile
 import time
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
 import numpy as np
 
-from benchmarks.main_job import row
+from benchmarks.main_job import lore_sync, row
 from benchmarks.unified import vocabulary
 from lore_etl.config.settings import Settings
 from lore_etl.index import Index
@@ -28,6 +31,8 @@ from lore_etl.pipeline.sync import create_only
 from lore_etl.stores.chunkfile import read_chunks
 from lore_server.app import App
 from lore_server.contract import load_contract
+from tests.harness.indexes import bytes_below
+from tests.harness.models import own_cache
 from tests.harness.projects import settle, write_project
 
 SECTIONS, SENTENCES, WORDS = 10, 5, 14
@@ -67,17 +72,30 @@ def build(root: Path) -> None:
         index.cache.put(hashes, vectors.astype(np.float32))
 
 
-def measure(app: App, rounds: int) -> None:
-    """Edit a file, sync, and search for the edit; in Python files it moves every class and method by a line."""
-    paths = sorted(path for path in app.index.root.rglob("*.*") if ".lore" not in path.parts)
-    stages: dict[str, list[float]] = {}
-    for number in range(rounds):
-        path, word = paths[(number * 997 + 11) % len(paths)], "".join(random.choices("bcdfgklmnprst", k=14))
-        before = path.read_text(encoding="utf-8")
+class Editor:
+    """Edits one file after the other; in a Python file the edit moves every class and method by a line."""
+
+    def __init__(self, root: Path) -> None:
+        self._paths = sorted(path for path in root.rglob("*.*") if ".lore" not in path.parts)
+        self._number = 0
+
+    def edit(self) -> tuple[Path, str]:
+        """Edit the next file, and return it with the new word in it."""
+        path = self._paths[(self._number * 997 + 11) % len(self._paths)]
+        self._number += 1
+        word, before = "".join(random.choices("bcdfgklmnprst", k=14)), path.read_text(encoding="utf-8")
         after = f"# {word}\n{before}" if path.suffix == ".py" else f"{before}\n## {word}\n\nThis edit.\n"
         path.write_text(after, encoding="utf-8")
         settle(path.parent)
         time.sleep(SETTLED_SECONDS)
+        return path, word
+
+
+def measure(app: App, editor: Editor, rounds: int) -> None:
+    """Edit a file, sync, and search for the edit."""
+    stages: dict[str, list[float]] = {}
+    for _ in range(rounds):
+        path, word = editor.edit()
         cpu, started = time.process_time(), time.perf_counter()
         app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
         synced = time.perf_counter()
@@ -91,11 +109,47 @@ def measure(app: App, rounds: int) -> None:
             ("the job around it", synced - started - report["duration"]),
             ("the question", found - synced),
             ("**from the sync's start to found**", found - started),
-            ("CPU of all", cpu),
+            ("processor time of all", cpu),
         ):
             stages.setdefault(f"{path.suffix}: {name}", []).append(1000 * seconds)
+    show(stages)
+
+
+def show(stages: dict[str, list[float]]) -> None:
     for name, times in sorted(stages.items()):
         row(name, f"median {statistics.median(times):.0f} ms, largest {max(times):.0f} ms")
+
+
+def unchanged(app: App) -> None:
+    """Sync without a change."""
+    stages: dict[str, list[float]] = {}
+    for _ in range(5):
+        cpu, started = time.process_time(), time.perf_counter()
+        app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
+        stages.setdefault("sync without change", []).append(1000 * (time.perf_counter() - started))
+        stages.setdefault("sync without change, processor time", []).append(1000 * (time.process_time() - cpu))
+    show(stages)
+
+
+def cold(root: Path, step: Callable[[], object], name: str) -> None:
+    """Run `lore sync` without an owner after a step."""
+    stages: dict[str, list[float]] = {}
+    for _ in range(3):
+        step()
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        _, wall = lore_sync(root)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        stages.setdefault(f"`lore sync --no-daemon`, {name}", []).append(1000 * wall)
+        stages.setdefault(f"`lore sync --no-daemon`, {name}, processor time", []).append(1000 * cpu)
+    show(stages)
+
+
+def resident() -> str:
+    """Return the memory of this process."""
+    now = Path("/proc/self/status").read_text(encoding="utf-8").partition("VmRSS:")[2].split()[0]
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return f"{int(now) / 1024:.0f} MB, at most {peak / 1024:.0f} MB until then"
 
 
 def main() -> None:
@@ -106,17 +160,28 @@ def main() -> None:
     values = options.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         folder = (values.folder or Path(temporary)).resolve()
-        for name in ("LORE_HOME", "LORE_STATE", "LORE_RUNTIME"):
+        for name in ("LORE_HOME", "LORE_STATE", "LORE_RUNTIME", "LORE_CACHE"):
             os.environ[name] = str(folder / name)
         root = folder / "project"
         if not root.exists():
+            del os.environ["LORE_CACHE"]
+            os.environ["LORE_CACHE"] = str(own_cache(folder / "LORE_CACHE"))
             write_tree(root, values.files)
             build(root)
+        editor = Editor(root)
         with closing(App(root, Settings(), load_contract())) as app:
             app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 86_400})
+        with closing(App(root, Settings(), load_contract())) as app:
             app.warm()
-            row("index", f"{app.index.catalogue.total():,} chunks of {len(app.index.catalogue.stamps()):,} files")
-            measure(app, values.rounds)
+            chunks = app.index.catalogue.total()
+            row("index", f"{chunks:,} chunks of {len(app.index.catalogue.stamps()):,} files")
+            row("disk", f"{bytes_below(app.index.folder) / chunks / 1000:.1f} KB per chunk")
+            row("memory of the warm owner", resident())
+            unchanged(app)
+            measure(app, editor, values.rounds)
+            row("memory of the owner after the edits", resident())
+        cold(root, lambda: None, "no change")
+        cold(root, editor.edit, "an edit")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 """Measure searches for exact names in any language: `python -m benchmarks.language_names SUFFIX=FOLDER …`.
 
 Of the definitions that occur once in a project, 50 are picked at random (seeded); the bare name must rank its file
-first. Definitions are found by regular expressions, independently of the parsers. At most 20 files are read.
+first. Definitions are found by regular expressions, independently of the parsers. At most 20 files are read. With
+`--words` the vectors are random, so that only the words of the index decide, and no model is needed.
 """
 
 from __future__ import annotations
@@ -22,9 +23,11 @@ from lore_etl.chunking import parse
 from lore_etl.chunking.plain import parse_plain
 from lore_etl.config.settings import Settings
 from lore_etl.core.model import Document, KnowledgeType
+from lore_etl.models.embedder import Model
 from lore_etl.sources.source import syntax_of
 from lore_server.app import App
 from lore_server.contract import load_contract
+from tests.harness.models import HashModel
 
 PICKED = 50
 FILES = 20
@@ -42,11 +45,27 @@ _BRACES = re.compile(
     r"\([^;{}]*\)[^;{}]*\{",
     re.MULTILINE,
 )
+_TYPESCRIPT = re.compile(
+    r"^(?:export\s+)?(?:default\s+|declare\s+|abstract\s+|async\s+)*"
+    r"(?:class|interface|function|enum|type|const|namespace)\s+([A-Za-z_]\w{3,})",
+    re.MULTILINE,
+)
+_DART = re.compile(
+    r"^(?:abstract\s+)?(?:class|mixin|enum|extension)\s+([A-Za-z_]\w{3,})"
+    r"|^  (?:@override\s+)?(?:static\s+)?[\w<>?, ]+\s(?!super\b)([a-z_]\w{3,})\([^;{}]*\)\s*(?:async\s*)?(?:\{|=>)",
+    re.MULTILINE,
+)
 _STATEMENTS = frozenset({"else", "switch", "while", "return", "catch", "foreach", "using", "lock", "when"})
 
 
 def definitions(text: str, suffix: str) -> Iterator[str]:
     """Yield the names that a text defines."""
+    if suffix == ".ts":
+        yield from _TYPESCRIPT.findall(text)
+        return
+    if suffix == ".dart":
+        yield from (name or member for name, member in _DART.findall(text))
+        return
     yield from _KEYWORD.findall(text)
     if suffix in (".c", ".cc", ".cpp", ".h", ".java", ".cs"):
         yield from (name for name in _BRACES.findall(text) if name not in _STATEMENTS)
@@ -65,12 +84,12 @@ def sample(folder: Path, suffix: str, target: Path) -> dict[str, str]:
     return {name: found[0] for name, found in places.items() if len(found) == 1}
 
 
-def measure(suffix: str, folder: Path, target: Path) -> None:
+def measure(suffix: str, folder: Path, target: Path, model: Model | None) -> None:
     """Print how many of the picked names rank first, and the time for parsing."""
     names = sample(folder, suffix, target)
     picked = random.Random(SEED).sample(sorted(names), min(PICKED, len(names)))
     speed = parsing(target, suffix)
-    app = App(target, Settings(), load_contract())
+    app = App(target, Settings(), load_contract(), model)
     try:
         job = app.call("manage_knowledge_base", {"action": "sync", "wait_seconds": 600})
         missed = missed_names(app, names, picked)
@@ -97,11 +116,12 @@ def parsing(folder: Path, suffix: str) -> str:
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as name:
-        for number, argument in enumerate(sys.argv[1:]):
+        model = HashModel() if "--words" in sys.argv else None
+        for number, argument in enumerate(argument for argument in sys.argv[1:] if argument != "--words"):
             suffix, _, folder = argument.partition("=")
             target = Path(name) / str(number)
             target.mkdir()
-            measure(suffix, Path(folder), target)
+            measure(suffix, Path(folder), target, model)
 
 
 if __name__ == "__main__":

@@ -25,6 +25,7 @@ from lore_etl.index import Index
 from lore_etl.stores.chunkfile import read_chunks
 from lore_server.app import App
 from lore_server.contract import load_contract
+from tests.harness.models import own_cache
 
 LORE = str(Path(sys.executable).with_name("lore"))
 QUERIES = 200
@@ -192,6 +193,7 @@ def main() -> None:
     print("| what | figure |\n|---|---|")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
+        os.environ["LORE_CACHE"] = str(own_cache(folder / "cache"))  # vectors of earlier runs would be found again
         project = first_sync(options.package, folder)
         warm_queries(project)
         first_tools_list(project)
