@@ -11,7 +11,6 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from filelock import FileLock
 from hypothesis import settings
 
 from lore_etl.config.settings import Settings
@@ -21,12 +20,14 @@ from lore_etl.pipeline.sync import sync
 from lore_server.app import App
 from lore_server.contract import Contract, load_contract
 from lore_server.owner.entrance import VARIABLE
+from lore_server.owner.find import KEYS
 from tests.harness import commands
 from tests.harness.disk import in_memory
-from tests.harness.models import LOADED, HashModel
+from tests.harness.models import LOADED, HashModel, own_cache
 from tests.harness.owners import stop_owners
 from tests.harness.projects import SAMPLE, copy_project
 from tests.harness.trying import LONG
+from tests.harness.workers import built_once
 
 for profile in (LONG, "default run"):
     settings.register_profile(profile, deadline=None)  # a slow run on a busy machine is not a failure
@@ -50,21 +51,22 @@ def log_levels() -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def no_key(monkeypatch: pytest.MonkeyPatch) -> None:
     """Keep tests away from a real model: only the test that runs the stand-in API sets a key."""
-    for name in ("GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GEMINI_BASE_URL"):
+    for name in KEYS:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
 
 
 @pytest.fixture(autouse=True, scope="session")
 def own_runtime() -> Iterator[None]:
-    """Separate the tests' owners, knowledge, state and configuration from the user's, below a path short enough for
-    sockets.
+    """Separate the tests' owners, knowledge, state, configuration and vectors from the user's, below a path short
+    enough for sockets.
     """
     with tempfile.TemporaryDirectory(prefix="lore-") as folder:
         os.environ[VARIABLE] = folder
         os.environ["LORE_HOME"] = f"{folder}/home"
         os.environ[STATE] = f"{folder}/state"
         os.environ["XDG_CONFIG_HOME"] = f"{folder}/config"
+        os.environ["LORE_CACHE"] = str(own_cache(Path(folder, "cache")))
         os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # otherwise every process would compile all of Lore
         yield
 
@@ -110,12 +112,8 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     One worker embeds it; the other workers copy the result.
     """
-    own = tmp_path_factory.getbasetemp()
-    shared = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
-    with FileLock(shared / "sample.lock"):
-        if not (shared / "sample").exists():
-            _indexed(SAMPLE, shared / "sample" / "ferry")
-    return _indexed(shared / "sample" / "ferry", tmp_path_factory.mktemp("sample") / "ferry")
+    shared = built_once(tmp_path_factory, "sample", lambda folder: _indexed(SAMPLE, folder / "ferry"))
+    return _indexed(shared / "ferry", tmp_path_factory.mktemp("sample") / "ferry")
 
 
 def _indexed(source: Path, folder: Path) -> Path:

@@ -87,6 +87,10 @@ def test_the_contract_is_served(url: str) -> None:
     assert yaml.safe_load(httpx2.get(f"{url}/api/openapi.yaml").text) == yaml.safe_load(contract_file().read_text())
 
 
+def as_list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
 SAFE = [
     "query_documents", "get_class_hierarchy", "list_documents", "get_document_by_id", "list_sources", "get_source",
 ]  # fmt: skip
@@ -109,6 +113,8 @@ def test_generated_requests_never_break_the_contract(
                 if isinstance(part, dict):
                     for argument in ("cursor", "lang", "after", "before"):
                         part.pop(argument, None)
+                    if any(not path.strip() for path in as_list(part.get("path", []))):
+                        del part["path"]  # nothing but white space
                     query = part.get("query")
                     if isinstance(query, str):
                         part["query"] = query.replace('"', "'")  # a quote must be closed

@@ -10,8 +10,9 @@ from typing import Any
 import httpx2
 import pytest
 
-from tests.harness import gemini
+from tests.harness import model_server
 from tests.harness.interfaces import bearer, serving
+from tests.harness.model_server import GEMINI, honest
 from tests.harness.projects import copy_project, settle
 
 EVENTS = {"Accept": "text/event-stream"}
@@ -62,10 +63,8 @@ def test_an_answer_streams_and_ends_with_the_ordinary_reply(project: Path) -> No
 
 
 def test_an_answer_from_gemini_arrives_while_it_is_being_written(project: Path) -> None:
-    holder: list[gemini.FakeGemini] = []
-    stalled = gemini.stalls_after(lambda: holder[0], "It doubles [1]. ", "Then")
-    with gemini.serving(stalled) as fake:
-        holder.append(fake)
+    stalled = GEMINI.stalls_after(lambda prompt: honest("It doubles.", "Then")(prompt)[:-9])
+    with model_server.serving(stalled) as fake:
         endpoint = {"GEMINI_API_KEY": "k", "GOOGLE_GEMINI_BASE_URL": fake.url}
         with (
             serving(project, variables=endpoint) as url,
@@ -74,7 +73,7 @@ def test_an_answer_from_gemini_arrives_while_it_is_being_written(project: Path) 
             ) as reply,
         ):
             found = events(reply)
-            assert next(found) == ("text", "It doubles [1].")
+            assert next(found) == ("text", "It doubles. [1]")
             fake.released.set()
             name, result = next(found)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 from lore_server.contract import Contract
 from tests.harness.interfaces import INTERFACES, Answers, Calls
 from tests.harness.projects import copy_project
+from tests.harness.workers import built_once
 
 KNOWLEDGE: Calls = [
     ("get_project_main", {}),
@@ -44,6 +46,7 @@ KNOWLEDGE: Calls = [
     ("revert_knowledge", {"commit": "abc"}),
     ("write_knowledge_file", {"filename": "api-guide", "content": "# API\n\n## All\n\nNew.\n"}),
     ("delete_knowledge_file", {"filename": "api-guide"}),
+    ("save_answer", {"answer": "0123456789ab", "title": "Why SQLite"}),
     ("get_project_main", {"project_id": "git@host:team/no such.git"}),
     ("list_projects", {}),
     ("delete_project", {}),
@@ -72,6 +75,14 @@ DOCS: Calls = [
     ("get_system_doc", {"path": "RULES.md"}),
     ("get_framework_doc", {"doc_path": "research/01-prp-system"}),
 ]
+INSIGHTS: Calls = [
+    ("clear_insights", {}),
+    ("clear_insights", {"confirm": True}),
+    ("get_insights", {"days": 7}),
+    ("mark_result", {"query": "How are jobs retried?", "source": "docs/retries.md", "verdict": "right"}),
+    ("mark_result", {"query": "How are jobs retried?", "source": "docs/nothing.md", "verdict": "right"}),
+    ("list_marks", {}),
+]
 CALLS: Calls = [
     ("query_documents", {"query": "how do retries back off", "limit": 3}),
     ("query_documents", {"query": "Worker", "type": "src", "explain": True}),
@@ -91,6 +102,7 @@ CALLS: Calls = [
     ("healthcheck", {}),
     ("list_sources", {"under": "docs", "max_tokens": 300}),
     ("get_source", {"path": "docs/retries.md", "max_tokens": 400}),
+    ("get_source", {"path": "docs/retries.md", "start": 1, "end": 2, "history": True}),
     ("get_source", {"path": "docs/retreis.md"}),
     ("query_documents", {"query": "worker", "max_tokens": 200}),
     (
@@ -104,6 +116,7 @@ CALLS: Calls = [
     ("get_job", {"id": "latest"}),
     ("cancel_job", {"id": "latest"}),
     *DOCS,
+    *INSIGHTS,
     *KNOWLEDGE,
     *MEMORIES,
 ]
@@ -113,13 +126,20 @@ VOLATILE = re.compile(r"took \d+ ms|\d+ GB")
 @pytest.fixture(scope="module")
 def answers(sample: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Answers]:
     """Return the replies of every call through every interface, on a copy of the index."""
-    project = tmp_path_factory.mktemp("interfaces") / "ferry"
-    copy_project(sample, project)
-    first = INTERFACES["lore call"](project, [("init_project", {"wait_seconds": 300})])
-    assert first[0]["job"]["report"]["failed"] == []
-    return {
-        name: _answers(interface, project, tmp_path_factory.mktemp("home")) for name, interface in INTERFACES.items()
-    }
+
+    def build(file: Path) -> None:
+        project = tmp_path_factory.mktemp("interfaces") / "ferry"
+        copy_project(sample, project)
+        first = INTERFACES["lore call"](project, [("init_project", {"wait_seconds": 300})])
+        assert first[0]["job"]["report"]["failed"] == []
+        replies = {
+            name: _answers(interface, project, tmp_path_factory.mktemp("home"))
+            for name, interface in INTERFACES.items()
+        }
+        file.write_text(json.dumps(replies), encoding="utf-8")
+
+    found: dict[str, Answers] = json.loads(built_once(tmp_path_factory, "interfaces", build).read_text("utf-8"))
+    return found
 
 
 def _answers(interface: Callable[[Path, Calls], Answers], project: Path, home: Path) -> Answers:
@@ -175,8 +195,13 @@ def _steady(value: Any) -> Any:
     """Remove values that differ from run to run: times, folders, ids of traces, jobs and commits, owner and author."""
     if isinstance(value, dict):
         drop = set("trace_id duration index_age_seconds synced_at age_seconds seconds owner size_bytes".split())
-        drop |= set("traceId timestamp created updated version commit storage_path full_content author date".split())
+        drop |= set(
+            "traceId timings timestamp created updated version commit storage_path full_content author date".split()
+        )
         drop |= {"started_at", "id"} if {"started_at", "session"} & value.keys() else set()
+        drop |= (
+            value.keys() if value.keys() == {"questions", "marks"} else set()
+        )  # of the interfaces that called earlier
         value = value | ({"next_cursor": offset} if (offset := _offset(value.get("next_cursor"))) else {})
         return {key: _steady(inner) for key, inner in value.items() if key not in drop}
     if isinstance(value, list):

@@ -103,13 +103,14 @@ def test_the_tools_have_accurate_hints_and_are_offered_only_on_request(project: 
     with agent(project, home) as me:
         tools = me.tools()
 
-    assert len(tools) == 23
+    assert len(tools) == 24
     assert all(tool.title and tool.description for tool in tools.values())
     assert tools["get_knowledge_file"].annotations.read_only_hint is True
     assert tools["delete_project"].annotations.destructive_hint is True
     assert tools["create_knowledge_file"].annotations.destructive_hint is False
     assert tools["update_chapter"].annotations.idempotent_hint is False
     assert tools["sync_storage"].annotations.idempotent_hint is True
+    assert tools["save_answer"].annotations.destructive_hint is False
 
 
 # --- the shell -------------------------------------------------------------------------------------------------------

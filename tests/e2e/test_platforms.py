@@ -14,7 +14,7 @@ from lore_etl.config.user_folders import STATE
 from lore_etl.stores.owner_file import Note, read_note
 from tests.harness.commands import LORE, SECONDS
 from tests.harness.foreign_platform import VARIABLE, site_folder
-from tests.harness.owners import stop_owners
+from tests.harness.owners import stop_owners, wait_until
 from tests.harness.projects import write_project
 from tests.harness.stdio import StdioClient
 
@@ -101,10 +101,11 @@ def test_an_agent_writes_knowledge_and_reads_it_with_its_history(shell: Shell) -
 def test_the_hook_keeps_memory_files_in_the_background(shell: Shell) -> None:
     folder = write_project(shell.project.parent, {"memories/LEARNING/fog.md": "# Fog\n\nSound the horn – twice.\n"})
 
-    done = shell.run("hook", "session-start", "--memory-dir", str(folder / "memories"), "--budget", "60")
+    done = shell.run("hook", "session-start", "--memory-dir", str(folder / "memories"), "--budget", "600")
 
     assert "1 processed, 1 succeeded, 0 failed" in done
-    assert "Sound the horn – twice." in shell.run("memory", "search", "What does the horn do in fog?")
+    # the owner indexes a stored memory in the background
+    wait_until(lambda: "Sound the horn – twice." in shell.run("memory", "search", "What does the horn do in fog?"))
 
 
 def test_a_symlink_in_a_project_is_not_followed(shell: Shell) -> None:

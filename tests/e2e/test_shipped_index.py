@@ -17,8 +17,8 @@ CONTENT = "# what belongs to the user\n"
 KEY = "x`touch pwned`\\n$(touch pwned)\\u001b[31m"
 LINKS = {
     "owner.log": "file", "owner.log.1": "file", "owner.lock": "file", "catalogue.sqlite": "file", "token": "file",
-    "embeddings.sqlite": "file", "chroma.log": "file", "chunks.jsonl": "file", "keywords": "folder",
-    "vectors-1": "folder", "index.id": "file", ".gitignore": "file", "chunks.jsonl.1.tmp": "file",
+    "embeddings.sqlite": "file", "chroma.log": "file", "chunks.jsonl.gz": "file", "keywords": "folder",
+    "vectors-1": "folder", "index.id": "file", ".gitignore": "file", "chunks.jsonl.gz.1.tmp": "file",
 }  # fmt: skip
 COMMANDS = [
     ["sync"], ["search", "ferry"], ["ask", "ferry"], ["status"], ["docs"], ["doctor"], ["init"], ["ps"], ["stop"],

@@ -143,7 +143,7 @@ def test_the_process_ends_with_its_input_or_on_a_signal(tmp_path: Path) -> None:
             process.stdin.close()
         else:
             process.send_signal(signal.SIGTERM)
-        code = process.wait(timeout=10)
+        code = process.wait(timeout=120)
         process.stdout.close()
         if not process.stdin.closed:
             process.stdin.close()

@@ -33,15 +33,37 @@ IMPORTED = [
     "chromadb.telemetry.product.posthog", "lore_etl.stores.embedding_cache", "platformdirs.unix",
 ]  # fmt: skip
 PARENT = """
-import atexit, gc, importlib, json, os, runpy, select, signal, socket, sys, threading
+import atexit, functools, gc, importlib, json, os, runpy, select, signal, socket, sys, threading
+import onnxruntime, typer
+from lore_etl.config.settings import Settings
 from lore_etl.files.redaction import redact
+from lore_etl.models.embedder import ConfiguredModel
 from lore_etl.sources import SourceSet
 from lore_etl.sources.source import SourceContext
+from lore_server.cli.command import cli
 from lore_server.cli.main import main
+from lore_server.contract import load_contract
 for name in sys.argv[3:]:
     importlib.import_module(name)
 SourceSet(SourceContext([], lambda _: None), {})  # compiles its patterns
 redact("-")  # compiles the rules for secrets
+load_contract()  # is cached
+typer.main.get_command = functools.cache(typer.main.get_command)
+typer.main.get_command(cli)
+
+# Loading the graph of the default model takes longer than all else that an owner does when it starts. A session runs in
+# the calling thread and has no threads of its own, so it also works in a forked process.
+load, loaded = onnxruntime.InferenceSession, {}
+def session(graph, options, **more):
+    if not isinstance(graph, bytes):
+        return load(graph, options, **more)
+    key = graph, options.get_session_config_entry("session.model_external_initializers_file_folder_path")
+    found = loaded.get(key) or load(graph, options, **more)
+    if os.getpid() == parent:
+        loaded[key] = found
+    return found
+parent, onnxruntime.InferenceSession = os.getpid(), session
+ConfiguredModel(Settings().embedding).open()
 
 listener, python = socket.socket(fileno=int(sys.argv[1])), sys.argv[2]
 signal.signal(signal.SIGCHLD, signal.SIG_IGN)

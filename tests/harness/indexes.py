@@ -38,7 +38,7 @@ def state_of(index: Index) -> State:
     words = {word for chunk in chunks_of(index) for word in terms(f"{chunk.source} {chunk.text}")}
     found = {word: frozenset(id_ for id_, _ in index.keywords.search(word, 10_000)) for word in sorted(words)[:400]}
     return State(
-        (index.folder / chunkfile.CHUNKS).read_bytes(),
+        b"".join(line.line + b"\n" for line in chunkfile.read_lines(index.folder)),
         (index.folder / chunkfile.HIERARCHY).read_bytes(),
         [(chunk.id, chunk.source, chunk.lines, chunk.columns, chunk.metadata_hash) for chunk in listed(index)],
         index.vectors.rows(),

@@ -260,7 +260,7 @@ class MemoryServer:
         return [request["arguments"] for request in self.asked if request.get("tool") == tool]
 
     def _ask(self, method: str, body: JSON | None = None) -> JSON:
-        connection = HTTPConnection("127.0.0.1", self.port, timeout=30)
+        connection = HTTPConnection("127.0.0.1", self.port, timeout=120)
         try:
             content = None if body is None else json.dumps(body)
             connection.request(method, "/control", content, {"Content-Type": "application/json"})

@@ -57,11 +57,11 @@ def open_index(
 
 
 def chunks_of(index: Index, source: str | None = None) -> list[Chunk]:
-    """Return the chunks of chunks.jsonl."""
+    """Return the chunks of chunks.jsonl.gz."""
     return [chunk for chunk in chunkfile.read_chunks(index.folder) if source in (None, chunk.source)]
 
 
 def ids_everywhere(index: Index) -> tuple[set[str], set[str], set[str]]:
-    """Return the chunk ids in chunks.jsonl, in Chroma and in tantivy."""
+    """Return the chunk ids in chunks.jsonl.gz, in Chroma and in tantivy."""
     vectors = {row.partition(".")[0] for row in index.vectors.rows()}
     return {chunk.id for chunk in chunks_of(index)}, vectors, index.keywords.ids()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import subprocess
+import termios
 import threading
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,7 +19,7 @@ JSON = dict[str, Any]
 INITIALIZE = {
     "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"},
 }  # fmt: skip
-REPLY_SECONDS = 60
+REPLY_SECONDS = 180
 
 
 class StdioClient:
@@ -51,6 +53,13 @@ class StdioClient:
         self.process.stdin.write(json.dumps(message).encode() + b"\n")
         self.process.stdin.flush()
 
+    def is_idle(self) -> bool:
+        """Return whether the process has read all input and none of its threads runs; only on Linux."""
+        assert self.process.stdin is not None
+        unread = fcntl.ioctl(self.process.stdin, termios.FIONREAD, bytes(4))
+        tasks = Path(f"/proc/{self.process.pid}/task").glob("*/stat")
+        return not any(unread) and all(task.read_text().rpartition(")")[2].split()[0] == "S" for task in tasks)
+
     def begin(self, method: str, params: JSON) -> int:
         """Send a request without waiting for its reply."""
         self._number += 1
@@ -79,7 +88,7 @@ class StdioClient:
         assert self.process.stdin is not None
         if not self.process.stdin.closed:
             self.process.stdin.close()
-        code = self.process.wait(timeout=30)
+        code = self.process.wait(timeout=120)
         self._reader.join()
         for pipe in (self.process.stdout, self.process.stderr):
             if pipe is not None:

@@ -41,9 +41,24 @@ def symbols(chunks: Sequence[Chunk]) -> list[tuple[str, ...]]:
 
 def input_tokens(chunk: Chunk) -> int:
     """Return the number of tokens of the model's input, including special tokens."""
-    return counter().count(embedding_input(chunk)) + SPECIAL_TOKENS
+    return len(counter().offsets(embedding_input(chunk))) + SPECIAL_TOKENS
 
 
 def words(count: int, word: str = "word") -> str:
     """Return a line of `count` tokens."""
     return " ".join([word] * count)
+
+
+def prose_of(text: str) -> str:
+    """Return the paragraphs of a Markdown text, without headings, lists, tables, code and quotations.
+
+    Independent of the parser that Lore uses.
+    """
+    blocks = re.split(r"\n\s*\n", re.sub(r"(?ms)^ *(```|~~~).*?^ *\1", "", text))
+    marked = re.compile(r"\s*(?:[-*+] |\d+[.)] |#|\||>|<|    )")
+    prose = []
+    for block in blocks:
+        lines = block.split("\n")
+        end = next((number for number, line in enumerate(lines) if marked.match(line)), len(lines))
+        prose.append(" ".join(" ".join(lines[:end]).split()))
+    return re.sub(r"!?\[([^\]\[]*)\]\([^()]*\)", r"\1", "\n".join(prose))

@@ -52,7 +52,7 @@ def synced(project: Path) -> Path:
 
 LINKED = [
     "owner.log", "owner.lock", "owner.json", "catalogue.sqlite", "catalogue.sqlite-wal", "catalogue.seal",
-    "embeddings.sqlite", "chroma.log", "chunks.jsonl", "class-hierarchy.json", "token", "chroma-id.json",
+    "embeddings.sqlite", "chroma.log", "chunks.jsonl.gz", "class-hierarchy.json", "token", "chroma-id.json",
     "keywords/meta.json",
     "vectors-1/chroma.sqlite3", "keywords", "vectors-1", "index.id", ".gitignore", "anything/at/all",
 ]  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import shutil
 import sqlite3
 from collections.abc import Callable
@@ -14,6 +15,7 @@ from lore_etl.core.errors import LoreError
 from lore_etl.index import Index
 from lore_etl.pipeline.load import is_loaded
 from lore_etl.pipeline.sync import sync
+from lore_etl.stores.chunkfile import CHUNKS
 from lore_etl.stores.claim import MARK
 from lore_etl.stores.owner_file import note_of
 from lore_server.query.retrieve import retrieve
@@ -78,8 +80,8 @@ def empty(folder: Path) -> None:
     folder.mkdir()
 
 
-def append(path: Path, text: str) -> None:
-    path.write_text(path.read_text(encoding="utf-8") + text, encoding="utf-8")
+def append(path: Path, content: bytes) -> None:
+    path.write_bytes(path.read_bytes() + content)
 
 
 def vectors(lore: Path) -> Path:
@@ -87,8 +89,8 @@ def vectors(lore: Path) -> Path:
 
 
 def chunks_without(lore: Path, share: float) -> None:
-    lines = (lore / "chunks.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
-    (lore / "chunks.jsonl").write_text("".join(lines[: int(len(lines) * share)]), encoding="utf-8")
+    lines = gzip.decompress((lore / CHUNKS).read_bytes()).splitlines(keepends=True)
+    (lore / CHUNKS).write_bytes(gzip.compress(b"".join(lines[: int(len(lines) * share)])))
 
 
 def sql(path: Path, statement: str) -> None:
@@ -109,10 +111,10 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
     "cache garbage": lambda lore: garble(lore / "embeddings.sqlite"),
     "cache middle garbage": lambda lore: garble_middle(lore / "embeddings.sqlite"),
     "cache deleted": lambda lore: (lore / "embeddings.sqlite").unlink(),
-    "chunks cut": lambda lore: cut(lore / "chunks.jsonl"),
+    "chunks cut": lambda lore: cut(lore / CHUNKS),
     "chunks cut at a line": lambda lore: chunks_without(lore, 0.3),
-    "chunks with a garbage line": lambda lore: append(lore / "chunks.jsonl", "garbage\n"),
-    "chunks deleted": lambda lore: (lore / "chunks.jsonl").unlink(),
+    "chunks with a garbage line": lambda lore: append(lore / CHUNKS, gzip.compress(b"garbage\n")),
+    "chunks deleted": lambda lore: (lore / CHUNKS).unlink(),
     "class tree garbage": lambda lore: (lore / "class-hierarchy.json").write_text("{"),
     "class tree deleted": lambda lore: (lore / "class-hierarchy.json").unlink(),
     "keywords meta garbage": lambda lore: (lore / "keywords" / "meta.json").write_text("garbage"),
@@ -130,7 +132,7 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
     "vectors seal deleted": lambda lore: (vectors(lore) / "seal.json").unlink(),
     "vectors seal garbage": lambda lore: (vectors(lore) / "seal.json").write_text("garbage"),
     "owner note garbage": lambda lore: note_of(lore).write_text("garbage"),
-    "everything but the chunks": lambda lore: remove_all_but(lore, "chunks.jsonl", "embeddings.sqlite", MARK),
+    "everything but the chunks": lambda lore: remove_all_but(lore, CHUNKS, "embeddings.sqlite", MARK),
 }
 SYNC_FIRST = {
     "catalogue garbage", "cache garbage", "chunks cut", "class tree garbage", "keywords meta garbage",

@@ -14,7 +14,7 @@ import pytest
 from lore_etl.core.errors import LoreError
 from lore_etl.index import Index
 from lore_etl.pipeline.sync import sync
-from lore_etl.stores.catalogue import CATALOGUE, SEAL
+from lore_etl.stores.catalogue_file import CATALOGUE, SEAL
 from lore_etl.stores.chunkfile import CHUNKS
 from lore_etl.stores.embedding_cache import CACHE
 from lore_server.query.retrieve import retrieve
@@ -161,7 +161,7 @@ def test_a_cache_with_values_of_another_type_is_accepted(tmp_path: Path, column:
     with closing(open_index(project)) as index:
         sync(index)
     with closing(sqlite3.connect(project / ".lore" / CACHE)) as connection, connection:
-        connection.execute(f"UPDATE OR IGNORE vector SET {column} = ?", (value,))
+        connection.execute(f"UPDATE OR IGNORE embedding SET {column} = ?", (value,))
     shutil.rmtree(next((project / ".lore").glob("vectors-*")))
 
     with closing(open_index(project)) as index:

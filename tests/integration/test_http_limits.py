@@ -30,7 +30,7 @@ from tests.harness.trying import trying
 
 QUERY = json.dumps({"query": "zebra"}).encode()
 PATH = "/api/documents/query"
-SECONDS = 30
+SECONDS = 120
 
 
 class Quick(LimitedProtocol):

@@ -78,7 +78,7 @@ def blocked_sync(app: App, model: BlockedModel) -> JSON:
     """Return a sync that waits while it embeds."""
     model.embedder.hold()
     job = manage(app, wait_seconds=0)
-    assert model.embedder.reached.wait(30)
+    assert model.embedder.reached.wait(120)
     return job
 
 
@@ -190,7 +190,7 @@ def test_a_slowly_embedded_query_blocks_neither_a_switch_nor_other_searches(app:
     slow: list[JSON] = []
     asking = threading.Thread(target=lambda: slow.append(app.call("query_documents", {"query": "slowly subject1"})))
     asking.start()
-    assert model.embedder.reached.wait(30)
+    assert model.embedder.reached.wait(120)
 
     with app.index.gate.switching():
         pass
@@ -365,7 +365,7 @@ def test_closing_ends_a_running_job_and_keeps_its_results(app: App, model: Block
     closing = threading.Thread(target=app.close)
     closing.start()
     model.embedder.free.set()
-    closing.join(30)
+    closing.join(120)
     other = App(app.index.root, Settings(), contract, HashModel())
 
     assert not closing.is_alive()

@@ -27,7 +27,7 @@ class Pair:
         assert store.close(30)
 
     def forget_remote(self, store: KnowledgeStore) -> None:
-        """What it writes from now on is not pushed."""
+        """Stop pushing later changes."""
         git(store.home, "remote", "rename", "origin", "away")
 
     def find_remote(self, store: KnowledgeStore) -> None:

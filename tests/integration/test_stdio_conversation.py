@@ -33,7 +33,7 @@ HELLO = {
     "jsonrpc": "2.0", "id": "hello", "method": "initialize",
     "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}},
 }  # fmt: skip
-SECONDS = 30
+SECONDS = 120
 LEAF = st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters(exclude_categories=[]))
 ANY = st.recursive(
     LEAF,

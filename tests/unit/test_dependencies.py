@@ -19,8 +19,10 @@ PACKAGES = {"lore_etl": ROOT / "etl" / "lore_etl", "lore_server": ROOT / "server
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 WEIGHTS = RELEASE.partition("==")[0]
 MODULES_OF_EXTRAS = {
+    "documents": ("office", "pdf", "rtf"),
     "models": ("export", "export_default", "export_embedder", "export_reranker", "model_cache"),
     "eval": ("measures",),
+    "openai": ("openai_writer",),
 }
 
 
@@ -66,7 +68,8 @@ def test_the_modules_of_an_extra_import_only_the_core_and_the_extra(extra: str) 
 
 def test_the_command_that_installs_an_extra_names_all_its_packages() -> None:
     assert {extra: {*found} for extra, found in EXTRAS.items()} == {
-        "models": OPTIONAL["models"] - {WEIGHTS}, "eval": OPTIONAL["eval"],
+        "documents": OPTIONAL["documents"], "models": OPTIONAL["models"] - {WEIGHTS}, "eval": OPTIONAL["eval"],
+        "openai": OPTIONAL["openai"],
     }  # fmt: skip
 
 

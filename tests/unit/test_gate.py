@@ -8,7 +8,7 @@ import pytest
 
 from lore_etl.stores.rwlock import Gate
 
-SECONDS = 20
+SECONDS = 120
 
 
 def test_readers_do_not_exclude_each_other() -> None:

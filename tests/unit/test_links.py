@@ -9,11 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from lore_etl.core.errors import ProviderError
-from lore_server.answer.grounding import grounded
-from lore_server.answer.links import addresses
+from lore_server.answer.answer_model import Statement
+from lore_server.answer.links import addresses, without_links
 from lore_server.answer.pack import Passage
-from lore_server.answer.streaming import AnswerStream
+from lore_server.answer.statements import verified
 from lore_server.http.markdown_tree import elements_of
 from tests.harness.chunks import make_chunk
 
@@ -55,25 +54,26 @@ def assert_leads_nowhere(text: str, cited: list[int]) -> None:
         assert re.match(r"[\s<>\"'`.,;:!?*_~|)]|$", rest[len(address) :]), text
 
 
+def checked(text: str) -> str:
+    """Return a statement with this text that quotes the whole first passage; empty if it is dropped."""
+    statement = Statement(quote=PASSAGES[0].chunk.text, passages=[1], text=text)
+    found = verified(statement, {passage.number: passage for passage in PASSAGES})
+    return found.markdown if found else ""
+
+
 @settings(max_examples=600, deadline=None)
 @given(st.lists(st.sampled_from(PIECES), max_size=24).map("".join))
-def test_no_answer_contains_an_external_address(text: str) -> None:
-    try:
-        shown, cited = grounded(f"{text} [1]", PASSAGES)
-    except ProviderError:
-        return
-    assert_leads_nowhere(shown, cited)
-    assert grounded(shown, PASSAGES) == (shown, cited)
+def test_no_statement_contains_an_external_address(text: str) -> None:
+    shown = checked(text)
+
+    assert_leads_nowhere(shown, [1])
+    assert without_links(shown, [PASSAGES[0].chunk.text]) == shown
 
 
 @settings(max_examples=200, deadline=None)
-@given(st.lists(st.sampled_from([*PIECES, ". ", " [1]. ", " [2]\n"]), max_size=40))
-def test_no_streamed_part_of_an_answer_contains_an_external_address(pieces: list[str]) -> None:
-    streamed: list[str] = []
-    stream = AnswerStream(PASSAGES, streamed.append)
-    for piece in pieces:
-        stream.on_text(piece)
-        assert_leads_nowhere("".join(streamed), [1, 2])
+@given(st.lists(st.lists(st.sampled_from([*PIECES, ". "]), max_size=12).map("".join), max_size=4))
+def test_no_answer_of_several_statements_contains_an_external_address(texts: list[str]) -> None:
+    assert_leads_nowhere("\n\n".join(filter(None, map(checked, texts))), [1])
 
 
 @pytest.mark.parametrize(
@@ -116,43 +116,42 @@ def test_no_streamed_part_of_an_answer_contains_an_external_address(pieces: list
     ],
 )
 def test_a_link_loses_its_address_and_keeps_its_text(link: str) -> None:
-    shown, cited = grounded(f"{link} [1]\n\nIt ends [1].", PASSAGES)
+    shown = checked(f"{link}\n\nIt ends.")
 
     assert "evil" not in shown.lower().replace("(evil", "")
     assert "SECRET" not in shown
     assert "x" in shown
-    assert shown.endswith("It ends [1].")
-    assert_leads_nowhere(shown, cited)
+    assert shown.endswith("It ends. [1]")
+    assert_leads_nowhere(shown, [1])
 
 
 @pytest.mark.parametrize(
     "text",
     [
-        f"See [the guide]({GOOD}) [1].",
-        f"See {GOOD} [1].",
-        f"See {GOOD}. It says all [1].",
-        f"See <{GOOD}> [1].",
-        f"```\ncurl {GOOD}\n```\nThat is it [1].",
-        "- `Vec<String>` [1]\n- a < b, c > d and std::vector [1]\n\n| a | b |\n|---|---|\n| *x* | **y** |",
-        "Call `f(a)[1]`, **not** _g_; 5 * 3 \\* 2 &amp; more [1].",
+        f"See [the guide]({GOOD}).",
+        f"See {GOOD}.",
+        f"See {GOOD}. It says all.",
+        f"See <{GOOD}>.",
+        f"```\ncurl {GOOD}\n```\nThat is it.",
+        "- `Vec<String>`\n- a < b, c > d and std::vector\n\n| a | b |\n|---|---|\n| *x* | **y** |",
+        "Call `f(a)[1]`, **not** _g_; 5 * 3 \\* 2 &amp; more.",
     ],
 )
-def test_addresses_from_cited_passages_and_plain_text_are_unchanged(text: str) -> None:
-    assert grounded(text, PASSAGES)[0] == text
+def test_addresses_from_the_quote_and_plain_text_are_unchanged(text: str) -> None:
+    assert checked(text) in (f"{text} [1]", f"{text}\n[1]")
 
 
 def test_an_html_tag_from_a_passage_is_shown_as_code() -> None:
-    assert grounded("A Vec<String> [1].", PASSAGES)[0] == "A Vec`<String>` [1]."
+    assert checked("A Vec<String>.") == "A Vec`<String>`. [1]"
 
 
-def test_a_citation_written_as_a_link_becomes_a_citation() -> None:
-    assert grounded("So it is [1](https://evil.example).", PASSAGES) == ("So it is [1].", [1])
+@pytest.mark.parametrize(
+    "citation", ["[1](https://evil.example)", "[7]", " [1, 9]", " ［９］", "【9】", " [^9]", " [٣]"]
+)
+def test_a_citation_in_the_text_of_a_statement_is_removed(citation: str) -> None:
+    assert checked(f"So it is{citation}.") == "So it is. [1]"
 
 
 @pytest.mark.parametrize("text", ["> " * 200 + "x", "[" * 3_000 + "x", "<a" * 5_000, "![" * 500 + "x" + "](y)" * 500])
 def test_deeply_nested_text_is_rejected_or_harmless(text: str) -> None:
-    try:
-        shown, cited = grounded(f"{text} [1]", PASSAGES)
-    except ProviderError:
-        return
-    assert_leads_nowhere(shown, cited)
+    assert_leads_nowhere(checked(text), [1])

@@ -1,0 +1,228 @@
+"""The log of questions is private, bounded and without secrets, and can be switched off."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lore_etl.config.policy import split
+from lore_etl.config.settings import InsightsSettings
+from lore_etl.config.user_folders import STATE
+from lore_server.cli.insights_commands import JUDGEMENTS, QUESTIONS, judged_set
+from lore_server.services.insights import grouped, latencies, repeated, unfound
+from lore_server.services.question_log import ASK, SEARCH, AskedQuestion, QuestionLog, is_prose
+
+FOUND = {"references": [{"source": "docs/a.md"}], "citations": [{"source": "docs/a.md", "id": "c1"}], "found": True}
+
+
+@pytest.fixture
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv(STATE, str(tmp_path / "state"))
+    return tmp_path / "state"
+
+
+def opened(**settings: Any) -> QuestionLog:
+    return QuestionLog(Path("/project"), InsightsSettings(**settings))
+
+
+def note(log: QuestionLog, *queries: str, operation: str = ASK, **reply: Any) -> None:
+    for query in queries:
+        log.note(operation, {"query": query}, {**FOUND, "results": [{"source": "a"}], **reply}, 0.01)
+
+
+def texts(log: QuestionLog) -> list[str]:
+    return [asked.query for asked in log.questions(90)]
+
+
+def test_questions_are_kept_in_a_file_that_only_the_user_can_read(state: Path) -> None:
+    log = opened()
+    note(log, "how are jobs retried?")
+    log.close()
+
+    (file,) = (state / "insights").iterdir()
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert stat.S_IMODE(file.parent.stat().st_mode) == 0o700
+    assert texts(opened()) == ["how are jobs retried?"]
+
+
+def transactions(state: Path) -> int:
+    """Return the number of transactions that changed the file, which its header counts."""
+    (file,) = (state / "insights").glob("*.sqlite")
+    return int.from_bytes(file.read_bytes()[24:28], "big")
+
+
+def test_questions_in_quick_succession_are_written_together(state: Path) -> None:
+    log = opened()
+    note(log, "how are jobs retried?")
+    assert texts(log) == ["how are jobs retried?"]
+    before = transactions(state)
+    queries = [f"question {letter}" for letter in "abcdefghijklmnopqrst"]
+    note(log, *queries)
+    log.close()
+
+    assert transactions(state) - before < len(queries) / 2
+    assert texts(opened())[1:] == queries
+
+
+def test_nothing_is_written_if_the_log_is_disabled(state: Path) -> None:
+    log = opened(log=False)
+    note(log, "how are jobs retried?")
+
+    assert texts(log) == []
+    log.close()
+    assert not state.exists()
+
+
+def test_projects_have_separate_logs(state: Path) -> None:
+    log, other = opened(), QuestionLog(Path("/other"), InsightsSettings())
+    note(log, "mine")
+
+    assert (texts(log), texts(other)) == (["mine"], [])
+
+
+def test_the_oldest_questions_are_forgotten(state: Path) -> None:
+    log = opened(max_questions=10)
+    note(log, *(f"question number {number}" for number in range(25)))
+
+    assert texts(log) == [f"question number {number}" for number in range(15, 25)]
+
+
+def test_questions_older_than_the_limit_are_forgotten(state: Path) -> None:
+    log = QuestionLog(Path("/project"), InsightsSettings(), now=lambda: 1_000_000_000)
+    note(log, "long ago")
+    assert texts(log) == ["long ago"]
+    log.close()
+    log = opened()
+
+    assert texts(log) == []
+    note(log, "today")
+    log.close()
+    (file,) = (state / "insights").iterdir()
+    assert b"long ago" not in file.read_bytes()
+
+
+def test_a_secret_in_a_question_is_not_stored(state: Path) -> None:
+    token = "ghp_" + "abcdefghijklmnopqrstuvwxyz0123456789"
+    log = opened()
+    note(log, f"why is {token} refused?")
+    log.mark(f"why is {token} refused?", "docs/a.md", is_right=True)
+    log.close()
+
+    (file,) = (state / "insights").iterdir()
+    assert token.encode() not in file.read_bytes()
+    assert texts(opened()) == ["why is [redacted github-token] refused?"]
+
+
+def test_only_prose_is_kept_without_a_check_for_secrets() -> None:
+    prose = ["how do I turn it off?", "What's the read/write lock's purpose (in short)?", "重试策略是什么"]
+    others = ["what is v2.0.0", "password=hunter", "why is ABCDEFGHIJKLMNOPQRSTUVWX refused", "a_b_c_d", "x@y.z"]
+
+    assert [is_prose(text) for text in (*prose, *others)] == [True] * 3 + [False] * 5
+
+
+def test_search_as_you_type_is_one_question(state: Path) -> None:
+    log = opened()
+    note(log, "ret", "retry", "retry pol", "retry", "retry policy", operation=SEARCH)
+    note(log, "database", operation=SEARCH)
+
+    assert texts(log) == ["retry policy", "database"]
+
+
+def test_a_damaged_log_is_set_aside(state: Path) -> None:
+    log = opened()
+    note(log, "before")
+    log.close()
+    (file,) = (state / "insights").iterdir()
+    file.write_bytes(b"not a database" * 100)
+    again = opened()
+    note(again, "first", "second")
+
+    assert texts(again) == ["first", "second"]
+
+
+def test_a_symlink_in_place_of_the_log_is_not_followed(state: Path, tmp_path: Path) -> None:
+    log = opened()
+    note(log, "first")
+    log.close()
+    (file,) = (state / "insights").iterdir()
+    file.unlink()
+    victim = tmp_path / "victim"
+    victim.write_bytes(b"mine")
+    file.symlink_to(victim)
+    again = opened()
+    note(again, "second")
+    again.close()
+
+    assert victim.read_bytes() == b"mine"
+
+
+def test_the_question_of_an_older_answer_is_found_by_its_id(state: Path) -> None:
+    log = opened()
+    note(log, "and then?", id="abc", searched="and then? (retry)")
+    earlier = log.earlier("abc")
+
+    assert earlier is not None
+    assert (earlier.question, earlier.cited, earlier.exchange) == ("and then? (retry)", ("c1",), "")
+    assert log.earlier("abd") is None
+
+
+def test_a_later_mark_replaces_the_earlier_one_and_can_be_removed(state: Path) -> None:
+    log = opened()
+    log.mark("q", "a.md", is_right=True)
+    log.mark("q", "a.md", is_right=False)
+    log.mark("q", "b.md", is_right=True)
+    log.mark("q", "b.md", is_right=None)
+
+    assert [(mark.source, mark.is_right) for mark in log.marks()] == [("a.md", False)]
+    assert log.clear() == (0, 1)
+    assert log.marks() == []
+
+
+def test_a_project_can_end_the_log_but_not_start_or_extend_it() -> None:
+    allowed, requested = split({"insights": {"log": False, "days": 5}}, Path("/"))
+    assert (allowed, requested) == ({"insights": {"log": False, "days": 5}}, {})
+
+    _, requested = split({"insights": {"log": True, "days": 900, "max_questions": 900_000}}, Path("/"))
+    assert set(requested) == {"insights.log", "insights.days", "insights.max_questions"}
+
+
+def asked(query: str, at: str = "2026-01-01T00:00:00Z", **values: Any) -> AskedQuestion:
+    given = {"operation": ASK, "searched": query, "answer": "", "found": True, "doubtful": False}
+    return AskedQuestion(at=at, query=query, **{**given, "milliseconds": 1.0, "sources": (), "cited": (), **values})
+
+
+def test_equal_questions_are_counted_together() -> None:
+    rows = [asked("How?"), asked("why"), asked("how", at="2026-01-02T00:00:00Z")]
+
+    assert repeated(rows, 5) == [{"query": "how", "count": 2, "last": "2026-01-02T00:00:00Z"}]
+    assert [row["count"] for row in grouped(rows, 5)] == [2, 1]
+
+
+def test_files_that_no_question_found_are_listed_with_documents_first() -> None:
+    types = {"a.py": "src", "b.md": "guide", "c.md": "guide"}
+
+    assert unfound([asked("x", sources=("c.md",))], types, 5) == {
+        "indexed": 3, "never_found": 2, "examples": ["b.md", "a.py"],
+    }  # fmt: skip
+
+
+def test_percentiles_are_values_that_occurred() -> None:
+    rows = [asked("x", milliseconds=float(value)) for value in range(1, 101)]
+
+    assert latencies(rows) == [{"operation": ASK, "calls": 100, "p50": 50.0, "p95": 95.0, "p99": 99.0}]
+
+
+def test_marks_become_a_judged_set_without_questions_that_have_no_right_result() -> None:
+    marks = [
+        {"query": 'a "q"', "source": "a.md", "verdict": "right"},
+        {"query": 'a "q"', "source": "b.md", "verdict": "wrong"},
+        {"query": "b", "source": "b.md", "verdict": "wrong"},
+    ]
+    files, skipped = judged_set(marks)
+
+    assert files[QUESTIONS] == '{"_id": "q1", "text": "a \\"q\\""}\n'
+    assert files[JUDGEMENTS] == "query-id\tcorpus-id\tscore\nq1\ta.md\t1\nq1\tb.md\t0\n"
+    assert skipped == 1

@@ -1,0 +1,123 @@
+"""A statement appears as soon as it is complete, and only if its quote is in the passage it names."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+import pytest
+
+from lore_server.answer.answer_model import ModelFailure, Statement
+from lore_server.answer.pack import Passage
+from lore_server.answer.statements import StatementReader, cited_lines, verified
+from tests.harness.chunks import make_chunk
+
+TEXT = "Lore waits for\n  the lock at\nmost 30 seconds."
+PASSAGES = {
+    1: Passage(1, make_chunk("a.md", text=TEXT, lines=(10, 12))),
+    2: Passage(2, make_chunk("b.md", text="Another passage about nothing.", lines=(5, 5))),
+}
+
+
+def statement(text: str = "It waits.", passages: Sequence[int] = (1,), quote: str = "waits for the lock") -> Statement:
+    return Statement(quote=quote, passages=[*passages], text=text)
+
+
+def shown(given: Statement) -> str | None:
+    found = verified(given, PASSAGES)
+    return found.markdown if found else None
+
+
+def test_a_quote_may_differ_in_its_white_space() -> None:
+    assert shown(statement(quote="waits for the  lock\nat most")) == "It waits. [1]"
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        statement(quote="waits for a lock"),
+        statement(quote="Waits for the lock"),
+        statement(quote=""),
+        statement(quote="at"),
+        statement(passages=[2]),
+        statement(passages=[9, -1, 0]),
+        statement(passages=[]),
+        statement(text=" \n"),
+        statement(text="[1]"),
+        statement(text="\u200b"),
+    ],
+    ids=["invented", "case", "empty", "short", "other passage", "no such passage", "none", "blank", "bare", "hidden"],
+)
+def test_a_statement_without_a_proof_is_dropped(given: Statement) -> None:
+    assert verified(given, PASSAGES) is None
+
+
+def test_only_passages_that_contain_the_quote_are_cited() -> None:
+    assert shown(statement(passages=[2, 1, 7])) == "It waits. [1]"
+
+
+def test_citations_cover_the_lines_from_the_first_to_the_last_quote() -> None:
+    found = [verified(statement(quote=quote), PASSAGES) for quote in ("the lock at most", "Lore waits for")]
+
+    assert {number: lines for number, (_, lines) in cited_lines([one for one in found if one]).items()} == {1: (10, 12)}
+
+
+def test_brackets_in_code_are_not_citations() -> None:
+    text = "Use `args[0]`, then\n\n```\na[1] = b[2]\n```"
+
+    assert shown(statement(text=text)) == f"{text}\n[1]"
+
+
+def test_an_open_fence_ends_with_its_statement() -> None:
+    assert shown(statement(text="```\nwait()")) == "```\nwait()\n```\n[1]"
+
+
+def read(text: str, size: int) -> list[tuple[int, Statement | None]]:
+    """Return each statement with the number of characters that were read before it appeared."""
+    reader, found = StatementReader(), []
+    for start in range(0, len(text), size):
+        found += [(start + size, one) for one in reader.feed(text[start : start + size])]
+    reader.end()
+    return found
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 10_000])
+@pytest.mark.parametrize(("before", "after"), [("", ""), ("```json\n", "\n```"), ('Sure: {"thought": "}",', "}")])
+def test_a_statement_appears_with_its_last_character(size: int, before: str, after: str) -> None:
+    first, second = (json.dumps(statement(text=text).model_dump()) for text in ('He says: "]}"', "b"))
+    start = f'{before}{{"statements": [ {first}'
+
+    found = read(f"{start},\n{second} ]}}{after}", size)
+
+    assert [one.text for _, one in found if one] == ['He says: "]}"', "b"]
+    assert len(start) <= found[0][0] < len(start) + size
+
+
+def test_a_statement_of_another_form_counts_as_one_that_cannot_be_verified() -> None:
+    assert read('{"statements": [{"text": 1}, {"quote": "a", "passages": "1", "text": ""}]}', 5)[0][1] is None
+
+
+@pytest.mark.parametrize(
+    "text", ["It doubles [1].", "[]", '{"statements": [{"quote": "x"', '{"statements": "no"}', "{"]
+)
+def test_a_reply_that_is_not_complete_json_cannot_be_read(text: str) -> None:
+    with pytest.raises(ModelFailure, match="cannot be read"):
+        read(text, 4)
+
+
+@pytest.mark.parametrize("text", ['{"statements": [1]}', '{"statements": [' + "[" * 100_000])
+def test_anything_but_an_object_among_the_statements_is_refused(text: str) -> None:
+    with pytest.raises(ModelFailure, match="cannot be read"):
+        read(text, len(text))
+
+
+def test_a_deeply_nested_statement_is_refused() -> None:
+    deep = '{"statements": [{"text": ' + "[" * 90_000 + "]" * 90_000 + "}]}"
+
+    with pytest.raises(ModelFailure, match="cannot be read"):
+        read(deep, len(deep))
+
+
+def test_an_endless_reply_is_refused() -> None:
+    with pytest.raises(ModelFailure, match="too long"):
+        read("a" * 300_000, 1000)

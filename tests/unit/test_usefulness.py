@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+from lore_etl.core.model import Chunk, KnowledgeType
+from lore_etl.pipeline.usefulness import most_useful_first
+from lore_etl.stores.chunkfile import ChunkLine
+from tests.harness.chunks import make_chunk
+
+
+def names(chunks: list[Chunk]) -> list[str]:
+    return [chunk.source for chunk in most_useful_first(map(ChunkLine.of, chunks))]
+
+
+def test_guides_and_source_come_before_specifications_and_tickets_and_history_comes_last() -> None:
+    chunks = [make_chunk(type_, type_) for type_ in ("release", "ticket", "prp", "src", "blog", "guide")]
+    assert names(chunks) == ["src", "guide", "prp", "ticket", "release", "blog"]
+
+
+def test_a_closed_ticket_comes_after_an_open_one_and_one_without_a_state() -> None:
+    states = {"merged": "merged", "closed": "closed", "open": "open", "unknown": None}
+    chunks = [make_chunk(name, "ticket", state=state) for name, state in states.items()]
+    assert names(chunks) == ["open", "unknown", "merged", "closed"]
+
+
+def test_a_superseded_guide_comes_after_current_documents() -> None:
+    assert names([make_chunk("old", superseded_by="new"), make_chunk("t", "ticket")]) == ["t", "old"]
+
+
+def test_chunks_of_equal_usefulness_keep_their_order() -> None:
+    assert names([make_chunk(name) for name in "badc"]) == ["b", "a", "d", "c"]
+
+
+def test_every_type_has_a_place() -> None:
+    assert len(most_useful_first(ChunkLine.of(make_chunk(type_, type_)) for type_ in KnowledgeType)) == len(
+        KnowledgeType
+    )
