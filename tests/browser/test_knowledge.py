@@ -375,6 +375,24 @@ def test_a_title_may_contain_characters_that_file_names_may_not(reader: Reader) 
         expect(page.get_by_role("link", name=title, exact=True)).to_be_visible()
 
 
+def test_a_document_cannot_be_created_before_its_project_is_known(reader: Reader) -> None:
+    page = reader.open("#/health")
+    pending: list[Route] = []
+    page.route("**/api/projects", lambda route, _: pending.append(route))
+    with page.expect_request("**/api/projects"):
+        page.get_by_role("link", name="Knowledge").click()
+    page.keyboard.press("n")
+    page.get_by_role("button", name="New document").click(force=True)
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    pending[0].continue_()
+    page.unroute_all()
+    page.get_by_role("button", name="New document").click()
+    dialog = page.get_by_role("dialog", name="New document")
+    dialog.get_by_label("Title").fill("Early")
+    dialog.get_by_role("button", name="Create and edit").click()
+    expect(page.locator(".preview > .where")).to_have_text("Early")
+
+
 def test_a_document_and_a_project_are_deleted_after_confirmation(reader: Reader, post: Post) -> None:
     begun(post, "deleted")
     page = reader.open(at("document", "deleted", file="guide.md"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import takewhile
 
 from lore_etl.chunking import chunk, parse
 from lore_etl.chunking.recipe import embedding_input
@@ -55,10 +56,11 @@ def prose_of(text: str) -> str:
     Independent of the parser that Lore uses.
     """
     blocks = re.split(r"\n\s*\n", re.sub(r"(?ms)^ *(```|~~~).*?^ *\1", "", text))
-    marked = re.compile(r"\s*(?:[-*+] |\d+[.)] |#|\||>|<|    )")
+    start = re.compile(r"\s*(?:[-*+] |\d+[.)] |#|\||>|<|    )")
+    # only the number 1 starts a list within a paragraph: a line may begin with the last number of a sentence
+    within = re.compile(r"\s*(?:[-*+] |1[.)] |#|\||>|<)")
     prose = []
-    for block in blocks:
-        lines = block.split("\n")
-        end = next((number for number, line in enumerate(lines) if marked.match(line)), len(lines))
-        prose.append(" ".join(" ".join(lines[:end]).split()))
+    for first, *others in (block.split("\n") for block in blocks):
+        lines = [] if start.match(first) else [first, *takewhile(lambda line: not within.match(line), others)]
+        prose.append(" ".join(" ".join(lines).split()))
     return re.sub(r"!?\[([^\]\[]*)\]\([^()]*\)", r"\1", "\n".join(prose))

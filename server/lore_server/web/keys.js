@@ -60,9 +60,9 @@ function handlerOf(key) {
   return HANDLERS[key] ?? (keyed(key) && (() => keyed(key).click()));
 }
 
-/** Return the action of a key in the current view. */
+/** Return the action of a key in the current view, if it can be used now. */
 function keyed(key) {
-  return document.querySelector(`section.view:not([hidden]) [data-key="${CSS.escape(key)}"]`);
+  return document.querySelector(`section.view:not([hidden]) :not([inert]) > [data-key="${CSS.escape(key)}"]`);
 }
 
 /** Return the focused result, or the shown file. */

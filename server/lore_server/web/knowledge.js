@@ -28,6 +28,7 @@ export function knowledgeView() {
   const begin = () => newPaper(state.project, (file) => go(paperLink("edit", { project: state.project, file })));
   const add = el("button", { type: "button", class: "button primary big", "data-key": "n", "aria-keyshortcuts": "n", on: { click: begin } }, "New document");
   const menu = menuOf([["History", () => go(projectHistoryLink(state.project))], ["Delete project…", deleteProject, "danger"]]);
+  const actions = el("div", { class: "actions", inert: true }, add, menu); // until the project is known
   const state = { project: "", wanted: "", papers: [], flight: null, timer: 0, done: null };
   const steps = searchSteps(input);
   const entering = intoList(() => (state.timer ? ask() : state.done), () => titles());
@@ -42,6 +43,7 @@ export function knowledgeView() {
       Object.assign(state, { project, current, papers: files, known: projects.find((entry) => entry.project_id === project) });
       fill(trouble);
       body.hidden = false;
+      actions.inert = false;
       heading.textContent = `Knowledge of ${project}`;
       fill(others, el("h2", {}, "Projects"), el("ol", {}, ordered(projects, current).map((entry) => projectRow(entry, current))));
       await find();
@@ -141,7 +143,7 @@ export function knowledgeView() {
       el("div", { class: "ask-row" }, el("label", { class: "unseen", for: "knowledge-q" }, "Search documents"), input),
       said, list),
     others);
-  const content = [el("div", { class: "view-head" }, heading, el("div", { class: "actions" }, add, menu)), trouble, body];
+  const content = [el("div", { class: "view-head" }, heading, actions), trouble, body];
   return { content, title: (route) => route.params.q || "Knowledge", show, leave };
 }
 
