@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from lore_etl.chunking.code_languages import code_languages
 from lore_etl.core.errors import InvalidArgument
+from lore_etl.sources.source import SYNTAXES
 from lore_server.query.filters import NO_FILTERS, Filters, pattern_of
 from lore_server.query.syntax import read_request
 
@@ -120,6 +121,16 @@ def test_every_language_with_a_grammar_is_a_filter() -> None:
             path = f"src/a{file}" if file.startswith(".") else f"src/{file}"
             assert read_request(f"x lang:{name}").filters.accept_file(path, "src"), file
             assert read_request("x", langs=file).filters.accept_file(path, "src"), file
+
+
+def test_every_file_of_a_known_syntax_belongs_to_a_language() -> None:
+    for file in SYNTAXES:
+        path = f"docs/a{file}" if file.startswith(".") else f"docs/{file}"
+        assert read_request("x", langs=file).filters.accept_file(path, "guide"), file
+    for path in ("a.Rmd", "a.qmd", "README", ".cursor/rules/a.mdc"):
+        assert read_request("x lang:markdown").filters.accept_file(path, "guide"), path
+    assert read_request("x lang:document").filters.accept_file("manual.pdf", "guide")
+    assert not read_request("x lang:document").filters.accept_file("manual.md", "guide")
 
 
 PIECES = st.lists(

@@ -2,38 +2,33 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from functools import cache
 
 from lore_etl.chunking.code_languages import code_languages
 from lore_etl.chunking.plain_languages import PLAIN_LANGUAGES
+from lore_etl.sources.source import CONVERTED, SYNTAXES
 
-_OTHERS = {
-    "c": ("h",),
-    "html": ("html", "htm"),
-    "javascript": ("js", "mjs", "cjs", "jsx"),
-    "markdown": ("md", "mdx", "markdown"),
-    "python": ("py", "pyi"),
-    "rst": ("rst",),
-    "shell": ("sh", "bash", "zsh"),
-    "svelte": ("svelte",),
-    "text": ("txt",),
-    "toml": ("toml",),
-    "typescript": ("ts", "mts", "cts", "tsx"),
-    "vue": ("vue",),
-    "yaml": ("yaml", "yml"),
-}
+_MORE = {"c": (".h",), "text": (".txt",)}
+_NAMES = {"tsx": "typescript", CONVERTED: "document"}
 
 
 @cache
 def file_languages() -> dict[str, tuple[str, ...]]:
     """Return the suffixes, without their dot, and the whole names of the files of each language."""
-    found = dict(_OTHERS)
-    listed = {name: language.files for name, language in code_languages().items()}
-    listed |= {name: files for name, (_, files) in PLAIN_LANGUAGES.items()}
-    for name, names in listed.items():
-        files = (file.removeprefix(".").lower() for file in names)
-        found[name] = tuple(dict.fromkeys((*files, *_OTHERS.get(name, ()))))
-    return dict(sorted(found.items()))
+    found: defaultdict[str, list[str]] = defaultdict(list)
+    for files_by_name in (
+        {name: language.files for name, language in code_languages().items()},
+        {"shell": code_languages()["bash"].files},
+        {name: files for name, (_, files) in PLAIN_LANGUAGES.items()},
+        _MORE,
+    ):
+        for name, files in files_by_name.items():
+            found[name] += files
+    for file, syntax in SYNTAXES.items():
+        name = file.removeprefix(".") if syntax == "component" else _NAMES.get(syntax, syntax)
+        found[name].append(file)
+    return {name: tuple(dict.fromkeys(file.removeprefix(".").lower() for file in found[name])) for name in sorted(found)}
 
 
 def suffixes_of(name: str) -> tuple[str, ...]:
