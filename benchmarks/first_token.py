@@ -11,7 +11,6 @@ import shutil
 import statistics
 import tempfile
 import time
-from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +24,7 @@ from lore_server.execution.progress import Listener
 from lore_server.query.freshness import Freshness
 from lore_server.query.query_service import QueryService
 from tests.harness import model_server
+from tests.harness.local_server import QuietHandler
 from tests.harness.model_server import GEMINI, OPENAI, Wire, honest
 
 SAMPLE = Path(__file__).resolve().parents[1] / "data" / "sample"
@@ -43,7 +43,7 @@ class TimedModel:
         self._wire = wire
         self.seconds = 0.0
 
-    def reply(self, handler: BaseHTTPRequestHandler, body: dict[str, Any]) -> None:
+    def reply(self, handler: QuietHandler, body: dict[str, Any]) -> None:
         started = time.perf_counter()
         time.sleep(THINKING)
         self.seconds = time.perf_counter() - started

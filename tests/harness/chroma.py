@@ -9,16 +9,16 @@ import itertools
 import json
 import os
 import socket
-import ssl
 import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
+
+from tests.harness.local_server import QuietHandler, listening
 
 CHROMA = str(Path(sys.executable).with_name("chroma"))
 DATABASES = "/api/v2/tenants/{tenant}/databases"
@@ -103,7 +103,7 @@ def gate_before(port: int, certificate: Path | None = None) -> Iterator[Gate]:
     """Run a proxy for the server on that port; with a certificate, it uses TLS."""
     gate = Gate()
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(QuietHandler):
         protocol_version = "HTTP/1.1"
 
         def handle_any(self) -> None:
@@ -112,7 +112,8 @@ def gate_before(port: int, certificate: Path | None = None) -> Iterator[Gate]:
             gate.headers.append(headers)
             gate.requests.append((self.command, self.path, json.loads(content) if content else None))
             refusal = gate.refuse(headers)
-            self.reply(*(refusal or self.forward(content)))
+            status, text = refusal or self.forward(content)
+            self.send(status, text.encode(), {"Content-Type": "application/json"})
 
         def forward(self, content: bytes) -> tuple[int, str]:
             behind = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
@@ -122,38 +123,10 @@ def gate_before(port: int, certificate: Path | None = None) -> Iterator[Gate]:
             behind.close()
             return reply.status, text
 
-        def reply(self, status: int, text: str) -> None:
-            self.send_response(status)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(text.encode())))
-            self.end_headers()
-            self.wfile.write(text.encode())
-
         do_GET = do_POST = do_DELETE = do_PUT = handle_any
 
-        def log_message(self, format: str, *args: object) -> None:
-            """Log nothing, because tests read their own output."""
-
-    class Server(ThreadingHTTPServer):
-        daemon_threads = True
-
-        def handle_error(self, request: object, client_address: object) -> None:
-            """Ignore clients that hang up because they do not trust the certificate."""
-
-    server = Server(("127.0.0.1", 0), Handler)
-    if certificate is not None:
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(certificate)
-        server.socket = context.wrap_socket(server.socket, server_side=True)
-    gate.port = server.server_port
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-    thread.start()
-    try:
+    with listening(Handler, certificate) as gate.port:
         yield gate
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
 
 
 @contextmanager

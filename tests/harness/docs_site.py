@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from tests.harness.local_server import QuietHandler, listening
 
 Page = tuple[int, dict[str, str], bytes]
 
@@ -46,28 +46,13 @@ def html_page(title: str, text: str = "Text.", links: Mapping[str, str] | None =
 def serving(site: DocsSite) -> Iterator[str]:
     """Serve the site, and yield its address."""
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(QuietHandler):
         def do_GET(self) -> None:
             site.requests.append((self.path, self.headers.get("If-None-Match")))
             answer = site.answer(self.path, self.headers.get("If-None-Match"))
             status, headers, content = site.instead(len(site.requests), self.path) or answer
-            self.send_response(status)
-            for name, value in {**headers, "Content-Length": str(len(content))}.items():
-                self.send_header(name, value)
-            self.end_headers()
-            with suppress(OSError):  # the client has read enough
-                self.wfile.write(content)
+            self.send(status, content, headers)
 
-        def log_message(self, format: str, *arguments: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
-    thread.start()
-    site.address = f"http://127.0.0.1:{server.server_port}"
-    try:
+    with listening(Handler) as port:
+        site.address = f"http://127.0.0.1:{port}"
         yield site.address
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()

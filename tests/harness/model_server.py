@@ -8,10 +8,11 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-Reply = Callable[[BaseHTTPRequestHandler, dict[str, Any]], None]
+from tests.harness.local_server import QuietHandler, listening
+
+Reply = Callable[[QuietHandler, dict[str, Any]], None]
 Text = str | Callable[[str], str]
 """A text, or a function that writes one for a prompt."""
 HIDDEN = "internal detail key=hidden-detail"
@@ -34,7 +35,7 @@ def serving(*script: Reply) -> Iterator[ModelServer]:
     """Run the server on a free port of this machine."""
     fake = ModelServer(list(script))
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(QuietHandler):
         protocol_version = "HTTP/1.1"
 
         def do_POST(self) -> None:
@@ -46,30 +47,17 @@ def serving(*script: Reply) -> Iterator[ModelServer]:
             self.released = fake.released
             reply(self, body)
 
-        def log_message(self, format: str, *args: object) -> None:
-            """Log nothing, because tests read their own output."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    fake.url = f"http://127.0.0.1:{server.server_port}"
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-    thread.start()
-    try:
-        yield fake
-    finally:
-        fake.released.set()
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with listening(Handler) as port:
+        fake.url = f"http://127.0.0.1:{port}"
+        try:
+            yield fake
+        finally:
+            fake.released.set()
 
 
-def send(handler: BaseHTTPRequestHandler, status: int, body: bytes, **headers: str) -> None:
-    handler.send_response(status)
-    for name, value in {"Content-Type": "application/json", **headers}.items():
-        handler.send_header(name.replace("_", "-"), value)
-    handler.send_header("Content-Length", str(len(body)))
-    handler.end_headers()
-    handler.wfile.write(body)
+def send(handler: QuietHandler, status: int, body: bytes, **headers: str) -> None:
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    handler.send(status, body, {"Content-Type": "application/json", **named})
 
 
 class Wire:
@@ -107,7 +95,7 @@ class Wire:
     def text(self, answer: Text, finish: str | None = None) -> Reply:
         """Answer with this text: in one message, or in a stream of one piece if the request asks for a stream."""
 
-        def reply(handler: BaseHTTPRequestHandler, body: dict[str, Any]) -> None:
+        def reply(handler: QuietHandler, body: dict[str, Any]) -> None:
             written = answer if isinstance(answer, str) else answer(self.prompt_of(body))
             if self.is_streamed(handler.path, body):
                 self._stream(handler, [self.piece(written), self.piece("", finish or self.stop), self.last()])
@@ -119,7 +107,7 @@ class Wire:
     def stream(self, answer: Text, size: int = 7, ends: bool = True) -> Reply:
         """Send the answer in pieces of `size` characters; with `ends` False, the model never reports the end."""
 
-        def reply(handler: BaseHTTPRequestHandler, body: dict[str, Any]) -> None:
+        def reply(handler: QuietHandler, body: dict[str, Any]) -> None:
             end = [self.piece("", self.stop), self.last()] if ends else []
             self._stream(handler, [*self._pieces(answer, body, size), *end])
 
@@ -128,7 +116,7 @@ class Wire:
     def cut(self, answer: Text = "") -> Reply:
         """Send some pieces, then close the connection in the middle of the next piece."""
 
-        def reply(handler: BaseHTTPRequestHandler, body: dict[str, Any]) -> None:
+        def reply(handler: QuietHandler, body: dict[str, Any]) -> None:
             self._stream(handler, self._pieces(answer, body, 7), is_open=True)
             handler.wfile.write(b"40\r\ndata: {")
             handler.close_connection = True
@@ -163,7 +151,7 @@ class Wire:
 
         return reply
 
-    def blocked(self, handler: BaseHTTPRequestHandler, body: dict[str, Any]) -> None:
+    def blocked(self, handler: QuietHandler, body: dict[str, Any]) -> None:
         """Reply that the model refuses the prompt."""
         if self.is_streamed(handler.path, body):
             self._stream(handler, [self.refusal()])
@@ -178,7 +166,7 @@ class Wire:
         written = answer if isinstance(answer, str) else answer(self.prompt_of(body))
         return [self.piece(written[n : n + size]) for n in range(0, len(written), size)]
 
-    def _stream(self, handler: BaseHTTPRequestHandler, records: list[dict[str, Any]], is_open: bool = False) -> None:
+    def _stream(self, handler: QuietHandler, records: list[dict[str, Any]], is_open: bool = False) -> None:
         handler.send_response(200)
         handler.send_header("Content-Type", "text/event-stream")
         handler.send_header("Transfer-Encoding", "chunked")
@@ -253,12 +241,12 @@ class OpenAI(Wire):
 GEMINI, OPENAI = Gemini(), OpenAI()
 
 
-def garbage(handler: BaseHTTPRequestHandler, _: dict[str, Any]) -> None:
+def garbage(handler: QuietHandler, _: dict[str, Any]) -> None:
     """Reply with text that is not valid JSON."""
     send(handler, 200, b"<html>not what you think</html>", Content_Type="text/html")
 
 
-def nothing(handler: BaseHTTPRequestHandler, _: dict[str, Any]) -> None:
+def nothing(handler: QuietHandler, _: dict[str, Any]) -> None:
     """Close the connection without a reply."""
     handler.close_connection = True
 
@@ -282,7 +270,7 @@ def values_of(text: str, dimension: int = 768) -> list[float]:
 def embeddings(dimension: int = 768, fewer: int = 0) -> Reply:
     """Send a vector for each text, or fewer."""
 
-    def reply(handler: BaseHTTPRequestHandler, body: dict[str, Any]) -> None:
+    def reply(handler: QuietHandler, body: dict[str, Any]) -> None:
         rows = [{"values": values_of(text_of(request), dimension)} for request in body["requests"]]
         send(handler, 200, json.dumps({"embeddings": rows[: len(rows) - fewer]}).encode())
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
+
+from tests.harness.local_server import QuietHandler, listening
 
 Answer = tuple[int, dict[str, str], object]
 
@@ -49,7 +49,7 @@ class Tracker:
 def running(tracker: Tracker) -> Iterator[str]:
     """Serve the tracker, and yield its address."""
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(QuietHandler):
         protocol_version = "HTTP/1.1"
 
         def do_GET(self) -> None:
@@ -63,26 +63,11 @@ def running(tracker: Tracker) -> Iterator[str]:
             tracker.requests.append(self.path)
             tracker.tokens.append(self.headers.get("Authorization") or self.headers.get("PRIVATE-TOKEN"))
             status, headers, data = tracker.instead(len(tracker.requests), self.path) or answer
-            content = b"" if data is None else json.dumps(data).encode()
-            self.send_response(status)
-            for name, value in {**headers, "Content-Length": str(len(content))}.items():
-                self.send_header(name, value)
-            self.end_headers()
-            self.wfile.write(content)
+            self.send(status, b"" if data is None else json.dumps(data).encode(), headers)
 
-        def log_message(self, format: str, *arguments: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
-    thread.start()
-    tracker.address = f"http://127.0.0.1:{server.server_port}"
-    try:
+    with listening(Handler) as port:
+        tracker.address = f"http://127.0.0.1:{port}"
         yield tracker.address
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
 
 
 def github_issue(number: int, *, updated: int | None = None, **more: Any) -> dict[str, Any]:

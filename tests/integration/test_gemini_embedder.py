@@ -6,7 +6,6 @@ import json
 import re
 from collections.abc import Iterator
 from contextlib import closing
-from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from lore_etl.core.errors import ConfigError, ProviderError, ProviderUnavailable
 from lore_etl.index import Index
 from lore_etl.models.gemini_embedder import BATCH, DIMENSION, GeminiEmbedder
 from lore_etl.pipeline.sync import sync
+from tests.harness.local_server import QuietHandler
 from tests.harness.model_server import (
     GEMINI,
     Reply,
@@ -42,7 +42,7 @@ def key(monkeypatch: pytest.MonkeyPatch) -> None:
 def refusing(word: str) -> Reply:
     """Answer every request that contains the word with status 400."""
 
-    def reply(handler: BaseHTTPRequestHandler, body: dict[str, Any]) -> None:
+    def reply(handler: QuietHandler, body: dict[str, Any]) -> None:
         is_bad = any(word in text_of(request) for request in body["requests"])
         (GEMINI.status(400) if is_bad else embeddings())(handler, body)
 

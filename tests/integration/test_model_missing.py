@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import json
 import socket
-import threading
 from collections.abc import Iterator
 from contextlib import closing
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -20,40 +17,28 @@ from lore_etl.models import model_cache
 from lore_etl.models.embedder import ConfiguredModel
 from lore_server.app import App
 from lore_server.contract import Contract
+from tests.harness.local_server import QuietHandler, listening
 from tests.harness.models import HashModel
 from tests.harness.projects import write_project
 
 
-class Hub(BaseHTTPRequestHandler):
+class Hub(QuietHandler):
     """A hub without models that counts requests."""
 
     asked: list[str]
 
     def do_GET(self) -> None:
         self.asked.append(self.path)
-        body = json.dumps({"error": "Repository not found"}).encode()
-        self.send_response(404)
-        self.send_header("X-Error-Code", "RepoNotFound")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, format: str, *args: Any) -> None:
-        pass
+        self.send(404, json.dumps({"error": "Repository not found"}).encode(), {"X-Error-Code": "RepoNotFound"})
 
 
 @pytest.fixture
 def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     """Return the paths requested from the hub."""
     asked: list[str] = []
-    server = ThreadingHTTPServer(("127.0.0.1", 0), type("Asked", (Hub,), {"asked": asked}))
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    _point_at(monkeypatch, server.server_port)
-    yield asked
-    server.shutdown()
-    server.server_close()
-    thread.join()
+    with listening(type("Asked", (Hub,), {"asked": asked})) as port:
+        _point_at(monkeypatch, port)
+        yield asked
 
 
 def _point_at(monkeypatch: pytest.MonkeyPatch, port: int) -> None:

@@ -28,7 +28,9 @@ def file_languages() -> dict[str, tuple[str, ...]]:
     for file, syntax in SYNTAXES.items():
         name = file.removeprefix(".") if syntax == "component" else _NAMES.get(syntax, syntax)
         found[name].append(file)
-    return {name: tuple(dict.fromkeys(file.removeprefix(".").lower() for file in found[name])) for name in sorted(found)}
+    return {
+        name: tuple(dict.fromkeys(file.removeprefix(".").lower() for file in found[name])) for name in sorted(found)
+    }
 
 
 def suffixes_of(name: str) -> tuple[str, ...]:
