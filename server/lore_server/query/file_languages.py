@@ -26,11 +26,13 @@ def file_languages() -> dict[str, tuple[str, ...]]:
         for name, files in files_by_name.items():
             found[name] += files
     for file, syntax in SYNTAXES.items():
-        name = file.removeprefix(".") if syntax == "component" else _NAMES.get(syntax, syntax)
+        name = _ending(file) if syntax == "component" else _NAMES.get(syntax, syntax)
         found[name].append(file)
-    return {
-        name: tuple(dict.fromkeys(file.removeprefix(".").lower() for file in found[name])) for name in sorted(found)
-    }
+    return {name: tuple(dict.fromkeys(map(_ending, files))) for name, files in sorted(found.items())}
+
+
+def _ending(file: str) -> str:
+    return file.removeprefix(".").lower()
 
 
 def suffixes_of(name: str) -> tuple[str, ...]:
