@@ -30,7 +30,7 @@ _HEADER = {
     ".php": r"(?m)^\s*(?:abstract\s+|final\s+)*(?:class|interface|trait)\s+(\w+)([^{};()]*)\{",
     ".kt": r"\b(?:class|interface|object)\s+(\w+)()",
     ".swift": r"(?<![.\w])(?:class|struct|protocol|enum|actor|extension)\s+(?!func\b|var\b|let\b)([\w.]+)()",
-    ".scala": r"\b(?:class|trait|object)\s+(\w+)()",
+    ".scala": r"\b(?:class|trait|object)\s+(\w+|[-!#%&*+/:<=>?@\\^|~]+)()",
     ".cc": r"(?<!enum )\b(?:class|struct)\s+(?:\w+_EXPORT\s+)?([\w:]*\w)(?:<[^{};]*?>)?"
     r"((?:\s+final)?\s*(?::[^:{};][^{};]*)?)\{",
     ".rb": r"(?m)^\s*class\s+([\w:]+)([^\n;]*)",
@@ -69,7 +69,7 @@ def independent(text: str, suffix: str) -> Iterator[tuple[str, set[str]]]:
         header = found[2] or _scanned(text[found.end() : found.end() + 3000], "([" if suffix == ".scala" else "([<")
         if suffix == ".scala" and found[0].startswith("object") and _has_companion(text, found[1]):
             continue
-        yield re.split(r"[.:]", found[1])[-1], _bases(header, suffix)
+        yield _last(found[1]), _bases(header, suffix)
     if suffix == ".php":
         yield from _traits(text)
 
@@ -93,7 +93,7 @@ def _scanned(text: str, opening: str) -> str:
 
 
 def _has_companion(text: str, name: str) -> bool:
-    return re.search(rf"\b(?:class|trait)\s+{name}\b", text) is not None
+    return re.search(rf"\b(?:class|trait)\s+{re.escape(name)}(?!\w)", text) is not None
 
 
 def _traits(text: str) -> Iterator[tuple[str, set[str]]]:
@@ -131,8 +131,9 @@ def _elixir(text: str) -> Iterator[tuple[str, set[str]]]:
     for name, body in zip(parts[1::2], parts[2::2], strict=True):
         found = re.findall(r"(?m)^\s*(?:use|@behaviour)\s+([A-Z][\w.]*)", body)
         yield name.split(".")[-1], {base.split(".")[-1] for base in found}
-    for base, name in re.findall(r"\bdefimpl\s+([\w.]+),\s*for:\s*([A-Z][\w.]*)", text):
-        yield name.split(".")[-1], {base.split(".")[-1]}
+    for base, names in re.findall(r"\bdefimpl\s+([\w.]+),\s*for:\s*([A-Z][\w.]*|\[[^\]]*\])", text):
+        for name in re.findall(r"(?<![\w.])[A-Z][\w.]*", names):
+            yield name.split(".")[-1], {base.split(".")[-1]}
 
 
 def _go(text: str) -> Iterator[tuple[str, set[str]]]:
@@ -180,7 +181,8 @@ def measure(suffix: str, folder: Path) -> None:
 
 
 def _last(name: str) -> str:
-    return re.split(r"[.:\\/#]+", name)[-1]
+    """Return the last part of a name; an operator is one part."""
+    return re.split(r"(?<=\w)[.:\\/#]+(?=\w)|(?<=\w)\.(?=\W)", name)[-1]
 
 
 if __name__ == "__main__":

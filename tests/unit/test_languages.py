@@ -13,6 +13,8 @@ from tests.golden.outlines import rendered, target_of
 from tests.harness.texts import chunks_in, document, facts_of, outline, symbols, words
 
 BODY = words(30)
+PADDING = "\n" * 1_000
+"""Makes a text so long that it is not taken for a fragment of a file."""
 LANGUAGES = list(code_languages())
 
 
@@ -138,7 +140,9 @@ def test_an_implementation_in_rust_extends_its_type() -> None:
         ("A.scala", "package object a extends B\ncase object C extends D", {"a": ("B",), "C": ("D",)}),
         ("A.scala", "enum A derives Eq { case B extends A; case C(x: Int) extends A with M }", {"A": ()}),
         ("A.scala", "class A { val b = new B with C { class D extends E }; sealed class <:<[F] extends G }",
-         {"A": (), "A.D": ("E",)}),
+         {"A": (), "A.D": ("E",), "A.<:<": ("G",)}),
+        ("A.scala", "case class ::[B](head: B) extends List[B]\nobject `+:` extends a.::[X] with ::[Y]",
+         {"::": ("List",), "+:": ("a.::", "::")}),
         ("A.scala", "class A { def f = { class C extends D; new C } }", {"A": (), "A.f.C": ("D",)}),
         ("A.kt", "class A : B(), C by d {\n  val e = object : F() { }\n  private val g = object : H { }\n}",
          {"A": ("B", "C")}),
@@ -164,12 +168,42 @@ def test_an_implementation_in_rust_extends_its_type() -> None:
         ("a.ex", "defprotocol A do\nend\ndefimpl A, for: B.C do\nend", {"A": (), "B.C": ("A",)}),
         ("a.ex", "defmodule A do\n  defimpl String.Chars do\n    def to_string(a), do: a\n  end\nend",
          {"A": ("String.Chars",)}),
+        ("a.ex", "defimpl A, for: [B, C.D, __MODULE__.E] do\n  use F\nend", {"B": ("A",), "C.D": ("A",)}),
+        ("a.ex", "defmodule A do\n  defmodule unquote(b) do\n    use C\n  end\nend", {"A": ()}),
         ("a.php", "<?php\nclass A extends B { function f() { return new class extends C implements D { use T; }; } }",
          {"A": ("B",)}),
     ],
 )  # fmt: skip
 def test_the_bases_of_a_class_are_those_in_its_head(name: str, head: str, expected: dict[str, tuple[str, ...]]) -> None:
     assert {one.name: one.bases for one in facts_of(name, head + "\n").classes} == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "expected"),
+    [
+        ("a.kt", "class A(val x: Int) : B() by by C {\n  class D : E()\n}", {"A": (), "A.D": ("E",)}),
+        ("a.java", "@Some(x = = 1) class A extends B {}", {"A": ("B",)}),
+        ("a.java", "class A extends B implements C, , D { class E extends F {} }", {"A": (), "A.E": ("F",)}),
+        ("a.java", "class A extends B { void f() { int = ; } class E extends F {} }", {"A": ("B",), "A.E": ("F",)}),
+        ("a.cs", "class A : B, , C { }\nclass D : E { }", {"A": (), "D": ("E",)}),
+        ("a.swift", "class A: B, , C { }\nclass D: E { }", {"A": (), "D": ("E",)}),
+        ("a.scala", "class A extends B with with C { class D extends E }", {"A": (), "A.D": ("E",)}),
+        ("a.dart", "class A extends %% B {}\nclass D extends E {}", {"A": (), "D": ("E",)}),
+        ("a.cc", "class A : public B, , public C { int x; };\nclass D : E {};", {"A": (), "D": ("E",)}),
+        ("a.rs", "trait A: B + + C { }\ntrait D: E {}\nimpl F for , G {}", {"A": (), "D": ("E",), "G": ()}),
+        ("a.php", "<?php\nclass A extends B implements C, , D { }\nclass D extends E { }", {"A": (), "D": ("E",)}),
+        ("a.php", "<?php\nclass A { use B; use C, , D; use E; }", {"A": ("B", "E")}),
+        ("a.php", "<?php\nclass A { use B; %% use C; }", {"A": ("B",)}),
+        ("a.go", "package a\ntype A struct {\n\tB\n\t%%\n\tC\n}\ntype D struct {\n\tE\n}", {"A": ("B",), "D": ("E",)}),
+        ("a.rb", "class A\n  include B\n  include C, , D\n  include E\nend", {"A": ("B", "E")}),
+        ("a.js", "class A extends B %% C { }\nclass D extends E { f() { = } }", {"A": (), "D": ("E",)}),
+        ("a.ts", "class A extends B implements C, , D { }\ninterface F extends G, , H { }", {"A": (), "F": ()}),
+    ],
+)  # fmt: skip
+def test_bases_are_unknown_where_the_code_around_them_does_not_parse(
+    name: str, text: str, expected: dict[str, tuple[str, ...]]
+) -> None:
+    assert {one.name: one.bases for one in facts_of(name, f"{text}\n{PADDING}").classes} == expected
 
 
 @pytest.mark.parametrize("language", [one for one in code_languages().values() if one.unknown])

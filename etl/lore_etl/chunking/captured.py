@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from tree_sitter import Node, QueryCursor
 
 from lore_etl.chunking.code_languages import CodeLanguage
+from lore_etl.chunking.doubt import doubts_of
 from lore_etl.chunking.section import CLASS_KINDS, KEYED_KINDS, Span
 from lore_etl.core.text import one_line
 
@@ -32,6 +33,7 @@ _HELPERS = frozenset(
     "name owner alias path all prefix base partial doc import package group start end anonymous receiver".split()
 )
 _GENERICS = re.compile(r"<[^<>]*>|\[[^\[\]]*\]|\([^()]*\)")
+_OPERATOR = re.compile(r"((?:[\w.]+\.)?)`?([!#%&*+\-/:<=>?@\\^|~]+)`?(?:\[.*)?", re.DOTALL)
 _BASE = re.compile(r"[\w.]+")
 _SEPARATOR = re.compile(r"\s*(?:::|\\|->|[.:/#])\s*")
 
@@ -56,13 +58,15 @@ class Mark(NamedTuple):
 
 
 Match = dict[str, list[Mark]]
+Doubts = Mapping[Span, Sequence[Span]]
 
 
 @dataclass(slots=True)
 class Item:
     """A definition in a file, with the definitions, bases and variables inside it.
 
-    `name` begins with the names of the classes around it, `spaces` are the namespaces around it.
+    `name` begins with the names of the classes around it, `spaces` are the namespaces around it. Bases in the bytes
+    of `doubts` may belong to another class.
     """
 
     kind: str
@@ -77,11 +81,17 @@ class Item:
     spaces: tuple[str, ...] = ()
     inner: list[Item] = field(default_factory=list)
     bases: list[str] = field(default_factory=list)
+    doubts: Sequence[Span] = ()
 
     @property
     def is_container(self) -> bool:
         """Return whether its members become sections of their own."""
         return self.kind in CONTAINERS
+
+    @property
+    def classes(self) -> list[str]:
+        """Return the names of the classes that it defines or extends; other names of a class are synonyms."""
+        return self.names if self.kind in EXTENSIONS else self.names[:1]
 
 
 @dataclass
@@ -108,7 +118,7 @@ def captured(text: str, lines: list[str], language: CodeLanguage) -> Captured:
         IsFragment: the text is only part of a file.
         ImportError: the grammar is not installed.
     """
-    matches = _matches(language.readable(text.encode("utf-8")), language)
+    matches, doubts = _matches(language.readable(text.encode("utf-8")), language)
     found = Captured()
     groups = [(match["group"][0], _path(match["prefix"][0].text)) for match in matches if "group" in match]
     for match in matches:
@@ -118,7 +128,7 @@ def captured(text: str, lines: list[str], language: CodeLanguage) -> Captured:
             _add_import(match, groups, found)
         elif "package" in match and not found.package:
             found.package = cleaned(match["name"][0].text)
-    _nest(list(_items(matches)), found)
+    _nest(list(_items(matches, doubts)), found)
     _add_bases(matches, found)
     found.imports = sorted(set(found.imports))
     return found
@@ -134,7 +144,14 @@ def cleaned(name: str) -> str:
     return " ".join(".".join(filter(None, parts)).split())[:MAX_NAME]
 
 
-def _matches(data: bytes, language: CodeLanguage) -> list[Match]:
+def _cleaned_name(name: str) -> str:
+    """Return the name of a definition like `cleaned`, or an operator such as `::` as it is."""
+    operator = _OPERATOR.fullmatch(name[: 4 * MAX_NAME])
+    return (operator[1] + operator[2])[:MAX_NAME] if operator else cleaned(name)
+
+
+def _matches(data: bytes, language: CodeLanguage) -> tuple[list[Match], Doubts]:
+    """Return all matches in the order of their patterns, and the doubtful parts of the classes among them."""
     ends = time.monotonic() + PARSE_SECONDS
 
     def is_over(*_: object) -> bool:
@@ -161,7 +178,9 @@ def _matches(data: bytes, language: CodeLanguage) -> list[Match]:
     # a progress callback for `matches` crashes tree-sitter 0.26.1
     found = QueryCursor(language.query(), match_limit=MATCH_LIMIT).matches(tree.root_node)
     found.sort(key=lambda match: match[0])  # the order of the patterns
-    return [{name: [mark(node) for node in nodes] for name, nodes in captures.items()} for _, captures in found]
+    classes = {node.id for _, match in found for kind in match.keys() & CLASS_KINDS for node in match[kind]}
+    marks = [{name: [mark(node) for node in nodes] for name, nodes in match.items()} for _, match in found]
+    return marks, doubts_of(root, classes)
 
 
 def _is_torn(data: bytes, root: Node) -> bool:
@@ -196,12 +215,12 @@ def _text(data: bytes, node: Node) -> str:
     return data[node.start_byte : min(node.end_byte, node.start_byte + 4 * MAX_NAME)].decode("utf-8", "replace")
 
 
-def _items(matches: list[Match]) -> Iterator[Item]:
+def _items(matches: list[Match], doubts: Doubts) -> Iterator[Item]:
     """Yield the definitions; if patterns match the same node, the first counts."""
     seen: set[tuple[int, int, int]] = set()
     for match in matches:
         kind = next((key for key in match if key not in _HELPERS and not key.startswith("_")), "")
-        clean = _title if kind == "test" else cleaned
+        clean = {"test": _title, "key": cleaned}.get(kind, _cleaned_name)
         names = [name for mark in match.get("name", ()) if (name := clean(mark.text))]
         if not kind or not names:
             continue
@@ -217,7 +236,9 @@ def _items(matches: list[Match]) -> Iterator[Item]:
         start, end = (
             match.get(edge, [mark])[0] for edge in ("start", "end")
         )  # what belongs to it, but not to its node
-        yield Item(kind, start.start, end.end, (start.lines[0], end.lines[1]), names, owner, part=part)
+        item = Item(kind, start.start, end.end, (start.lines[0], end.lines[1]), names, owner, part=part)
+        item.doubts = doubts.get((mark.start, mark.end), ())
+        yield item
 
 
 def _title(text: str) -> str:
@@ -288,14 +309,16 @@ def _add_bases(matches: list[Match], found: Captured) -> None:
         while around and around[-1].end <= base.start:
             around.pop()
         holder = next((item for item in reversed(around) if item.end > base.start), None)
-        name = cleaned(base.text)
-        if holder is not None and holder.is_container and _BASE.fullmatch(name) and name not in holder.bases:
+        name = _cleaned_name(base.text)
+        if holder is None or not holder.is_container or any(first <= base.start < end for first, end in holder.doubts):
+            continue
+        if (_BASE.fullmatch(name) or _OPERATOR.fullmatch(name)) and name not in holder.bases:
             holder.bases.append(name)
 
 
 def _unnamed(match: Match) -> list[Mark]:
     """Return the nodes of a match that have bases but no name in the class tree, such as anonymous classes."""
-    if any(cleaned(mark.text) for mark in match.get("name", ())):
+    if any(_cleaned_name(mark.text) for mark in match.get("name", ())):
         return []
     return [mark for kind in match.keys() & {"anonymous", *CLASS_KINDS} for mark in match[kind]]
 

@@ -65,10 +65,11 @@ def _facts(found: Captured, language: CodeLanguage) -> FileFacts:
     same: dict[tuple[str, object], list[Item]] = {}
     for item in sorted(items, key=lambda item: item.start):
         same.setdefault((item.name, item.part and item.start), []).append(item)
-    classes = [_class(group, found.package) for group in same.values()]
+    classes = [class_ for group in same.values() for class_ in _classes(group, found.package)]
     known = {class_.name for class_ in classes}
     for item in items:
-        members[item.name] = members.get(item.name, ()) + tuple(_members(item))
+        for name in item.classes:
+            members[name] = members.get(name, ()) + tuple(_members(item))
     for method in (item for item in found.top if not item.is_container and "." in item.name):
         owner, _, name = method.name.rpartition(".")
         members[owner] = (*members.get(owner, ()), Member(name, "method", method.lines))
@@ -80,12 +81,16 @@ def _facts(found: Captured, language: CodeLanguage) -> FileFacts:
     )
 
 
-def _class(same: list[Item], package: str) -> ClassDefinition:
-    """Return the class of definitions with one name; the bases of a companion object are not those of its class."""
+def _classes(same: list[Item], package: str) -> Iterator[ClassDefinition]:
+    """Yield the class of definitions with one name, or each class that one extends.
+
+    The bases of a companion object are not those of its class.
+    """
     own = [item for item in same if item.kind != "object"] or same
     bases = dict.fromkeys(base for item in own for base in item.bases)
-    full = ".".join(filter(None, (package, *own[0].spaces, own[0].name)))
-    return ClassDefinition(own[0].name, own[0].lines, tuple(bases), full, own[0].part)
+    for name in own[0].classes:
+        full = ".".join(filter(None, (package, *own[0].spaces, name)))
+        yield ClassDefinition(name, own[0].lines, tuple(bases), full, own[0].part)
 
 
 def _containers(items: list[Item]) -> Iterator[Item]:

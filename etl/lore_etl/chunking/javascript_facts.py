@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from tree_sitter import Node
 
+from lore_etl.chunking.doubt import has_error_before_body
 from lore_etl.chunking.nodes import CALLABLE, CLASSES, INTERFACE, METHODS, declared, first_line, last_line, text_of
 from lore_etl.core.model import ClassDefinition, FileFacts, Member
 
@@ -100,6 +101,8 @@ def _members(class_node: Node) -> Iterator[Member]:
 
 def _bases(node: Node) -> tuple[str, ...]:
     """Return the class that a class extends, and the interfaces that it implements or an interface extends."""
+    if has_error_before_body(node):
+        return ()
     heritage = [child for child in node.named_children if child.type in ("class_heritage", *_TYPE_CLAUSES)]
     clauses = [
         part for part in (*heritage, *(c for h in heritage for c in h.named_children)) if part.type in _TYPE_CLAUSES

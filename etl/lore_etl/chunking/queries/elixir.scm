@@ -15,7 +15,12 @@
 (call target: (identifier) @_module (arguments . (alias) @name) (do_block) (#eq? @_module "defprotocol")) @protocol
 (call target: (identifier) @_impl (arguments . (alias) @base (keywords (pair value: (alias) @name))) (do_block)
   (#eq? @_impl "defimpl")) @extension
+(call target: (identifier) @_impl (arguments . (alias) @base (keywords (pair value:
+  (list (alias) @name ("," (alias) @name)*)))) (do_block) (#eq? @_impl "defimpl")) @extension
 (call target: (identifier) @_impl (arguments . (alias) @base .) (do_block) (#eq? @_impl "defimpl"))
+(call target: (identifier) @_module (arguments . [(call) (dot) (identifier) (atom) (unary_operator)]) (do_block) @anonymous
+  (#any-of? @_module "defmodule" "defprotocol" "defimpl"))
+(call target: (identifier) @_impl (arguments . (alias)) (do_block) @anonymous (#eq? @_impl "defimpl"))
 (call target: (identifier) @_use (arguments . (alias) @base) (#eq? @_use "use"))
 (unary_operator operand: (call target: (identifier) @_behaviour (arguments . (alias) @base) (#eq? @_behaviour "behaviour")))
 
