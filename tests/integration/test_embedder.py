@@ -154,7 +154,8 @@ WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "ferry", "crosses"
 def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Save a BERT with random weights and a small vocabulary in the format of sentence-transformers."""
     import torch
-    from sentence_transformers import SentenceTransformer, models
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
     from transformers import BertConfig, BertModel, BertTokenizer
 
     folder = tmp_path_factory.mktemp("tiny")
@@ -166,8 +167,8 @@ def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )  # fmt: skip
     BertModel(config).save_pretrained(folder / "bert")
     BertTokenizer(vocab_file=str(folder / "vocab.txt")).save_pretrained(folder / "bert")
-    word = models.Transformer(str(folder / "bert"), max_seq_length=32)
-    whole = SentenceTransformer(modules=[word, models.Pooling(16)], device="cpu", prompts={"query": "the "})
+    word = Transformer(str(folder / "bert"), max_seq_length=32)
+    whole = SentenceTransformer(modules=[word, Pooling(16)], device="cpu", prompts={"query": "the "})
     whole.save(str(folder / "model"))
     return folder / "model"
 
