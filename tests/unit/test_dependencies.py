@@ -73,6 +73,15 @@ def test_the_command_that_installs_an_extra_names_all_its_packages() -> None:
     }  # fmt: skip
 
 
+def test_the_tested_version_of_every_package_is_pinned() -> None:
+    pins = [
+        row.partition("#")[0].strip() for row in (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    ]
+    tools = names(PROJECT["optional-dependencies"]["dev"])
+
+    assert {pin.partition("==")[0] for pin in pins if "==" in pin} >= (DECLARED | tools) - {WEIGHTS, PROJECT["name"]}
+
+
 def test_nothing_that_compiles_models_is_in_the_core() -> None:
     unwanted = {"torch", "transformers", "sentence-transformers", "onnx", "onnxscript", "scipy", WEIGHTS}
 
