@@ -11,7 +11,7 @@ from lore_etl.core.model import Problem, SyncReport
 from lore_server.answer.bounds import bounded
 from lore_server.contract import Contract
 from lore_server.replies import budget
-from lore_server.services.jobs import Job
+from lore_server.services.job import Job
 
 LIMIT = budget.REPLY_TOKENS * budget.CHARACTERS_PER_TOKEN
 FRESH = {"state": "fresh"}

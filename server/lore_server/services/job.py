@@ -1,0 +1,75 @@
+"""A build of the index: its progress, its passes over the files, and its end."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from lore_etl.core.clock import timestamp
+from lore_etl.core.errors import Cancelled, LoreError
+from lore_etl.core.model import SyncReport
+from lore_server.services.job_report import pace, report_record
+
+if TYPE_CHECKING:
+    from lore_server.replies.records import ErrorRecord, JobRecord
+
+
+@dataclass
+class Job:
+    """One build. Its lock guards every field; `changed` wakes the threads that wait for its end or its next step.
+
+    A request that joins is served by a pass over the files that begins after the request: a running pass may have read
+    a file before it was edited. So a job makes one more pass for the requests that joined. `knowledge` requests a short
+    pass over the documents written by agents, unless a pass over all files begins before it.
+    """
+
+    action: str
+    id: str = field(default_factory=lambda: secrets.token_hex(4))
+    state: str = "running"
+    started: float = field(default_factory=time.time)
+    ended: float | None = None
+    step: tuple[str, int, int, float] = ("starting", 0, 0, 0.0)
+    report: SyncReport | None = None
+    error: LoreError | None = None
+    problem: ErrorRecord | None = None
+    begun: int = 0
+    passes: int = 0
+    wanted: int = 1
+    knowledge: bool = False
+    allow_mass_delete: bool = False
+    resumed: int = 0
+    cancelled: threading.Event = field(default_factory=threading.Event)
+    changed: threading.Condition = field(default_factory=threading.Condition)
+
+    def record_progress(self, stage: str, done: int, total: int) -> None:
+        """Record the progress that the pipeline reports. Raises Cancelled at the next step after `cancel`."""
+        if self.cancelled.is_set():
+            raise Cancelled("The build was cancelled.", "Finished work is kept; the next sync continues from there.")
+        with self.changed:
+            since = self.step[3] if self.step[0] == stage else time.monotonic()
+            self.step = (stage, done, total, since)
+            self.changed.notify_all()
+
+    def record(self, state: str = "") -> JobRecord:
+        """Return the job as the contract defines it.
+
+        A request whose pass is done sees the `state` "done", although other requests may keep the job running.
+        """
+        with self.changed:
+            base: JobRecord = {
+                "id": self.id,
+                "action": self.action,
+                "state": state or self.state,
+                "started_at": timestamp(self.started),
+                "seconds": round(max(0.0, (self.ended or time.time()) - self.started), 3),
+            }
+            if base["state"] == "running":
+                return {**base, **pace(*self.step)}
+            if self.problem is not None and not state:
+                base["problem"] = self.problem
+            if self.report is not None:
+                base["report"] = report_record(self.action, self.report)
+            return base
