@@ -57,7 +57,7 @@ TYPES = {
     "vendor/left-pad/README.md": "guide", "packages/a/CHANGELOG.md": "release",
     "resources/release-notes/v1.md": "release",
     # other files
-    "lib/a.min.js": None, "types/a.d.ts": None, "LICENSE.md": None, "package.json": "src",
+    "lib/a.min.js": None, "types/a.d.ts": "src", "web/dist/a.d.ts": None, "LICENSE.md": None, "package.json": "src",
     "package-lock.json": None, "lore.toml": None,
     "Dockerfile.prod": "src", "infra/main.tf": "src", ".github/workflows/ci.yml": "src", "Gemfile.lock": None,
     "pkg/a_test.go": "test", "src/test/java/AppTest.java": "test", "api.pb.go": None, "spec/data.json": "test",

@@ -12,9 +12,12 @@ _LOCKS = (
     "Package.resolved", "packages.lock.json", "gradle.lockfile", ".terraform.lock.hcl", "mix.lock",
 )  # fmt: skip
 _MINIFIED = ("*.min.js", "*.min.mjs", "*.min.css", "*.min.json", "*.bundle.js", "*.map", "*-min.js")
+_OUTPUT = ("build", "cjs", "dist", "esm", "lib", "out")
+"""Folders where compilers put declarations; those in other folders are written by people."""
 _GENERATED = (
-    "*.d.ts", "*_pb2.py", "*_pb2.pyi", "*.pb.go", "*_generated.go", "zz_generated*.go", "*.g.dart", "*.freezed.dart",
-    "*.designer.cs", "*.Designer.cs", "*.g.cs", "*.pb.cc", "*.pb.h", "*.tsbuildinfo", "tree.json", "structure.json",
+    *(f"**/{folder}/**/*.d.ts" for folder in _OUTPUT), "*_pb2.py", "*_pb2.pyi", "*.pb.go", "*_generated.go",
+    "zz_generated*.go", "*.g.dart", "*.freezed.dart", "*.designer.cs", "*.Designer.cs", "*.g.cs", "*.pb.cc", "*.pb.h",
+    "*.tsbuildinfo", "tree.json", "structure.json",
 )  # fmt: skip
 PATTERNS = {LOCK: _LOCKS, MINIFIED: _MINIFIED, GENERATED: _GENERATED}
 """Patterns by reason."""
