@@ -30,7 +30,15 @@ def test_the_most_extended_class_of_the_project_is_suggested() -> None:
 
     found = first_questions([file("a.py", "a.py", type_="source")], Hierarchy(nodes))
 
-    assert found == {"search": "a.py", "ask": "Which classes extend Store?"}
+    assert found == {"search": "Store", "ask": "Which classes extend Store?"}
+
+
+def test_without_a_guide_the_longest_class_is_suggested_rather_than_a_manifest() -> None:
+    nodes = [ClassNode("src/index.Component", (), "src/index.d.ts", (1, 90)), ClassNode("a.B", (), "a.js", (1, 2))]
+    files = [file("README.md", "Preact", 9), file("package.json", "package.json", 30, "src")]
+
+    assert first_questions(files, Hierarchy(nodes)) == {"search": "Component", "ask": "Where is Component defined?"}
+    assert first_questions(files, NO_CLASSES) == {"search": "package.json", "ask": "How does package.json work?"}
 
 
 def test_an_empty_index_has_no_suggestions() -> None:

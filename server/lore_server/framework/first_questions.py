@@ -24,20 +24,38 @@ FEWEST_SUBCLASSES = 2
 def first_questions(files: Sequence[JSON], tree: Hierarchy) -> FirstQuestionsRecord | None:
     """Return a `search` for the longest guide and an `ask` about the most extended class, None for an empty index.
 
+    Without such a guide or class, both are about the longest class, or else about any file.
     `files` are the catalogue's rows: source, type, title and the number of chunks.
     """
     titled = [file for file in files if _PLAIN.fullmatch(file["title"])]
-    specific = [file for file in titled if not _GENERAL.match(file["source"].rpartition("/")[2])] or titled
-    guides = [file for file in specific if file["type"] == "guide"] or specific
-    if not guides:
+    specific = [file for file in titled if not _GENERAL.match(file["source"].rpartition("/")[2])]
+    guide = _longest([file for file in specific if file["type"] == "guide"])
+    name = _class_name(tree)
+    title = guide or name or _longest(specific or titled)
+    if title is None:
         return None
-    title = max(guides, key=lambda file: file["chunks"])["title"]
-    return {"search": title, "ask": _about_classes(tree) or f"How does {title} work?"}
+    defined = None if guide or not name else f"Where is {name} defined?"
+    return {"search": title, "ask": _about_classes(tree) or defined or f"How does {title} work?"}
+
+
+def _longest(files: Sequence[JSON]) -> str | None:
+    """Return the title of the file with the most chunks."""
+    return max(files, key=lambda file: file["chunks"])["title"] if files else None
+
+
+def _class_name(tree: Hierarchy) -> str | None:
+    """Return the short name of the longest class of the project."""
+    lengths = {_short(name): node.lines[1] - node.lines[0] for name, node in tree.nodes.items() if node.lines}
+    return max((name for name in lengths if _PLAIN.fullmatch(name)), key=lengths.__getitem__, default=None)
 
 
 def _about_classes(tree: Hierarchy) -> str | None:
     extended = Counter(node.parent for node in tree.nodes.values() if node.parent)
     for name, count in extended.most_common():
         if count >= FEWEST_SUBCLASSES and tree.nodes[name].source and _PLAIN.fullmatch(name):
-            return f"Which classes extend {re.split('[.]', name)[-1]}?"
+            return f"Which classes extend {_short(name)}?"
     return None
+
+
+def _short(name: str) -> str:
+    return name.rpartition(".")[2]
