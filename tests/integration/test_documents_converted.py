@@ -110,9 +110,52 @@ BUDGET = (
             ["## Sheet Prices: Region, Price", "| Region | Price |", "| Oslo | 12 | 12 |"],
         ),
         ("a.rtf", BUDGET, ["Café €5", "A | B", " # x"]),
+        (
+            "a.rtf",
+            b"{\\rtf1 It stops.{\\footnote \\pard {\\up6\\chftn }See \\{1\\}.} Always.}",
+            ["It stops. (See {1}.) Always."],
+        ),
     ],
 )
 def test_the_parts_of_opendocument_and_rtf_files_are_named(path: str, data: bytes, expected: list[str]) -> None:
+    assert lines(path, data) == expected
+
+
+LONG = " ".join(f"word{number}" for number in range(60))
+FRAME = (
+    '<office:presentation><draw:page><draw:frame presentation:class="title"><draw:text-box><text:p>{}</text:p>'
+    "</draw:text-box></draw:frame></draw:page></office:presentation>"
+)
+
+
+@pytest.mark.parametrize(
+    ("path", "data"),
+    [
+        ("a.docx", docx(f"# {LONG}")),
+        ("a.pptx", pptx({LONG: "text"})),
+        ("a.epub", epub({LONG: "text"})),
+        ("a.odt", opendocument(f"<office:text><text:h>{LONG}</text:h></office:text>")),
+        ("a.odp", opendocument(FRAME.format(LONG))),
+    ],
+)
+def test_a_title_that_is_too_long_for_a_heading_is_not_cut(path: str, data: bytes) -> None:
+    found = converted(path, data)
+
+    assert max(len(line) for line in found.split("\n") if line.startswith("#")) <= 210
+    assert "word59" in found
+
+
+@pytest.mark.parametrize(
+    ("path", "data", "expected"),
+    [
+        ("a.docx", docx("# Plan"), ["# Plan"]),
+        ("a.pptx", pptx({"Questions?": ""}), ["## Slide 1: Questions?"]),
+        ("a.epub", epub({"The end": ""}), ["# Manual", "## The end"]),
+        ("a.odt", opendocument("<office:text><text:h>Plan</text:h></office:text>"), ["# Plan"]),
+        ("a.odp", opendocument(FRAME.format("Questions?")), ["## Slide 1: Questions?"]),
+    ],
+)
+def test_a_document_with_nothing_but_titles_is_read(path: str, data: bytes, expected: list[str]) -> None:
     assert lines(path, data) == expected
 
 

@@ -25,7 +25,7 @@ def main() -> int:
         text = read(data, suffix)
         if len(text) > limits.characters:
             raise NoText(f"too large: its text has more than {limits.characters:,} characters")
-        reply = {"text": text} if any(map(_is_content, text.split("\n"))) else {"problem": "it contains no text"}
+        reply = {"text": text} if text.strip() else {"problem": "it contains no text"}
     except NoText as error:
         reply = {"problem": str(error)}
     except MemoryError:
@@ -57,10 +57,6 @@ def _reader(name: str) -> Reader:
     from lore_etl.files.conversion import epub
 
     return epub.read
-
-
-def _is_content(line: str) -> bool:
-    return bool(line.strip()) and not line.startswith("#")
 
 
 if __name__ == "__main__":

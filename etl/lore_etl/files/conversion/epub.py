@@ -8,9 +8,10 @@ import zipfile
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from urllib.parse import unquote
+from xml.etree.ElementTree import Element
 
 from lore_etl.files.conversion.archive import from_archive, xml_of
-from lore_etl.files.conversion.marked_text import NoText, body, heading, joined
+from lore_etl.files.conversion.marked_text import NoText, body, joined, titled, whole_heading
 
 _HIDDEN = frozenset({"head", "script", "style", "svg"})
 _BLOCKS = frozenset("p div li tr pre blockquote section article table ul ol dl dt dd br hr figure aside".split())
@@ -19,15 +20,19 @@ _HEADINGS = {f"h{level}": level for level in range(1, 7)}
 
 def read(data: bytes, suffix: str) -> str:
     """Return the title and the chapters. Raises NoText."""
-    return from_archive(data, "an EPUB", lambda archive: joined(list(_parts(archive))))
+    return from_archive(data, "an EPUB", _text_of)
 
 
-def _parts(archive: zipfile.ZipFile) -> Iterator[str]:
+def _text_of(archive: zipfile.ZipFile) -> str:
     root = xml_of(archive, "META-INF/container.xml").find(".//{*}rootfile")
     place = root.attrib["full-path"] if root is not None else ""
     package = xml_of(archive, place)
     title = package.find(".//{*}metadata/{*}title")
-    yield heading(1, (title.text or "") if title is not None else "")
+    chapters = list(_chapters(archive, package, place))
+    return titled((title.text or "") if title is not None else "", chapters)
+
+
+def _chapters(archive: zipfile.ZipFile, package: Element, place: str) -> Iterator[str]:
     names = {item.attrib["id"]: item.attrib["href"] for item in package.iterfind(".//{*}manifest/{*}item")}
     encrypted = _encrypted(archive)
     for reference in package.iterfind(".//{*}spine/{*}itemref"):
@@ -92,4 +97,4 @@ class _Page(HTMLParser):
         text = text.strip("\n") if self._is_preformatted else text.strip()
         self._current = []
         if text.strip():
-            self._parts.append(heading(level + 1, text) if level else body(text))
+            self._parts.append(whole_heading(level + 1, text) if level else body(text))

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from lore_etl.core.text import clip, encodable
+import re
+
+from lore_etl.core.text import clip, encodable, one_line
 
 MAX_HEADING = 200
 MAX_ROWS = 1_000  # of a table
 MAX_CELLS = 100  # of a row
+_PLACE = re.compile(r"#+ (?:(?:Page|Slide) \d+|Sheet .*)")
 
 
 class NoText(Exception):
@@ -17,6 +20,12 @@ def heading(level: int, title: str) -> str:
     """Return a heading of a level from 1 to 6, or nothing without a title."""
     title = clip(encodable(title), MAX_HEADING)
     return f"{'#' * min(max(level, 1), 6)} {title}" if title else ""
+
+
+def whole_heading(level: int, title: str) -> str:
+    """Return a heading, with the whole title below it if it is too long for a heading."""
+    short = heading(level, title)
+    return f"{short}\n\n{body(title)}" if len(title) > MAX_HEADING else short
 
 
 def body(text: str) -> str:
@@ -32,6 +41,15 @@ def table(rows: list[list[str]]) -> str:
     if len(rows) > MAX_ROWS:
         lines.append(f"({len(rows) - MAX_ROWS:,} more rows are not indexed)")
     return body("\n".join(lines))
+
+
+def titled(title: str, parts: list[str]) -> str:
+    """Return the parts below the title of their document; nothing if they are only empty pages, slides or sheets."""
+    parts = [part for part in parts if part.strip()]
+    if all(_PLACE.fullmatch(part) for part in parts):
+        return ""
+    above = heading(1, title) if one_line(title).isprintable() else ""  # else it is decoded wrongly
+    return joined(parts if above.lstrip("# ") == parts[0].lstrip("# ") else [above, *parts])
 
 
 def joined(parts: list[str]) -> str:

@@ -7,12 +7,13 @@ from typing import Any, Literal, get_args
 
 from office_oxide import Document, OfficeOxideError
 
-from lore_etl.files.conversion.marked_text import MAX_ROWS, NoText, body, heading, joined, table
+from lore_etl.files.conversion.marked_text import MAX_ROWS, NoText, body, heading, joined, table, titled, whole_heading
 
 Node = Mapping[str, Any]
 Format = Literal["docx", "xlsx", "pptx", "doc", "xls", "ppt"]
 _FORMATS: dict[str, Format] = {name: name for name in get_args(Format)}
 _ZIP = b"PK\x03\x04"
+_TEMPLATE = "Slide Master"  # the text of a template, which is no slide
 _SEPARATE = frozenset({"paragraph", "heading", "list", "table", "footnote", "endnote", "text_box"})
 
 
@@ -26,11 +27,10 @@ def read(data: bytes, suffix: str) -> str:
         is_encrypted = "password" in str(error)
         reason = "encrypted: it needs a password" if is_encrypted else "damaged, or not a file of its type"
         raise NoText(reason) from error
-    title, sections = content["metadata"].get("title") or "", content["sections"]
-    parts = [heading(1, title)] if sections and title != sections[0].get("title") else []
-    for number, section in enumerate(sections, start=1):
-        parts += _section(section, family, number)
-    return joined(parts)
+    sections = [section for section in content["sections"] if suffix != "ppt" or section.get("title") != _TEMPLATE]
+    title = content["metadata"].get("title") or ""
+    parts = [part for number, section in enumerate(sections, start=1) for part in _section(section, family, number)]
+    return titled("" if sections and title == sections[0].get("title") else title, parts)
 
 
 def _section(section: Node, family: str, number: int) -> list[str]:
@@ -39,7 +39,7 @@ def _section(section: Node, family: str, number: int) -> list[str]:
     parts, levels = [], 2
     if family == "ppt":
         place = f"Slide {number}"
-        parts = [heading(2, f"{place}: {title}" if title not in ("", place) else place)]
+        parts = [whole_heading(2, f"{place}: {title}" if title not in ("", place) else place)]
         elements = [
             element for element in elements if not (element["type"] == "heading" and _text(element).strip() == title)
         ]
@@ -64,7 +64,7 @@ def _block(element: Node, levels: int, depth: int = 0) -> str:
     """Return an element as text; `levels` are the levels of headings above it."""
     kind = element["type"]
     if kind == "heading":
-        return heading(levels + element["level"], _text(element))
+        return whole_heading(levels + element["level"], _text(element))
     if kind == "table":
         rows = element["rows"]
         cells = [[_text(cell) for cell in row["cells"]] for row in rows[:MAX_ROWS]]

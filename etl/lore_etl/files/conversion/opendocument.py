@@ -7,7 +7,17 @@ from collections.abc import Iterator
 from xml.etree.ElementTree import Element
 
 from lore_etl.files.conversion.archive import from_archive, xml_of
-from lore_etl.files.conversion.marked_text import MAX_CELLS, MAX_ROWS, NoText, body, heading, joined, table
+from lore_etl.files.conversion.marked_text import (
+    MAX_CELLS,
+    MAX_ROWS,
+    NoText,
+    body,
+    heading,
+    joined,
+    table,
+    titled,
+    whole_heading,
+)
 
 _TEXT = "{urn:oasis:names:tc:opendocument:xmlns:text:1.0}"
 _TABLE = "{urn:oasis:names:tc:opendocument:xmlns:table:1.0}"
@@ -41,7 +51,7 @@ def _text_of(archive: zipfile.ZipFile) -> str:
     content = xml_of(archive, "content.xml").find("{*}body/*")
     if content is None:
         raise KeyError("body")
-    parts = [_title(archive)]
+    parts = list[str]()
     kind = content.tag.rpartition("}")[2]
     if kind == "presentation":
         for number, page in enumerate(content.iterfind(f"{_DRAW}page"), start=1):
@@ -51,22 +61,21 @@ def _text_of(archive: zipfile.ZipFile) -> str:
             parts += _sheet(sheet)
     else:
         parts += _blocks(content)
-    is_repeated = len(parts) > 1 and parts[0].lstrip("# ") == parts[1].lstrip("# ")
-    return joined(parts[1:] if is_repeated else parts)
+    return titled(_title(archive), parts)
 
 
 def _title(archive: zipfile.ZipFile) -> str:
     if "meta.xml" not in archive.namelist():
         return ""
     title = xml_of(archive, "meta.xml").find(".//{http://purl.org/dc/elements/1.1/}title")
-    return heading(1, (title.text or "") if title is not None else "")
+    return (title.text or "") if title is not None else ""
 
 
 def _slide(page: Element, number: int) -> list[str]:
     """Return the heading of a slide, its text and its notes."""
     frames = [frame for frame in page.iterfind(f"{_DRAW}frame") if frame.get(f"{_SHOW}class") == "title"]
     title = " ".join(" ".join(_blocks(frame)) for frame in frames).strip()
-    parts = [heading(2, f"Slide {number}: {title}" if title else f"Slide {number}")]
+    parts = [whole_heading(2, f"Slide {number}: {title}" if title else f"Slide {number}")]
     for element in page:
         if element not in frames and element.tag not in _LEFT_OUT:
             parts += _blocks(element)
@@ -132,7 +141,7 @@ def _each_block(element: Element, depth: int) -> Iterator[str]:
         if child.tag in _LEFT_OUT:
             continue
         if child.tag == f"{_TEXT}h":
-            yield heading(_number(child, f"{_TEXT}outline-level", 6), _line(child))
+            yield whole_heading(_number(child, f"{_TEXT}outline-level", 6), _line(child))
         elif child.tag == f"{_TEXT}p":
             text = body(_line(child).strip())
             yield f"{'  ' * depth}- {text}" if depth >= 0 and text else text

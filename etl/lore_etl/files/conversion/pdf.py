@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pypdfium2
 
-from lore_etl.files.conversion.marked_text import NoText, body, heading, joined
+from lore_etl.files.conversion.marked_text import NoText, body, heading, titled
 
 MAX_PAGES = 5_000
 SHOWN_TITLES = 3
@@ -24,7 +24,7 @@ def read(data: bytes, suffix: str) -> str:
         raise NoText("encrypted: it needs a password" if is_encrypted else "damaged, or not a PDF file") from error
     if len(document) > MAX_PAGES:
         raise NoText(f"too large: {len(document):,} pages, the limit is {MAX_PAGES:,}")
-    parts = [heading(1, str(document.get_metadata_dict().get("Title", "")))]
+    parts = list[str]()
     chapters, chapter = _chapters(document), ""
     for number, text in enumerate(_pages(document)):
         begun = chapters.get(number, [])
@@ -32,9 +32,9 @@ def read(data: bytes, suffix: str) -> str:
         chapter = begun[-1] if begun else chapter
         if text.strip():
             parts += [heading(2, f"Page {number + 1}: {title}" if title else f"Page {number + 1}"), body(text)]
-    if len(parts) == 1:
+    if not parts:
         raise NoText("it contains no text, only pictures")
-    return joined(parts)
+    return titled(str(document.get_metadata_dict().get("Title", "")), parts)
 
 
 def _pages(document: pypdfium2.PdfDocument) -> Iterator[str]:
