@@ -46,14 +46,14 @@ LABELS = {
 Measured = dict[str, Any]
 
 
-def environment(folder: Path) -> Path:
-    """Install the alternatives, unless the folder has them, and return their interpreter."""
+def environment(folder: Path, requirements: Path = REQUIREMENTS) -> Path:
+    """Install the required packages, unless the folder has them, and return their interpreter."""
     interpreter = folder / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
     mark = folder / "installed"
-    if not mark.exists() or mark.read_text(encoding="utf-8") != REQUIREMENTS.read_text(encoding="utf-8"):
+    if not mark.exists() or mark.read_text(encoding="utf-8") != requirements.read_text(encoding="utf-8"):
         venv.create(folder, with_pip=True)
-        subprocess.run([interpreter, "-m", "pip", "install", "--quiet", "--requirement", REQUIREMENTS], check=True)
-        mark.write_text(REQUIREMENTS.read_text(encoding="utf-8"), encoding="utf-8")
+        subprocess.run([interpreter, "-m", "pip", "install", "--quiet", "--requirement", requirements], check=True)
+        mark.write_text(requirements.read_text(encoding="utf-8"), encoding="utf-8")
     return interpreter
 
 
