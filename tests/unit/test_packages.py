@@ -187,6 +187,24 @@ def test_a_script_imports_packages_of_its_workspace_by_their_names() -> None:
     assert [found[name] for name in "ABCD"] == [("Shop",), ("Deep",), ("Bare",), ("Other",)]
 
 
+def test_a_script_imports_the_declarations_of_another() -> None:
+    files = {
+        "src/index.js": "export function h() {}\n",
+        "src/index.d.ts": "export abstract class Component {}\n",
+        "src/list.js": "export class List {}\n",
+        "src/list.d.ts": "export class List {}\n",
+        "compat/suspense.d.ts": "import {Component} from 'preact';\nexport class Suspense extends Component {}\n",
+        "hooks/a.d.ts": "import {Component} from '../src';\nexport class A extends Component {}\n",
+        "hooks/b.ts": "import {Component} from '../src/index.js';\nexport class B extends Component {}\n",
+        "hooks/c.js": "import {List} from '../src/list';\nexport class C extends List {}\n",
+    }
+    manifest = facts_of("package.json", '{"name": "preact", "main": "dist/p.js", "types": "src/index.d.ts"}')
+
+    found = tree(files, **{"package.json": manifest})
+
+    assert [found[name] for name in ("Suspense", "A", "B", "C")] == [("Component",)] * 3 + [("List",)]
+
+
 def test_the_paths_of_the_nearest_tsconfig_lead_to_files() -> None:
     files = {
         "web/src/ui/card.ts": "export class Card {}\n",

@@ -43,7 +43,9 @@ def _package(text: str) -> FileFacts | None:
     if not isinstance(name, str):
         return None
     mains: dict[str, tuple[str, str | None]] = {
-        key: (value[key], None) for key in ("source", "module", "main") if isinstance(value.get(key), str)
+        key: (value[key], None)
+        for key in ("source", "module", "main", "types", "typings")
+        if isinstance(value.get(key), str)
     }
     return FileFacts(family="manifest:node", package=name, exports=mains)
 

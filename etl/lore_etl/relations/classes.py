@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from lore_etl.relations.packages import Packages
 from lore_etl.relations.script_modules import ScriptModules
 
 MAX_DEPTH = 64
+_DESCRIBED = re.compile(r"\.(?:pyi?|d\.ts|[cm]?jsx?)$")
 MAX_IMPORTS = 100  # maximum number of imports to follow for a name
 
 
@@ -134,7 +136,8 @@ def resolve(facts: Mapping[str, FileFacts], paths: Iterable[str], project: str =
     `project` is the name of the project's folder. If that folder is itself a package, module names begin with it.
     """
     known = frozenset(paths)
-    scripts = {path: file for path, file in facts.items() if not file.family}
+    paths_of_scripts = sorted((path for path, file in facts.items() if not file.family), key=_is_declaration)
+    scripts = {path: facts[path] for path in paths_of_scripts}
     names = _Names(scripts, known, project if "__init__.py" in known else "", ScriptModules(facts))
     nodes = [
         ClassNode(names.full[path, class_.name], names.bases(path, class_), path, class_.lines)
@@ -159,8 +162,8 @@ class _Names:
         preferred = {
             (path, class_.name): self._preferred(path, class_) for path in facts for class_ in facts[path].classes
         }
-        # a stub describes the same class as its module
-        uses = Counter(name for _, name in {(path.removesuffix("i"), name) for (path, _), name in preferred.items()})
+        # a stub or declaration describes the same class as its module
+        uses = Counter(name for _, name in {(_DESCRIBED.sub("", path), name) for (path, _), name in preferred.items()})
         self.full = {key: name if uses[name] == 1 else f"{key[0]}:{key[1]}" for key, name in preferred.items()}
         self.declared = set(self.full.values())
         self.modules = self._modules()
@@ -278,8 +281,9 @@ class _Names:
 
     def _target(self, path: str, imported: tuple[str, str | None], rest: str, seen: set[tuple[str, str]]) -> str | None:
         module, inner = imported
-        file = self._scripts.file_of(path, module)
-        return self._exported(file, ".".join(filter(None, (inner, rest))), seen) if file else None
+        name = ".".join(filter(None, (inner, rest)))
+        found = (self._exported(file, name, seen) for file in self._scripts.files_of(path, module))
+        return next(filter(None, found), None)
 
     def _exported(self, path: str, name: str, seen: set[tuple[str, str]]) -> str | None:
         """Return the class that a script exports as `name`, directly or through another module."""
@@ -304,6 +308,10 @@ class _Names:
         module, inner = self.facts[path].imports[base.partition(".")[0]]
         target = normpath(join(dirname(path), module)) if module.startswith(".") else module
         return f"{target}:{base if inner in (None, 'default') else inner}"
+
+
+def _is_declaration(path: str) -> bool:
+    return path.endswith(".d.ts")
 
 
 def _last(name: str) -> str:

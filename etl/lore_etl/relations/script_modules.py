@@ -9,8 +9,8 @@ from lore_etl.core.model import FileFacts
 
 _ALIASES = ("@/", "~/")  # npm packages cannot have such names
 _ENDINGS = (
-    "", ".ts", ".tsx", ".mts", ".js", ".jsx", ".mjs", ".cjs", ".vue", ".svelte",
-    "/index.ts", "/index.tsx", "/index.js", "/index.mjs",
+    "", ".ts", ".tsx", ".mts", ".js", ".jsx", ".mjs", ".cjs", ".vue", ".svelte", ".d.ts",
+    "/index.ts", "/index.tsx", "/index.js", "/index.mjs", "/index.d.ts",
 )  # fmt: skip
 
 
@@ -23,28 +23,28 @@ class ScriptModules:
         configs = [(dirname(path), file) for path, file in facts.items() if file.family == "manifest:tsconfig"]
         self._configs = sorted(configs, key=lambda config: -len(config[0]))  # the nearest first
 
-    def file_of(self, path: str, module: str) -> str | None:
-        """Return the file that the script at `path` imports as `module`, if it is in the project.
+    def files_of(self, path: str, module: str) -> list[str]:
+        """Return the files of the project that the script at `path` may import as `module`, the likeliest first.
 
-        `@/x` and `~/x` that no configuration explains refer to the only file whose path ends with `/x`.
+        There are several where a declaration describes a script. `@/x` and `~/x` that no configuration explains refer
+        to the only file whose path ends with `/x`.
         """
         if module.startswith("."):
             return self._existing(join(dirname(path), module))
         places = (*self._by_paths(path, module), *self._by_package(module))
-        found = next((file for place in places if (file := self._existing(place))), None)
-        return found or (self._ending(module[2:]) if module.startswith(_ALIASES) else None)
+        found = [file for place in places for file in self._existing(place)]
+        return found or (self._ending(module[2:]) if module.startswith(_ALIASES) else [])
 
-    def _existing(self, target: str) -> str | None:
-        """Return the script at a path that may lack its ending; TypeScript imports `x.ts` as `x.js`."""
+    def _existing(self, target: str) -> list[str]:
+        """Return the scripts at a path that may lack its ending; TypeScript imports `x.ts` as `x.js`."""
         target = normpath(target)
-        stems = (target, target.rpartition(".")[0] if target.endswith("js") else target)
-        candidates = (stem + end for stem in stems for end in _ENDINGS)
-        return next((candidate for candidate in candidates if candidate in self._scripts), None)
+        stems = (target, target.rpartition(".")[0]) if target.endswith("js") else (target,)
+        return [candidate for stem in stems for end in _ENDINGS if (candidate := stem + end) in self._scripts]
 
-    def _ending(self, name: str) -> str | None:
+    def _ending(self, name: str) -> list[str]:
         ends = tuple(f"/{name}{end}" for end in _ENDINGS)
         found = [path for path in self._scripts if f"/{path}".endswith(ends)]
-        return found[0] if len(found) == 1 else None
+        return found if len(found) == 1 else []
 
     def _by_paths(self, path: str, module: str) -> Iterator[str]:
         """Yield the places that the `paths` and `baseUrl` of the configurations above a script name."""
