@@ -5,14 +5,18 @@ from __future__ import annotations
 import base64
 import json
 import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from lore_etl.config.user_folders import STATE
+from lore_etl.stores.claim import adopt
 from lore_server.contract import Contract
 from tests.harness.interfaces import INTERFACES, Answers, Calls
+from tests.harness.owners import stop_owners
 from tests.harness.projects import copy_project
 from tests.harness.workers import built_once
 
@@ -127,15 +131,16 @@ VOLATILE = re.compile(r"took \d+ ms|\d+ GB")
 
 @pytest.fixture(scope="module")
 def answers(sample: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Answers]:
-    """Return the replies of every call through every interface, on a copy of the index."""
+    """Return the replies of every call through every interface, each on a copy of the same index."""
 
     def build(file: Path) -> None:
-        project = tmp_path_factory.mktemp("interfaces") / "ferry"
-        copy_project(sample, project)
+        project = copy_project(sample, tmp_path_factory.mktemp("interfaces") / "ferry")
         first = INTERFACES["lore call"](project, [("init_project", {"wait_seconds": 300})])
         assert first[0]["job"]["report"]["failed"] == []
+        stop_owners(project)
+        index = (project / ".lore").rename(project.with_name("index"))
         replies = {
-            name: _answers(interface, project, tmp_path_factory.mktemp("home"))
+            name: _answers(interface, project, index, tmp_path_factory.mktemp("own"))
             for name, interface in INTERFACES.items()
         }
         file.write_text(json.dumps(replies), encoding="utf-8")
@@ -144,11 +149,17 @@ def answers(sample: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str,
     return found
 
 
-def _answers(interface: Callable[[Path, Calls], Answers], project: Path, home: Path) -> Answers:
-    """Run the calls with a new knowledge folder and an index without changes from the previous interface."""
+def _answers(interface: Callable[[Path, Calls], Answers], project: Path, index: Path, own: Path) -> Answers:
+    """Run the calls with a copy of the index, without knowledge, and without a log of questions."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("LORE_HOME", str(home))
-        return interface(project, [("manage_knowledge_base", {"action": "sync", "wait_seconds": 60}), *CALLS])[1:]
+        patch.setenv("LORE_HOME", str(own / "home"))
+        patch.setenv(STATE, str(own / "state"))
+        shutil.rmtree(project / ".lore", ignore_errors=True)
+        adopt(shutil.copytree(index, project / ".lore"))
+        try:
+            return interface(project, [("manage_knowledge_base", {"action": "sync", "wait_seconds": 60}), *CALLS])[1:]
+        finally:
+            stop_owners(project)
 
 
 @pytest.mark.parametrize("interface", [name for name in INTERFACES if name != "lore call"])
@@ -204,9 +215,6 @@ def _steady(value: Any) -> Any:
             "traceId timings timestamp created updated version commit storage_path full_content author date".split()
         )
         drop |= {"started_at", "id"} if {"started_at", "session"} & value.keys() else set()
-        drop |= (
-            value.keys() if value.keys() == {"questions", "marks"} else set()
-        )  # of the interfaces that called earlier
         value = value | ({"next_cursor": offset} if (offset := _offset(value.get("next_cursor"))) else {})
         return {key: _steady(inner) for key, inner in value.items() if key not in drop}
     if isinstance(value, list):
