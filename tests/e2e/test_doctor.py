@@ -16,6 +16,7 @@ from lore_etl.stores.claim import claim
 from lore_etl.stores.owner_file import Note, write_note
 from lore_server.setup.clients import CLIENTS
 from tests.harness.commands import LORE, run_lore, start_lore
+from tests.harness.ports import free_port
 from tests.harness.projects import write_project
 
 Start = Callable[..., subprocess.CompletedProcess[str]]
@@ -27,14 +28,12 @@ ORDER = [
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    files = {"docs/guide.md": "# Guide\n\nThe zebra is striped.\n", "a.py": "X = 1\n", "lore.toml": with_port(free())}
+    files = {
+        "docs/guide.md": "# Guide\n\nThe zebra is striped.\n",
+        "a.py": "X = 1\n",
+        "lore.toml": with_port(free_port()),
+    }
     return write_project(tmp_path.resolve() / "project", files)
-
-
-def free() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
 
 
 def with_port(number: int) -> str:

@@ -16,8 +16,9 @@ import pytest
 from lore_server.hook.upload_state import read_state
 from tests.harness.commands import LORE, run_lore
 from tests.harness.interfaces import serving
-from tests.harness.memory_server import MemoryServer, free_port, running
+from tests.harness.memory_server import MemoryServer, running
 from tests.harness.owners import wait_until
+from tests.harness.ports import free_port
 from tests.harness.processes import guarded
 from tests.harness.projects import ROOT, write_project
 

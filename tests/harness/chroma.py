@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.harness.local_server import QuietHandler, listening
+from tests.harness.ports import free_port
 
 CHROMA = str(Path(sys.executable).with_name("chroma"))
 DATABASES = "/api/v2/tenants/{tenant}/databases"
@@ -68,9 +69,7 @@ def chroma_running(folder: Path) -> Iterator[Running]:
 def _started(folder: Path) -> tuple[subprocess.Popen[str], int]:
     """Start the server and wait until it accepts connections; try another port if this one was taken meanwhile."""
     while True:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
+        port = free_port()
         process = subprocess.Popen(
             [CHROMA, "run", "--path", str(folder), "--host", "127.0.0.1", "--port", str(port)],
             cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,

@@ -279,13 +279,5 @@ def running(port: int = 0) -> Iterator[MemoryServer]:
         yield MemoryServer(int(process.stdout.readline()))
 
 
-def free_port() -> int:
-    """Return a free port."""
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        port: int = taken.getsockname()[1]
-        return port
-
-
 if __name__ == "__main__":
     serve(int(sys.argv[1]))

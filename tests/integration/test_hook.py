@@ -26,8 +26,10 @@ from lore_server.hook.upload_plan import UploadRequest
 from lore_server.hook.upload_run import RetryPolicy, upload
 from lore_server.hook.upload_state import Tally, UploadState, read_state
 from lore_server.owner.session import Session
-from tests.harness.memory_server import MemoryServer, free_port, running
+from tests.harness.commands import SECONDS
+from tests.harness.memory_server import MemoryServer, running
 from tests.harness.owners import wait_until
+from tests.harness.ports import free_port
 from tests.harness.processes import child
 from tests.harness.projects import write_project
 
@@ -68,11 +70,11 @@ class Hook:
         self.pauses: list[float] = []
         self.at_pause: Callable[[], object] = lambda: None
 
-    def run(self, seconds: float = 5, attempts: int = 5, token: str = "", **options: Any) -> Tally:
+    def run(self, seconds: float = SECONDS, attempts: int = 5, token: str = "", **options: Any) -> Tally:
         environment = {"LORE_HOOK_TOKEN": token} if token else {}
         target = target_of(self.url, environment, Path("/"))
         request = UploadRequest((self.folder,), self.state_file, target.name, **options)
-        connect = partial(connected, target, str, request_seconds=seconds)
+        connect = partial(connected, target, str, request_seconds=seconds, health_seconds=SECONDS)
         retries = RetryPolicy(attempts, jitter=lambda: 0.5, sleep=self._sleep)
         return anyio.run(partial(upload, request, connect, lambda tally: None, retries))
 
@@ -146,7 +148,8 @@ def test_fr_007_failed_requests_are_retried_with_exponential_backoff(
     caplog.set_level(logging.INFO)
     server.set(*[fault] * 2)
 
-    assert hook.run(seconds=0.5) == Tally(found=3, succeeded=3)
+    patience = 2.0 if fault["do"] == "hang" else SECONDS
+    assert hook.run(patience) == Tally(found=3, succeeded=3)
     assert hook.pauses == [0.5, 0.5 if fault["do"] == "half" else 1.0]  # memories that had arrived are no failure
     assert bodies(server) == ALL  # nothing is lost or sent twice, although some replies were lost
     assert reason in caplog.text
