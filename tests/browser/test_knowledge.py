@@ -12,6 +12,7 @@ import httpx2
 import pytest
 from playwright.sync_api import Browser, Dialog, Page, Route, expect
 
+from tests.harness import http_client
 from tests.harness.browser import PHONE, Reader, barriers, reading
 from tests.harness.interfaces import bearer, serving
 from tests.harness.projects import write_project
@@ -125,7 +126,7 @@ def agree(page: Page, button: str) -> None:
 
 
 def content(url: str, project: str, filename: str = "guide.md") -> str:
-    found = httpx2.get(f"{url}/api/projects/file", params={"project_id": project, "filename": filename})
+    found = http_client.get(f"{url}/api/projects/file", params={"project_id": project, "filename": filename})
     return str(found.json()["document"]["full_content"])
 
 
@@ -510,7 +511,7 @@ VIEWS = {
 def shown(url: str, library: None) -> ShowPage:
     """Return a function that opens a view and waits for its content."""
     asked = {"project_id": "depot", "filename": "releasing.md"}
-    commit = httpx2.get(f"{url}/api/projects/history", params=asked).json()["commits"][0]["id"]
+    commit = http_client.get(f"{url}/api/projects/history", params=asked).json()["commits"][0]["id"]
 
     def shown(reader: Reader, name: str) -> Page:
         fragment, content = VIEWS[name]

@@ -14,6 +14,7 @@ from hypothesis import given
 from schemathesis import GenerationMode
 
 from lore_server.contract import Contract, contract_file
+from tests.harness import http_client
 from tests.harness.interfaces import bearer, serving
 from tests.harness.trying import trying
 
@@ -60,7 +61,7 @@ def test_a_bad_request_gets_its_status_and_the_common_error_format(
     url: str, sample: Path, method: str, path: str, sent: dict[str, bytes], status: int, code: str
 ) -> None:
     headers = {"Content-Type": "application/json", **bearer(sample)}
-    reply = httpx2.request(method, url + path, headers=headers, **sent)  # type: ignore[arg-type]
+    reply = http_client.request(method, url + path, headers=headers, **sent)  # type: ignore[arg-type]
 
     assert (reply.status_code, reply.json()["code"]) == (status, code)
     assert reply.json().keys() == {"error", "code", "message", "hint", "trace_id"}
@@ -69,7 +70,7 @@ def test_a_bad_request_gets_its_status_and_the_common_error_format(
 @pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""])
 def test_a_body_with_another_content_type_is_refused(url: str, kind: str) -> None:
     headers = {"Content-Type": kind} if kind else {}
-    reply = httpx2.post(f"{url}/api/documents/query", content=b'{"query": "x"}', headers=headers)
+    reply = http_client.post(f"{url}/api/documents/query", content=b'{"query": "x"}', headers=headers)
 
     assert (reply.status_code, reply.json()["code"]) == (415, "INVALID_ARGUMENT")
 
@@ -84,7 +85,8 @@ def test_a_sync_over_http_runs_as_a_job(url: str, sample: Path) -> None:
 
 
 def test_the_contract_is_served(url: str) -> None:
-    assert yaml.safe_load(httpx2.get(f"{url}/api/openapi.yaml").text) == yaml.safe_load(contract_file().read_text())
+    served = http_client.get(f"{url}/api/openapi.yaml").text
+    assert yaml.safe_load(served) == yaml.safe_load(contract_file().read_text())
 
 
 def as_list(value: Any) -> list[Any]:

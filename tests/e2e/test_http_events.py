@@ -10,7 +10,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from tests.harness import model_server
+from tests.harness import http_client, model_server
 from tests.harness.interfaces import bearer, serving
 from tests.harness.model_server import GEMINI, honest
 from tests.harness.projects import copy_project, settle
@@ -45,7 +45,7 @@ def test_an_answer_streams_and_ends_with_the_ordinary_reply(project: Path) -> No
     with serving(project) as url:
         *texts, (last, result) = ask(url, "How do retries back off?", **EVENTS)
         plain = httpx2.post(f"{url}/api/knowledge/ask", json={"query": "How do retries back off?"}, timeout=60).json()
-        refused = httpx2.post(f"{url}/api/knowledge/ask", json={"query": ""}, headers=EVENTS)
+        refused = http_client.post(f"{url}/api/knowledge/ask", json={"query": ""}, headers=EVENTS)
         unasked = httpx2.post(
             f"{url}/api/knowledge/ask",
             json={"query": "x"},

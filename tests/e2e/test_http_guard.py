@@ -17,6 +17,7 @@ from mcp.client.client import Client
 
 from lore_server.contract import Contract
 from lore_server.http.guard import HEADERS
+from tests.harness import http_client
 from tests.harness.commands import run_lore
 from tests.harness.interfaces import bearer, mcp_over_http, serving
 from tests.harness.projects import copy_project
@@ -105,7 +106,7 @@ def test_requests_from_the_servers_own_page_are_answered_under_every_local_host_
     port = url.rpartition(":")[2]
     for name in ("127.0.0.1", "localhost", "LOCALHOST", "[::1]"):
         headers = {"Host": f"{name}:{port}", "Origin": f"http://{name.lower()}:{port}"}
-        assert httpx2.get(f"{url}/api/documents?limit=1", headers=headers).status_code == 200
+        assert http_client.get(f"{url}/api/documents?limit=1", headers=headers).status_code == 200
 
 
 @pytest.mark.parametrize(("method", "path"), ROUTES)
@@ -122,7 +123,7 @@ def test_every_response_has_the_security_headers_and_allows_no_other_origin(url:
 def test_a_preflight_is_refused(url: str, path: str) -> None:
     headers = {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "authorization"}
     for origin in ({}, {"Origin": url}, {"Origin": "http://evil.example"}):
-        reply = httpx2.request("OPTIONS", url + path, headers={**headers, **origin}, verify=False)
+        reply = http_client.request("OPTIONS", url + path, headers={**headers, **origin})
         assert reply.status_code in (403, 405)
         assert not [name for name in reply.headers if name.startswith("access-control-")]
 
@@ -145,7 +146,7 @@ def test_every_changing_request_requires_the_token(
     headers = {} if given is None else {b"Authorization": given.format(token).encode("latin-1")}
     for method, path in changing(contract):
         for place in ("", f"?token={token}", f"?access_token={token}"):
-            reply = httpx2.request(method, url + path + place, headers=headers, json={"action": "start"}, verify=False)
+            reply = http_client.request(method, url + path + place, headers=headers, json={"action": "start"})
             assert (reply.status_code, reply.json()["code"]) == (401, "TOKEN_REQUIRED")
             assert reply.headers["www-authenticate"].startswith("Bearer")
             assert "LORE_TOKEN" in reply.json()["hint"]
@@ -155,7 +156,7 @@ def test_every_changing_request_requires_the_token(
 def test_a_changing_request_with_the_token_succeeds(url: str, sample: Path) -> None:
     for scheme in ("Bearer", "bearer", "BEARER"):
         headers = {"Authorization": bearer(sample)["Authorization"].replace("Bearer", scheme)}
-        reply = httpx2.post(f"{url}/api/db/manage", headers=headers, json={"action": "start"})
+        reply = http_client.post(f"{url}/api/db/manage", headers=headers, json={"action": "start"})
         assert reply.json()["status"] == "already_running"
 
 
@@ -182,7 +183,7 @@ def test_an_mcp_client_without_the_token_lists_and_calls_only_reading_tools(
 
 
 def test_the_page_gets_its_settings_and_is_not_cached(url: str, sample: Path) -> None:
-    reply = httpx2.get(url)
+    reply = http_client.get(url)
     metas = dict(re.findall(r'<meta name="lore-(\w+)" content="([^"]*)">', reply.text))
 
     assert reply.headers["content-type"] == "text/html; charset=utf-8"
@@ -193,13 +194,13 @@ def test_the_page_gets_its_settings_and_is_not_cached(url: str, sample: Path) ->
 
 
 def test_assets_have_their_content_type_and_are_resent_only_after_a_change(url: str) -> None:
-    reply = httpx2.get(f"{url}/assets/app.js")
+    reply = http_client.get(f"{url}/assets/app.js")
 
     assert reply.headers["content-type"].startswith("text/javascript")
     assert reply.headers["cache-control"] == "no-cache"
-    again = httpx2.get(f"{url}/assets/app.js", headers={"If-None-Match": reply.headers["etag"]})
+    again = http_client.get(f"{url}/assets/app.js", headers={"If-None-Match": reply.headers["etag"]})
     assert (again.status_code, again.content) == (304, b"")
-    assert httpx2.get(f"{url}/assets/app.js", headers={"If-None-Match": '"old"'}).status_code == 200
+    assert http_client.get(f"{url}/assets/app.js", headers={"If-None-Match": '"old"'}).status_code == 200
 
 
 @pytest.mark.parametrize(
@@ -243,12 +244,12 @@ def test_an_open_server_accepts_the_token_and_refuses_foreign_host_names(open_ur
 
 
 def test_an_open_server_puts_no_token_in_its_page(open_url: str) -> None:
-    page = httpx2.get(open_url).text
+    page = http_client.get(open_url).text
     metas = dict(re.findall(r'<meta name="lore-(\w+)" content="([^"]*)">', page))
 
     assert (metas["token"], metas["project"], metas["root"]) == ("", "", "")
     assert OPEN_TOKEN not in page
-    assert httpx2.get(f"{open_url}/assets/app.js").status_code == 200
+    assert http_client.get(f"{open_url}/assets/app.js").status_code == 200
 
 
 def test_a_server_without_a_token_does_not_listen_to_other_machines(tmp_path: Path) -> None:

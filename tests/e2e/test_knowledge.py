@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import httpx2
 import pytest
 import schemathesis
 from hypothesis import given
@@ -15,6 +14,7 @@ from schemathesis import GenerationMode
 from schemathesis.specs.openapi.checks import positive_data_acceptance
 
 from lore_server.contract import Contract
+from tests.harness import http_client
 from tests.harness.agent import agent
 from tests.harness.commands import run_lore
 from tests.harness.interfaces import bearer, serving
@@ -166,10 +166,10 @@ def url(project: Path, home: Path) -> Iterator[str]:
 
 
 def test_writing_over_http_requires_the_token_and_errors_have_the_common_format(project: Path, url: str) -> None:
-    without = httpx2.post(f"{url}/api/projects/main", json={"content": "x"})
-    wrong = httpx2.get(f"{url}/api/projects/chapter", params={"filename": "x", "chapter_index": "first"})
-    done = httpx2.post(f"{url}/api/projects/main", json={"content": "x" * 3_000_000}, headers=bearer(project))
-    read = httpx2.get(f"{url}/api/projects/main", params={"project_id": "some-app"})
+    without = http_client.post(f"{url}/api/projects/main", json={"content": "x"})
+    wrong = http_client.get(f"{url}/api/projects/chapter", params={"filename": "x", "chapter_index": "first"})
+    done = http_client.post(f"{url}/api/projects/main", json={"content": "x" * 3_000_000}, headers=bearer(project))
+    read = http_client.get(f"{url}/api/projects/main", params={"project_id": "some-app"})
 
     assert (without.status_code, without.json()["code"], without.json()["success"]) == (401, "TOKEN_REQUIRED", False)
     assert (wrong.status_code, wrong.json()["code"]) == (400, "INVALID_INPUT")

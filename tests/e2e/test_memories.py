@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import anyio
-import httpx2
 import pytest
 from mcp.client.client import Client
 
+from tests.harness import http_client
 from tests.harness.commands import as_lore
 from tests.harness.interfaces import bearer, mcp_over_http, serving
 from tests.harness.knowledge import assert_sound, git
@@ -49,8 +49,8 @@ def test_a_client_with_the_token_adds_a_memory_that_every_client_finds(project: 
     added, again, written = anyio.run(
         use, bearer(project), ("add_memory", memory), ("add_memory", memory), ("update_project_main", large)
     )
-    over_http = httpx2.post(f"{url}/api/memories/search", json={"query": "apt-28"}).json()
-    wrong = httpx2.post(f"{url}/api/memories", json={"name": "x", "body": 1}, headers=bearer(project))
+    over_http = http_client.post(f"{url}/api/memories/search", json={"query": "apt-28"}).json()
+    wrong = http_client.post(f"{url}/api/memories", json={"name": "x", "body": 1}, headers=bearer(project))
 
     assert (refused["code"], found["total"]) == ("TOKEN_REQUIRED", 0)
     assert (added["duplicate"], again["duplicate"], again["id"]) == (False, True, added["id"])

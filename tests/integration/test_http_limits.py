@@ -24,6 +24,7 @@ from lore_server.http import Pulse, build_http, site_of
 from lore_server.http.protocol import LimitedProtocol
 from lore_server.mcp.mcp_server import build_server
 from lore_server.replies.problem import problem
+from tests.harness import http_client
 from tests.harness.models import HashModel
 from tests.harness.projects import write_project
 from tests.harness.trying import trying
@@ -111,7 +112,7 @@ def test_a_slowly_sent_request_does_not_keep_a_connection(address: tuple[str, in
 
 
 def test_excess_connections_are_refused_and_the_others_are_served(address: tuple[str, int]) -> None:
-    with contextlib.ExitStack() as stack, httpx2.Client(base_url="http://{}:{}".format(*address)) as client:
+    with contextlib.ExitStack() as stack, http_client.Client(base_url="http://{}:{}".format(*address)) as client:
         assert client.post(PATH, json={"query": "zebra"}).status_code == 200
         idle = [stack.enter_context(connected(address)) for _ in range(2 * Quick.max_connections)]
         replies = [rest(connection) for connection in idle[Quick.max_connections :]]
@@ -122,7 +123,7 @@ def test_excess_connections_are_refused_and_the_others_are_served(address: tuple
     deadline = time.monotonic() + SECONDS
     while True:  # the server notices that they left
         with contextlib.suppress(httpx2.HTTPError):
-            reply = httpx2.post("http://{}:{}{}".format(*address, PATH), json={"query": "zebra"})
+            reply = http_client.post("http://{}:{}{}".format(*address, PATH), json={"query": "zebra"})
             if reply.status_code == 200:
                 break
         assert time.monotonic() < deadline
@@ -146,7 +147,7 @@ def test_no_media_type_causes_a_server_error(address: tuple[str, int], start: st
     kind = (start + more).strip()
     for path in (PATH, "/mcp", "/page/markdown"):
         headers = {b"Content-Type": kind.encode("latin-1"), b"Accept": b"application/json, text/event-stream"}
-        reply = httpx2.post("http://{}:{}{}".format(*address, path), content=QUERY, headers=headers, verify=False)
+        reply = http_client.post("http://{}:{}{}".format(*address, path), content=QUERY, headers=headers)
         is_json = kind.partition(";")[0].strip().lower() == "application/json"
         assert reply.status_code in ({200, 400} if is_json and path != "/mcp" else {200, 400, 415}), reply.text
         if path == PATH:
@@ -158,9 +159,7 @@ def test_no_media_type_causes_a_server_error(address: tuple[str, int], start: st
 def test_no_header_causes_a_server_error(address: tuple[str, int], name: str, value: str) -> None:
     for method, path in (("POST", PATH), ("POST", "/mcp"), ("GET", "/"), ("GET", "/assets/app.js")):
         headers = {b"Content-Type": b"application/json", name.encode(): value.encode("latin-1")}
-        reply = httpx2.request(
-            method, "http://{}:{}{}".format(*address, path), content=QUERY, headers=headers, verify=False
-        )
+        reply = http_client.request(method, "http://{}:{}{}".format(*address, path), content=QUERY, headers=headers)
         assert reply.status_code < 500, reply.text
 
 
@@ -172,7 +171,8 @@ def test_the_server_accepts_both_spellings_of_its_mcp_address(address: tuple[str
     headers = {"Accept": "application/json, text/event-stream"}
 
     replies = [
-        httpx2.post("http://{}:{}{}".format(*address, path), json=hello, headers=headers) for path in ("/mcp", "/mcp/")
+        http_client.post("http://{}:{}{}".format(*address, path), json=hello, headers=headers)
+        for path in ("/mcp", "/mcp/")
     ]
 
     assert [reply.status_code for reply in replies] == [200, 200]
