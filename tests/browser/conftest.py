@@ -19,9 +19,9 @@ def no_owner_is_left() -> None:
     """Keep the server of a module running: its fixture stops it."""
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
-    """Start one Chromium per module: its event loop must not outlive it, because other tests have their own."""
+    """Start one Chromium for these tests, and end it before others, which have their own event loops, begin."""
     with running() as browser:
         yield browser
 
