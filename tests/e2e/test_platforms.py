@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import httpx2
@@ -12,7 +14,7 @@ import pytest
 
 from lore_etl.config.user_folders import STATE
 from lore_etl.stores.owner_file import Note, read_note
-from tests.harness.commands import LORE, SECONDS
+from tests.harness.commands import IMPORTED, LORE, SECONDS, Commands
 from tests.harness.foreign_platform import VARIABLE, site_folder
 from tests.harness.owners import stop_owners, wait_until
 from tests.harness.projects import write_project
@@ -26,17 +28,15 @@ FILES = {
 
 
 class Shell:
-    """Runs commands in one project, in interpreters that show Lore another platform."""
+    """Runs commands in one project, in processes that show Lore another platform."""
 
-    def __init__(self, project: Path) -> None:
+    def __init__(self, project: Path, commands: Commands) -> None:
         self.project = project
+        self._commands = commands
 
     def run(self, *arguments: str) -> str:
         """Return the output of a command."""
-        done = subprocess.run(
-            [LORE, *arguments], cwd=self.project, capture_output=True, encoding="utf-8", timeout=SECONDS, check=False,
-            stdin=subprocess.DEVNULL,
-        )  # fmt: skip
+        done = self._commands.run(*arguments, cwd=self.project)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
@@ -57,10 +57,11 @@ def shell(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         patch.setenv("PYTHONIOENCODING", "cp1252" if request.param == "win32" else "utf-8")
         for name, value in {"LORE_HOME": "home", STATE: "state", "XDG_CONFIG_HOME": "config"}.items():
             patch.setenv(name, str(folder / value))
-        shell = Shell(write_project(folder / "project", FILES))
-        shell.run("init")
-        yield shell
-        stop_owners(shell.project)
+        with closing(Commands(*IMPORTED, environment={**os.environ})) as commands:
+            shell = Shell(write_project(folder / "project", FILES), commands)
+            shell.run("init")
+            yield shell
+            stop_owners(shell.project)
 
 
 def test_the_owner_listens_on_loopback(shell: Shell) -> None:

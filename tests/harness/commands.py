@@ -116,7 +116,7 @@ os._exit(code or 0)
 PYTHON = """#!{python} -IS
 import json, os, signal, socket, sys
 
-if sys.argv[1:3] == ["-P", "-m"] and sys.argv[3] in {modules} and "PYTHONPATH" not in os.environ:
+if sys.argv[1:3] == ["-P", "-m"] and sys.argv[3] in {modules} and os.environ.get("PYTHONPATH") == {path!r}:
     with socket.socket(socket.AF_UNIX) as line:
         try:
             line.connect({socket_path!r})
@@ -161,10 +161,14 @@ class Command:
 
 
 class Commands:
-    """Starts commands by forking a parent, which starts with the first command and ends with `close`."""
+    """Starts commands by forking a parent, which starts with the first command and ends with `close`.
 
-    def __init__(self, *imported: str) -> None:
+    The parent imports the modules in this environment, so its PYTHONPATH applies to every command.
+    """
+
+    def __init__(self, *imported: str, environment: Mapping[str, str] | None = None) -> None:
         self._imported = imported
+        self._environment = environment
         self._guard = threading.Lock()
         self._parent: subprocess.Popen[bytes] | None = None
         self._folder = Path()
@@ -183,6 +187,17 @@ class Commands:
             line.shutdown(socket.SHUT_WR)
             return Command(line)
 
+    def run(self, *arguments: str, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+        """Run the `lore` command to its end."""
+        with (
+            tempfile.TemporaryFile("w+", encoding="utf-8") as output,
+            tempfile.TemporaryFile("w+", encoding="utf-8") as errors,
+        ):
+            code = self.start([LORE, *arguments], cwd, {**os.environ, **environment}, output, errors).wait()
+            output.seek(0)
+            errors.seek(0)
+            return subprocess.CompletedProcess([LORE, *arguments], code, output.read(), errors.read())
+
     def python(self) -> str:
         """Return an executable that behaves like Python, but forks owners and vector store probes from the parent."""
         with self._guard:
@@ -193,7 +208,9 @@ class Commands:
 
     def _begun(self) -> subprocess.Popen[bytes]:
         socket_path, python = str(self._folder / "socket"), self._folder / "python"
-        names = {"modules": {OWNER, PROBE}, "seconds": LONG_SECONDS}
+        if (environment := self._environment) is None:
+            environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+        names = {"modules": {OWNER, PROBE}, "seconds": LONG_SECONDS, "path": environment.get("PYTHONPATH")}
         python.write_text(PYTHON.format(python=sys.executable, socket_path=socket_path, **names), encoding="utf-8")
         python.chmod(0o700)
         (self._folder / "lore").symlink_to(LORE)
@@ -204,7 +221,7 @@ class Commands:
             command = [sys.executable, "-P", "-c", PARENT, str(opened.fileno()), str(python), *self._imported]
             return subprocess.Popen(
                 command, stdin=subprocess.PIPE, pass_fds=[opened.fileno()], start_new_session=True, cwd="/",
-                env={name: value for name, value in os.environ.items() if name != "PYTHONPATH"},
+                env=environment, stdout=opened.fileno(),  # commands with another encoding need one that cannot seek
             )  # fmt: skip
 
     def close(self) -> None:
@@ -224,14 +241,7 @@ def as_lore() -> list[str]:
 
 def run_lore(*arguments: str, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run the `lore` command to its end."""
-    with (
-        tempfile.TemporaryFile("w+", encoding="utf-8") as output,
-        tempfile.TemporaryFile("w+", encoding="utf-8") as errors,
-    ):
-        code = PREPARED.start([LORE, *arguments], cwd, {**os.environ, **environment}, output, errors).wait()
-        output.seek(0)
-        errors.seek(0)
-        return subprocess.CompletedProcess([LORE, *arguments], code, output.read(), errors.read())
+    return PREPARED.run(*arguments, cwd=cwd, **environment)
 
 
 def start_lore(*arguments: str, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
