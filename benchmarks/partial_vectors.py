@@ -20,7 +20,6 @@ from lore_etl.pipeline.embed import Filler
 from lore_etl.pipeline.usefulness import most_useful_first
 from lore_etl.stores.chroma.local import EmbeddedChroma
 from lore_etl.stores.chroma.vector_store import VectorStore
-from lore_etl.stores.chunkfile import read_lines
 from lore_server.evaluation.bench import Bench, scratch_index
 from lore_server.evaluation.measures import per_question
 from lore_server.evaluation.sets import EvaluationSet, Question, read_set
@@ -33,7 +32,7 @@ MEASURE = "ndcg@10"
 
 def filling(index: Index, folder: Path) -> Iterator[float]:
     """Yield each share when the index has the vectors of so many chunks, in a temporary store."""
-    chunks = most_useful_first(read_lines(index.folder))
+    chunks = most_useful_first(index.catalogue.chunk_keys())
     store = VectorStore(EmbeddedChroma(folder, index.settings.database))
     index.use(store)
     filler = Filler(index, SyncReport(), silent)

@@ -252,12 +252,12 @@ class Index:
         return self._hierarchy[1]
 
     def close(self) -> None:
-        """Close all stores and release the lock of the index, even if a store cannot be closed."""
+        """Close all stores, drop the model, and release the lock of the index, even if a store cannot be closed."""
         with self._guard, ExitStack() as ending:
             if self._ownership is not None:
                 ending.callback(self._ownership.release)
             for store in (self._cache, self._catalogue):
                 if store is not None:
                     ending.callback(store.close)
-            self._ownership = self._catalogue = self._cache = self._keywords = None
+            self._ownership = self._catalogue = self._cache = self._keywords = self._embedder = None
             self.release_vectors()

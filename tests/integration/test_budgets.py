@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from lore_etl.config.settings import Settings
 from lore_etl.core.errors import InvalidArgument
 from lore_etl.core.model import Ancestor
+from lore_etl.stores.chunkfile import ChunkLine
 from lore_server.app import App
 from lore_server.contract import Contract
 from lore_server.operations.table import render
@@ -162,7 +163,7 @@ def test_a_search_returns_every_file_once(app: App, max_tokens: int, query: str,
 @PROPERTY
 @given(BUDGETS)
 def test_a_long_passage_is_returned_in_full_with_each_symbol_tag_and_ancestor_once(app: App, max_tokens: int) -> None:
-    app.index.catalogue.apply([(LONG_CHUNK, False)], [])
+    app.index.catalogue.apply([(ChunkLine.of(LONG_CHUNK), False)], [])
     try:
         replies = list(parts(app, "get_document_by_id", max_tokens, id=LONG_CHUNK.id))
     finally:

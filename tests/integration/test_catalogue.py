@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 
 from lore_etl.core.errors import Busy, CatalogueDamaged, StorageError
-from lore_etl.core.model import Chunk
-from lore_etl.stores.catalogue import Catalogue, ChunkState, FileRow
+from lore_etl.core.model import Chunk, KnowledgeType
+from lore_etl.stores.catalogue import Catalogue, ChunkKey, ChunkState, FileRow
 from lore_etl.stores.catalogue_file import CATALOGUE, SUSPECT
+from lore_etl.stores.chunkfile import ChunkLine
 from tests.harness.chunks import make_chunk
 
 
@@ -30,7 +31,7 @@ def piece(source: str, first: int, column: int | None = None, type_: str = "guid
 
 
 def put(catalogue: Catalogue, *chunks: Chunk, has_vector: bool = True) -> None:
-    catalogue.apply(((chunk, has_vector) for chunk in chunks), ())
+    catalogue.apply(((ChunkLine.of(chunk), has_vector) for chunk in chunks), ())
 
 
 def test_chunks_are_read_back_unchanged(catalogue: Catalogue) -> None:
@@ -74,8 +75,8 @@ def test_any_number_of_ids_can_be_requested_at_once(catalogue: Catalogue, count:
 def test_a_change_is_atomic(catalogue: Catalogue) -> None:
     put(catalogue, piece("a.md", 1))
 
-    def failing() -> Iterator[tuple[Chunk, bool]]:
-        yield piece("a.md", 2), True
+    def failing() -> Iterator[tuple[ChunkLine, bool]]:
+        yield ChunkLine.of(piece("a.md", 2)), True
         raise RuntimeError("killed here")
 
     with pytest.raises(RuntimeError):
@@ -98,11 +99,11 @@ def test_other_threads_read_the_old_state_until_a_transaction_ends(catalogue: Ca
     thread = threading.Thread(target=reader)
     thread.start()
 
-    def slow() -> Iterator[tuple[Chunk, bool]]:
-        yield piece("a.md", 2), True
+    def slow() -> Iterator[tuple[ChunkLine, bool]]:
+        yield ChunkLine.of(piece("a.md", 2)), True
         inside.set()
         assert read.wait(120)
-        yield piece("a.md", 3), True
+        yield ChunkLine.of(piece("a.md", 3)), True
 
     catalogue.apply(slow(), ())
     thread.join(120)
@@ -119,6 +120,44 @@ def test_chunks_without_a_vector_are_counted_until_they_are_marked(catalogue: Ca
     catalogue.mark_vectors([first.id], present=True)
 
     assert (catalogue.waiting(), catalogue.with_vector()) == (1, 1)
+
+
+def test_keys_are_those_of_the_chunks_in_order_without_their_texts(catalogue: Catalogue) -> None:
+    first, second, ticket = piece("b.md", 2), piece("b.md", 10), piece("a.md", 1, type_="ticket")
+    closed = ticket.model_copy(update={"state": "closed", "superseded_by": "b.md"})
+    put(catalogue, first, closed)
+    put(catalogue, second, has_vector=False)
+
+    keys = catalogue.chunk_keys()
+
+    assert keys[0] == ChunkKey(ticket.id, "a.md", KnowledgeType.TICKET, ticket.content_hash, "closed", "b.md")
+    assert keys[0].row == (f"{ticket.id}.{ticket.content_hash[:16]}", "ticket", "a.md")
+    assert [key.id for key in keys] == [ticket.id, first.id, second.id]
+    assert [key.id for key in catalogue.chunk_keys(waiting_only=True)] == [second.id]
+    assert catalogue.keys_of([second.id, "unknown"]) == [keys[2]]
+
+
+def test_a_switch_records_exactly_the_given_vectors(catalogue: Catalogue) -> None:
+    first, second = piece("a.md", 1), piece("a.md", 2)
+    put(catalogue, first)
+    put(catalogue, second, has_vector=False)
+
+    catalogue.switch_vectors([second.id], generation="2")
+
+    assert {id_: state.has_vector for id_, state in catalogue.chunk_states().items()} == {
+        first.id: False,
+        second.id: True,
+    }
+    assert catalogue.meta("generation") == "2"
+
+
+def test_a_type_that_lore_does_not_write_is_damage(catalogue: Catalogue) -> None:
+    put(catalogue, piece("a.md", 1))
+    with catalogue.transaction() as connection:
+        connection.execute("UPDATE chunk SET type = 'unheard-of'")
+
+    with pytest.raises(CatalogueDamaged):
+        catalogue.chunk_keys()
 
 
 def test_meta_values_are_set_and_removed(catalogue: Catalogue) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import gzip
 import os
 import shutil
+import weakref
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -155,6 +157,40 @@ def test_a_first_sync_finds_the_most_useful_files_by_keywords_before_it_has_read
         assert (report.created, report.updated) == (first.catalogue.total(), 0)
         assert Freshness(first).record()["state"] == "fresh"
         assert_equals_fresh(first)
+
+
+@pytest.mark.parametrize("rebuilt", [False, True])
+def test_no_texts_but_those_of_a_batch_are_in_memory_while_vectors_are_computed(
+    project: Path, model: HashModel, rebuilt: bool
+) -> None:
+    held: list[int] = []
+
+    def look(stage: str, done: int, total: int) -> None:
+        if stage == "embedding":
+            held.append(sum(isinstance(value, ChunkLine) for value in gc.get_objects()))
+
+    with closing(open_index(project, model=HashModel("another") if rebuilt else model)) as before:
+        if rebuilt:
+            sync(before)
+    gc.collect()
+    with closing(open_index(project, model=model)) as index:
+        assert sync(index, look).embedded == len(chunks_of(index))
+
+    assert (len(held) > 1, set(held)) == (True, {0})
+
+
+def test_a_closed_index_does_not_keep_its_model(project: Path) -> None:
+    class OwnModel(HashModel):
+        def open(self) -> HashEmbedder:
+            return HashEmbedder()
+
+    index = open_index(project, model=OwnModel())
+    model = weakref.ref(index.embedder)
+
+    index.close()
+
+    gc.collect()
+    assert model() is None
 
 
 def test_a_first_sync_writes_the_words_of_a_class_only_once(tmp_path: Path) -> None:

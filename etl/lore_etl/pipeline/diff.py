@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from lore_etl.core.errors import GuardTripped
-from lore_etl.core.model import Chunk, SyncReport
+from lore_etl.core.model import SyncReport
 from lore_etl.files.indexed import is_knowledge, is_library
 from lore_etl.stores.catalogue import ChunkState
 from lore_etl.stores.chunkfile import ChunkLine
@@ -16,18 +16,18 @@ GUARD_SOURCES = 2  # the loss of a single file is an edit, whatever its size
 
 @dataclass(frozen=True)
 class SyncPlan:
-    """The work of a sync: positions in the desired chunks, and ids of chunks to delete."""
+    """The work of a sync: the ids of the chunks to write and to delete."""
 
-    new: list[int]
-    changed: list[int]
-    retagged: list[int]
+    new: list[str]
+    changed: list[str]
+    retagged: list[str]
     unchanged: int
     deleted: list[str]
 
     @property
-    def to_write(self) -> list[int]:
-        """Return the positions of all chunks whose record differs."""
-        return sorted([*self.new, *self.changed, *self.retagged])
+    def to_write(self) -> set[str]:
+        """Return the ids of all chunks whose record differs."""
+        return {*self.new, *self.changed, *self.retagged}
 
     def write_counts(self, report: SyncReport) -> None:
         """Write the counts into a report."""
@@ -35,17 +35,17 @@ class SyncPlan:
         report.updated = len(self.changed) + len(self.retagged)
 
 
-def plan(wanted: Sequence[Chunk | ChunkLine], stored: Mapping[str, ChunkState]) -> SyncPlan:
+def plan(wanted: Sequence[ChunkLine], stored: Mapping[str, ChunkState]) -> SyncPlan:
     """Compare chunks; `changed` chunks have another content hash, `retagged` chunks only another metadata hash."""
-    new, changed, retagged, unchanged = list[int](), list[int](), list[int](), 0
-    for position, chunk in enumerate(wanted):
+    new, changed, retagged, unchanged = list[str](), list[str](), list[str](), 0
+    for chunk in wanted:
         have = stored.get(chunk.id)
         if have is None:
-            new.append(position)
+            new.append(chunk.id)
         elif have.content_hash != chunk.content_hash:
-            changed.append(position)
+            changed.append(chunk.id)
         elif have.metadata_hash != chunk.metadata_hash:
-            retagged.append(position)
+            retagged.append(chunk.id)
         else:
             unchanged += 1
     ids = {chunk.id for chunk in wanted}

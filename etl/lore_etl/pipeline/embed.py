@@ -14,10 +14,10 @@ import numpy as np
 
 from lore_etl.chunking.recipe import embedding_input
 from lore_etl.core.errors import ProviderError, ProviderUnavailable
-from lore_etl.core.model import Problem, Progress, SyncReport
+from lore_etl.core.model import Chunk, Problem, Progress, SyncReport
 from lore_etl.index import Index
+from lore_etl.stores.catalogue import ChunkKey
 from lore_etl.stores.chroma.vector_store import VectorStore
-from lore_etl.stores.chunkfile import ChunkLine
 
 if TYPE_CHECKING:
     from lore_etl.models.embedder import Vectors
@@ -26,11 +26,6 @@ SPREAD = 1e-3  # share of the length of a vector
 FIRST_BATCH = 32  # chunks
 LOOKED_UP = 2_000  # chunks whose vectors are in memory at once
 WRITES = 2  # more writes do not make a missing row searchable
-
-
-def row_of(line: ChunkLine) -> tuple[str, str, str]:
-    """Return the row of a chunk: (row id, type, source)."""
-    return line.row_id, line.chunk.type.value, line.source
 
 
 def spread(rows: Sequence[tuple[str, str, str]], vectors: Vectors) -> Vectors:
@@ -48,25 +43,28 @@ def spread(rows: Sequence[tuple[str, str, str]], vectors: Vectors) -> Vectors:
 
 @dataclass(frozen=True)
 class Filler:
-    """A filler of vector stores for one load, which writes counts and problems to the load's report."""
+    """A filler of vector stores for one load, which writes counts and problems to the load's report.
+
+    It reads the texts from the catalogue, batch by batch.
+    """
 
     index: Index
     report: SyncReport
     progress: Progress
 
-    def fill(self, store: VectorStore, chunks: list[ChunkLine], mark: bool) -> list[ChunkLine]:
+    def fill(self, store: VectorStore, chunks: list[ChunkKey], mark: bool) -> list[ChunkKey]:
         """Add rows for chunks; return the chunks that now have a vector. `mark` records each batch in the catalogue.
 
         Raises:
             ProviderUnavailable: the model does not answer; existing embeddings are kept.
         """
-        done: list[ChunkLine] = []
+        done: list[ChunkKey] = []
         with closing(self._embedded(chunks)) as batches:
             for start, batch, vectors in batches:
                 self.progress("embedding", start, len(chunks))
                 some = [chunk for chunk in batch if chunk.content_hash in vectors]
                 if some:
-                    rows = [row_of(chunk) for chunk in some]
+                    rows = [chunk.row for chunk in some]
                     store.add(rows, spread(rows, np.stack([vectors[chunk.content_hash] for chunk in some])))
                     if mark:
                         self.index.catalogue.mark_vectors([chunk.id for chunk in some], present=True)
@@ -75,7 +73,7 @@ class Filler:
             self.progress("embedding", len(chunks), len(chunks))
         return done
 
-    def _embedded(self, chunks: list[ChunkLine]) -> Generator[tuple[int, list[ChunkLine], dict[str, Vectors]]]:
+    def _embedded(self, chunks: list[ChunkKey]) -> Generator[tuple[int, list[ChunkKey], dict[str, Vectors]]]:
         """Yield each batch with its position and vectors; the model embeds the next batch while one is processed."""
         batches = list(_batches(chunks, self.index.limits.embed_batch))
         if not batches:
@@ -89,12 +87,12 @@ class Filler:
                     pending = ahead.submit(self._vectors, following[1])
                 yield start, some, vectors
 
-    def look_up(self, store: VectorStore, chunks: list[ChunkLine]) -> list[ChunkLine]:
+    def look_up(self, store: VectorStore, chunks: list[ChunkKey]) -> list[ChunkKey]:
         """Search for each chunk by its own vector, and write missing chunks again; return those still not found."""
         portions = (chunks[start : start + LOOKED_UP] for start in range(0, len(chunks), LOOKED_UP))
         return [chunk for portion in portions for chunk in self._look_up(store, portion)]
 
-    def _look_up(self, store: VectorStore, chunks: list[ChunkLine]) -> list[ChunkLine]:
+    def _look_up(self, store: VectorStore, chunks: list[ChunkKey]) -> list[ChunkKey]:
         cached = self._vectors(chunks)  # a damaged cache may lose what was just written
         chunks = [chunk for chunk in chunks if chunk.content_hash in cached]
         for written in range(1, WRITES + 2):
@@ -104,31 +102,32 @@ class Filler:
             lost = store.missing([chunk.row_id for chunk in chunks], vectors)
             chunks = [chunks[n] for n in lost]
             if chunks and written <= WRITES:
-                rows = [row_of(chunk) for chunk in chunks]
+                rows = [chunk.row for chunk in chunks]
                 store.heal(rows, spread(rows, vectors[lost]))
         return chunks
 
-    def _vectors(self, chunks: Sequence[ChunkLine]) -> dict[str, Vectors]:
+    def _vectors(self, chunks: Sequence[ChunkKey]) -> dict[str, Vectors]:
         """Return content hash -> vector, cached or computed, without chunks that cannot be embedded."""
         cache = self.index.cache
         found = cache.get({chunk.content_hash for chunk in chunks})
         unknown = {chunk.content_hash: chunk for chunk in chunks if chunk.content_hash not in found}
         if unknown:
-            computed = self._embed(list(unknown.values()))
+            texts = self.index.catalogue.chunks(chunk.id for chunk in unknown.values())
+            computed = self._embed([texts[chunk.id] for chunk in unknown.values() if chunk.id in texts])
             if computed:
                 found |= cache.put(list(computed), np.stack(list(computed.values())))
             self.report.embedded += len(computed)
         return found
 
-    def _embed(self, chunks: list[ChunkLine]) -> dict[str, Vectors]:
+    def _embed(self, chunks: list[Chunk]) -> dict[str, Vectors]:
         """Embed chunks together; after a failure embed each half, so that only failing chunks are omitted."""
         try:
-            vectors = self.index.embedder.embed([embedding_input(chunk.chunk) for chunk in chunks])
+            vectors = self.index.embedder.embed([embedding_input(chunk) for chunk in chunks])
         except ProviderUnavailable:
             raise
         except ProviderError as error:
             if len(chunks) == 1:
-                reason = f"lines {chunks[0].chunk.lines}: not embedded: {error.message}"
+                reason = f"lines {chunks[0].lines}: not embedded: {error.message}"
                 self.report.failed.append(Problem(chunks[0].source, reason))
                 return {}
             middle = len(chunks) // 2
@@ -136,7 +135,7 @@ class Filler:
         return {chunk.content_hash: vector for chunk, vector in zip(chunks, vectors, strict=True)}
 
 
-def _batches(chunks: list[ChunkLine], largest: int) -> Iterator[tuple[int, list[ChunkLine]]]:
+def _batches(chunks: list[ChunkKey], largest: int) -> Iterator[tuple[int, list[ChunkKey]]]:
     """Yield each batch with its position; the first ones are small, so that progress and results appear early."""
     start, size = 0, min(FIRST_BATCH, largest)
     while start < len(chunks):

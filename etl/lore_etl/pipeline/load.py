@@ -9,20 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from lore_etl.core.errors import CatalogueDamaged, IndexDamaged, StorageError
 from lore_etl.core.model import Progress, SyncReport, row_id_of
 from lore_etl.index import KEYWORDS, Index
 from lore_etl.pipeline.diff import plan
-from lore_etl.pipeline.embed import Filler, row_of
+from lore_etl.pipeline.embed import Filler
 from lore_etl.pipeline.usefulness import most_useful_first
 from lore_etl.stores import chunkfile
-from lore_etl.stores.catalogue import ChunkState
+from lore_etl.stores.catalogue import ChunkKey, ChunkState
 from lore_etl.stores.chroma.vector_store import VectorStore
 from lore_etl.stores.chunkfile import ChunkLine, WrittenChunks
 from lore_etl.stores.integrity import is_sealed
+from lore_etl.system.memory import release_unused_memory
 
+MANY = 2_000  # chunks whose texts are worth returning to the operating system
 REBUILD_SHARE = 0.25  # of rows deleted since the generation was built: Chroma never returns their space
 
 
@@ -32,11 +34,12 @@ class _Load:
     report: SyncReport
     progress: Progress
     wanted: list[ChunkLine]
+    """The desired chunks, until the catalogue has them."""
     states: dict[str, ChunkState]
+    """The chunks that the catalogue had before."""
     is_part: bool
     """Whether `wanted` and `states` have only the chunks of changed files, because the stores have the others."""
     filler: Filler
-    retagged: list[ChunkLine] = field(default_factory=list)
     replaced: int = 0
 
     def __post_init__(self) -> None:
@@ -93,13 +96,13 @@ def load(
     if is_first:  # the vectors cannot change what is recorded, and it takes a second to open them
         _publish(run)
     reason = _rebuild_reason(run)
-    stale = [] if reason else _compare(run, was_dirty)
+    present = None if reason else _present_rows(run, was_dirty)
     if not is_first:
         _publish(run)
     if reason:
         _rebuild(run, reason)
     else:
-        _load_vectors(run, stale)
+        _load_vectors(run, present)
     _finish(run, looked)
 
 
@@ -115,7 +118,7 @@ def show_words(index: Index, lines: Sequence[ChunkLine]) -> None:
         return
     with index.gate.switching():
         index.keywords.publish()
-        index.catalogue.apply(((line.chunk, False) for line in lines), ())
+        index.catalogue.apply(((line, False) for line in lines), ())
 
 
 def _load_words(run: _Load, was_dirty: bool) -> None:
@@ -133,8 +136,7 @@ def _load_words(run: _Load, was_dirty: bool) -> None:
     if present is not None:
         run.widen()
     wanted = {chunk.id for chunk in run.wanted}
-    to_write = {run.wanted[n].id for n in run.plan.to_write}
-    deleted = set(run.plan.deleted)
+    to_write, deleted = run.plan.to_write, set(run.plan.deleted)
     if present is not None:
         to_write |= wanted - present
         deleted |= present - wanted
@@ -158,29 +160,36 @@ def _rebuild_reason(run: _Load) -> str | None:
     with_vector = run.index.catalogue.with_vector()
     if count < with_vector:
         return f"{with_vector - count} vectors were lost"
-    gone = [*(run.wanted[position].id for position in run.plan.changed), *run.plan.deleted]
+    gone = [*run.plan.changed, *run.plan.deleted]
     run.replaced = int(run.index.catalogue.meta("replaced") or 0) + sum(run.states[id_].has_vector for id_ in gone)
     if with_vector >= run.index.limits.rebuild_minimum and run.replaced > REBUILD_SHARE * with_vector:
         return "more than a quarter of it was replaced or deleted"
     return None
 
 
-def _compare(run: _Load, was_dirty: bool) -> list[str]:
-    """Return the row ids of old contents, and set `run.retagged` to the chunks whose rows need other metadata.
+def _present_rows(run: _Load, was_dirty: bool) -> dict[str, tuple[str, str]] | None:
+    """Return the rows of the vector store after an interrupted load, because the catalogue was written before it.
 
-    After an interrupted load the store itself is read, because the catalogue was written before it.
+    None if the catalogue describes the store.
     """
     if not was_dirty and run.index.vectors.count() == run.index.catalogue.with_vector():
-        states = run.states
-        run.retagged = [run.wanted[n] for n in run.plan.retagged if states[run.wanted[n].id].has_vector]
-        old = [*(run.wanted[n].id for n in run.plan.changed), *run.plan.deleted]
-        return [_stored_row(chunk_id, states[chunk_id]) for chunk_id in old if states[chunk_id].has_vector]
+        return None
     run.widen()
     present = run.index.vectors.rows()
     _trust_only(run, present)
-    wanted = {line.row_id: line for line in run.wanted}
-    run.retagged = [line for row, line in wanted.items() if row in present and present[row] != row_of(line)[1:]]
-    return [row for row in present if row not in wanted]
+    return present
+
+
+def _differing_rows(run: _Load, present: Mapping[str, tuple[str, str]] | None) -> tuple[list[ChunkKey], list[str]]:
+    """Return the chunks whose rows need other metadata, and the row ids of old contents."""
+    states, catalogue = run.states, run.index.catalogue
+    if present is None:
+        retagged = [chunk_id for chunk_id in run.plan.retagged if states[chunk_id].has_vector]
+        old = [chunk_id for chunk_id in (*run.plan.changed, *run.plan.deleted) if states[chunk_id].has_vector]
+        return catalogue.keys_of(retagged), [_stored_row(chunk_id, states[chunk_id]) for chunk_id in old]
+    wanted = {key.row_id: key for key in catalogue.chunk_keys()}
+    changed = [key for row, key in wanted.items() if row in present and present[row] != key.row[1:]]
+    return changed, [row for row in present if row not in wanted]
 
 
 def _trust_only(run: _Load, present: Container[str]) -> None:
@@ -202,22 +211,26 @@ def _stored_row(chunk_id: str, states: ChunkState) -> str:
 def _publish(run: _Load) -> None:
     """Make the new state visible: a search sees either all changes of a file or none of them.
 
-    Changed contents have no vector yet.
+    Changed contents have no vector yet. The catalogue now has the texts, so those in memory are dropped.
     """
-    changed = (run.wanted[position] for position in run.plan.to_write)
+    to_write = run.plan.to_write
+    changed = ((line, not _needs_vector(run, line)) for line in run.wanted if line.id in to_write)
     with run.index.gate.switching():
         run.index.keywords.publish()
-        run.index.catalogue.apply(((line.chunk, not _needs_vector(run, line)) for line in changed), run.plan.deleted)
+        run.index.catalogue.apply(changed, run.plan.deleted)
+    run.wanted.clear()
+    if len(to_write) > MANY:
+        release_unused_memory()
 
 
-def _load_vectors(run: _Load, stale: Sequence[str]) -> None:
+def _load_vectors(run: _Load, present: Mapping[str, tuple[str, str]] | None) -> None:
     """Update the vectors in place: add, update metadata, delete, look up."""
     store = run.index.vectors
     run.index.catalogue.set_meta(model=run.index.model)  # before the first vector, so that its model is always known
-    waiting = most_useful_first(line for line in run.wanted if _needs_vector(run, line))
-    new = run.filler.fill(store, waiting, mark=True)
-    if run.retagged:
-        store.update([row_of(line) for line in run.retagged])
+    retagged, stale = _differing_rows(run, present)
+    new = run.filler.fill(store, most_useful_first(run.index.catalogue.chunk_keys(waiting_only=True)), mark=True)
+    if retagged:
+        store.update([key.row for key in retagged])
     if stale:
         store.delete(stale)
     lost = run.filler.look_up(store, new)
@@ -230,7 +243,7 @@ def _load_vectors(run: _Load, stale: Sequence[str]) -> None:
         _rebuild(run, f"damaged: {error.message}")
 
 
-def _is_tolerable(run: _Load, store: VectorStore, lost: Sequence[ChunkLine]) -> bool:
+def _is_tolerable(run: _Load, store: VectorStore, lost: Sequence[ChunkKey]) -> bool:
     """Return whether so few vectors are not found that another generation would hardly find more; then warn."""
     if len(lost) > run.index.limits.unreached * store.count():
         return False
@@ -245,22 +258,20 @@ def _needs_vector(run: _Load, chunk: ChunkLine) -> bool:
 
 def _rebuild(run: _Load, reason: str) -> None:
     """Fill a new generation beside the old one, from cached vectors if possible, then switch to it."""
-    run.widen()
     index = run.index
     number = index.generation + 1
     index.generations.remove(number)
     store = index.generations.open(number)
     try:
-        filled = run.filler.fill(store, run.wanted, mark=False)
+        filled = run.filler.fill(store, index.catalogue.chunk_keys(), mark=False)
         lost = run.filler.look_up(store, filled)
         found = {chunk.id for chunk in filled}
         if lost and not _is_tolerable(run, store, lost):
             found -= {chunk.id for chunk in lost}
             run.report.warnings.append(f"{len(lost)} vectors cannot be found by a search. The next sync tries again.")
         store.seal()
-        rows = ((line.chunk, line.id in found) for line in run.wanted)
         with index.gate.switching():
-            index.catalogue.apply(rows, (), generation=str(number), model=index.model)
+            index.catalogue.switch_vectors(found, generation=str(number), model=index.model)
             index.use(store)
     except BaseException:
         store.close()
@@ -292,7 +303,7 @@ def _return_space(run: _Load) -> None:
     if not run.report.rebuilt:
         return
     if catalogue.meta("appended") not in (None, "0"):
-        chunkfile.write_chunks(index.folder, run.wanted)
+        chunkfile.write_chunks(index.folder, chunkfile.read_lines(index.folder))
         signature = chunkfile.signature(index.folder)
         catalogue.set_meta(appended="0", chunks=signature, loaded=signature)
     catalogue.vacuum()

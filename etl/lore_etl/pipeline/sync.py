@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from lore_etl.core.clock import timestamp
 from lore_etl.core.errors import CatalogueDamaged, IndexDamaged, LoreError
-from lore_etl.core.model import Chunk, Progress, SyncReport, silent
+from lore_etl.core.model import Progress, SyncReport, silent
 from lore_etl.files.git_head import head
 from lore_etl.index import Index
 from lore_etl.pipeline.diff import plan
@@ -16,7 +16,7 @@ from lore_etl.pipeline.failure import forget_failure, remember_failure
 from lore_etl.pipeline.load import is_loaded, load, show_words
 from lore_etl.stores import chunkfile
 from lore_etl.stores.catalogue import ChunkState
-from lore_etl.stores.chunkfile import WrittenChunks
+from lore_etl.stores.chunkfile import ChunkLine, WrittenChunks
 
 
 def sync(index: Index, progress: Progress = silent, allow_mass_delete: bool = False) -> SyncReport:
@@ -65,7 +65,7 @@ def create_only(index: Index, progress: Progress = silent, allow_mass_delete: bo
             line.id: ChunkState(line.content_hash, line.metadata_hash, has_vector=False) for line in _written(index)
         }
         create(index, report, progress, allow_mass_delete)
-        plan(chunkfile.read_chunks(index.folder), before).write_counts(report)
+        plan(chunkfile.read_lines(index.folder), before).write_counts(report)
 
     return _run(index, steps)
 
@@ -119,10 +119,10 @@ def _completed(index: Index, steps: Callable[[SyncReport], object]) -> SyncRepor
     return report
 
 
-def _written(index: Index) -> list[Chunk]:
+def _written(index: Index) -> list[ChunkLine]:
     """Return the chunks written last; empty if they cannot be read, because then all are written again."""
     try:
-        return chunkfile.read_chunks(index.folder)
+        return chunkfile.read_lines(index.folder)
     except IndexDamaged:
         return []
 

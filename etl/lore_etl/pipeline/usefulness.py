@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from lore_etl.core.model import Chunk, KnowledgeType
-from lore_etl.stores.chunkfile import ChunkLine
+from lore_etl.core.model import KnowledgeType
+from lore_etl.stores.catalogue import ChunkKey
 
 _T = KnowledgeType
 _TIERS: tuple[frozenset[KnowledgeType], ...] = (
@@ -24,14 +24,14 @@ def tier_of(type_: KnowledgeType) -> int:
     return _TIER[type_]
 
 
-def most_useful_first(lines: Iterable[ChunkLine]) -> list[ChunkLine]:
+def most_useful_first(chunks: Iterable[ChunkKey]) -> list[ChunkKey]:
     """Return guides and source code first, then specifications, open tickets, and finally history and libraries.
 
     Closed tickets and superseded documents are history. Chunks of the same usefulness keep their order.
     """
-    return sorted(lines, key=lambda line: _tier(line.chunk))
+    return sorted(chunks, key=_tier)
 
 
-def _tier(chunk: Chunk) -> int:
+def _tier(chunk: ChunkKey) -> int:
     is_past = chunk.superseded_by is not None or chunk.state in _CLOSED
     return _HISTORY if is_past else tier_of(chunk.type)

@@ -6,17 +6,24 @@ The catalogue is derived: without it, a sync reads every file again and builds t
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from sys import intern
 from typing import NamedTuple
 
 from lore_etl.core.json_types import JSON
-from lore_etl.core.model import Chunk, canonical_json, position_of, row_id_of
+from lore_etl.core.model import Chunk, KnowledgeType, position_of, row_id_of
 from lore_etl.stores.catalogue_file import CatalogueFile, set_values
+from lore_etl.stores.chunkfile import ChunkLine
 
 VARIABLES = 500  # older versions of SQLite allow at most 999 variables in a statement
 UNREAD = "unread "  # prefix of the stamp of an unreadable file: it is read again, but does not count as changed
 _DAY = "coalesce(json_extract(record, '$.updated'), json_extract(record, '$.created'))"
+_KEYS = (
+    "SELECT id, source, type, content_hash, json_extract(record, '$.state'), json_extract(record, '$.superseded_by')"
+    " FROM chunk"
+)
 _DATES = f"SELECT id, {_DAY} FROM chunk WHERE {_DAY} IS NOT NULL"
 
 
@@ -38,6 +45,26 @@ class ChunkState(NamedTuple):
     content_hash: str
     metadata_hash: str
     has_vector: bool
+
+
+class ChunkKey(NamedTuple):
+    """A chunk without its text, as the vector store and the order of embedding need it."""
+
+    id: str
+    source: str
+    type: KnowledgeType
+    content_hash: str
+    state: str | None
+    superseded_by: str | None
+
+    @property
+    def row_id(self) -> str:
+        return row_id_of(self.id, self.content_hash)
+
+    @property
+    def row(self) -> tuple[str, str, str]:
+        """The row in the vector store: (row id, type, source)."""
+        return self.row_id, self.type.value, self.source
 
 
 class Catalogue(CatalogueFile):
@@ -111,11 +138,11 @@ class Catalogue(CatalogueFile):
         """Return the content hashes of all chunks."""
         return {row[0] for row in self._rows("SELECT content_hash FROM chunk")}
 
-    def apply(self, changed: Iterable[tuple[Chunk, bool]], deleted: Iterable[str], **meta: str | None) -> None:
+    def apply(self, changed: Iterable[tuple[ChunkLine, bool]], deleted: Iterable[str], **meta: str | None) -> None:
         """Add or replace chunks, given as (chunk, has_vector), and remove ids, in one transaction with `meta`."""
         with self._reporting(), self.transaction() as connection:
             connection.executemany("DELETE FROM chunk WHERE id = ?", ((chunk_id,) for chunk_id in deleted))
-            rows = (_values_of(chunk, has_vector) for chunk, has_vector in changed)
+            rows = (_values_of(line, has_vector) for line, has_vector in changed)
             connection.executemany("INSERT OR REPLACE INTO chunk VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
             set_values(connection, meta)
 
@@ -124,6 +151,24 @@ class Catalogue(CatalogueFile):
         with self._reporting(), self.transaction() as connection:
             rows = ((int(present), chunk_id) for chunk_id in ids)
             connection.executemany("UPDATE chunk SET has_vector = ? WHERE id = ?", rows)
+
+    def switch_vectors(self, ids: Iterable[str], **meta: str | None) -> None:
+        """Record that exactly these chunks have a vector in the store, in one transaction with `meta`."""
+        with self._reporting(), self.transaction() as connection:
+            connection.execute("UPDATE chunk SET has_vector = 0")
+            connection.executemany("UPDATE chunk SET has_vector = 1 WHERE id = ?", ((chunk_id,) for chunk_id in ids))
+            set_values(connection, meta)
+
+    def chunk_keys(self, waiting_only: bool = False) -> list[ChunkKey]:
+        """Return the keys of all chunks, or of those without a vector, by source and line."""
+        where = "WHERE has_vector = 0" if waiting_only else ""
+        with self._reporting():
+            return [_key_of(row) for row in self._rows(f"{_KEYS} {where} ORDER BY source, position, id")]
+
+    def keys_of(self, ids: Iterable[str]) -> list[ChunkKey]:
+        """Return the keys of the chunks with these ids that exist."""
+        with self._reporting():
+            return [_key_of(row) for rows in self._matching(f"{_KEYS} WHERE id", ids) for row in rows]
 
     def with_vector(self) -> int:
         return int(self._rows("SELECT count(*) FROM chunk WHERE has_vector = 1")[0][0])
@@ -229,9 +274,17 @@ class Catalogue(CatalogueFile):
         return total, self._chunks(sql, [*values, limit, offset])
 
 
-def _values_of(chunk: Chunk, has_vector: bool) -> tuple[object, ...]:
-    place, hashes = (chunk.source, chunk.type, position_of(chunk)), (chunk.content_hash, chunk.metadata_hash)
-    return (chunk.id, *place, *hashes, int(has_vector), canonical_json(chunk.record()))
+def _values_of(line: ChunkLine, has_vector: bool) -> tuple[object, ...]:
+    chunk, hashes = line.chunk, (line.content_hash, line.metadata_hash)
+    return (line.id, line.source, chunk.type, position_of(chunk), *hashes, int(has_vector), line.line.decode())
+
+
+def _key_of(row: Sequence[str]) -> ChunkKey:
+    id_, source, type_, *others = row
+    try:
+        return ChunkKey(id_, intern(source), KnowledgeType(type_), *others)
+    except (TypeError, ValueError) as error:
+        raise sqlite3.DatabaseError("a row is damaged") from error
 
 
 def _portions(values: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
