@@ -14,7 +14,7 @@ from lore_etl.core.errors import IndexDamaged, StorageError
 from lore_etl.core.model import Chunk
 from lore_etl.stores import integrity
 from lore_etl.stores.store_errors import is_panic, obstacle
-from lore_etl.stores.tokenizer import query_terms, terms
+from lore_etl.stores.tokenizer import query_terms, term_text
 
 WRITER_BYTES = 64_000_000
 MAX_QUERY_TERMS = 512
@@ -240,9 +240,8 @@ def _document(chunk: Chunk) -> tantivy.Document:
 
     On code and tickets, one field was better than the best combination of several by .05 nDCG@10 (docs/benchmarks.md).
     """
-    path = " ".join(terms(chunk.source.replace("/", " ")))
+    path = term_text(chunk.source.replace("/", " "))
     title = chunk.title if chunk.title != chunk.source else ""
-    place = [path, *terms(" ".join((title, *chunk.heading, *chunk.symbols, chunk.class_name or "")))]
-    rest = terms(" ".join((*chunk.tags, chunk.text)))
-    words = " ".join((*place * _REPEATED, *rest))
+    place = f"{path} {term_text(' '.join((title, *chunk.heading, *chunk.symbols, chunk.class_name or '')))} "
+    words = place * _REPEATED + term_text(" ".join((*chunk.tags, chunk.text)))
     return tantivy.Document(id=chunk.id, type=chunk.type.value, path=path, words=words)

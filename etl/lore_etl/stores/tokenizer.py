@@ -30,9 +30,14 @@ def tokens(text: str) -> Iterator[str]:
     return (token for token in _TOKEN.findall(text) if len(token) <= MAX_TERM)
 
 
-def terms(text: str) -> Iterator[str]:
-    """Yield lower-case terms in order: `afterSetFoo` gives `aftersetfoo after set foo`."""
-    return chain.from_iterable(map(_terms_of, tokens(text)))
+def terms(text: str) -> list[str]:
+    """Return lower-case terms in order: `afterSetFoo` gives `aftersetfoo after set foo`."""
+    return term_text(text).split()
+
+
+def term_text(text: str) -> str:
+    """Return the terms of a text with spaces between them, as the keyword index reads them."""
+    return " ".join(map(_terms_of, _TOKEN.findall(text)))
 
 
 def query_terms(text: str) -> list[str]:
@@ -70,14 +75,16 @@ def spaceless_parts(word: str) -> Iterator[str]:
         yield word[at:]
 
 
-@lru_cache(maxsize=1 << 14)  # most words occur several times in a text
-def _terms_of(token: str) -> tuple[str, ...]:
+@lru_cache(maxsize=1 << 15)  # a project repeats most of its words
+def _terms_of(token: str) -> str:
+    if len(token) > MAX_TERM:
+        return ""
     found = [token.casefold()]
     for segment in filter(None, _SEGMENT.split(token)):
         if segment != token:
             found.append(segment.casefold())
         found += _parts(segment)
-    return tuple(found)
+    return " ".join(found)
 
 
 def _parts(segment: str) -> Iterator[str]:
