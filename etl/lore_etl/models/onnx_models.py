@@ -16,7 +16,7 @@ from lore_etl.chunking.tokens import TokenCounter
 from lore_etl.models.model_cache import PreparedModel
 from lore_etl.system.processes import cpu_count
 
-BATCH_TOKENS = 1024  # small batches of equal length fit the cache of a core; larger ones were slower
+BATCH_TOKENS = 512  # larger batches were slower, since a core cannot cache them, and took more memory
 
 
 class OnnxEmbedder:
