@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import Any, TypeAlias
 
 import anyio
 import anyio.from_thread
@@ -14,7 +14,7 @@ from lore_etl.core.errors import Cancelled
 from lore_server.execution.progress import Listener, ignore_text
 
 PROGRESS_SECONDS = 0.2
-Context = ServerRequestContext[Any]
+Context: TypeAlias = ServerRequestContext[Any]
 """The context of a request to a server without lifespan state."""
 _DISCONNECTED = (anyio.ClosedResourceError, anyio.BrokenResourceError, anyio.RunFinishedError)
 

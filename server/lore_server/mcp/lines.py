@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeAlias
 
 import anyio
 import mcp_types as types
@@ -22,7 +22,7 @@ LONGEST_LINE = 32_000_000
 BLOCK = 65_536
 DISCONNECTED = (anyio.ClosedResourceError, anyio.BrokenResourceError, anyio.EndOfStream, anyio.IncompleteRead)
 Send = Callable[[bytes], Awaitable[object]]
-MCPServer = Server[Any]
+MCPServer: TypeAlias = Server[Any]
 
 
 def serve_stdio(server: MCPServer) -> None:
