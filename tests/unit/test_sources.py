@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 
 import pytest
@@ -10,6 +11,7 @@ from lore_etl.core.frontmatter import FrontMatterError
 from lore_etl.core.model import Document, KnowledgeType
 from lore_etl.sources import REGISTRY, SourceSet
 from lore_etl.sources.source import SourceContext
+from tests.harness.projects import ROOT
 
 TYPES = {
     # rules and memories
@@ -40,7 +42,11 @@ TYPES = {
     "vendor/zlib/NEWS": None, "words.txt": None, "requirements.txt": None, "CMakeLists.txt": "src",
     "src/fast.pyx": "src", "theme/a.scss": "src", "lib/A.pm": "src", "R/a.R": "src", "build.gradle": "src",
     "src/main/resources/data.xml": None, "pom.xml": "src", "tests/a.hs": "test", "examples/a.zig": "example",
-    "analysis/a.Rmd": "guide",
+    "analysis/a.Rmd": "guide", "README.MD": "guide", "Manual.PDF": "guide", "A.JAVA": "src",
+    # pages, notebooks and other documents
+    "README.adoc": "guide", "notes/a.org": "guide", "paper/a.tex": "guide", "train.ipynb": "guide",
+    "docs/api/index.html": "guide", "index.html": "src", "app/templates/base.htm": "src", "tests/page.html": "test",
+    "examples/demo.ipynb": "example", "vendor/a/CHANGES.adoc": None,
     # code
     "src/core/Base.mjs": "src", "apps/portal/app.mjs": "src", "ai/server.mjs": "src", "lib/a.ts": "src",
     "a.tsx": "src", "pkg/m.py": "src", "m.pyi": "src", "main.go": "src", "openapi.yaml": "src", "CHANGELOG.py": "src",
@@ -75,6 +81,19 @@ def read(path: str, text: str, files: Mapping[str, str] | None = None) -> Docume
     source = sources(files={path: text, **(files or {})}).owner(path)
     assert source is not None
     return source.document(path, text)
+
+
+def test_every_type_of_file_in_the_documentation_belongs_to_a_source() -> None:
+    page = (ROOT / "docs" / "file-types.md").read_text(encoding="utf-8").partition("These are left out")[0]
+    names = [
+        name for row in re.findall(r"^\| [^|]+ \| (.+) \|$", page, re.MULTILINE) for name in re.findall("`(.+?)`", row)
+    ]
+
+    files = [f"name{name}" if name.startswith(".") else name.replace("**/*", "a/name") for name in names]
+    left_out = {file for file in files if sources().owner(file) is None}
+
+    assert len(files) > 200
+    assert left_out == {"name.cursorrules", "name.mdc"}  # rules, which have their own places
 
 
 @pytest.mark.parametrize(("path", "type_"), TYPES.items())

@@ -43,10 +43,10 @@ class Examples(CodeIn):
 
     name, type = "examples", KnowledgeType.EXAMPLE
     patterns = (*_below("examples", "example", "samples", "demos"), *OF_OTHERS, *_GENERATED, *_OWN)
-    prose = (".md",)
+    prose = (".md", ".ipynb", ".html", ".htm")
 
     def claims(self, path: str) -> bool:
-        """Return whether the file is code, or Markdown below `examples`."""
+        """Return whether the file is code, a notebook or a page, or Markdown below `examples`."""
         is_elsewhere = path.endswith(".md") and not self._is_configured and "examples/" not in f"/{path}"
         return not is_elsewhere and super().claims(path)
 
@@ -67,6 +67,7 @@ class Tests(CodeIn):
                 *(f"*.{kind}.{suffix}" for kind in ("spec", "test") for suffix in _SCRIPTS), "*_test.go", "*_test.rb",
                 "*_spec.rb", "*_test.dart", "*_test.exs", "*Test.java", "*Test.kt", "*Test.php", "*Tests.cs",
                 "*Tests.swift", "*Spec.scala", *_GENERATED, *_OWN)  # fmt: skip
+    prose = (".ipynb", ".html", ".htm")
 
 
 class PythonCode(Source):
@@ -84,12 +85,14 @@ class JavaScriptCode(Source):
 
 
 class OtherCode(Source):
-    """Code in other languages, and configuration."""
+    """Code in other languages, pages of sites, and configuration."""
 
     name, type = "other", KnowledgeType.SRC
     patterns = (
         *code_patterns(),
         *plain_patterns(),
+        "*.html",
+        "*.htm",
         "*.ini",
         "*.cfg",
         "*.conf",

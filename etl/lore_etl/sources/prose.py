@@ -23,6 +23,9 @@ CHANGE_LOGS = ("CHANGELOG*", "CHANGES*", "HISTORY.md", "HISTORY.rst", "NEWS.md",
 PLAIN_GUIDES = ("README.txt", "README.rdoc", "README.pod", "README.textile", "INSTALL.txt", "CONTRIBUTING.txt",
                 "HACKING.txt", "TODO.txt", "FAQ.txt")  # fmt: skip
 """Guides in plain text, which no other source recognises by their extension."""
+PAGES = tuple(f"**/{folder}/**/*{suffix}" for folder in ("doc", "docs", "documentation", "manual", "guide", "help")
+              for suffix in (".html", ".htm"))  # fmt: skip
+"""Pages that are documentation; elsewhere they are the source of a site."""
 _VENDORED = ("vendor", "vendors", "vendored", "third_party", "third-party", "thirdparty", "node_modules", "external",
              "bower_components", "site-packages", "resources", "assets", "static", "public")  # fmt: skip
 OF_OTHERS = tuple(f"!**/{folder}/**/{name}" for folder in _VENDORED for name in CHANGE_LOGS)
@@ -145,6 +148,7 @@ class Guides(Source):
 
     name, type = "guides", KnowledgeType.GUIDE
     patterns = ("*.md", "*.mdx", "*.markdown", "*.Rmd", "*.rmd", "*.qmd", "*.rst", "**/docs/**/*.txt",
+                "*.adoc", "*.asciidoc", "*.org", "*.tex", "*.ipynb", *PAGES,
                 *PLAIN_GUIDES, *BARE_GUIDES, "!LICENSE*", "!NOTICE*", "!requirements*.txt", *OF_OTHERS)  # fmt: skip
 
     @cached_property

@@ -53,8 +53,10 @@ class Source:
         self.project = project
 
     def claims(self, path: str) -> bool:
-        """Return whether the file belongs to this source."""
-        return self._spec.match_file(path)
+        """Return whether the file belongs to this source; `README.MD` is like `README.md`."""
+        suffix = PurePosixPath(path).suffix
+        usual = path.removesuffix(suffix) + suffix.lower()
+        return self._spec.match_file(path) or (usual != path and self._spec.match_file(usual))
 
     def fingerprint(self, path: str) -> str:
         """Return everything besides the file that affects how it is read. A change makes it be read again."""
