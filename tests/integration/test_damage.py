@@ -21,7 +21,7 @@ from lore_etl.stores.owner_file import note_of
 from lore_server.query.retrieve import retrieve
 from tests.harness.indexes import assert_equals_fresh
 from tests.harness.models import HashModel
-from tests.harness.projects import copy_project, open_index, write_project
+from tests.harness.projects import chunks_of, copy_project, open_index, write_project
 
 pytestmark = pytest.mark.usefixtures("prepared_python")
 PAGES = 1_010  # more than Chroma keeps in its log, so that its HNSW files exist
@@ -38,13 +38,18 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def project(shared: Path) -> Path:
-    """Return the project with an intact, closed index: each test repairs the damage it does."""
-    if not (shared / ".lore" / "embeddings.sqlite").exists():
-        shutil.rmtree(shared / ".lore", ignore_errors=True)
-    with closing(open_index(shared)) as index:
-        sync(index)
-        assert is_loaded(index)
+    """Return the project with an intact, closed index: each test repairs the damage it does, except to the cache."""
+    if not is_intact_after_a_sync(shared):
+        shutil.rmtree(shared / ".lore")
+        assert is_intact_after_a_sync(shared)
     return shared
+
+
+def is_intact_after_a_sync(project: Path) -> bool:
+    with closing(open_index(project)) as index:
+        sync(index)
+        hashes = {chunk.content_hash for chunk in chunks_of(index)}
+        return is_loaded(index) and index.cache.get(hashes).keys() == hashes
 
 
 def cut(path: Path) -> None:
